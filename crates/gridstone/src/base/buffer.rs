@@ -1,0 +1,116 @@
+//! A byte buffer aligned to 64 bytes, so that any element type can be viewed in it in place.
+//!
+//! Safe throughout: the storage is a vector of 64-byte blocks, viewed as bytes by `bytemuck`.
+
+use bytemuck::{Pod, Zeroable};
+
+const ALIGNMENT: usize = 64;
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Block([u8; ALIGNMENT]);
+
+/// A growable, zero-initialised byte buffer whose start is aligned to 64 bytes.
+#[derive(Default, Clone)]
+pub struct AlignedBuf {
+    blocks: Vec<Block>,
+    len: usize,
+}
+
+impl AlignedBuf {
+    /// A buffer of `len` zero bytes.
+    pub fn zeroed(len: usize) -> Self {
+        // `vec![zeroed; n]` of a Pod type reaches calloc through bytemuck, so untouched pages cost nothing.
+        Self { blocks: bytemuck::zeroed_vec(len.div_ceil(ALIGNMENT)), len }
+    }
+
+    /// A buffer that holds a copy of `bytes`.
+    pub fn from_slice(bytes: &[u8]) -> Self {
+        let mut buf = Self::zeroed(bytes.len());
+        buf.as_mut_slice().copy_from_slice(bytes);
+        buf
+    }
+
+    /// The length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the buffer holds no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.blocks).get(..self.len).unwrap_or_default()
+    }
+
+    /// The bytes, to be written.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        bytemuck::cast_slice_mut(&mut self.blocks).get_mut(..self.len).unwrap_or_default()
+    }
+
+    /// Appends `bytes`.
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) {
+        let old = self.len;
+        self.resize(old + bytes.len());
+        if let Some(tail) = self.as_mut_slice().get_mut(old..) {
+            tail.copy_from_slice(bytes);
+        }
+    }
+
+    /// Grows (with zeros) or shrinks to `len` bytes.
+    pub fn resize(&mut self, len: usize) {
+        let needed = len.div_ceil(ALIGNMENT);
+        if needed > self.blocks.capacity() {
+            self.blocks.reserve(needed.max(self.blocks.len() * 2) - self.blocks.len());
+        }
+        if len < self.len {
+            // Bytes past the length are kept zero, so that growing again shows zeros.
+            if let Some(tail) = self.as_mut_slice().get_mut(len..) {
+                tail.fill(0);
+            }
+        }
+        self.blocks.resize(needed, Block([0; ALIGNMENT]));
+        self.len = len;
+    }
+}
+
+impl std::fmt::Debug for AlignedBuf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "AlignedBuf({} bytes)", self.len)
+    }
+}
+
+impl std::ops::Deref for AlignedBuf {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl std::ops::DerefMut for AlignedBuf {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.as_mut_slice()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alignment_and_zeroing_survive_growth_and_shrinking() {
+        let mut buf = AlignedBuf::default();
+        for i in 0..300u32 {
+            buf.extend_from_slice(&i.to_le_bytes());
+            assert_eq!(buf.as_ptr() as usize % ALIGNMENT, 0);
+        }
+        assert_eq!(buf.len(), 1200);
+        assert_eq!(&buf[1196..], &299u32.to_le_bytes());
+        buf.resize(10);
+        buf.resize(100);
+        assert!(buf[10..].iter().all(|b| *b == 0));
+    }
+}

@@ -1,0 +1,46 @@
+//! What a filter may know of the values it packs: width, sign, float.
+
+/// How the bits of an element are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ElementKind {
+    /// Unsigned integers, booleans and raw bytes.
+    Unsigned,
+    /// Two's complement integers, dates and durations included.
+    Signed,
+    /// IEEE 754 binary floats.
+    Float,
+}
+
+/// The element type of a byte stream: a kind and a width of 1, 2, 4 or 8 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Element {
+    /// How to read the bits.
+    pub kind: ElementKind,
+    /// Bytes per element: 1, 2, 4 or 8.
+    pub width: u8,
+}
+
+impl Element {
+    /// Single bytes without further meaning.
+    pub const BYTE: Self = Self { kind: ElementKind::Unsigned, width: 1 };
+
+    /// An unsigned element of `width` bytes.
+    pub const fn unsigned(width: u8) -> Self {
+        Self { kind: ElementKind::Unsigned, width }
+    }
+
+    /// A signed element of `width` bytes.
+    pub const fn signed(width: u8) -> Self {
+        Self { kind: ElementKind::Signed, width }
+    }
+
+    /// A float element of `width` bytes.
+    pub const fn float(width: u8) -> Self {
+        Self { kind: ElementKind::Float, width }
+    }
+
+    /// Bytes per element.
+    pub const fn size(self) -> usize {
+        self.width as usize
+    }
+}

@@ -1,0 +1,124 @@
+//! The one error type of the engine: a kind that answers "what would the caller do?", a message that says what
+//! was asked, what was found and what to do, and the error underneath.
+
+use std::fmt;
+
+/// The result of every fallible call of the engine.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong, from the caller's point of view. Each kind is one Python exception class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The schema asked for is contradictory or unsupported, or data does not fit it.
+    Schema,
+    /// A position or coordinate lies outside the domain.
+    Bounds,
+    /// The store, array, group, attribute or version does not exist.
+    NotFound,
+    /// The thing to be created exists.
+    Exists,
+    /// Another commit made this one impossible.
+    Conflict,
+    /// Whether the commit happened could not be found out; nothing was deleted.
+    CommitUnknown,
+    /// Bytes on disk are not what was written.
+    Corruption,
+    /// A foreign source changed since it was attached.
+    SourceChanged,
+    /// The version asked for has been vacuumed.
+    SnapshotExpired,
+    /// The work does not fit into the memory budget.
+    Budget,
+    /// The storage refused: full, read-only, unreachable.
+    Storage,
+    /// Keys, credentials or permissions are missing or wrong.
+    Access,
+    /// Valid, but not supported by this version or this storage.
+    Unsupported,
+    /// The caller's values are wrong: type, shape, NaN, duplicates; names the row and column where known.
+    Input,
+    /// The caller asked for the work to stop.
+    Cancelled,
+}
+
+/// An error: kind, message, and what caused it.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of `kind` that says `message`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    /// The same error with the error that caused it.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The same error with `context` put before its message: "context: message".
+    #[must_use]
+    pub fn context(mut self, context: impl fmt::Display) -> Self {
+        self.message = format!("{context}: {}", self.message);
+        self
+    }
+
+    /// What the caller would do about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The message, without the causes.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The operating system's error number, where one of the causes has it.
+    pub fn os_error(&self) -> Option<i32> {
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            if let Some(io) = error.downcast_ref::<std::io::Error>() {
+                return io.raw_os_error();
+            }
+            cause = error.source();
+        }
+        None
+    }
+}
+
+macro_rules! constructors {
+    ($($name:ident => $kind:ident),* $(,)?) => {
+        impl Error {
+            $(#[doc = concat!("An error of kind [`ErrorKind::", stringify!($kind), "`].")]
+            pub fn $name(message: impl Into<String>) -> Self {
+                Self::new(ErrorKind::$kind, message)
+            })*
+        }
+    };
+}
+
+constructors! {
+    schema => Schema, bounds => Bounds, not_found => NotFound, exists => Exists, conflict => Conflict,
+    commit_unknown => CommitUnknown, corruption => Corruption, snapshot_expired => SnapshotExpired,
+    budget => Budget, storage => Storage, access => Access, unsupported => Unsupported, input => Input,
+    cancelled => Cancelled,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|s| s.as_ref() as &(dyn std::error::Error + 'static))
+    }
+}

@@ -1,0 +1,33 @@
+//! Permanent random identities of arrays, fragments, manifests and commits.
+
+use super::{Error, Result};
+use std::fmt;
+
+/// A random 128-bit identity, written as 32 lower-case hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(pub [u8; 16]);
+
+impl Id {
+    /// The identity written in `text`; a Corruption error if that is not 32 lower-case hexadecimal digits.
+    pub fn parse(text: &str) -> Result<Self> {
+        let bad = || Error::corruption(format!("an id has 32 lower-case hexadecimal digits, found {text:?}"));
+        let digits = text.as_bytes();
+        if digits.len() != 32 || digits.iter().any(|d| !matches!(d, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(bad());
+        }
+        let number = u128::from_str_radix(text, 16).map_err(|e| bad().with_source(e))?;
+        Ok(Self(number.to_be_bytes()))
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Id({self})")
+    }
+}

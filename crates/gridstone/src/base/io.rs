@@ -1,0 +1,121 @@
+//! The traits through which bytes come and go. Only the `storage` floor implements them for real devices.
+//!
+//! A source is a completion queue: ranges are submitted, work goes on, then their bytes are waited for.
+
+use super::{Error, Id, Result};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// A run of bytes in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ByteRange {
+    /// Where it starts, in bytes from the start of the source.
+    pub offset: u64,
+    /// How long it is, in bytes.
+    pub len: u64,
+}
+
+impl ByteRange {
+    /// The range of `len` bytes at `offset`.
+    pub fn new(offset: u64, len: u64) -> Self {
+        Self { offset, len }
+    }
+
+    /// One past the last byte; saturating, since ranges may come from disk.
+    pub fn end(self) -> u64 {
+        self.offset.saturating_add(self.len)
+    }
+}
+
+/// Submitted reads that can be waited for.
+pub trait Pending: Send {
+    /// Blocks until all ranges are there; one `Bytes` per range submitted, in that order and of its exact length.
+    fn wait(self: Box<Self>) -> Result<Vec<Bytes>>;
+}
+
+/// Reads that are there already.
+#[derive(Debug)]
+pub struct Ready(pub Vec<Bytes>);
+
+impl Pending for Ready {
+    fn wait(self: Box<Self>) -> Result<Vec<Bytes>> {
+        Ok(self.0)
+    }
+}
+
+/// An immutable run of bytes that can be read at any place.
+pub trait ByteSource: Send + Sync + std::fmt::Debug {
+    /// The length in bytes.
+    fn len(&self) -> u64;
+
+    /// Whether there is no byte.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Starts reading `ranges`. A range past the end is a Corruption error (here or in `wait`), never short bytes.
+    fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>>;
+
+    /// Reads `ranges` and waits for them.
+    fn read(&self, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
+        self.submit(ranges)?.wait()
+    }
+
+    /// Reads one range and waits for it.
+    fn read_one(&self, range: ByteRange) -> Result<Bytes> {
+        self.read(&[range])?.pop().ok_or_else(|| Error::storage("a source answered one range with none"))
+    }
+}
+
+/// A file being written, front to back.
+pub trait ByteSink: Send {
+    /// Appends `bytes`.
+    fn write(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Makes the bytes and the file's name durable (as far as the storage's durability setting asks) and closes
+    /// it. Dropped without `finish`, the file is removed as far as possible.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Which object of a store holds some bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileRef {
+    /// The data file (one fragment, or a pack of small ones) of this id.
+    Data(Id),
+    /// The log record of this version, whose body holds inline fragments.
+    Log(u64),
+}
+
+/// A store's files, by identity and never by path.
+pub trait Files: Send + Sync + std::fmt::Debug {
+    /// Opens the file for reading; NotFound if it is not there.
+    fn open(&self, file: FileRef) -> Result<Arc<dyn ByteSource>>;
+
+    /// Creates the data file `id`; Exists if it is there.
+    fn create(&self, id: Id) -> Result<Box<dyn ByteSink>>;
+}
+
+/// A source whose bytes are in memory.
+#[derive(Debug, Clone)]
+pub struct MemorySource(pub Bytes);
+
+impl ByteSource for MemorySource {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
+        let slice = |r: &ByteRange| {
+            if r.offset.checked_add(r.len).is_none_or(|end| end > self.len()) {
+                return Err(Error::corruption(format!(
+                    "a read of {} bytes at offset {} passes the end of {} bytes",
+                    r.len,
+                    r.offset,
+                    self.len()
+                )));
+            }
+            Ok(self.0.slice(r.offset as usize..r.end() as usize))
+        };
+        Ok(Box::new(Ready(ranges.iter().map(slice).collect::<Result<_>>()?)))
+    }
+}

@@ -1,0 +1,28 @@
+//! Numbers that bound what the engine accepts from a caller or from disk.
+
+/// The largest number of dimensions of an array.
+pub const DIMENSIONS_MAX: usize = 8;
+/// The largest number of attributes of an array.
+pub const ATTRIBUTES_MAX: usize = 4_096;
+/// The largest length of a dimension's, attribute's or array's name, in bytes of UTF-8.
+pub const NAME_BYTES_MAX: usize = 255;
+/// The largest capacity of a sparse data tile, in cells.
+pub const CAPACITY_MAX: u64 = 1 << 30;
+/// The largest space tile of a dense array, in cells.
+pub const TILE_CELLS_MAX: u64 = 1 << 31;
+/// The largest decoded block, in bytes: what a length found on disk may make the engine allocate at once.
+pub const BLOCK_BYTES_MAX: usize = 1 << 30;
+/// The largest single value of a variable-length attribute, in bytes.
+pub const VALUE_BYTES_MAX: usize = 1 << 29;
+/// Cells of a dense block at most.
+pub const DENSE_BLOCK_CELLS: u64 = 16_384;
+/// Cells of a sparse block at most.
+pub const SPARSE_BLOCK_CELLS: u64 = 1_024;
+/// Fragments up to this size live in the body of the record that commits them, in bytes.
+pub const INLINE_BYTES_MAX: usize = 128 * 1024;
+/// Fragment descriptions in a manifest page at most.
+pub const PAGE_FRAGMENTS_MAX: usize = 4_096;
+/// A writer that finds the newest root this many versions behind folds first.
+pub const FOLD_VERSIONS: u64 = 64;
+/// A log record's line at most, in bytes.
+pub const RECORD_LINE_BYTES_MAX: usize = 256 << 20;

@@ -1,0 +1,25 @@
+//! Floor `base`: the words every floor speaks, and the small traits through which floors meet.
+//!
+//! Nothing here knows what an array is. Invariants: no path, no thread, no clock, no randomness of its own;
+//! imports nothing from the other floors.
+
+mod buffer;
+mod checksum;
+mod counters;
+mod cursor;
+mod element;
+mod error;
+mod id;
+mod io;
+pub mod limits;
+mod services;
+
+pub use buffer::AlignedBuf;
+pub use checksum::{crc32c, xxh3};
+pub use counters::{CounterSnapshot, Counters};
+pub use cursor::{ByteReader, ByteWriter};
+pub use element::{Element, ElementKind};
+pub use error::{Error, ErrorKind, Result};
+pub use id::Id;
+pub use io::{ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready};
+pub use services::{Budget, Cache, CacheKey, Cancel, Clock, Entropy, NeverCancel, Progress, Silent};

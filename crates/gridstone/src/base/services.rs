@@ -1,0 +1,117 @@
+//! What the engine needs from its surroundings, as traits, so that the floors above stay free of clocks,
+//! randomness, signals and global state.
+
+use super::{Error, Id, Result};
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Tells the time.
+pub trait Clock: Send + Sync + std::fmt::Debug {
+    /// UTC, in microseconds since 1970-01-01.
+    fn now_us(&self) -> i64;
+}
+
+/// Gives random identities.
+pub trait Entropy: Send + Sync + std::fmt::Debug {
+    /// A fresh random id.
+    fn id(&self) -> Id;
+}
+
+/// Asked at least once per block whether to go on.
+pub trait Cancel: Send + Sync {
+    /// Whether the work should stop.
+    fn cancelled(&self) -> bool;
+
+    /// An error of kind Cancelled if the work should stop.
+    fn check(&self) -> Result<()> {
+        if self.cancelled() { Err(Error::cancelled("stopped on request; nothing was committed")) } else { Ok(()) }
+    }
+}
+
+/// Work that cannot be stopped.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NeverCancel;
+
+impl Cancel for NeverCancel {
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Told how far the work is.
+pub trait Progress: Send + Sync {
+    /// `done` of `total` units (cells) are done; `total` is 0 while it is not known.
+    fn report(&self, done: u64, total: u64);
+}
+
+/// Progress that nobody watches.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn report(&self, _done: u64, _total: u64) {}
+}
+
+/// One number for scratch memory, caches and indexes, shared by all work of a context.
+#[derive(Debug)]
+pub struct Budget {
+    limit_bytes: u64,
+    used_bytes: AtomicU64,
+    peak_bytes: AtomicU64,
+}
+
+impl Budget {
+    /// A budget of `limit_bytes`.
+    pub fn new(limit_bytes: u64) -> Self {
+        Self { limit_bytes, used_bytes: AtomicU64::new(0), peak_bytes: AtomicU64::new(0) }
+    }
+
+    /// The limit in bytes.
+    pub fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+
+    /// Bytes in use.
+    pub fn used_bytes(&self) -> u64 {
+        self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The high-water mark in bytes.
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Takes `bytes`, always: the caller has cut its work to size beforehand; the mark shows whether it did.
+    pub fn take(&self, bytes: u64) {
+        let used = self.used_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak_bytes.fetch_max(used, Ordering::Relaxed);
+    }
+
+    /// Gives `bytes` back.
+    pub fn give(&self, bytes: u64) {
+        self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What a cached value belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CacheKey {
+    /// The store's own id, so that one cache serves many stores.
+    pub store: Id,
+    /// What kind of value: "index", "overlay", …
+    pub what: &'static str,
+    /// The fragment or array it was made from.
+    pub id: Id,
+    /// A snapshot version where the value depends on one, else 0.
+    pub version: u64,
+}
+
+/// A cache of decoded structures of any type, bounded in bytes.
+pub trait Cache: Send + Sync + std::fmt::Debug {
+    /// The value under `key`, if it is held.
+    fn get(&self, key: &CacheKey) -> Option<Arc<dyn Any + Send + Sync>>;
+
+    /// Holds `value`, which takes about `bytes`; older values may go.
+    fn put(&self, key: CacheKey, value: Arc<dyn Any + Send + Sync>, bytes: u64);
+}

@@ -1,0 +1,7 @@
+//! Gridstone: an embeddable storage engine for dense and sparse multi-dimensional arrays.
+//!
+//! The floors, from the bottom (each imports only from those below it, checked by `cargo xtask tidy`):
+//! `base`, `runtime`, `codec`, `schema`, `tile`, `fragment`, `storage`, `array`, `query`, `maintain`, `engine`.
+//! Applications use [`engine`]; the lower floors are public for tests, tools and adapters.
+
+pub mod base;
