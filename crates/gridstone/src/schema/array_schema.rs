@@ -1,0 +1,178 @@
+//! The schema of an array. One that exists is valid.
+
+use super::{Attribute, Dimension, Extent, Filters, KeyRange, Order, Subarray};
+use crate::base::{Error, Result, limits};
+use std::collections::HashSet;
+
+/// What a schema has besides dimensions and attributes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaOptions {
+    /// Whether only non-empty cells exist.
+    pub sparse: bool,
+    /// Cells per data tile of a sparse array.
+    pub capacity: u64,
+    /// The order of the space tiles.
+    pub tile_order: Order,
+    /// The order of the cells in a tile.
+    pub cell_order: Order,
+    /// Whether a sparse array may hold several cells at one place.
+    pub duplicates: bool,
+    /// The filters of the coordinates.
+    pub coord_filters: Filters,
+}
+
+impl Default for SchemaOptions {
+    fn default() -> Self {
+        Self {
+            sparse: false,
+            capacity: 10_000,
+            tile_order: Order::Row,
+            cell_order: Order::Row,
+            duplicates: false,
+            coord_filters: Filters::Auto,
+        }
+    }
+}
+
+/// The schema of an array: dimensions, attributes and how cells are laid out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schema {
+    dims: Vec<Dimension>,
+    attrs: Vec<Attribute>,
+    options: SchemaOptions,
+}
+
+impl Schema {
+    /// A valid schema, or a Schema error that says what contradicts what.
+    pub fn new(dims: Vec<Dimension>, attrs: Vec<Attribute>, options: SchemaOptions) -> Result<Self> {
+        let attrs = attrs.into_iter().zip(0u32..).map(|(a, id)| a.with_id(id)).collect();
+        let schema = Self { dims, attrs, options };
+        schema.check_names()?;
+        schema.check_options()?;
+        if !schema.options.sparse {
+            schema.check_dense()?;
+        }
+        Ok(schema)
+    }
+
+    fn check_names(&self) -> Result<()> {
+        let (nd, na) = (self.dims.len(), self.attrs.len());
+        if nd == 0 || nd > limits::DIMENSIONS_MAX {
+            return Err(Error::schema(format!("an array has 1 to {} dimensions, not {nd}", limits::DIMENSIONS_MAX)));
+        }
+        if na == 0 || na > limits::ATTRIBUTES_MAX {
+            return Err(Error::schema(format!("an array has 1 to {} attributes, not {na}", limits::ATTRIBUTES_MAX)));
+        }
+        let mut seen = HashSet::new();
+        for name in self.dims.iter().map(Dimension::name).chain(self.attrs.iter().map(Attribute::name)) {
+            if name.is_empty() || name.len() > limits::NAME_BYTES_MAX {
+                return Err(Error::schema(format!(
+                    "a name has 1 to {} bytes of UTF-8, found {name:?}",
+                    limits::NAME_BYTES_MAX
+                )));
+            }
+            if !seen.insert(name) {
+                return Err(Error::schema(format!("the name {name:?} is used twice; every dimension and attribute needs its own")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_options(&self) -> Result<()> {
+        let o = &self.options;
+        if o.capacity == 0 || o.capacity > limits::CAPACITY_MAX {
+            return Err(Error::schema(format!("the capacity is 1 to {} cells, not {}", limits::CAPACITY_MAX, o.capacity)));
+        }
+        if o.duplicates && !o.sparse {
+            return Err(Error::schema("a dense array has one cell at each place: duplicates=True needs sparse=True"));
+        }
+        if let Filters::Named(name) = &o.coord_filters {
+            for dim in &self.dims {
+                let pipeline = crate::codec::Pipeline::parse(name)?;
+                pipeline.check(dim.datatype().element()).map_err(|e| e.context(format!("dimension {:?}", dim.name())))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_dense(&self) -> Result<()> {
+        let mut cells = 1u128;
+        for dim in &self.dims {
+            if !dim.datatype().can_be_dimension(false) {
+                return Err(Error::schema(format!(
+                    "dimension {:?}: a dense array's dimensions are integers or datetimes, not {}; use sparse=True",
+                    dim.name(),
+                    dim.datatype()
+                )));
+            }
+            let extent = if let Extent::Cells(n) = dim.extent() { u128::from(n) } else { dim.range().len() };
+            cells = cells.saturating_mul(extent);
+        }
+        if cells > u128::from(limits::TILE_CELLS_MAX) {
+            return Err(Error::schema(format!(
+                "a space tile would hold {cells} cells, at most {} are allowed; give smaller tile extents",
+                limits::TILE_CELLS_MAX
+            )));
+        }
+        Ok(())
+    }
+
+    /// The dimensions.
+    pub fn dims(&self) -> &[Dimension] {
+        &self.dims
+    }
+
+    /// The attributes.
+    pub fn attrs(&self) -> &[Attribute] {
+        &self.attrs
+    }
+
+    /// Everything else.
+    pub fn options(&self) -> &SchemaOptions {
+        &self.options
+    }
+
+    /// Whether only non-empty cells exist.
+    pub fn sparse(&self) -> bool {
+        self.options.sparse
+    }
+
+    /// The number of dimensions.
+    pub fn ndim(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// The whole domain.
+    pub fn domain(&self) -> Subarray {
+        Subarray::domain(&self.dims)
+    }
+
+    /// The attribute of this name and its place; a NotFound error lists the names there are.
+    pub fn attr(&self, name: &str) -> Result<(usize, &Attribute)> {
+        self.attrs.iter().enumerate().find(|(_, a)| a.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = self.attrs.iter().map(Attribute::name).collect();
+            Error::input(format!("no attribute {name:?}; there are {}", names.join(", ")))
+        })
+    }
+
+    /// The attribute with this permanent number.
+    pub fn attr_by_id(&self, id: u32) -> Option<&Attribute> {
+        self.attrs.iter().find(|a| a.id() == id)
+    }
+
+    /// `sub` if it has the right number of dimensions and lies in the domain, else a Bounds error that names both.
+    pub fn check_inside(&self, sub: &Subarray) -> Result<()> {
+        if sub.ndim() != self.ndim() {
+            return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {}", sub.ndim(), self.ndim())));
+        }
+        let outside = |(r, d): (&KeyRange, &Dimension)| !(d.range().contains(r.lo) && d.range().contains(r.hi));
+        if sub.ranges().iter().zip(&self.dims).any(outside) {
+            return Err(Error::bounds(format!(
+                "the box {} is not inside the domain {}",
+                sub.describe(&self.dims),
+                self.domain().describe(&self.dims)
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,23 @@
+//! Floor `schema`: what an array is: datatypes, dimensions, attributes, orders, and boxes in the domain.
+//!
+//! Every coordinate is handled as an *ordered key*, a `u64` whose order is the order of the values ([`key`]), so that
+//! domains over the whole int64 / uint64 range and floats need no special case. Invariants: no bytes of cells here,
+//! no I/O; a [`Schema`] that exists is valid.
+
+mod array_schema;
+mod attribute;
+mod datatype;
+mod dimension;
+mod json;
+pub mod key;
+mod order;
+mod scalar;
+mod subarray;
+
+pub use array_schema::{Schema, SchemaOptions};
+pub use attribute::{Attribute, Filters};
+pub use datatype::{Datatype, TimeUnit};
+pub use dimension::{Dimension, Extent};
+pub use order::Order;
+pub use scalar::{bytes_to_text, text_to_bytes};
+pub use subarray::{KeyRange, Subarray};

@@ -1,0 +1,118 @@
+//! Boxes in a domain: one inclusive range of ordered keys per dimension.
+
+use super::Dimension;
+use std::fmt;
+
+/// An inclusive range of ordered keys; never empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyRange {
+    /// The least key in it.
+    pub lo: u64,
+    /// The greatest key in it.
+    pub hi: u64,
+}
+
+impl KeyRange {
+    /// The range from `lo` to `hi`, both in it.
+    pub fn new(lo: u64, hi: u64) -> Self {
+        debug_assert!(lo <= hi, "a key range is never empty");
+        Self { lo, hi }
+    }
+
+    /// How many keys lie in it.
+    pub fn len(self) -> u128 {
+        u128::from(self.hi - self.lo) + 1
+    }
+
+    /// Whether `key` lies in it.
+    pub fn contains(self, key: u64) -> bool {
+        self.lo <= key && key <= self.hi
+    }
+
+    /// The keys in both.
+    pub fn intersect(self, other: Self) -> Option<Self> {
+        let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
+        (lo <= hi).then_some(Self { lo, hi })
+    }
+}
+
+/// A box: an inclusive key range per dimension.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Subarray {
+    ranges: Vec<KeyRange>,
+}
+
+impl Subarray {
+    /// The box of these ranges.
+    pub fn new(ranges: Vec<KeyRange>) -> Self {
+        Self { ranges }
+    }
+
+    /// The whole domain of `dims`.
+    pub fn domain(dims: &[Dimension]) -> Self {
+        Self::new(dims.iter().map(Dimension::range).collect())
+    }
+
+    /// The ranges, a dimension each.
+    pub fn ranges(&self) -> &[KeyRange] {
+        &self.ranges
+    }
+
+    /// The number of dimensions.
+    pub fn ndim(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// How many integer cells lie in it, saturating.
+    pub fn cells(&self) -> u128 {
+        self.ranges.iter().fold(1u128, |n, r| n.saturating_mul(r.len()))
+    }
+
+    /// The cells both have in common, if any.
+    pub fn intersect(&self, other: &Self) -> Option<Self> {
+        let pairs = self.ranges.iter().zip(&other.ranges);
+        pairs.map(|(a, b)| a.intersect(*b)).collect::<Option<Vec<_>>>().map(Self::new)
+    }
+
+    /// Whether the two have a cell in common.
+    pub fn intersects(&self, other: &Self) -> bool {
+        self.ranges.iter().zip(&other.ranges).all(|(a, b)| a.intersect(*b).is_some())
+    }
+
+    /// Whether `other` lies wholly inside.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.ranges.iter().zip(&other.ranges).all(|(a, b)| a.lo <= b.lo && b.hi <= a.hi)
+    }
+
+    /// Whether the cell with these keys lies inside.
+    pub fn contains(&self, keys: impl IntoIterator<Item = u64>) -> bool {
+        self.ranges.iter().zip(keys).all(|(r, k)| r.contains(k))
+    }
+
+    /// The least box that holds both.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        let pairs = self.ranges.iter().zip(&other.ranges);
+        Self::new(pairs.map(|(a, b)| KeyRange::new(a.lo.min(b.lo), a.hi.max(b.hi))).collect())
+    }
+
+    /// Cells per dimension, where each fits 64 bits (dense results; checked before allocating).
+    pub fn shape(&self) -> Vec<u64> {
+        self.ranges.iter().map(|r| (r.hi - r.lo).saturating_add(1)).collect()
+    }
+
+    /// The box as a user would write it, with the dimensions' names and values.
+    pub fn describe(&self, dims: &[Dimension]) -> String {
+        let parts = self.ranges.iter().zip(dims).map(|(r, d)| {
+            format!("{}: {}..={}", d.name(), d.text(r.lo), d.text(r.hi))
+        });
+        format!("{{{}}}", parts.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl fmt::Display for Subarray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.ranges.iter().map(|r| format!("{:#x}..={:#x}", r.lo, r.hi));
+        write!(f, "[{}]", parts.collect::<Vec<_>>().join(", "))
+    }
+}

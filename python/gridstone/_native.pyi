@@ -1,0 +1,190 @@
+"""The compiled core, as Python sees it: buffers in, buffers out. Everything pleasant is made of it in Python.
+
+A column is `(values, offsets, validity)`:
+
+- fixed-width types: `values` are the little-endian values, `offsets` is None;
+- strings and bytes: `values` are the concatenated bytes, `offsets` are n + 1 int64 from 0;
+- `validity` is None (all valid) or one byte per cell, 1 valid, 0 null.
+
+Coordinates and bounds of boxes are text: decimal integers (datetimes as ticks of their unit) or `repr` of floats; both
+ends inclusive. Times are UTC microseconds. Every call may raise the classes of `gridstone.errors`; long calls release
+the GIL and stop within 100 ms of Ctrl-C with KeyboardInterrupt, leaving the store as it was.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, final
+
+from typing_extensions import Buffer as _BufferLike
+
+_Column = tuple[_BufferLike, _BufferLike | None, _BufferLike | None]
+_Box = Sequence[tuple[str, str]]
+_Progress = Callable[[int, int], object]
+
+__version__: str
+
+@final
+class Buffer:
+    """Bytes owned by the core, 64-byte aligned and writable through the buffer protocol without a copy."""
+
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+_OutColumn = tuple[Buffer, Buffer | None, Buffer | None]
+
+@final
+class Context:
+    """Memory budget, threads, cache and durability shared by everything opened with it."""
+
+    def __new__(
+        cls, memory_budget: int, threads: int | None, cache: int, durability: str, verify: str
+    ) -> Context: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def peak_bytes(self) -> int: ...
+
+@final
+class Cells:
+    """The outcome of a read, or one batch of a scan."""
+
+    @property
+    def count(self) -> int:
+        """Cells in it."""
+    @property
+    def shape(self) -> list[int] | None:
+        """Cells per dimension of a dense read's box; None for cell lists (sparse arrays, every scan)."""
+    @property
+    def dims(self) -> dict[str, _OutColumn]:
+        """Coordinates by dimension, one value per cell; empty for a dense read."""
+    @property
+    def attrs(self) -> dict[str, _OutColumn]:
+        """Values by attribute, in the order asked for."""
+    @property
+    def stats(self) -> dict[str, int]:
+        """The counters of this read (of the whole scan so far, for a batch)."""
+
+@final
+class Scan:
+    """A stream of cells in bounded memory."""
+
+    def next(self) -> Cells | None:
+        """The next batch, None at the end."""
+
+@final
+class Staged:
+    """Written fragments that no commit refers to yet."""
+
+    @property
+    def cells(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+@final
+class Writer:
+    """One fragment being streamed in global order."""
+
+    def append(self, dims: Sequence[_Column] | None, attrs: Mapping[str, _Column]) -> None:
+        """Appends cells: for a dense array attribute values only (all attributes of the writer, equal counts, in the
+        global order of the box), for a sparse one coordinates too."""
+    def finish(self) -> Staged: ...
+    def abort(self) -> None: ...
+
+@final
+class Array:
+    """An array at one version of its store."""
+
+    @property
+    def uri(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def writable(self) -> bool: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def timestamp_us(self) -> int: ...
+    @property
+    def schema_json(self) -> str: ...
+    def refresh(self) -> int:
+        """Moves to the newest version and returns it. A Bounds error on an array opened at a version."""
+    def at(self, version: int | None, timestamp_us: int | None) -> Array:
+        """The same array, read-only, at a version or at the last version not after a time."""
+    def history(self) -> list[str]:
+        """The versions of the store that touch this array, oldest first, each a JSON object: version, time_us,
+        message, operations (list of {op, ...}), commit_id."""
+    def nonempty_domain(self) -> list[tuple[str, str]] | None: ...
+    def fragments(self) -> list[str]:
+        """One JSON object per fragment, oldest order first: id, kind ("dense" | "sparse" | "tombstones"), version, index, cells,
+        bytes, inline (bool), attrs (names), domain (list of [low, high] texts)."""
+    def tiles(self, box: _Box | None = None) -> dict[str, Any]:
+        """The data tiles that touch the box: `fragment` (uint32 positions in `fragments()`), `cells` (uint64), and `lo`, `hi`:
+        per dimension a Buffer of MBR bounds in the dimension's own type."""
+    def read(
+        self,
+        box: _Box | None,
+        attrs: Sequence[str] | None,
+        order: str,
+        progress: _Progress | None = None,
+    ) -> Cells:
+        """Reads a box whole. order: "row", "col", "global", "any". Sparse: cells in that order (ties of duplicates in order of
+        writing). Dense: the memory layout of every column ("global", "any": a flat vector in global order)."""
+    def scan(
+        self,
+        box: _Box | None,
+        attrs: Sequence[str] | None,
+        order: str,
+        batch_bytes: int,
+    ) -> Scan:
+        """Streams a box, coordinates included for dense arrays too."""
+    def stage_dense(
+        self, box: _Box, attrs: Mapping[str, _Column], layout: str, progress: _Progress | None = None
+    ) -> Staged:
+        """Writes a dense box from buffers laid out "row" or "col"; any subset of the attributes."""
+    def stage_cells(
+        self,
+        dims: Sequence[_Column],
+        attrs: Mapping[str, _Column],
+        sorted: bool,
+        dedup: str,
+        progress: _Progress | None = None,
+    ) -> Staged:
+        """Writes cells (into a sparse or a dense array); dedup: "error", "first", "last"."""
+    def stage_delete(self, dims: Sequence[_Column]) -> Staged:
+        """Writes tombstones for these coordinates."""
+    def writer(self, box: _Box | None, attrs: Sequence[str] | None) -> Writer: ...
+    def commit(self, staged: Sequence[Staged], message: str | None) -> int:
+        """Commits all in one version, moves to it and returns it; at "r+" only."""
+    def meta_get(self, key: str) -> str | None:
+        """JSON text of a metadata value."""
+    def meta_keys(self) -> list[str]: ...
+    def meta_set(self, changes: Mapping[str, str | None]) -> int:
+        """Sets (JSON text) or removes (None) keys in one commit."""
+    def verify(self) -> str:
+        """A JSON report: {"fragments": n, "tiles": n, "blocks": n, "bytes": n, "damage": [{fragment, tile, attribute, message}]}."""
+
+@final
+class Group:
+    """A group at one version of its store."""
+
+    @property
+    def uri(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    def children(self) -> list[tuple[str, str]]:
+        """(name, "array" | "group") of each child, sorted by name."""
+
+def create_array(context: Context, uri: str, path: str, schema_json: str, overwrite: bool) -> Array: ...
+def create_group(context: Context, uri: str, path: str) -> Group: ...
+def open(
+    context: Context, uri: str, path: str, writable: bool, version: int | None, timestamp_us: int | None
+) -> Array | Group: ...
+def exists(uri: str) -> bool:
+    """Whether there is a store."""
+
+def delete_store(context: Context, uri: str) -> None: ...
+def check_schema(schema_json: str) -> str:
+    """The schema with every default written out; SchemaError if it is not valid."""
