@@ -5,3 +5,7 @@
 //! Applications use [`engine`]; the lower floors are public for tests, tools and adapters.
 
 pub mod base;
+pub mod codec;
+pub mod fragment;
+pub mod schema;
+pub mod tile;
