@@ -7,5 +7,6 @@
 pub mod base;
 pub mod codec;
 pub mod fragment;
+pub mod runtime;
 pub mod schema;
 pub mod tile;
