@@ -11,9 +11,9 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml constraints.txt \
 	$(shell find crates python/gridstone -type f \( -name '*.rs' -o -name '*.py' -o -name '*.pyi' \
 	-o -name 'py.typed' -o -name 'Cargo.toml' \))
 
-# What the build backend sets, set for plain cargo too, so that PyO3 is not compiled anew at every turn.
-export PYO3_PYTHON := $(abspath $(BIN)/python)
-export PYO3_BUILD_EXTENSION_MODULE := 1
+# What the build backend tells PyO3, told to plain cargo too: PyO3 is compiled anew whenever this changes.
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+AS_WHEEL = PYO3_BUILD_EXTENSION_MODULE=1 $(addprefix PYO3_CONFIG_FILE=,$(firstword $(wildcard $(TARGET)/maturin/pyo3-config-*)))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -33,7 +33,7 @@ check: $(VENV)/.dev ## format, lints, house rules, types, stubs
 	@echo "== check: format of Rust"
 	cargo fmt --all --check
 	@echo "== check: lints of Rust"
-	cargo clippy --release --workspace --all-targets -- -D warnings
+	$(AS_WHEEL) cargo clippy --release --workspace --all-targets -- -D warnings
 	@echo "== check: house rules"
 	cargo xtask tidy
 	@echo "== check: lints and format of Python"
