@@ -24,6 +24,15 @@ impl AlignedBuf {
         Self { blocks: bytemuck::zeroed_vec(len.div_ceil(ALIGNMENT)), len }
     }
 
+    /// A buffer of `len` zero bytes; a Budget error if there is no memory for it.
+    pub fn try_zeroed(len: usize) -> super::Result<Self> {
+        let blocks = bytemuck::try_zeroed_vec(len.div_ceil(ALIGNMENT));
+        let blocks = blocks.map_err(|()| {
+            super::Error::budget(format!("{len} bytes of memory could not be had; ask for a smaller box, or stream it with scan()"))
+        })?;
+        Ok(Self { blocks, len })
+    }
+
     /// A buffer that holds a copy of `bytes`.
     pub fn from_slice(bytes: &[u8]) -> Self {
         let mut buf = Self::zeroed(bytes.len());

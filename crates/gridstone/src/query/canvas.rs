@@ -6,7 +6,7 @@
 use super::layout::{Strided, for_each_run, move_cells};
 use crate::base::{AlignedBuf, Error, Result};
 use crate::schema::Attribute;
-use crate::tile::{Column, ColumnView};
+use crate::tile::{Column, ColumnView, try_vec};
 use std::sync::Arc;
 
 /// The pick of a cell that nothing was painted on.
@@ -24,14 +24,14 @@ pub(super) struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    /// `len` cells of fill.
-    pub(super) fn new(attr: &'a Attribute, len: usize) -> Self {
+    /// `len` cells of fill; a Budget error if there is no memory for them.
+    pub(super) fn new(attr: &'a Attribute, len: usize) -> Result<Self> {
         let paint = if attr.datatype().is_var() {
-            Paint::Picks { picks: vec![UNPAINTED; len], sources: Vec::new() }
+            Paint::Picks { picks: try_vec(UNPAINTED, len)?, sources: Vec::new() }
         } else {
-            Paint::Fixed(Column::filled(attr, len))
+            Paint::Fixed(Column::filled(attr, len)?)
         };
-        Self { attr, paint }
+        Ok(Self { attr, paint })
     }
 
     /// Paints a box of `shape` from `column`, laid out as `from`, to where `to` says.

@@ -50,6 +50,12 @@ pub struct BlockGrid {
 impl BlockGrid {
     /// The blocks of a tile of `shape` whose cells lie in `order`, of at most `limit` cells each.
     pub fn new(shape: &[u64], order: Order, limit: u64) -> Self {
+        Self::coarse(shape, order, limit, 1)
+    }
+
+    /// Groups of whole blocks: `times` blocks side by side along the dimension in which blocks are cut, so that no
+    /// group shares a block with another.
+    pub fn coarse(shape: &[u64], order: Order, limit: u64, times: u64) -> Self {
         let mut block = vec![1; shape.len()];
         let mut product = 1u64;
         for d in order.slowest_first(shape.len()).rev() {
@@ -57,6 +63,7 @@ impl BlockGrid {
             *side = (*extent).min(limit / product).max(1);
             product = product.saturating_mul(*side);
             if *side < *extent {
+                *side = side.saturating_mul(times.max(1)).min(*extent);
                 break;
             }
         }

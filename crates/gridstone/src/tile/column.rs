@@ -147,6 +147,16 @@ impl<'a> ColumnView<'a> {
     }
 }
 
+/// `len` copies of `value`; a Budget error if there is no memory for them.
+pub fn try_vec<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(len).map_err(|e| {
+        Error::budget(format!("no memory for {len} cells; ask for a smaller box, or stream it with scan()")).with_source(e)
+    })?;
+    all.resize(len, value);
+    Ok(all)
+}
+
 fn check_offsets(datatype: Datatype, values: &[u8], offsets: &[u64]) -> Result<usize> {
     let bad = |message: String| Err(Error::input(message));
     if offsets.first() != Some(&0) || offsets.last() != Some(&(values.len() as u64)) {
@@ -203,15 +213,17 @@ impl Column {
         Ok(Self { datatype, len, values, offsets, validity })
     }
 
-    /// `len` cells of the attribute's fill, or of null where it is nullable.
-    pub fn filled(attr: &Attribute, len: usize) -> Self {
-        let fill = if attr.nullable() && attr.datatype().is_var() { &[] } else { attr.fill() };
-        let mut values = AlignedBuf::zeroed(fill.len() * len);
+    /// `len` cells of a fixed-width attribute's fill, or of null where it is nullable. A Budget error if there is no
+    /// memory for them.
+    pub fn filled(attr: &Attribute, len: usize) -> Result<Self> {
+        let fill = attr.fill();
+        let bytes = fill.len().checked_mul(len).ok_or_else(|| Error::budget(format!("{len} cells pass this machine's memory")))?;
+        let mut values = AlignedBuf::try_zeroed(bytes)?;
         if fill.iter().any(|b| *b != 0) {
             values.as_mut_slice().chunks_exact_mut(fill.len()).for_each(|cell| cell.copy_from_slice(fill));
         }
-        let offsets = attr.datatype().is_var().then(|| (0..=len as u64).map(|i| i * fill.len() as u64).collect());
-        Self { datatype: attr.datatype(), len, values, offsets, validity: attr.nullable().then(|| vec![0; len]) }
+        let validity = if attr.nullable() { Some(try_vec(0, len)?) } else { None };
+        Ok(Self { datatype: attr.datatype(), len, values, offsets: None, validity })
     }
 
     /// The same values, borrowed.

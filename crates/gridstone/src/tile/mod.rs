@@ -13,7 +13,7 @@ mod statistics;
 
 pub use block::{EncodedBlock, decode_block, encode_block};
 pub use cells::{BlockGrid, RelativeBox};
-pub use column::{Column, ColumnView};
+pub use column::{Column, ColumnView, try_vec};
 pub use grid::{TileGrid, offsets_in, ravel, unravel};
 pub use order_key::{CellKeys, KeyLayout};
 pub use statistics::{Bound, Statistics, Sum};

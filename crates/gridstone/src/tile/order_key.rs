@@ -155,6 +155,47 @@ impl CellKeys {
         }
     }
 
+    /// Appends the keys of `other`, which has the same layout.
+    pub fn append(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Narrow(a), Self::Narrow(b)) => a.extend_from_slice(b),
+            (Self::Wide(a), Self::Wide(b)) => a.extend_from_slice(b),
+            (Self::Long { data: a, .. }, Self::Long { data: b, .. }) => a.extend_from_slice(b),
+            _ => debug_assert!(false, "keys of two layouts"),
+        }
+    }
+
+    /// The keys of `rows`, in that order.
+    #[must_use]
+    pub fn pick(&self, rows: &[u32]) -> Self {
+        let at = |row: &u32| *row as usize;
+        match self {
+            Self::Narrow(keys) => Self::Narrow(rows.iter().filter_map(|r| keys.get(at(r)).copied()).collect()),
+            Self::Wide(keys) => Self::Wide(rows.iter().filter_map(|r| keys.get(at(r)).copied()).collect()),
+            Self::Long { words, data } => {
+                let cell = |r: &u32| data.get(at(r) * words..(at(r) + 1) * words).unwrap_or_default();
+                Self::Long { words: *words, data: rows.iter().flat_map(cell).copied().collect() }
+            }
+        }
+    }
+
+    /// The first cell from `from` on, of cells in ascending order, whose key is not below cell `j` of `other`.
+    /// Gallops, so that a short stretch is found in few steps.
+    pub fn lower_bound(&self, from: usize, other: &Self, j: usize) -> usize {
+        let below = |i: usize| self.compare(i, other, j) == Ordering::Less;
+        let (mut lo, mut step) = (from, 1);
+        while lo + step <= self.len() && below(lo + step - 1) {
+            lo += step;
+            step *= 2;
+        }
+        let mut hi = (lo + step).min(self.len());
+        while lo < hi {
+            let mid = lo + (hi - lo) / 2;
+            if below(mid) { lo = mid + 1 } else { hi = mid }
+        }
+        lo
+    }
+
     /// Whether the cells are in ascending order; the first row that is not, else.
     pub fn first_descent(&self) -> Option<usize> {
         (1..self.len()).find(|i| self.compare(*i, self, i - 1) == Ordering::Less)
