@@ -9,4 +9,5 @@ pub mod codec;
 pub mod fragment;
 pub mod runtime;
 pub mod schema;
+pub mod storage;
 pub mod tile;
