@@ -13,8 +13,8 @@
 //! `pco`) have their weight per value, the others per byte. Candidates are tried in order of weight, until the best
 //! cost so far is less than what the next one's weight alone costs: constant values end at the first.
 //!
-//! Measured on one core of a Xeon-class machine, blocks of 16,384 cells, stored / raw size, then encoding and decoding
-//! in GB/s of raw bytes. AIS is a US coast guard sample of 99,999 reports; in global order where "cells" is said, else as
+//! Measured on one core, blocks of 16,384 cells: stored / raw size, then encoding and decoding in GB/s of raw bytes. AIS
+//! is a US coast guard sample of 99,999 reports, in the order of 0.1 degree cells where "cells" is said, else as
 //! received (by time); `f64` as in the CSV, integers scaled (degrees by 1e5, SOG and COG by 10).
 //!
 //! | values | `for` | `delta,for` | `shuffle,zstd:1` | `zstd:1` | `zstd:3` | `pco:1` | `pco:4` |
@@ -39,10 +39,10 @@
 //! | sine + noise, f32 | .919 3.1 6.2 | | .574 1.1 4.8 | .911 1.4 1.7 | .911 1.3 1.7 | .924 .37 2.3 | .540 .27 1.7 |
 //! | 0..1 at random, f64 | .876 2.6 8.0 | | .878 1.1 3.9 | .939 1.4 1.7 | .939 1.3 1.7 | .864 .66 3.8 | .847 .50 3.6 |
 //!
-//! What these figures say: `pco` serves floats best by far, at half the size of `zstd:3` or less; packed integers decode
-//! at 5 to 10 GB/s and are rarely larger than `zstd:3` makes them; `delta` pays only in sequences. Of two levels that
-//! differ little in size the faster wins, which is why `pco:8` (a few per cent smaller than `pco:4`, half its speed) is no
-//! candidate, nor `pco:1` for integers.
+//! What these figures say: `pco` serves floats best by far, at half the size of `zstd:3` or less; packed integers
+//! decode at 5 to 10 GB/s and are rarely larger than `zstd:3` makes them; `delta` pays only in sequences. Of two levels
+//! that differ little in size the faster wins, which is why `pco:8` (a few per cent smaller than `pco:4`, at half its
+//! encoding speed) is no candidate, nor `pco:1` for integers.
 
 use super::Pipeline;
 use crate::base::{Element, ElementKind};
