@@ -1,8 +1,8 @@
 //! Floor `codec`: filters, and pipelines of filters, that turn the bytes of a block into the bytes of a page.
 //!
-//! A filter sees bytes and an [`crate::base::Element`] (kind and width), never a datatype, and does no I/O. A pipeline is named by
-//! text, `"delta,for"` or `"shuffle,zstd:3"`: encoding runs the filters from left to right, decoding from right to
-//! left. Each filter is a file of this folder with `encode` beside its mirror `decode`; the file's doc is the
+//! A filter sees bytes and an [`crate::base::Element`] (kind and width), never a datatype, and does no I/O. A pipeline
+//! is named by text, `"delta,for"` or `"shuffle,zstd:3"`: encoding runs the filters from left to right, decoding from
+//! right to left. Each filter is a file of this folder with `encode` beside its mirror `decode`; the file's doc is the
 //! bit-exact layout. Numbers on disk are little-endian; bits are numbered from the least significant.
 //!
 //! ```text
