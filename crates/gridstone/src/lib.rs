@@ -7,6 +7,7 @@
 pub mod base;
 pub mod codec;
 pub mod fragment;
+pub mod query;
 pub mod runtime;
 pub mod schema;
 pub mod storage;

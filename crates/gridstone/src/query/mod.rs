@@ -16,6 +16,7 @@ mod request;
 mod run;
 mod scan;
 mod sparse;
+mod sparse_painter;
 mod stage;
 mod stream;
 mod write_cells;

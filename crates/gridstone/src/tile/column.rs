@@ -226,6 +226,14 @@ impl Column {
         Ok(Self { datatype: attr.datatype(), len, values, offsets: None, validity })
     }
 
+    /// One cell that stands where a row has no value: null where nullable, else the fill.
+    pub fn blank(attr: &Attribute) -> Self {
+        let fill = if attr.nullable() && attr.datatype().is_var() { &[] } else { attr.fill() };
+        let offsets = attr.datatype().is_var().then(|| vec![0, fill.len() as u64]);
+        let validity = attr.nullable().then(|| vec![0]);
+        Self { datatype: attr.datatype(), len: 1, values: AlignedBuf::from_slice(fill), offsets, validity }
+    }
+
     /// The same values, borrowed.
     pub fn view(&self) -> ColumnView<'_> {
         ColumnView {
