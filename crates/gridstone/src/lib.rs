@@ -5,3 +5,4 @@
 //! Applications use [`engine`]; the lower floors are public for tests, tools and adapters.
 
 pub mod base;
+pub mod codec;
