@@ -6,3 +6,6 @@
 
 pub mod base;
 pub mod codec;
+pub mod array;
+pub mod fragment;
+pub mod schema;
