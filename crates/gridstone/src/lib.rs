@@ -4,8 +4,10 @@
 //! `base`, `runtime`, `codec`, `schema`, `tile`, `fragment`, `storage`, `array`, `query`, `maintain`, `engine`.
 //! Applications use [`engine`]; the lower floors are public for tests, tools and adapters.
 
+pub mod array;
 pub mod base;
 pub mod codec;
-pub mod array;
 pub mod fragment;
+pub mod runtime;
 pub mod schema;
+pub mod storage;
