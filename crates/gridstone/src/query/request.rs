@@ -124,7 +124,7 @@ pub struct WriteContext<'a> {
     /// Threads.
     pub pool: &'a Pool,
     /// The store's files.
-    pub files: &'a dyn Files,
+    pub files: Arc<dyn Files>,
     /// Ids of new fragments.
     pub entropy: &'a dyn Entropy,
     /// Scratch memory.

@@ -4,18 +4,19 @@ use super::WriteContext;
 use crate::base::{ByteSink, FileRef, Files, Id, Result, limits};
 use crate::fragment::{Description, EncodedTile, FragmentKind, FragmentOrder, FragmentSpec, FragmentWriter, Location, Staged};
 use crate::schema::{Schema, Subarray};
+use std::sync::Arc;
 
 /// A sink that becomes a data file once it outgrows a record's body.
-pub(super) struct StageSink<'a> {
-    files: &'a dyn Files,
+pub(super) struct StageSink {
+    files: Arc<dyn Files>,
     id: Id,
     memory: Vec<u8>,
     file: Option<Box<dyn ByteSink>>,
     inline_bytes_max: usize,
 }
 
-impl<'a> StageSink<'a> {
-    fn new(files: &'a dyn Files, id: Id, inline: bool) -> Self {
+impl StageSink {
+    fn new(files: Arc<dyn Files>, id: Id, inline: bool) -> Self {
         let inline_bytes_max = if inline { limits::INLINE_BYTES_MAX } else { 0 };
         Self { files, id, memory: Vec::new(), file: None, inline_bytes_max }
     }
@@ -29,7 +30,7 @@ impl<'a> StageSink<'a> {
     }
 }
 
-impl ByteSink for StageSink<'_> {
+impl ByteSink for StageSink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if let Some(file) = &mut self.file {
             return file.write(bytes);
@@ -49,18 +50,17 @@ impl ByteSink for StageSink<'_> {
 }
 
 /// A fragment on its way: tiles in, a staged fragment out.
-pub(super) struct Stage<'a> {
-    writer: FragmentWriter<StageSink<'a>>,
+pub(super) struct Stage {
+    writer: FragmentWriter<StageSink>,
     id: Id,
     kind: FragmentKind,
     attrs: Vec<u32>,
     schema_number: u32,
 }
 
-impl<'a> Stage<'a> {
+impl Stage {
     /// Starts a fragment of `kind` with the attributes `attrs` (permanent numbers, ascending) over `bounds`.
     pub(super) fn new(
-        files: &'a dyn Files,
         context: &WriteContext<'_>,
         schema: &Schema,
         kind: FragmentKind,
@@ -79,7 +79,7 @@ impl<'a> Stage<'a> {
             block_cells: block_cells as u32,
             stripe_bytes: stripe_bytes(context),
         };
-        let writer = FragmentWriter::new(StageSink::new(files, id, context.inline), schema, &spec, bounds)?;
+        let writer = FragmentWriter::new(StageSink::new(context.files.clone(), id, context.inline), schema, &spec, bounds)?;
         Ok(Self { writer, id, kind, attrs, schema_number: context.schema_number })
     }
 

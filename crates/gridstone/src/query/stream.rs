@@ -4,7 +4,7 @@ use super::stage::Stage;
 use super::write_cells::{coordinate_keys, encode_sparse_tile};
 use super::write_dense::{check_columns, dense_cuts, fields_and_filters};
 use super::WriteContext;
-use crate::base::{Error, Files, Result};
+use crate::base::{Error, Result};
 use crate::fragment::{Field, FragmentKind, Staged, encode_tile};
 use crate::schema::{Filters, Schema, Subarray};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout, TileGrid};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A fragment being streamed. Dense: all cells of a box, tile by tile in tile order, each in cell order. Sparse: cells
 /// in ascending global order.
-pub struct CellStream<'a> {
+pub struct CellStream {
     schema: Arc<Schema>,
     sub: Subarray,
     grid: Option<TileGrid>,
@@ -25,18 +25,18 @@ pub struct CellStream<'a> {
     held: Vec<Column>,
     last: Option<CellKeys>,
     rows: u64,
-    stage: Stage<'a>,
+    stage: Stage,
 }
 
-impl std::fmt::Debug for CellStream<'_> {
+impl std::fmt::Debug for CellStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "CellStream({} cells)", self.rows)
     }
 }
 
-impl<'a> CellStream<'a> {
+impl CellStream {
     /// Starts a stream of the attributes at `places` (ascending). `sub` is the box of a dense array's stream.
-    pub fn new(files: &'a dyn Files, context: &WriteContext<'_>, schema: Arc<Schema>, sub: Subarray, places: Vec<usize>) -> Result<Self> {
+    pub fn new(context: &WriteContext<'_>, schema: Arc<Schema>, sub: Subarray, places: Vec<usize>) -> Result<Self> {
         schema.check_inside(&sub)?;
         if places.is_empty() || (schema.sparse() && places.len() != schema.attrs().len()) {
             return Err(Error::input("a stream needs at least one attribute, of a sparse array every one"));
@@ -47,7 +47,7 @@ impl<'a> CellStream<'a> {
         let held = attrs.iter().map(|a| Column::empty(a.datatype(), a.nullable())).collect();
         let grid = if schema.sparse() { None } else { Some(TileGrid::new(&schema, &sub)?) };
         let (fields, filters) = fields_and_filters(&schema, kind, &ids);
-        let stage = Stage::new(files, context, &schema, kind, ids, &sub)?;
+        let stage = Stage::new(context, &schema, kind, ids, &sub)?;
         let keys = if schema.sparse() { vec![Vec::new(); schema.ndim()] } else { Vec::new() };
         Ok(Self { schema, sub, grid, tile: 0, places, fields, filters, keys, held, last: None, rows: 0, stage })
     }

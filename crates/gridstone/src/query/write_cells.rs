@@ -188,7 +188,7 @@ fn stage_rows(
     rows: &[u32],
 ) -> Result<Staged> {
     let (fields, filters) = fields_and_filters(schema, kind, &ids);
-    let mut stage = Stage::new(context.files, context, schema, kind, ids, &schema.domain())?;
+    let mut stage = Stage::new(context, schema, kind, ids, &schema.domain())?;
     let tiles: Vec<&[u32]> = rows.chunks(schema.options().capacity as usize).collect();
     let encode = |tile: &[u32]| {
         let columns: Vec<Column> = values.iter().map(|v| v.gather(tile)).collect();

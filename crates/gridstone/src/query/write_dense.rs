@@ -68,7 +68,7 @@ pub fn write_dense(context: &WriteContext<'_>, schema: &Schema, write: &DenseWri
     let kind = FragmentKind::Dense;
     let (fields, filters) = fields_and_filters(schema, kind, &ids);
     let grid = TileGrid::new(schema, &write.sub)?;
-    let mut stage = Stage::new(context.files, context, schema, kind, ids, &write.sub)?;
+    let mut stage = Stage::new(context, schema, kind, ids, &write.sub)?;
     let source = Strided::packed(&write.sub.shape(), write.layout);
     let encode = |tile: u64| encode_one(schema, write, &source, &grid, tile, &fields, &filters);
     let group = tiles_at_once(context, write, &grid);
