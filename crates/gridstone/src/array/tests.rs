@@ -1,8 +1,7 @@
-//! Tests of the floor as a whole, over storages that count, fail and run in threads.
+//! Tests of the floor as a whole, over storages that count and fail.
 
 mod crash;
 mod damage;
 mod folding;
 mod life;
-mod races;
 mod world;

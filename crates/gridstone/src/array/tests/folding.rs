@@ -173,12 +173,7 @@ fn a_commit_below_the_floor_is_lost_and_done_again_at_the_end() {
 
     struct Careful;
     impl crate::array::Rebase for Careful {
-        fn rebase(
-            &mut self,
-            _: &crate::array::Record,
-            _: &Arc<Snapshot>,
-            _: &mut Changes,
-        ) -> crate::base::Result<()> {
+        fn rebase(&mut self, _: &crate::array::Record, _: &Arc<Snapshot>, _: &mut Changes) -> crate::base::Result<()> {
             Ok(())
         }
     }

@@ -98,7 +98,10 @@ fn fragments_that_do_not_fit_are_refused() {
     empty.body = Some(bytes::Bytes::new());
     assert_eq!(kind(store.commit(&one, add(id, vec![empty]), &mut StandardRules)), ErrorKind::Input);
     let twin = inline(0, 9);
-    assert_eq!(kind(store.commit(&one, add(id, vec![twin.clone(), twin.clone()]), &mut StandardRules)), ErrorKind::Conflict);
+    assert_eq!(
+        kind(store.commit(&one, add(id, vec![twin.clone(), twin.clone()]), &mut StandardRules)),
+        ErrorKind::Conflict
+    );
     let two = store.commit(&one, add(id, vec![twin.clone()]), &mut StandardRules).unwrap();
     assert_eq!(kind(store.commit(&two, add(id, vec![twin.clone()]), &mut StandardRules)), ErrorKind::Conflict);
     assert_eq!(kind(store.commit(&one, add(id, vec![twin]), &mut StandardRules)), ErrorKind::Conflict);
@@ -169,10 +172,11 @@ fn any_version_can_be_opened_and_looks_as_it_did() {
     let mut follower = Arc::clone(&snapshot);
     for step in 0..40 {
         snapshot = match step % 8 {
-            3 => commit(&store, &snapshot, vec![Operation::SetMetadata {
-                node: id,
-                changes: vec![("step".to_owned(), Some(step.to_string()))],
-            }]),
+            3 => commit(
+                &store,
+                &snapshot,
+                vec![Operation::SetMetadata { node: id, changes: vec![("step".to_owned(), Some(step.to_string()))] }],
+            ),
             _ => add_one(&store, &snapshot, id),
         }
         .unwrap();
