@@ -1,0 +1,1 @@
+"""Loading from other formats and writing to them."""
