@@ -20,7 +20,8 @@ from .schema import Attr, Dim, Schema
 from .store import array, create, delete, exists, group, ls, open
 
 if TYPE_CHECKING:
-    from . import io, plot
+    from . import io as io
+    from . import plot as plot
     from .result import Result
     from .stream import Stream
 

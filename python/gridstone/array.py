@@ -221,10 +221,9 @@ class Array:
         """
         if isinstance(key, str):
             return AttrView(self, key)
-        axes = selection.axes_of(self._schema, key)
         if self.sparse:
-            return self._read_positions(axes, None)
-        found = dense.read(self, self.schema_names, axes)
+            return self.read(selection.box_of_positions(self._schema, key))
+        found = dense.read(self, self.schema_names, selection.axes_of(self._schema, key))
         return next(iter(found.values())) if len(found) == 1 else found
 
     @property
@@ -294,13 +293,6 @@ class Array:
         if not names or len(set(names)) != len(names):
             raise InputError(f"attrs= names each attribute wanted once, found {names}; leave it out for all of them")
         return [cells.attr_field(self._schema, name).name for name in names]
-
-    def _read_positions(self, axes: Sequence[selection.Axis], names: list[str] | None) -> Result:
-        if any(axis.count > 1 and axis.step != 1 for axis in axes):
-            raise UnsupportedError(
-                "a sparse array is read by boxes: slices with steps are not supported; filter the cells"
-            )
-        return self.read(selection.covering(self._schema, axes), names)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         self._check_dense("numpy.asarray")

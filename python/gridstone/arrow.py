@@ -2,7 +2,8 @@
 
 Arrow has no datetimes coarser than seconds, nor finer than nanoseconds. Coarser ones (and timedeltas from weeks to
 minutes) become seconds; finer ones, and timedeltas in years or months, become int64 ticks. Each field's metadata keeps
-the datatype of this package under `gridstone.dtype`, so that `Schema.from_arrow` gives it back.
+the datatype and nullability under `gridstone.dtype` and `gridstone.nullable`, so that `Schema.from_arrow` gives them
+back (NaT is null in Arrow, so its datetimes are always nullable).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,8 @@ from .errors import InputError, SchemaError, UnsupportedError
 if TYPE_CHECKING:
     from .schema import Attr, Schema
 
-_METADATA = b"gridstone.dtype"
+_DTYPE = b"gridstone.dtype"
+_NULLABLE = b"gridstone.nullable"
 _ARROW_UNITS = ("s", "ms", "us", "ns")
 _COARSE = ("Y", "M", "W", "D", "h", "m")
 
@@ -71,7 +73,8 @@ def dtype_of(arrow_type: "pa.DataType") -> str:
 
 def field_of(name: str, dtype: str, nullable: bool) -> "pa.Field":
     """The Arrow field of a dimension or attribute."""
-    return pa.field(name, type_of(dtype), nullable or dtypes.is_time(dtype), {_METADATA: dtype.encode()})
+    metadata = {_DTYPE: dtype.encode(), _NULLABLE: str(nullable).lower().encode()}
+    return pa.field(name, type_of(dtype), nullable or dtypes.is_time(dtype), metadata)
 
 
 def schema_of(schema: "Schema", attrs: list[str] | None = None) -> "pa.Schema":
@@ -85,10 +88,10 @@ def attr_of(field: "pa.Field") -> "Attr":
     """The attribute that an Arrow field describes."""
     from .schema import Attr
 
-    named = (field.metadata or {}).get(_METADATA)
-    dtype = named.decode() if named is not None else dtype_of(field.type)
-    plain = named is None or not dtypes.is_time(dtype)
-    return Attr(field.name, dtype, nullable=bool(field.nullable) and plain)
+    told = field.metadata or {}
+    dtype = told[_DTYPE].decode() if _DTYPE in told else dtype_of(field.type)
+    nullable = told[_NULLABLE] == b"true" if _NULLABLE in told else bool(field.nullable)
+    return Attr(field.name, dtype, nullable=nullable)
 
 
 def array_of(column: Column) -> "pa.Array":

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from . import dtypes
+from .result import preview
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -53,8 +52,7 @@ def result(shown: "Result") -> str:
     """The columns with their first and last values."""
     rows = []
     for name, values in shown.to_numpy().items():
-        text = np.array2string(values.ravel(), threshold=6, edgeitems=3, separator=" ")
-        rows.append((name, values.dtype, values.shape, " ".join(text.split())))
+        rows.append((name, values.dtype, values.shape, preview(values)))
     return (
         f"<div><b>gridstone.Result</b> {len(shown):,} cells{table(('column', 'type', 'shape', 'values'), rows)}</div>"
     )

@@ -208,14 +208,20 @@ class Result:
         what = f"box {self._shape}" if self._shape is not None else f"{self._count:,} cells"
         lines = [f"<gridstone.Result: {what}, {self.nbytes:,} bytes>"]
         for name, column in self._columns.items():
-            shown = np.array2string(column.numpy().ravel(), threshold=6, edgeitems=3, separator=" ")
-            lines.append(f"  {name}: {column.dtype} {' '.join(shown.split())}")
+            lines.append(f"  {name}: {column.dtype} [{preview(column.numpy())}]")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         from . import html
 
         return html.result(self)
+
+
+def preview(values: AnyArray) -> str:
+    """The first and last values on one line."""
+    flat = values.ravel()
+    shown = [*flat[:3], ..., *flat[-3:]] if flat.size > 6 else list(flat)
+    return " ".join("null" if v is np.ma.masked else "…" if v is ... else str(v) for v in shown)
 
 
 def _wrapped(value: int) -> int:

@@ -159,6 +159,24 @@ def covering(schema: Schema, axes: Sequence[Axis]) -> Box:
     return Box(schema.dims, tuple(bounds))
 
 
+def box_of_positions(schema: Schema, key: Any) -> Box:
+    """The box that `a[key]` asks for in a sparse array; `:` is the whole domain, of float dimensions too."""
+    bounds: list[tuple[Bound, Bound]] = []
+    parts = expand(key, schema.ndim)
+    for i, (dim, part) in enumerate(zip(schema.dims, parts, strict=True)):
+        first, last = (_bound(bound) for bound in dim.domain)
+        if isinstance(part, slice) and part == slice(None):
+            bounds.append((first, last))
+            continue
+        axis = _axis(dim, part, i)
+        if axis.count > 1 and axis.step != 1:
+            raise UnsupportedError(
+                "a sparse array is read by boxes: slices with steps are not supported; filter the cells"
+            )
+        bounds.append((first + axis.covering[0], first + axis.covering[1]) if axis.count else (first, first - 1))
+    return Box(schema.dims, tuple(bounds))
+
+
 def axes_of_coordinates(schema: Schema, key: Any) -> tuple[Axis, ...]:
     """The positions that `a.loc[key]` asks for in a dense array; slices may have a positive step."""
     parts = expand(key, schema.ndim)

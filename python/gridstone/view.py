@@ -68,10 +68,9 @@ class AttrView:
 
     def __getitem__(self, key: Any) -> Any:
         array = self._array
-        axes = selection.axes_of(array.schema, key)
         if array.sparse:
-            return array._read_positions(axes, [self.name])[self.name]
-        return dense.read(array, [self.name], axes)[self.name]
+            return array.read(selection.box_of_positions(array.schema, key), self.name)[self.name]
+        return dense.read(array, [self.name], selection.axes_of(array.schema, key))[self.name]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to positions")
