@@ -197,7 +197,7 @@ impl ByteSink for FaultySink {
         let call = Call::writing(Operation::Finish, &self.name, &bytes);
         let finished = self.plan.around(call, |bytes| complete(inner.take(), bytes));
         // What the plan did not let through is given back, to be removed or left behind by drop.
-        (self.inner, self.bytes) = (inner, bytes.clone());
+        (self.inner, self.bytes) = (inner, bytes);
         finished
     }
 }

@@ -117,7 +117,8 @@ pub trait Storage: Send + Sync + Debug {
     /// NotFound if it is not there, Access, Storage.
     fn sync(&self, name: &str) -> Result<()>;
 
-    /// Deletes an object; one that is not there is deleted already.
+    /// Deletes an object; one that is not there is deleted already. Not durable: after a power failure the object
+    /// may be back, whole.
     ///
     /// # Errors
     /// Access, Storage.

@@ -1,3 +1,5 @@
+//! The fault plan does what it says: the state that each fault leaves behind, operation by operation.
+
 use super::*;
 use crate::base::ErrorKind;
 use crate::storage::{MemoryStorage, PutOutcome, conformance};

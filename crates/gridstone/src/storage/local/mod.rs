@@ -3,7 +3,8 @@
 //!
 //! Every object but a sink's is written under a temporary name (a dot first, which no object's name has) and then
 //! linked or renamed to its own. A process that dies in between leaves the temporary file: never listed, never
-//! opened, removed with the store.
+//! opened, removed with the store. The temporary name goes before the folder is fsynced, so that one fsync settles
+//! both names.
 
 mod durable;
 mod sink;

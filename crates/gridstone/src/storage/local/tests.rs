@@ -1,3 +1,5 @@
+//! What is particular to directories: durability, permissions, temporary files, and what a removal spares.
+
 use super::*;
 use crate::base::Entropy;
 use crate::base::ErrorKind;
