@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Bit-exact, NaN payloads and -0.0 included. Of the format's modes, dictionaries are refused, and so are lookback
-//! windows over 2^15 values: the encoder makes neither, and their lengths in a damaged block would allocate far more than
-//! the block decodes to.
+//! windows over 2^15 values: the encoder makes neither, and their lengths in a damaged block would allocate far more
+//! than the block decodes to.
 
 use super::Filter;
 use super::filter::{check_whole, front, refused};

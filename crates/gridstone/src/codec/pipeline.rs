@@ -133,8 +133,8 @@ impl Pipeline {
         Ok(out)
     }
 
-    /// Fills `out`, whose length is that of the raw bytes, with what `stored` was made from. The last step writes to `out`
-    /// itself, so a pipeline of one filter copies nothing.
+    /// Fills `out`, whose length is that of the raw bytes, with what `stored` was made from. The last step writes to
+    /// `out` itself, so a pipeline of one filter copies nothing.
     ///
     /// Errors: Corruption if `stored` is malformed or does not decode to exactly `out.len()` bytes; `out` is then
     /// unspecified. Schema if a filter does not accept its element.
@@ -286,7 +286,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn every_pipeline_gives_back_its_input(values in prop::collection::vec(-500i32..500, 0..5000), pick in 0..8usize) {
+        fn every_pipeline_gives_back_its_input(
+            values in prop::collection::vec(-500i32..500, 0..5000),
+            pick in 0..8usize,
+        ) {
             let text = ["none", "delta,for", "delta,shuffle,zstd:1", "bitshuffle,lz4", "for,gzip:6", "delta,pco:2",
                 "for,lz4,zstd:3", "delta,delta,bitshuffle,zstd:1"][pick];
             let input: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
