@@ -1,1 +1,4 @@
 //! One binary for all integration tests, a module per promise.
+
+#[cfg(test)]
+mod paper_examples;
