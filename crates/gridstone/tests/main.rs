@@ -1,1 +1,3 @@
 //! One binary for all integration tests, a module per promise.
+
+mod vectors;
