@@ -7,6 +7,7 @@ use gridstone::schema::{Datatype, Order};
 
 pub(super) fn cases() -> Result<Vec<Case>> {
     Ok(vec![
+        tiny()?,
         orders("dense_row", "row", "row")?,
         orders("dense_col", "col", "col")?,
         orders("dense_mixed", "col", "row")?,
@@ -16,6 +17,16 @@ pub(super) fn cases() -> Result<Vec<Case>> {
         raw_pages()?,
         edges()?,
     ])
+}
+
+/// The one that the pages of the format take apart byte by byte.
+fn tiny() -> Result<Case> {
+    let schema = r#"{"dims":[{"name":"i","dtype":"uint8","domain":["0","9"],"tile":"4"}],
+        "attrs":[{"name":"v","dtype":"int16","filters":"delta"}]}"#;
+    let mut world = World::with_array("tiny", "five cells, taken apart in docs/format/fragment.md", schema)?;
+    world.write_box("/", &[("2", "6")], vec![("v", ints(2, [10, 11, 300, -1, 7]))], Order::Row)?;
+    world.commit_and_expect(None)?;
+    Ok(world.finish())
 }
 
 fn orders(name: &'static str, tile_order: &str, cell_order: &str) -> Result<Case> {

@@ -6,7 +6,18 @@ use gridstone::base::Result;
 use gridstone::schema::key;
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![overlap()?, duplicates()?, blocks()?, edges()?])
+    Ok(vec![tiny()?, overlap()?, duplicates()?, blocks()?, edges()?])
+}
+
+/// The one that the pages of the format take apart byte by byte.
+fn tiny() -> Result<Case> {
+    let schema = r#"{"sparse":true,"coord_filters":"none","dims":[{"name":"i","dtype":"int8","domain":["-9","9"],"tile":"5"}],
+        "attrs":[{"name":"s","dtype":"string","nullable":true,"filters":"none"}]}"#;
+    let mut world = World::with_array("tiny_sparse", "three cells, taken apart in docs/format/fragment.md", schema)?;
+    let cells = vec![Some(b"north".to_vec()), None, Some(b"up".to_vec())];
+    world.write_cells("/", &[vec![signed(4)], vec![signed(-9)], vec![signed(-5)]], vec![("s", cells)])?;
+    world.commit_and_expect(None)?;
+    Ok(world.finish())
 }
 
 fn overlap() -> Result<Case> {
