@@ -3,4 +3,5 @@
 mod commit_schedules;
 mod concurrent_commits;
 mod paper_examples;
+mod vectors;
 mod writers;
