@@ -4,4 +4,14 @@
 //! `base`, `runtime`, `codec`, `schema`, `tile`, `fragment`, `storage`, `array`, `query`, `maintain`, `engine`.
 //! Applications use [`engine`]; the lower floors are public for tests, tools and adapters.
 
+pub mod array;
 pub mod base;
+pub mod codec;
+pub mod engine;
+pub mod fragment;
+pub mod maintain;
+pub mod query;
+pub mod runtime;
+pub mod schema;
+pub mod storage;
+pub mod tile;

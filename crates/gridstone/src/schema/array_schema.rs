@@ -105,7 +105,7 @@ impl Schema {
                     dim.datatype()
                 )));
             }
-            let extent = if let Extent::Cells(n) = dim.extent() { u128::from(n) } else { dim.range().len() };
+            let extent = if let Extent::Cells(n) = dim.extent() { u128::from(n) } else { dim.range().count() };
             cells = cells.saturating_mul(extent);
         }
         if cells > u128::from(limits::TILE_CELLS_MAX) {

@@ -48,7 +48,7 @@ impl Dimension {
             })?,
         };
         if let Extent::Cells(cells) = extent
-            && u128::from(cells) > KeyRange::new(lo_key, hi_key).len()
+            && u128::from(cells) > KeyRange::new(lo_key, hi_key).count()
         {
             return Err(wrong(format!("the tile extent {cells} is longer than the domain ({lo}, {hi})")));
         }
@@ -93,11 +93,17 @@ impl Dimension {
         text_key(self.datatype, text)
     }
 
+    /// The same dimension as one tile.
+    #[must_use]
+    pub fn untiled(&self) -> Self {
+        Self { extent: Extent::Whole, ..self.clone() }
+    }
+
     /// How many space tiles there are.
     pub fn tiles(&self) -> u128 {
         match self.extent {
             Extent::Whole => 1,
-            Extent::Cells(n) => self.range.len().div_ceil(u128::from(n)),
+            Extent::Cells(n) => self.range.count().div_ceil(u128::from(n)),
             Extent::Length(_) => u128::from(self.raw_tile_of(self.range.hi)) + 1,
         }
     }
@@ -157,7 +163,7 @@ mod tests {
     #[test]
     fn domains_at_the_edges_of_64_bits() {
         let d = Dimension::new("x", Datatype::Int64, "-9223372036854775808", "9223372036854775807", Some("10")).unwrap();
-        assert_eq!(d.range().len(), 1 << 64);
+        assert_eq!(d.range().count(), 1 << 64);
         assert_eq!(d.tiles(), (1u128 << 64).div_ceil(10));
         let last = d.tile_of(u64::MAX);
         assert_eq!(d.tile_range(last), KeyRange::new(u64::MAX - 5, u64::MAX));

@@ -20,7 +20,7 @@ impl KeyRange {
     }
 
     /// How many keys lie in it.
-    pub fn len(self) -> u128 {
+    pub fn count(self) -> u128 {
         u128::from(self.hi - self.lo) + 1
     }
 
@@ -65,7 +65,7 @@ impl Subarray {
 
     /// How many integer cells lie in it, saturating.
     pub fn cells(&self) -> u128 {
-        self.ranges.iter().fold(1u128, |n, r| n.saturating_mul(r.len()))
+        self.ranges.iter().fold(1u128, |n, r| n.saturating_mul(r.count()))
     }
 
     /// The cells both have in common, if any.

@@ -1,0 +1,82 @@
+# Every chore of the project, the same for people and for CI. Needs Rust (stable), Python 3.11 or later, make.
+# Options: PYTHON=python3.12 (which Python), DATA=folder (real data for the demo).
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# Whatever goes into the wheel: it is built again only when one of these changed.
+SOURCES := Cargo.toml Cargo.lock pyproject.toml constraints.txt \
+	$(shell find crates python/gridstone -type f \( -name '*.rs' -o -name '*.py' -o -name '*.pyi' \
+	-o -name 'py.typed' -o -name 'Cargo.toml' \))
+
+# What the build backend tells PyO3, told to plain cargo too: PyO3 is compiled anew whenever this changes.
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+AS_WHEEL = PYO3_BUILD_EXTENSION_MODULE=1 $(addprefix PYO3_CONFIG_FILE=,$(firstword $(wildcard $(TARGET)/maturin/pyo3-config-*)))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: demo test check bench deep help clean
+
+demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pictures in demo-out/
+	@echo "== demo: the pictures go to demo-out/"
+	$(BIN)/gridstone demo --out demo-out $(if $(DATA),--data '$(DATA)')
+
+test: $(VENV)/.test ## run all tests, Rust and Python
+	@echo "== test: Rust, in the profile of the wheel"
+	cargo test --release --workspace --exclude gridstone-python
+	@echo "== test: Python and vectors"
+	$(BIN)/python -m pytest python/tests vectors
+
+check: $(VENV)/.dev ## format, lints, house rules, types, stubs
+	@echo "== check: format of Rust"
+	cargo fmt --all --check
+	@echo "== check: lints of Rust"
+	$(AS_WHEEL) cargo clippy --release --workspace --all-targets -- -D warnings
+	@echo "== check: house rules"
+	cargo xtask tidy
+	@echo "== check: lints and format of Python"
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	@echo "== check: types of Python"
+	$(BIN)/mypy --strict python/gridstone
+	@echo "== check: the stub of the native module"
+	$(BIN)/python -m mypy.stubtest gridstone._native
+
+bench: $(VENV)/.built ## measure beside what else a user would pick; results are checked first
+	@echo "== bench"
+	$(BIN)/python benches/first_light.py
+
+deep: export PROPTEST_CASES := 20000
+deep: export HYPOTHESIS_PROFILE := deep
+deep: test ## the tests, with very many more random cases (hours)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+clean: ## remove all that was built or installed here
+	rm -rf $(VENV) demo-out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	cargo clean
+
+$(BIN)/python:
+	@echo "== a virtual environment in $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "$(PYTHON) is older than Python 3.11; run make PYTHON=python3.11 (or later)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.built: $(SOURCES) | $(BIN)/python
+	@echo "== build the wheel and install it into $(VENV) (the first time compiles all dependencies: some minutes)"
+	$(PIP) install --quiet -c constraints.txt '.[plot]'
+	@touch $@
+
+# The package is installed already: these add what its extras ask for.
+$(VENV)/.test: $(VENV)/.built
+	@echo "== what the tests need"
+	$(PIP) install --quiet -c constraints.txt 'gridstone[test,plot,pandas]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.built
+	@echo "== what the checks need"
+	$(PIP) install --quiet -c constraints.txt 'gridstone[dev,test,plot,pandas]'
+	@touch $@

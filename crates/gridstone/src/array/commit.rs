@@ -1,0 +1,232 @@
+//! The commit protocol. A version is the creation of one object, `_log/<version>`, that did not exist.
+//!
+//! 1. If the newest root is `fold_versions` behind, fold.
+//! 2. Write the record that follows the newest version known, naming that root; put it if absent.
+//! 3. Not plainly created? Read the slot. Our id in it: committed, and made durable now. Another's: lost. Nothing: try
+//!    the same slot again, a few times. Unreadable: the outcome is unknown, and nothing is deleted.
+//! 4. Created: read the floor. A version below it is lost, since nobody looks for it there: the record is removed.
+//! 5. Lost: read what came in between, let the caller rebase, go to 1.
+//!
+//! Fragments are durable before they are given to a commit, packs and pages before step 2: so whatever a record
+//! names is there.
+
+use super::conflict::Rebase;
+use super::draft;
+use super::fold::fold;
+use super::operation::{Changes, Operation};
+use super::record::{self, Head, Record};
+use super::snapshot::Snapshot;
+use super::state::ArrayState;
+use super::store::Store;
+use crate::base::{Error, ErrorKind, Id, Result};
+use crate::fragment::Staged;
+use crate::storage::{PutOutcome, log_name};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// How often the same step is tried against a storage that fails without effect.
+pub(super) const ATTEMPTS: usize = 3;
+
+/// How far ahead of the clock the previous version's time may be.
+const AHEAD_US_MAX: i64 = 24 * 3600 * 1_000_000;
+
+/// What became of a record that was put into a slot.
+enum Fate {
+    /// It is the version.
+    Committed,
+    /// Another commit has the slot.
+    Lost,
+    /// The log has been truncated beyond the slot.
+    BelowFloor,
+}
+
+impl Store {
+    /// Commits `changes` after `base`, or after whatever came since, and returns the snapshot that has them. All or
+    /// nothing. `rebase` is asked about every version that came in between.
+    ///
+    /// # Errors
+    /// Conflict, Exists or NotFound if the changes no longer make sense; CommitUnknown if the storage does not tell
+    /// whether the commit happened; Input if they never made sense; else nothing was committed.
+    pub fn commit(&self, base: &Arc<Snapshot>, mut changes: Changes, rebase: &mut dyn Rebase) -> Result<Arc<Snapshot>> {
+        let (commit_id, read_version) = (self.entropy.id(), base.version());
+        let mut newest = Arc::clone(base);
+        loop {
+            newest = self.folded(newest)?;
+            let (record, bytes) = self.draft(&newest, commit_id, read_version, &changes)?;
+            let mut next = Snapshot::clone(&newest);
+            next.do_next(&record)?;
+            match self.publish(&record, &bytes)? {
+                Fate::Committed => {
+                    self.saw(record.version);
+                    self.log.put_hint(record.version);
+                    return Ok(Arc::new(next));
+                }
+                Fate::Lost => newest = self.catch_up(newest, rebase, &mut changes)?,
+                Fate::BelowFloor => newest = self.pass_floor(rebase, &mut changes)?,
+            }
+        }
+    }
+
+    /// The snapshot, resting on a root that is not too old.
+    fn folded(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>> {
+        if snapshot.version() - snapshot.root_version() < self.fold_versions {
+            return Ok(snapshot);
+        }
+        fold(&self.log, self.entropy.as_ref(), &snapshot).map(Arc::new)
+    }
+
+    /// The record that does `changes` after `newest`, and its bytes. It is decoded from them, so that nothing is ever
+    /// written that cannot be read.
+    fn draft(
+        &self,
+        newest: &Snapshot,
+        commit_id: Id,
+        read_version: u64,
+        changes: &Changes,
+    ) -> Result<(Record, Vec<u8>)> {
+        check_once(newest, changes)?;
+        let operations = draft::operations(newest, changes, self.entropy.as_ref())?;
+        let version = newest.version() + 1;
+        let head = Head {
+            commit_id,
+            version,
+            parent: newest.record(),
+            read_version,
+            time_us: self.time_after(newest)?,
+            root: newest.root(),
+            message: changes.message.clone(),
+        };
+        let bytes = record::encode(head, &operations)?;
+        Ok((Record::decode(&bytes, version)?, bytes))
+    }
+
+    /// Now, or just after the previous version if the clock is behind it.
+    fn time_after(&self, previous: &Snapshot) -> Result<i64> {
+        let now = self.clock.now_us();
+        if previous.version() == 0 {
+            return Ok(now);
+        }
+        let ahead = previous.time_us().saturating_sub(now);
+        if ahead > AHEAD_US_MAX {
+            return Err(Error::conflict(format!(
+                "version {} was committed {} hours in the future of this machine's clock; set the clock of this machine, or of \
+                 the one that wrote it, right. Nothing was committed",
+                previous.version(),
+                ahead / 3_600_000_000
+            )));
+        }
+        Ok(now.max(previous.time_us().saturating_add(1)))
+    }
+
+    /// Puts the record into its slot and finds out what became of it.
+    fn publish(&self, record: &Record, bytes: &[u8]) -> Result<Fate> {
+        let name = log_name(record.version);
+        let mut refusal = None;
+        for _ in 0..ATTEMPTS {
+            match self.log.storage.put_if_absent(&name, bytes) {
+                Ok(PutOutcome::Created) => return self.obey_floor(record.version),
+                Ok(PutOutcome::Exists) => {}
+                Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
+                Err(e) => refusal = Some(e),
+            }
+            match self.log.read(record.version) {
+                Ok(Some(found)) if found.commit_id == record.commit_id => {
+                    self.log.storage.sync(&name).map_err(|e| unknown(record.version, e))?;
+                    return self.obey_floor(record.version);
+                }
+                Ok(Some(_)) => return Ok(Fate::Lost),
+                Ok(None) => {}
+                // A record of a later format is certainly not ours.
+                Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
+                Err(e) => return Err(unknown(record.version, e)),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| {
+            Error::storage(format!("the storage says that {name} exists and that it does not; nothing was committed"))
+        }))
+    }
+
+    /// Gives a version up that was made below the floor.
+    fn obey_floor(&self, version: u64) -> Result<Fate> {
+        let mut refusal = None;
+        for _ in 0..ATTEMPTS {
+            match self.log.floor_version() {
+                Ok(floor) if floor <= version => return Ok(Fate::Committed),
+                Ok(_) => {
+                    // Left behind, it does no harm: nobody looks below the floor.
+                    let _ = self.log.storage.delete(&log_name(version));
+                    return Ok(Fate::BelowFloor);
+                }
+                Err(e) => refusal = Some(e),
+            }
+        }
+        let cause = refusal.unwrap_or_else(|| Error::storage("the log's floor cannot be read"));
+        Err(unknown(version, cause))
+    }
+
+    /// The newest version, after `rebase` has seen each one since `base`.
+    fn catch_up(&self, base: Arc<Snapshot>, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
+        let mut missed = Vec::new();
+        let outcome = self.read_on(&base, &mut missed);
+        // Below the floor records may be missing, or be left from commits that were lost there.
+        if self.log.floor_version()? > base.version() + 1 {
+            return self.pass_floor(rebase, changes);
+        }
+        outcome?;
+        let mut newest = base;
+        for (record, snapshot) in missed {
+            newest = snapshot;
+            self.saw(newest.version());
+            rebase.rebase(&record, &newest, changes)?;
+        }
+        Ok(newest)
+    }
+
+    /// Appends every version after `base` to `missed`, with the store as it was then.
+    fn read_on(&self, base: &Arc<Snapshot>, missed: &mut Vec<(Record, Arc<Snapshot>)>) -> Result<()> {
+        let mut newest = Arc::clone(base);
+        while let Some(record) = self.log.read(newest.version() + 1)? {
+            newest = Arc::new(self.advanced(&newest, &record)?);
+            missed.push((record, Arc::clone(&newest)));
+        }
+        Ok(())
+    }
+
+    fn pass_floor(&self, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
+        let newest = self.latest()?;
+        rebase.rebase_past_floor(&newest, changes)?;
+        Ok(newest)
+    }
+}
+
+fn unknown(version: u64, cause: Error) -> Error {
+    Error::commit_unknown(format!(
+        "whether version {version} was committed could not be found out, and nothing was deleted; look at the history once the \
+         storage answers again ({cause})"
+    ))
+    .with_source(cause)
+}
+
+/// A Conflict error if a fragment that came by data file is in its array already. Ids of inline fragments are checked
+/// against recent versions only, when the record is applied: they were made for this one commit and cannot be older.
+fn check_once(newest: &Snapshot, changes: &Changes) -> Result<()> {
+    for operation in &changes.operations {
+        let Operation::AddFragments { array, fragments } = operation else { continue };
+        let Ok(state) = newest.array_by_id(*array) else { continue };
+        check_pages(state, fragments.iter().filter(|f| f.body.is_none()))?;
+    }
+    Ok(())
+}
+
+fn check_pages<'a>(array: &ArrayState, staged: impl Iterator<Item = &'a Staged>) -> Result<()> {
+    let staged: Vec<&Staged> = staged.collect();
+    let ids: HashSet<Id> = staged.iter().map(|f| f.description.id).collect();
+    // The same fragment has the same box, so only pages that touch it can describe it.
+    let touched = |bounds: &crate::schema::Subarray| staged.iter().any(|f| f.description.bounds.intersects(bounds));
+    for shelf in array.shelves.iter().filter(|s| touched(&s.info().bounds)) {
+        if let Some(known) = shelf.load()?.iter().find(|d| ids.contains(&d.id)) {
+            return Err(array.twice(known.id));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! What happens to a commit whose slot another one took: the changes are looked at again, against what the other
+//! commit left. The table of all pairs is in `docs/format/conflicts.md`.
+
+use super::operation::{Changes, Operation};
+use super::record::Record;
+use super::snapshot::Snapshot;
+use crate::base::{Error, Id, Result};
+use std::sync::Arc;
+
+/// Decides whether changes still stand after another commit came first, and adapts them.
+pub trait Rebase {
+    /// Called for every version that came in between, in order: `lost_to` is its record, `newest` the store with it.
+    /// May change `changes`. A Conflict error gives the commit up.
+    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()>;
+
+    /// Called instead if the log was cut so far that the versions in between cannot be read any more. The default gives
+    /// up, since nobody can say what they did.
+    fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        let _ = changes;
+        Err(Error::snapshot_expired(format!(
+            "the log was truncated while this commit was prepared; the store is at version {} now, open it again and repeat",
+            newest.version()
+        )))
+    }
+}
+
+/// The standard table for plain changes: only what is gone or taken conflicts.
+///
+/// - Fragments added: conflict if the array was removed. An array created at its path later has another id.
+/// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
+/// - A node removed: conflict if it was removed already.
+/// - A node created: an Exists error if its path was taken, or a Conflict if a parent became an array.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StandardRules;
+
+impl StandardRules {
+    fn check(newest: &Snapshot, changes: &Changes) -> Result<()> {
+        let mut created: Vec<Id> = Vec::new();
+        for operation in &changes.operations {
+            let needed = match operation {
+                Operation::CreateGroup { id, .. } | Operation::CreateArray { id, .. } => {
+                    created.push(*id);
+                    continue;
+                }
+                Operation::Remove { id } => *id,
+                Operation::AddFragments { array, .. } => *array,
+                Operation::SetMetadata { node, .. } => *node,
+            };
+            if newest.node_by_id(needed).is_none() && !created.contains(&needed) {
+                return Err(Error::conflict(format!(
+                    "the array or group with the id {needed} was removed by another commit, at the latest in version {}; \
+                     nothing was committed",
+                    newest.version()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rebase for StandardRules {
+    fn rebase(&mut self, _lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        Self::check(newest, changes)
+    }
+
+    fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        Self::check(newest, changes)
+    }
+}
+
+/// The rule of the first commit: there is nothing to rebase on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MustBeFirst;
+
+impl Rebase for MustBeFirst {
+    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, _changes: &mut Changes) -> Result<()> {
+        let _ = lost_to;
+        Err(Error::exists(format!("another writer just created this store; it is at version {}", newest.version())))
+    }
+
+    fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, _changes: &mut Changes) -> Result<()> {
+        Err(Error::exists(format!("there is a store here already, at version {}", newest.version())))
+    }
+}

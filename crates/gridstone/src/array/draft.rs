@@ -1,0 +1,81 @@
+//! From changes to the operations of a record: parents that are missing are created, texts are checked.
+//!
+//! Everything here depends on the snapshot that the commit will follow, so it is done again for every slot.
+
+use super::operation::{Changes, Operation, Recorded};
+use super::path;
+use super::snapshot::Snapshot;
+use super::tree::Tree;
+use crate::base::{Entropy, Error, Id, Result};
+use std::sync::Arc;
+
+/// The operations that `changes` come to after `base`. Input, Exists or NotFound errors say what cannot be done.
+pub(super) fn operations(base: &Snapshot, changes: &Changes, entropy: &dyn Entropy) -> Result<Vec<Operation>> {
+    let mut draft = Draft { tree: base.tree().clone(), version: base.version() + 1, operations: Vec::new() };
+    for operation in &changes.operations {
+        draft.add(operation, entropy)?;
+    }
+    if base.version() == 0 && draft.tree.find(path::ROOT).is_none() {
+        draft.create_groups(path::ROOT, entropy)?;
+    }
+    Ok(draft.operations)
+}
+
+struct Draft {
+    /// The nodes as they will be; fragments and metadata are not followed here.
+    tree: Tree,
+    version: u64,
+    operations: Vec<Operation>,
+}
+
+impl Draft {
+    fn add(&mut self, operation: &Operation, entropy: &dyn Entropy) -> Result<()> {
+        let recorded = match operation {
+            Operation::CreateGroup { id, path } => {
+                self.create_parents(path, entropy)?;
+                Some(Recorded::CreateGroup { id: *id, path: path.clone() })
+            }
+            Operation::CreateArray { id, path, schema } => {
+                self.create_parents(path, entropy)?;
+                Some(Recorded::CreateArray { id: *id, path: path.clone(), schema: Arc::new(schema.clone()) })
+            }
+            Operation::Remove { id } => Some(Recorded::Remove { id: *id }),
+            Operation::AddFragments { .. } => None,
+            Operation::SetMetadata { changes, .. } => {
+                check_texts(changes)?;
+                None
+            }
+        };
+        if let Some(recorded) = recorded {
+            self.tree.apply(&recorded, self.version)?;
+        }
+        self.operations.push(operation.clone());
+        Ok(())
+    }
+
+    fn create_parents(&mut self, path: &str, entropy: &dyn Entropy) -> Result<()> {
+        path::check(path)?;
+        path::parent(path).map_or(Ok(()), |parent| self.create_groups(parent, entropy))
+    }
+
+    /// Creates the group at `path` and those above it, as far as they are missing.
+    fn create_groups(&mut self, path: &str, entropy: &dyn Entropy) -> Result<()> {
+        let ancestors = std::iter::successors(Some(path), |p| path::parent(p));
+        let missing: Vec<&str> = ancestors.take_while(|p| self.tree.find(p).is_none()).collect();
+        for path in missing.into_iter().rev() {
+            let (id, path): (Id, String) = (entropy.id(), path.to_owned());
+            self.tree.apply(&Recorded::CreateGroup { id, path: path.clone() }, self.version)?;
+            self.operations.push(Operation::CreateGroup { id, path });
+        }
+        Ok(())
+    }
+}
+
+fn check_texts(changes: &[(String, Option<String>)]) -> Result<()> {
+    for (key, text) in changes {
+        let parsed = text.as_deref().map(serde_json::from_str::<serde::de::IgnoredAny>).transpose();
+        parsed
+            .map_err(|e| Error::input(format!("the metadata value of {key:?} is no JSON text: {e}")).with_source(e))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! The floor: the lowest version still kept, and the manifest root that stands in for all before it.
+//!
+//! A sealed line without a body: `{"gs":0,"version":F,"root":{"id":…,"version":F,"xxh3":…}}`. Versions below F cannot
+//! be opened any more, and their records may be gone. A log without this object starts at version 1.
+
+use super::line::{self, FORMAT};
+use super::shape::{RootRef, RootText, Whole};
+use crate::base::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// The lowest version still kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Floor {
+    /// The version.
+    pub version: u64,
+    /// The root that holds its state.
+    pub root: RootRef,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FloorText {
+    gs: u64,
+    version: Whole,
+    root: RootText,
+}
+
+impl Floor {
+    /// Its bytes.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let text = FloorText { gs: FORMAT, version: Whole(self.version), root: self.root.into() };
+        let json = serde_json::to_string(&text)
+            .map_err(|e| Error::input("the floor cannot be written as JSON").with_source(e))?;
+        line::seal(json, 1)
+    }
+
+    /// The mirror of [`Floor::encode`]. Unsupported if it is of another format; Corruption if it is not what was written.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        const WHAT: &str = "the log's floor";
+        let line = line::open(bytes, WHAT)?;
+        let text: FloorText = line::parse(line, WHAT)?;
+        let (version, root) = (text.version.0, RootRef::from(text.root));
+        if line.body != bytes.len() || version == 0 || root.version != version {
+            return Err(Error::corruption(format!(
+                "{WHAT} names version {version} and a root of version {}; they must be the same, and not 0",
+                root.version
+            )));
+        }
+        Ok(Self { version, root })
+    }
+}

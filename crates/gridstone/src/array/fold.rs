@@ -1,0 +1,165 @@
+//! Folding: what the records since the last root added becomes pages and a new root.
+//!
+//! 1. The inline fragments of those records are copied, checked, into one pack in `_data/`.
+//! 2. Per array that got fragments: the last page that is not full is rewritten with them added. If they do not fit
+//!    one page they are cut by space into several, which are full from then on. Other pages are kept as they are.
+//! 3. The root is written, naming all pages.
+//!
+//! Each object is durable before the next step, all of them before the record that names the root. Two writers that
+//! fold at once do no harm: each names its own root, and the one that loses the slot leaves files nobody refers to.
+//! The work is bounded by what was added since the last root plus one page per array.
+
+use super::cut::cut;
+use super::log::Log;
+use super::page::{self, PageInfo};
+use super::record::BODY_ALIGNMENT;
+use super::root::{self, Root, RootArray, RootNode};
+use super::shape::RootRef;
+use super::shelf::Shelf;
+use super::snapshot::{Shelves, Snapshot};
+use super::state::ArrayState;
+use super::tree::Node;
+use crate::base::{ByteSink, Entropy, Error, FileRef, Id, Result, limits};
+use crate::fragment::{Description, Location};
+use crate::storage::{data_name, manifest_name};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// The same state as `snapshot`, resting on a root of its own version, which is durable.
+pub(super) fn fold(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot) -> Result<Snapshot> {
+    let Some(record) = snapshot.record() else { return Ok(snapshot.clone()) };
+    let moved = Packer { log, entropy }.pack(snapshot)?;
+    let mut binder = Binder { log, entropy, moved, made: Shelves::new() };
+    let nodes = snapshot.nodes().into_iter().map(|node| binder.node(node)).collect::<Result<_>>()?;
+    let (version, time_us, store) = (snapshot.version(), snapshot.time_us(), snapshot.store());
+    let root = Root { version, time_us, record, store, nodes };
+    let bytes = root::encode(&root)?;
+    let reference = RootRef { id: entropy.id(), version, xxh3: root::checksum(&bytes)? };
+    write(log, &manifest_name(reference.id), &bytes)?;
+    let mut folded = snapshot.clone();
+    folded.rest_on(&root, reference, &binder.made, &log.storage);
+    Ok(folded)
+}
+
+fn write(log: &Log, name: &str, bytes: &[u8]) -> Result<()> {
+    let mut sink = log.storage.create(name)?;
+    sink.write(bytes)?;
+    sink.finish()
+}
+
+/// Where fragments lie after the fold, by id.
+type Moved = HashMap<Id, Location>;
+
+/// Copies inline fragments out of the log.
+struct Packer<'a> {
+    log: &'a Log,
+    entropy: &'a dyn Entropy,
+}
+
+impl Packer<'_> {
+    fn pack(&self, snapshot: &Snapshot) -> Result<Moved> {
+        let wanted = inline_by_version(snapshot);
+        let mut moved = Moved::new();
+        if wanted.is_empty() {
+            return Ok(moved);
+        }
+        let pack = self.entropy.id();
+        let mut sink = self.log.storage.create(&data_name(pack))?;
+        let mut end = 0u64;
+        for (version, ids) in wanted {
+            let (record, file) = self.log.read_file(version)?;
+            for inline in record.inline.iter().filter(|inline| ids.contains(&inline.id)) {
+                let body = record.body(inline, &file)?;
+                let offset = align(sink.as_mut(), end)?;
+                sink.write(&body)?;
+                end = offset + body.len() as u64;
+                moved.insert(inline.id, Location { file: FileRef::Data(pack), offset, len: inline.range.len });
+            }
+        }
+        sink.finish()?;
+        Ok(moved)
+    }
+}
+
+/// Writes zeros up to where the next body may start, and says where that is.
+fn align(sink: &mut dyn ByteSink, end: u64) -> Result<u64> {
+    let offset = end.next_multiple_of(BODY_ALIGNMENT);
+    sink.write([0; BODY_ALIGNMENT as usize].get(..(offset - end) as usize).unwrap_or_default())?;
+    Ok(offset)
+}
+
+fn inline_by_version(snapshot: &Snapshot) -> BTreeMap<u64, Vec<Id>> {
+    let mut wanted: BTreeMap<u64, Vec<Id>> = BTreeMap::new();
+    for node in snapshot.nodes() {
+        let Node::Array(array) = node else { continue };
+        for fragment in array.recent() {
+            if let FileRef::Log(version) = fragment.location.file {
+                wanted.entry(version).or_default().push(fragment.id);
+            }
+        }
+    }
+    wanted
+}
+
+/// Writes pages.
+struct Binder<'a> {
+    log: &'a Log,
+    entropy: &'a dyn Entropy,
+    moved: Moved,
+    /// The pages written, with their fragments at hand.
+    made: Shelves,
+}
+
+impl Binder<'_> {
+    fn node(&mut self, node: &Node) -> Result<RootNode> {
+        let array = match node {
+            Node::Group(_) => None,
+            Node::Array(array) => Some(RootArray { schemas: array.schemas().to_vec(), pages: self.pages(array)? }),
+        };
+        Ok(RootNode { id: node.id(), path: node.path().to_owned(), metadata: node.metadata().clone(), array })
+    }
+
+    fn pages(&mut self, array: &ArrayState) -> Result<Vec<PageInfo>> {
+        let added: Vec<Arc<Description>> = array.recent().map(|d| self.settled(d)).collect::<Result<_>>()?;
+        let keep = |shelf: &&Arc<Shelf>| shelf.info().full || added.is_empty();
+        let mut pages: Vec<PageInfo> = array.shelves.iter().filter(keep).map(|s| s.info().clone()).collect();
+        if added.is_empty() {
+            return Ok(pages);
+        }
+        let mut fragments = Vec::new();
+        for shelf in array.shelves.iter().filter(|s| !s.info().full) {
+            fragments.extend(shelf.load()?.iter().cloned());
+        }
+        fragments.extend(added);
+        let parts = cut(fragments, limits::PAGE_FRAGMENTS_MAX);
+        let full = parts.len() > 1;
+        for part in parts {
+            pages.push(self.page(part, full)?);
+        }
+        Ok(pages)
+    }
+
+    /// The description of a fragment that lies where it will stay.
+    fn settled(&self, d: &Arc<Description>) -> Result<Arc<Description>> {
+        match (d.location.file, self.moved.get(&d.id)) {
+            (FileRef::Data(_), _) => Ok(Arc::clone(d)),
+            (FileRef::Log(_), Some(location)) => {
+                Ok(Arc::new(Description { location: *location, ..Description::clone(d) }))
+            }
+            (FileRef::Log(version), None) => Err(Error::corruption(format!(
+                "the log record of version {version} does not hold fragment {} any more",
+                d.id
+            ))),
+        }
+    }
+
+    fn page(&mut self, fragments: Vec<Arc<Description>>, full: bool) -> Result<PageInfo> {
+        let (bytes, xxh3) = page::encode(&fragments)?;
+        let full = full || fragments.len() == limits::PAGE_FRAGMENTS_MAX;
+        let info = PageInfo::of(self.entropy.id(), xxh3, &fragments, full)?;
+        write(self.log, &manifest_name(info.id), &bytes)?;
+        let shelf = Shelf::filled(info.clone(), Arc::clone(&self.log.storage), fragments.into());
+        self.made.insert(info.id, Arc::new(shelf));
+        Ok(info)
+    }
+}

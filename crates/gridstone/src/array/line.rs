@@ -1,0 +1,124 @@
+//! The sealed line: what log records, manifest roots and the floor have in common.
+//!
+//! ```text
+//! {"gs":0, …}  one line of JSON, its first field the format version, padded with spaces
+//! \n
+//! 16 lower-case hexadecimal digits: xxh3 of the line, padding included, newline excluded
+//! \n
+//! body         whatever follows; the line says what it is
+//! ```
+//! The version is looked at before anything else, so that a later format may change all that comes after it.
+
+use super::shape::{hex, parse_hex};
+use crate::base::{Error, Result, limits, xxh3};
+
+/// The format version that this engine reads and writes.
+pub(super) const FORMAT: u64 = 0;
+
+const PREFIX: &[u8] = b"{\"gs\":";
+/// Newline, 16 digits, newline.
+const SEAL_LEN: usize = 18;
+
+/// A line whose seal has been checked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    /// The JSON text.
+    pub(super) json: &'a str,
+    /// The checksum, by which other objects refer to this one.
+    pub(super) xxh3: u64,
+    /// Where the body starts, in bytes from the start of the file.
+    pub(super) body: usize,
+}
+
+/// The line of `json` and its seal; padded so that what follows starts at a multiple of `alignment`. A Storage error
+/// if the line is longer than any reader accepts.
+pub(super) fn seal(mut json: String, alignment: usize) -> Result<Vec<u8>> {
+    let padded = (json.len() + SEAL_LEN).next_multiple_of(alignment) - SEAL_LEN;
+    json.extend(std::iter::repeat_n(' ', padded - json.len()));
+    if json.len() > limits::RECORD_LINE_BYTES_MAX {
+        return Err(Error::input(format!(
+            "one commit would need {} bytes of log, at most {} are allowed; commit in several steps",
+            json.len(),
+            limits::RECORD_LINE_BYTES_MAX
+        )));
+    }
+    let seal = format!("\n{}\n", hex(xxh3(json.as_bytes())));
+    let mut bytes = json.into_bytes();
+    bytes.extend_from_slice(seal.as_bytes());
+    Ok(bytes)
+}
+
+/// The checked line at the start of `bytes`; `what` names the object in errors. Unsupported if it is of another
+/// format version, Corruption if it is not what was written.
+pub(super) fn open<'a>(bytes: &'a [u8], what: &str) -> Result<Line<'a>> {
+    check_format(bytes, what)?;
+    let damaged = |why: &str| Error::corruption(format!("{what} is damaged: {why}"));
+    let searched = bytes.get(..limits::RECORD_LINE_BYTES_MAX + 1).unwrap_or(bytes);
+    let end = searched.iter().position(|b| *b == b'\n').ok_or_else(|| damaged("its first line does not end"))?;
+    let (line, rest) = bytes.split_at_checked(end).ok_or_else(|| damaged("its first line does not end"))?;
+    let seal = rest.get(1..SEAL_LEN - 1).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(parse_hex);
+    let seal = seal.filter(|_| rest.get(SEAL_LEN - 1) == Some(&b'\n'));
+    let seal = seal.ok_or_else(|| damaged("its checksum is cut or not hexadecimal"))?;
+    if seal != xxh3(line) {
+        return Err(damaged("its line does not match its checksum"));
+    }
+    let json = std::str::from_utf8(line).map_err(|e| damaged("its line is not UTF-8").with_source(e))?;
+    Ok(Line { json, xxh3: seal, body: end + SEAL_LEN })
+}
+
+fn check_format(bytes: &[u8], what: &str) -> Result<()> {
+    let digits = bytes.strip_prefix(PREFIX).map(|rest| {
+        let end = rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len());
+        rest.get(..end).unwrap_or_default()
+    });
+    let found = digits.and_then(|d| std::str::from_utf8(d).ok()).and_then(|text| text.parse::<u64>().ok());
+    match found {
+        Some(FORMAT) => Ok(()),
+        Some(other) => Err(Error::unsupported(format!(
+            "{what} is of format version {other}, this Gridstone knows version {FORMAT}; use a newer Gridstone"
+        ))),
+        None => Err(Error::corruption(format!("{what} does not start with the format version"))),
+    }
+}
+
+/// The value that the JSON of a checked line says; a Corruption error names what it is not.
+pub(super) fn parse<T: serde::de::DeserializeOwned>(line: Line<'_>, what: &str) -> Result<T> {
+    serde_json::from_str(line.json)
+        .map_err(|e| Error::corruption(format!("{what} is intact but not understood: {e}")).with_source(e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ErrorKind;
+
+    #[test]
+    fn a_line_survives_and_its_body_is_aligned() {
+        let mut bytes = seal("{\"gs\":0,\"x\":1}".to_owned(), 64).unwrap();
+        assert_eq!(bytes.len(), 64);
+        bytes.extend_from_slice(b"body");
+        let line = open(&bytes, "it").unwrap();
+        assert_eq!((line.json.trim_end(), line.body), ("{\"gs\":0,\"x\":1}", 64));
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_truncation_is_an_error() {
+        let bytes = seal("{\"gs\":0,\"x\":1}".to_owned(), 1).unwrap();
+        for cut in 0..bytes.len() {
+            open(&bytes[..cut], "it").unwrap_err();
+        }
+        for at in 0..bytes.len() * 8 {
+            let mut bad = bytes.clone();
+            bad[at / 8] ^= 1 << (at % 8);
+            open(&bad, "it").unwrap_err();
+        }
+    }
+
+    #[test]
+    fn another_format_is_named() {
+        let error = open(b"{\"gs\":17,\"anything\"", "version 3").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.message().contains("17") && error.message().contains("version 0"), "{error}");
+        assert_eq!(open(b"PK\x03\x04", "it").unwrap_err().kind(), ErrorKind::Corruption);
+    }
+}

@@ -1,0 +1,43 @@
+//! Floor `array`: the commit log, snapshots, the manifest, metadata: a store as it was at any of its versions.
+//!
+//! The log is the truth: one object per committed version, created if absent. A [`Snapshot`] is the state after
+//! replaying it, starting at the newest manifest root. Invariants:
+//!
+//! - versions are contiguous from the floor, and each record names its parent's checksum: history is one line;
+//! - whatever a record names was durable before the record was;
+//! - the outcome of a commit is never guessed: it is committed, not committed, or a CommitUnknown error;
+//! - a damaged object is an error that names it; nothing is skipped.
+
+mod commit;
+mod conflict;
+mod cut;
+mod draft;
+mod floor;
+mod fold;
+mod line;
+mod log;
+mod operation;
+mod page;
+mod path;
+mod record;
+mod root;
+mod shape;
+mod shelf;
+mod snapshot;
+mod state;
+mod store;
+mod tree;
+mod wording;
+
+pub use conflict::{Rebase, StandardRules};
+pub use floor::Floor;
+pub use operation::{Changes, Operation, Recorded};
+pub use record::{Inline, Record};
+pub use shape::RootRef;
+pub use snapshot::Snapshot;
+pub use state::{ArrayState, GroupState, Metadata};
+pub use store::{History, Store};
+pub use tree::Node;
+
+#[cfg(test)]
+mod tests;

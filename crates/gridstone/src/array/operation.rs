@@ -1,0 +1,125 @@
+//! What a commit does: as it is asked for ([`Operation`], with staged fragments), and as the log tells it
+//! ([`Recorded`], with fragments described in full).
+
+use crate::base::Id;
+use crate::fragment::{Description, Staged};
+use crate::schema::Schema;
+use std::sync::Arc;
+
+/// What one commit is asked to do, all or nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// A line for the history.
+    pub message: Option<String>,
+    /// What to do, in this order; a later operation sees what the earlier ones did.
+    pub operations: Vec<Operation>,
+}
+
+impl Changes {
+    /// Changes that do `operations`, without a message.
+    pub fn new(operations: Vec<Operation>) -> Self {
+        Self { message: None, operations }
+    }
+}
+
+/// One change. To overwrite a node, remove it and create another at its path in the same commit.
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// Creates a group; missing parents are created as groups.
+    CreateGroup {
+        /// The new group's id.
+        id: Id,
+        /// Where it is put.
+        path: String,
+    },
+    /// Creates an array; missing parents are created as groups.
+    CreateArray {
+        /// The new array's id.
+        id: Id,
+        /// Where it is put.
+        path: String,
+        /// The first schema of its history.
+        schema: Schema,
+    },
+    /// Removes a node and everything below it.
+    Remove {
+        /// The node.
+        id: Id,
+    },
+    /// Adds fragments to an array.
+    AddFragments {
+        /// The array.
+        array: Id,
+        /// The fragments, the oldest first.
+        fragments: Vec<Staged>,
+    },
+    /// Sets or removes metadata of a node.
+    SetMetadata {
+        /// The node.
+        node: Id,
+        /// Keys with their new values as JSON text, `None` to remove the key.
+        changes: Vec<(String, Option<String>)>,
+    },
+}
+
+/// One change as the log tells it; its parents exist, its fragments have an order and a place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recorded {
+    /// A group was created.
+    CreateGroup {
+        /// The group's id.
+        id: Id,
+        /// Its path.
+        path: String,
+    },
+    /// An array was created.
+    CreateArray {
+        /// The array's id.
+        id: Id,
+        /// Its path.
+        path: String,
+        /// The first schema of its history.
+        schema: Arc<Schema>,
+    },
+    /// A node and everything below it were removed.
+    Remove {
+        /// The node.
+        id: Id,
+    },
+    /// Fragments were added to an array.
+    AddFragments {
+        /// The array.
+        array: Id,
+        /// The fragments, by ascending order.
+        fragments: Vec<Arc<Description>>,
+    },
+    /// Metadata of a node was set or removed.
+    SetMetadata {
+        /// The node.
+        node: Id,
+        /// Keys with their values as JSON text, `None` where the key was removed.
+        changes: Vec<(String, Option<String>)>,
+    },
+}
+
+impl Recorded {
+    /// The name used in the log and in listings.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::CreateGroup { .. } => "create_group",
+            Self::CreateArray { .. } => "create_array",
+            Self::Remove { .. } => "remove",
+            Self::AddFragments { .. } => "add_fragments",
+            Self::SetMetadata { .. } => "set_metadata",
+        }
+    }
+
+    /// The node it changed.
+    pub fn node(&self) -> Id {
+        match self {
+            Self::CreateGroup { id, .. } | Self::CreateArray { id, .. } | Self::Remove { id } => *id,
+            Self::AddFragments { array, .. } => *array,
+            Self::SetMetadata { node, .. } => *node,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Paths of nodes: "/" or "/name/name…".
+//!
+//! A name has 1 to 255 bytes of UTF-8, is neither "." nor "..", and holds neither "/" nor NUL, so that a path can be
+//! shown, typed and put into a URI without escapes of the engine's own.
+
+use crate::base::{Error, Result, limits};
+
+/// The path of the node at the top.
+pub(super) const ROOT: &str = "/";
+
+/// An Input error unless `path` is the path of a node.
+pub(super) fn check(path: &str) -> Result<()> {
+    let wrong = |why: &str| {
+        Err(Error::input(format!(
+            "{path:?} is no path of an array or group: {why}; an example is \"/city/temperature\""
+        )))
+    };
+    let Some(rest) = path.strip_prefix('/') else { return wrong("it does not start with \"/\"") };
+    if rest.is_empty() {
+        return Ok(());
+    }
+    for name in rest.split('/') {
+        match name {
+            "" => return wrong("a name is empty"),
+            "." | ".." => return wrong("\".\" and \"..\" are no names"),
+            n if n.contains('\0') => return wrong("a name holds a NUL byte"),
+            n if n.len() > limits::NAME_BYTES_MAX => return wrong("a name has more than 255 bytes"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The path of the node that holds `path`; `None` for the root.
+pub(super) fn parent(path: &str) -> Option<&str> {
+    match path.rsplit_once('/') {
+        Some(("", "")) | None => None,
+        Some(("", _)) => Some(ROOT),
+        Some((parent, _)) => Some(parent),
+    }
+}
+
+/// The last name of `path`; empty for the root.
+pub(super) fn name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// The names from the root down; none for the root itself.
+pub(super) fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_checked_and_taken_apart() {
+        for good in ["/", "/a", "/a/b c/ä", "/a.b/..c"] {
+            check(good).unwrap();
+        }
+        let long = format!("/{}", "x".repeat(256));
+        for bad in ["", "a", "//", "/a/", "/a//b", "/./a", "/a/..", "/a\0b", long.as_str()] {
+            check(bad).unwrap_err();
+        }
+        assert_eq!([parent("/"), parent("/a"), parent("/a/b")], [None, Some("/"), Some("/a")]);
+        assert_eq!([name("/"), name("/a"), name("/a/b")], ["", "a", "b"]);
+        assert_eq!(names("/a/b").collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(names("/").count(), 0);
+    }
+}

@@ -1,0 +1,172 @@
+//! A log record: one committed version.
+//!
+//! ```text
+//! line   {"gs":0,"commit_id":…,"version":…,"parent":…,"read_version":…,"time_us":…,"root":…,"message":…,"ops":[…]}
+//! seal   see the sealed line; padded so that the body starts at a multiple of 64
+//! body   the inline fragments in the order of the ops, each at a multiple of 64, zeros between
+//! ```
+//! A record that decodes is whole: its line is intact, it is the version that its slot says, and its bodies fill
+//! the file exactly. The bytes of a body are checked when it is read ([`Record::body`]).
+
+use super::line::{self, FORMAT};
+use super::operation::{Operation, Recorded};
+use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
+use super::wording::{Bodies, OperationText, Place, read_operation};
+use crate::base::{ByteRange, Error, Id, Result, xxh3};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// Where bodies and folded fragments start: multiples of this many bytes, so that their indexes are usable in place.
+pub(super) const BODY_ALIGNMENT: u64 = 64;
+
+/// One committed version, as its record tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The random id of the commit.
+    pub commit_id: Id,
+    /// The version it made.
+    pub version: u64,
+    /// The checksum of the previous record's line; `None` for version 1.
+    pub parent: Option<u64>,
+    /// The version its writer had read, 0 if none.
+    pub read_version: u64,
+    /// When: UTC in microseconds, later than every version before.
+    pub time_us: i64,
+    /// The newest manifest root its writer knew.
+    pub root: Option<RootRef>,
+    /// The writer's line for the history.
+    pub message: Option<String>,
+    /// What it did.
+    pub operations: Vec<Recorded>,
+    /// The fragments that live in the record's body.
+    pub inline: Vec<Inline>,
+    /// The checksum of this record's line.
+    pub xxh3: u64,
+}
+
+/// A fragment in the body of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inline {
+    /// The fragment.
+    pub id: Id,
+    /// Where it lies in the record's file.
+    pub range: ByteRange,
+    /// The checksum of its bytes.
+    pub xxh3: u64,
+}
+
+/// What a record says besides its operations.
+#[derive(Debug, Clone)]
+pub(super) struct Head {
+    pub(super) commit_id: Id,
+    pub(super) version: u64,
+    pub(super) parent: Option<u64>,
+    pub(super) read_version: u64,
+    pub(super) time_us: i64,
+    pub(super) root: Option<RootRef>,
+    pub(super) message: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordText<T> {
+    gs: u64,
+    commit_id: IdText,
+    version: Whole,
+    parent: Option<Hex>,
+    read_version: Whole,
+    time_us: Signed,
+    root: Option<RootText>,
+    message: Option<String>,
+    ops: Vec<T>,
+}
+
+/// The bytes of the record that says `head` and does `operations`.
+pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
+    let mut bodies = Bodies::default();
+    let ops = operations.iter().map(|op| OperationText::of(op, &mut bodies)).collect::<Result<Vec<_>>>()?;
+    let text = RecordText {
+        gs: FORMAT,
+        commit_id: IdText(head.commit_id),
+        version: Whole(head.version),
+        parent: head.parent.map(Hex),
+        read_version: Whole(head.read_version),
+        time_us: Signed(head.time_us),
+        root: head.root.map(RootText::from),
+        message: head.message,
+        ops,
+    };
+    let json = serde_json::to_string(&text)
+        .map_err(|e| Error::input("the commit cannot be written as JSON").with_source(e))?;
+    let mut bytes = line::seal(json, BODY_ALIGNMENT as usize)?;
+    for body in bodies.parts {
+        bytes.resize(bytes.len().next_multiple_of(BODY_ALIGNMENT as usize), 0);
+        bytes.extend_from_slice(&body);
+    }
+    Ok(bytes)
+}
+
+impl Record {
+    /// The record in `bytes`, which must be that of `version`. Unsupported if it is of another format or does what this
+    /// engine does not know; Corruption if it is not what was written.
+    pub fn decode(bytes: &[u8], version: u64) -> Result<Self> {
+        let what = format!("the log record of version {version}");
+        let line = line::open(bytes, &what)?;
+        let text: RecordText<serde_json::Value> = line::parse(line, &what)?;
+        let mut place = Place::new(version, line.body as u64);
+        let mut read = |op| read_operation(op, &mut place).map_err(|e| e.context(&what));
+        let operations = text.ops.into_iter().map(&mut read).collect::<Result<Vec<_>>>()?;
+        let record = Self {
+            commit_id: text.commit_id.0,
+            version: text.version.0,
+            parent: text.parent.map(|p| p.0),
+            read_version: text.read_version.0,
+            time_us: text.time_us.0,
+            root: text.root.map(RootRef::from),
+            message: text.message,
+            operations,
+            inline: place.inline,
+            xxh3: line.xxh3,
+        };
+        record.check(version, line.body as u64, bytes.len() as u64).map_err(|e| e.context(&what))?;
+        Ok(record)
+    }
+
+    fn check(&self, version: u64, body: u64, file_len: u64) -> Result<()> {
+        let wrong = |why: String| Err(Error::corruption(why));
+        if self.version != version {
+            return wrong(format!("it says that it is version {}", self.version));
+        }
+        if (version == 1) != self.parent.is_none() {
+            return wrong("version 1 has no parent, every other version has one; this is the other way round".into());
+        }
+        if self.read_version >= version {
+            return wrong(format!("it read version {}, which came later", self.read_version));
+        }
+        if let Some(root) = self.root.filter(|r| r.version == 0 || r.version >= version) {
+            return wrong(format!("it names a manifest root of version {}", root.version));
+        }
+        let end = self.inline.last().map_or(body, |i| i.range.end());
+        if end != file_len {
+            return wrong(format!("its file has {file_len} bytes, its line and bodies take {end}"));
+        }
+        Ok(())
+    }
+
+    /// Whether it did anything to the node `id` itself.
+    pub fn touches(&self, id: Id) -> bool {
+        self.operations.iter().map(Recorded::node).any(|node| node == id)
+    }
+
+    /// The bytes of an inline fragment, out of the whole `file` of this record. Corruption if they are not what was written.
+    pub fn body(&self, inline: &Inline, file: &Bytes) -> Result<Bytes> {
+        let range = inline.range;
+        let body = (range.end() <= file.len() as u64).then(|| file.slice(range.offset as usize..range.end() as usize));
+        body.filter(|body| xxh3(body) == inline.xxh3).ok_or_else(|| {
+            Error::corruption(format!(
+                "fragment {} in the log record of version {} is damaged: its bytes do not match their checksum",
+                inline.id, self.version
+            ))
+        })
+    }
+}

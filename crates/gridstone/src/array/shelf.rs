@@ -1,0 +1,51 @@
+//! A manifest page that is loaded when it is first needed, and then kept as long as any snapshot refers to it.
+
+use super::page::{self, PageInfo};
+use crate::base::{Error, ErrorKind, Result};
+use crate::fragment::Description;
+use crate::storage::{Storage, manifest_name};
+use std::sync::{Arc, OnceLock};
+
+/// The descriptions of a page, by ascending order.
+pub(super) type Loaded = Arc<[Arc<Description>]>;
+
+/// A page of an array's manifest.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    info: PageInfo,
+    storage: Arc<dyn Storage>,
+    loaded: OnceLock<Loaded>,
+}
+
+impl Shelf {
+    /// The page that `info` tells of; nothing is read yet.
+    pub(super) fn new(info: PageInfo, storage: Arc<dyn Storage>) -> Self {
+        Self { info, storage, loaded: OnceLock::new() }
+    }
+
+    /// A page just written, whose fragments are at hand.
+    pub(super) fn filled(info: PageInfo, storage: Arc<dyn Storage>, fragments: Loaded) -> Self {
+        Self { info, storage, loaded: OnceLock::from(fragments) }
+    }
+
+    /// What the root says of it.
+    pub(super) fn info(&self) -> &PageInfo {
+        &self.info
+    }
+
+    /// Its fragments, read from storage the first time. Two threads may both read; the first keeps its result.
+    pub(super) fn load(&self) -> Result<Loaded> {
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(Arc::clone(loaded));
+        }
+        let bytes = self.storage.read_all(&manifest_name(self.info.id)).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => {
+                Error::corruption(format!("manifest page {}, which a root names, is missing", self.info.id))
+                    .with_source(e)
+            }
+            _ => e,
+        })?;
+        let fragments: Loaded = page::decode(&bytes, &self.info)?.into();
+        Ok(Arc::clone(self.loaded.get_or_init(|| fragments)))
+    }
+}

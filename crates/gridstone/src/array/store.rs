@@ -1,0 +1,283 @@
+//! A store: opening it at a version or a time, following it, and its history. Commits are in [`super::commit`].
+//!
+//! Opening version N reads record N, the root it names (or the floor's, if that is newer), and the records between:
+//! at most about [`limits::FOLD_VERSIONS`] objects, whatever the number of versions and fragments.
+
+use super::commit::ATTEMPTS;
+use super::conflict::MustBeFirst;
+use super::floor::Floor;
+use super::log::Log;
+use super::operation::Changes;
+use super::record::Record;
+use super::snapshot::{Shelves, Snapshot};
+use crate::base::{Clock, Entropy, Error, Files, Result, limits};
+use crate::storage::{Storage, StoreFiles};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A store of arrays in a storage. Shared by threads; holds no state but what it last saw.
+#[derive(Debug)]
+pub struct Store {
+    pub(super) log: Log,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) entropy: Arc<dyn Entropy>,
+    pub(super) fold_versions: u64,
+    /// The newest version seen, from which the search for the newest starts.
+    seen: AtomicU64,
+}
+
+impl Store {
+    /// The store in `storage`, existing or not. Nothing is read or written.
+    pub fn new(storage: Arc<dyn Storage>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
+        let (log, fold_versions) = (Log { storage }, limits::FOLD_VERSIONS);
+        Self { log, clock, entropy, fold_versions, seen: AtomicU64::new(0) }
+    }
+
+    /// The same store, folding when the newest root is `versions` (at least one) behind.
+    #[must_use]
+    pub fn with_fold_versions(mut self, versions: u64) -> Self {
+        self.fold_versions = versions.max(1);
+        self
+    }
+
+    /// Where it is kept.
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.log.storage
+    }
+
+    /// Its files by identity, for reading and writing fragments.
+    pub fn files(&self) -> Arc<dyn Files> {
+        Arc::new(StoreFiles { storage: Arc::clone(&self.log.storage) })
+    }
+
+    /// Whether there is a store.
+    pub fn exists(&self) -> Result<bool> {
+        Ok(self.log.newest(self.seen.load(Ordering::Relaxed))?.is_some())
+    }
+
+    /// Creates the store with `changes` as its version 1. Without an array at "/" a group is put there.
+    ///
+    /// # Errors
+    /// Exists if there is a store, or one is created meanwhile; those of [`Store::commit`].
+    pub fn create(&self, changes: Changes) -> Result<Arc<Snapshot>> {
+        if self.exists()? {
+            return Err(Error::exists(format!("there is a store in {} already", self.log.storage.describe())));
+        }
+        self.log.storage.prepare()?;
+        self.commit(&Arc::new(Snapshot::before_all()), changes, &mut MustBeFirst)
+    }
+
+    /// The newest version.
+    ///
+    /// # Errors
+    /// NotFound if this is no store; Corruption if its newest record, or one needed to understand it, is damaged: it is
+    /// never skipped; Unsupported if a newer Gridstone wrote it.
+    pub fn latest(&self) -> Result<Arc<Snapshot>> {
+        for _ in 0..ATTEMPTS {
+            let newest = self.log.newest(self.seen.load(Ordering::Relaxed))?.ok_or_else(|| self.no_store())?;
+            if let Some(snapshot) = self.open(newest)? {
+                return Ok(snapshot);
+            }
+        }
+        Err(self.restless())
+    }
+
+    /// Version `version`.
+    ///
+    /// # Errors
+    /// NotFound if there is no such version (yet), SnapshotExpired if it has been vacuumed; those of [`Store::latest`].
+    pub fn at_version(&self, version: u64) -> Result<Arc<Snapshot>> {
+        for _ in 0..ATTEMPTS {
+            if let Some(snapshot) = self.open(version)? {
+                return Ok(snapshot);
+            }
+            let floor = self.log.floor_version()?;
+            if version < floor && version > 0 {
+                return Err(expired(version, floor));
+            }
+            let newest = self.log.newest(floor)?.ok_or_else(|| self.no_store())?;
+            if version == 0 || version > newest {
+                return Err(Error::not_found(format!(
+                    "there is no version {version}; versions {floor} to {newest} can be opened"
+                )));
+            }
+        }
+        Err(self.restless())
+    }
+
+    /// The last version whose time is not after `time_us` (UTC, microseconds).
+    ///
+    /// # Errors
+    /// NotFound if the store is younger, SnapshotExpired if that version has been vacuumed; those of [`Store::latest`].
+    pub fn at_time(&self, time_us: i64) -> Result<Arc<Snapshot>> {
+        let floor = self.log.floor_version()?;
+        let newest = self.log.newest(self.seen.load(Ordering::Relaxed).max(floor))?.ok_or_else(|| self.no_store())?;
+        // Versions below `low` are not after the time, those from `high` on are; times ascend strictly.
+        let (mut low, mut high) = (floor, newest.saturating_add(1));
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.record(middle)?.time_us <= time_us {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        match low - 1 {
+            version if version >= floor => self.at_version(version),
+            0 => Err(Error::not_found("the store is younger than the time asked for: its first version came later")),
+            version => Err(expired(version, floor)),
+        }
+    }
+
+    /// The newest version, got by following `snapshot`: only new records are read, and all that did not change is shared.
+    /// The same snapshot if nothing is new.
+    ///
+    /// # Errors
+    /// Those of [`Store::latest`].
+    pub fn refresh(&self, snapshot: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
+        let mut newest = Snapshot::clone(snapshot);
+        let at_end = self.follow_all(&mut newest);
+        // Below the floor records may be missing, or be left from commits that were lost there.
+        if self.log.floor_version()? > snapshot.version() + 1 || !at_end? {
+            return self.latest();
+        }
+        self.saw(newest.version());
+        Ok(if newest.version() == snapshot.version() { Arc::clone(snapshot) } else { Arc::new(newest) })
+    }
+
+    /// Moves `snapshot` on; says whether it is at the end. One that is far behind is better opened anew.
+    fn follow_all(&self, snapshot: &mut Snapshot) -> Result<bool> {
+        for _ in 0..=self.fold_versions.saturating_mul(2) {
+            match self.log.read(snapshot.version() + 1)? {
+                Some(record) => *snapshot = self.advanced(snapshot, &record)?,
+                None => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The snapshot after `record`, resting on the root it names if that is newer.
+    pub(super) fn advanced(&self, snapshot: &Snapshot, record: &Record) -> Result<Snapshot> {
+        let mut next = snapshot.clone();
+        next.follow(record)?;
+        if let Some(reference) = record.root.filter(|r| r.version > next.root_version()) {
+            let root = self.log.root(reference)?;
+            if root.store != next.store() {
+                return Err(Error::corruption(format!("manifest root {} belongs to another store", reference.id)));
+            }
+            next.rest_on(&root, reference, &Shelves::new(), &self.log.storage);
+        }
+        Ok(next)
+    }
+
+    /// The snapshot of `version`; `None` if there is none, or the floor passed while its records were read.
+    fn open(&self, version: u64) -> Result<Option<Arc<Snapshot>>> {
+        let floor = self.log.floor()?;
+        if let Some(floor) = floor.filter(|f| f.version > version) {
+            self.saw(floor.version);
+            return Ok(None);
+        }
+        let Some(last) = self.log.read(version)? else { return Ok(None) };
+        match self.replay(&last, floor) {
+            Ok(snapshot) => {
+                self.saw(version);
+                Ok(Some(Arc::new(snapshot)))
+            }
+            Err(_) if self.log.floor()? != floor => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The state after `last`: the newest root known, and the records since.
+    fn replay(&self, last: &Record, floor: Option<Floor>) -> Result<Snapshot> {
+        let version = last.version;
+        let reference = [last.root, floor.map(|f| f.root)].into_iter().flatten().max_by_key(|r| r.version);
+        let mut snapshot = match reference {
+            Some(reference) => Snapshot::of_root(self.log.root(reference)?, reference, &self.log.storage)?,
+            None => Snapshot::before_all(),
+        };
+        for between in snapshot.version() + 1..version {
+            snapshot.follow(&self.log.read_file(between)?.0)?;
+        }
+        if snapshot.version() < version {
+            snapshot.follow(last)?;
+        } else if snapshot.record() != Some(last.xxh3) {
+            return Err(Error::corruption(format!(
+                "the log's floor rests on another record than that of version {version}"
+            )));
+        }
+        Ok(snapshot)
+    }
+
+    /// The records of the versions `from ..= to`, oldest first, read one by one. Versions below the floor are left out;
+    /// it ends after the newest version.
+    pub fn history(&self, from: u64, to: u64) -> Result<History<'_>> {
+        let next = self.log.floor_version()?.max(from);
+        Ok(History { store: self, next, to })
+    }
+
+    /// The record of `version`.
+    ///
+    /// # Errors
+    /// SnapshotExpired or NotFound if there is none (any more), Corruption, Unsupported.
+    pub fn record(&self, version: u64) -> Result<Record> {
+        if let Some(record) = self.log.read(version)? {
+            return Ok(record);
+        }
+        let floor = self.log.floor_version()?;
+        Err(if version < floor {
+            expired(version, floor)
+        } else {
+            Error::not_found(format!("there is no version {version}"))
+        })
+    }
+
+    /// Remembers that `version` exists.
+    pub(super) fn saw(&self, version: u64) {
+        self.seen.fetch_max(version, Ordering::Relaxed);
+    }
+
+    fn no_store(&self) -> Error {
+        Error::not_found(format!(
+            "there is no Gridstone store in {}: {} was looked for and is not there",
+            self.log.storage.describe(),
+            crate::storage::log_name(1)
+        ))
+    }
+
+    fn restless(&self) -> Error {
+        Error::storage(format!(
+            "the log in {} is truncated faster than it can be read; try again",
+            self.log.storage.describe()
+        ))
+    }
+}
+
+fn expired(version: u64, floor: u64) -> Error {
+    Error::snapshot_expired(format!("version {version} has been vacuumed; the oldest that can be opened is {floor}"))
+}
+
+/// The records of a range of versions, oldest first; see [`Store::history`].
+#[derive(Debug)]
+pub struct History<'a> {
+    store: &'a Store,
+    next: u64,
+    to: u64,
+}
+
+impl Iterator for History<'_> {
+    type Item = Result<Record>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next > self.to {
+            return None;
+        }
+        let found = self.store.log.read(self.next).transpose();
+        // After the end, or an error, there is nothing more to say.
+        (self.next, self.to) = match &found {
+            Some(Ok(record)) if record.version < u64::MAX => (self.next + 1, self.to),
+            _ => (1, 0),
+        };
+        found
+    }
+}

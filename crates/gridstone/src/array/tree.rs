@@ -1,0 +1,219 @@
+//! The tree of nodes, persistent: a copy shares everything, a change copies only the shard and the node it touches.
+//!
+//! Nodes lie in 64 shards by their random ids; a path is found by walking down the groups. Operations are applied
+//! here, so that what a writer may do and what a reader replays is decided by the same code.
+
+use super::operation::Recorded;
+use super::path;
+use super::state::{ArrayState, GroupState, Metadata};
+use crate::base::{Error, Id, Result};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const SHARDS: usize = 64;
+
+/// A node of a store.
+#[derive(Debug, Clone)]
+pub enum Node {
+    /// A group.
+    Group(Arc<GroupState>),
+    /// An array.
+    Array(Arc<ArrayState>),
+}
+
+impl Node {
+    /// The permanent id.
+    pub fn id(&self) -> Id {
+        match self {
+            Self::Group(group) => group.id,
+            Self::Array(array) => array.id,
+        }
+    }
+
+    /// The path at this version.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Group(group) => &group.path,
+            Self::Array(array) => &array.path,
+        }
+    }
+
+    /// Its metadata.
+    pub fn metadata(&self) -> &Metadata {
+        match self {
+            Self::Group(group) => &group.metadata,
+            Self::Array(array) => &array.metadata,
+        }
+    }
+
+    /// "group" or "array".
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Group(_) => "group",
+            Self::Array(_) => "array",
+        }
+    }
+
+    pub(super) fn metadata_mut(&mut self) -> &mut Metadata {
+        Arc::make_mut(match self {
+            Self::Group(group) => &mut Arc::make_mut(group).metadata,
+            Self::Array(array) => &mut Arc::make_mut(array).metadata,
+        })
+    }
+}
+
+type Shard = BTreeMap<Id, Node>;
+
+/// All nodes of a store.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    root: Option<Id>,
+    shards: Vec<Arc<Shard>>,
+}
+
+impl Tree {
+    /// No node, not even a root.
+    pub(super) fn empty() -> Self {
+        Self { root: None, shards: vec![Arc::default(); SHARDS] }
+    }
+
+    fn shard_of(id: Id) -> usize {
+        let [.., last] = id.0;
+        usize::from(last) % SHARDS
+    }
+
+    /// The node with this id.
+    pub(super) fn get(&self, id: Id) -> Option<&Node> {
+        self.shards.get(Self::shard_of(id))?.get(&id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: Id) -> Option<&mut Node> {
+        self.get(id)?;
+        Arc::make_mut(self.shards.get_mut(Self::shard_of(id))?).get_mut(&id)
+    }
+
+    /// The node at `path`.
+    pub(super) fn find(&self, path: &str) -> Option<&Node> {
+        let mut node = self.get(self.root?)?;
+        for name in path::names(path) {
+            let Node::Group(group) = node else { return None };
+            node = self.get(*group.children.get(name)?)?;
+        }
+        Some(node)
+    }
+
+    /// Every node, parents before children, children by name.
+    pub(super) fn walk(&self) -> Vec<&Node> {
+        let mut waiting: Vec<Id> = self.root.into_iter().collect();
+        let mut found = Vec::new();
+        while let Some(node) = waiting.pop().and_then(|id| self.get(id)) {
+            if let Node::Group(group) = node {
+                waiting.extend(group.children.values().rev());
+            }
+            found.push(node);
+        }
+        found
+    }
+
+    /// Puts a node without children at its path.
+    pub(super) fn insert(&mut self, node: Node) -> Result<()> {
+        let path = node.path().to_owned();
+        path::check(&path)?;
+        if let Some(there) = self.find(&path) {
+            return Err(Error::exists(format!("there is already {} {path}", an(there.kind()))));
+        }
+        if self.get(node.id()).is_some() {
+            return Err(Error::exists(format!("there is already a node with the id {}", node.id())));
+        }
+        match path::parent(&path) {
+            None => self.root = Some(node.id()),
+            Some(parent) => self.adopt(parent, path::name(&path), node.id())?,
+        }
+        if let Some(shard) = self.shards.get_mut(Self::shard_of(node.id())) {
+            Arc::make_mut(shard).insert(node.id(), node);
+        }
+        Ok(())
+    }
+
+    fn adopt(&mut self, parent: &str, name: &str, child: Id) -> Result<()> {
+        let id =
+            self.find(parent).map(Node::id).ok_or_else(|| Error::not_found(format!("there is no group {parent}")))?;
+        match self.get_mut(id) {
+            Some(Node::Group(group)) => {
+                Arc::make_mut(group).children.insert(name.to_owned(), child);
+                Ok(())
+            }
+            _ => Err(Error::exists(format!(
+                "{parent} is an array, and an array has no children; {name:?} cannot be put there"
+            ))),
+        }
+    }
+
+    /// Removes a node and everything below it.
+    fn remove(&mut self, id: Id) -> Result<()> {
+        let node =
+            self.get(id).cloned().ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))?;
+        match path::parent(node.path()).and_then(|parent| self.find(parent)).map(Node::id) {
+            None => self.root = None,
+            Some(parent) => {
+                if let Some(Node::Group(group)) = self.get_mut(parent) {
+                    Arc::make_mut(group).children.remove(path::name(node.path()));
+                }
+            }
+        }
+        let mut doomed = vec![node];
+        while let Some(node) = doomed.pop() {
+            if let Node::Group(group) = &node {
+                doomed.extend(group.children.values().filter_map(|child| self.get(*child)).cloned());
+            }
+            if let Some(shard) = self.shards.get_mut(Self::shard_of(node.id())) {
+                Arc::make_mut(shard).remove(&node.id());
+            }
+        }
+        Ok(())
+    }
+
+    /// Does `operation` as part of `version`. Errors say, in the caller's terms, why it cannot be done.
+    pub(super) fn apply(&mut self, operation: &Recorded, version: u64) -> Result<()> {
+        match operation {
+            Recorded::CreateGroup { id, path } => self.insert(Node::Group(Arc::new(GroupState::new(*id, path)))),
+            Recorded::CreateArray { id, path, schema } => {
+                self.insert(Node::Array(Arc::new(ArrayState::new(*id, path, Arc::clone(schema)))))
+            }
+            Recorded::Remove { id } => self.remove(*id),
+            Recorded::AddFragments { array, fragments } => match self.get_mut(*array) {
+                Some(Node::Array(state)) => Arc::make_mut(state).add(version, fragments),
+                _ => Err(Error::conflict(format!(
+                    "the array with the id {array} was removed; fragments written for it cannot be committed"
+                ))),
+            },
+            Recorded::SetMetadata { node, changes } => {
+                let found = self.get_mut(*node);
+                let node = found.ok_or_else(|| Error::not_found(format!("there is no node with the id {node}")))?;
+                set_metadata(node.metadata_mut(), changes);
+                Ok(())
+            }
+        }
+    }
+
+    /// An Input error unless there is a root.
+    pub(super) fn check_root(&self) -> Result<()> {
+        match self.root {
+            Some(_) => Ok(()),
+            None => Err(Error::input("the root of a store cannot be removed, only replaced in the same commit")),
+        }
+    }
+}
+
+fn set_metadata(metadata: &mut Metadata, changes: &[(String, Option<String>)]) {
+    for (key, value) in changes {
+        match value {
+            Some(text) => metadata.insert(key.clone(), text.clone()),
+            None => metadata.remove(key),
+        };
+    }
+}
+
+fn an(kind: &str) -> String {
+    format!("{} {kind} at", if kind == "array" { "an" } else { "a" })
+}

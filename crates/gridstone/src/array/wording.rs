@@ -1,0 +1,229 @@
+//! How operations and fragment descriptions are worded in a record's JSON.
+//!
+//! ```json
+//! {"op":"create_group","id":…,"path":"/city"}
+//! {"op":"create_array","id":…,"path":"/city/rain","schema":{…}}
+//! {"op":"remove","id":…}
+//! {"op":"add_fragments","array":…,"fragments":[{"id":…,"kind":"dense","schema":0,"bounds":[["…","…"]],"cells":9,
+//!    "attrs":[0],"at":{"body":{"offset":0,"len":700,"xxh3":"…"}}}]}          or "at":{"data":{"id":…,"offset":0,"len":9}}
+//! {"op":"set_metadata","node":…,"changes":[["unit","\"mm\""],["old",null]]}
+//! ```
+//! Offsets of bodies count from the start of the record's body. A fragment's order is not written: it is the
+//! record's version and the fragment's place among all fragments of the record.
+
+use super::operation::{Operation, Recorded};
+use super::record::{BODY_ALIGNMENT, Inline};
+use super::shape::{BoxText, Hex, IdText, Whole};
+use crate::base::{ByteRange, Error, ErrorKind, FileRef, Id, Result, limits, xxh3};
+use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
+use crate::schema::Schema;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+const KNOWN: [&str; 5] = ["create_group", "create_array", "remove", "add_fragments", "set_metadata"];
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum OperationText {
+    CreateGroup { id: IdText, path: String },
+    CreateArray { id: IdText, path: String, schema: Value },
+    Remove { id: IdText },
+    AddFragments { array: IdText, fragments: Vec<FragmentText> },
+    SetMetadata { node: IdText, changes: Vec<(String, Option<String>)> },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FragmentText {
+    id: IdText,
+    kind: String,
+    schema: u32,
+    bounds: BoxText,
+    cells: Whole,
+    attrs: Vec<u32>,
+    at: PlaceText,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum PlaceText {
+    Data { id: IdText, offset: Whole, len: Whole },
+    Body { offset: Whole, len: Whole, xxh3: Hex },
+}
+
+impl OperationText {
+    /// The wording of `operation`; bodies of its fragments are appended to `bodies`.
+    pub(super) fn of(operation: &Operation, bodies: &mut Bodies) -> Result<Self> {
+        Ok(match operation {
+            Operation::CreateGroup { id, path } => Self::CreateGroup { id: IdText(*id), path: path.clone() },
+            Operation::CreateArray { id, path, schema } => {
+                Self::CreateArray { id: IdText(*id), path: path.clone(), schema: schema_value(schema)? }
+            }
+            Operation::Remove { id } => Self::Remove { id: IdText(*id) },
+            Operation::AddFragments { array, fragments } => Self::AddFragments {
+                array: IdText(*array),
+                fragments: fragments.iter().map(|f| FragmentText::of(f, bodies)).collect::<Result<_>>()?,
+            },
+            Operation::SetMetadata { node, changes } => {
+                Self::SetMetadata { node: IdText(*node), changes: changes.clone() }
+            }
+        })
+    }
+}
+
+/// A schema as a JSON value, to be embedded.
+pub(super) fn schema_value(schema: &Schema) -> Result<Value> {
+    serde_json::from_str(&schema.to_json())
+        .map_err(|e| Error::schema("the schema cannot be written as JSON").with_source(e))
+}
+
+/// The mirror of [`schema_value`]. What an intact record says and this engine cannot read was written by a newer one.
+pub(super) fn read_schema(value: &Value) -> Result<Arc<Schema>> {
+    let newer =
+        |e: Error| Error::new(ErrorKind::Unsupported, "a schema is not understood by this Gridstone").with_source(e);
+    Schema::from_json(&value.to_string()).map(Arc::new).map_err(newer)
+}
+
+impl FragmentText {
+    fn of(staged: &Staged, bodies: &mut Bodies) -> Result<Self> {
+        let d = &staged.description;
+        Ok(Self {
+            id: IdText(d.id),
+            kind: d.kind.name().to_owned(),
+            schema: d.schema,
+            bounds: BoxText::of(&d.bounds),
+            cells: Whole(d.cells),
+            attrs: d.attrs.clone(),
+            at: PlaceText::of(staged, bodies)?,
+        })
+    }
+
+    fn read(self, place: &mut Place) -> Result<Description> {
+        let (id, at) = (self.id.0, self.at);
+        let kind = FragmentKind::parse(&self.kind)
+            .ok_or_else(|| Error::unsupported(format!("fragment {id} is of the unknown kind {:?}", self.kind)))?;
+        if !self.attrs.is_sorted_by(|a, b| a < b) || self.attrs.len() > limits::ATTRIBUTES_MAX {
+            return Err(Error::corruption(format!("fragment {id} lists its attributes out of order or twice")));
+        }
+        let (schema, bounds, cells, attrs) = (self.schema, self.bounds.bounds()?, self.cells.0, self.attrs);
+        let order = place.next_order()?;
+        let location = place.locate(id, at)?;
+        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location })
+    }
+}
+
+impl PlaceText {
+    fn of(staged: &Staged, bodies: &mut Bodies) -> Result<Self> {
+        let d = &staged.description;
+        match (&staged.body, d.location.file) {
+            (Some(body), _) if body.is_empty() || body.len() > limits::INLINE_BYTES_MAX => Err(Error::input(format!(
+                "fragment {} has {} bytes; 1 to {} may live in the log",
+                d.id,
+                body.len(),
+                limits::INLINE_BYTES_MAX
+            ))),
+            (Some(body), _) => {
+                let (offset, len) = (Whole(bodies.push(body)), Whole(body.len() as u64));
+                Ok(Self::Body { offset, len, xxh3: Hex(xxh3(body)) })
+            }
+            (None, FileRef::Data(id)) => {
+                Ok(Self::Data { id: IdText(id), offset: Whole(d.location.offset), len: Whole(d.location.len) })
+            }
+            (None, FileRef::Log(version)) => Err(Error::input(format!(
+                "fragment {} lies in the log record of version {version}; a new fragment needs bytes or a data file",
+                d.id
+            ))),
+        }
+    }
+}
+
+/// The bodies of a record being written, in order.
+#[derive(Debug, Default)]
+pub(super) struct Bodies {
+    pub(super) parts: Vec<Bytes>,
+    end: u64,
+}
+
+impl Bodies {
+    /// Appends a body and says where it starts.
+    fn push(&mut self, body: &Bytes) -> u64 {
+        let offset = next_body(self.end);
+        self.end = offset.saturating_add(body.len() as u64);
+        self.parts.push(body.clone());
+        offset
+    }
+}
+
+/// Where the next body starts after one that ended at `end`.
+fn next_body(end: u64) -> u64 {
+    end.checked_next_multiple_of(BODY_ALIGNMENT).unwrap_or(u64::MAX)
+}
+
+/// Walks through a record's fragments: gives each its order and its place in the file.
+pub(super) struct Place {
+    version: u64,
+    /// Where the record's body starts in its file.
+    body: u64,
+    /// Where the last body ended, counted from the start of the record's body.
+    end: u64,
+    index: u32,
+    pub(super) inline: Vec<Inline>,
+}
+
+impl Place {
+    pub(super) fn new(version: u64, body: u64) -> Self {
+        Self { version, body, end: 0, index: 0, inline: Vec::new() }
+    }
+
+    fn next_order(&mut self) -> Result<FragmentOrder> {
+        let order = FragmentOrder { version: self.version, index: self.index };
+        self.index = self.index.checked_add(1).ok_or_else(|| Error::input("one commit adds over 2^32 fragments"))?;
+        Ok(order)
+    }
+
+    /// Bodies lie one after the other; anything else could make two fragments share bytes.
+    fn locate(&mut self, fragment: Id, at: PlaceText) -> Result<Location> {
+        match at {
+            PlaceText::Data { id, offset, len } => {
+                Ok(Location { file: FileRef::Data(id.0), offset: offset.0, len: len.0 })
+            }
+            PlaceText::Body { offset, len, xxh3 } => {
+                let end = offset.0.checked_add(len.0).filter(|_| offset.0 == next_body(self.end) && len.0 > 0);
+                let end = end.filter(|end| end.checked_add(self.body).is_some());
+                self.end = end.ok_or_else(|| {
+                    Error::corruption(format!("the body of fragment {fragment} is not where the one before it ends"))
+                })?;
+                let range = ByteRange::new(self.body + offset.0, len.0);
+                self.inline.push(Inline { id: fragment, range, xxh3: xxh3.0 });
+                Ok(Location { file: FileRef::Log(self.version), offset: range.offset, len: range.len })
+            }
+        }
+    }
+}
+
+/// The operation worded in `value`. Unsupported if it is of an unknown kind: it must not be ignored.
+pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded> {
+    let name = value.get("op").and_then(Value::as_str).unwrap_or_default();
+    if !KNOWN.contains(&name) {
+        return Err(Error::unsupported(format!(
+            "the operation {name:?} is unknown, this Gridstone knows {}; use a newer Gridstone",
+            KNOWN.join(", ")
+        )));
+    }
+    let text: OperationText = serde_json::from_value(value)
+        .map_err(|e| Error::corruption(format!("an operation is not understood: {e}")).with_source(e))?;
+    Ok(match text {
+        OperationText::CreateGroup { id, path } => Recorded::CreateGroup { id: id.0, path },
+        OperationText::CreateArray { id, path, schema } => {
+            Recorded::CreateArray { id: id.0, path, schema: read_schema(&schema)? }
+        }
+        OperationText::Remove { id } => Recorded::Remove { id: id.0 },
+        OperationText::AddFragments { array, fragments } => Recorded::AddFragments {
+            array: array.0,
+            fragments: fragments.into_iter().map(|f| f.read(place).map(Arc::new)).collect::<Result<_>>()?,
+        },
+        OperationText::SetMetadata { node, changes } => Recorded::SetMetadata { node: node.0, changes },
+    })
+}

@@ -1,0 +1,123 @@
+//! The suite that every filter passes: what goes in comes out, and damage is an error, never a panic.
+
+use super::Filter;
+use crate::base::{Element, ErrorKind};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+const ELEMENTS: [Element; 10] = [
+    Element::unsigned(1),
+    Element::unsigned(2),
+    Element::unsigned(4),
+    Element::unsigned(8),
+    Element::signed(1),
+    Element::signed(2),
+    Element::signed(4),
+    Element::signed(8),
+    Element::float(4),
+    Element::float(8),
+];
+
+/// Runs the whole suite on `filter`.
+pub(super) fn check(filter: &dyn Filter) {
+    for element in ELEMENTS {
+        if filter.accepts(element) {
+            roundtrips(filter, element);
+            damage(filter, element);
+        } else if let Err(error) = filter.encode(&[0; 8], element, &mut vec![]) {
+            assert_eq!(error.kind(), ErrorKind::Schema);
+        } else {
+            panic!("{} encodes {element:?}, which it does not accept", filter.name());
+        }
+    }
+}
+
+/// Encodes and decodes `input` behind bytes that must stay, into a buffer at an odd address.
+pub(super) fn roundtrip(filter: &dyn Filter, input: &[u8], element: Element) {
+    let mut stored = vec![1, 2, 3];
+    match filter.encode(input, element, &mut stored) {
+        Ok(()) => {}
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+            assert!(!input.len().is_multiple_of(element.size()), "{error}");
+            return;
+        }
+    }
+    let name = filter.name();
+    assert_eq!(&stored[..3], &[1, 2, 3]);
+    let len_max = filter.encoded_len_max(input.len());
+    assert!(stored.len() - 3 <= len_max, "{name}: {} -> {}, bound {len_max}", input.len(), stored.len() - 3);
+    let mut out = vec![0xee; input.len() + 9];
+    let written = filter.decode(&stored[3..], element, &mut out[1..=input.len()]).unwrap();
+    assert_eq!(written, input.len(), "{name} {element:?}");
+    assert!(&out[1..=written] == input, "{name} {element:?}: other bytes came back");
+}
+
+fn roundtrips(filter: &dyn Filter, element: Element) {
+    for len in (0..40).chain([511, 512, 8191, 8192, 8200, 65_536, 70_001]) {
+        for kind in 0..SHAPES {
+            roundtrip(filter, &shape(kind, len, 1, element), element);
+        }
+    }
+    let mut runner = TestRunner::new(Config { cases: 48, failure_persistence: None, ..Config::default() });
+    let input = (0..SHAPES, 0..70_000usize, any::<u64>());
+    let whole = runner.run(&input, |(kind, len, seed)| {
+        roundtrip(filter, &shape(kind, len, seed, element), element);
+        roundtrip(filter, &shape(kind, len - len % element.size(), seed, element), element);
+        Ok(())
+    });
+    whole.unwrap();
+}
+
+const SHAPES: usize = 6;
+
+/// `len` bytes of values of one kind: noise, equal, small, a walk, a sequence, mostly equal.
+fn shape(kind: usize, len: usize, seed: u64, element: Element) -> Vec<u8> {
+    let mut state = seed | 1;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut walk = 0u64;
+    let value = |i: u64| {
+        let noise = random();
+        walk = walk.wrapping_add((noise % 17).wrapping_sub(8));
+        match kind {
+            0 => noise,
+            1 => seed,
+            2 => noise % 100,
+            3 => walk,
+            4 => i.wrapping_mul(seed % 9),
+            _ => seed ^ (u64::from(noise % 50 == 0) * noise),
+        }
+    };
+    let number = |v: u64| v.to_le_bytes().into_iter().take(element.size());
+    (0..len.div_ceil(element.size()) as u64).map(value).flat_map(number).take(len).collect()
+}
+
+/// Every cut and every changed byte of encoded blocks decodes to something or is Corruption.
+fn damage(filter: &dyn Filter, element: Element) {
+    for (kind, len) in [(0, 96), (1, 4000), (2, 1600), (3, 2400), (4, 2400), (5, 2400)] {
+        let mut stored = vec![];
+        filter.encode(&shape(kind, len, 77, element), element, &mut stored).unwrap();
+        let mut out = vec![0; len];
+        let mut decode = |bytes: &[u8]| match filter.decode(bytes, element, &mut out) {
+            Ok(written) => assert!(written <= len),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{error}"),
+        };
+        (0..stored.len()).for_each(|cut| decode(&stored[..cut]));
+        for at in 0..stored.len() {
+            let old = stored[at];
+            let bits = (0..8).map(|bit| old ^ (1 << bit));
+            for new in bits.chain([0, 0xff, !old]) {
+                stored[at] = new;
+                decode(&stored);
+            }
+            stored[at] = old;
+        }
+        stored.push(0);
+        decode(&stored);
+    }
+}

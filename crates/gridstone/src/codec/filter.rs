@@ -1,0 +1,79 @@
+//! What every filter can do, and the checks that filters share.
+
+use crate::base::{Element, Error, Result};
+use std::fmt::Debug;
+
+/// A reversible transformation of bytes.
+pub trait Filter: Send + Sync + Debug {
+    /// The canonical name with its level, as [`super::Pipeline::parse`] reads it: `"zstd:3"`.
+    fn name(&self) -> String;
+
+    /// Whether the filter can encode values of `element`.
+    fn accepts(&self, element: Element) -> bool;
+
+    /// The element of what `encode` writes for values of `element`.
+    fn output(&self, element: Element) -> Element;
+
+    /// The largest number of bytes `encode` makes of `len` bytes.
+    fn encoded_len_max(&self, len: usize) -> usize;
+
+    /// Appends the encoded form of `input` to `out`.
+    ///
+    /// Errors: Input if `input` must hold whole elements and does not, Schema if `element` is not accepted. After an
+    /// error, `out` holds its old bytes and any number more.
+    fn encode(&self, input: &[u8], element: Element, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Decodes all of `input` into the front of `out` and returns the number of bytes written.
+    ///
+    /// `element` is the one that `encode` was given. Errors: Corruption if `input` is malformed or holds more than
+    /// `out.len()` bytes; `out` is then unspecified.
+    fn decode(&self, input: &[u8], element: Element, out: &mut [u8]) -> Result<usize>;
+}
+
+/// An Input error unless `input` holds whole elements.
+pub(super) fn check_whole(filter: &str, input: &[u8], element: Element) -> Result<()> {
+    if element.size() != 0 && input.len().is_multiple_of(element.size()) {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "filter {filter} needs whole elements of {} bytes, found {} bytes",
+        element.width,
+        input.len()
+    )))
+}
+
+/// The Schema error of a filter that does not accept `element`.
+pub(super) fn refused(filter: &str, element: Element) -> Error {
+    let (kind, width) = (element.kind, element.width);
+    Error::schema(format!("filter {filter} does not accept {kind:?} elements of {width} bytes"))
+}
+
+/// The Corruption error of a block whose content passes the buffer meant for it.
+pub(super) fn too_long(filter: &str, needed: usize, room: usize) -> Error {
+    Error::corruption(format!("filter {filter}: the block holds {needed} bytes or more, at most {room} were expected"))
+}
+
+/// The first `len` bytes of `out`; a Corruption error if it is shorter.
+pub(super) fn front<'a>(filter: &str, out: &'a mut [u8], len: usize) -> Result<&'a mut [u8]> {
+    let room = out.len();
+    out.get_mut(..len).ok_or_else(|| too_long(filter, len, room))
+}
+
+/// Grows `out` by `len` zero bytes and returns them.
+pub(super) fn grow(out: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    let start = out.len();
+    out.resize(start + len, 0);
+    out.get_mut(start..).unwrap_or_default()
+}
+
+/// Lets `write` fill up to `len_max` bytes appended to `out`, and keeps as many as it says it wrote.
+pub(super) fn append_with(
+    out: &mut Vec<u8>,
+    len_max: usize,
+    write: impl FnOnce(&mut [u8]) -> Result<usize>,
+) -> Result<()> {
+    let start = out.len();
+    let written = write(grow(out, len_max))?;
+    out.truncate(start + written);
+    Ok(())
+}

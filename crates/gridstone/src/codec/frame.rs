@@ -1,0 +1,210 @@
+//! Filter `for`: frame of reference. Groups of up to 1,024 values, each stored as its smallest value and the
+//! differences from it in as few bits as the largest needs.
+//!
+//! Layout: with W = the element's width in bytes, numbers little-endian,
+//!
+//! ```text
+//! u32              n, the number of values; nothing follows if it is 0
+//! W bytes          value 0, as it is
+//! then for each group of the values 1 .. n (1,024 values, the last group 1 to 1,024):
+//!   u8             bits, 0 to 8 W
+//!   W bytes        min, the smallest value of the group (signed elements compare as signed, all others as unsigned)
+//!   ceil(m * bits / 8) bytes, m = the number of values in the group: the differences (value - min) mod 2^(8 W);
+//!                  difference i has the bits [i * bits, (i + 1) * bits) of the run, where bit p of the run is bit
+//!                  p mod 8 of byte floor(p / 8), and the lowest bit of a difference comes first; unused bits are 0
+//! ```
+//!
+//! Value 0 stands alone because after `delta` it is the only one that is not a difference: in a group it would cost
+//! 1,023 others its width. Floats are packed as bit patterns, which pays where they are equal. A decoder adds modulo
+//! 2^(8 W), so it need not know the sign.
+
+use super::Filter;
+use super::filter::{check_whole, front, refused};
+use super::word::{Word, by_width, words, words_mut};
+use crate::base::{ByteReader, Element, ElementKind, Error, Result};
+
+/// Values per group.
+const GROUP: usize = 1_024;
+/// Values that are unpacked at a time: as many as make every run of them end at a word.
+const RUN: usize = 64;
+
+/// The filter `for`.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame;
+
+impl Filter for Frame {
+    fn name(&self) -> String {
+        "for".into()
+    }
+
+    fn accepts(&self, element: Element) -> bool {
+        matches!(element.width, 1 | 2 | 4 | 8)
+    }
+
+    fn output(&self, _element: Element) -> Element {
+        Element::BYTE
+    }
+
+    fn encoded_len_max(&self, len: usize) -> usize {
+        // Nine bytes at most per started group of at least 1,024 bytes.
+        len + 4 + 9 * (len / GROUP + 1)
+    }
+
+    fn encode(&self, input: &[u8], element: Element, out: &mut Vec<u8>) -> Result<()> {
+        check_whole("for", input, element)?;
+        let signed = element.kind == ElementKind::Signed;
+        by_width!(element, W => encode::<W>(words::<W>(input), signed, out), else Err(refused("for", element)))
+    }
+
+    fn decode(&self, input: &[u8], element: Element, out: &mut [u8]) -> Result<usize> {
+        by_width!(element, W => decode::<W>(input, out), else Err(refused("for", element)))
+    }
+}
+
+fn encode<W: Word>(values: &[W::Bytes], signed: bool, out: &mut Vec<u8>) -> Result<()> {
+    let count = u32::try_from(values.len())
+        .map_err(|e| Error::input("filter for: a block of more than 2^32 values cannot be stored").with_source(e))?;
+    out.extend_from_slice(&count.to_le_bytes());
+    let Some((first, rest)) = values.split_first() else { return Ok(()) };
+    out.extend_from_slice(bytemuck::bytes_of(first));
+    let sign = if signed { W::SIGN } else { W::narrow(0) };
+    rest.chunks(GROUP).for_each(|group| encode_group::<W>(group, sign, out));
+    Ok(())
+}
+
+fn encode_group<W: Word>(group: &[W::Bytes], sign: W, out: &mut Vec<u8>) {
+    let ordered = || group.iter().map(|value| W::load(*value).flip(sign));
+    let min = ordered().min().unwrap_or(sign);
+    let max = ordered().max().unwrap_or(sign);
+    let bits = u64::BITS - max.minus(min).widen().leading_zeros();
+    out.push(bits as u8);
+    out.extend_from_slice(bytemuck::bytes_of(&min.flip(sign).store()));
+    if bits > 0 {
+        pack(ordered().map(|value| value.minus(min).widen()), bits, out);
+    }
+}
+
+/// Appends the low `bits` (1 to 64) of each value; the others must be 0.
+fn pack(values: impl Iterator<Item = u64>, bits: u32, out: &mut Vec<u8>) {
+    let (mut word, mut used) = (0u64, 0u32);
+    for value in values {
+        word |= value << used;
+        used += bits;
+        if used >= u64::BITS {
+            out.extend_from_slice(&word.to_le_bytes());
+            used -= u64::BITS;
+            // What did not fit: the value's upper `used` bits. A shift by 64 means that none is left.
+            word = value.checked_shr(bits - used).unwrap_or(0);
+        }
+    }
+    out.extend(word.to_le_bytes().iter().take(used.div_ceil(8) as usize));
+}
+
+fn decode<W: Word>(input: &[u8], out: &mut [u8]) -> Result<usize> {
+    let mut reader = ByteReader::new(input, "a block of filter for");
+    let len = (reader.u32()? as usize).saturating_mul(W::SIZE);
+    let out = words_mut::<W>(front("for", out, len)?);
+    if let Some((first, rest)) = out.split_first_mut() {
+        *first = word::<W>(&mut reader)?.store();
+        for group in rest.chunks_mut(GROUP) {
+            decode_group::<W>(&mut reader, group)?;
+        }
+    }
+    reader.expect_end()?;
+    Ok(len)
+}
+
+fn decode_group<W: Word>(reader: &mut ByteReader<'_>, group: &mut [W::Bytes]) -> Result<()> {
+    let bits = usize::from(reader.u8()?);
+    if bits > 8 * W::SIZE {
+        return Err(Error::corruption(format!("filter for: {bits} bits per value of {} bytes", W::SIZE)));
+    }
+    let min = word::<W>(reader)?;
+    let mut packed = reader.take((group.len() * bits).div_ceil(8))?;
+    for run in group.chunks_mut(RUN) {
+        let (now, later) = packed.split_at(packed.len().min(RUN * bits / 8));
+        packed = later;
+        for (slot, difference) in run.iter_mut().zip(unpack_run(now, bits)) {
+            *slot = min.plus(W::narrow(difference)).store();
+        }
+    }
+    Ok(())
+}
+
+fn word<W: Word>(reader: &mut ByteReader<'_>) -> Result<W> {
+    let bytes = reader.take(W::SIZE)?;
+    words::<W>(bytes).first().map(|b| W::load(*b)).ok_or_else(|| Error::corruption("filter for: a value is cut off"))
+}
+
+/// Unpacks 64 values of `bits` bits; bytes that `packed` lacks count as 0.
+fn unpack_run(packed: &[u8], bits: usize) -> [u64; RUN] {
+    let mut bytes = [0u8; RUN * 8];
+    for (to, from) in bytes.iter_mut().zip(packed) {
+        *to = *from;
+    }
+    macro_rules! by_bits {
+        ($($b:literal)*) => { match bits { $($b => unpack_words::<$b>(&bytes),)* _ => [0; RUN] } };
+    }
+    by_bits!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
+        39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64)
+}
+
+/// Compiled once per number of bits, so that every shift is a constant.
+fn unpack_words<const BITS: usize>(bytes: &[u8; RUN * 8]) -> [u64; RUN] {
+    let words: &[[u8; 8]] = bytes.as_chunks().0;
+    let word = |i: usize| words.get(i).map_or(0, |w| u64::from_le_bytes(*w));
+    std::array::from_fn(|i| {
+        let (at, shift) = (i * BITS / 64, i * BITS % 64);
+        let low = word(at) >> shift;
+        let value = if shift + BITS > 64 { low | word(at + 1) << (64 - shift) } else { low };
+        value & (u64::MAX >> (64 - BITS))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::conformance;
+
+    #[test]
+    fn conforms() {
+        conformance::check(&Frame);
+    }
+
+    #[test]
+    fn exact_bytes() {
+        let input: Vec<u8> = [1000i16, -2, 3, -1, 5].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let mut out = vec![];
+        Frame.encode(&input, Element::signed(2), &mut out).unwrap();
+        // 5 values; 1000; 3 bits; -2; the differences 0, 5, 1, 7 = 0b111_001_101_000
+        assert_eq!(out, [5, 0, 0, 0, 0xe8, 3, 3, 0xfe, 0xff, 0b0110_1000, 0b1110]);
+    }
+
+    #[test]
+    fn equal_values_take_no_bits() {
+        let mut out = vec![];
+        Frame.encode(&[7; 8 * 1025], Element::float(8), &mut out).unwrap();
+        assert_eq!(out.len(), 4 + 8 + 1 + 8);
+    }
+
+    #[test]
+    fn every_number_of_bits_and_the_full_range() {
+        for bits in 0..=64 {
+            for n in [1, 2, 63, 64, 65, 1024, 1025, 1026, 3000u64] {
+                let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
+                let value = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17) & mask;
+                let input: Vec<u8> = (0..n).flat_map(|i| value(i).to_le_bytes()).collect();
+                for element in [Element::unsigned(8), Element::signed(8)] {
+                    conformance::roundtrip(&Frame, &input, element);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_bits_than_the_width_are_refused() {
+        let block = [2, 0, 0, 0, 7, 9, 0, 0, 0];
+        let error = Frame.decode(&block, Element::BYTE, &mut [0; 2]).unwrap_err();
+        assert!(error.message().contains("9 bits"), "{error}");
+    }
+}

@@ -1,0 +1,53 @@
+//! Floor `codec`: filters, and pipelines of filters, that turn the bytes of a block into the bytes of a page.
+//!
+//! A filter sees bytes and an [`crate::base::Element`] (kind and width), never a datatype, and does no I/O. A pipeline
+//! is named by text, `"delta,for"` or `"shuffle,zstd:3"`: encoding runs the filters from left to right, decoding from
+//! right to left. Each filter is a file of this folder with `encode` beside its mirror `decode`; the file's doc is the
+//! bit-exact layout. Numbers on disk are little-endian; bits are numbered from the least significant.
+//!
+//! ```text
+//! cells --Element e0--> filter 1 --Element e1--> filter 2 --> … --> stored block
+//! ```
+//!
+//! | name | accepts | element of its output | length | layout |
+//! |---|---|---|---|---|
+//! | `none` | all | the same | n | the pipeline without a filter |
+//! | `shuffle` | all | byte | n | [`shuffle`] |
+//! | `bitshuffle` | all | byte | n | [`bitshuffle`] |
+//! | `delta` | integers | signed, same width | n | [`delta`] |
+//! | `for` | all, as bit patterns | byte | packed | [`frame`] |
+//! | `pco:0..=12` | 2, 4, 8 byte integers, 4, 8 byte floats | byte | compressed | [`pco`] |
+//! | `lz4` | all | byte | compressed | [`lz4`] |
+//! | `zstd:1..=22` | all | byte | compressed | [`zstd`] |
+//! | `gzip:1..=12` | all | byte | compressed | [`gzip`] |
+//!
+//! Invariants:
+//!
+//! - `decode(encode(x)) == x`, bit for bit, NaN payloads and -0.0 included.
+//! - No input makes `decode` panic, hang or write past the buffer it was given; what it allocates besides is bounded by
+//!   that buffer's length and a fixed two MiB or so. Bytes that cannot have been written by `encode` give an error of
+//!   kind Corruption, *if* the filter can tell: checksums are the caller's.
+//! - Encoding is deterministic, [`choose`] included: no clock, no randomness.
+//! - No filter lengthens its input by more than [`Filter::encoded_len_max`] says: a header and a small fraction.
+
+mod auto;
+pub mod bits;
+pub mod bitshuffle;
+pub mod delta;
+mod filter;
+pub mod frame;
+pub mod gzip;
+pub mod lz4;
+pub mod pco;
+mod pipeline;
+mod registry;
+pub mod shuffle;
+mod word;
+pub mod zstd;
+
+#[cfg(test)]
+mod conformance;
+
+pub use auto::choose;
+pub use filter::Filter;
+pub use pipeline::Pipeline;

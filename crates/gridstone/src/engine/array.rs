@@ -1,0 +1,366 @@
+//! An array at one version of its store: reading, staging, committing.
+
+use super::listing::{FragmentListing, TileListing, VersionListing, texts, tiles};
+use super::{Call, Context, Staged, Writer};
+use crate::array::{ArrayState, Changes, Operation, Snapshot, StandardRules, Store};
+use crate::base::{CounterSnapshot, Counters, Error, ErrorKind, Id, Result};
+use crate::fragment;
+use crate::maintain::{VerifyReport, verify};
+use crate::query::{
+    CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Scan, Target, WriteContext, open_fragment,
+    read_dense, read_sparse, write_cells, write_dense, write_tombstones,
+};
+use crate::runtime::SystemEntropy;
+use crate::schema::{KeyRange, Order, Schema, Subarray};
+use crate::tile::ColumnView;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A box as text: low and high of every dimension, inclusive; `None`: the whole domain.
+pub type ReadBox<'a> = Option<&'a [(String, String)]>;
+
+/// Values of a dense box, by attribute name.
+pub type DenseData<'a> = Vec<(String, ColumnView<'a>)>;
+
+/// Cells by coordinates.
+#[derive(Debug)]
+pub struct CellData<'a> {
+    /// A column of coordinates per dimension.
+    pub dims: Vec<ColumnView<'a>>,
+    /// Values by attribute name.
+    pub attrs: Vec<(String, ColumnView<'a>)>,
+    /// Whether the caller says that they are in global order.
+    pub sorted: bool,
+    /// What to do with duplicates.
+    pub dedup: Dedup,
+}
+
+/// An array; cloning gives another handle at the same version.
+#[derive(Debug)]
+pub struct Array {
+    context: Context,
+    store: Arc<Store>,
+    snapshot: RwLock<Arc<Snapshot>>,
+    id: Id,
+    writable: bool,
+    pinned: bool,
+}
+
+impl Clone for Array {
+    fn clone(&self) -> Self {
+        let snapshot = RwLock::new(self.snapshot());
+        Self { context: self.context.clone(), store: self.store.clone(), snapshot, ..*self }
+    }
+}
+
+impl Array {
+    pub(super) fn new(context: Context, store: Arc<Store>, snapshot: Arc<Snapshot>, id: Id, writable: bool, pinned: bool) -> Self {
+        Self { context, store, snapshot: RwLock::new(snapshot), id, writable, pinned }
+    }
+
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Moves the handle to `newer`, unless another thread has moved it further.
+    fn move_to(&self, newer: Arc<Snapshot>) {
+        let mut held = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        if newer.version() > held.version() {
+            *held = newer;
+        }
+    }
+
+    fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
+        let snapshot = self.snapshot();
+        let state = snapshot.array_by_id(self.id)?.clone();
+        Ok((snapshot, state))
+    }
+
+    /// The store's URI.
+    pub fn uri(&self) -> String {
+        self.store.storage().describe()
+    }
+
+    /// The path in the store.
+    pub fn path(&self) -> Result<String> {
+        Ok(self.state()?.1.path().to_owned())
+    }
+
+    /// The permanent id.
+    pub fn id(&self) -> Id {
+        self.id
+    }
+
+    /// Whether it was opened for writing.
+    pub fn writable(&self) -> bool {
+        self.writable
+    }
+
+    /// The store's version that it shows.
+    pub fn version(&self) -> u64 {
+        self.snapshot().version()
+    }
+
+    /// When that version was committed: UTC in microseconds.
+    pub fn time_us(&self) -> i64 {
+        self.snapshot().time_us()
+    }
+
+    /// The schema at that version.
+    pub fn schema(&self) -> Result<Arc<Schema>> {
+        Ok(self.state()?.1.schema()?.clone())
+    }
+
+    /// Moves to the newest version and gives it. An Input error on a handle opened at a version.
+    pub fn refresh(&self) -> Result<u64> {
+        if self.pinned {
+            return Err(Error::input("this array was opened at a version; open it without one to follow the newest"));
+        }
+        let newer = self.store.refresh(&self.snapshot())?;
+        newer.array_by_id(self.id)?;
+        self.move_to(newer);
+        Ok(self.version())
+    }
+
+    /// The same array, read-only, at another version.
+    pub fn at(&self, at: super::At) -> Result<Self> {
+        let snapshot = match at {
+            super::At::Latest => self.store.latest()?,
+            super::At::Version(version) => self.store.at_version(version)?,
+            super::At::Time(time_us) => self.store.at_time(time_us)?,
+        };
+        snapshot.array_by_id(self.id)?;
+        Ok(Self::new(self.context.clone(), self.store.clone(), snapshot, self.id, false, at != super::At::Latest))
+    }
+
+    /// The versions up to this one that changed this array, oldest first.
+    pub fn history(&self) -> Result<Vec<VersionListing>> {
+        let mut versions = Vec::new();
+        for record in self.store.history(1, self.version())? {
+            let record = record?;
+            if record.touches(self.id) {
+                versions.push(VersionListing::of(&record, self.id));
+            }
+        }
+        Ok(versions)
+    }
+
+    /// The union of all fragments' boxes, tombstones left out; `None` if there is no cell.
+    pub fn nonempty_domain(&self) -> Result<Option<Vec<(String, String)>>> {
+        let (_, state) = self.state()?;
+        let fragments = state.fragments(None)?;
+        let boxes = fragments.iter().filter(|d| d.kind != fragment::FragmentKind::Tombstones).map(|d| d.bounds.clone());
+        let schema = state.schema()?;
+        Ok(boxes.reduce(|a, b| a.union(&b)).map(|sub| texts(&sub, schema)))
+    }
+
+    /// The fragments, oldest order first.
+    pub fn fragments(&self) -> Result<Vec<FragmentListing>> {
+        let (_, state) = self.state()?;
+        let schema = state.schema()?;
+        Ok(state.fragments(None)?.iter().map(|d| FragmentListing::of(d, schema)).collect())
+    }
+
+    /// The data tiles that touch a box.
+    pub fn tiles(&self, sub: ReadBox<'_>, call: &Call) -> Result<Vec<TileListing>> {
+        let (snapshot, state) = self.state()?;
+        let schema = state.schema()?;
+        let sub = parse_box(schema, sub)?.unwrap_or_else(|| schema.domain());
+        let context = self.read_context(&snapshot, call);
+        let mut found = Vec::new();
+        for (description, number) in state.fragments(None)?.iter().zip(0u32..) {
+            if description.bounds.intersects(&sub) {
+                found.extend(tiles(number, open_fragment(&context, schema, description)?.as_ref(), schema, &sub)?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn read_context(&self, snapshot: &Snapshot, call: &Call) -> ReadContext {
+        ReadContext {
+            store: snapshot.store(),
+            pool: self.context.pool.clone(),
+            files: self.store.files(),
+            cache: self.context.cache.clone(),
+            budget: self.context.budget.clone(),
+            counters: Arc::new(Counters::default()),
+            cancel: call.cancel.clone(),
+            progress: call.progress.clone(),
+        }
+    }
+
+    fn plan(&self, sub: ReadBox<'_>, attrs: Option<&[String]>, order: ReadOrder, call: &Call) -> Result<(ReadContext, Target, Request)> {
+        let (snapshot, state) = self.state()?;
+        let schema = state.schema()?.clone();
+        let request = Request::new(&schema, parse_box(&schema, sub)?, attrs, order)?;
+        let target = Target { array: self.id, fragments: state.fragments(Some(&request.sub))?, schema };
+        Ok((self.read_context(&snapshot, call), target, request))
+    }
+
+    /// Reads a box whole; gives the cells, the box's shape (dense arrays), and what the read did.
+    pub fn read(
+        &self,
+        sub: ReadBox<'_>,
+        attrs: Option<&[String]>,
+        order: ReadOrder,
+        call: &Call,
+    ) -> Result<(Cells, Option<Vec<u64>>, CounterSnapshot)> {
+        let (context, target, request) = self.plan(sub, attrs, order, call)?;
+        let (cells, shape) = if target.schema.sparse() {
+            (read_sparse(&context, &target, &request)?, None)
+        } else {
+            (read_dense(&context, &target, &request)?, Some(request.sub.shape()))
+        };
+        Ok((cells, shape, context.counters.snapshot()))
+    }
+
+    /// Streams a box in batches of about `batch_bytes`, coordinates included.
+    pub fn scan(&self, sub: ReadBox<'_>, attrs: Option<&[String]>, order: ReadOrder, batch_bytes: u64, call: &Call) -> Result<Scan> {
+        let (context, target, request) = self.plan(sub, attrs, order, call)?;
+        Scan::new(context, target, request, batch_bytes)
+    }
+
+    fn write_context<'a>(&'a self, state: &ArrayState, call: &'a Call) -> Result<WriteContext<'a>> {
+        if !self.writable {
+            return Err(Error::input("this array was opened for reading; open it with mode \"r+\" to write"));
+        }
+        Ok(WriteContext {
+            pool: &self.context.pool,
+            files: self.store.files(),
+            entropy: &SystemEntropy,
+            budget: &self.context.budget,
+            cancel: call.cancel.as_ref(),
+            progress: call.progress.as_ref(),
+            schema_number: state.schemas().len().saturating_sub(1) as u32,
+            inline: true,
+        })
+    }
+
+    pub(super) fn staged(&self, fragments: Vec<fragment::Staged>) -> Staged {
+        Staged::new(self.id, fragments, self.store.storage().clone())
+    }
+
+    /// Writes a dense box from buffers laid out in `layout`; nothing is visible before the commit.
+    pub fn stage_dense(&self, sub: ReadBox<'_>, data: &DenseData<'_>, layout: Order, call: &Call) -> Result<Staged> {
+        let (_, state) = self.state()?;
+        let schema = state.schema()?;
+        let context = self.write_context(&state, call)?;
+        let sub = parse_box(schema, sub)?.unwrap_or_else(|| schema.domain());
+        let write = DenseWrite { sub, columns: by_place(schema, data)?, layout };
+        Ok(self.staged(vec![write_dense(&context, schema, &write)?]))
+    }
+
+    /// Writes cells, into a sparse or a dense array; nothing is visible before the commit.
+    pub fn stage_cells(&self, data: CellData<'_>, call: &Call) -> Result<Staged> {
+        let (_, state) = self.state()?;
+        let schema = state.schema()?;
+        let context = self.write_context(&state, call)?;
+        let columns = by_place(schema, &data.attrs)?;
+        let write = CellWrite { dims: data.dims, columns, sorted: data.sorted, dedup: data.dedup };
+        Ok(self.staged(write_cells(&context, schema, &write)?.into_iter().collect()))
+    }
+
+    /// Writes tombstones for the cells at these coordinates; nothing is deleted before the commit.
+    pub fn stage_delete(&self, dims: &[ColumnView<'_>], call: &Call) -> Result<Staged> {
+        let (_, state) = self.state()?;
+        let context = self.write_context(&state, call)?;
+        Ok(self.staged(write_tombstones(&context, state.schema()?, dims)?.into_iter().collect()))
+    }
+
+    /// Starts one streamed fragment of these attributes (`None`: all).
+    pub fn writer(&self, sub: ReadBox<'_>, attrs: Option<&[String]>) -> Result<Writer> {
+        let (_, state) = self.state()?;
+        let schema = state.schema()?;
+        let call = Call::default();
+        let context = self.write_context(&state, &call)?;
+        let request = Request::new(schema, parse_box(schema, sub)?, attrs, ReadOrder::Global)?;
+        let mut places = request.attrs;
+        places.sort_unstable();
+        let stream = CellStream::new(&context, schema.clone(), request.sub, places)?;
+        Ok(Writer::new(self.clone(), stream))
+    }
+
+    /// Commits staged fragments in one version, moves to it and gives it. If the commit certainly did not happen, the
+    /// fragments' files are removed.
+    pub fn commit(&self, mut staged: Vec<Staged>, message: Option<String>) -> Result<u64> {
+        if let Some(other) = staged.iter().find(|s| s.array != self.id) {
+            return Err(Error::input(format!("fragments written for array {} cannot be committed to array {}", other.array, self.id)));
+        }
+        let fragments: Vec<fragment::Staged> = staged.iter().flat_map(|s| s.fragments.iter().cloned()).collect();
+        if fragments.is_empty() {
+            return Ok(self.version());
+        }
+        let operations = vec![Operation::AddFragments { array: self.id, fragments }];
+        let outcome = self.change(operations, message);
+        if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
+            staged.iter_mut().for_each(Staged::keep_files);
+        }
+        outcome
+    }
+
+    fn change(&self, operations: Vec<Operation>, message: Option<String>) -> Result<u64> {
+        if !self.writable {
+            return Err(Error::input("this array was opened for reading; open it with mode \"r+\" to write"));
+        }
+        let newer = self.store.commit(&self.snapshot(), Changes { message, operations }, &mut StandardRules)?;
+        let version = newer.version();
+        self.move_to(newer);
+        Ok(version)
+    }
+
+    /// The JSON text of a metadata value.
+    pub fn metadata(&self, key: &str) -> Result<Option<String>> {
+        Ok(self.state()?.1.metadata().get(key).cloned())
+    }
+
+    /// The metadata's keys, sorted.
+    pub fn metadata_keys(&self) -> Result<Vec<String>> {
+        Ok(self.state()?.1.metadata().keys().cloned().collect())
+    }
+
+    /// Sets (JSON text) or removes (`None`) metadata keys in one commit.
+    pub fn set_metadata(&self, changes: Vec<(String, Option<String>)>) -> Result<u64> {
+        if changes.is_empty() {
+            return Ok(self.version());
+        }
+        self.change(vec![Operation::SetMetadata { node: self.id, changes }], None)
+    }
+
+    /// Reads and checks every byte of every fragment of this version.
+    pub fn verify(&self, call: &Call) -> Result<VerifyReport> {
+        let (snapshot, state) = self.state()?;
+        verify(&self.read_context(&snapshot, call), state.schema()?, &state.fragments(None)?)
+    }
+}
+
+/// The box written as text; Bounds errors name the dimension.
+fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Subarray>> {
+    let Some(sub) = sub else { return Ok(None) };
+    if sub.len() != schema.ndim() {
+        return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {}", sub.len(), schema.ndim())));
+    }
+    let mut ranges = Vec::with_capacity(sub.len());
+    for (dim, (lo, hi)) in schema.dims().iter().zip(sub) {
+        let key = |text: &str| {
+            let (from, to, _) = dim.texts();
+            dim.key(text).map_err(|e| {
+                Error::bounds(format!("{text} is outside dimension {:?}, whose domain is ({from}, {to})", dim.name())).with_source(e)
+            })
+        };
+        let (from, to) = (key(lo)?, key(hi)?);
+        if from > to {
+            return Err(Error::bounds(format!("the range {lo}..={hi} of dimension {:?} is empty", dim.name())));
+        }
+        ranges.push(KeyRange::new(from, to));
+    }
+    Ok(Some(Subarray::new(ranges)))
+}
+
+/// Named columns by their attributes' places, ascending.
+fn by_place<'a>(schema: &Schema, named: &[(String, ColumnView<'a>)]) -> Result<Vec<(usize, ColumnView<'a>)>> {
+    let mut placed = Vec::with_capacity(named.len());
+    for (name, view) in named {
+        placed.push((schema.attr(name)?.0, *view));
+    }
+    placed.sort_by_key(|(place, _)| *place);
+    Ok(placed)
+}

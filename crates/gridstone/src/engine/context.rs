@@ -1,0 +1,66 @@
+//! What arrays opened together share: threads, memory budget, cache, durability.
+
+use crate::base::{Budget, Cache, Error, Result};
+use crate::runtime::{LruCache, Pool};
+use crate::storage::Durability;
+use std::sync::Arc;
+
+/// The least budget that still holds a few blocks of every kind.
+const BUDGET_BYTES_MIN: u64 = 1 << 20;
+
+/// Choices of a [`Context`].
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Bytes for scratch memory, caches and indexes; at least 1 MiB. Results that are asked for whole do not count.
+    pub memory_budget: u64,
+    /// Threads; `None`: `GRIDSTONE_THREADS`, or the cores this process may use.
+    pub threads: Option<usize>,
+    /// Bytes of decoded indexes and small fragments held between calls; at most half the budget is used.
+    pub cache: u64,
+    /// Whether writes reach the disk before they are acknowledged.
+    pub durability: Durability,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { memory_budget: 1 << 30, threads: None, cache: 256 << 20, durability: Durability::Full }
+    }
+}
+
+/// Threads, budget and cache; cloning shares them.
+#[derive(Debug, Clone)]
+pub struct Context {
+    pub(super) pool: Arc<Pool>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) cache: Arc<dyn Cache>,
+    pub(super) durability: Durability,
+}
+
+impl Context {
+    /// A context; an Input error says which option is impossible. No thread is started before there is work.
+    pub fn new(options: &Options) -> Result<Self> {
+        if options.memory_budget < BUDGET_BYTES_MIN {
+            return Err(Error::input(format!(
+                "a memory budget of {} bytes is too small; give at least {BUDGET_BYTES_MIN}",
+                options.memory_budget
+            )));
+        }
+        let cache = options.cache.min(options.memory_budget / 2);
+        Ok(Self {
+            pool: Arc::new(Pool::new(options.threads)?),
+            budget: Arc::new(Budget::new(options.memory_budget)),
+            cache: Arc::new(LruCache::new(cache)),
+            durability: options.durability,
+        })
+    }
+
+    /// The number of threads.
+    pub fn threads(&self) -> usize {
+        self.pool.threads()
+    }
+
+    /// The most scratch memory that was in use at once, in bytes.
+    pub fn peak_bytes(&self) -> u64 {
+        self.budget.peak_bytes()
+    }
+}

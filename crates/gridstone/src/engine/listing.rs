@@ -1,0 +1,118 @@
+//! What users see of versions, fragments and tiles.
+
+use crate::array::{Record, Recorded};
+use crate::base::{FileRef, Id, Result};
+use crate::fragment::{Description, Fragment, FragmentKind};
+use crate::schema::{Schema, Subarray};
+use crate::tile::TileGrid;
+
+/// A version of a store, as one array's history tells it.
+#[derive(Debug, Clone)]
+pub struct VersionListing {
+    /// The version.
+    pub version: u64,
+    /// When: UTC in microseconds.
+    pub time_us: i64,
+    /// The writer's line.
+    pub message: Option<String>,
+    /// The commit's random id.
+    pub commit_id: Id,
+    /// Operation names with a count each: fragments added, metadata keys changed, 1 otherwise.
+    pub operations: Vec<(&'static str, u64)>,
+}
+
+impl VersionListing {
+    pub(super) fn of(record: &Record, node: Id) -> Self {
+        let count = |op: &Recorded| match op {
+            Recorded::AddFragments { fragments, .. } => fragments.len() as u64,
+            Recorded::SetMetadata { changes, .. } => changes.len() as u64,
+            Recorded::CreateGroup { .. } | Recorded::CreateArray { .. } | Recorded::Remove { .. } => 1,
+        };
+        let mine = record.operations.iter().filter(|op| op.node() == node);
+        Self {
+            version: record.version,
+            time_us: record.time_us,
+            message: record.message.clone(),
+            commit_id: record.commit_id,
+            operations: mine.map(|op| (op.name(), count(op))).collect(),
+        }
+    }
+}
+
+/// A fragment of an array.
+#[derive(Debug, Clone)]
+pub struct FragmentListing {
+    /// Its id.
+    pub id: Id,
+    /// "dense", "sparse" or "tombstones".
+    pub kind: &'static str,
+    /// The version that committed it.
+    pub version: u64,
+    /// Its place in that commit.
+    pub index: u32,
+    /// Cells in it.
+    pub cells: u64,
+    /// Bytes it takes.
+    pub bytes: u64,
+    /// Whether it lives in a log record's body.
+    pub inline: bool,
+    /// The attributes it has values of.
+    pub attrs: Vec<String>,
+    /// Its box or MBR, in texts: low and high per dimension, inclusive.
+    pub domain: Vec<(String, String)>,
+}
+
+impl FragmentListing {
+    pub(super) fn of(description: &Description, schema: &Schema) -> Self {
+        let name = |id: &u32| schema.attr_by_id(*id).map(|a| a.name().to_owned());
+        Self {
+            id: description.id,
+            kind: description.kind.name(),
+            version: description.order.version,
+            index: description.order.index,
+            cells: description.cells,
+            bytes: description.location.len,
+            inline: matches!(description.location.file, FileRef::Log(_)),
+            attrs: description.attrs.iter().filter_map(name).collect(),
+            domain: texts(&description.bounds, schema),
+        }
+    }
+}
+
+/// Low and high of every dimension as text.
+pub(super) fn texts(sub: &Subarray, schema: &Schema) -> Vec<(String, String)> {
+    sub.ranges().iter().zip(schema.dims()).map(|(r, d)| (d.text(r.lo), d.text(r.hi))).collect()
+}
+
+/// A data tile of a fragment.
+#[derive(Debug, Clone)]
+pub struct TileListing {
+    /// The fragment's place in the list of fragments.
+    pub fragment: u32,
+    /// Cells in it.
+    pub cells: u64,
+    /// Its box (dense) or MBR, as ordered keys.
+    pub bounds: Subarray,
+}
+
+/// The data tiles of a fragment that touch `sub`.
+pub(super) fn tiles(number: u32, fragment: &Fragment, schema: &Schema, sub: &Subarray) -> Result<Vec<TileListing>> {
+    let mut found = Vec::new();
+    if fragment.description().kind == FragmentKind::Dense {
+        let grid = TileGrid::new(schema, &fragment.root().bounds)?;
+        let boxes = grid.touched_by(sub).filter_map(|tile| grid.tile_box(tile));
+        found.extend(boxes.map(|bounds| TileListing { fragment: number, cells: bounds.cells() as u64, bounds }));
+        return Ok(found);
+    }
+    for number_of_stripe in 0..fragment.stripes() {
+        let stripe = fragment.stripe(number_of_stripe)?;
+        for tile in 0..stripe.tiles() {
+            if let (Some(bounds), Some(cells)) = (stripe.tile_bounds(tile), stripe.tile_cells(tile))
+                && bounds.intersects(sub)
+            {
+                found.push(TileListing { fragment: number, cells, bounds });
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,27 @@
+//! Floor `engine`: the public face: contexts, stores, arrays.
+//!
+//! Handles are cheap, safe to share between threads, and pinned to an immutable snapshot that `refresh` and one's own
+//! commits move forward. Nothing below this floor holds global state.
+
+mod array;
+mod call;
+mod context;
+mod group;
+mod listing;
+mod open;
+mod staged;
+mod writer;
+
+pub use crate::maintain::{Damage, VerifyReport};
+pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
+pub use crate::runtime::CancelFlag;
+pub use crate::storage::Durability;
+pub use crate::tile::{Column, ColumnView};
+pub use array::{Array, CellData, DenseData, ReadBox};
+pub use call::Call;
+pub use context::{Context, Options};
+pub use group::Group;
+pub use listing::{FragmentListing, TileListing, VersionListing};
+pub use open::{At, Opened, create_array, create_array_on, create_group, delete_store, exists, open, open_on};
+pub use staged::Staged;
+pub use writer::Writer;

@@ -1,0 +1,139 @@
+//! Creating and opening stores, arrays and groups.
+
+use super::{Array, Context, Group};
+use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store};
+use crate::base::{Entropy, Error, Result};
+use crate::runtime::{SystemClock, SystemEntropy};
+use crate::schema::Schema;
+use crate::storage::{Storage, open_uri};
+use std::sync::Arc;
+
+/// Which version is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// The newest; the handle moves on with `refresh` and its own commits.
+    Latest,
+    /// This version.
+    Version(u64),
+    /// The last version committed not after this time, UTC in microseconds.
+    Time(i64),
+}
+
+/// What lies at a path.
+#[derive(Debug)]
+pub enum Opened {
+    /// An array.
+    Array(Array),
+    /// A group.
+    Group(Group),
+}
+
+fn store_on(storage: Arc<dyn Storage>) -> Arc<Store> {
+    Arc::new(Store::new(storage, Arc::new(SystemClock), Arc::new(SystemEntropy)))
+}
+
+fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
+    match at {
+        At::Latest => store.latest(),
+        At::Version(version) => store.at_version(version),
+        At::Time(time_us) => store.at_time(time_us),
+    }
+}
+
+/// Opens what lies at `path` in the store at `uri`.
+///
+/// # Errors
+/// NotFound (no store, no such path or version), SnapshotExpired, Corruption, Unsupported (newer format), Storage.
+pub fn open(context: &Context, uri: &str, path: &str, writable: bool, at: At) -> Result<Opened> {
+    open_on(context, open_uri(uri, context.durability)?, path, writable, at)
+}
+
+/// Opens what lies at `path` in the store on `storage`; see [`open`].
+pub fn open_on(context: &Context, storage: Arc<dyn Storage>, path: &str, writable: bool, at: At) -> Result<Opened> {
+    if writable && at != At::Latest {
+        return Err(Error::input("a past version is read-only: open it with mode \"r\", or open the newest with \"r+\""));
+    }
+    let store = store_on(storage);
+    let snapshot = snapshot_at(&store, at)?;
+    match snapshot.node(path)? {
+        Node::Array(array) => {
+            let id = array.id();
+            Ok(Opened::Array(Array::new(context.clone(), store, snapshot, id, writable, at != At::Latest)))
+        }
+        Node::Group(_) => Ok(Opened::Group(Group::new(store, snapshot, path))),
+    }
+}
+
+/// Creates an array at `path` in the store at `uri`, which is created with it if there is none. With `overwrite` what
+/// lies at the path is replaced (its history stays).
+///
+/// # Errors
+/// Schema, Exists, Storage, Access.
+pub fn create_array(context: &Context, uri: &str, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
+    create_array_on(context, open_uri(uri, context.durability)?, path, schema, overwrite)
+}
+
+/// Creates an array in the store on `storage`; see [`create_array`].
+pub fn create_array_on(context: &Context, storage: Arc<dyn Storage>, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
+    let store = store_on(storage);
+    let id = SystemEntropy.id();
+    let create = Operation::CreateArray { id, path: path.to_owned(), schema };
+    let snapshot = create_node(&store, path, create, overwrite)?;
+    Ok(Array::new(context.clone(), store, snapshot, id, true, false))
+}
+
+/// Creates a group at `path` in the store at `uri`, which is created with it if there is none.
+///
+/// # Errors
+/// Exists (something else lies there), Storage, Access. A group that exists is opened.
+pub fn create_group(context: &Context, uri: &str, path: &str) -> Result<Group> {
+    let store = store_on(open_uri(uri, context.durability)?);
+    if store.exists()? {
+        let snapshot = store.latest()?;
+        if let Ok(Node::Group(_)) = snapshot.node(path) {
+            return Ok(Group::new(store, snapshot, path));
+        }
+    }
+    let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() };
+    let snapshot = create_node(&store, path, create, false)?;
+    Ok(Group::new(store, snapshot, path))
+}
+
+fn create_node(store: &Store, path: &str, create: Operation, overwrite: bool) -> Result<Arc<Snapshot>> {
+    if !store.exists()? {
+        match store.create(Changes::new(vec![create.clone()])) {
+            // Another process created the store meanwhile: the node goes into it.
+            Err(error) if error.kind() == crate::base::ErrorKind::Exists => {}
+            other => return other,
+        }
+    }
+    let base = store.latest()?;
+    let taken = base.node(path).ok().map(Node::id);
+    let mut operations = Vec::new();
+    match taken {
+        Some(id) if overwrite => operations.push(Operation::Remove { id }),
+        Some(_) => {
+            return Err(Error::exists(format!(
+                "{path} exists in {}; open it, or pass overwrite=True to replace it",
+                store.storage().describe()
+            )));
+        }
+        None => {}
+    }
+    operations.push(create);
+    store.commit(&base, Changes::new(operations), &mut StandardRules)
+}
+
+/// Whether there is a store at `uri`.
+pub fn exists(uri: &str) -> Result<bool> {
+    store_on(open_uri(uri, crate::storage::Durability::Full)?).exists()
+}
+
+/// Deletes the store at `uri` with all its history; NotFound if there is none.
+pub fn delete_store(context: &Context, uri: &str) -> Result<()> {
+    let storage = open_uri(uri, context.durability)?;
+    if !store_on(storage.clone()).exists()? {
+        return Err(Error::not_found(format!("there is no Gridstone store in {}", storage.describe())));
+    }
+    storage.remove_everything()
+}

@@ -1,0 +1,81 @@
+//! What a store knows of a fragment without opening it.
+
+use crate::base::{FileRef, Id};
+use crate::schema::Subarray;
+
+/// Precedence: the version that committed the fragment, then its place in that commit. Newer wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FragmentOrder {
+    /// The version that committed it (of a merged fragment: the greatest of its inputs).
+    pub version: u64,
+    /// Its place among the fragments of that commit.
+    pub index: u32,
+}
+
+/// What a fragment holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FragmentKind {
+    /// Every cell of a box.
+    Dense,
+    /// Cells with coordinates.
+    Sparse,
+    /// Coordinates whose older cells are deleted.
+    Tombstones,
+}
+
+impl FragmentKind {
+    /// The name used in the log and in listings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dense => "dense",
+            Self::Sparse => "sparse",
+            Self::Tombstones => "tombstones",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Dense, Self::Sparse, Self::Tombstones].into_iter().find(|k| k.name() == name)
+    }
+}
+
+/// Where a fragment's bytes lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// The data file, or the log record whose body holds it.
+    pub file: FileRef,
+    /// Bytes from the start of the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// A fragment as described in a record or a manifest page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Its permanent id.
+    pub id: Id,
+    /// What it holds.
+    pub kind: FragmentKind,
+    /// Its precedence.
+    pub order: FragmentOrder,
+    /// The number, in its array's history, of the schema it was written with.
+    pub schema: u32,
+    /// The box written (dense) or the minimum bounding rectangle of its cells.
+    pub bounds: Subarray,
+    /// How many cells it holds.
+    pub cells: u64,
+    /// The attributes it has values of, by permanent number, ascending; empty for tombstones.
+    pub attrs: Vec<u32>,
+    /// Where it lies.
+    pub location: Location,
+}
+
+/// A fragment that has been written and that no commit refers to yet. Its description's order is not set.
+#[derive(Debug, Clone)]
+pub struct Staged {
+    /// What the commit will say of it; for an inline fragment `location` gives the length only.
+    pub description: Description,
+    /// Its bytes, if they are to live in the record's body.
+    pub body: Option<bytes::Bytes>,
+}

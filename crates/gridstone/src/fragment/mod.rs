@@ -1,0 +1,19 @@
+//! Floor `fragment`: one immutable file of cells: its format, its index, its reader and its writer.
+//!
+//! Sans-I/O: works over [`crate::base::ByteSource`] and [`crate::base::ByteSink`] and never sees a path. The format is
+//! specified bit by bit in `docs/format/fragment.md`.
+
+mod description;
+mod encode;
+mod format;
+mod index;
+mod reader;
+mod root;
+mod writer;
+
+pub use description::{Description, FragmentKind, FragmentOrder, Location, Staged};
+pub use encode::{EncodedPage, EncodedTile, SparseShape, encode_tile, sparse_shape};
+pub use index::Stripe;
+pub use reader::{BlockRef, Fragment};
+pub use root::{Field, Role, Root, Section, StripeInfo};
+pub use writer::{FragmentSpec, FragmentWriter, Written};

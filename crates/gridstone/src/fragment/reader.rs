@@ -1,0 +1,305 @@
+//! Reads a fragment: frame and root when it is opened, a stripe's index when it is touched, blocks on demand.
+//!
+//! The reader gives byte ranges and turns bytes into cells; fetching is the caller's, so that ranges of many fragments
+//! can be merged into few requests. Nothing is believed before its checksum was checked, and no checked number is used
+//! before it was compared with what it must fit.
+
+use super::format::{CHUNK_BYTES, FRAME_BYTES, Footer, LARGE_PAGE_BYTES, decode_header};
+use super::index::{PageEntry, Stripe};
+use super::root::{Field, Role, Root};
+use super::{Description, FragmentKind};
+use crate::base::{ByteRange, ByteSource, Error, MemorySource, Result, crc32c, xxh3};
+use crate::codec::Pipeline;
+use crate::schema::Schema;
+use crate::tile::{Column, TileGrid, decode_block};
+use bytes::Bytes;
+use std::sync::{Arc, OnceLock};
+
+/// Fragments up to this size are fetched whole when opened, in one request.
+const WHOLE_BYTES_MAX: u64 = 160 * 1024;
+/// How much of the end of a larger one is fetched in the hope that it holds the root.
+const TAIL_BYTES: u64 = 64 * 1024;
+
+/// An open fragment.
+#[derive(Debug)]
+pub struct Fragment {
+    description: Arc<Description>,
+    source: Arc<dyn ByteSource>,
+    base: u64,
+    root: Root,
+    pipelines: Vec<Pipeline>,
+    first_tiles: Vec<u64>,
+    stripes: Vec<OnceLock<Arc<Stripe>>>,
+}
+
+/// One block of one field, ready to be fetched and decoded.
+#[derive(Debug, Clone)]
+pub struct BlockRef {
+    /// The bytes to fetch from the fragment's source.
+    pub range: ByteRange,
+    skip: usize,
+    len: usize,
+    check: Check,
+    field: usize,
+    tile: u64,
+    pipeline: u32,
+    cells: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Check {
+    Block(u32),
+    Chunks(Vec<u32>),
+}
+
+impl Fragment {
+    /// Opens the fragment that `description` locates in `source`, and checks that it is the one described and fits
+    /// `schema`. Errors name the fragment.
+    pub fn open(source: Arc<dyn ByteSource>, description: Arc<Description>, schema: &Schema) -> Result<Self> {
+        let id = description.id;
+        Self::open_unnamed(source, description, schema).map_err(|e| e.context(format!("fragment {id}")))
+    }
+
+    fn open_unnamed(source: Arc<dyn ByteSource>, description: Arc<Description>, schema: &Schema) -> Result<Self> {
+        let location = description.location;
+        if location.offset.checked_add(location.len).is_none_or(|end| end > source.len()) {
+            return Err(Error::corruption(format!(
+                "{} bytes at offset {} are expected, the file has {}",
+                location.len,
+                location.offset,
+                source.len()
+            )));
+        }
+        if location.len < 2 * FRAME_BYTES {
+            return Err(Error::corruption(format!("{} bytes are too few for a fragment", location.len)));
+        }
+        let (source, base) = if location.len <= WHOLE_BYTES_MAX {
+            let bytes = source.read_one(ByteRange::new(location.offset, location.len))?;
+            (Arc::new(MemorySource(bytes)) as Arc<dyn ByteSource>, 0)
+        } else {
+            (source, location.offset)
+        };
+        let root = read_root(source.as_ref(), base, &description)?;
+        check_root(&root, &description, schema)?;
+        let pipelines = root.pipelines.iter().map(|p| Pipeline::parse(p).map_err(unknown_pipeline)).collect::<Result<_>>()?;
+        let mut first_tiles = vec![0];
+        for stripe in &root.stripes {
+            first_tiles.push(first_tiles.last().copied().unwrap_or(0) + stripe.tiles);
+        }
+        let stripes = root.stripes.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { description, source, base, root, pipelines, first_tiles, stripes })
+    }
+
+    /// What the store knows of it.
+    pub fn description(&self) -> &Arc<Description> {
+        &self.description
+    }
+
+    /// Where its blocks are fetched from; [`BlockRef::range`] counts in it.
+    pub fn source(&self) -> &Arc<dyn ByteSource> {
+        &self.source
+    }
+
+    /// What it holds.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// The stripe of tile number `tile`, and its number in that stripe.
+    pub fn stripe_of(&self, tile: u64) -> Option<(usize, usize)> {
+        let stripe = self.first_tiles.partition_point(|first| *first <= tile).checked_sub(1)?;
+        let first = self.first_tiles.get(stripe)?;
+        (stripe < self.stripes.len()).then_some((stripe, (tile - first) as usize))
+    }
+
+    /// The number of the first tile of a stripe.
+    pub fn first_tile(&self, stripe: usize) -> u64 {
+        self.first_tiles.get(stripe).copied().unwrap_or(0)
+    }
+
+    /// How many stripes there are.
+    pub fn stripes(&self) -> usize {
+        self.stripes.len()
+    }
+
+    /// The index of a stripe, read and checked at the first call.
+    pub fn stripe(&self, number: usize) -> Result<Arc<Stripe>> {
+        let slot = self.stripes.get(number).ok_or_else(|| Error::corruption("a stripe that is not there"))?;
+        if let Some(stripe) = slot.get() {
+            return Ok(stripe.clone());
+        }
+        let stripe = self.read_stripe(number).map_err(|e| e.context(format!("fragment {}", self.description.id)))?;
+        Ok(slot.get_or_init(|| Arc::new(stripe)).clone())
+    }
+
+    fn read_stripe(&self, number: usize) -> Result<Stripe> {
+        let sections: Vec<_> = self.root.sections.iter().filter(|s| s.stripe as usize == number).collect();
+        let ranges: Vec<ByteRange> = sections.iter().map(|s| self.at(s.range)).collect();
+        let mut found = Vec::with_capacity(sections.len());
+        for (section, bytes) in sections.iter().zip(self.source.read(&ranges)?) {
+            if xxh3(&bytes) != section.xxh3 {
+                return Err(Error::corruption(format!("index section {:?} fails its checksum", section.id)));
+            }
+            found.push((section.id, bytes));
+        }
+        let info = self.root.stripes.get(number).ok_or_else(|| Error::corruption("a stripe that is not there"))?;
+        Stripe::decode(&self.root, *info, &found)
+    }
+
+    fn at(&self, range: ByteRange) -> ByteRange {
+        ByteRange::new(self.base.saturating_add(range.offset), range.len)
+    }
+
+    /// The place of the field with this role.
+    pub fn field(&self, role: Role) -> Option<usize> {
+        self.root.fields.iter().position(|f| f.role == role)
+    }
+
+    /// Cells of block `block` (counted in its tile) of a sparse tile of `cells` cells.
+    pub fn sparse_block_cells(&self, cells: u64, block: usize) -> usize {
+        let size = u64::from(self.root.block_cells);
+        cells.saturating_sub(block as u64 * size).min(size) as usize
+    }
+
+    /// Block number `block` of tile number `tile` of a field; `cells` is how many it holds.
+    pub fn block(&self, field: usize, tile: u64, block: usize, cells: usize) -> Result<BlockRef> {
+        let missing = || Error::corruption(format!("fragment {}: no block {block} in tile {tile}", self.description.id));
+        let (stripe, local) = self.stripe_of(tile).ok_or_else(missing)?;
+        let stripe = self.stripe(stripe)?;
+        let (from, to) = stripe.block_span(local).ok_or_else(missing)?;
+        let page = stripe.page(field, local).ok_or_else(missing)?;
+        let entry = (from + block < to).then(|| stripe.block(field, from + block)).flatten().ok_or_else(missing)?;
+        let (start, end) = (entry.offset, entry.offset + u64::from(entry.len));
+        let large = self.pipelines.get(page.pipeline as usize).is_some_and(Pipeline::is_none) && page.len >= LARGE_PAGE_BYTES;
+        let (range, check) = if large {
+            let (first, last) = (start / CHUNK_BYTES, end.div_ceil(CHUNK_BYTES));
+            let range = ByteRange::new(first * CHUNK_BYTES, (last * CHUNK_BYTES).min(page.len) - first * CHUNK_BYTES);
+            (range, Check::Chunks(chunk_checksums(&stripe, page, first, last).ok_or_else(missing)?))
+        } else {
+            (ByteRange::new(start, u64::from(entry.len)), Check::Block(entry.crc))
+        };
+        Ok(BlockRef {
+            range: self.at(ByteRange::new(page.offset + range.offset, range.len)),
+            skip: (start - range.offset) as usize,
+            len: entry.len as usize,
+            check,
+            field,
+            tile,
+            pipeline: page.pipeline,
+            cells,
+        })
+    }
+
+    /// The number of blocks of a tile, for checking it against the grid that the reader computed.
+    pub fn tile_blocks(&self, tile: u64) -> Result<usize> {
+        let missing = || Error::corruption(format!("fragment {}: no tile {tile}", self.description.id));
+        let (stripe, local) = self.stripe_of(tile).ok_or_else(missing)?;
+        let (from, to) = self.stripe(stripe)?.block_span(local).ok_or_else(missing)?;
+        Ok(to - from)
+    }
+
+    /// Checks and decodes the bytes fetched for `block`. A Corruption error names fragment, tile and attribute.
+    pub fn decode(&self, block: &BlockRef, bytes: &Bytes) -> Result<Column> {
+        self.decode_unnamed(block, bytes).map_err(|e| {
+            let column = match self.root.fields.get(block.field).map(|f| f.role) {
+                Some(Role::Dimension(n)) => format!("dimension {n}"),
+                Some(Role::Attribute(n)) => format!("attribute {n}"),
+                None => "no field".to_owned(),
+            };
+            e.context(format!("fragment {}, tile {}, {column}", self.description.id, block.tile))
+        })
+    }
+
+    fn decode_unnamed(&self, block: &BlockRef, bytes: &[u8]) -> Result<Column> {
+        if bytes.len() as u64 != block.range.len {
+            return Err(Error::corruption(format!("{} bytes were read, {} wanted", bytes.len(), block.range.len)));
+        }
+        let sound = match &block.check {
+            Check::Block(crc) => crc32c(bytes) == *crc,
+            Check::Chunks(crcs) => bytes.chunks(CHUNK_BYTES as usize).zip(crcs).all(|(chunk, crc)| crc32c(chunk) == *crc),
+        };
+        if !sound {
+            return Err(Error::corruption("a block fails its checksum; restore this file from a copy"));
+        }
+        let missing = || Error::corruption("a block that does not fit its page");
+        let stored = bytes.get(block.skip..block.skip + block.len).ok_or_else(missing)?;
+        let field = self.root.fields.get(block.field).ok_or_else(missing)?;
+        let pipeline = self.pipelines.get(block.pipeline as usize).ok_or_else(missing)?;
+        decode_block(stored, field.datatype, field.nullable, block.cells, pipeline)
+    }
+}
+
+fn chunk_checksums(stripe: &Stripe, page: PageEntry, first: u64, last: u64) -> Option<Vec<u32>> {
+    (first..last).map(|n| stripe.chunk_checksum(page.first_chunk as usize + n as usize)).collect()
+}
+
+fn unknown_pipeline(error: Error) -> Error {
+    Error::unsupported(format!("it is packed with filters that this version does not know ({error}); use a newer Gridstone"))
+}
+
+fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> Result<Root> {
+    let len = description.location.len;
+    let tail_len = if len <= WHOLE_BYTES_MAX { len } else { TAIL_BYTES };
+    let tail_start = len - tail_len;
+    let ranges = [ByteRange::new(base, FRAME_BYTES), ByteRange::new(base + tail_start, tail_len)];
+    let parts = source.read(&ranges)?;
+    let [header, tail] = parts.as_slice() else { return Err(Error::storage("a source gave the wrong number of parts")) };
+    if decode_header(header)? != description.id {
+        return Err(Error::corruption("another fragment lies at its place"));
+    }
+    let footer_at = tail.len().saturating_sub(FRAME_BYTES as usize);
+    let footer = Footer::decode(tail.get(footer_at..).unwrap_or_default(), len)?;
+    let root = if footer.root_offset >= tail_start {
+        let from = (footer.root_offset - tail_start) as usize;
+        tail.slice(from..from + footer.root_len as usize)
+    } else {
+        source.read_one(ByteRange::new(base + footer.root_offset, footer.root_len))?
+    };
+    if xxh3(&root) != footer.root_xxh3 {
+        return Err(Error::corruption("its root fails its checksum"));
+    }
+    let root = Root::decode(&root)?;
+    if root.sections.iter().any(|s| s.range.offset.checked_add(s.range.len).is_none_or(|end| end > footer.root_offset)) {
+        return Err(Error::corruption("an index section lies past the root"));
+    }
+    Ok(root)
+}
+
+/// Checks that a root is the one its description promised and that it fits the array.
+fn check_root(root: &Root, description: &Description, schema: &Schema) -> Result<()> {
+    let wrong = |what: &str| Err(Error::corruption(format!("its {what} are not those of its array or its description")));
+    if root.kind != description.kind || root.cells != description.cells {
+        return wrong("kind and cells");
+    }
+    if root.bounds != description.bounds || !schema.domain().covers(&root.bounds) || root.bounds.ndim() != schema.ndim() {
+        return wrong("bounds");
+    }
+    if root.cell_order != schema.options().cell_order || root.tile_order != schema.options().tile_order {
+        return wrong("orders");
+    }
+    let attrs: Vec<&Field> = root.fields.iter().filter(|f| matches!(f.role, Role::Attribute(_))).collect();
+    let described = attrs.iter().map(|f| if let Role::Attribute(n) = f.role { n } else { u32::MAX });
+    if !described.eq(description.attrs.iter().copied()) {
+        return wrong("attributes");
+    }
+    let dims: Vec<&Field> = root.fields.iter().filter(|f| matches!(f.role, Role::Dimension(_))).collect();
+    let expected = if root.kind == FragmentKind::Dense { 0 } else { schema.ndim() };
+    let in_place = dims.iter().zip(0u32..).zip(schema.dims()).all(|((f, i), d)| f.role == Role::Dimension(i) && f.datatype == d.datatype());
+    if dims.len() != expected || !in_place {
+        return wrong("dimensions");
+    }
+    let fits = |f: &&Field| match f.role {
+        Role::Attribute(n) => schema.attr_by_id(n).is_none_or(|a| (a.datatype(), a.nullable()) == (f.datatype, f.nullable)),
+        Role::Dimension(_) => true,
+    };
+    if !attrs.iter().all(fits) {
+        return wrong("attribute types");
+    }
+    if root.kind == FragmentKind::Dense {
+        let grid = TileGrid::new(schema, &root.bounds)?;
+        if grid.len() != root.tiles || u128::from(root.cells) != root.bounds.cells() {
+            return wrong("tiles");
+        }
+    }
+    Ok(())
+}

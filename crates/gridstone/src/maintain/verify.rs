@@ -1,0 +1,116 @@
+//! Reads and decodes every block of every fragment and reports what is damaged instead of stopping at it.
+
+use crate::base::{Counters, Error, ErrorKind, Id, Result};
+use crate::fragment::{Description, Fragment, FragmentKind, Role};
+use crate::query::{ReadContext, open_fragment};
+use crate::schema::Schema;
+use crate::tile::{BlockGrid, TileGrid};
+use std::sync::Arc;
+
+/// One damaged place.
+#[derive(Debug, Clone)]
+pub struct Damage {
+    /// The fragment.
+    pub fragment: Id,
+    /// The data tile in it, where known.
+    pub tile: Option<u64>,
+    /// The dimension or attribute, where known.
+    pub column: Option<String>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// What was checked and what was found.
+#[derive(Debug, Clone, Default)]
+pub struct VerifyReport {
+    /// Fragments looked at.
+    pub fragments: u64,
+    /// Data tiles looked at.
+    pub tiles: u64,
+    /// Blocks decoded.
+    pub blocks: u64,
+    /// Stored bytes read.
+    pub bytes: u64,
+    /// What is damaged; empty if all is well.
+    pub damage: Vec<Damage>,
+}
+
+/// Checks every byte of `fragments`. Damage and missing files go into the report; any other error (of the storage, or
+/// being stopped) ends the check.
+pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Description>]) -> Result<VerifyReport> {
+    let mut report = VerifyReport::default();
+    for description in fragments {
+        report.fragments += 1;
+        let note = |tile, column, error: &Error| Damage { fragment: description.id, tile, column, message: error.to_string() };
+        let fragment = match open_fragment(context, schema, description) {
+            Ok(fragment) => fragment,
+            Err(error) => {
+                report.damage.push(note(None, None, &damage_or(error)?));
+                continue;
+            }
+        };
+        for tile in 0..fragment.root().tiles {
+            report.tiles += 1;
+            for (field, column) in columns(schema, &fragment) {
+                if let Err(error) = verify_page(context, schema, &fragment, (tile, field), &mut report) {
+                    report.damage.push(note(Some(tile), Some(column), &damage_or(error)?));
+                }
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// The error itself if it tells of damage, else it is passed on.
+fn damage_or(error: Error) -> Result<Error> {
+    match error.kind() {
+        ErrorKind::Corruption | ErrorKind::NotFound | ErrorKind::Unsupported => Ok(error),
+        _ => Err(error),
+    }
+}
+
+fn columns(schema: &Schema, fragment: &Fragment) -> Vec<(usize, String)> {
+    let name = |role| match role {
+        Role::Dimension(n) => schema.dims().get(n as usize).map(|d| d.name().to_owned()),
+        Role::Attribute(n) => schema.attr_by_id(n).map(|a| a.name().to_owned()),
+    };
+    let fields = fragment.root().fields.iter().enumerate();
+    fields.map(|(i, f)| (i, name(f.role).unwrap_or_else(|| format!("{:?}", f.role)))).collect()
+}
+
+fn verify_page(
+    context: &ReadContext,
+    schema: &Schema,
+    fragment: &Fragment,
+    (tile, field): (u64, usize),
+    report: &mut VerifyReport,
+) -> Result<()> {
+    for (block, cells) in block_cells(schema, fragment, tile)?.into_iter().enumerate() {
+        context.cancel.check()?;
+        let block = fragment.block(field, tile, block, cells)?;
+        let bytes = fragment.source().read_one(block.range)?;
+        report.blocks += 1;
+        report.bytes += bytes.len() as u64;
+        Counters::add(&context.counters.bytes_fetched, bytes.len() as u64);
+        fragment.decode(&block, &bytes)?;
+    }
+    Ok(())
+}
+
+/// How many cells every block of a tile holds.
+fn block_cells(schema: &Schema, fragment: &Fragment, tile: u64) -> Result<Vec<usize>> {
+    let wrong = || Error::corruption(format!("fragment {}: no tile {tile}", fragment.description().id));
+    let blocks = fragment.tile_blocks(tile)?;
+    if fragment.description().kind != FragmentKind::Dense {
+        let (stripe, local) = fragment.stripe_of(tile).ok_or_else(wrong)?;
+        let cells = fragment.stripe(stripe)?.tile_cells(local).ok_or_else(wrong)?;
+        return Ok((0..blocks).map(|b| fragment.sparse_block_cells(cells, b)).collect());
+    }
+    let region = TileGrid::new(schema, &fragment.root().bounds)?.tile_box(tile).ok_or_else(wrong)?;
+    let order = schema.options().cell_order;
+    let grid = BlockGrid::new(&region.shape(), order, u64::from(fragment.root().block_cells));
+    if grid.len() != blocks as u64 {
+        return Err(wrong());
+    }
+    Ok((0..grid.len()).map(|b| grid.cells(b) as usize).collect())
+}

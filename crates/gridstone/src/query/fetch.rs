@@ -1,0 +1,48 @@
+//! Fetching and decoding blocks: all ranges are submitted first, then waited for, then decoded in parallel.
+
+use super::ReadContext;
+use crate::base::{ByteRange, Counters, Result};
+use crate::fragment::{BlockRef, Fragment};
+use crate::tile::Column;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// A block that is wanted.
+pub(super) struct Want {
+    pub(super) fragment: Arc<Fragment>,
+    pub(super) block: BlockRef,
+}
+
+/// The decoded blocks, in the order wanted. `parallel` is false inside a task that is itself one of many.
+pub(super) fn fetch(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<Vec<Column>> {
+    let bytes = fetch_bytes(context, wants)?;
+    let decode = |(want, bytes): (&Want, Bytes)| {
+        let column = want.fragment.decode(&want.block, &bytes)?;
+        Counters::add(&context.counters.blocks_decoded, 1);
+        Counters::add(&context.counters.bytes_decoded, column.size_bytes() as u64);
+        Ok(column)
+    };
+    let items: Vec<(&Want, Bytes)> = wants.iter().zip(bytes).collect();
+    if parallel {
+        return context.pool.map(items, context.cancel.as_ref(), decode);
+    }
+    items.into_iter().map(|item| context.cancel.check().and_then(|()| decode(item))).collect()
+}
+
+/// One submission per run of wants of the same fragment; all are submitted before the first is waited for.
+fn fetch_bytes(context: &ReadContext, wants: &[Want]) -> Result<Vec<Bytes>> {
+    let mut pending = Vec::new();
+    for run in wants.chunk_by(|a, b| Arc::ptr_eq(&a.fragment, &b.fragment)) {
+        let Some(first) = run.first() else { continue };
+        let ranges: Vec<ByteRange> = run.iter().map(|w| w.block.range).collect();
+        Counters::add(&context.counters.requests, 1);
+        Counters::add(&context.counters.bytes_fetched, ranges.iter().map(|r| r.len).sum());
+        let id = first.fragment.description().id;
+        pending.push((id, first.fragment.source().submit(&ranges)?));
+    }
+    let mut all = Vec::with_capacity(wants.len());
+    for (id, one) in pending {
+        all.extend(one.wait().map_err(|e| e.context(format!("fragment {id}")))?);
+    }
+    Ok(all)
+}

@@ -1,0 +1,32 @@
+//! Floor `query`: what reads and writes cells: plans, fetching, painting dense results, merging sparse ones, staging
+//! fragments.
+//!
+//! A read is `plan -> fetch -> decode -> merge -> copy out`; dense and sparse reads differ in plan and merge only. A
+//! write is `cells -> tiles -> encoded tiles -> fragment`; nothing is visible before the `array` floor commits it.
+//! Invariants: newest order wins per cell, whatever the kind of fragment; no query knows a path.
+
+mod canvas;
+mod dense;
+mod fetch;
+mod layout;
+mod merge;
+mod open;
+mod overlay;
+mod request;
+mod run;
+mod scan;
+mod sparse;
+mod sparse_painter;
+mod stage;
+mod stream;
+mod write_cells;
+mod write_dense;
+
+pub use dense::read_dense;
+pub use open::open_fragment;
+pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};
+pub use scan::Scan;
+pub use sparse::read_sparse;
+pub use stream::CellStream;
+pub use write_cells::{CellWrite, Dedup, write_cells, write_tombstones};
+pub use write_dense::{DenseWrite, write_dense};

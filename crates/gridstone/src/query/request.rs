@@ -1,0 +1,146 @@
+//! What a read or a write is given.
+
+use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Progress, Result};
+use crate::fragment::Description;
+use crate::runtime::Pool;
+use crate::schema::{Schema, Subarray};
+use crate::tile::Column;
+use std::sync::Arc;
+
+/// The order of a result: of its cells, or of a dense result's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReadOrder {
+    /// Row-major over the box: the last dimension varies fastest.
+    Row,
+    /// Column-major over the box.
+    Col,
+    /// The array's global order.
+    Global,
+    /// Whatever is quickest.
+    Any,
+}
+
+impl ReadOrder {
+    /// The order named "row", "col", "global" or "any".
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "row" => Ok(Self::Row),
+            "col" => Ok(Self::Col),
+            "global" => Ok(Self::Global),
+            "any" => Ok(Self::Any),
+            other => Err(Error::input(format!("unknown order {other:?}; an order is \"row\", \"col\", \"global\" or \"any\""))),
+        }
+    }
+}
+
+/// What reads share: threads, files, cache, budget, counters and a way to stop.
+#[derive(Clone)]
+pub struct ReadContext {
+    /// The store's id, for cache keys.
+    pub store: Id,
+    /// Threads.
+    pub pool: Arc<Pool>,
+    /// The store's files.
+    pub files: Arc<dyn Files>,
+    /// Decoded indexes and overlays.
+    pub cache: Arc<dyn Cache>,
+    /// Scratch memory.
+    pub budget: Arc<Budget>,
+    /// What this query did.
+    pub counters: Arc<Counters>,
+    /// Whether to go on.
+    pub cancel: Arc<dyn Cancel>,
+    /// Told the cells done.
+    pub progress: Arc<dyn Progress>,
+}
+
+impl std::fmt::Debug for ReadContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ReadContext({})", self.store)
+    }
+}
+
+impl ReadContext {
+    /// Bytes that one batch of decoded cells may take: an eighth of the budget, so that encoded, decoded and merged
+    /// copies of it fit together, at least one block's worth.
+    pub(super) fn batch_bytes(&self) -> u64 {
+        (self.budget.limit_bytes() / 8).max(64 * 1024)
+    }
+
+    /// Bytes of small fragments that may be held decoded: a quarter of the budget.
+    pub(super) fn overlay_bytes(&self) -> u64 {
+        self.budget.limit_bytes() / 4
+    }
+}
+
+/// What is read: an array at a version.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The array.
+    pub array: Id,
+    /// Its schema at that version.
+    pub schema: Arc<Schema>,
+    /// Its fragments that may touch the box, oldest order first.
+    pub fragments: Vec<Arc<Description>>,
+}
+
+/// What a read asks for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The box, inside the domain.
+    pub sub: Subarray,
+    /// The attributes' places in the schema.
+    pub attrs: Vec<usize>,
+    /// The order.
+    pub order: ReadOrder,
+}
+
+impl Request {
+    /// A request checked against `schema`; attributes by name (`None`: all).
+    pub fn new(schema: &Schema, sub: Option<Subarray>, attrs: Option<&[String]>, order: ReadOrder) -> Result<Self> {
+        let sub = sub.unwrap_or_else(|| schema.domain());
+        schema.check_inside(&sub)?;
+        let attrs = match attrs {
+            None => (0..schema.attrs().len()).collect(),
+            Some(names) => names.iter().map(|n| schema.attr(n).map(|(i, _)| i)).collect::<Result<_>>()?,
+        };
+        Ok(Self { sub, attrs, order })
+    }
+}
+
+/// Cells read: columns of the same length.
+#[derive(Debug, Clone)]
+pub struct Cells {
+    /// How many.
+    pub count: usize,
+    /// Coordinates, a column per dimension; none for a dense box.
+    pub dims: Vec<Column>,
+    /// Values, a column per attribute asked for.
+    pub attrs: Vec<Column>,
+}
+
+/// What writes share.
+pub struct WriteContext<'a> {
+    /// Threads.
+    pub pool: &'a Pool,
+    /// The store's files.
+    pub files: Arc<dyn Files>,
+    /// Ids of new fragments.
+    pub entropy: &'a dyn Entropy,
+    /// Scratch memory.
+    pub budget: &'a Budget,
+    /// Whether to go on.
+    pub cancel: &'a dyn Cancel,
+    /// Told the cells done.
+    pub progress: &'a dyn Progress,
+    /// The number of the schema that the array has now.
+    pub schema_number: u32,
+    /// Whether a small fragment may be kept for the record's body instead of a file.
+    pub inline: bool,
+}
+
+impl std::fmt::Debug for WriteContext<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "WriteContext({} threads)", self.pool.threads())
+    }
+}

@@ -1,0 +1,83 @@
+//! Cells on their way into a merge: chunks in global order, one queue per source.
+
+use crate::fragment::{FragmentKind, FragmentOrder};
+use crate::tile::{CellKeys, Column};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Precedence and life of a chunk's rows.
+#[derive(Debug)]
+pub(super) enum Standing {
+    /// All rows come from one fragment.
+    Fragment(FragmentOrder, FragmentKind),
+    /// Rows of many small fragments: the order of each, and whether it is a tombstone.
+    Rows(Vec<(FragmentOrder, bool)>),
+}
+
+/// Cells in ascending global order.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub(super) keys: CellKeys,
+    /// Coordinates as ordered keys, a column per dimension.
+    pub(super) coords: Vec<Vec<u64>>,
+    /// Attribute values; empty for tombstones.
+    pub(super) columns: Vec<Column>,
+    pub(super) standing: Standing,
+}
+
+impl Chunk {
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn order(&self, row: usize) -> FragmentOrder {
+        match &self.standing {
+            Standing::Fragment(order, _) => *order,
+            Standing::Rows(rows) => rows.get(row).map_or(FragmentOrder { version: 0, index: 0 }, |r| r.0),
+        }
+    }
+
+    pub(super) fn is_tombstone(&self, row: usize) -> bool {
+        match &self.standing {
+            Standing::Fragment(_, kind) => *kind == FragmentKind::Tombstones,
+            Standing::Rows(rows) => rows.get(row).is_some_and(|r| r.1),
+        }
+    }
+}
+
+/// A stretch of live cells of one chunk.
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    pub(super) chunk: Arc<Chunk>,
+    pub(super) from: usize,
+    pub(super) to: usize,
+}
+
+/// The chunks of one source, in ascending global order, and how far the first has been read.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    chunks: VecDeque<Arc<Chunk>>,
+    next: usize,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, chunk: Chunk) {
+        if chunk.len() > 0 {
+            self.chunks.push_back(Arc::new(chunk));
+        }
+    }
+
+    /// The chunk and row of the first cell that has not been read.
+    pub(super) fn head(&self) -> Option<(&Arc<Chunk>, usize)> {
+        self.chunks.front().map(|chunk| (chunk, self.next))
+    }
+
+    /// Marks the cells before `row` of the first chunk as read.
+    pub(super) fn advance_to(&mut self, row: usize) {
+        self.next = row;
+        if self.chunks.front().is_some_and(|chunk| row >= chunk.len()) {
+            self.chunks.pop_front();
+            self.next = 0;
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Streams of cells in bounded memory, coordinates included, for sparse and dense arrays alike.
+//!
+//! - Sparse, global order: a [`Sweep`] gives batch after batch.
+//! - Sparse, row or column order: slabs along the slowest dimension, halved until one fits a batch, each read and sorted.
+//! - Dense: pieces that are contiguous in the order asked for, each read as a box.
+
+use super::dense::absolute;
+use super::layout::{Strided, move_cells};
+use super::overlay::row_bytes;
+use super::sparse::Sweep;
+use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense, read_sparse};
+use crate::base::{AlignedBuf, Cancel, Result};
+use crate::schema::{KeyRange, Order, Schema, Subarray, key};
+use crate::tile::{BlockGrid, Column, TileGrid};
+use std::sync::Arc;
+
+enum State {
+    Sweep(Box<Sweep>),
+    Slabs(Vec<Subarray>),
+    /// Tiles in tile order, the pieces of the current tile, the next piece.
+    Tiles { grid: TileGrid, tile: u64, pieces: Option<(Subarray, BlockGrid, u64)> },
+    /// The pieces of the whole box, the next piece.
+    Box { pieces: BlockGrid, next: u64 },
+}
+
+/// A stream of the cells of a box.
+pub struct Scan {
+    context: ReadContext,
+    target: Target,
+    request: Request,
+    batch_bytes: u64,
+    state: State,
+}
+
+impl std::fmt::Debug for Scan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Scan({:?})", self.request.order)
+    }
+}
+
+impl Scan {
+    /// Starts a stream in batches of about `batch_bytes`, and never more than a share of the budget.
+    pub fn new(context: ReadContext, target: Target, request: Request, batch_bytes: u64) -> Result<Self> {
+        let batch_bytes = batch_bytes.clamp(1, context.batch_bytes());
+        let schema = &target.schema;
+        let cells = (batch_bytes / row_bytes(schema)).max(1);
+        let state = match (schema.sparse(), request.order) {
+            (true, ReadOrder::Global | ReadOrder::Any) => State::Sweep(Box::new(Sweep::new(&context, &target, &request)?)),
+            (true, _) => State::Slabs(vec![request.sub.clone()]),
+            (false, ReadOrder::Global | ReadOrder::Any) => {
+                State::Tiles { grid: TileGrid::new(schema, &request.sub)?, tile: 0, pieces: None }
+            }
+            (false, order) => State::Box { pieces: BlockGrid::new(&request.sub.shape(), plain(order), cells), next: 0 },
+        };
+        Ok(Self { context, target, request, batch_bytes, state })
+    }
+
+    /// What the stream has done so far.
+    pub fn counters(&self) -> &crate::base::Counters {
+        &self.context.counters
+    }
+
+    /// From now on asks `cancel` whether to go on.
+    pub fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
+        if let State::Sweep(sweep) = &mut self.state {
+            sweep.set_cancel(cancel.clone());
+        }
+        self.context.cancel = cancel;
+    }
+
+    /// The next batch; `None` at the end.
+    pub fn next_batch(&mut self) -> Result<Option<Cells>> {
+        self.context.cancel.check()?;
+        if let State::Sweep(sweep) = &mut self.state {
+            return sweep.next(self.batch_bytes);
+        }
+        if matches!(self.state, State::Slabs(_)) {
+            return self.next_slab();
+        }
+        let Some(piece) = self.next_piece() else { return Ok(None) };
+        self.read_piece(&piece).map(Some)
+    }
+
+    fn next_slab(&mut self) -> Result<Option<Cells>> {
+        loop {
+            let State::Slabs(slabs) = &mut self.state else { return Ok(None) };
+            let Some(slab) = slabs.pop() else { return Ok(None) };
+            let request = Request { sub: slab.clone(), ..self.request.clone() };
+            let target = within(&self.target, &slab);
+            let estimate = Sweep::new(&self.context, &target, &request)?.estimate();
+            if estimate == 0 {
+                continue;
+            }
+            let slowest = plain(self.request.order).slowest_first(slab.ndim()).next().unwrap_or(0);
+            let halves = halve(&slab, slowest).filter(|_| estimate * row_bytes(&self.target.schema) > self.batch_bytes);
+            if let Some((low, high)) = halves {
+                slabs.push(high);
+                slabs.push(low);
+                continue;
+            }
+            let cells = read_sparse(&self.context, &target, &request)?;
+            if cells.count > 0 {
+                return Ok(Some(cells));
+            }
+        }
+    }
+
+    /// The next box of a dense stream.
+    fn next_piece(&mut self) -> Option<Subarray> {
+        let cells = (self.batch_bytes / row_bytes(&self.target.schema)).max(1);
+        let order = self.target.schema.options().cell_order;
+        match &mut self.state {
+            State::Box { pieces, next } => {
+                *next += 1;
+                (*next <= pieces.len()).then(|| absolute(&pieces.block_box(*next - 1), &self.request.sub))
+            }
+            State::Tiles { grid, tile, pieces } => loop {
+                if let Some((region, blocks, next)) = pieces {
+                    *next += 1;
+                    if *next <= blocks.len() {
+                        return Some(absolute(&blocks.block_box(*next - 1), region));
+                    }
+                }
+                if *tile >= grid.len() {
+                    return None;
+                }
+                let region = grid.tile_box(*tile)?;
+                *tile += 1;
+                let blocks = BlockGrid::new(&region.shape(), order, cells);
+                *pieces = Some((region, blocks, 0));
+            },
+            State::Sweep(_) | State::Slabs(_) => None,
+        }
+    }
+
+    fn read_piece(&self, piece: &Subarray) -> Result<Cells> {
+        let schema = &self.target.schema;
+        let order = match self.request.order {
+            ReadOrder::Row => Order::Row,
+            ReadOrder::Col => Order::Col,
+            ReadOrder::Global | ReadOrder::Any => schema.options().cell_order,
+        };
+        let read_order = if order == Order::Row { ReadOrder::Row } else { ReadOrder::Col };
+        let request = Request { sub: piece.clone(), order: read_order, ..self.request.clone() };
+        let mut cells = read_dense(&self.context, &within(&self.target, piece), &request)?;
+        cells.dims = coordinates(schema, piece, order)?;
+        Ok(cells)
+    }
+}
+
+fn plain(order: ReadOrder) -> Order {
+    if order == ReadOrder::Col { Order::Col } else { Order::Row }
+}
+
+/// The fragments that touch `sub` only.
+fn within(target: &Target, sub: &Subarray) -> Target {
+    let fragments = target.fragments.iter().filter(|d| d.bounds.intersects(sub)).cloned().collect();
+    Target { fragments, ..target.clone() }
+}
+
+/// Both halves of a box along one dimension, `None` if it is one coordinate thick there.
+fn halve(sub: &Subarray, dim: usize) -> Option<(Subarray, Subarray)> {
+    let range = *sub.ranges().get(dim)?;
+    let middle = range.lo + (range.hi - range.lo) / 2;
+    let with = |range: KeyRange| {
+        let mut ranges = sub.ranges().to_vec();
+        if let Some(slot) = ranges.get_mut(dim) {
+            *slot = range;
+        }
+        Subarray::new(ranges)
+    };
+    (range.lo < range.hi).then(|| (with(KeyRange::new(range.lo, middle)), with(KeyRange::new(middle + 1, range.hi))))
+}
+
+/// The coordinates of all cells of a box in `order`, a column per dimension.
+fn coordinates(schema: &Schema, sub: &Subarray, order: Order) -> Result<Vec<Column>> {
+    let shape = sub.shape();
+    let cells = sub.cells() as usize;
+    let mut columns = Vec::with_capacity(shape.len());
+    for (d, (dim, range)) in schema.dims().iter().zip(sub.ranges()).enumerate() {
+        let mut values = Vec::new();
+        key::decode(dim.datatype(), range.lo..=range.hi, &mut values);
+        let width = dim.datatype().width().unwrap_or(8);
+        let mut all = AlignedBuf::zeroed(cells * width);
+        let strides = (0..shape.len()).map(|other| u64::from(other == d)).collect();
+        let to = Strided::packed(&shape, order);
+        move_cells(&shape, width, &values, &Strided { start: 0, strides }, all.as_mut_slice(), &to);
+        columns.push(Column::new(dim.datatype(), all, None, None)?);
+    }
+    Ok(columns)
+}

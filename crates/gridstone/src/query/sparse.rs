@@ -1,0 +1,427 @@
+//! Reading sparse arrays.
+//!
+//! 1. Plan: the blocks whose MBR touches the box, in ascending order of their first cell.
+//! 2. Load blocks in that order until a batch is full: coordinates first, values only where a row lies in the box.
+//! 3. Merge what lies before the first cell of the next block that is not loaded: nothing that comes later can reach
+//!    before it. Where one fragment stands alone there is no merge.
+
+use super::fetch::{Want, fetch};
+use super::merge::{Frontier, merge};
+use super::open::open_all;
+use super::overlay::{Entry, LiveOverlay, is_small, live_overlay, row_bytes};
+use super::run::{Chunk, Queue, Segment, Standing};
+use super::write_cells::coordinate_column;
+use super::{Cells, ReadContext, ReadOrder, Request, Target};
+use crate::base::{Cancel, Counters, Error, Result};
+use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
+use crate::schema::{Order, Schema, Subarray, key};
+use crate::tile::{CellKeys, Column, KeyLayout};
+use std::sync::Arc;
+
+/// A block to be read, and the queue its cells go to.
+#[derive(Debug, Clone)]
+struct Unit {
+    queue: usize,
+    tile: u64,
+    block: usize,
+    cells: usize,
+    bounds: Subarray,
+}
+
+/// A read of a sparse array under way.
+pub(super) struct Sweep {
+    context: ReadContext,
+    schema: Arc<Schema>,
+    request: Request,
+    layout: KeyLayout,
+    fragments: Vec<Arc<Fragment>>,
+    units: Vec<Unit>,
+    firsts: CellKeys,
+    next: usize,
+    queues: Vec<Queue>,
+    returned: u64,
+    total: u64,
+}
+
+/// Reads the cells of a box whole, in the order asked for.
+///
+/// # Errors
+/// Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
+pub fn read_sparse(context: &ReadContext, target: &Target, request: &Request) -> Result<Cells> {
+    let mut sweep = Sweep::new(context, target, request)?;
+    let mut all = empty_cells(&target.schema, request);
+    while let Some(batch) = sweep.next(context.batch_bytes())? {
+        if all.count == 0 {
+            all = batch;
+            continue;
+        }
+        all.count += batch.count;
+        for (mine, theirs) in all.dims.iter_mut().chain(&mut all.attrs).zip(batch.dims.iter().chain(&batch.attrs)) {
+            mine.append(theirs.view(), 0, theirs.len());
+        }
+    }
+    match request.order {
+        ReadOrder::Row => sort_cells(&target.schema, all, Order::Row),
+        ReadOrder::Col => sort_cells(&target.schema, all, Order::Col),
+        ReadOrder::Global | ReadOrder::Any => Ok(all),
+    }
+}
+
+fn empty_cells(schema: &Schema, request: &Request) -> Cells {
+    let dims = schema.dims().iter().map(|d| Column::empty(d.datatype(), false)).collect();
+    let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p));
+    Cells { count: 0, dims, attrs: attrs.map(|a| Column::empty(a.datatype(), a.nullable())).collect() }
+}
+
+/// Sorts cells by their coordinates alone; duplicates stay in order of writing.
+fn sort_cells(schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
+    if u32::try_from(cells.count).is_err() {
+        return Err(Error::budget("more than 2^32 cells cannot be sorted at once; stream them with scan()"));
+    }
+    let keys: Vec<Vec<u64>> =
+        schema.dims().iter().zip(&cells.dims).map(|(d, c)| key::encode(d.datatype(), c.view().values())).collect::<Result<_>>()?;
+    let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
+    let order = KeyLayout::by_coordinates(schema, order).keys(&refs);
+    if order.first_descent().is_none() {
+        return Ok(cells);
+    }
+    let rows = order.sorted_rows();
+    let gather = |columns: &[Column]| columns.iter().map(|c| c.view().gather(&rows)).collect();
+    Ok(Cells { count: cells.count, dims: gather(&cells.dims), attrs: gather(&cells.attrs) })
+}
+
+impl Sweep {
+    /// Plans the read.
+    pub(super) fn new(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
+        let overlay = live_overlay(context, target)?;
+        let inside = target.fragments.iter().filter(|d| d.bounds.intersects(&request.sub));
+        let large: Vec<_> = inside.filter(|d| overlay.is_none() || !is_small(d)).cloned().collect();
+        Counters::add(&context.counters.fragments_considered, target.fragments.len() as u64);
+        let fragments = open_all(context, &target.schema, large)?;
+        let layout = KeyLayout::new(&target.schema);
+        let mut units = Vec::new();
+        let mut firsts: Vec<Vec<u64>> = vec![Vec::new(); target.schema.ndim()];
+        for (queue, fragment) in fragments.iter().enumerate() {
+            plan_fragment(context, fragment, queue, &request.sub, &mut units, &mut firsts)?;
+        }
+        let refs: Vec<&[u64]> = firsts.iter().map(Vec::as_slice).collect();
+        let keys = layout.keys(&refs);
+        let order = keys.sorted_rows();
+        let units: Vec<Unit> = order.iter().filter_map(|i| units.get(*i as usize).cloned()).collect();
+        let total = units.iter().map(|u| u.cells as u64).sum();
+        let mut queues: Vec<Queue> = fragments.iter().map(|_| Queue::default()).collect();
+        if let Some(overlay) = overlay {
+            let mut queue = Queue::default();
+            if let Some(chunk) = overlay_chunk(context, &target.schema, &layout, &overlay, request)? {
+                queue.push(chunk);
+            }
+            queues.push(queue);
+        }
+        let schema = target.schema.clone();
+        Ok(Self {
+            context: context.clone(),
+            schema,
+            request: request.clone(),
+            layout,
+            fragments,
+            units,
+            firsts: keys.pick(&order),
+            next: 0,
+            queues,
+            returned: 0,
+            total,
+        })
+    }
+
+    /// From now on asks `cancel` whether to go on.
+    pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
+        self.context.cancel = cancel;
+    }
+
+    /// About how many cells the plan reads.
+    pub(super) fn estimate(&self) -> u64 {
+        self.total + self.queues.iter().filter_map(Queue::head).map(|(c, _)| c.len() as u64).sum::<u64>()
+    }
+
+    /// The next cells in global order, about `bytes` of them, `None` at the end.
+    pub(super) fn next(&mut self, bytes: u64) -> Result<Option<Cells>> {
+        loop {
+            self.context.cancel.check()?;
+            self.load(bytes)?;
+            let frontier = Frontier { keys: &self.firsts, row: self.next };
+            let more = self.next < self.units.len();
+            let duplicates = self.schema.options().duplicates;
+            let (segments, tied) = merge(&mut self.queues, more.then_some(&frontier), duplicates);
+            Counters::add(&self.context.counters.cells_merged, tied);
+            if segments.is_empty() && more {
+                continue;
+            }
+            if segments.is_empty() {
+                return Ok(None);
+            }
+            let cells = collect(&self.schema, &self.request, &segments)?;
+            Counters::add(&self.context.counters.cells_returned, cells.count as u64);
+            self.returned += cells.count as u64;
+            self.context.progress.report(self.returned, self.total.max(self.returned));
+            return Ok(Some(cells));
+        }
+    }
+
+    /// Loads the next blocks, about `bytes` of them, at least one while there is one.
+    fn load(&mut self, bytes: u64) -> Result<()> {
+        let per_row = row_bytes(&self.schema);
+        let start = self.next;
+        let mut room = bytes / per_row.max(1);
+        while let Some(unit) = self.units.get(self.next) {
+            if self.next > start && (unit.cells as u64) > room {
+                break;
+            }
+            room = room.saturating_sub(unit.cells as u64);
+            self.next += 1;
+        }
+        let units: Vec<Unit> = self.units.get(start..self.next).unwrap_or_default().to_vec();
+        if units.is_empty() {
+            return Ok(());
+        }
+        let held = units.iter().map(|u| u.cells as u64).sum::<u64>() * per_row;
+        self.context.budget.take(held);
+        let loaded = self.load_units(&units);
+        self.context.budget.give(held);
+        for (unit, chunk) in units.iter().zip(loaded?) {
+            if let (Some(chunk), Some(queue)) = (chunk, self.queues.get_mut(unit.queue)) {
+                queue.push(chunk);
+            }
+        }
+        Ok(())
+    }
+
+    /// One chunk per unit, `None` where no row lies in the box.
+    fn load_units(&self, units: &[Unit]) -> Result<Vec<Option<Chunk>>> {
+        let coords = self.load_coordinates(units)?;
+        let mut rows: Vec<Option<Vec<u32>>> = Vec::with_capacity(units.len());
+        let mut wants = Vec::new();
+        for (unit, coords) in units.iter().zip(&coords) {
+            Counters::add(&self.context.counters.cells_scanned, unit.cells as u64);
+            let inside = rows_inside(&self.request.sub, unit, coords);
+            let wanted = inside.as_ref().is_none_or(|rows| !rows.is_empty());
+            if wanted {
+                self.want_values(unit, &mut wants)?;
+            }
+            rows.push(inside);
+        }
+        let mut values = fetch(&self.context, &wants, true)?.into_iter();
+        let mut chunks = Vec::with_capacity(units.len());
+        for ((unit, coords), rows) in units.iter().zip(coords).zip(rows) {
+            if rows.as_ref().is_some_and(Vec::is_empty) {
+                chunks.push(None);
+                continue;
+            }
+            let count = if self.is_tombstones(unit) { 0 } else { self.request.attrs.len() };
+            let columns: Vec<Column> = values.by_ref().take(count).collect();
+            chunks.push(Some(self.chunk(unit, coords, columns, rows)));
+        }
+        Ok(chunks)
+    }
+
+    fn chunk(&self, unit: &Unit, coords: Vec<Vec<u64>>, columns: Vec<Column>, rows: Option<Vec<u32>>) -> Chunk {
+        let (coords, columns) = match rows {
+            None => (coords, columns),
+            Some(rows) => {
+                let pick = |c: &Vec<u64>| rows.iter().filter_map(|r| c.get(*r as usize).copied()).collect();
+                (coords.iter().map(pick).collect(), columns.iter().map(|c| c.view().gather(&rows)).collect())
+            }
+        };
+        let refs: Vec<&[u64]> = coords.iter().map(Vec::as_slice).collect();
+        let description = self.fragments.get(unit.queue).map(|f| f.description().clone());
+        let order = description.as_ref().map_or(FragmentOrder { version: 0, index: 0 }, |d| d.order);
+        let kind = description.map_or(FragmentKind::Sparse, |d| d.kind);
+        Chunk { keys: self.layout.keys(&refs), coords, columns, standing: Standing::Fragment(order, kind) }
+    }
+
+    fn is_tombstones(&self, unit: &Unit) -> bool {
+        self.fragments.get(unit.queue).is_some_and(|f| f.description().kind == FragmentKind::Tombstones)
+    }
+
+    fn fragment(&self, unit: &Unit) -> Result<&Arc<Fragment>> {
+        self.fragments.get(unit.queue).ok_or_else(|| Error::corruption("a block of a fragment that is not open"))
+    }
+
+    fn load_coordinates(&self, units: &[Unit]) -> Result<Vec<Vec<Vec<u64>>>> {
+        let dims = self.schema.dims();
+        let mut wants = Vec::with_capacity(units.len() * dims.len());
+        for unit in units {
+            let fragment = self.fragment(unit)?;
+            for field in 0..dims.len() {
+                let block = fragment.block(field, unit.tile, unit.block, unit.cells)?;
+                wants.push(Want { fragment: fragment.clone(), block });
+            }
+        }
+        let columns = fetch(&self.context, &wants, true)?;
+        let mut all = Vec::with_capacity(units.len());
+        for (unit, columns) in units.iter().zip(columns.chunks(dims.len())) {
+            let mut coords = Vec::with_capacity(dims.len());
+            for ((column, dim), range) in columns.iter().zip(dims).zip(unit.bounds.ranges()) {
+                let keys = key::encode(dim.datatype(), column.view().values()).ok();
+                let keys = keys.filter(|keys| keys.iter().all(|k| range.contains(*k)));
+                coords.push(keys.ok_or_else(|| {
+                    let id = self.fragment(unit).map(|f| f.description().id.to_string()).unwrap_or_default();
+                    Error::corruption(format!("fragment {id}, tile {}: a coordinate of {:?} lies outside its block's MBR", unit.tile, dim.name()))
+                })?);
+            }
+            all.push(coords);
+        }
+        Ok(all)
+    }
+
+    fn want_values(&self, unit: &Unit, wants: &mut Vec<Want>) -> Result<()> {
+        if self.is_tombstones(unit) {
+            return Ok(());
+        }
+        let fragment = self.fragment(unit)?;
+        for attr in self.request.attrs.iter().filter_map(|p| self.schema.attrs().get(*p)) {
+            let field = fragment.field(Role::Attribute(attr.id())).ok_or_else(|| {
+                Error::corruption(format!("fragment {} lacks attribute {:?}", fragment.description().id, attr.name()))
+            })?;
+            let block = fragment.block(field, unit.tile, unit.block, unit.cells)?;
+            wants.push(Want { fragment: fragment.clone(), block });
+        }
+        Ok(())
+    }
+}
+
+/// Adds the blocks of `fragment` that touch the box, and their first cells.
+fn plan_fragment(
+    context: &ReadContext,
+    fragment: &Arc<Fragment>,
+    queue: usize,
+    sub: &Subarray,
+    units: &mut Vec<Unit>,
+    firsts: &mut [Vec<u64>],
+) -> Result<()> {
+    let wrong = || Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id));
+    for number in 0..fragment.stripes() {
+        let stripe = fragment.stripe(number)?;
+        Counters::add(&context.counters.tiles_considered, stripe.tiles() as u64);
+        for local in 0..stripe.tiles() {
+            if !stripe.tile_bounds(local).ok_or_else(wrong)?.intersects(sub) {
+                continue;
+            }
+            let cells = stripe.tile_cells(local).ok_or_else(wrong)?;
+            let (from, to) = stripe.block_span(local).ok_or_else(wrong)?;
+            let mut touched = false;
+            for block in from..to {
+                let bounds = stripe.block_bounds(block).ok_or_else(wrong)?;
+                if !bounds.intersects(sub) {
+                    continue;
+                }
+                touched = true;
+                let first = stripe.block_first(block).ok_or_else(wrong)?;
+                firsts.iter_mut().zip(first).for_each(|(column, k)| column.push(*k));
+                let in_tile = block - from;
+                let count = fragment.sparse_block_cells(cells, in_tile);
+                let tile = fragment.first_tile(number) + local as u64;
+                units.push(Unit { queue, tile, block: in_tile, cells: count, bounds });
+            }
+            Counters::add(&context.counters.tiles_read, u64::from(touched));
+        }
+    }
+    Ok(())
+}
+
+/// The rows of a block that lie in the box, `None` if all do.
+fn rows_inside(sub: &Subarray, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
+    if sub.covers(&unit.bounds) {
+        return None;
+    }
+    let mut inside = vec![true; unit.cells];
+    for (range, column) in sub.ranges().iter().zip(coords) {
+        inside.iter_mut().zip(column).for_each(|(flag, k)| *flag &= range.contains(*k));
+    }
+    Some(inside.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect())
+}
+
+/// The live entries of the overlay in the box as one chunk, places resolved among themselves: without duplicates the
+/// newest entry of a place stays, with them all cells newer than the newest tombstone, and that tombstone.
+fn overlay_chunk(
+    context: &ReadContext,
+    schema: &Schema,
+    layout: &KeyLayout,
+    live: &LiveOverlay,
+    request: &Request,
+) -> Result<Option<Chunk>> {
+    let keys = &live.overlay.keys;
+    let mut kept: Vec<Entry> = Vec::new();
+    let mut group: Vec<Entry> = Vec::new();
+    let mut group_row = 0;
+    for (row, entry) in live.overlay.entries.iter().enumerate() {
+        let Some(small) = live.fragment(*entry) else { continue };
+        let cell = small.coords.iter().filter_map(|c| c.get(entry.row as usize).copied());
+        if !request.sub.contains(cell) {
+            continue;
+        }
+        if !group.is_empty() && keys.compare(row, keys, group_row) != std::cmp::Ordering::Equal {
+            resolve_group(live, schema, &mut group, &mut kept);
+        }
+        group_row = row;
+        group.push(*entry);
+    }
+    resolve_group(live, schema, &mut group, &mut kept);
+    live.count(context, kept.len());
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    let coordinate = |d: usize| {
+        let cell = |e: &Entry| live.fragment(*e).and_then(|s| s.coords.get(d)?.get(e.row as usize).copied());
+        kept.iter().filter_map(cell).collect::<Vec<u64>>()
+    };
+    let coords: Vec<Vec<u64>> = (0..schema.ndim()).map(coordinate).collect();
+    let refs: Vec<&[u64]> = coords.iter().map(Vec::as_slice).collect();
+    let standing = kept.iter().filter_map(|e| live.fragment(*e)).map(|s| (s.order(), s.is_tombstone())).collect();
+    let mut columns = Vec::with_capacity(request.attrs.len());
+    for attr in request.attrs.iter().filter_map(|p| schema.attrs().get(*p)) {
+        let mut column = Column::empty(attr.datatype(), attr.nullable());
+        let blank = Column::blank(attr);
+        for entry in &kept {
+            let found = live.fragment(*entry).map(|s| s.column(context, attr.id())).transpose()?.flatten();
+            match found {
+                Some(values) => column.append(values.view(), entry.row as usize, entry.row as usize + 1),
+                None => column.append(blank.view(), 0, 1),
+            }
+        }
+        columns.push(column);
+    }
+    Ok(Some(Chunk { keys: layout.keys(&refs), coords, columns, standing: Standing::Rows(standing) }))
+}
+
+/// Keeps what matters of the entries of one place, which come oldest first.
+fn resolve_group(live: &LiveOverlay, schema: &Schema, group: &mut Vec<Entry>, kept: &mut Vec<Entry>) {
+    let is_tombstone = |e: &Entry| live.fragment(*e).is_some_and(|s| s.is_tombstone());
+    let from = if schema.options().duplicates {
+        group.iter().rposition(is_tombstone).unwrap_or(0)
+    } else {
+        group.len().saturating_sub(1)
+    };
+    kept.extend(group.drain(..).skip(from));
+}
+
+/// Copies segments out as columns.
+fn collect(schema: &Schema, request: &Request, segments: &[Segment]) -> Result<Cells> {
+    let count = segments.iter().map(|s| s.to - s.from).sum();
+    let mut dims = Vec::with_capacity(schema.ndim());
+    for (d, dim) in schema.dims().iter().enumerate() {
+        let run = |s: &Segment| s.chunk.coords.get(d).and_then(|c| c.get(s.from..s.to)).unwrap_or_default().to_vec();
+        let keys: Vec<u64> = segments.iter().flat_map(run).collect();
+        dims.push(coordinate_column(dim.datatype(), &keys)?);
+    }
+    let mut attrs = Vec::with_capacity(request.attrs.len());
+    for (place, attr) in request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).enumerate() {
+        let mut column = Column::empty(attr.datatype(), attr.nullable());
+        for segment in segments {
+            if let Some(values) = segment.chunk.columns.get(place) {
+                column.append(values.view(), segment.from, segment.to);
+            }
+        }
+        attrs.push(column);
+    }
+    Ok(Cells { count, dims, attrs })
+}

@@ -1,0 +1,102 @@
+//! Painting a sparse fragment that is too large for the overlay onto a region of a dense array.
+
+use super::ReadContext;
+use super::canvas::Canvas;
+use super::dense::{DensePlan, Painter, attrs_of};
+use super::fetch::{Want, fetch};
+use super::layout::Strided;
+use crate::base::{Counters, Error, Result};
+use crate::fragment::{Fragment, FragmentKind, Role};
+use crate::schema::{Schema, Subarray, key};
+use std::sync::Arc;
+
+/// A block of cells, some of which fall on the region.
+struct Block {
+    tile: u64,
+    block: usize,
+    cells: usize,
+    bounds: Subarray,
+}
+
+/// Paints the cells (or clears the tombstones) of `painter` that lie in `region`.
+pub(super) fn paint_sparse(
+    context: &ReadContext,
+    plan: &DensePlan,
+    painter: &Painter,
+    region: &Subarray,
+    canvases: &mut [Canvas<'_>],
+) -> Result<()> {
+    let fragment = &painter.fragment;
+    let strided = Strided::packed(&region.shape(), plan.schema.options().cell_order);
+    for block in blocks_in(context, fragment, region)? {
+        let coords = read_coordinates(context, &plan.schema, fragment, &block)?;
+        let cell = |row: usize| coords.iter().filter_map(move |c| c.get(row).copied());
+        let inside = (0..block.cells).filter(|row| region.contains(cell(*row)));
+        let places: Vec<(u64, u32)> = inside
+            .map(|row| (strided.place(cell(row).zip(region.ranges()).map(|(k, r)| k - r.lo)), row as u32))
+            .collect();
+        Counters::add(&context.counters.cells_merged, places.len() as u64);
+        if places.is_empty() {
+            continue;
+        }
+        for (canvas, attr) in canvases.iter_mut().zip(attrs_of(&plan.schema, &plan.request)) {
+            if fragment.description().kind == FragmentKind::Tombstones {
+                canvas.clear_cells(places.iter().map(|p| p.0));
+            } else if let Some(field) = fragment.field(Role::Attribute(attr.id())) {
+                let want = Want { fragment: fragment.clone(), block: fragment.block(field, block.tile, block.block, block.cells)? };
+                for column in fetch(context, &[want], false)? {
+                    canvas.paint_cells(&Arc::new(column), places.iter().copied());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn blocks_in(context: &ReadContext, fragment: &Fragment, region: &Subarray) -> Result<Vec<Block>> {
+    let wrong = || Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id));
+    let mut found = Vec::new();
+    for number in 0..fragment.stripes() {
+        let stripe = fragment.stripe(number)?;
+        Counters::add(&context.counters.tiles_considered, stripe.tiles() as u64);
+        for local in 0..stripe.tiles() {
+            if !stripe.tile_bounds(local).ok_or_else(wrong)?.intersects(region) {
+                continue;
+            }
+            let cells = stripe.tile_cells(local).ok_or_else(wrong)?;
+            let (from, to) = stripe.block_span(local).ok_or_else(wrong)?;
+            for block in from..to {
+                let bounds = stripe.block_bounds(block).ok_or_else(wrong)?;
+                if bounds.intersects(region) {
+                    let tile = fragment.first_tile(number) + local as u64;
+                    let count = fragment.sparse_block_cells(cells, block - from);
+                    found.push(Block { tile, block: block - from, cells: count, bounds });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn read_coordinates(context: &ReadContext, schema: &Schema, fragment: &Arc<Fragment>, block: &Block) -> Result<Vec<Vec<u64>>> {
+    let want = |field: usize| {
+        let block = fragment.block(field, block.tile, block.block, block.cells)?;
+        Ok(Want { fragment: fragment.clone(), block })
+    };
+    let wants = (0..schema.ndim()).map(want).collect::<Result<Vec<Want>>>()?;
+    let columns = fetch(context, &wants, false)?;
+    let mut coords = Vec::with_capacity(columns.len());
+    for ((column, dim), range) in columns.iter().zip(schema.dims()).zip(block.bounds.ranges()) {
+        let keys = key::encode(dim.datatype(), column.view().values()).ok();
+        let keys = keys.filter(|keys| keys.iter().all(|k| range.contains(*k)));
+        coords.push(keys.ok_or_else(|| {
+            Error::corruption(format!(
+                "fragment {}, tile {}: a coordinate of {:?} lies outside its block's MBR",
+                fragment.description().id,
+                block.tile,
+                dim.name()
+            ))
+        })?);
+    }
+    Ok(coords)
+}

@@ -1,0 +1,228 @@
+//! Writing cells: sorted into global order, cut into data tiles of `capacity` cells, encoded in parallel.
+
+use super::stage::Stage;
+use super::write_dense::{check_columns, fields_and_filters};
+use super::WriteContext;
+use crate::base::{Error, Result, limits};
+use crate::fragment::{EncodedTile, Field, FragmentKind, Staged, encode_tile, sparse_shape};
+use crate::schema::{Filters, Schema, key};
+use crate::tile::{CellKeys, Column, ColumnView, KeyLayout};
+use std::cmp::Ordering;
+
+/// What to do with several cells at one place within one write, where the array does not allow them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dedup {
+    /// Refuse the write.
+    Error,
+    /// Keep the first.
+    First,
+    /// Keep the last.
+    Last,
+}
+
+impl Dedup {
+    /// The rule named "error", "first" or "last".
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "error" => Ok(Self::Error),
+            "first" => Ok(Self::First),
+            "last" => Ok(Self::Last),
+            other => Err(Error::input(format!("unknown dedup {other:?}; it is \"error\", \"first\" or \"last\""))),
+        }
+    }
+}
+
+/// Cells to be written.
+#[derive(Debug)]
+pub struct CellWrite<'a> {
+    /// A column of coordinates per dimension.
+    pub dims: Vec<ColumnView<'a>>,
+    /// Attributes by place in the schema, ascending; all of them for a sparse array.
+    pub columns: Vec<(usize, ColumnView<'a>)>,
+    /// Whether the caller says that the cells are in global order; checked.
+    pub sorted: bool,
+    /// What to do with duplicates.
+    pub dedup: Dedup,
+}
+
+/// Stages cells of a sparse array, or single cells of a dense one. `None` if there is no cell.
+///
+/// # Errors
+/// Bounds (a cell outside the domain), Input (types, lengths, NaN, duplicates, missing attributes, not sorted),
+/// Storage.
+pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrite<'_>) -> Result<Option<Staged>> {
+    let keys = coordinate_keys(schema, &write.dims)?;
+    let cells = keys.first().map_or(0, Vec::len);
+    let ids = check_columns(schema, &write.columns, cells as u128)?;
+    if schema.sparse() && ids.len() != schema.attrs().len() {
+        let missing = schema.attrs().iter().filter(|a| !ids.contains(&a.id())).map(|a| a.name());
+        return Err(Error::input(format!(
+            "cells of a sparse array need every attribute; missing: {}",
+            missing.collect::<Vec<_>>().join(", ")
+        )));
+    }
+    if ids.is_empty() {
+        return Err(Error::input("a write needs at least one attribute"));
+    }
+    if cells == 0 {
+        return Ok(None);
+    }
+    let rows = order_rows(schema, &keys, write.sorted, write.dedup)?;
+    let values: Vec<ColumnView<'_>> = write.columns.iter().map(|(_, v)| *v).collect();
+    stage_rows(context, schema, FragmentKind::Sparse, ids, &keys, &values, &rows).map(Some)
+}
+
+/// Stages the deletion of the cells at these coordinates. `None` if there is none.
+pub fn write_tombstones(context: &WriteContext<'_>, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Option<Staged>> {
+    let keys = coordinate_keys(schema, dims)?;
+    if keys.first().is_none_or(Vec::is_empty) {
+        return Ok(None);
+    }
+    let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
+    let order = KeyLayout::new(schema).keys(&refs);
+    let rows = keep_one(&order, order.sorted_rows(), Dedup::First);
+    stage_rows(context, schema, FragmentKind::Tombstones, Vec::new(), &keys, &[], &rows).map(Some)
+}
+
+/// The coordinates as ordered keys, checked: one column per dimension of the right type and equal length, no null, no
+/// NaN, inside the domain.
+pub(super) fn coordinate_keys(schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Vec<Vec<u64>>> {
+    if dims.len() != schema.ndim() {
+        return Err(Error::input(format!("coordinates of {} dimensions were given, the array has {}", dims.len(), schema.ndim())));
+    }
+    let cells = dims.first().map_or(0, ColumnView::len);
+    if u32::try_from(cells).is_err() {
+        return Err(Error::input(format!("{cells} cells in one write are too many; write at most 2^32 - 1 at once")));
+    }
+    let mut all = Vec::with_capacity(dims.len());
+    for (dim, view) in schema.dims().iter().zip(dims) {
+        let named = |what: String| Error::input(format!("dimension {:?}: {what}", dim.name()));
+        if view.datatype() != dim.datatype() {
+            return Err(named(format!("coordinates of {} were given, it has {}", view.datatype(), dim.datatype())));
+        }
+        if view.len() != cells {
+            return Err(named(format!("{} coordinates were given, other dimensions have {cells}", view.len())));
+        }
+        if let Some(row) = view.validity().and_then(|v| v.iter().position(|b| *b == 0)) {
+            return Err(named(format!("row {row}: a null is no coordinate; drop such rows or fill them")));
+        }
+        let keys = key::encode(dim.datatype(), view.values()).map_err(|e| e.context(format!("dimension {:?}", dim.name())))?;
+        if let Some(row) = keys.iter().position(|k| !dim.range().contains(*k)) {
+            let (lo, hi, _) = dim.texts();
+            let found = keys.get(row).map(|k| dim.text(*k)).unwrap_or_default();
+            return Err(Error::bounds(format!(
+                "row {row}: coordinate {found} of dimension {:?} is outside its domain ({lo}, {hi}); nothing was written",
+                dim.name()
+            )));
+        }
+        all.push(keys);
+    }
+    Ok(all)
+}
+
+/// The rows to be written, in global order, duplicates treated as asked.
+fn order_rows(schema: &Schema, keys: &[Vec<u64>], sorted: bool, dedup: Dedup) -> Result<Vec<u32>> {
+    let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
+    let order = KeyLayout::new(schema).keys(&refs);
+    let rows = if sorted {
+        if let Some(row) = order.first_descent() {
+            return Err(Error::input(format!(
+                "row {row} comes before row {} in global order, but sorted=True was given; sort the cells or leave it out",
+                row - 1
+            )));
+        }
+        (0..order.len() as u32).collect()
+    } else {
+        order.sorted_rows()
+    };
+    match dedup {
+        Dedup::Error if schema.options().duplicates => Ok(rows),
+        Dedup::Error => match duplicate(&order, &rows) {
+            None => Ok(rows),
+            Some((a, b)) => {
+                let cell = schema.dims().iter().zip(keys).map(|(d, k)| {
+                    format!("{}={}", d.name(), k.get(a as usize).map(|k| d.text(*k)).unwrap_or_default())
+                });
+                Err(Error::input(format!(
+                    "rows {} and {} are the same cell ({}); drop one, pass dedup=\"first\" or \"last\", or let the array \
+                     allow duplicates",
+                    a.min(b),
+                    a.max(b),
+                    cell.collect::<Vec<_>>().join(", ")
+                )))
+            }
+        },
+        Dedup::First | Dedup::Last => Ok(keep_one(&order, rows, dedup)),
+    }
+}
+
+fn duplicate(order: &CellKeys, rows: &[u32]) -> Option<(u32, u32)> {
+    rows.windows(2).find_map(|w| match *w {
+        [a, b] if order.compare(a as usize, order, b as usize) == Ordering::Equal => Some((a, b)),
+        _ => None,
+    })
+}
+
+fn keep_one(order: &CellKeys, rows: Vec<u32>, dedup: Dedup) -> Vec<u32> {
+    let mut kept: Vec<u32> = Vec::with_capacity(rows.len());
+    for row in rows {
+        match kept.last_mut() {
+            Some(last) if order.compare(*last as usize, order, row as usize) == Ordering::Equal => {
+                if dedup == Dedup::Last {
+                    *last = row;
+                }
+            }
+            _ => kept.push(row),
+        }
+    }
+    kept
+}
+
+fn stage_rows(
+    context: &WriteContext<'_>,
+    schema: &Schema,
+    kind: FragmentKind,
+    ids: Vec<u32>,
+    keys: &[Vec<u64>],
+    values: &[ColumnView<'_>],
+    rows: &[u32],
+) -> Result<Staged> {
+    let (fields, filters) = fields_and_filters(schema, kind, &ids);
+    let mut stage = Stage::new(context, schema, kind, ids, &schema.domain())?;
+    let tiles: Vec<&[u32]> = rows.chunks(schema.options().capacity as usize).collect();
+    let encode = |tile: &[u32]| {
+        let columns: Vec<Column> = values.iter().map(|v| v.gather(tile)).collect();
+        let picked: Vec<Vec<u64>> = keys.iter().map(|k| tile.iter().filter_map(|r| k.get(*r as usize).copied()).collect()).collect();
+        let views: Vec<ColumnView<'_>> = columns.iter().map(Column::view).collect();
+        encode_sparse_tile(&fields, &filters, &picked, &views)
+    };
+    let mut done = 0u64;
+    for group in tiles.chunks(context.pool.threads() * 8) {
+        for tile in context.pool.map(group.to_vec(), context.cancel, encode)? {
+            done += tile.cells;
+            stage.push(tile)?;
+        }
+        context.progress.report(done, rows.len() as u64);
+    }
+    stage.finish()
+}
+
+/// Encodes one sparse data tile from its cells in global order: coordinate keys and attribute columns. Coordinates are
+/// stored as their keys say, so that -0.0 is stored as +0.0.
+pub(super) fn encode_sparse_tile(fields: &[Field], filters: &[Filters], keys: &[Vec<u64>], attrs: &[ColumnView<'_>]) -> Result<EncodedTile> {
+    let cells = keys.first().map_or(0, Vec::len);
+    let step = limits::SPARSE_BLOCK_CELLS as usize;
+    let cuts: Vec<usize> = (0..cells).step_by(step).chain([cells]).collect();
+    let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
+    let shape = sparse_shape(&refs, &cuts);
+    let coordinates: Vec<Column> = fields.iter().zip(keys).map(|(f, k)| coordinate_column(f.datatype, k)).collect::<Result<_>>()?;
+    let stored = coordinates.iter().map(Column::view).chain(attrs.iter().copied());
+    encode_tile(fields, filters, &stored.collect::<Vec<_>>(), &cuts, Some(shape))
+}
+
+/// The column of values of these ordered keys.
+pub(super) fn coordinate_column(datatype: crate::schema::Datatype, keys: &[u64]) -> Result<Column> {
+    let mut values = Vec::with_capacity(keys.len() * datatype.width().unwrap_or(8));
+    key::decode(datatype, keys.iter().copied(), &mut values);
+    Column::new(datatype, crate::base::AlignedBuf::from_slice(&values), None, None)
+}

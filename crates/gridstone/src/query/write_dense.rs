@@ -1,0 +1,149 @@
+//! Writing a dense box, aligned to the tiles or not, from row- or column-major buffers.
+
+use super::layout::{Strided, move_cells};
+use super::stage::Stage;
+use super::WriteContext;
+use crate::base::{AlignedBuf, Error, Result};
+use crate::fragment::{EncodedTile, Field, FragmentKind, FragmentSpec, Staged, encode_tile};
+use crate::schema::{Filters, Order, Schema, Subarray};
+use crate::tile::{BlockGrid, Column, ColumnView, TileGrid, offsets_in};
+
+/// A dense box to be written.
+#[derive(Debug)]
+pub struct DenseWrite<'a> {
+    /// The box.
+    pub sub: Subarray,
+    /// Attributes by place in the schema, ascending, with all cells of the box.
+    pub columns: Vec<(usize, ColumnView<'a>)>,
+    /// The layout of every column.
+    pub layout: Order,
+}
+
+/// Checks that columns suit the attributes named and hold `cells` cells; gives the attributes' permanent numbers.
+pub(super) fn check_columns(schema: &Schema, columns: &[(usize, ColumnView<'_>)], cells: u128) -> Result<Vec<u32>> {
+    let mut ids = Vec::with_capacity(columns.len());
+    for (place, view) in columns {
+        let attr = schema.attrs().get(*place).ok_or_else(|| Error::input(format!("no attribute number {place}")))?;
+        let named = |what: String| Error::input(format!("attribute {:?}: {what}", attr.name()));
+        if view.datatype() != attr.datatype() {
+            return Err(named(format!("values of {} were given, it holds {}", view.datatype(), attr.datatype())));
+        }
+        if view.len() as u128 != cells {
+            return Err(named(format!("{} values were given for {cells} cells", view.len())));
+        }
+        if !attr.nullable()
+            && let Some(row) = view.validity().and_then(|v| v.iter().position(|b| *b == 0))
+        {
+            return Err(named(format!("row {row} is null, but it is not nullable; fill it or make the attribute nullable")));
+        }
+        ids.push(attr.id());
+    }
+    if !ids.is_sorted_by(|a, b| a < b) {
+        return Err(Error::input("an attribute was given twice"));
+    }
+    Ok(ids)
+}
+
+/// The fields and filters of a fragment with these attributes.
+pub(super) fn fields_and_filters(schema: &Schema, kind: FragmentKind, ids: &[u32]) -> (Vec<Field>, Vec<Filters>) {
+    let fields = FragmentSpec::fields(schema, kind, ids);
+    let coords = (kind != FragmentKind::Dense).then(|| vec![schema.options().coord_filters.clone(); schema.ndim()]);
+    let attrs = match kind {
+        FragmentKind::Tombstones => Vec::new(),
+        _ => ids.iter().filter_map(|id| schema.attr_by_id(*id)).map(|a| a.filters().clone()).collect(),
+    };
+    (fields, coords.unwrap_or_default().into_iter().chain(attrs).collect())
+}
+
+/// Stages a dense box. Errors: Bounds (outside the domain), Input (columns that do not fit), Storage.
+pub fn write_dense(context: &WriteContext<'_>, schema: &Schema, write: &DenseWrite<'_>) -> Result<Staged> {
+    if schema.sparse() {
+        return Err(Error::input("this array is sparse: write cells with coordinates instead of a dense box"));
+    }
+    schema.check_inside(&write.sub)?;
+    if write.columns.is_empty() {
+        return Err(Error::input("a write needs at least one attribute"));
+    }
+    let ids = check_columns(schema, &write.columns, write.sub.cells())?;
+    let kind = FragmentKind::Dense;
+    let (fields, filters) = fields_and_filters(schema, kind, &ids);
+    let grid = TileGrid::new(schema, &write.sub)?;
+    let mut stage = Stage::new(context, schema, kind, ids, &write.sub)?;
+    let source = Strided::packed(&write.sub.shape(), write.layout);
+    let encode = |tile: u64| encode_one(schema, write, &source, &grid, tile, &fields, &filters);
+    let group = tiles_at_once(context, write, &grid);
+    let (mut next, mut done) = (0, 0u64);
+    while next < grid.len() {
+        let end = next.saturating_add(group).min(grid.len());
+        for tile in context.pool.map((next..end).collect(), context.cancel, encode)? {
+            done += tile.cells;
+            stage.push(tile)?;
+        }
+        context.progress.report(done, write.sub.cells() as u64);
+        next = end;
+    }
+    stage.finish()
+}
+
+/// As many tiles as fit an eighth of the budget, at least one per thread.
+fn tiles_at_once(context: &WriteContext<'_>, write: &DenseWrite<'_>, grid: &TileGrid) -> u64 {
+    let bytes: u64 = write.columns.iter().map(|(_, v)| v.values().len() as u64).sum();
+    let per_tile = (bytes / grid.len().max(1)).max(1);
+    (context.budget.limit_bytes() / 8 / per_tile).max(context.pool.threads() as u64)
+}
+
+fn encode_one(
+    schema: &Schema,
+    write: &DenseWrite<'_>,
+    source: &Strided,
+    grid: &TileGrid,
+    tile: u64,
+    fields: &[Field],
+    filters: &[Filters],
+) -> Result<EncodedTile> {
+    let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
+    let from = source.at(&offsets_in(&region, &write.sub));
+    let order = schema.options().cell_order;
+    let columns: Vec<Column> = write.columns.iter().map(|(_, view)| cut(*view, &region, &from, order)).collect::<Result<_>>()?;
+    let views: Vec<ColumnView<'_>> = columns.iter().map(Column::view).collect();
+    encode_tile(fields, filters, &views, &dense_cuts(&region, order), None)
+}
+
+/// The block boundaries of a dense tile in its cells in cell order.
+pub(super) fn dense_cuts(region: &Subarray, order: Order) -> Vec<usize> {
+    let blocks = BlockGrid::new(&region.shape(), order, crate::base::limits::DENSE_BLOCK_CELLS);
+    let starts = (0..blocks.len()).map(|b| blocks.start(b) as usize);
+    starts.chain([region.cells() as usize]).collect()
+}
+
+/// The cells of `region`, in cell order, from a buffer in which they lie as `from` says.
+fn cut(view: ColumnView<'_>, region: &Subarray, from: &Strided, order: Order) -> Result<Column> {
+    let shape = region.shape();
+    let cells = region.cells() as usize;
+    let to = Strided::packed(&shape, order);
+    if let Some(width) = view.datatype().width() {
+        let mut values = AlignedBuf::zeroed(cells * width);
+        move_cells(&shape, width, view.values(), from, values.as_mut_slice(), &to);
+        let validity = view.validity().map(|theirs| {
+            let mut validity = vec![0; cells];
+            move_cells(&shape, 1, theirs, from, &mut validity, &to);
+            validity
+        });
+        return Column::new(view.datatype(), values, None, validity);
+    }
+    let mut rows = vec![0u32; cells];
+    let mut too_many = false;
+    super::layout::for_each_run(&shape, from, &to, |run| {
+        for i in 0..run.len {
+            let row = u32::try_from(run.from + i * run.from_step);
+            too_many |= row.is_err();
+            if let (Some(slot), Ok(row)) = (rows.get_mut((run.to + i * run.to_step) as usize), row) {
+                *slot = row;
+            }
+        }
+    });
+    if too_many {
+        return Err(Error::input("one write holds more than 2^32 variable-length values; write smaller boxes"));
+    }
+    Ok(view.gather(&rows))
+}

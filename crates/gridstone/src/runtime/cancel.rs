@@ -1,0 +1,29 @@
+//! A switch that stops work from another thread.
+
+use crate::base::Cancel;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A flag that anyone who holds a clone can raise; it never comes down again.
+#[derive(Debug, Clone, Default)]
+pub struct CancelFlag {
+    raised: Arc<AtomicBool>,
+}
+
+impl CancelFlag {
+    /// A flag that is not raised.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks the work to stop.
+    pub fn cancel(&self) {
+        self.raised.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Cancel for CancelFlag {
+    fn cancelled(&self) -> bool {
+        self.raised.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,17 @@
+//! Floor `runtime`: what the engine takes from the process it runs in: threads, time, randomness, cancellation
+//! and a cache.
+//!
+//! Invariants: no thread is started before there is work for it; nothing here can deadlock in the child of a fork
+//! (see [`PerProcess`]).
+
+mod cache;
+mod cancel;
+mod per_process;
+mod pool;
+mod system;
+
+pub use cache::LruCache;
+pub use cancel::CancelFlag;
+pub use per_process::PerProcess;
+pub use pool::{Pool, THREADS_VARIABLE};
+pub use system::{SystemClock, SystemEntropy};

@@ -1,0 +1,187 @@
+//! What every storage must do: one suite, called once by the tests of each storage and decorator.
+
+use super::{PutOutcome, Storage};
+use crate::base::{ByteRange, ErrorKind, NeverCancel};
+use crate::runtime::Pool;
+use std::sync::Arc;
+
+/// Checks a storage; `make` gives an empty, unprepared one.
+pub(super) fn check(make: &dyn Fn() -> Arc<dyn Storage>) {
+    let prepared = || {
+        let storage = make();
+        storage.prepare().unwrap();
+        storage
+    };
+    preparing_is_idempotent(&*make());
+    absent_objects_are_not_found(&*prepared());
+    a_sink_writes_an_object(&*prepared());
+    a_dropped_sink_leaves_nothing(&*prepared());
+    a_source_gives_every_range(&*prepared());
+    a_source_never_gives_short_bytes(&*prepared());
+    an_open_source_outlives_its_name(&*prepared());
+    put_if_absent_creates_once(&*prepared());
+    put_replaces(&*prepared());
+    listing_shows_one_folder(&*prepared());
+    bad_names_are_refused(&*prepared());
+    removing_takes_all_that_is_known(&*prepared());
+    removing_needs_a_log(&*make());
+    of_racing_writers_one_creates(prepared());
+}
+
+fn preparing_is_idempotent(storage: &dyn Storage) {
+    storage.prepare().unwrap();
+    storage.put_if_absent("_log/1", b"kept").unwrap();
+    storage.prepare().unwrap();
+    assert_eq!(storage.read_all("_log/1").unwrap(), "kept");
+    assert!(!storage.describe().is_empty());
+}
+
+fn absent_objects_are_not_found(storage: &dyn Storage) {
+    for name in ["_log/1", "_data", "_elsewhere/1"] {
+        assert_eq!(storage.open(name).err().unwrap().kind(), ErrorKind::NotFound);
+        assert_eq!(storage.read_all(name).err().unwrap().kind(), ErrorKind::NotFound);
+        assert!(!storage.exists(name).unwrap());
+    }
+    assert_eq!(storage.sync("_log/1").err().unwrap().kind(), ErrorKind::NotFound);
+    storage.delete("_log/1").unwrap();
+}
+
+fn a_sink_writes_an_object(storage: &dyn Storage) {
+    let mut sink = storage.create("_data/a.frag").unwrap();
+    assert_eq!(storage.create("_data/a.frag").err().unwrap().kind(), ErrorKind::Exists);
+    for piece in [&b"abc"[..], b"", b"defg"] {
+        sink.write(piece).unwrap();
+    }
+    sink.write(&[b'x'; 700_000]).unwrap();
+    sink.finish().unwrap();
+    let bytes = storage.read_all("_data/a.frag").unwrap();
+    assert_eq!((bytes.len(), &bytes[..8]), (700_007, &b"abcdefgx"[..]));
+    assert_eq!(storage.create("_data/a.frag").err().unwrap().kind(), ErrorKind::Exists);
+    storage.sync("_data/a.frag").unwrap();
+    storage.create("_data/empty.frag").unwrap().finish().unwrap();
+    assert!(storage.open("_data/empty.frag").unwrap().is_empty());
+}
+
+fn a_dropped_sink_leaves_nothing(storage: &dyn Storage) {
+    let mut sink = storage.create("_data/a.frag").unwrap();
+    sink.write(b"abc").unwrap();
+    drop(sink);
+    assert!(!storage.exists("_data/a.frag").unwrap());
+    assert!(storage.list("_data").unwrap().is_empty());
+    storage.create("_data/a.frag").unwrap().finish().unwrap();
+}
+
+fn a_source_gives_every_range(storage: &dyn Storage) {
+    let content: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
+    storage.put("_data/a.frag", &content).unwrap();
+    let source = storage.open("_data/a.frag").unwrap();
+    assert_eq!(source.len(), 100_000);
+    let asked = [(99_990, 10), (0, 5), (3, 4), (0, 5), (7, 0), (50_000, 20_000), (100_000, 0), (128, 1), (0, 100_000)];
+    let ranges = asked.map(|(offset, len)| ByteRange::new(offset, len));
+    let found = source.read(&ranges).unwrap();
+    assert_eq!(found.len(), ranges.len());
+    for (range, bytes) in ranges.iter().zip(found) {
+        assert_eq!(bytes, content[range.offset as usize..range.end() as usize], "{range:?}");
+    }
+    assert!(source.read(&[]).unwrap().is_empty());
+}
+
+fn a_source_never_gives_short_bytes(storage: &dyn Storage) {
+    storage.put("_data/a.frag", b"0123456789").unwrap();
+    let source = storage.open("_data/a.frag").unwrap();
+    for (offset, len) in [(10, 1), (0, 11), (11, 0), (u64::MAX, 0), (5, u64::MAX), (u64::MAX, u64::MAX)] {
+        let error = source.read(&[ByteRange::new(0, 1), ByteRange::new(offset, len)]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        assert!(error.message().contains(&format!("at offset {offset}")), "{error}");
+    }
+}
+
+fn an_open_source_outlives_its_name(storage: &dyn Storage) {
+    storage.put("_data/a.frag", b"still here").unwrap();
+    let source = storage.open("_data/a.frag").unwrap();
+    storage.delete("_data/a.frag").unwrap();
+    assert!(!storage.exists("_data/a.frag").unwrap());
+    assert_eq!(source.read_one(ByteRange::new(0, 5)).unwrap(), "still");
+}
+
+fn put_if_absent_creates_once(storage: &dyn Storage) {
+    assert_eq!(storage.put_if_absent("_log/1", b"first").unwrap(), PutOutcome::Created);
+    assert_eq!(storage.put_if_absent("_log/1", b"second").unwrap(), PutOutcome::Exists);
+    assert_eq!(storage.read_all("_log/1").unwrap(), "first");
+    assert_eq!(storage.list("_log").unwrap(), ["_log/1"]);
+    storage.delete("_log/1").unwrap();
+    assert_eq!(storage.put_if_absent("_log/1", b"").unwrap(), PutOutcome::Created);
+    assert!(storage.read_all("_log/1").unwrap().is_empty());
+}
+
+fn put_replaces(storage: &dyn Storage) {
+    for (round, text) in ["1", "22", ""].into_iter().enumerate() {
+        let put = if round % 2 == 0 { Storage::put } else { Storage::put_hint };
+        put(storage, "_log/latest", text.as_bytes()).unwrap();
+        assert_eq!(storage.read_all("_log/latest").unwrap(), text);
+    }
+    assert_eq!(storage.list("_log").unwrap(), ["_log/latest"]);
+}
+
+fn listing_shows_one_folder(storage: &dyn Storage) {
+    for name in ["_log/2", "_log/10", "_log/1", "_data/x.frag"] {
+        storage.put(name, b"").unwrap();
+    }
+    assert_eq!(storage.list("_log").unwrap(), ["_log/1", "_log/10", "_log/2"]);
+    assert_eq!(storage.list("_data").unwrap(), ["_data/x.frag"]);
+    assert!(storage.list("_lease").unwrap().is_empty());
+    assert!(storage.list("_lo").unwrap().is_empty());
+}
+
+fn bad_names_are_refused(storage: &dyn Storage) {
+    for name in ["", "/etc/passwd", "../outside", "_log/../../outside", "_log/.tmp-1", "_log/a\0b"] {
+        let errors = [
+            storage.open(name).map(drop).unwrap_err(),
+            storage.read_all(name).map(drop).unwrap_err(),
+            storage.create(name).map(drop).unwrap_err(),
+            storage.put_if_absent(name, b"").map(drop).unwrap_err(),
+            storage.put(name, b"").unwrap_err(),
+            storage.put_hint(name, b"").unwrap_err(),
+            storage.sync(name).unwrap_err(),
+            storage.delete(name).unwrap_err(),
+            storage.exists(name).map(drop).unwrap_err(),
+            storage.list(name).map(drop).unwrap_err(),
+        ];
+        assert!(errors.iter().all(|error| error.kind() == ErrorKind::Input), "{errors:?}");
+    }
+}
+
+fn removing_takes_all_that_is_known(storage: &dyn Storage) {
+    for name in ["_log/1", "_log/floor", "_data/a.frag", "_manifest/a"] {
+        storage.put(name, b"x").unwrap();
+    }
+    storage.remove_everything().unwrap();
+    for folder in ["_log", "_data", "_manifest", "_lease", "_removed"] {
+        assert!(storage.list(folder).unwrap().is_empty());
+    }
+    storage.remove_everything().unwrap();
+    storage.prepare().unwrap();
+    assert_eq!(storage.put_if_absent("_log/1", b"again").unwrap(), PutOutcome::Created);
+}
+
+fn removing_needs_a_log(storage: &dyn Storage) {
+    storage.remove_everything().unwrap();
+    assert!(!storage.exists("_log/1").unwrap());
+}
+
+/// Eight threads want each of 200 names: for each, one is told Created, and its bytes are there, whole.
+fn of_racing_writers_one_creates(storage: Arc<dyn Storage>) {
+    let names: Vec<String> = (0..200).map(|i| format!("_log/{i:020}")).collect();
+    let wins = |writer: u8| {
+        let content = vec![writer; 5_000 + writer as usize];
+        let put = |name: &String| storage.put_if_absent(name, &content).unwrap() == PutOutcome::Created;
+        Ok(names.iter().map(put).collect::<Vec<bool>>())
+    };
+    let wins = Pool::new(Some(8)).unwrap().map((0..8).collect(), &NeverCancel, wins).unwrap();
+    for (i, name) in names.iter().enumerate() {
+        let winners: Vec<u8> = (0..8).filter(|writer| wins[*writer as usize][i]).collect();
+        assert_eq!(winners.len(), 1, "{name}: {winners:?}");
+        assert_eq!(storage.read_all(name).unwrap(), vec![winners[0]; 5_000 + winners[0] as usize]);
+    }
+    assert_eq!(storage.list("_log").unwrap(), names);
+}

@@ -1,0 +1,75 @@
+//! A store's files by identity, and the names they have.
+
+use super::{Storage, names};
+use crate::base::{ByteSink, ByteSource, FileRef, Files, Id, Result};
+use std::sync::Arc;
+
+/// The object that holds the lowest version still kept.
+pub const FLOOR: &str = "_log/floor";
+/// The object that hints at the newest version; never trusted.
+pub const LATEST: &str = "_log/latest";
+
+/// The name of the log record of `version`.
+pub fn log_name(version: u64) -> String {
+    format!("{}/{version:020}", names::LOG)
+}
+
+/// The name of the data file `id`.
+pub fn data_name(id: Id) -> String {
+    format!("{}/{id}.frag", names::DATA)
+}
+
+/// The name of the manifest page `id`.
+pub fn manifest_name(id: Id) -> String {
+    format!("{}/{id}", names::MANIFEST)
+}
+
+/// [`Files`] of a storage: the view that the floors which know no names have of it.
+#[derive(Debug, Clone)]
+pub struct StoreFiles {
+    /// Where the files are.
+    pub storage: Arc<dyn Storage>,
+}
+
+impl Files for StoreFiles {
+    fn open(&self, file: FileRef) -> Result<Arc<dyn ByteSource>> {
+        self.storage.open(&match file {
+            FileRef::Data(id) => data_name(id),
+            FileRef::Log(version) => log_name(version),
+        })
+    }
+
+    fn create(&self, id: Id) -> Result<Box<dyn ByteSink>> {
+        self.storage.create(&data_name(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{ByteRange, ErrorKind};
+    use crate::storage::MemoryStorage;
+
+    #[test]
+    fn names_are_fixed_by_the_format() {
+        let id = Id([0xab; 16]);
+        assert_eq!(log_name(1), "_log/00000000000000000001");
+        assert_eq!(log_name(u64::MAX), "_log/18446744073709551615");
+        assert_eq!(data_name(id), format!("_data/{}.frag", "ab".repeat(16)));
+        assert_eq!(manifest_name(id), format!("_manifest/{}", "ab".repeat(16)));
+    }
+
+    #[test]
+    fn files_are_found_by_identity() {
+        let files = StoreFiles { storage: Arc::new(MemoryStorage::new()) };
+        let id = Id([7; 16]);
+        assert_eq!(files.open(FileRef::Data(id)).unwrap_err().kind(), ErrorKind::NotFound);
+        let mut sink = files.create(id).unwrap();
+        sink.write(b"cells").unwrap();
+        sink.finish().unwrap();
+        assert_eq!(files.create(id).err().unwrap().kind(), ErrorKind::Exists);
+        assert_eq!(&files.open(FileRef::Data(id)).unwrap().read_one(ByteRange::new(0, 5)).unwrap()[..], b"cells");
+        files.storage.put(&log_name(3), b"record").unwrap();
+        assert_eq!(files.open(FileRef::Log(3)).unwrap().len(), 6);
+    }
+}

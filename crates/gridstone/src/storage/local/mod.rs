@@ -1,0 +1,192 @@
+//! A store in a directory of a local or network filesystem. Needs what POSIX promises: `link` and `rename` are
+//! atomic, and a file that was deleted stays readable for who has it open.
+//!
+//! Every object but a sink's is written under a temporary name (a dot first, which no object's name has) and then
+//! linked or renamed to its own. A process that dies in between leaves the temporary file: never listed, never
+//! opened, removed with the store. The temporary name goes before the folder is fsynced, so that one fsync settles
+//! both names.
+
+mod durable;
+mod sink;
+mod source;
+
+use super::os_error::os_error;
+use super::{PutOutcome, Storage, names};
+use crate::base::{ByteRange, ByteSink, ByteSource, Error, Result};
+use bytes::Bytes;
+use std::fs;
+use std::io::ErrorKind as Os;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a write that returned success survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// A power failure: files and folders are fsynced, in the order in which they refer to each other.
+    #[default]
+    Full,
+    /// The death of the process, not of the machine: no fsync at all. For data that can be made again.
+    Close,
+}
+
+/// A store in a directory.
+#[derive(Debug, Clone)]
+pub struct LocalStorage {
+    root: PathBuf,
+    durability: Durability,
+}
+
+impl LocalStorage {
+    /// The store in the directory `root`, which need not exist yet. A relative path counts from the directory that
+    /// is current now.
+    ///
+    /// # Errors
+    /// Input if the path is empty or holds a NUL byte.
+    pub fn new(root: impl AsRef<Path>, durability: Durability) -> Result<Self> {
+        let root = root.as_ref();
+        if root.as_os_str().as_encoded_bytes().contains(&0) {
+            return Err(Error::input(format!("the path {root:?} holds a NUL byte; give one without")));
+        }
+        let bad = |e| Error::input(format!("{root:?} cannot be the path of a store: {e}")).with_source(e);
+        Ok(Self { root: std::path::absolute(root).map_err(bad)?, durability })
+    }
+
+    fn path(&self, name: &str) -> Result<PathBuf> {
+        Ok(self.root.join(names::checked(name)?))
+    }
+
+    fn removed(&self, folder: &str) -> Result<()> {
+        let path = self.root.join(folder);
+        match fs::remove_dir_all(&path) {
+            Err(e) if e.kind() != Os::NotFound => Err(os_error(format_args!("cannot delete {}", path.display()), e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the log, or what is left of one that was being deleted, is under the name [`names::REMOVED`] now.
+    fn log_set_aside(&self) -> Result<bool> {
+        let (log, aside) = (self.root.join(names::LOG), self.root.join(names::REMOVED));
+        if !durable::there(&log)? {
+            return durable::there(&aside);
+        }
+        self.removed(names::REMOVED)?;
+        fs::rename(&log, &aside).map_err(|e| os_error(format_args!("cannot delete {}", log.display()), e))?;
+        durable::sync_folder(&self.root, self.durability)?;
+        Ok(true)
+    }
+}
+
+impl Storage for LocalStorage {
+    fn describe(&self) -> String {
+        self.root.display().to_string()
+    }
+
+    fn prepare(&self) -> Result<()> {
+        durable::make_path(&self.root, self.durability)?;
+        for folder in [names::LOG, names::DATA, names::MANIFEST] {
+            let path = self.root.join(folder);
+            durable::make_folder(&path)?;
+            durable::sync_folder(&path, self.durability)?;
+        }
+        durable::sync_folder(&self.root, self.durability)
+    }
+
+    fn open(&self, name: &str) -> Result<Arc<dyn ByteSource>> {
+        Ok(Arc::new(source::LocalSource::open(self.path(name)?)?))
+    }
+
+    fn read_all(&self, name: &str) -> Result<Bytes> {
+        let source = source::LocalSource::open(self.path(name)?)?;
+        source.read_one(ByteRange::new(0, source.len()))
+    }
+
+    fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
+        Ok(Box::new(sink::LocalSink::create(self.path(name)?, self.durability)?))
+    }
+
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
+        let path = self.path(name)?;
+        // The link decides; this only spares the loser of a race that is over the fsync of a temporary file.
+        if durable::there(&path)? {
+            return Ok(PutOutcome::Exists);
+        }
+        let temporary = durable::Temporary::write(&path, bytes, self.durability)?;
+        match temporary.link(&path)? {
+            PutOutcome::Exists => Ok(PutOutcome::Exists),
+            PutOutcome::Created => {
+                durable::sync_parent(&path, self.durability)?;
+                Ok(PutOutcome::Created)
+            }
+        }
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.path(name)?;
+        durable::Temporary::write(&path, bytes, self.durability)?.rename(&path)?;
+        durable::sync_parent(&path, self.durability)
+    }
+
+    fn put_hint(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.path(name)?;
+        durable::Temporary::write(&path, bytes, Durability::Close)?.rename(&path)
+    }
+
+    fn sync(&self, name: &str) -> Result<()> {
+        let path = self.path(name)?;
+        durable::sync_file(&path, self.durability)?;
+        durable::sync_parent(&path, self.durability)
+    }
+
+    fn delete(&self, name: &str) -> Result<()> {
+        let path = self.path(name)?;
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != Os::NotFound => Err(os_error(format_args!("cannot delete {}", path.display()), e)),
+            _ => Ok(()),
+        }
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let path = self.path(folder)?;
+        let failed = |e| os_error(format_args!("cannot list {}", path.display()), e);
+        let entries = match fs::read_dir(&path) {
+            Err(e) if e.kind() == Os::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            // A name that is not UTF-8 is not one of ours.
+            let Ok(file) = entry.file_name().into_string() else { continue };
+            if !file.starts_with('.') && entry.file_type().map_err(failed)?.is_file() {
+                found.push(format!("{folder}/{file}"));
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    fn exists(&self, name: &str) -> Result<bool> {
+        let path = self.path(name)?;
+        match fs::metadata(&path) {
+            Ok(metadata) => Ok(metadata.is_file()),
+            Err(e) if e.kind() == Os::NotFound => Ok(false),
+            Err(e) => Err(os_error(format_args!("cannot look for {}", path.display()), e)),
+        }
+    }
+
+    fn remove_everything(&self) -> Result<()> {
+        if !self.log_set_aside()? {
+            return Ok(());
+        }
+        // The set-aside log goes last: while it is there, a later call knows that this was a store.
+        for folder in [names::DATA, names::MANIFEST, names::LEASE, names::REMOVED] {
+            self.removed(folder)?;
+        }
+        // The store is gone; a root that holds other things, or must stay for another reason, stays.
+        let _ = fs::remove_dir(&self.root);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

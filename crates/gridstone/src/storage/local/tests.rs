@@ -1,0 +1,181 @@
+//! What is particular to directories: durability, permissions, temporary files, and what a removal spares.
+
+use super::*;
+use crate::base::Entropy;
+use crate::base::ErrorKind;
+use crate::runtime::SystemEntropy;
+use crate::storage::conformance;
+use std::os::unix::fs::PermissionsExt;
+
+/// A directory of its own that goes away with this value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("gridstone-{}", SystemEntropy.id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn store(&self) -> LocalStorage {
+        let storage = LocalStorage::new(self.0.join("a.gs"), Durability::Full).unwrap();
+        storage.prepare().unwrap();
+        storage
+    }
+
+    fn hidden_files(&self) -> Vec<PathBuf> {
+        let inside = |folder: &str| fs::read_dir(self.0.join("a.gs").join(folder)).unwrap();
+        let paths = ["_log", "_data"].into_iter().flat_map(inside).map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with('.')).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn local_conforms_with_and_without_fsync() {
+    for durability in [Durability::Full, Durability::Close] {
+        let scratch = Scratch::new();
+        conformance::check(&|| {
+            let root = scratch.0.join(SystemEntropy.id().to_string()).join("deep/a.gs");
+            Arc::new(LocalStorage::new(root, durability).unwrap())
+        });
+    }
+}
+
+#[test]
+fn no_write_leaves_a_temporary_file() {
+    let scratch = Scratch::new();
+    let storage = scratch.store();
+    storage.put_if_absent("_log/1", b"a").unwrap();
+    storage.put_if_absent("_log/1", b"b").unwrap();
+    storage.put("_log/floor", b"1").unwrap();
+    // A folder in the way makes the last step of each fail.
+    fs::create_dir(scratch.0.join("a.gs/_log/2")).unwrap();
+    assert_eq!(storage.put_if_absent("_log/2", b"c").unwrap(), PutOutcome::Exists);
+    assert!(storage.put("_log/2", b"c").is_err());
+    assert!(storage.put_hint("_log/2", b"c").is_err());
+    assert_eq!(scratch.hidden_files(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_a_dead_writer_left_is_not_listed() {
+    let scratch = Scratch::new();
+    let storage = scratch.store();
+    fs::write(scratch.0.join("a.gs/_log/.tmp-1-2-3"), b"half").unwrap();
+    storage.put("_log/1", b"x").unwrap();
+    assert_eq!(storage.list("_log").unwrap(), ["_log/1"]);
+    storage.remove_everything().unwrap();
+    assert!(!scratch.0.join("a.gs").exists());
+}
+
+#[test]
+fn bytes_in_memory_are_aligned_as_in_the_file() {
+    let scratch = Scratch::new();
+    let storage = scratch.store();
+    storage.put("_data/a.frag", &[7; 300_000]).unwrap();
+    let offsets = [0, 64, 100, 6_400, 131_072, 250_001];
+    let ranges = offsets.map(|offset| ByteRange::new(offset, 1_000));
+    let found = storage.open("_data/a.frag").unwrap().read(&ranges).unwrap();
+    for (offset, bytes) in offsets.iter().zip(found) {
+        assert_eq!(bytes.as_ptr() as u64 % 64, offset % 64);
+    }
+}
+
+#[test]
+fn a_file_cut_under_a_reader_is_corruption_that_names_it() {
+    let scratch = Scratch::new();
+    let storage = scratch.store();
+    storage.put("_data/a.frag", &[7; 10_000]).unwrap();
+    let source = storage.open("_data/a.frag").unwrap();
+    fs::OpenOptions::new().write(true).open(scratch.0.join("a.gs/_data/a.frag")).unwrap().set_len(5_000).unwrap();
+    assert_eq!(source.read_one(ByteRange::new(0, 5_000)).unwrap().len(), 5_000);
+    let error = source.read_one(ByteRange::new(4_000, 2_000)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    for part in ["_data/a.frag", "2000 bytes", "offset 4000"] {
+        assert!(error.message().contains(part), "{error}");
+    }
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_an_access_error() {
+    let scratch = Scratch::new();
+    let storage = scratch.store();
+    let log = scratch.0.join("a.gs/_log");
+    fs::set_permissions(&log, fs::Permissions::from_mode(0o555)).unwrap();
+    let result = storage.put_if_absent("_log/1", b"x");
+    fs::set_permissions(&log, fs::Permissions::from_mode(0o755)).unwrap();
+    match result {
+        // The superuser may write anywhere.
+        Ok(outcome) => assert_eq!(outcome, PutOutcome::Created),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Access);
+            assert!(error.message().contains("_log/1") && error.message().contains("ermission"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_file_where_a_folder_should_be_is_said_so() {
+    let scratch = Scratch::new();
+    fs::write(scratch.0.join("plain.h5"), b"x").unwrap();
+    let storage = LocalStorage::new(scratch.0.join("plain.h5"), Durability::Full).unwrap();
+    for error in [storage.prepare().unwrap_err(), storage.open("_log/1").err().unwrap()] {
+        assert_eq!(error.kind(), ErrorKind::Storage);
+        assert!(error.message().contains("a file is where a folder should be"), "{error}");
+    }
+}
+
+#[test]
+fn a_store_that_was_never_made_says_not_found() {
+    let scratch = Scratch::new();
+    let storage = LocalStorage::new(scratch.0.join("none.gs"), Durability::Full).unwrap();
+    assert_eq!(storage.put_if_absent("_log/1", b"x").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(storage.create("_data/a.frag").err().unwrap().kind(), ErrorKind::NotFound);
+    assert!(storage.list("_log").unwrap().is_empty());
+}
+
+#[test]
+fn removing_spares_what_is_not_the_stores() {
+    let scratch = Scratch::new();
+    let root = scratch.0.join("a.gs");
+    let storage = scratch.store();
+    fs::write(root.join("notes.txt"), b"mine").unwrap();
+    storage.remove_everything().unwrap();
+    let left: Vec<_> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.txt"]);
+    // A folder that happens to be called like one of ours, where no store is.
+    fs::create_dir(root.join("_data")).unwrap();
+    fs::write(root.join("_data/mine.yml"), b"mine").unwrap();
+    storage.remove_everything().unwrap();
+    assert!(root.join("_data/mine.yml").exists());
+}
+
+#[test]
+fn a_removal_cut_short_leaves_no_store_and_can_be_repeated() {
+    let scratch = Scratch::new();
+    let root = scratch.0.join("a.gs");
+    let storage = scratch.store();
+    storage.put("_log/1", b"x").unwrap();
+    storage.put("_data/a.frag", b"x").unwrap();
+    assert!(storage.log_set_aside().unwrap());
+    assert!(storage.list("_log").unwrap().is_empty());
+    // A new store may even be made in the same place before the removal is repeated.
+    storage.prepare().unwrap();
+    storage.put("_log/1", b"new").unwrap();
+    storage.remove_everything().unwrap();
+    assert!(!root.exists());
+}
+
+#[test]
+fn sync_reaches_what_another_process_wrote() {
+    let scratch = Scratch::new();
+    let storage = scratch.store();
+    fs::write(scratch.0.join("a.gs/_log/1"), b"x").unwrap();
+    storage.sync("_log/1").unwrap();
+    assert_eq!(storage.sync("_log/2").unwrap_err().kind(), ErrorKind::NotFound);
+}

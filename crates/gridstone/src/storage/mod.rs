@@ -1,0 +1,151 @@
+//! Floor `storage`: objects in a directory or in memory, behind one small trait; decorators that count, fail and
+//! observe; and the coalescing of byte ranges.
+//!
+//! An object is written once and never changes, except for hints. Its name is relative to the store's root,
+//! '/'-separated, in one of the layout's folders:
+//!
+//! ```text
+//! <root>/
+//!   _log/<20 digits>   _log/floor   _log/latest
+//!   _manifest/<id>
+//!   _data/<id>.frag
+//!   _lease/<id>
+//!   _removed/          only while the store is being deleted
+//! ```
+//!
+//! Invariants: an object is seen with its whole content or not at all ([`Storage::put_if_absent`],
+//! [`Storage::put`]); only an unfinished sink may be seen in part, under a name that nothing refers to yet. What
+//! returned success is durable, unless the store was opened with [`Durability::Close`].
+
+mod coalesce;
+#[cfg(test)]
+mod conformance;
+mod count;
+mod fault;
+mod files;
+mod hook;
+mod layer;
+mod local;
+mod memory;
+mod names;
+mod os_error;
+mod uri;
+
+pub use coalesce::{Merged, Part, coalesce};
+pub use count::{CountSnapshot, CountingStorage};
+pub use fault::{Fault, FaultPlan, FaultyStorage};
+pub use files::{FLOOR, LATEST, StoreFiles, data_name, log_name, manifest_name};
+pub use hook::HookedStorage;
+pub use layer::Operation;
+pub use local::{Durability, LocalStorage};
+pub use memory::MemoryStorage;
+pub use uri::open_uri;
+
+use crate::base::{ByteSink, ByteSource, Result};
+use bytes::Bytes;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// What became of an attempt to create an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutOutcome {
+    /// The object did not exist; it does now, whole and durable.
+    Created,
+    /// An object of that name exists; it was not touched.
+    Exists,
+}
+
+/// Where a store's objects live. Shared by threads; every call blocks until it is done.
+///
+/// Every method that takes a name gives an Input error for one that leaves the store (absolute, `..`) or could be
+/// taken for a temporary file (a part that starts with a dot). What the operating system refuses is an Access
+/// error (permissions) or a Storage error (full, read-only, broken), with the `std::io::Error` as its source.
+/// After an error of a writing method, whether it took effect is unknown unless stated here.
+pub trait Storage: Send + Sync + Debug {
+    /// Where this is, for messages: what [`open_uri`] takes.
+    fn describe(&self) -> String;
+
+    /// Makes the root and the folders that every store has, durably. Does nothing where they are there already.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn prepare(&self) -> Result<()>;
+
+    /// Opens an object for reading. Deleting it does not disturb who has it open.
+    ///
+    /// # Errors
+    /// NotFound if it is not there, Access, Storage.
+    fn open(&self, name: &str) -> Result<Arc<dyn ByteSource>>;
+
+    /// The whole content of an object, which should be small.
+    ///
+    /// # Errors
+    /// NotFound if it is not there, Access, Storage.
+    fn read_all(&self, name: &str) -> Result<Bytes>;
+
+    /// Starts an object, to be written front to back. [`ByteSink::finish`] makes its bytes, then its name durable;
+    /// dropped before that, it is removed.
+    ///
+    /// # Errors
+    /// Exists if it is there, Access, Storage.
+    fn create(&self, name: &str) -> Result<Box<dyn ByteSink>>;
+
+    /// Creates an object, unless there is one: of all that try, in any process, exactly one is told `Created`. The
+    /// object appears with its whole content, and is durable when this returns.
+    ///
+    /// # Errors
+    /// Unsupported where the storage has no such operation (nothing happened), Access, Storage.
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome>;
+
+    /// Creates or replaces an object in one step, durably.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<()>;
+
+    /// Creates or replaces an object in one step that a power failure may undo or garble: for hints, which nobody
+    /// trusts.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn put_hint(&self, name: &str, bytes: &[u8]) -> Result<()>;
+
+    /// Makes an object that is there, and its name, durable: for whoever finds that a write whose outcome was in
+    /// doubt took effect.
+    ///
+    /// # Errors
+    /// NotFound if it is not there, Access, Storage.
+    fn sync(&self, name: &str) -> Result<()>;
+
+    /// Deletes an object; one that is not there is deleted already. Not durable: after a power failure the object
+    /// may be back, whole.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn delete(&self, name: &str) -> Result<()>;
+
+    /// The whole names (`folder/…`) of the objects directly in `folder`, sorted, without temporary files. A folder
+    /// that is not there is empty.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn list(&self, folder: &str) -> Result<Vec<String>>;
+
+    /// Whether an object of that name is there.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn exists(&self, name: &str) -> Result<bool>;
+
+    /// Deletes the store: all that the layout knows, then the root if it is empty. Without a log there is no
+    /// store, and nothing is touched.
+    ///
+    /// The whole log disappears first, in one atomic step. Deleting records one by one would be wrong in any
+    /// order: without its newest records a store opens as it was earlier, and what those records had replaced may
+    /// be deleted already; without its oldest it may look as if it had just been made. A deletion that was cut
+    /// short leaves no store, only files that the next call removes.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn remove_everything(&self) -> Result<()>;
+}

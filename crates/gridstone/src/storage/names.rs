@@ -1,0 +1,44 @@
+//! Which names objects may have.
+
+use crate::base::{Error, Result};
+
+/// The folder of log records.
+pub(super) const LOG: &str = "_log";
+/// The folder of fragments.
+pub(super) const DATA: &str = "_data";
+/// The folder of manifest pages.
+pub(super) const MANIFEST: &str = "_manifest";
+/// The folder of living readers.
+pub(super) const LEASE: &str = "_lease";
+/// What the log is called while the store is deleted.
+pub(super) const REMOVED: &str = "_removed";
+
+/// The name if it stays inside the store and cannot be taken for a temporary file.
+pub(super) fn checked(name: &str) -> Result<&str> {
+    let bad_part = |part: &str| part.is_empty() || part.starts_with('.');
+    if name.contains(['\0', '\\']) || name.split('/').any(bad_part) {
+        return Err(Error::input(format!(
+            "{name:?} cannot name an object: give a relative path whose parts are not empty, hold no NUL and no \
+             backslash, and do not start with a dot"
+        )));
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ErrorKind;
+
+    #[test]
+    fn a_name_cannot_leave_the_store() {
+        let outside =
+            ["", "/", "/etc/passwd", "..", "_log/../x", "_log//1", "_log/", ".tmp", "_log/.tmp-1", "a\0", "a\\b"];
+        for name in outside {
+            assert_eq!(checked(name).unwrap_err().kind(), ErrorKind::Input, "{name:?}");
+        }
+        for name in ["_log", "_log/00000000000000000001", "_data/ab.frag", "ü/a b"] {
+            assert_eq!(checked(name).unwrap(), name);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! From what a user writes to a storage.
+
+use super::{Durability, LocalStorage, MemoryStorage, Storage};
+use crate::base::{Error, Result};
+use std::sync::Arc;
+
+const SUPPORTED: &str = "a path, file:///path or mem://name";
+
+/// The storage at `uri`: a path, `file:///path` (with `%20` and the like decoded) or `mem://name`, the memory of
+/// this process. Nothing is opened or created yet. `durability` is for local storage.
+///
+/// # Errors
+/// Input if the URI is empty, malformed or of an unknown scheme; Unsupported for object stores.
+pub fn open_uri(uri: &str, durability: Durability) -> Result<Arc<dyn Storage>> {
+    match uri.split_once("://") {
+        Some((scheme, rest)) if is_scheme(scheme) => open_scheme(uri, &scheme.to_ascii_lowercase(), rest, durability),
+        _ => Ok(Arc::new(LocalStorage::new(uri, durability)?)),
+    }
+}
+
+fn open_scheme(uri: &str, scheme: &str, rest: &str, durability: Durability) -> Result<Arc<dyn Storage>> {
+    match scheme {
+        "file" => Ok(Arc::new(LocalStorage::new(file_path(uri, rest)?, durability)?)),
+        "mem" if rest.is_empty() || rest.contains(['#', '\0']) => {
+            Err(Error::input(format!("{uri:?} names no memory store; give mem://name, without # and NUL")))
+        }
+        "mem" => Ok(Arc::new(MemoryStorage::named(rest))),
+        "s3" | "gs" | "az" => {
+            Err(Error::unsupported(format!("{uri}: object stores are not supported by this version; give {SUPPORTED}")))
+        }
+        _ => Err(Error::input(format!("{uri}: there is no storage named {scheme:?}; give {SUPPORTED}"))),
+    }
+}
+
+/// By RFC 3986; whatever else comes before "://" is part of a path.
+fn is_scheme(text: &str) -> bool {
+    let rest = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(rest)
+}
+
+/// The path of a file URI after "file://": an empty host or "localhost", then an absolute path.
+fn file_path(uri: &str, rest: &str) -> Result<String> {
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return Err(Error::input(format!("{uri} names another machine or no absolute path; give file:///path")));
+    }
+    let bad = || Error::input(format!("{uri}: after % come two hexadecimal digits, and the whole is UTF-8"));
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut pieces = path.split('%');
+    bytes.extend_from_slice(pieces.next().unwrap_or_default().as_bytes());
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2).ok_or_else(bad)?;
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(bad());
+        }
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|e| bad().with_source(e))?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).map_err(|e| bad().with_source(e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ErrorKind;
+
+    fn described(uri: &str) -> String {
+        let storage = open_uri(uri, Durability::Full).unwrap();
+        assert_eq!(open_uri(&storage.describe(), Durability::Full).unwrap().describe(), storage.describe());
+        storage.describe()
+    }
+
+    #[test]
+    fn a_uri_has_one_description_that_opens_the_same_store() {
+        assert_eq!(described("/data/ais.gs"), "/data/ais.gs");
+        assert_eq!(described("/data/ais.gs/"), "/data/ais.gs/");
+        assert_eq!(described("file:///data/a%20b.gs"), "/data/a b.gs");
+        assert_eq!(described("FILE://localhost/data/100%25"), "/data/100%");
+        assert_eq!(described("mem://a/b"), "mem://a/b");
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(described("./a.gs"), here.join("a.gs").to_str().unwrap());
+        assert_eq!(described("a b://c"), here.join("a b:/c").to_str().unwrap());
+    }
+
+    #[test]
+    fn a_bad_uri_says_what_to_give() {
+        let bad = [
+            "",
+            "a\0b",
+            "/a\0b",
+            "file:///a%00",
+            "file://",
+            "file://host/a",
+            "file:///a%2",
+            "file:///a%+1",
+            "file:///%ff",
+            "mem://",
+            "mem://#1",
+            "http://a/b",
+        ];
+        for uri in bad {
+            assert_eq!(open_uri(uri, Durability::Full).unwrap_err().kind(), ErrorKind::Input, "{uri:?}");
+        }
+        for uri in ["s3://bucket/a", "gs://bucket/a", "az://box/a"] {
+            let error = open_uri(uri, Durability::Full).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert!(error.message().contains("mem://name"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Cells of one attribute or dimension, side by side in memory.
+
+use crate::base::{AlignedBuf, Error, Result};
+use crate::schema::{Attribute, Datatype};
+
+/// Values owned: fixed width side by side, or concatenated with offsets; one validity byte per cell if nullable.
+#[derive(Debug, Clone)]
+pub struct Column {
+    datatype: Datatype,
+    len: usize,
+    values: AlignedBuf,
+    offsets: Option<Vec<u64>>,
+    validity: Option<Vec<u8>>,
+}
+
+/// Values borrowed from a [`Column`] or from the caller; the same layout.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnView<'a> {
+    datatype: Datatype,
+    len: usize,
+    values: &'a [u8],
+    offsets: Option<&'a [u64]>,
+    validity: Option<&'a [u8]>,
+}
+
+impl<'a> ColumnView<'a> {
+    /// A view of `values` (and `offsets`, from 0, one more than cells, for variable-length types), checked: an Input
+    /// error says which length does not fit, which offset decreases, or which string is not UTF-8.
+    pub fn new(
+        datatype: Datatype,
+        values: &'a [u8],
+        offsets: Option<&'a [u64]>,
+        validity: Option<&'a [u8]>,
+    ) -> Result<Self> {
+        let bad = |message: String| Err(Error::input(message));
+        let len = match (datatype.width(), offsets) {
+            (Some(width), None) if values.len().is_multiple_of(width) => values.len() / width,
+            (None, Some(offsets)) => check_offsets(datatype, values, offsets)?,
+            _ => return bad(format!("{} bytes are no column of {datatype}", values.len())),
+        };
+        if let Some(validity) = validity {
+            if validity.len() != len {
+                return bad(format!("{} validity bytes were given for {len} cells", validity.len()));
+            }
+            if let Some(row) = validity.iter().position(|v| *v > 1) {
+                return bad(format!("row {row}: a validity byte is 0 or 1"));
+            }
+        }
+        if datatype == Datatype::Bool
+            && let Some(row) = values.iter().position(|v| *v > 1)
+        {
+            return bad(format!("row {row}: a bool is stored as 0 or 1"));
+        }
+        Ok(Self { datatype, len, values, offsets, validity })
+    }
+
+    /// The type of the values.
+    pub fn datatype(&self) -> Datatype {
+        self.datatype
+    }
+
+    /// The number of cells.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no cell.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All value bytes.
+    pub fn values(&self) -> &'a [u8] {
+        self.values
+    }
+
+    /// Offsets into the value bytes, one more than cells, for variable-length types.
+    pub fn offsets(&self) -> Option<&'a [u64]> {
+        self.offsets
+    }
+
+    /// One byte per cell, 1 valid, 0 null; `None`: all valid.
+    pub fn validity(&self) -> Option<&'a [u8]> {
+        self.validity
+    }
+
+    /// Whether cell `row` has a value.
+    pub fn is_valid(&self, row: usize) -> bool {
+        self.validity.is_none_or(|v| v.get(row) == Some(&1))
+    }
+
+    /// The bytes of cell `row`; empty past the end.
+    pub fn value(&self, row: usize) -> &'a [u8] {
+        let (from, to) = match (self.offsets, self.datatype.width()) {
+            (Some(offsets), _) => match (offsets.get(row), offsets.get(row + 1)) {
+                (Some(from), Some(to)) => (*from as usize, *to as usize),
+                _ => return &[],
+            },
+            (None, width) => {
+                let width = width.unwrap_or(1);
+                (row * width, row * width + width)
+            }
+        };
+        self.values.get(from..to).unwrap_or_default()
+    }
+
+    /// The cells `from..to` as an owned column.
+    pub fn copy_range(&self, from: usize, to: usize) -> Column {
+        let mut column = Column::empty(self.datatype, self.validity.is_some());
+        column.append(*self, from, to);
+        column
+    }
+
+    /// The cells `rows`, in that order, as an owned column.
+    pub fn gather(&self, rows: &[u32]) -> Column {
+        let validity = self.validity.map(|v| rows.iter().map(|r| v.get(*r as usize).copied().unwrap_or(0)).collect());
+        let (values, offsets) = match self.datatype.width() {
+            Some(1) => (gather_fixed::<1>(self.values, rows), None),
+            Some(2) => (gather_fixed::<2>(self.values, rows), None),
+            Some(4) => (gather_fixed::<4>(self.values, rows), None),
+            Some(_) => (gather_fixed::<8>(self.values, rows), None),
+            None => {
+                let (values, offsets) = self.gather_var(rows);
+                (values, Some(offsets))
+            }
+        };
+        Column { datatype: self.datatype, len: rows.len(), values, offsets, validity }
+    }
+
+    fn gather_var(&self, rows: &[u32]) -> (AlignedBuf, Vec<u64>) {
+        let mut offsets = Vec::with_capacity(rows.len() + 1);
+        let mut end = 0u64;
+        offsets.push(0);
+        for row in rows {
+            end += self.value(*row as usize).len() as u64;
+            offsets.push(end);
+        }
+        let mut values = AlignedBuf::zeroed(end as usize);
+        let mut rest = values.as_mut_slice();
+        for row in rows {
+            let value = self.value(*row as usize);
+            let (head, tail) = rest.split_at_mut(value.len().min(rest.len()));
+            head.copy_from_slice(value);
+            rest = tail;
+        }
+        (values, offsets)
+    }
+}
+
+/// `len` copies of `value`; a Budget error if there is no memory for them.
+pub fn try_vec<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(len).map_err(|e| {
+        Error::budget(format!("no memory for {len} cells; ask for a smaller box, or stream it with scan()")).with_source(e)
+    })?;
+    all.resize(len, value);
+    Ok(all)
+}
+
+fn check_offsets(datatype: Datatype, values: &[u8], offsets: &[u64]) -> Result<usize> {
+    let bad = |message: String| Err(Error::input(message));
+    if offsets.first() != Some(&0) || offsets.last() != Some(&(values.len() as u64)) {
+        return bad(format!("offsets must start at 0 and end at the {} bytes of values", values.len()));
+    }
+    if let Some(row) = offsets.windows(2).position(|w| matches!(w, [a, b] if a > b)) {
+        return bad(format!("row {row}: offsets must not decrease"));
+    }
+    if datatype == Datatype::String {
+        let whole = std::str::from_utf8(values).ok();
+        let split = |o: &u64| whole.is_some_and(|text| text.is_char_boundary(*o as usize));
+        if let Some(row) = offsets.iter().position(|o| !split(o)) {
+            return bad(format!("row {}: a string is not UTF-8", first_bad_row(values, offsets).unwrap_or(row)));
+        }
+    }
+    Ok(offsets.len() - 1)
+}
+
+fn first_bad_row(values: &[u8], offsets: &[u64]) -> Option<usize> {
+    let bad = |w: &[u64]| match w {
+        [from, to] => values.get(*from as usize..*to as usize).is_none_or(|v| std::str::from_utf8(v).is_err()),
+        _ => true,
+    };
+    offsets.windows(2).position(bad)
+}
+
+fn gather_fixed<const N: usize>(values: &[u8], rows: &[u32]) -> AlignedBuf {
+    let (cells, _) = values.as_chunks::<N>();
+    let mut out = AlignedBuf::zeroed(rows.len() * N);
+    let (slots, _) = out.as_mut_slice().as_chunks_mut::<N>();
+    for (slot, row) in slots.iter_mut().zip(rows) {
+        if let Some(cell) = cells.get(*row as usize) {
+            *slot = *cell;
+        }
+    }
+    out
+}
+
+impl Column {
+    /// A column without cells.
+    pub fn empty(datatype: Datatype, nullable: bool) -> Self {
+        let offsets = datatype.is_var().then(|| vec![0]);
+        Self { datatype, len: 0, values: AlignedBuf::default(), offsets, validity: nullable.then(Vec::new) }
+    }
+
+    /// A column of these parts; the same checks as [`ColumnView::new`].
+    pub fn new(
+        datatype: Datatype,
+        values: AlignedBuf,
+        offsets: Option<Vec<u64>>,
+        validity: Option<Vec<u8>>,
+    ) -> Result<Self> {
+        let len = ColumnView::new(datatype, &values, offsets.as_deref(), validity.as_deref())?.len();
+        Ok(Self { datatype, len, values, offsets, validity })
+    }
+
+    /// `len` cells of a fixed-width attribute's fill, or of null where it is nullable. A Budget error if there is no
+    /// memory for them.
+    pub fn filled(attr: &Attribute, len: usize) -> Result<Self> {
+        let fill = attr.fill();
+        let bytes = fill.len().checked_mul(len).ok_or_else(|| Error::budget(format!("{len} cells pass this machine's memory")))?;
+        let mut values = AlignedBuf::try_zeroed(bytes)?;
+        if fill.iter().any(|b| *b != 0) {
+            values.as_mut_slice().chunks_exact_mut(fill.len()).for_each(|cell| cell.copy_from_slice(fill));
+        }
+        let validity = if attr.nullable() { Some(try_vec(0, len)?) } else { None };
+        Ok(Self { datatype: attr.datatype(), len, values, offsets: None, validity })
+    }
+
+    /// One cell that stands where a row has no value: null where nullable, else the fill.
+    pub fn blank(attr: &Attribute) -> Self {
+        let fill = if attr.nullable() && attr.datatype().is_var() { &[] } else { attr.fill() };
+        let offsets = attr.datatype().is_var().then(|| vec![0, fill.len() as u64]);
+        let validity = attr.nullable().then(|| vec![0]);
+        Self { datatype: attr.datatype(), len: 1, values: AlignedBuf::from_slice(fill), offsets, validity }
+    }
+
+    /// The same values, borrowed.
+    pub fn view(&self) -> ColumnView<'_> {
+        ColumnView {
+            datatype: self.datatype,
+            len: self.len,
+            values: &self.values,
+            offsets: self.offsets.as_deref(),
+            validity: self.validity.as_deref(),
+        }
+    }
+
+    /// The type of the values.
+    pub fn datatype(&self) -> Datatype {
+        self.datatype
+    }
+
+    /// The number of cells.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no cell.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of memory it holds.
+    pub fn size_bytes(&self) -> usize {
+        self.values.len()
+            + self.offsets.as_ref().map_or(0, |o| o.len() * 8)
+            + self.validity.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Appends cells `from..to` of `other`, which has the same type.
+    pub fn append(&mut self, other: ColumnView<'_>, from: usize, to: usize) {
+        let (from, to) = (from.min(other.len), to.min(other.len));
+        if from >= to {
+            return;
+        }
+        if let (Some(offsets), Some(theirs)) = (&mut self.offsets, other.offsets) {
+            let run = theirs.get(from..=to).unwrap_or_default();
+            let (start, end) = (run.first().copied().unwrap_or(0), run.last().copied().unwrap_or(0));
+            let shift = self.values.len() as u64;
+            offsets.extend(run.iter().skip(1).map(|o| o - start + shift));
+            self.values.extend_from_slice(other.values.get(start as usize..end as usize).unwrap_or_default());
+        } else {
+            let width = self.datatype.width().unwrap_or(1);
+            self.values.extend_from_slice(other.values.get(from * width..to * width).unwrap_or_default());
+        }
+        match (&mut self.validity, other.validity) {
+            (Some(mine), Some(theirs)) => mine.extend_from_slice(theirs.get(from..to).unwrap_or_default()),
+            (Some(mine), None) => mine.extend(std::iter::repeat_n(1, to - from)),
+            (None, _) => {}
+        }
+        self.len += to - from;
+    }
+
+    /// The parts: values, offsets, validity.
+    pub fn into_parts(self) -> (AlignedBuf, Option<Vec<u64>>, Option<Vec<u8>>) {
+        (self.values, self.offsets, self.validity)
+    }
+
+    /// The values' bytes, to be written in place (fixed-width types), and the validity bytes.
+    pub fn parts_mut(&mut self) -> (&mut [u8], Option<&mut [u8]>) {
+        (self.values.as_mut_slice(), self.validity.as_deref_mut())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn append_and_gather_agree_for_strings() {
+        let view = ColumnView::new(Datatype::String, "abcdé".as_bytes(), Some(&[0, 1, 1, 4, 6]), Some(&[1, 0, 1, 1])).unwrap();
+        let mut appended = Column::empty(Datatype::String, true);
+        appended.append(view, 2, 4);
+        appended.append(view, 0, 2);
+        let gathered = view.gather(&[2, 3, 0, 1]);
+        assert_eq!(appended.view().values(), gathered.view().values());
+        assert_eq!(appended.view().offsets(), gathered.view().offsets());
+        assert_eq!(appended.view().validity(), gathered.view().validity());
+        assert_eq!(gathered.view().value(1), "é".as_bytes());
+    }
+
+    #[test]
+    fn bad_columns_name_the_row() {
+        let refuse = |error: Error, word: &str| assert!(error.message().contains(word), "{error}");
+        refuse(ColumnView::new(Datatype::String, &[0xc3, 0xa9], Some(&[0, 1, 2]), None).unwrap_err(), "row 0");
+        refuse(ColumnView::new(Datatype::String, &[b'a', 0xff], Some(&[0, 1, 2]), None).unwrap_err(), "row 1");
+        refuse(ColumnView::new(Datatype::Bytes, &[0, 1], Some(&[0, 2, 1, 2]), None).unwrap_err(), "row 1");
+        refuse(ColumnView::new(Datatype::Bytes, &[0, 1], Some(&[0, 1]), None).unwrap_err(), "2 bytes");
+        refuse(ColumnView::new(Datatype::Bool, &[0, 2], None, None).unwrap_err(), "row 1");
+        refuse(ColumnView::new(Datatype::Int16, &[0; 3], None, None).unwrap_err(), "int16");
+        refuse(ColumnView::new(Datatype::Int16, &[0; 4], None, Some(&[1])).unwrap_err(), "validity");
+    }
+}

@@ -1,0 +1,19 @@
+//! Floor `tile`: the arithmetic of space tiles, data tiles and blocks, and cells as columns.
+//!
+//! Sans-I/O and unaware of files: `tile` never sees a path, an offset in a file, or a version. Invariants: a block is
+//! always a contiguous run of cells in its tile's cell order; block boundaries are cell counts common to all
+//! attributes of a tile.
+
+mod block;
+mod cells;
+mod column;
+mod grid;
+mod order_key;
+mod statistics;
+
+pub use block::{EncodedBlock, decode_block, encode_block};
+pub use cells::{BlockGrid, RelativeBox};
+pub use column::{Column, ColumnView, try_vec};
+pub use grid::{TileGrid, offsets_in, ravel, unravel};
+pub use order_key::{CellKeys, KeyLayout};
+pub use statistics::{Bound, Statistics, Sum};

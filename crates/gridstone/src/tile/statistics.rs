@@ -1,0 +1,238 @@
+//! What the index knows of the values of one attribute in one tile.
+//!
+//! Nulls are counted and otherwise skipped; so are NaN and NaT. -0.0 counts as +0.0. Bounds of variable-length values
+//! are cut to 64 bytes: a lower bound by truncation, an upper bound by truncation and adding one to the last byte
+//! that can take it. Integer sums have 128 bits; float sums are f64, added pairwise: runs of more than 128 values are
+//! split at the greatest power of two below their length, shorter runs are added from left to right.
+
+use super::ColumnView;
+use crate::base::{Element, ElementKind};
+use crate::schema::{Datatype, key};
+
+const BOUND_BYTES_MAX: usize = 64;
+
+/// A lower or upper bound of a tile's values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// The little-endian value, or up to 64 bytes of a variable-length one.
+    pub bytes: Vec<u8>,
+    /// Whether some cell has exactly this value.
+    pub exact: bool,
+}
+
+/// The sum of a tile's values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sum {
+    /// The type has no sum.
+    None,
+    /// Of integers (booleans, timedeltas): exact.
+    Integer(i128),
+    /// Of floats, NaN left out.
+    Float(f64),
+}
+
+/// Statistics of one attribute in one tile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statistics {
+    /// Null cells.
+    pub null_count: u64,
+    /// NaN or NaT cells.
+    pub nan_count: u64,
+    /// The least value; `None` if there is none, or no bound of 64 bytes exists.
+    pub min: Option<Bound>,
+    /// The greatest value.
+    pub max: Option<Bound>,
+    /// The sum.
+    pub sum: Sum,
+}
+
+impl Statistics {
+    /// The statistics of all cells of `view`.
+    pub fn of(view: ColumnView<'_>) -> Self {
+        let null_count = view.validity().map_or(0, |v| v.iter().filter(|b| **b == 0).count() as u64);
+        if view.datatype().is_var() {
+            return Self::of_var(view, null_count);
+        }
+        match view.datatype().element().kind {
+            ElementKind::Float => Self::of_floats(view, null_count),
+            ElementKind::Signed | ElementKind::Unsigned => Self::of_integers(view, null_count),
+        }
+    }
+
+    fn of_integers(view: ColumnView<'_>, null_count: u64) -> Self {
+        let datatype = view.datatype();
+        let (mut low, mut high, mut sum, mut nat_count) = (i128::MAX, i128::MIN, 0i128, 0u64);
+        if null_count == 0 && !datatype.is_time() {
+            (low, high, sum) = fold_integers(view);
+        } else {
+            for_each_integer(view, |row, value| {
+                if !view.is_valid(row) {
+                    return;
+                }
+                if datatype.is_time() && value == i128::from(i64::MIN) {
+                    nat_count += 1;
+                    return;
+                }
+                low = low.min(value);
+                high = high.max(value);
+                sum += value;
+            });
+        }
+        let bound = |value: i128| {
+            let width = datatype.width().unwrap_or(8);
+            (low <= high).then(|| Bound { bytes: value.to_le_bytes().into_iter().take(width).collect(), exact: true })
+        };
+        let sum = if matches!(datatype, Datatype::Datetime(_)) { Sum::None } else { Sum::Integer(sum) };
+        Self { null_count, nan_count: nat_count, min: bound(low), max: bound(high), sum }
+    }
+
+    fn of_floats(view: ColumnView<'_>, null_count: u64) -> Self {
+        let mut values = Vec::with_capacity(view.len());
+        let mut nan_count = 0;
+        for_each_float(view, |row, value| {
+            if value.is_nan() && view.is_valid(row) {
+                nan_count += 1;
+            } else if view.is_valid(row) {
+                values.push(if value == 0.0 { 0.0 } else { value });
+            }
+        });
+        let bound = |value: Option<f64>| {
+            let mut bytes = Vec::with_capacity(8);
+            key::decode(view.datatype(), [key::from_float(value?)], &mut bytes);
+            Some(Bound { bytes, exact: true })
+        };
+        let (min, max) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
+        Self { null_count, nan_count, min: bound(min), max: bound(max), sum: Sum::Float(pairwise_sum(&values)) }
+    }
+
+    fn of_var(view: ColumnView<'_>, null_count: u64) -> Self {
+        let valid = || (0..view.len()).filter(|r| view.is_valid(*r)).map(|r| view.value(r));
+        let min = valid().min().map(|v| Bound { bytes: cut(v).to_vec(), exact: v.len() <= BOUND_BYTES_MAX });
+        Self { null_count, nan_count: 0, min, max: valid().max().and_then(upper_bound), sum: Sum::None }
+    }
+}
+
+fn cut(value: &[u8]) -> &[u8] {
+    value.get(..BOUND_BYTES_MAX).unwrap_or(value)
+}
+
+fn upper_bound(value: &[u8]) -> Option<Bound> {
+    if value.len() <= BOUND_BYTES_MAX {
+        return Some(Bound { bytes: value.to_vec(), exact: true });
+    }
+    let mut bytes = cut(value).to_vec();
+    while let Some(last) = bytes.pop() {
+        if last < u8::MAX {
+            bytes.push(last + 1);
+            return Some(Bound { bytes, exact: false });
+        }
+    }
+    None
+}
+
+/// Least, greatest and sum of integers without nulls. Runs are folded in the type itself, where the compiler can use
+/// vectors; a run's sum fits 64 bits for types of up to 32.
+fn fold_integers(view: ColumnView<'_>) -> (i128, i128, i128) {
+    let (mut low, mut high, mut sum) = (i128::MAX, i128::MIN, 0i128);
+    macro_rules! fold {
+        ($t:ty, $sum:ty) => {
+            for run in view.values().as_chunks::<{ size_of::<$t>() }>().0.chunks(4_096) {
+                let values = || run.iter().map(|word| <$t>::from_le_bytes(*word));
+                low = low.min(i128::from(values().fold(<$t>::MAX, <$t>::min)));
+                high = high.max(i128::from(values().fold(<$t>::MIN, <$t>::max)));
+                sum += values().map(<$sum>::from).sum::<$sum>() as i128;
+            }
+        };
+    }
+    match view.datatype().element() {
+        Element { kind: ElementKind::Signed, width: 1 } => fold!(i8, i64),
+        Element { kind: ElementKind::Signed, width: 2 } => fold!(i16, i64),
+        Element { kind: ElementKind::Signed, width: 4 } => fold!(i32, i64),
+        Element { kind: ElementKind::Signed, .. } => fold!(i64, i128),
+        Element { width: 1, .. } => fold!(u8, u64),
+        Element { width: 2, .. } => fold!(u16, u64),
+        Element { width: 4, .. } => fold!(u32, u64),
+        Element { .. } => fold!(u64, u128),
+    }
+    (low, high, sum)
+}
+
+fn for_each_integer(view: ColumnView<'_>, mut f: impl FnMut(usize, i128)) {
+    macro_rules! each {
+        ($t:ty) => {
+            for (row, word) in view.values().as_chunks::<{ size_of::<$t>() }>().0.iter().enumerate() {
+                f(row, i128::from(<$t>::from_le_bytes(*word)));
+            }
+        };
+    }
+    match view.datatype().element() {
+        Element { kind: ElementKind::Signed, width: 1 } => each!(i8),
+        Element { kind: ElementKind::Signed, width: 2 } => each!(i16),
+        Element { kind: ElementKind::Signed, width: 4 } => each!(i32),
+        Element { kind: ElementKind::Signed, .. } => each!(i64),
+        Element { width: 1, .. } => each!(u8),
+        Element { width: 2, .. } => each!(u16),
+        Element { width: 4, .. } => each!(u32),
+        Element { .. } => each!(u64),
+    }
+}
+
+fn for_each_float(view: ColumnView<'_>, mut f: impl FnMut(usize, f64)) {
+    if view.datatype() == Datatype::Float32 {
+        let words = view.values().as_chunks::<4>().0.iter();
+        words.enumerate().for_each(|(row, w)| f(row, f64::from(f32::from_le_bytes(*w))));
+    } else {
+        let words = view.values().as_chunks::<8>().0.iter();
+        words.enumerate().for_each(|(row, w)| f(row, f64::from_le_bytes(*w)));
+    }
+}
+
+fn pairwise_sum(values: &[f64]) -> f64 {
+    if values.len() <= 128 {
+        return values.iter().sum();
+    }
+    let half = values.len().next_power_of_two() / 2;
+    let (left, right) = values.split_at(half);
+    pairwise_sum(left) + pairwise_sum(right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Column;
+    use super::*;
+    use crate::base::AlignedBuf;
+    use crate::schema::TimeUnit;
+
+    fn of(datatype: Datatype, values: &[u8], validity: Option<&[u8]>) -> Statistics {
+        Statistics::of(ColumnView::new(datatype, values, None, validity).unwrap())
+    }
+
+    #[test]
+    fn integers_dates_and_floats() {
+        let bytes: Vec<u8> = [5i64, -7, i64::MAX, i64::MAX].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let s = of(Datatype::Int64, &bytes, Some(&[1, 1, 1, 0]));
+        assert_eq!((s.null_count, s.sum), (1, Sum::Integer(i128::from(i64::MAX) - 2)));
+        assert_eq!(s.min.unwrap().bytes, (-7i64).to_le_bytes());
+        let times: Vec<u8> = [i64::MIN, 3].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let s = of(Datatype::Datetime(TimeUnit::Second), &times, None);
+        assert_eq!((s.nan_count, s.min.unwrap().bytes, s.sum), (1, 3i64.to_le_bytes().to_vec(), Sum::None));
+        let floats: Vec<u8> = [f32::NAN, -0.0, 2.5].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let s = of(Datatype::Float32, &floats, None);
+        assert_eq!((s.nan_count, s.min.unwrap().bytes, s.sum), (1, 0f32.to_le_bytes().to_vec(), Sum::Float(2.5)));
+        let s = of(Datatype::Float64, &f64::NAN.to_le_bytes(), None);
+        assert_eq!((s.min, s.max), (None, None));
+    }
+
+    #[test]
+    fn long_strings_have_inexact_bounds() {
+        let long = [vec![b'a'; 63], vec![0xff; 10]].concat();
+        let offsets = Some(vec![0, long.len() as u64]);
+        let column = Column::new(Datatype::Bytes, AlignedBuf::from_slice(&long), offsets, None).unwrap();
+        let s = Statistics::of(column.view());
+        let max = s.max.unwrap();
+        assert!(!max.exact && max.bytes > long && max.bytes.len() == 63);
+        assert!(s.min.unwrap().bytes < long);
+        let column = Column::new(Datatype::Bytes, AlignedBuf::from_slice(&[0xff; 70]), Some(vec![0, 70]), None).unwrap();
+        assert_eq!(Statistics::of(column.view()).max, None);
+    }
+}

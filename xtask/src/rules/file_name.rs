@@ -1,0 +1,34 @@
+//! A file is named by its noun and does not repeat its folder's name: `array/log.rs`, not `array/array_log.rs`.
+
+use crate::finding::Finding;
+use crate::tree::{Source, Tree};
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    tree.rust().chain(tree.python()).filter_map(check_file).collect()
+}
+
+fn check_file(file: &Source) -> Option<Finding> {
+    let folder = file.folder().rsplit('/').next().filter(|folder| !folder.is_empty())?;
+    let stem = file.file_name().split('.').next().unwrap_or_default();
+    let rest = stem.strip_prefix(folder)?;
+    (rest.is_empty() || rest.starts_with(['_', '-'])).then(|| {
+        let message = format!("`{stem}` repeats its folder `{folder}`; name the file by what it alone holds");
+        Finding::new(&file.path, 1, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lines;
+    use super::*;
+
+    #[test]
+    fn the_folder_is_not_repeated() {
+        for good in ["array/log.rs", "array/mod.rs", "array/arrays.rs", "gridstone/cli.py", "setup.py"] {
+            assert!(lines(check, good, "").is_empty(), "{good}");
+        }
+        for bad in ["array/array.rs", "src/array/array_log.rs", "python/gridstone/gridstone.py"] {
+            assert_eq!(lines(check, bad, ""), [1], "{bad}");
+        }
+    }
+}
