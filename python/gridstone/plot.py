@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -242,12 +243,15 @@ def _draw_rectangles(axes: "Axes", found: AnyArray, color: str, alpha: float) ->
 
 
 def _label(axes: "Axes", array: "Array", names: tuple[str, str]) -> None:
-    for place, (name, set_label) in enumerate(zip(names, (axes.set_xlabel, axes.set_ylabel), strict=True)):
+    for name, axis in zip(names, (axes.xaxis, axes.yaxis), strict=True):
         dtype = array.schema.dim(name).dtype
-        set_label(name, color=PAPER)
+        axis.set_label_text(name, color=PAPER)
         if dtypes.is_time(dtype):
-            axis = (axes.xaxis, axes.yaxis)[place]
-            axis.set_major_formatter(lambda v, _, dtype=dtype: dtypes.show(dtypes.from_text(dtype, str(int(v)))))
+            axis.set_major_formatter(partial(_time_label, dtype))
+
+
+def _time_label(dtype: str, ticks: float, _place: int | None) -> str:
+    return dtypes.show(dtypes.from_text(dtype, str(int(ticks))))
 
 
 def _save(figure: "Figure", target: Target) -> Path:

@@ -29,19 +29,21 @@ def heights(side: int, seed: int) -> AnyArray:
     ground -= np.quantile(ground, 0.55)
     above, below = ground.max(), -ground.min()
     metres = np.where(ground > 0, (ground / above) ** 1.35 * 2_400, ground / below * 3_800)
-    return metres.astype(np.int16)
+    made: AnyArray = metres.astype(np.int16)
+    return made
 
 
 def lights(ground: AnyArray, count: int, seed: int) -> tuple[AnyArray, AnyArray]:
     """Rows and columns of `count` different land cells at random, the more likely the lower they lie."""
     random = np.random.default_rng(seed)
-    town = terrain(*ground.shape, seed + 1, 1.5)
+    town = terrain(ground.shape[0], ground.shape[1], seed + 1, 1.5)
     weights = np.where(ground > 0, np.exp(-np.maximum(ground, 0) / 260.0) * np.exp(2.2 * town), 0.0).ravel()
     # The smallest of exponentials scaled by weights: sampling without replacement in one pass (Efraimidis, Spirakis).
     with np.errstate(divide="ignore"):
         keys = random.exponential(size=weights.size) / weights
     chosen = np.argpartition(keys, count)[:count]
-    return np.unravel_index(chosen, ground.shape)
+    rows, columns = np.unravel_index(chosen, ground.shape)
+    return rows, columns
 
 
 def picture(values: AnyArray, side: int = 1000) -> AnyArray:

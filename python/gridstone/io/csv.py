@@ -112,6 +112,23 @@ def from_csv(
     return made
 
 
+def read_csv(
+    source: Source,
+    schema: Schema,
+    *,
+    attrs: Sequence[str] | None = None,
+    delimiter: str = ",",
+    nulls: Sequence[str] = ("",),
+    encoding: str = "utf8",
+) -> "pa.Table":
+    """The columns of a schema's dimensions and attributes (`attrs`; None: all) as one table in memory, checked as
+    `from_csv` checks them.
+    """
+    load = _Load(sources.expand(source), Dialect(delimiter, tuple(nulls)), encoding, "8MiB", default())
+    tables = list(load.typed(schema, attrs))
+    return pa.concat_tables(tables) if tables else arrow.schema_of(schema, list(attrs or [])).empty_table()
+
+
 def _existing(uri: store.Uri, path: str, schema: Schema | None, context: Context) -> Array | None:
     """The array to append to, if there is one."""
     try:
@@ -184,13 +201,13 @@ class _Load:
     def check(self, schema: Schema) -> None:
         """A pass that only looks for what is wrong, before anything is created or replaced."""
         self.passes = 2
-        for _ in self._typed(schema):
+        for _ in self.typed(schema):
             pass
 
     def fill(self, array: Array, dedup: str, message: str | None) -> None:
         """Loads everything into the array, in one commit."""
         schema, limit = array.schema, max(1 << 16, self.context.memory_budget // 8)
-        tables = iter(self.kept) if self.kept else self._typed(schema)
+        tables = iter(self.kept) if self.kept else self.typed(schema)
         staged: list[_native.Staged] = []
         batch: list[Any] = []
         held = 0
@@ -214,10 +231,11 @@ class _Load:
         values = {name: _column(cells.attr_field(schema, name), table.column(name)).native() for name in names}
         return [array._writable().stage_cells([dim.native() for dim in dims], values, False, dedup, None)]
 
-    def _typed(self, schema: Schema) -> Iterator[Any]:
-        """Tables of the schema's columns, every cell checked against it."""
-        dims, attrs = [dim.name for dim in schema.dims], [attr.name for attr in schema.attrs]
-        strict = [a.name for a in schema.attrs if not _holds_null(a.dtype, a.nullable)]
+    def typed(self, schema: Schema, names: Sequence[str] | None = None) -> Iterator[Any]:
+        """Tables of the schema's columns (of the attributes named; None: all), every cell checked against it."""
+        dims = [dim.name for dim in schema.dims]
+        attrs = [attr.name for attr in schema.attrs] if names is None else list(names)
+        strict = [a.name for a in schema.attrs if a.name in attrs and not _holds_null(a.dtype, a.nullable)]
         types = {dim.name: _read_type(dim.dtype) for dim in schema.dims}
         types |= {attr.name: _read_type(attr.dtype) for attr in schema.attrs}
         types |= self.zoned

@@ -102,9 +102,8 @@ def _located(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]
     try:
         for cells in rows:
             if cells and len(cells) != width:
-                return InputError(
-                    f"{block.file}, line {block.line + before}: {len(cells)} values where the header has {width} columns"
-                )
+                place = f"{block.file}, line {block.line + before}"
+                return InputError(f"{place}: {len(cells)} values where the header has {width} columns")
             before = rows.line_num
     except python_csv.Error as problem:
         return InputError(f"{block.file}, line {block.line + rows.line_num - 1}: {problem}")

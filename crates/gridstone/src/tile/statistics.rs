@@ -3,7 +3,8 @@
 //! Nulls are counted and otherwise skipped; so are NaN and NaT. -0.0 counts as +0.0. Bounds of variable-length values
 //! are cut to 64 bytes: a lower bound by truncation, an upper bound by truncation and adding one to the last byte
 //! that can take it. Integer sums have 128 bits; float sums are f64, added pairwise: runs of more than 128 values are
-//! split at the greatest power of two below their length, shorter runs are added from left to right.
+//! split at the greatest power of two below their length, shorter runs are added to 0.0 from left to right. A sum that
+//! is NaN (infinities of both signs) has the bits 0x7ff8000000000000 on every machine.
 
 use super::ColumnView;
 use crate::base::{Element, ElementKind};
@@ -62,19 +63,22 @@ impl Statistics {
     fn of_integers(view: ColumnView<'_>, null_count: u64) -> Self {
         let datatype = view.datatype();
         let (mut low, mut high, mut sum, mut nat_count) = (i128::MAX, i128::MIN, 0i128, 0u64);
-        let all_valid = null_count == 0;
-        for_each_integer(view, |row, value| {
-            if !all_valid && !view.is_valid(row) {
-                return;
-            }
-            if datatype.is_time() && value == i128::from(i64::MIN) {
-                nat_count += 1;
-                return;
-            }
-            low = low.min(value);
-            high = high.max(value);
-            sum += value;
-        });
+        if null_count == 0 && !datatype.is_time() {
+            (low, high, sum) = fold_integers(view);
+        } else {
+            for_each_integer(view, |row, value| {
+                if !view.is_valid(row) {
+                    return;
+                }
+                if datatype.is_time() && value == i128::from(i64::MIN) {
+                    nat_count += 1;
+                    return;
+                }
+                low = low.min(value);
+                high = high.max(value);
+                sum += value;
+            });
+        }
         let bound = |value: i128| {
             let width = datatype.width().unwrap_or(8);
             (low <= high).then(|| Bound { bytes: value.to_le_bytes().into_iter().take(width).collect(), exact: true })
@@ -99,7 +103,7 @@ impl Statistics {
             Some(Bound { bytes, exact: true })
         };
         let (min, max) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
-        Self { null_count, nan_count, min: bound(min), max: bound(max), sum: Sum::Float(pairwise_sum(&values)) }
+        Self { null_count, nan_count, min: bound(min), max: bound(max), sum: Sum::Float(canonical(pairwise_sum(&values))) }
     }
 
     fn of_var(view: ColumnView<'_>, null_count: u64) -> Self {
@@ -125,6 +129,33 @@ fn upper_bound(value: &[u8]) -> Option<Bound> {
         }
     }
     None
+}
+
+/// Least, greatest and sum of integers without nulls. Runs are folded in the type itself, where the compiler can use
+/// vectors; a run's sum fits 64 bits for types of up to 32.
+fn fold_integers(view: ColumnView<'_>) -> (i128, i128, i128) {
+    let (mut low, mut high, mut sum) = (i128::MAX, i128::MIN, 0i128);
+    macro_rules! fold {
+        ($t:ty, $sum:ty) => {
+            for run in view.values().as_chunks::<{ size_of::<$t>() }>().0.chunks(4_096) {
+                let values = || run.iter().map(|word| <$t>::from_le_bytes(*word));
+                low = low.min(i128::from(values().fold(<$t>::MAX, <$t>::min)));
+                high = high.max(i128::from(values().fold(<$t>::MIN, <$t>::max)));
+                sum += values().map(<$sum>::from).sum::<$sum>() as i128;
+            }
+        };
+    }
+    match view.datatype().element() {
+        Element { kind: ElementKind::Signed, width: 1 } => fold!(i8, i64),
+        Element { kind: ElementKind::Signed, width: 2 } => fold!(i16, i64),
+        Element { kind: ElementKind::Signed, width: 4 } => fold!(i32, i64),
+        Element { kind: ElementKind::Signed, .. } => fold!(i64, i128),
+        Element { width: 1, .. } => fold!(u8, u64),
+        Element { width: 2, .. } => fold!(u16, u64),
+        Element { width: 4, .. } => fold!(u32, u64),
+        Element { .. } => fold!(u64, u128),
+    }
+    (low, high, sum)
 }
 
 fn for_each_integer(view: ColumnView<'_>, mut f: impl FnMut(usize, i128)) {
@@ -159,11 +190,17 @@ fn for_each_float(view: ColumnView<'_>, mut f: impl FnMut(usize, f64)) {
 
 fn pairwise_sum(values: &[f64]) -> f64 {
     if values.len() <= 128 {
-        return values.iter().sum();
+        // Not `sum()`: what that starts from (0.0 or -0.0) depends on the compiler's version.
+        return values.iter().fold(0.0, |sum, value| sum + value);
     }
     let half = values.len().next_power_of_two() / 2;
     let (left, right) = values.split_at(half);
     pairwise_sum(left) + pairwise_sum(right)
+}
+
+/// The sign and payload of a NaN that arithmetic makes depend on the processor.
+fn canonical(sum: f64) -> f64 {
+    if sum.is_nan() { f64::from_bits(0x7ff8_0000_0000_0000) } else { sum }
 }
 
 #[cfg(test)]
@@ -191,6 +228,11 @@ mod tests {
         assert_eq!((s.nan_count, s.min.unwrap().bytes, s.sum), (1, 0f32.to_le_bytes().to_vec(), Sum::Float(2.5)));
         let s = of(Datatype::Float64, &f64::NAN.to_le_bytes(), None);
         assert_eq!((s.min, s.max), (None, None));
+        let Sum::Float(sum) = s.sum else { panic!("a float sum") };
+        assert_eq!(sum.to_bits(), 0);
+        let both: Vec<u8> = [f64::INFINITY, f64::NEG_INFINITY].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let Sum::Float(sum) = of(Datatype::Float64, &both, None).sum else { panic!("a float sum") };
+        assert_eq!(sum.to_bits(), 0x7ff8_0000_0000_0000);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use super::world::*;
 use crate::array::{Changes, Floor, RootRef, Snapshot, StandardRules, Store};
 use crate::base::{ErrorKind, FileRef, limits};
-use crate::storage::{CountingStorage, FLOOR, LATEST, MemoryStorage, Operation, Storage, log_name};
+use crate::storage::{
+    CountingStorage, FLOOR, Fault, FaultPlan, FaultyStorage, LATEST, MemoryStorage, Operation, Storage, log_name,
+};
 use std::sync::Arc;
 
 fn counted() -> (MemoryStorage, Arc<CountingStorage>) {
@@ -180,6 +182,27 @@ fn a_commit_below_the_floor_is_lost_and_done_again_at_the_end() {
     let error = store.commit(&five, Changes::default(), &mut Careful).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SnapshotExpired);
     assert_eq!(store.latest().unwrap().version(), 36);
+}
+
+/// A writer below the floor could not remove its void record: nobody takes it for a version.
+#[test]
+fn a_record_left_below_the_floor_means_nothing() {
+    let (memory, plan) = (MemoryStorage::new(), FaultPlan::new());
+    let storage: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::new(memory.clone()), Arc::clone(&plan)));
+    let (store, one, id) = with_array(Arc::clone(&storage));
+    let store = store.with_fold_versions(10);
+    let five = commits(&store, one, id, 4);
+    commits(&store, five.clone(), id, 30);
+    truncated(&memory, &store, 20);
+    plan.fail_nth_of(Operation::Delete, 1, Fault::Error);
+    let next = add_one(&store, &five, id).unwrap();
+    assert!(memory.exists(&log_name(6)).unwrap() && next.version() == 36);
+    memory.put_hint(LATEST, b"6").unwrap();
+    let other = store_in(Arc::clone(&storage));
+    assert_eq!(seen(&other.refresh(&five).unwrap()), seen(&next));
+    assert_eq!(seen(&store_in(storage).latest().unwrap()), seen(&next));
+    let after = add_one(&other, &five, id).unwrap();
+    assert_eq!((after.version(), after.array("/").unwrap().count_fragments()), (37, 36));
 }
 
 #[test]
