@@ -27,7 +27,7 @@ def read(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions; integers drop their axis, single cells come as scalars."""
     found = _read_strided(array, names, axes)
     dropped = tuple(0 if axis.drop else slice(None) for axis in axes)
-    return {name: values[dropped][()] for name, values in found.items()}
+    return {name: values[dropped] for name, values in found.items()}
 
 
 def _read_strided(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
