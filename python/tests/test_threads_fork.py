@@ -1,7 +1,7 @@
 """One array shared by threads, arrays used on both sides of a fork, and how many threads a process has."""
 
-import faulthandler
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -82,7 +82,7 @@ def in_child(work: Callable[[], None]) -> None:
     if child == 0:
         status = 1
         try:
-            faulthandler.dump_traceback_later(WATCHDOG_S, exit=True)
+            signal.alarm(WATCHDOG_S)
             work()
             status = 0
         except BaseException as error:
