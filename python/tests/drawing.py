@@ -50,7 +50,9 @@ def window(r: Random, name: str, sparse: bool, ndim: int) -> Window:
     if r.random() < 0.25:
         return _huge_window(r, name, dtype, sparse)
     size = r.randint(1, _SIDE_MAX[ndim])
-    start = r.choice([low, high - size + 1, min(max(-(size // 2), low), high - size + 1), r.randint(low, high - size + 1)])
+    start = r.choice(
+        [low, high - size + 1, min(max(-(size // 2), low), high - size + 1), r.randint(low, high - size + 1)]
+    )
     tile = r.choice([None, 1, size, r.randint(1, size)])
     dim = gs.Dim(name, _domain(dtype, start, start + size - 1), tile, dtype)
     return Window(dim, list(range(start, start + size)), False)
@@ -76,7 +78,9 @@ def _float_window(r: Random, name: str, dtype: str) -> Window:
     tile = r.choice([None, 0.5, 0.1, 1e6]) if high - low < 1e9 else r.choice([None, 1e29])
     inner = [float(kind(low + (high - low) * r.random())) for _ in range(8)]
     edges = [low, high, float(np.nextafter(kind(low), kind(high))), *([0.0] if low <= 0.0 <= high else [])]
-    return Window(gs.Dim(name, (low, high), tile, dtype), sorted({min(max(v, low), high) for v in inner + edges}), False)
+    return Window(
+        gs.Dim(name, (low, high), tile, dtype), sorted({min(max(v, low), high) for v in inner + edges}), False
+    )
 
 
 def _domain(dtype: str, low: int, high: int) -> tuple[Any, Any]:

@@ -15,10 +15,23 @@ from typing import Any
 import drawing
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from model import Failed, Model, Place, Plain, State, as_arrow_shows, bounds_of, coordinates, plain, plain_arrow, ticks, unplain
+from model import (
+    Failed,
+    Model,
+    Place,
+    Plain,
+    State,
+    as_arrow_shows,
+    bounds_of,
+    coordinates,
+    plain,
+    plain_arrow,
+    ticks,
+    unplain,
+)
 
 import gridstone as gs
 from gridstone import dtypes, errors
@@ -295,7 +308,9 @@ class Machine(RuleBasedStateMachine):
 
     def wrong_boxes(self, r: Random) -> list[tuple[str, Any]]:
         bounds = drawing.box(r, self.windows)
-        form = {w.dim.name: tuple(drawing.key_value(w.dim, c) for c in b) for w, b in zip(self.windows, bounds, strict=True)}
+        form = {
+            w.dim.name: tuple(drawing.key_value(w.dim, c) for c in b) for w, b in zip(self.windows, bounds, strict=True)
+        }
         name = r.choice(self.a.schema_names)
         shape = tuple(hi - lo + 1 for lo, hi in bounds)
         count = int(np.prod(shape))
@@ -348,7 +363,9 @@ class Machine(RuleBasedStateMachine):
         assert found.shape == shape
         assert plain(attr.dtype, found) == self.model.dense(state, name, where), name
 
-    def check_rows(self, state: State, columns: dict[str, list[Any]], bounds: Any, order: str, arrow: bool = False) -> None:
+    def check_rows(
+        self, state: State, columns: dict[str, list[Any]], bounds: Any, order: str, arrow: bool = False
+    ) -> None:
         """Cells of a sparse read against the model, in order; "any" in no order."""
         names = [name for name in columns if name in self.model.dtypes]
         expected = self.model.rows(state, bounds, order)
@@ -398,7 +415,9 @@ class Machine(RuleBasedStateMachine):
             shape = tuple(hi - lo + 1 for lo, hi in bounds)
             where = self.model.places(bounds, "global" if order in ("global", "any") else "row")
             for name in names:
-                self.check_dense(state, name, columns[name], where, (len(where),) if order in ("global", "any") else shape)
+                self.check_dense(
+                    state, name, columns[name], where, (len(where),) if order in ("global", "any") else shape
+                )
             return
         table = found.to_arrow()
         columns = self.arrow_columns(table)
@@ -490,7 +509,9 @@ class Machine(RuleBasedStateMachine):
         where = list(zip(*(columns[d.name] for d in self.schema.dims), strict=True))
         assert sorted(where) == self.model.places(bounds)
         for name in (n for n in columns if n in self.model.dtypes):
-            assert columns[name] == as_arrow_shows(self.model.dtypes[name], self.model.dense(self.model.now, name, where))
+            assert columns[name] == as_arrow_shows(
+                self.model.dtypes[name], self.model.dense(self.model.now, name, where)
+            )
 
     # Versions and handles.
 
@@ -557,7 +578,9 @@ class Machine(RuleBasedStateMachine):
         assert self.a.version == self.seen
         assert dict(self.a.meta) == state.meta
         whole = [(w.values[0], w.values[-1]) for w in self.windows]
-        pairs = {w.dim.name: tuple(drawing.key_value(w.dim, c) for c in b) for w, b in zip(self.windows, whole, strict=True)}
+        pairs = {
+            w.dim.name: tuple(drawing.key_value(w.dim, c) for c in b) for w, b in zip(self.windows, whole, strict=True)
+        }
         found = self.a.read(pairs).to_numpy()
         if self.schema.sparse:
             self.check_rows(state, self.numpy_columns(found), whole, "row")
@@ -579,10 +602,9 @@ class Machine(RuleBasedStateMachine):
 
 TestMachine = Machine.TestCase
 TestMachine.settings = settings(
-    max_examples=2_000 if DEEP else 60,
+    max_examples=10_000 if DEEP else 300,
     stateful_step_count=60 if DEEP else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     report_multiple_bugs=False,
-    phases=None or [Phase.explicit, Phase.reuse, Phase.generate],
 )
