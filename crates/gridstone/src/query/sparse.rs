@@ -61,8 +61,8 @@ pub fn read_sparse(context: &ReadContext, target: &Target, request: &Request) ->
         }
     }
     match request.order {
-        ReadOrder::Row => sort_cells(&target.schema, all, Order::Row),
-        ReadOrder::Col => sort_cells(&target.schema, all, Order::Col),
+        ReadOrder::Row => sort_cells(context, &target.schema, all, Order::Row),
+        ReadOrder::Col => sort_cells(context, &target.schema, all, Order::Col),
         ReadOrder::Global | ReadOrder::Any => Ok(all),
     }
 }
@@ -74,7 +74,7 @@ fn empty_cells(schema: &Schema, request: &Request) -> Cells {
 }
 
 /// Sorts cells by their coordinates alone; duplicates stay in order of writing.
-fn sort_cells(schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
+fn sort_cells(context: &ReadContext, schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
     if u32::try_from(cells.count).is_err() {
         return Err(Error::budget("more than 2^32 cells cannot be sorted at once; stream them with scan()"));
     }
@@ -85,7 +85,7 @@ fn sort_cells(schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
     if order.first_descent().is_none() {
         return Ok(cells);
     }
-    let rows = order.sorted_rows();
+    let rows = order.sorted_rows(context.cancel.as_ref())?;
     let gather = |columns: &[Column]| columns.iter().map(|c| c.view().gather(&rows)).collect();
     Ok(Cells { count: cells.count, dims: gather(&cells.dims), attrs: gather(&cells.attrs) })
 }
@@ -106,7 +106,7 @@ impl Sweep {
         }
         let refs: Vec<&[u64]> = firsts.iter().map(Vec::as_slice).collect();
         let keys = layout.keys(&refs);
-        let order = keys.sorted_rows();
+        let order = keys.sorted_rows(context.cancel.as_ref())?;
         let units: Vec<Unit> = order.iter().filter_map(|i| units.get(*i as usize).cloned()).collect();
         let total = units.iter().map(|u| u.cells as u64).sum();
         let mut queues: Vec<Queue> = fragments.iter().map(|_| Queue::default()).collect();
