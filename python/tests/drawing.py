@@ -267,3 +267,16 @@ def _as_pandas_means(attr: gs.Attr, column: list[Plain]) -> list[Plain]:
     if attr.nullable and dtypes.is_float(attr.dtype):
         return [None if value == "nan" else value for value in column]
     return column
+
+
+def repeated(column: Any) -> Any:
+    """Twice as many values."""
+    return np.ma.concatenate([column, column]) if np.ma.isMaskedArray(column) else np.concatenate([column, column])
+
+
+def outside(dim: gs.Dim, count: int) -> Any:
+    """Coordinates of which the last is outside the domain, or NaN; None if the type ends with the domain."""
+    low, high = bounds_of(dim)
+    if dtypes.is_float(dim.dtype):
+        return coordinates(dim, [low] * (count - 1) + [float("nan")])
+    return None if high == _limits(dim.dtype)[1] else coordinates(dim, [low] * (count - 1) + [high + 1])

@@ -167,11 +167,11 @@ def test_taxis(tmp_path: Path, form: str) -> None:
     assert sorted(a.read().to_arrow().column(pickups).cast(pa.int64()).to_pylist()) == sorted(ticks)
 
 
-LAS_POINT = np.dtype(
-    [("x", "<i4"), ("y", "<i4"), ("z", "<i4"), ("intensity", "<u2"), ("returns", "u1"), ("classification", "u1")]
-    + [("angle", "i1"), ("user", "u1"), ("source", "<u2"), ("gps_time", "<f8")]
-    + [("red", "<u2"), ("green", "<u2"), ("blue", "<u2")]
+_LAS_FIELDS = (
+    "x:<i4 y:<i4 z:<i4 intensity:<u2 returns:u1 classification:u1 angle:i1 user:u1 source:<u2 gps_time:<f8 "
+    "red:<u2 green:<u2 blue:<u2"
 )
+LAS_POINT = np.dtype([tuple(field.split(":")) for field in _LAS_FIELDS.split()])
 
 
 def las_points(file: Path) -> tuple[Any, Any, Any]:

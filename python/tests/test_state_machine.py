@@ -75,7 +75,7 @@ class Machine(RuleBasedStateMachine):
             gs.delete(self.uri)
 
     def context(self, r: Random) -> gs.Context:
-        """A context with little memory or much: a few fragments with blobs are too much for the overlay of the first."""
+        """A context with little memory or much; a few fragments with blobs pass the first one's overlay."""
         budget = r.choice(["1MiB", "1GiB"])
         durability = "full" if r.random() < 0.1 else "close"
         verify = r.choice(["once", "always"])
@@ -274,7 +274,7 @@ class Machine(RuleBasedStateMachine):
         write = self.a.write_cells
         found: list[tuple[str, Any]] = [
             ("an unknown attribute", lambda: write(tuple(coords), {**attrs, "no": [0] * len(where)})),
-            ("too many values", lambda: write(tuple(coords), {**attrs, attr.name: self.repeated(attrs[attr.name])})),
+            ("too many values", lambda: write(tuple(coords), {**attrs, attr.name: drawing.repeated(attrs[attr.name])})),
             ("a wrong type", lambda: write(tuple(coords), {**attrs, attr.name: np.full(len(where), 1j)})),
             ("a missing dimension", lambda: write({self.schema.dims[0].name: coords[0], "no": coords[0]}, attrs)),
         ]
@@ -282,7 +282,7 @@ class Machine(RuleBasedStateMachine):
             nulls = np.ma.MaskedArray(np.ma.getdata(attrs[attr.name]), mask=True)
             found.append(("null", lambda: write(tuple(coords), {**attrs, attr.name: nulls})))
         for axis, dim in enumerate(self.schema.dims):
-            outside = self.outside(dim, len(where))
+            outside = drawing.outside(dim, len(where))
             if outside is not None:
                 moved = [outside if i == axis else column for i, column in enumerate(coords)]
                 found.append(("outside", lambda moved=moved: write(tuple(moved), attrs)))
@@ -292,19 +292,6 @@ class Machine(RuleBasedStateMachine):
             turned = [coordinates(d, [p[i] for p in backwards]) for i, d in enumerate(self.schema.dims)]
             found.append(("not sorted", lambda: write(tuple(turned), attrs, sorted=True)))
         return found + (self.wrong_boxes(r) if self.is_dense() else [])
-
-    @staticmethod
-    def repeated(column: Any) -> Any:
-        return np.ma.concatenate([column, column]) if np.ma.isMaskedArray(column) else np.concatenate([column, column])
-
-    @staticmethod
-    def outside(dim: gs.Dim, count: int) -> Any:
-        """Coordinates of which the last is outside the domain; None if the type ends with it."""
-        low, high = bounds_of(dim)
-        if dtypes.is_float(dim.dtype):
-            return coordinates(dim, [low] * (count - 1) + [float("nan")])
-        largest = 2**63 - 1 if dtypes.is_time(dim.dtype) else int(np.iinfo(dim.dtype).max)
-        return None if high == largest else coordinates(dim, [low] * (count - 1) + [high + 1])
 
     def wrong_boxes(self, r: Random) -> list[tuple[str, Any]]:
         bounds = drawing.box(r, self.windows)
@@ -602,7 +589,7 @@ class Machine(RuleBasedStateMachine):
 
 TestMachine = Machine.TestCase
 TestMachine.settings = settings(
-    max_examples=10_000 if DEEP else 300,
+    max_examples=10_000 if DEEP else 200,
     stateful_step_count=60 if DEEP else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),
