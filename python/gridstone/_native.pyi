@@ -24,7 +24,7 @@ __version__: str
 
 @final
 class Buffer:
-    """Bytes owned by the core, 64-byte aligned and writable through the buffer protocol without a copy."""
+    """Bytes owned by the core, 16-byte aligned and writable through the buffer protocol without a copy."""
 
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...

@@ -1,1 +1,36 @@
-//! Python glue.
+//! Python glue: one verb per file; each converts, releases the GIL and calls one function of the engine.
+//!
+//! What Python sees of it is `python/gridstone/_native.pyi`. No logic lives here.
+
+mod array;
+mod buffer;
+mod cells;
+mod columns;
+mod context;
+mod errors;
+mod group;
+mod interrupt;
+mod store;
+mod writer;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = true)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<buffer::Buffer>()?;
+    module.add_class::<context::Context>()?;
+    module.add_class::<cells::Cells>()?;
+    module.add_class::<cells::Scan>()?;
+    module.add_class::<writer::Staged>()?;
+    module.add_class::<writer::Writer>()?;
+    module.add_class::<array::Array>()?;
+    module.add_class::<group::Group>()?;
+    module.add_function(wrap_pyfunction!(store::create_array, module)?)?;
+    module.add_function(wrap_pyfunction!(store::create_group, module)?)?;
+    module.add_function(wrap_pyfunction!(store::open, module)?)?;
+    module.add_function(wrap_pyfunction!(store::exists, module)?)?;
+    module.add_function(wrap_pyfunction!(store::delete_store, module)?)?;
+    module.add_function(wrap_pyfunction!(store::check_schema, module)?)?;
+    Ok(())
+}

@@ -77,7 +77,13 @@ impl Store {
 
     /// The record that does `changes` after `newest`, and its bytes. It is decoded from them, so that nothing is ever
     /// written that cannot be read.
-    fn draft(&self, newest: &Snapshot, commit_id: Id, read_version: u64, changes: &Changes) -> Result<(Record, Vec<u8>)> {
+    fn draft(
+        &self,
+        newest: &Snapshot,
+        commit_id: Id,
+        read_version: u64,
+        changes: &Changes,
+    ) -> Result<(Record, Vec<u8>)> {
         check_once(newest, changes)?;
         let operations = draft::operations(newest, changes, self.entropy.as_ref())?;
         let version = newest.version() + 1;

@@ -74,7 +74,8 @@ impl Draft {
 fn check_texts(changes: &[(String, Option<String>)]) -> Result<()> {
     for (key, text) in changes {
         let parsed = text.as_deref().map(serde_json::from_str::<serde::de::IgnoredAny>).transpose();
-        parsed.map_err(|e| Error::input(format!("the metadata value of {key:?} is no JSON text: {e}")).with_source(e))?;
+        parsed
+            .map_err(|e| Error::input(format!("the metadata value of {key:?} is no JSON text: {e}")).with_source(e))?;
     }
     Ok(())
 }

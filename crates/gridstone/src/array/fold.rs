@@ -114,9 +114,7 @@ impl Binder<'_> {
     fn node(&mut self, node: &Node) -> Result<RootNode> {
         let array = match node {
             Node::Group(_) => None,
-            Node::Array(array) => {
-                Some(RootArray { schemas: array.schemas().to_vec(), pages: self.pages(array)? })
-            }
+            Node::Array(array) => Some(RootArray { schemas: array.schemas().to_vec(), pages: self.pages(array)? }),
         };
         Ok(RootNode { id: node.id(), path: node.path().to_owned(), metadata: node.metadata().clone(), array })
     }
@@ -145,7 +143,9 @@ impl Binder<'_> {
     fn settled(&self, d: &Arc<Description>) -> Result<Arc<Description>> {
         match (d.location.file, self.moved.get(&d.id)) {
             (FileRef::Data(_), _) => Ok(Arc::clone(d)),
-            (FileRef::Log(_), Some(location)) => Ok(Arc::new(Description { location: *location, ..Description::clone(d) })),
+            (FileRef::Log(_), Some(location)) => {
+                Ok(Arc::new(Description { location: *location, ..Description::clone(d) }))
+            }
             (FileRef::Log(version), None) => Err(Error::corruption(format!(
                 "the log record of version {version} does not hold fragment {} any more",
                 d.id

@@ -11,7 +11,9 @@ pub(super) const ROOT: &str = "/";
 /// An Input error unless `path` is the path of a node.
 pub(super) fn check(path: &str) -> Result<()> {
     let wrong = |why: &str| {
-        Err(Error::input(format!("{path:?} is no path of an array or group: {why}; an example is \"/city/temperature\"")))
+        Err(Error::input(format!(
+            "{path:?} is no path of an array or group: {why}; an example is \"/city/temperature\""
+        )))
     };
     let Some(rest) = path.strip_prefix('/') else { return wrong("it does not start with \"/\"") };
     if rest.is_empty() {

@@ -116,7 +116,9 @@ pub(super) fn decode(bytes: &[u8], reference: RootRef) -> Result<Root> {
     let what = format!("manifest root {}", reference.id);
     let line = line::open(bytes, &what)?;
     if line.xxh3 != reference.xxh3 || line.body != bytes.len() {
-        return Err(Error::corruption(format!("{what} is not the one that the log names: its checksum or length differs")));
+        return Err(Error::corruption(format!(
+            "{what} is not the one that the log names: its checksum or length differs"
+        )));
     }
     let text: RootText = line::parse(line, &what)?;
     if text.version.0 != reference.version {
@@ -171,7 +173,10 @@ impl PageText {
 
     fn read(self) -> Result<PageInfo> {
         if self.count == 0 || self.count as usize > limits::PAGE_FRAGMENTS_MAX {
-            return Err(Error::corruption(format!("manifest page {} is said to describe {} fragments", self.id.0, self.count)));
+            return Err(Error::corruption(format!(
+                "manifest page {} is said to describe {} fragments",
+                self.id.0, self.count
+            )));
         }
         let order = |(version, index): (Whole, u32)| FragmentOrder { version: version.0, index };
         Ok(PageInfo {

@@ -40,7 +40,8 @@ impl Shelf {
         }
         let bytes = self.storage.read_all(&manifest_name(self.info.id)).map_err(|e| match e.kind() {
             ErrorKind::NotFound => {
-                Error::corruption(format!("manifest page {}, which a root names, is missing", self.info.id)).with_source(e)
+                Error::corruption(format!("manifest page {}, which a root names, is missing", self.info.id))
+                    .with_source(e)
             }
             _ => e,
         })?;

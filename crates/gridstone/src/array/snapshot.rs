@@ -139,7 +139,10 @@ impl Snapshot {
     /// Moves on by `record`, found in the log. A Corruption error if it does not follow from this snapshot.
     pub(super) fn follow(&mut self, record: &Record) -> Result<()> {
         let wrong = |why: String| {
-            Error::corruption(format!("the log record of version {} does not follow from version {}: {why}", record.version, self.version))
+            Error::corruption(format!(
+                "the log record of version {} does not follow from version {}: {why}",
+                record.version, self.version
+            ))
         };
         if record.version.checked_sub(1) != Some(self.version) {
             return Err(wrong("it is not the next".to_owned()));
@@ -166,11 +169,17 @@ impl Snapshot {
     pub(super) fn rest_on(&mut self, root: &Root, reference: RootRef, made: &Shelves, storage: &Arc<dyn Storage>) {
         let folded: HashMap<Id, &RootArray> =
             root.nodes.iter().filter_map(|node| Some((node.id, node.array.as_ref()?))).collect();
-        let touched = |array: &ArrayState| !array.recent.is_empty() || !same_pages(array, folded.get(&array.id).copied());
-        let arrays: Vec<Id> = self.tree.walk().into_iter().filter_map(|node| match node {
-            Node::Array(array) if touched(array) => Some(array.id),
-            _ => None,
-        }).collect();
+        let touched =
+            |array: &ArrayState| !array.recent.is_empty() || !same_pages(array, folded.get(&array.id).copied());
+        let arrays: Vec<Id> = self
+            .tree
+            .walk()
+            .into_iter()
+            .filter_map(|node| match node {
+                Node::Array(array) if touched(array) => Some(array.id),
+                _ => None,
+            })
+            .collect();
         for id in arrays {
             if let Some(Node::Array(array)) = self.tree.get_mut(id) {
                 let array = Arc::make_mut(array);

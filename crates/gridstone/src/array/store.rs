@@ -202,7 +202,9 @@ impl Store {
         if snapshot.version() < version {
             snapshot.follow(last)?;
         } else if snapshot.record() != Some(last.xxh3) {
-            return Err(Error::corruption(format!("the log's floor rests on another record than that of version {version}")));
+            return Err(Error::corruption(format!(
+                "the log's floor rests on another record than that of version {version}"
+            )));
         }
         Ok(snapshot)
     }
@@ -223,7 +225,11 @@ impl Store {
             return Ok(record);
         }
         let floor = self.log.floor_version()?;
-        Err(if version < floor { expired(version, floor) } else { Error::not_found(format!("there is no version {version}")) })
+        Err(if version < floor {
+            expired(version, floor)
+        } else {
+            Error::not_found(format!("there is no version {version}"))
+        })
     }
 
     /// Remembers that `version` exists.
@@ -240,7 +246,10 @@ impl Store {
     }
 
     fn restless(&self) -> Error {
-        Error::storage(format!("the log in {} is truncated faster than it can be read; try again", self.log.storage.describe()))
+        Error::storage(format!(
+            "the log in {} is truncated faster than it can be read; try again",
+            self.log.storage.describe()
+        ))
     }
 }
 

@@ -136,19 +136,23 @@ impl Tree {
     }
 
     fn adopt(&mut self, parent: &str, name: &str, child: Id) -> Result<()> {
-        let id = self.find(parent).map(Node::id).ok_or_else(|| Error::not_found(format!("there is no group {parent}")))?;
+        let id =
+            self.find(parent).map(Node::id).ok_or_else(|| Error::not_found(format!("there is no group {parent}")))?;
         match self.get_mut(id) {
             Some(Node::Group(group)) => {
                 Arc::make_mut(group).children.insert(name.to_owned(), child);
                 Ok(())
             }
-            _ => Err(Error::exists(format!("{parent} is an array, and an array has no children; {name:?} cannot be put there"))),
+            _ => Err(Error::exists(format!(
+                "{parent} is an array, and an array has no children; {name:?} cannot be put there"
+            ))),
         }
     }
 
     /// Removes a node and everything below it.
     fn remove(&mut self, id: Id) -> Result<()> {
-        let node = self.get(id).cloned().ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))?;
+        let node =
+            self.get(id).cloned().ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))?;
         match path::parent(node.path()).and_then(|parent| self.find(parent)).map(Node::id) {
             None => self.root = None,
             Some(parent) => {

@@ -81,7 +81,8 @@ pub(super) fn schema_value(schema: &Schema) -> Result<Value> {
 
 /// The mirror of [`schema_value`]. What an intact record says and this engine cannot read was written by a newer one.
 pub(super) fn read_schema(value: &Value) -> Result<Arc<Schema>> {
-    let newer = |e: Error| Error::new(ErrorKind::Unsupported, "a schema is not understood by this Gridstone").with_source(e);
+    let newer =
+        |e: Error| Error::new(ErrorKind::Unsupported, "a schema is not understood by this Gridstone").with_source(e);
     Schema::from_json(&value.to_string()).map(Arc::new).map_err(newer)
 }
 

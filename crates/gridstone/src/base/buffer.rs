@@ -1,16 +1,17 @@
-//! A byte buffer aligned to 64 bytes, so that any element type can be viewed in it in place.
+//! A byte buffer aligned to 16 bytes, so that any element type can be viewed in it in place.
 //!
-//! Safe throughout: the storage is a vector of 64-byte blocks, viewed as bytes by `bytemuck`.
+//! Safe throughout: the storage is a vector of 16-byte blocks, viewed as bytes by `bytemuck`. Not 64, the
+//! width of a cache line: up to 16 the allocator gives large zeroed memory untouched, beyond it writes every byte.
 
 use bytemuck::{Pod, Zeroable};
 
-const ALIGNMENT: usize = 64;
+const ALIGNMENT: usize = 16;
 
 #[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C, align(64))]
+#[repr(C, align(16))]
 struct Block([u8; ALIGNMENT]);
 
-/// A growable, zero-initialised byte buffer whose start is aligned to 64 bytes.
+/// A growable, zero-initialised byte buffer whose start is aligned to 16 bytes.
 #[derive(Default, Clone)]
 pub struct AlignedBuf {
     blocks: Vec<Block>,
@@ -20,7 +21,6 @@ pub struct AlignedBuf {
 impl AlignedBuf {
     /// A buffer of `len` zero bytes.
     pub fn zeroed(len: usize) -> Self {
-        // `vec![zeroed; n]` of a Pod type reaches calloc through bytemuck, so untouched pages cost nothing.
         Self { blocks: bytemuck::zeroed_vec(len.div_ceil(ALIGNMENT)), len }
     }
 

@@ -13,7 +13,7 @@ mod staged;
 mod writer;
 
 pub use crate::maintain::{Damage, VerifyReport};
-pub use crate::query::{Cells, Dedup, ReadOrder};
+pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::CancelFlag;
 pub use crate::storage::Durability;
 pub use crate::tile::{Column, ColumnView};

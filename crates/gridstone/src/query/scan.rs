@@ -9,9 +9,10 @@ use super::layout::{Strided, move_cells};
 use super::overlay::row_bytes;
 use super::sparse::Sweep;
 use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense, read_sparse};
-use crate::base::{AlignedBuf, Result};
+use crate::base::{AlignedBuf, Cancel, Result};
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{BlockGrid, Column, TileGrid};
+use std::sync::Arc;
 
 enum State {
     Sweep(Box<Sweep>),
@@ -57,6 +58,14 @@ impl Scan {
     /// What the stream has done so far.
     pub fn counters(&self) -> &crate::base::Counters {
         &self.context.counters
+    }
+
+    /// From now on asks `cancel` whether to go on.
+    pub fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
+        if let State::Sweep(sweep) = &mut self.state {
+            sweep.set_cancel(cancel.clone());
+        }
+        self.context.cancel = cancel;
     }
 
     /// The next batch; `None` at the end.

@@ -12,7 +12,7 @@ use super::overlay::{Entry, LiveOverlay, is_small, live_overlay, row_bytes};
 use super::run::{Chunk, Queue, Segment, Standing};
 use super::write_cells::coordinate_column;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
-use crate::base::{Counters, Error, Result};
+use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::schema::{Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout};
@@ -131,6 +131,11 @@ impl Sweep {
             returned: 0,
             total,
         })
+    }
+
+    /// From now on asks `cancel` whether to go on.
+    pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
+        self.context.cancel = cancel;
     }
 
     /// About how many cells the plan reads.

@@ -1,0 +1,242 @@
+//! Arrays: properties, reading, staging, committing, metadata, listings.
+
+use crate::buffer::Buffer;
+use crate::cells::{Cells, Names, Scan};
+use crate::columns::views;
+use crate::errors::raise;
+use crate::interrupt;
+use crate::store::at;
+use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
+use gridstone::base::AlignedBuf;
+use gridstone::engine::{self, CellData, Dedup, ReadOrder, TileListing};
+use gridstone::schema::{Order, Schema, key};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+type Box = Vec<(String, String)>;
+
+/// An array at one version of its store.
+#[pyclass(frozen, module = "gridstone._native")]
+pub(crate) struct Array {
+    pub(crate) inner: engine::Array,
+}
+
+impl Array {
+    fn names(&self, py: Python<'_>, attrs: Option<&[String]>, dims: bool) -> PyResult<Names> {
+        let schema = self.inner.schema().map_err(|e| raise(py, &e))?;
+        let all = || schema.attrs().iter().map(|a| a.name().to_owned()).collect();
+        let dims = if dims { schema.dims().iter().map(|d| d.name().to_owned()).collect() } else { Vec::new() };
+        Ok(Names { dims, attrs: attrs.map_or_else(all, <[String]>::to_vec) })
+    }
+
+    fn schema(&self, py: Python<'_>) -> PyResult<std::sync::Arc<Schema>> {
+        self.inner.schema().map_err(|e| raise(py, &e))
+    }
+}
+
+#[pymethods]
+impl Array {
+    #[getter]
+    fn uri(&self) -> String {
+        self.inner.uri()
+    }
+
+    #[getter]
+    fn path(&self, py: Python<'_>) -> PyResult<String> {
+        self.inner.path().map_err(|e| raise(py, &e))
+    }
+
+    #[getter]
+    fn id(&self) -> String {
+        self.inner.id().to_string()
+    }
+
+    #[getter]
+    fn writable(&self) -> bool {
+        self.inner.writable()
+    }
+
+    #[getter]
+    fn version(&self) -> u64 {
+        self.inner.version()
+    }
+
+    #[getter]
+    fn timestamp_us(&self) -> i64 {
+        self.inner.time_us()
+    }
+
+    #[getter]
+    fn schema_json(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.schema(py)?.to_json())
+    }
+
+    fn refresh(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.inner.refresh()).map_err(|e| raise(py, &e))
+    }
+
+    #[pyo3(signature = (version, timestamp_us))]
+    fn at(&self, py: Python<'_>, version: Option<u64>, timestamp_us: Option<i64>) -> PyResult<Self> {
+        let at = at(py, version, timestamp_us)?;
+        let inner = py.detach(|| self.inner.at(at)).map_err(|e| raise(py, &e))?;
+        Ok(Self { inner })
+    }
+
+    fn history(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
+        let versions = interrupt::run(py, None, |_| self.inner.history())?;
+        let operations = |v: &engine::VersionListing| {
+            v.operations.iter().map(|(op, count)| json!({"op": op, "count": count})).collect::<Vec<_>>()
+        };
+        let one = |v: &engine::VersionListing| {
+            json!({"version": v.version, "time_us": v.time_us, "message": v.message, "operations": operations(v),
+                "commit_id": v.commit_id.to_string()})
+        };
+        texts(py, versions.iter().map(one))
+    }
+
+    fn nonempty_domain(&self, py: Python<'_>) -> PyResult<Option<Box>> {
+        py.detach(|| self.inner.nonempty_domain()).map_err(|e| raise(py, &e))
+    }
+
+    fn fragments(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
+        let all = py.detach(|| self.inner.fragments()).map_err(|e| raise(py, &e))?;
+        let one = |f: &engine::FragmentListing| {
+            json!({"id": f.id.to_string(), "kind": f.kind, "version": f.version, "index": f.index, "cells": f.cells,
+                "bytes": f.bytes, "inline": f.inline, "attrs": f.attrs, "domain": f.domain})
+        };
+        texts(py, all.iter().map(one))
+    }
+
+    #[pyo3(signature = (r#box = None))]
+    fn tiles(&self, py: Python<'_>, r#box: Option<Box>) -> PyResult<Py<PyDict>> {
+        let tiles = interrupt::run(py, None, |call| self.inner.tiles(r#box.as_deref(), call))?;
+        let schema = self.schema(py)?;
+        let made = PyDict::new(py);
+        let words = |f: fn(&TileListing) -> u64| Buffer::from(tiles.iter().map(f).collect::<Vec<u64>>());
+        let numbers: Vec<u8> = tiles.iter().flat_map(|t| t.fragment.to_le_bytes()).collect();
+        made.set_item("fragment", Py::new(py, Buffer::from(AlignedBuf::from_slice(&numbers)))?)?;
+        made.set_item("cells", Py::new(py, words(|t| t.cells))?)?;
+        for (name, low) in [("lo", true), ("hi", false)] {
+            let mut columns = Vec::with_capacity(schema.ndim());
+            for (d, dim) in schema.dims().iter().enumerate() {
+                let keys = tiles.iter().filter_map(|t| t.bounds.ranges().get(d)).map(|r| if low { r.lo } else { r.hi });
+                let mut values = Vec::new();
+                key::decode(dim.datatype(), keys, &mut values);
+                columns.push(Py::new(py, Buffer::from(AlignedBuf::from_slice(&values)))?);
+            }
+            made.set_item(name, columns)?;
+        }
+        Ok(made.unbind())
+    }
+
+    #[pyo3(signature = (r#box, attrs, order, progress = None))]
+    fn read(
+        &self,
+        py: Python<'_>,
+        r#box: Option<Box>,
+        attrs: Option<Vec<String>>,
+        order: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Cells> {
+        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
+        let (cells, shape, stats) =
+            interrupt::run(py, progress, |call| self.inner.read(r#box.as_deref(), attrs.as_deref(), order, call))?;
+        Cells::new(py, &self.names(py, attrs.as_deref(), shape.is_none())?, cells, shape, stats)
+    }
+
+    #[pyo3(signature = (r#box, attrs, order, batch_bytes))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        r#box: Option<Box>,
+        attrs: Option<Vec<String>>,
+        order: &str,
+        batch_bytes: u64,
+    ) -> PyResult<Scan> {
+        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
+        let scan = interrupt::run(py, None, |call| {
+            self.inner.scan(r#box.as_deref(), attrs.as_deref(), order, batch_bytes, call)
+        })?;
+        Ok(Scan::new(self.names(py, attrs.as_deref(), true)?, scan))
+    }
+
+    #[pyo3(signature = (r#box, attrs, layout, progress = None))]
+    fn stage_dense(
+        &self,
+        py: Python<'_>,
+        r#box: Box,
+        attrs: &Bound<'_, PyDict>,
+        layout: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Staged> {
+        let layout = Order::parse(layout).map_err(|e| raise(py, &e))?;
+        let held = hold_attrs(self.schema(py)?.as_ref(), attrs)?;
+        let data = views(py, &held)?;
+        interrupt::run(py, progress, |call| self.inner.stage_dense(Some(&r#box), &data, layout, call)).map(Staged::new)
+    }
+
+    #[pyo3(signature = (dims, attrs, sorted, dedup, progress = None))]
+    fn stage_cells(
+        &self,
+        py: Python<'_>,
+        dims: &Bound<'_, PyAny>,
+        attrs: &Bound<'_, PyDict>,
+        sorted: bool,
+        dedup: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Staged> {
+        let dedup = Dedup::parse(dedup).map_err(|e| raise(py, &e))?;
+        let schema = self.schema(py)?;
+        let (held_dims, held_attrs) = (hold_dims(&schema, dims)?, hold_attrs(&schema, attrs)?);
+        let dims = views(py, &held_dims)?.into_iter().map(|(_, view)| view).collect();
+        let data = CellData { dims, attrs: views(py, &held_attrs)?, sorted, dedup };
+        interrupt::run(py, progress, |call| self.inner.stage_cells(data, call)).map(Staged::new)
+    }
+
+    fn stage_delete(&self, py: Python<'_>, dims: &Bound<'_, PyAny>) -> PyResult<Staged> {
+        let held = hold_dims(self.schema(py)?.as_ref(), dims)?;
+        let dims: Vec<_> = views(py, &held)?.into_iter().map(|(_, view)| view).collect();
+        interrupt::run(py, None, |call| self.inner.stage_delete(&dims, call)).map(Staged::new)
+    }
+
+    #[pyo3(signature = (r#box, attrs))]
+    fn writer(&self, py: Python<'_>, r#box: Option<Box>, attrs: Option<Vec<String>>) -> PyResult<Writer> {
+        let inner = self.inner.writer(r#box.as_deref(), attrs.as_deref()).map_err(|e| raise(py, &e))?;
+        let schema = self.schema(py)?;
+        let wanted = |name: &str| attrs.as_ref().is_none_or(|given| given.iter().any(|g| g == name));
+        let names = schema.attrs().iter().map(|a| a.name()).filter(|n| wanted(n)).map(str::to_owned).collect();
+        Ok(Writer::new(inner, schema, names))
+    }
+
+    #[pyo3(signature = (staged, message))]
+    fn commit(&self, py: Python<'_>, staged: &Bound<'_, PyAny>, message: Option<String>) -> PyResult<u64> {
+        let staged = take_all(staged)?;
+        py.detach(|| self.inner.commit(staged, message)).map_err(|e| raise(py, &e))
+    }
+
+    fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {
+        self.inner.metadata(key).map_err(|e| raise(py, &e))
+    }
+
+    fn meta_keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.inner.metadata_keys().map_err(|e| raise(py, &e))
+    }
+
+    fn meta_set(&self, py: Python<'_>, changes: BTreeMap<String, Option<String>>) -> PyResult<u64> {
+        py.detach(|| self.inner.set_metadata(changes.into_iter().collect())).map_err(|e| raise(py, &e))
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<String> {
+        let report = interrupt::run(py, None, |call| self.inner.verify(call))?;
+        let damage: Vec<_> = report
+            .damage
+            .iter()
+            .map(|d| json!({"fragment": d.fragment.to_string(), "tile": d.tile, "attribute": d.column, "message": d.message}))
+            .collect();
+        let all = json!({"fragments": report.fragments, "tiles": report.tiles, "blocks": report.blocks, "bytes": report.bytes,
+            "damage": damage});
+        Ok(all.to_string())
+    }
+}

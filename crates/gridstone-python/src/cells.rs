@@ -1,0 +1,116 @@
+//! What reads and scans give.
+
+use crate::columns::{self, Out};
+use crate::errors::input;
+use crate::interrupt;
+use gridstone::base::CounterSnapshot;
+use gridstone::engine;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Mutex, PoisonError};
+
+/// The outcome of a read, or one batch of a scan.
+#[pyclass(frozen, module = "gridstone._native")]
+pub(crate) struct Cells {
+    count: usize,
+    shape: Option<Vec<u64>>,
+    dims: Py<PyDict>,
+    attrs: Py<PyDict>,
+    stats: CounterSnapshot,
+}
+
+/// Names of the columns that a read gives.
+pub(crate) struct Names {
+    pub(crate) dims: Vec<String>,
+    pub(crate) attrs: Vec<String>,
+}
+
+fn dict<'n>(
+    py: Python<'_>,
+    names: impl Iterator<Item = &'n String>,
+    columns: Vec<engine::Column>,
+) -> PyResult<Py<PyDict>> {
+    let made = PyDict::new(py);
+    for (name, column) in names.zip(columns) {
+        let column: Out = columns::out(py, column)?;
+        made.set_item(name, column)?;
+    }
+    Ok(made.unbind())
+}
+
+impl Cells {
+    pub(crate) fn new(
+        py: Python<'_>,
+        names: &Names,
+        cells: engine::Cells,
+        shape: Option<Vec<u64>>,
+        stats: CounterSnapshot,
+    ) -> PyResult<Self> {
+        let dims = dict(py, names.dims.iter(), cells.dims)?;
+        let attrs = dict(py, names.attrs.iter(), cells.attrs)?;
+        Ok(Self { count: cells.count, shape, dims, attrs, stats })
+    }
+}
+
+#[pymethods]
+impl Cells {
+    #[getter]
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    #[getter]
+    fn shape(&self) -> Option<Vec<u64>> {
+        self.shape.clone()
+    }
+
+    #[getter]
+    fn dims(&self, py: Python<'_>) -> Py<PyDict> {
+        self.dims.clone_ref(py)
+    }
+
+    #[getter]
+    fn attrs(&self, py: Python<'_>) -> Py<PyDict> {
+        self.attrs.clone_ref(py)
+    }
+
+    #[getter]
+    fn stats(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        let made = PyDict::new(py);
+        for (name, value) in self.stats.entries() {
+            made.set_item(name, value)?;
+        }
+        Ok(made.unbind())
+    }
+}
+
+/// A stream of cells in bounded memory.
+#[pyclass(frozen, module = "gridstone._native")]
+pub(crate) struct Scan {
+    names: Names,
+    inner: Mutex<Option<engine::Scan>>,
+}
+
+impl Scan {
+    pub(crate) fn new(names: Names, inner: engine::Scan) -> Self {
+        Self { names, inner: Mutex::new(Some(inner)) }
+    }
+}
+
+#[pymethods]
+impl Scan {
+    /// The next batch, None at the end.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Cells>> {
+        let taken = self.inner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut scan =
+            taken.ok_or_else(|| input(py, "this stream is being read by another thread, or an error ended it"))?;
+        let (scan, batch) = interrupt::run(py, None, move |call| {
+            scan.set_cancel(call.cancel.clone());
+            let batch = scan.next_batch()?;
+            Ok((scan, batch))
+        })?;
+        let stats = scan.counters().snapshot();
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = Some(scan);
+        batch.map(|cells| Cells::new(py, &self.names, cells, None, stats)).transpose()
+    }
+}

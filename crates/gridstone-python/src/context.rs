@@ -1,0 +1,47 @@
+//! The context: budget, threads, cache, durability.
+
+use crate::errors::{input, raise};
+use gridstone::engine::{self, Durability, Options};
+use pyo3::prelude::*;
+
+/// Memory budget, threads, cache and durability shared by everything opened with it.
+#[pyclass(frozen, module = "gridstone._native")]
+pub(crate) struct Context {
+    pub(crate) inner: engine::Context,
+}
+
+#[pymethods]
+impl Context {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        memory_budget: u64,
+        threads: Option<usize>,
+        cache: u64,
+        durability: &str,
+        verify: &str,
+    ) -> PyResult<Self> {
+        let durability = match durability {
+            "full" => Durability::Full,
+            "close" => Durability::Close,
+            other => return Err(input(py, &format!("unknown durability {other:?}; it is \"full\" or \"close\""))),
+        };
+        // Every block is checked whenever it is decoded, which keeps both promises.
+        if !matches!(verify, "once" | "always") {
+            return Err(input(py, &format!("unknown verify {verify:?}; it is \"once\" or \"always\"")));
+        }
+        let options = Options { memory_budget, threads, cache, durability };
+        let inner = engine::Context::new(&options).map_err(|e| raise(py, &e))?;
+        Ok(Self { inner })
+    }
+
+    #[getter]
+    fn threads(&self) -> usize {
+        self.inner.threads()
+    }
+
+    #[getter]
+    fn peak_bytes(&self) -> u64 {
+        self.inner.peak_bytes()
+    }
+}

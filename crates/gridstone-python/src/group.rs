@@ -1,0 +1,34 @@
+//! Groups.
+
+use crate::errors::raise;
+use gridstone::engine;
+use pyo3::prelude::*;
+
+/// A group at one version of its store.
+#[pyclass(frozen, module = "gridstone._native")]
+pub(crate) struct Group {
+    pub(crate) inner: engine::Group,
+}
+
+#[pymethods]
+impl Group {
+    #[getter]
+    fn uri(&self) -> String {
+        self.inner.uri()
+    }
+
+    #[getter]
+    fn path(&self) -> String {
+        self.inner.path().to_owned()
+    }
+
+    #[getter]
+    fn version(&self) -> u64 {
+        self.inner.version()
+    }
+
+    /// (name, "array" | "group") of each child, sorted by name.
+    fn children(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
+        self.inner.children().map_err(|e| raise(py, &e))
+    }
+}

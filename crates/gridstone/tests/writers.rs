@@ -1,0 +1,109 @@
+//! Writers and readers of one small store, for the tests that let many of them loose on it.
+
+use bytes::Bytes;
+use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
+use gridstone::base::{Clock, Entropy, FileRef, Id};
+use gridstone::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
+use gridstone::schema::{KeyRange, Schema, Subarray};
+use gridstone::storage::Storage;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now_us(&self) -> i64 {
+        0
+    }
+}
+
+/// Ids in the order in which they are asked for, so that a schedule can be repeated.
+#[derive(Debug, Default)]
+struct Counting(AtomicU64);
+
+impl Entropy for Counting {
+    fn id(&self) -> Id {
+        Id(u128::from(self.0.fetch_add(1, Ordering::Relaxed)).to_be_bytes())
+    }
+}
+
+/// What the threads of one exploration share; each has a [`Store`] of its own, as processes have.
+#[derive(Clone)]
+pub(crate) struct World {
+    storage: Arc<dyn Storage>,
+    entropy: Arc<Counting>,
+    fold_versions: u64,
+}
+
+const ARRAY: Id = Id([0xff; 16]);
+
+impl World {
+    /// No store yet, in `storage`.
+    pub(crate) fn new(storage: Arc<dyn Storage>, fold_versions: u64) -> Self {
+        Self { storage, entropy: Arc::default(), fold_versions }
+    }
+
+    /// A store object that shares nothing with others but the storage.
+    pub(crate) fn store(&self) -> Store {
+        let (storage, entropy) = (Arc::clone(&self.storage), Arc::clone(&self.entropy));
+        Store::new(storage, Arc::new(Still), entropy).with_fold_versions(self.fold_versions)
+    }
+
+    /// Creates the store, with one small array at its root.
+    pub(crate) fn create(&self) -> gridstone::base::Result<Arc<Snapshot>> {
+        let text =
+            r#"{"dims":[{"name":"x","dtype":"uint64","domain":["0","9"]}],"attrs":[{"name":"v","dtype":"int8"}]}"#;
+        let schema = Schema::from_json(text).unwrap();
+        self.store().create(Changes::new(vec![Operation::CreateArray { id: ARRAY, path: "/".into(), schema }]))
+    }
+
+    fn fragment(&self) -> Staged {
+        let (id, body) = (self.entropy.id(), Bytes::from_static(b"cells"));
+        let description = Description {
+            id,
+            kind: FragmentKind::Dense,
+            order: FragmentOrder { version: 0, index: 0 },
+            schema: 0,
+            bounds: Subarray::new(vec![KeyRange::new(1, 2)]),
+            cells: 2,
+            attrs: vec![0],
+            location: Location { file: FileRef::Log(0), offset: 0, len: body.len() as u64 },
+        };
+        Staged { description, body: Some(body) }
+    }
+
+    /// Commits `count` fragments one by one, each after what the one before gave back; their ids.
+    pub(crate) fn write(&self, mut snapshot: Arc<Snapshot>, count: usize) -> Vec<Id> {
+        let store = self.store();
+        let one = |_| {
+            let fragment = self.fragment();
+            let id = fragment.description.id;
+            let changes = Changes::new(vec![Operation::AddFragments { array: ARRAY, fragments: vec![fragment] }]);
+            snapshot = store.commit(&snapshot, changes, &mut StandardRules).unwrap();
+            assert!(ids(&snapshot).contains(&id));
+            id
+        };
+        (0..count).map(one).collect()
+    }
+
+    /// Follows the store, checking that what it sees only grows, by whole versions.
+    pub(crate) fn read(&self, mut snapshot: Arc<Snapshot>, rounds: usize) {
+        for _ in 0..rounds {
+            let next = self.store().refresh(&snapshot).unwrap();
+            let (before, after) = (ids(&snapshot), ids(&next));
+            assert!(after.starts_with(&before));
+            assert_eq!(after.len() as u64, next.version() - 1);
+            let opened = self.store().latest().unwrap();
+            assert!(opened.version() >= next.version());
+            assert!(ids(&opened).starts_with(&after));
+            snapshot = next;
+        }
+    }
+}
+
+/// The fragments' ids, by ascending order.
+pub(crate) fn ids(snapshot: &Snapshot) -> Vec<Id> {
+    let array = snapshot.array_by_id(ARRAY).unwrap();
+    array.fragments(None).unwrap().iter().map(|d| d.id).collect()
+}

@@ -1,0 +1,64 @@
+"""Gridstone: dense and sparse multi-dimensional arrays, stored.
+
+import gridstone as gs
+
+a = gs.array("image.gs", pixels)
+a[10:20, ::2]
+a.write_cells({"d0": rows, "d1": columns}, values)
+a.at(version=2)[...]
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import errors
+from ._native import __version__
+from .array import Array
+from .context import Context
+from .group import Group
+from .schema import Attr, Dim, Schema
+from .store import array, create, delete, exists, group, ls, open
+
+if TYPE_CHECKING:
+    from . import io as io
+    from . import plot as plot
+    from .result import Result
+    from .stream import Stream
+
+__all__ = [
+    "Array",
+    "Attr",
+    "Context",
+    "Dim",
+    "Group",
+    "Result",
+    "Schema",
+    "Stream",
+    "__version__",
+    "array",
+    "create",
+    "delete",
+    "errors",
+    "exists",
+    "group",
+    "io",
+    "ls",
+    "open",
+    "plot",
+]
+
+_LAZY_MODULES = ("io", "plot")
+_LAZY_NAMES = {"Result": "result", "Stream": "stream"}
+
+
+def __getattr__(name: str) -> Any:
+    """Parts that need pyarrow or matplotlib are imported when first asked for."""
+    if name in _LAZY_MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _LAZY_NAMES:
+        return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,5 @@
+"""`python -m gridstone`: the command line."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,498 @@
+"""An array: reading by position and coordinate, writing, versions and metadata."""
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _native, cells, dense, dtypes, history, result, selection
+from .columns import Column
+from .context import Context, size_bytes
+from .dtypes import AnyArray
+from .errors import AccessError, BoundsError, GridstoneError, InputError, UnsupportedError
+from .history import Version
+from .meta import Metadata
+from .progress import Progress, reporting
+from .result import Result
+from .schema import Dim, Schema
+from .selection import Box, BoxLike
+from .view import AttrView, Loc
+from .writer import Writer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .stream import Stream
+
+_ORDERS = ("row", "col", "global", "any")
+_DEDUPS = ("error", "first", "last")
+
+
+class Array:
+    """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
+
+    Threads may share one; it pickles as its place and version, without data, and survives `fork`.
+    """
+
+    def __init__(self, native: "_native.Array", context: Context, *, pinned: bool = False) -> None:
+        self._native: _native.Array | None = native
+        self._context, self._pinned = context, pinned
+        self._schema = Schema.from_json(native.schema_json)
+        self._stats: dict[str, int] = {}
+        self._uri, self._path = native.uri, native.path
+
+    # What it is.
+
+    @property
+    def native(self) -> "_native.Array":
+        """The core's array; an `InputError` once closed."""
+        if self._native is None:
+            raise InputError(f"the array {self._uri!r} is closed; open it again with gridstone.open")
+        return self._native
+
+    @property
+    def context(self) -> Context:
+        """The context that it was opened with."""
+        return self._context
+
+    @property
+    def schema(self) -> Schema:
+        """Dimensions, attributes and layout."""
+        return self._schema
+
+    @property
+    def schema_names(self) -> list[str]:
+        """The names of the attributes."""
+        return [attr.name for attr in self._schema.attrs]
+
+    @property
+    def uri(self) -> str:
+        """The store."""
+        return self._uri
+
+    @property
+    def path(self) -> str:
+        """The place in the store; "/" is its root."""
+        return self._path
+
+    @property
+    def mode(self) -> str:
+        """ "r" or "r+"."""
+        return "r+" if self.native.writable else "r"
+
+    @property
+    def version(self) -> int:
+        """The store's version that this handle shows."""
+        return self.native.version
+
+    @property
+    def timestamp(self) -> dt.datetime:
+        """When that version was committed, UTC."""
+        return history.time_of(self.native.timestamp_us)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether only non-empty cells exist."""
+        return self._schema.sparse
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._schema.ndim
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the dimensions."""
+        return tuple(dim.name for dim in self._schema.dims)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Positions per dimension; a `SchemaError` if one is float."""
+        return self._schema.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the one attribute, or a structured dtype of several; object for strings and bytes."""
+        attrs = self._schema.attrs
+        if len(attrs) == 1:
+            return dtypes.numpy_of(attrs[0].dtype)
+        return np.dtype([(attr.name, dtypes.numpy_of(attr.dtype)) for attr in attrs])
+
+    @property
+    def nbytes(self) -> int:
+        """Dense: bytes of all cells in memory (without the content of strings). Sparse: bytes of the fragments."""
+        if self.sparse:
+            return sum(json.loads(text)["bytes"] for text in self.native.fragments())
+        cells_count = 1
+        for size in self.shape:
+            cells_count *= size
+        return cells_count * sum(dtypes.numpy_of(attr.dtype).itemsize for attr in self._schema.attrs)
+
+    @property
+    def tile(self) -> tuple[Any, ...]:
+        """The extent of a space tile per dimension, in coordinates; None: the whole domain."""
+        return tuple(dim.tile for dim in self._schema.dims)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """Positions per space tile and dimension; a `SchemaError` if a dimension is float."""
+        return tuple(_positions_per_tile(dim) for dim in self._schema.dims)
+
+    @property
+    def domain(self) -> tuple[tuple[Any, Any], ...]:
+        """The lowest and highest coordinate per dimension, inclusive."""
+        return tuple(dim.domain for dim in self._schema.dims)
+
+    @property
+    def nonempty_domain(self) -> tuple[tuple[Any, Any], ...] | None:
+        """The box around everything written, inclusive; None if nothing is."""
+        found = self.native.nonempty_domain()
+        if found is None:
+            return None
+        pairs = zip(self._schema.dims, found, strict=True)
+        return tuple((dtypes.from_text(d.dtype, lo), dtypes.from_text(d.dtype, hi)) for d, (lo, hi) in pairs)
+
+    @property
+    def meta(self) -> Metadata:
+        """Metadata: a mutable mapping of text to JSON values."""
+        return Metadata(lambda: self.native, self._writable)
+
+    @property
+    def fragments(self) -> "pa.Table":
+        """One row per fragment, oldest first: id, kind, version, index, cells, bytes, inline, attrs, domain."""
+        from . import tables
+
+        return tables.fragments(self.native.fragments())
+
+    def tiles(self, box: BoxLike = None) -> "pa.Table":
+        """The data tiles that touch `box`: row of `fragments`, cells, and the MBR as `<dim>_lo`, `<dim>_hi`."""
+        from . import tables
+
+        where = None if box is None else selection.box_of(self._schema, box)
+        if where is not None and where.empty:
+            raise InputError(f"the box {where} is empty")
+        return tables.tiles(self._schema, self.native.tiles(None if where is None else where.texts))
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters of the last operation on this handle."""
+        return dict(self._stats)
+
+    # Versions.
+
+    def refresh(self) -> int:
+        """Moves to the newest version and returns it; a `BoundsError` on an array opened at a version."""
+        if self._pinned:
+            raise BoundsError(
+                f"this array is opened at version {self.version}; open it without one to follow the store"
+            )
+        try:
+            return self.native.refresh()
+        except BoundsError:
+            # An unpickled reader is held at its version by the core only.
+            found = _native.open(self._context.native, self._uri, self._path, False, None, None)
+            if not isinstance(found, _native.Array):
+                raise
+            self._native = found
+            return found.version
+        finally:
+            self._schema = Schema.from_json(self.native.schema_json)
+
+    def at(self, *, version: int | None = None, timestamp: Any = None) -> "Array":
+        """The same array, read-only, at a version, or at the last version not after a time (see `gridstone.open`)."""
+        if (version is None) == (timestamp is None):
+            raise InputError("at() takes either version= or timestamp=")
+        found = self.native.at(version, history.microseconds_of(timestamp))
+        return Array(found, self._context, pinned=True)
+
+    def history(self) -> list[Version]:
+        """The commits that touched this array, oldest first."""
+        return [history.version_of(text) for text in self.native.history()]
+
+    # Reading.
+
+    def __getitem__(self, key: Any) -> Any:
+        """Positions by NumPy's rules, or one attribute by its name.
+
+        Dense: an ndarray of the one attribute (a dict of several); integers drop their axis. Sparse: a `Result`.
+        """
+        if isinstance(key, str):
+            return AttrView(self, key)
+        if self.sparse:
+            return self.read(selection.box_of_positions(self._schema, key))
+        found = dense.read(self, self.schema_names, selection.axes_of(self._schema, key))
+        return next(iter(found.values())) if len(found) == 1 else found
+
+    @property
+    def loc(self) -> Loc:
+        """Access by the dimensions' own coordinates, half-open: `a.loc[100:110, :]`."""
+        return Loc(self)
+
+    def read(
+        self,
+        box: BoxLike = None,
+        attrs: Sequence[str] | str | None = None,
+        order: str = "row",
+        out: AnyArray | Mapping[str, AnyArray] | None = None,
+        progress: Progress = None,
+    ) -> Result:
+        """Reads a box whole.
+
+        Args:
+            box: in coordinates: `{dim: (lo, hi)}` (inclusive), `{dim: slice}` or a tuple of slices (half-open); None:
+                the whole domain.
+            attrs: the attributes wanted; None: all.
+            order: sparse: the order of the cells, "row", "col", "global" or "any". Dense: the memory layout; "global"
+                gives flat vectors in global order.
+            out: dense: an array of the result's shape and type to fill, or a dict of them by attribute.
+            progress: True for a bar, or a callable `f(done, total)`.
+
+        Raises:
+            BoundsError: the box is not inside the domain.
+            InputError: an unknown dimension, attribute or order.
+            CorruptionError: stored bytes are not what was written.
+        """
+        names, where = self._names(attrs), selection.box_of(self._schema, box)
+        _known("order", order, _ORDERS)
+        budget = self._context.memory_budget
+        if where.empty:
+            made = result.of_nothing(self._schema, where, names, order, budget)
+        else:
+            with reporting(progress, "reading") as report:
+                found = self.native.read(where.texts, names, order, report)
+            made = result.from_cells(self._schema, where, names, order, found, budget)
+        self._stats = made.stats
+        if out is not None:
+            result.fill_out(made, out)
+        return made
+
+    def scan(
+        self,
+        box: BoxLike = None,
+        attrs: Sequence[str] | str | None = None,
+        order: str = "any",
+        batch_bytes: int | str = "64MiB",
+    ) -> "Stream":
+        """Streams a box as Arrow record batches of about `batch_bytes`, in bounded memory; arguments as `read`."""
+        from .stream import Stream
+
+        names, where = self._names(attrs), selection.box_of(self._schema, box)
+        _known("order", order, _ORDERS)
+        if where.empty:
+            return Stream(self._schema, names, None)
+        size = size_bytes(batch_bytes, "batch_bytes")
+        return Stream(self._schema, names, self.native.scan(where.texts, names, order, size))
+
+    def _names(self, attrs: Sequence[str] | str | None) -> list[str]:
+        if attrs is None:
+            return self.schema_names
+        names = [attrs] if isinstance(attrs, str) else list(attrs)
+        if not names or len(set(names)) != len(names):
+            raise InputError(f"attrs= names each attribute wanted once, found {names}; leave it out for all of them")
+        return [cells.attr_field(self._schema, name).name for name in names]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        self._check_dense("numpy.asarray")
+        if len(self._schema.attrs) != 1:
+            raise InputError(f"the array has the attributes {self.schema_names}; take one: numpy.asarray(a['name'])")
+        return self._as_numpy(self.schema_names[0], dtype, copy)
+
+    def _as_numpy(self, name: str, dtype: Any, copy: bool | None) -> AnyArray:
+        if copy is False:
+            raise InputError("a stored array cannot become a NumPy array without a copy; leave copy out")
+        values: AnyArray = self[name][...]
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def _check_dense(self, what: str) -> None:
+        if self.sparse:
+            raise UnsupportedError(
+                f"{what} needs a dense array; of a sparse one use read(), write_cells() or to_dense()"
+            )
+
+    # Writing. Every call commits one version and returns its number.
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Writes a dense box (or, with steps, single cells) at positions; scalars and arrays broadcast as in NumPy."""
+        self._check_dense("assignment to positions")
+        if isinstance(key, str):
+            self[key][...] = value
+            return
+        dense.write(self, None, selection.axes_of(self._schema, key), value)
+
+    def write(self, data: Any, box: BoxLike = None, *, message: str | None = None, progress: Progress = None) -> int:
+        """Writes a dense box: an ndarray, or a dict of them by attribute, of exactly the box's shape (or scalars).
+
+        Args:
+            data: the values; a subset of the attributes leaves the others as they are.
+            box: in coordinates, as in `read`; None: the whole domain.
+            message: kept with the version.
+            progress: True for a bar, or a callable `f(done, total)`.
+
+        Returns:
+            The version committed.
+
+        Raises:
+            InputError: shapes or types that do not fit, with what was found and expected.
+        """
+        self._check_dense("write(data, box)")
+        where = selection.box_of(self._schema, box)
+        if where.empty:
+            raise InputError(f"the box {where} is empty; there is nothing to write")
+        dense.write_box(self, where, data, message, progress)
+        return self.version
+
+    def write_cells(
+        self,
+        coords: Any,
+        attrs: Any = None,
+        *,
+        sorted: bool = False,
+        dedup: str = "error",
+        message: str | None = None,
+        progress: Progress = None,
+    ) -> int:
+        """Writes single cells, of a sparse array or into a dense one.
+
+        Args:
+            coords: coordinates: a dict by dimension, an (n, ndim) array or a tuple of arrays; or, without `attrs`, one
+                Arrow table or data frame with a column for each dimension and attribute.
+            attrs: values: a dict by attribute, or one array if there is one attribute. A dense array takes a subset.
+            sorted: the cells are in global order already.
+            dedup: what to do with several cells at one place: "error", or keep the "first" or "last".
+            message: kept with the version.
+            progress: True for a bar, or a callable `f(done, total)`.
+
+        Returns:
+            The version committed.
+
+        Raises:
+            InputError: values that do not fit; names the attribute and row.
+            BoundsError: a coordinate outside the domain.
+        """
+        dims, values = cells.of_cells(self._schema, coords, attrs)
+        if len(next(iter(dims.values()))) == 0:
+            return self.version
+        return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=message, progress=progress)
+
+    def delete(self, coords: Any, *, message: str | None = None) -> int:
+        """Deletes the cells at these coordinates (given as in `write_cells`) and returns the version committed. A
+        deleted dense cell reads as never written.
+        """
+        dims = cells.coordinates(self._schema, coords)
+        if len(next(iter(dims.values()))) == 0:
+            return self.version
+        staged = self._writable().stage_delete([column.native() for column in dims.values()])
+        return self._commit([staged], message)
+
+    def writer(self, box: BoxLike = None, order: str = "global", *, message: str | None = None) -> Writer:
+        """A context manager that streams one fragment: `with a.writer() as w: w.append(...)`.
+
+        Args:
+            box: dense: the box that the fragment covers; None: the whole domain. Sparse: None.
+            order: "global": pieces follow each other in global order.
+            message: kept with the version.
+        """
+        _known("order", order, ("global",))
+        if self.sparse and box is not None:
+            raise InputError("a sparse fragment has no box: its cells say where they are; leave box=None")
+        where = None if self.sparse else selection.box_of(self._schema, box)
+        native = self._writable().writer(None if where is None else where.texts, None)
+        return Writer(self, native, where, message)
+
+    def _writable(self) -> "_native.Array":
+        if not self.native.writable:
+            raise AccessError(f"{self._uri!r} is opened for reading; open it with mode='r+' to write")
+        return self.native
+
+    def _stage_box(
+        self, box: Box, made: Mapping[str, Any], layout: str, message: str | None, progress: Progress
+    ) -> int:
+        with reporting(progress, "writing") as report:
+            staged = self._writable().stage_dense(box.texts, made, layout, report)
+        return self._commit([staged], message)
+
+    def _stage_cells(
+        self,
+        dims: Mapping[str, Column],
+        values: Mapping[str, Column],
+        *,
+        sorted: bool,
+        dedup: str,
+        message: str | None,
+        progress: Progress,
+    ) -> int:
+        _known("dedup", dedup, _DEDUPS)
+        native = {name: column.native() for name, column in values.items()}
+        places = [column.native() for column in dims.values()]
+        with reporting(progress, "writing") as report:
+            staged = self._writable().stage_cells(places, native, sorted, dedup, report)
+        return self._commit([staged], message)
+
+    def _commit(self, staged: Sequence["_native.Staged"], message: str | None) -> int:
+        self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}
+        return self._writable().commit(staged, message)
+
+    def verify(self) -> dict[str, Any]:
+        """Checks every checksum and reports what is damaged: fragments, tiles, blocks, bytes, damage."""
+        found: dict[str, Any] = json.loads(self.native.verify())
+        return found
+
+    # As a Python object.
+
+    def close(self) -> None:
+        """Lets go of the store; nothing else can be asked of this handle."""
+        self._native = None
+
+    def __enter__(self) -> "Array":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        self._check_dense("iteration")
+        return (self[i] for i in range(len(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (self._uri, self._path, self.version, self.mode, self._pinned, self._context)
+
+    def __repr__(self) -> str:
+        if self._native is None:
+            return f"<gridstone.Array {self._uri!r} (closed)>"
+        kind = "sparse" if self.sparse else "dense"
+        dims = ", ".join(f"{d.name}: {dtypes.show(d.domain[0])}..{dtypes.show(d.domain[1])}" for d in self._schema.dims)
+        attrs = ", ".join(f"{attr.name}: {attr.dtype}" for attr in self._schema.attrs)
+        place = self._uri if self._path == "/" else f"{self._uri} {self._path}"
+        return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.array(self)
+
+
+def _positions_per_tile(dim: Dim) -> int:
+    size = dim.size
+    return size if dim.tile is None else min(size, dtypes.ticks_of(dim.tile))
+
+
+def _known(what: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}")
+
+
+def _reopen(uri: str, path: str, version: int, mode: str, pinned: bool, context: Context) -> Array:
+    """The array that was pickled: at its version, or at the newest if it can write."""
+    writable = mode == "r+"
+    found = _native.open(context.native, uri, path, writable, None if writable else version, None)
+    if not isinstance(found, _native.Array):
+        raise GridstoneError(f"{uri!r} holds a group at {path!r} where an array was pickled; open it anew")
+    return Array(found, context, pinned=pinned)

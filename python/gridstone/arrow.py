@@ -1,0 +1,227 @@
+"""Between the core's columns and Arrow, without copying values.
+
+Arrow has no datetimes coarser than seconds, nor finer than nanoseconds. Coarser ones (and timedeltas from weeks to
+minutes) become seconds; finer ones, and timedeltas in years or months, become int64 ticks. Each field's metadata keeps
+the datatype and nullability under `gridstone.dtype` and `gridstone.nullable`, so that `Schema.from_arrow` gives them
+back (NaT is null in Arrow, so its datetimes are always nullable).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from . import dtypes
+from .columns import Column, Field
+from .dtypes import AnyArray
+from .errors import InputError, SchemaError, UnsupportedError
+
+if TYPE_CHECKING:
+    from .schema import Attr, Schema
+
+_DTYPE = b"gridstone.dtype"
+_NULLABLE = b"gridstone.nullable"
+_ARROW_UNITS = ("s", "ms", "us", "ns")
+_COARSE = ("Y", "M", "W", "D", "h", "m")
+
+
+def type_of(dtype: str) -> "pa.DataType":
+    """The Arrow type that values of type `dtype` have."""
+    if dtype == "string":
+        return pa.large_string()
+    if dtype == "bytes":
+        return pa.large_binary()
+    if not dtypes.is_time(dtype):
+        return pa.bool_() if dtype == "bool" else pa.from_numpy_dtype(np.dtype(dtype))
+    unit = _arrow_unit(dtype)
+    if unit is None:
+        return pa.int64()
+    return pa.timestamp(unit) if dtype.startswith("datetime64") else pa.duration(unit)
+
+
+def _arrow_unit(dtype: str) -> str | None:
+    """The Arrow unit that values of a time type are given in; None: as plain ticks."""
+    unit = dtypes.unit_of(dtype)
+    if unit in _ARROW_UNITS:
+        return unit
+    months = dtype.startswith("timedelta64") and unit in ("Y", "M")
+    return "s" if unit in _COARSE and not months else None
+
+
+def dtype_of(arrow_type: "pa.DataType") -> str:
+    """The datatype of this package for an Arrow type; an `UnsupportedError` if there is none."""
+    kinds = pa.types
+    if kinds.is_dictionary(arrow_type):
+        return dtype_of(arrow_type.value_type)
+    if kinds.is_string(arrow_type) or kinds.is_large_string(arrow_type) or kinds.is_string_view(arrow_type):
+        return "string"
+    if kinds.is_binary(arrow_type) or kinds.is_large_binary(arrow_type) or kinds.is_fixed_size_binary(arrow_type):
+        return "bytes"
+    if kinds.is_timestamp(arrow_type):
+        return f"datetime64[{arrow_type.unit}]"
+    if kinds.is_duration(arrow_type):
+        return f"timedelta64[{arrow_type.unit}]"
+    if kinds.is_date32(arrow_type):
+        return "datetime64[D]"
+    if kinds.is_date64(arrow_type):
+        return "datetime64[ms]"
+    name = {"float": "float32", "double": "float64"}.get(str(arrow_type), str(arrow_type))
+    if name in ("bool", *dtypes.INTEGERS, *dtypes.FLOATS):
+        return name
+    raise UnsupportedError(f"the Arrow type {arrow_type} is not supported by this version; cast the column first")
+
+
+def field_of(name: str, dtype: str, nullable: bool) -> "pa.Field":
+    """The Arrow field of a dimension or attribute."""
+    metadata = {_DTYPE: dtype.encode(), _NULLABLE: str(nullable).lower().encode()}
+    return pa.field(name, type_of(dtype), nullable or dtypes.is_time(dtype), metadata)
+
+
+def schema_of(schema: "Schema", attrs: list[str] | None = None) -> "pa.Schema":
+    """Dimensions, then the attributes named (all if None)."""
+    fields = [field_of(dim.name, dim.dtype, False) for dim in schema.dims]
+    wanted = schema.attrs if attrs is None else [schema.attr(name) for name in attrs]
+    return pa.schema(fields + [field_of(attr.name, attr.dtype, attr.nullable) for attr in wanted])
+
+
+def attr_of(field: "pa.Field") -> "Attr":
+    """The attribute that an Arrow field describes."""
+    from .schema import Attr
+
+    told = field.metadata or {}
+    dtype = told[_DTYPE].decode() if _DTYPE in told else dtype_of(field.type)
+    nullable = told[_NULLABLE] == b"true" if _NULLABLE in told else bool(field.nullable)
+    return Attr(field.name, dtype, nullable=nullable)
+
+
+def array_of(column: Column) -> "pa.Array":
+    """The Arrow array of a flat column, over the same memory (bools and validity are packed to bits)."""
+    arrow_type, count = type_of(column.dtype), len(column)
+    valid, values = column.validity, column.values
+    if column.offsets is not None:
+        buffers = [_bits(valid), pa.py_buffer(column.offsets), pa.py_buffer(values)]
+        return pa.Array.from_buffers(arrow_type, count, buffers)
+    if column.dtype == "bool":
+        return pa.Array.from_buffers(arrow_type, count, [_bits(valid), _bits(values)])
+    if dtypes.is_time(column.dtype):
+        valid = _without_nat(values, valid)
+        unit = _arrow_unit(column.dtype)
+        if unit is not None and unit != dtypes.unit_of(column.dtype):
+            values = _in_seconds(column.dtype, values)
+        values = values.view(np.int64)
+    return pa.Array.from_buffers(arrow_type, count, [_bits(valid), pa.py_buffer(values)])
+
+
+def _bits(flags: AnyArray | None) -> Any:
+    if flags is None:
+        return None
+    return pa.py_buffer(np.packbits(np.ascontiguousarray(flags, np.bool_), bitorder="little"))
+
+
+def _without_nat(values: AnyArray, valid: AnyArray | None) -> AnyArray | None:
+    """NaT is Arrow's null."""
+    nat = np.isnat(values)
+    if not nat.any():
+        return valid
+    return ~nat if valid is None else valid & ~nat
+
+
+def _in_seconds(dtype: str, values: AnyArray) -> AnyArray:
+    made = values.astype(f"{dtype.partition('[')[0]}[s]")
+    if not np.array_equal(made.astype(dtype), values, equal_nan=True):
+        raise InputError(f"values of type {dtype} lie beyond what Arrow's timestamps hold; read with .to_numpy()")
+    return made
+
+
+def column_of(field: Field, data: Any) -> Column:
+    """The column that an Arrow array or chunked array makes for `field`; an `InputError` if it does not fit."""
+    array = _one_chunk(field, data)
+    if array.null_count and not field.nullable and not dtypes.is_time(field.dtype):
+        row = int(np.flatnonzero(np.asarray(array.is_null()))[0])
+        raise InputError(f"{field.title} is not nullable, but row {row} is null; drop the row or fill it")
+    if dtypes.is_var(field.dtype):
+        return _var_column(field, array)
+    validity = _validity(array) if field.nullable else None
+    values = _fixed_values(field, array)
+    from . import columns
+
+    return Column(field.dtype, columns.cast(field, values, validity), None, validity)
+
+
+def _one_chunk(field: Field, data: Any) -> Any:
+    if not isinstance(data, pa.Array | pa.ChunkedArray):
+        data = pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.array(data)
+    if isinstance(data, pa.ChunkedArray):
+        data = data.combine_chunks()
+        if isinstance(data, pa.ChunkedArray):
+            data = pa.concat_arrays(data.chunks) if data.num_chunks else pa.array([], data.type)
+    if pa.types.is_dictionary(data.type):
+        data = data.dictionary_decode()
+    if pa.types.is_null(data.type):
+        data = data.cast(type_of(field.dtype))
+    return data
+
+
+def _validity(array: Any) -> AnyArray | None:
+    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False)) if array.null_count else None
+
+
+def _fixed_values(field: Field, array: Any) -> AnyArray:
+    """The values as NumPy sees them; nulls as zero, or NaT in datetimes."""
+    if array.null_count:
+        array = (
+            array.fill_null(False if pa.types.is_boolean(array.type) else pa.scalar(0).cast(array.type))
+            if not (pa.types.is_temporal(array.type))
+            else array
+        )
+    if dtypes.is_time(field.dtype) and pa.types.is_string(array.type) | pa.types.is_large_string(array.type):
+        array = array.cast(pa.timestamp("ns" if field.dtype.endswith("[ns]") else "us"))
+    if pa.types.is_timestamp(array.type) and array.type.tz is not None:
+        array = array.cast(pa.timestamp(array.type.unit))
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def _var_column(field: Field, array: Any) -> Column:
+    wanted = type_of(field.dtype)
+    if dtype_of(array.type) != field.dtype:
+        raise InputError(f"{field.title} is {field.dtype}, found an Arrow column of type {array.type}; cast it first")
+    array = array.cast(wanted)
+    _, offsets_buffer, bytes_buffer = array.buffers()
+    if len(array) == 0 or offsets_buffer is None:
+        return Column(field.dtype, np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64), _validity(array))
+    offsets = np.frombuffer(offsets_buffer, np.int64)[array.offset : array.offset + len(array) + 1]
+    start, stop = int(offsets[0]), int(offsets[-1])
+    packed = np.empty(0, np.uint8) if bytes_buffer is None else np.frombuffer(bytes_buffer, np.uint8)[start:stop]
+    offsets = offsets if start == 0 else offsets - start
+    return Column(field.dtype, packed, offsets, _validity(array))
+
+
+def pack(field: Field, flat: AnyArray) -> Column:
+    """A flat array of str or bytes objects (None and NaN: null), or of NumPy's fixed-length ones, as a column."""
+    wanted = type_of(field.dtype)
+    if flat.dtype.kind == "O" and field.dtype == "bytes":
+        _refuse_strangers(field, flat)
+    try:
+        array = pa.array(flat.tolist() if flat.dtype.kind != "O" else flat, type=wanted, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
+        _refuse_strangers(field, flat)
+        raise InputError(f"{field.title} is {field.dtype}: {error}") from error
+    return _var_column(field, array)
+
+
+def _refuse_strangers(field: Field, flat: AnyArray) -> None:
+    from .columns import is_missing
+
+    known = (str,) if field.dtype == "string" else (bytes, bytearray, memoryview)
+    for row, value in enumerate(flat):
+        if not isinstance(value, known) and not is_missing(value):
+            raise InputError(f"{field.title} is {field.dtype}, found {value!r} ({type(value).__name__}) in row {row}")
+
+
+def columns_of_table(data: Any) -> dict[str, Any]:
+    """Columns by name of an Arrow table, record batch or anything that exports an Arrow stream."""
+    if not isinstance(data, pa.Table | pa.RecordBatch):
+        data = pa.RecordBatchReader.from_stream(data).read_all()
+    if len(set(data.schema.names)) != len(data.schema.names):
+        raise SchemaError(f"the table has columns of the same name: {data.schema.names}")
+    return {name: data.column(name) for name in data.schema.names}

@@ -1,0 +1,50 @@
+"""The command line: `gridstone create load info ls read write delete history plot demo`.
+
+Exit codes: 0; 1 the work failed; 2 usage; 130 interrupted, the store as it was.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from .. import __version__
+from ..errors import GridstoneError
+from . import commands, drawing
+from .output import error_text
+
+_INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="gridstone")
+def cli() -> None:
+    """Dense and sparse multi-dimensional arrays, stored."""
+
+
+for command in (*commands.COMMANDS, *drawing.COMMANDS):
+    cli.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit code."""
+    try:
+        code = cli.main(args=arguments, prog_name="gridstone", standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("interrupted: the store is as it was", err=True)
+        return _INTERRUPTED
+    except KeyboardInterrupt:
+        click.echo("interrupted: the store is as it was", err=True)
+        return _INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (GridstoneError, OSError) as error:
+        click.echo(error_text(error), err=True)
+        return 1
+    return code if isinstance(code, int) else 0

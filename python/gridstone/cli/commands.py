@@ -1,0 +1,292 @@
+"""The commands that create, load, show, read and write."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from .. import store
+from ..array import Array
+from ..errors import InputError
+from ..group import Group
+from . import options, report
+from .output import bytes_text, emit_json, emit_table, note, on_terminal
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("uri")
+@click.option("--dim", "dims", multiple=True, metavar="NAME:DTYPE:LOW:HIGH[:TILE]", help='"x:int64:0:999:100"')
+@click.option(
+    "--attr", "attrs", multiple=True, metavar="NAME:DTYPE[:nullable][:fill=V][:FILTERS]", help='"v:float32:zstd"'
+)
+@click.option("--schema", "schema_file", type=_FILE, help="A schema as JSON (see info --json).")
+@click.option("--sparse/--dense", default=False, help="Only non-empty cells exist.  [default: dense]")
+@click.option("--capacity", type=int, default=10_000, show_default=True, help="Cells per data tile (sparse).")
+@click.option("--tile-order", type=click.Choice(["row", "col"]), default="row", show_default=True)
+@click.option("--cell-order", type=click.Choice(["row", "col"]), default="row", show_default=True)
+@click.option("--duplicates", is_flag=True, help="Several cells may lie at one place (sparse).")
+@click.option("--overwrite", is_flag=True, help="Replace an array that is there.")
+@options.at_path
+@options.as_json
+def create(
+    uri: str,
+    dims: Sequence[str],
+    attrs: Sequence[str],
+    schema_file: Path | None,
+    overwrite: bool,
+    path: str,
+    json_out: bool,
+    **layout: Any,
+) -> None:
+    """Create an array."""
+    schema = options.schema_of(dims, attrs, schema_file, layout)
+    array = store.create(uri, schema, path=path, overwrite=overwrite)
+    if json_out:
+        emit_json(report.summary(array))
+    else:
+        click.echo(repr(array))
+
+
+@click.command()
+@click.argument("uri")
+@click.argument("sources", nargs=-1, required=True, metavar="CSV...")
+@click.option("--dims", help="The columns that are the dimensions, parted by commas; needed for a new array.")
+@click.option("--attrs", help="The columns to load as attributes, parted by commas.  [default: all others]")
+@click.option("--schema", "schema_file", type=_FILE, help="The schema of a new array, as JSON.")
+@click.option("--sparse/--dense", default=True, help="What a new array is.  [default: sparse]")
+@click.option(
+    "--duplicates/--no-duplicates", default=True, help="Whether cells may share a place.  [default: they may]"
+)
+@click.option("--dedup", type=click.Choice(["error", "first", "last"]), default="error", show_default=True)
+@click.option("--capacity", type=int, default=10_000, show_default=True, help="Cells per data tile of a new array.")
+@click.option("--overwrite", is_flag=True, help="Replace an array that is there.")
+@click.option("--delimiter", default=",", show_default=True)
+@click.option("--null", "nulls", multiple=True, help="Text that means null.  [default: empty]")
+@click.option("--encoding", default="utf8", show_default=True)
+@click.option("--message", "-m", help="Kept with the version.")
+@options.with_memory
+@options.at_path
+@options.as_json
+def load(
+    uri: str,
+    sources: Sequence[str],
+    dims: str | None,
+    attrs: str | None,
+    schema_file: Path | None,
+    memory: str,
+    threads: int | None,
+    nulls: Sequence[str],
+    json_out: bool,
+    **rest: Any,
+) -> None:
+    """Load CSV files into a new array, or append them to one."""
+    from ..io import from_csv
+    from ..schema import Schema
+
+    context = options.context_of(memory, threads)
+    fresh = not store.exists(uri) or rest["overwrite"]
+    if fresh and dims is None and schema_file is None:
+        raise click.UsageError(f"{uri} is a new array: name its dimensions, --dims lat,lon, or give --schema FILE")
+    array = from_csv(
+        uri,
+        list(sources),
+        dims=_names(dims),
+        attrs=_names(attrs),
+        schema=None if schema_file is None else Schema.from_json(schema_file.read_text()),
+        context=context,
+        nulls=tuple(nulls) or ("",),
+        progress=True if on_terminal() else None,
+        **rest,
+    )
+    if json_out:
+        emit_json({**report.summary(array), **array.stats})
+        return
+    stats = array.stats
+    click.echo(f"{stats.get('cells_written', 0):,} cells, {bytes_text(stats.get('bytes_written', 0))}: {array!r}")
+    if fresh and array.schema.duplicates:
+        note("duplicates are allowed: cells at the same coordinates are all kept (--no-duplicates forbids them)")
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+@click.command()
+@click.argument("uri")
+@options.at_path
+@options.at_version
+@options.as_json
+def info(uri: str, path: str, version: int | None, timestamp: str | None, json_out: bool) -> None:
+    """Show the schema, the versions, the fragments, and how full and overlapping the tiles are."""
+    found = store.open(uri, path=path, version=version, timestamp=timestamp)
+    if isinstance(found, Group):
+        _list(found.children(), json_out)
+        return
+    if json_out:
+        emit_json(report.details(found))
+    else:
+        report.show(found)
+
+
+@click.command()
+@click.argument("uri")
+@options.at_path
+@options.as_json
+def ls(uri: str, path: str, json_out: bool) -> None:
+    """List the arrays and groups of a store."""
+    _list(store.ls(uri, path=path), json_out)
+
+
+def _list(entries: Sequence[Any], json_out: bool) -> None:
+    if json_out:
+        emit_json([entry._asdict() for entry in entries])
+    else:
+        emit_table(None, ("name", "kind", "path"), [(e.name, e.kind, e.path) for e in entries])
+
+
+@click.command()
+@click.argument("uri")
+@options.within_box
+@click.option("--attr", "attrs", multiple=True, help="An attribute to read; may be given again.  [default: all]")
+@click.option("--order", type=click.Choice(["row", "col", "global", "any"]), default="row", show_default=True)
+@click.option("--limit", type=click.IntRange(min=0), help="At most this many cells.  [default: 20 in a table]")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "csv", "json", "arrow"]), default="table", show_default=True
+)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file; arrow needs one.")
+@options.at_path
+@options.at_version
+@options.as_json
+def read(
+    uri: str,
+    box: Sequence[str],
+    attrs: Sequence[str],
+    order: str,
+    limit: int | None,
+    form: str,
+    out: Path | None,
+    path: str,
+    version: int | None,
+    timestamp: str | None,
+    json_out: bool,
+) -> None:
+    """Read the cells of a box."""
+    from . import export
+
+    form = "json" if json_out else form
+    if form == "arrow" and out is None and sys.stdout.isatty():
+        raise click.UsageError("an Arrow stream is not for a terminal; give --out FILE or a pipe")
+    array = options.opened(uri, path, "r", version, timestamp)
+    stream = array.scan(options.box_of(array, box), list(attrs) or None, order)
+    export.write(stream, form, out, 20 if limit is None and form == "table" else limit)
+
+
+@click.command()
+@click.argument("uri")
+@click.argument("source", type=_FILE, metavar="CSV|NPY")
+@options.within_box
+@click.option("--attr", help="The attribute that a .npy file holds.  [default: the only one]")
+@click.option("--message", "-m", help="Kept with the version.")
+@options.at_path
+@options.as_json
+def write(
+    uri: str, source: Path, box: Sequence[str], attr: str | None, message: str | None, path: str, json_out: bool
+) -> None:
+    """Write cells from a CSV file, or a dense box from a .npy file."""
+    array = options.opened(uri, path, "r+")
+    if source.suffix == ".npy":
+        values = _loaded(source)
+        array.write(values if attr is None else {attr: values}, options.box_of(array, box), message=message)
+    elif box or attr:
+        raise click.UsageError("--box and --attr are for .npy files; the columns of a CSV file say where its cells are")
+    else:
+        from ..io import from_csv
+
+        array = from_csv(uri, source, path=path, message=message, progress=True if on_terminal() else None)
+    _written(array, json_out)
+
+
+def _loaded(source: Path) -> Any:
+    try:
+        return np.load(source, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{source} is no .npy file of plain values: {error}") from error
+
+
+def _written(array: Array, json_out: bool) -> None:
+    if json_out:
+        emit_json({"version": array.version, **array.stats})
+    else:
+        cells, size = array.stats.get("cells_written", 0), array.stats.get("bytes_written", 0)
+        click.echo(f"version {array.version}: {cells:,} cells, {bytes_text(size)}")
+
+
+@click.command()
+@click.argument("uri")
+@click.option(
+    "--coord", "coords", multiple=True, metavar="DIM=VALUE,...", help='A cell: "x=1,y=2"; may be given again.'
+)
+@click.option("--csv", "source", type=_FILE, help="Cells from the dimensions' columns of a CSV file.")
+@click.option("--all", "whole", is_flag=True, help="Delete the whole store, every version of it.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--message", "-m", help="Kept with the version.")
+@options.at_path
+@options.as_json
+def delete(
+    uri: str,
+    coords: Sequence[str],
+    source: Path | None,
+    whole: bool,
+    yes: bool,
+    message: str | None,
+    path: str,
+    json_out: bool,
+) -> None:
+    """Delete cells, or with --all the store."""
+    if sum((bool(coords), source is not None, whole)) != 1:
+        raise click.UsageError("give --coord, --csv or --all, one of them")
+    if whole:
+        _delete_store(uri, yes, json_out)
+        return
+    array = options.opened(uri, path, "r+")
+    if source is not None:
+        from ..io import read_csv
+
+        array.delete(read_csv(source, array.schema, attrs=[]), message=message)
+    else:
+        array.delete(options.coordinates_of(array, coords), message=message)
+    _written(array, json_out)
+
+
+def _delete_store(uri: str, yes: bool, json_out: bool) -> None:
+    if not store.exists(uri):
+        store.delete(uri)
+    if not yes:
+        click.confirm(f"Delete {uri} and every version of it, for good?", abort=True, err=True)
+    store.delete(uri)
+    if json_out:
+        emit_json({"deleted": uri})
+    else:
+        click.echo(f"deleted {uri}")
+
+
+@click.command()
+@click.argument("uri")
+@options.at_path
+@options.as_json
+def history(uri: str, path: str, json_out: bool) -> None:
+    """List the versions that touched an array, oldest first."""
+    versions = options.opened(uri, path).history()
+    if json_out:
+        emit_json([report.version(v) for v in versions])
+        return
+    rows = [(str(v.version), v.timestamp, v.message, report.operations(v)) for v in versions]
+    emit_table(None, ("version", "time (UTC)", "message", "operations"), rows)
+
+
+COMMANDS: tuple[click.Command, ...] = (create, load, info, ls, read, write, delete, history)

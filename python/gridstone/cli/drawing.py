@@ -1,0 +1,84 @@
+"""The commands that draw."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import options
+from .output import bytes_text, emit_json, emit_table, note, on_terminal, seconds_text
+
+_COUNTERS = ("cells", "cells_returned", "tiles_read", "tiles_considered", "blocks_decoded", "requests", "bytes_fetched")
+
+
+@click.command()
+@click.argument("uri")
+@click.argument("target", type=click.Path(dir_okay=False, path_type=Path), metavar="PNG")
+@options.within_box
+@click.option("--attr", help="Dense: the attribute to show.  [default: the first]")
+@click.option("--dims", help="The dimensions of the x and y axes, parted by a comma.")
+@click.option("--mbrs", is_flag=True, help="Draw the bounding rectangles of the data tiles.")
+@click.option("--fragments", is_flag=True, help="Draw the boxes of the fragments.")
+@click.option("--title", help="Above the picture.")
+@options.at_path
+@options.at_version
+@options.as_json
+def plot(
+    uri: str,
+    target: Path,
+    box: Sequence[str],
+    dims: str | None,
+    path: str,
+    version: int | None,
+    timestamp: str | None,
+    json_out: bool,
+    **rest: Any,
+) -> None:
+    """Draw a dense array as an image, a sparse one as a density map."""
+    from ..plot import plot as draw
+
+    names = None if dims is None else tuple(name.strip() for name in dims.split(","))
+    if names is not None and len(names) != 2:
+        raise click.UsageError("--dims names two dimensions: --dims x,y")
+    array = options.opened(uri, path, "r", version, timestamp)
+    made = draw(array, target, dims=names, box=options.box_of(array, box), **rest)
+    if json_out:
+        emit_json({"picture": str(made)})
+    else:
+        click.echo(str(made))
+
+
+@click.command()
+@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The folder to fill.")
+@click.option("--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A CSV with LON and LAT.")
+@click.option("--cells", type=click.IntRange(min=1_000), default=1_000_000, show_default=True, help="Without --data.")
+@click.option("--seed", type=int, default=7, show_default=True, help="Of what is made up.")
+@options.as_json
+def demo(out: Path, data: Path | None, cells: int, seed: int, json_out: bool) -> None:
+    """Load ship positions, read a harbour and the sea, update a chart at random cells, and draw it all."""
+    from ..demo import run
+
+    def tell(step: str) -> None:
+        if on_terminal():
+            note(f"… {step}")
+
+    found = run(out, data=data, cells=cells, seed=seed, progress=True if on_terminal() else None, tell=tell)
+    if json_out:
+        emit_json({"steps": found.steps, "pictures": found.pictures, "stores": found.stores})
+        return
+    rows = [(s["step"], seconds_text(s["seconds"]), s.get("cells"), _size(s)) for s in found.steps]
+    emit_table("what it took", ("step", "time", "cells", "bytes"), rows)
+    reads = [s for s in found.steps if "cells_returned" in s]
+    names = [name for name in _COUNTERS if any(name in s for s in reads) and name != "cells"]
+    emit_table("counters of the reads", ("read", *names), [(s["step"], *(s.get(n) for n in names)) for s in reads])
+    for picture in found.pictures:
+        click.echo(picture)
+
+
+def _size(step: dict[str, Any]) -> str:
+    size = step.get("bytes", step.get("bytes_written", step.get("bytes_fetched")))
+    return "" if size is None else bytes_text(size)
+
+
+COMMANDS: tuple[click.Command, ...] = (plot, demo)

@@ -1,0 +1,77 @@
+"""Cells of a scan as a table, CSV, JSON lines or an Arrow stream."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from .output import emit_table, note, plain
+
+if TYPE_CHECKING:
+    from ..stream import Stream
+
+
+def write(stream: "Stream", form: str, out: Path | None, limit: int | None) -> None:
+    """Writes the stream's cells, at most `limit` of them."""
+    batches = _limited(stream, limit)
+    if form == "table":
+        _table(stream, batches, limit)
+        return
+    with _opened(out) as file:
+        if form == "json":
+            for batch in batches:
+                for row in batch.to_pylist():
+                    file.write((json.dumps(plain(row), ensure_ascii=False) + "\n").encode())
+        elif form == "csv":
+            _csv(stream.schema, batches, file)
+        else:
+            with pa.ipc.new_stream(file, stream.schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+
+
+def _limited(stream: "Stream", limit: int | None) -> Iterator[Any]:
+    left = limit
+    for batch in stream:
+        if left is not None and batch.num_rows >= left:
+            yield batch.slice(0, left)
+            return
+        yield batch
+        left = None if left is None else left - batch.num_rows
+
+
+@contextlib.contextmanager
+def _opened(out: Path | None) -> Iterator[IO[bytes]]:
+    if out is None:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+        return
+    with out.open("wb") as file:
+        yield file
+
+
+def _csv(schema: Any, batches: Iterator[Any], file: IO[bytes]) -> None:
+    fields = pa.schema([(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in schema])
+    with pa_csv.CSVWriter(file, fields, write_options=pa_csv.WriteOptions(quoting_style="needed")) as writer:
+        for batch in batches:
+            writer.write_batch(batch.cast(fields))
+
+
+def _table(stream: "Stream", batches: Iterator[Any], limit: int | None) -> None:
+    rows = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+    emit_table(None, stream.schema.names, [tuple(map(_shown, row)) for row in rows])
+    if limit is not None and len(rows) == limit:
+        note(f"the first {limit:,} cells; --limit shows more")
+    elif not rows:
+        click.echo("no cells", err=True)
+
+
+def _shown(value: Any) -> Any:
+    """Coordinates and identifiers as they are, without a thousands separator or rounding."""
+    return None if value is None else str(value)

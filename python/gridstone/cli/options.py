@@ -1,0 +1,164 @@
+"""Options that several commands take, and how their text is understood."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from .. import dtypes
+from ..array import Array
+from ..context import Context
+from ..errors import GridstoneError, InputError
+from ..schema import Attr, Dim, Schema
+from ..store import open_array
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def as_json(command: _Command) -> _Command:
+    """`--json`."""
+    return click.option("--json", "json_out", is_flag=True, help="Print JSON.")(command)
+
+
+def at_path(command: _Command) -> _Command:
+    """`--path`."""
+    return click.option("--path", default="/", show_default=True, help="The array's place in the store.")(command)
+
+
+def at_version(command: _Command) -> _Command:
+    """`--version` and `--timestamp`."""
+    command = click.option("--version", type=int, help="Read this version.")(command)
+    return click.option("--timestamp", help="Read the last version not after this UTC time (ISO).")(command)
+
+
+def within_box(command: _Command) -> _Command:
+    """`--box`, once per dimension."""
+    help_text = 'Part of a box: "x=1:10", both ends included; either may be left out. Once per dimension.'
+    return click.option("--box", "box", multiple=True, metavar="DIM=LOW:HIGH", help=help_text)(command)
+
+
+def with_memory(command: _Command) -> _Command:
+    """`--memory` and `--threads`."""
+    command = click.option("--memory", default="1GiB", show_default=True, help="The memory budget.")(command)
+    return click.option("--threads", type=int, help="Worker threads.  [default: all cores]")(command)
+
+
+def context_of(memory: str, threads: int | None) -> Context:
+    """The context that `--memory` and `--threads` ask for; mistakes in them are mistakes of usage."""
+    try:
+        return Context(memory, threads)
+    except GridstoneError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def opened(uri: str, path: str, mode: str = "r", version: int | None = None, timestamp: str | None = None) -> Array:
+    """The array that a command is about."""
+    return open_array(uri, path=path, mode=mode, version=version, timestamp=timestamp)
+
+
+def box_of(array: Array, parts: Sequence[str]) -> dict[str, tuple[Any, Any]] | None:
+    """The box that `--box` options make; None if there are none."""
+    box: dict[str, tuple[Any, Any]] = {}
+    for part in parts:
+        name, equals, span = part.partition("=")
+        if not equals or not span:
+            raise click.BadParameter(f"{part!r} is not DIM=LOW:HIGH", param_hint="--box")
+        dim = array.schema.dim(name.strip())
+        low, high = _ends(span)
+        box[dim.name] = (_value(dim.dtype, low, part), _value(dim.dtype, high, part))
+    return box or None
+
+
+def _ends(span: str) -> tuple[str, str]:
+    """The two ends of "low:high"; times contain colons themselves, so ".." parts them too."""
+    if ".." in span:
+        low, _, high = span.partition("..")
+        return low, high
+    halves = span.split(":")
+    if len(halves) == 1:
+        return span, span
+    if len(halves) % 2:
+        raise click.BadParameter(f"{span!r}: part times with two dots: LOW..HIGH", param_hint="--box")
+    middle = len(halves) // 2
+    return ":".join(halves[:middle]), ":".join(halves[middle:])
+
+
+def _value(dtype: str, text: str, whole: str) -> Any:
+    text = text.strip()
+    if not text:
+        return None
+    if dtypes.is_time(dtype) and not text.lstrip("-").isdigit():
+        return text
+    try:
+        return float(text) if dtypes.is_float(dtype) else int(text)
+    except ValueError:
+        raise click.BadParameter(f"{whole!r}: {text!r} is no {dtype}", param_hint="--box") from None
+
+
+def coordinates_of(array: Array, parts: Sequence[str]) -> dict[str, list[Any]]:
+    """The cells that `--coord x=1,y=2` options name, by dimension."""
+    found: dict[str, list[Any]] = {dim.name: [] for dim in array.schema.dims}
+    for part in parts:
+        pairs = dict(_pair(item, part) for item in part.split(","))
+        if set(pairs) != set(found):
+            raise click.BadParameter(f"{part!r} must give each of {', '.join(found)} once", param_hint="--coord")
+        for dim in array.schema.dims:
+            value = _value(dim.dtype, pairs[dim.name], part)
+            found[dim.name].append(dtypes.scalar(dim.dtype, value, f"dimension {dim.name!r}"))
+    return found
+
+
+def _pair(item: str, whole: str) -> tuple[str, str]:
+    name, equals, value = item.partition("=")
+    if not equals or not value.strip():
+        raise click.BadParameter(f"{whole!r} is not DIM=VALUE,DIM=VALUE", param_hint="--coord")
+    return name.strip(), value
+
+
+def schema_of(dims: Sequence[str], attrs: Sequence[str], file: Path | None, options: dict[str, Any]) -> Schema:
+    """The schema from `--schema`, or from `--dim` and `--attr`."""
+    if file is not None:
+        if dims or attrs:
+            raise click.UsageError("give --schema, or --dim and --attr, not both")
+        return Schema.from_json(file.read_text())
+    if not dims or not attrs:
+        raise click.UsageError("give at least one --dim and one --attr, or --schema FILE")
+    return Schema([dim_of(text) for text in dims], [attr_of(text) for text in attrs], **options)
+
+
+def dim_of(text: str) -> Dim:
+    """A dimension from "name:dtype:low:high[:tile]"; ISO times are parted from the rest by ";" instead of ":"."""
+    parts = text.split(";" if ";" in text else ":")
+    if len(parts) not in (4, 5):
+        raise click.BadParameter(f'{text!r} is not "name:dtype:low:high[:tile]"', param_hint="--dim")
+    name, dtype, low, high = parts[:4]
+    kind = dtypes.parse(dtype)
+    tile = _value("float64" if dtypes.is_float(kind) else "int64", parts[4], text) if len(parts) == 5 else None
+    return Dim(name, (_value(kind, low, text), _value(kind, high, text)), tile, kind)
+
+
+def attr_of(text: str) -> Attr:
+    """An attribute from "name:dtype[:nullable][:fill=…][:filters]"."""
+    name, _, rest = text.partition(":")
+    dtype, *flags = rest.split(":")
+    if not dtype:
+        raise click.BadParameter(f'{text!r} is not "name:dtype[:nullable][:fill=VALUE][:FILTERS]"', param_hint="--attr")
+    kind, nullable, fill, filters = dtypes.parse(dtype), False, None, []
+    for flag in flags:
+        if flag == "nullable":
+            nullable = True
+        elif flag.startswith("fill="):
+            fill = _fill(kind, flag.removeprefix("fill="), name)
+        else:
+            filters.append(flag)
+    return Attr(name, kind, nullable=nullable, fill=fill, filters=":".join(filters) or "auto")
+
+
+def _fill(kind: str, text: str, name: str) -> Any:
+    if dtypes.is_time(kind) and not text.lstrip("-").isdigit():
+        return text
+    try:
+        return dtypes.from_text(kind, text)
+    except ValueError as error:
+        raise InputError(f"attribute {name!r}: the fill {text!r} is no {kind}") from error

@@ -1,0 +1,130 @@
+"""What `info` and `history` say of an array."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import click
+import numpy as np
+
+from .. import plot
+from ..array import Array
+from ..dtypes import AnyArray
+from ..dtypes import show as show_value
+from ..history import Version
+from .output import bytes_text, emit_table
+
+_OVERLAP_TILES_MAX = 20_000
+
+
+def summary(array: Array) -> dict[str, Any]:
+    """An array in a few words."""
+    return {
+        "uri": array.uri,
+        "path": array.path,
+        "version": array.version,
+        "timestamp": array.timestamp,
+        "schema": json.loads(array.schema.to_json()),
+    }
+
+
+def details(array: Array) -> dict[str, Any]:
+    """Everything that `info` tells, in plain values."""
+    return {
+        **summary(array),
+        "nonempty_domain": array.nonempty_domain,
+        "fragments": array.fragments.to_pylist(),
+        "tiles": tile_report(array),
+        "versions": len(array.history()),
+        "metadata": dict(array.meta),
+    }
+
+
+def version(found: Version) -> dict[str, Any]:
+    """A version in plain values."""
+    return {
+        "version": found.version,
+        "timestamp": found.timestamp,
+        "message": found.message,
+        "operations": list(found.operations),
+        "commit_id": found.commit_id,
+    }
+
+
+def operations(found: Version) -> str:
+    """What a version did, in a few words."""
+    counted = Counter(str(operation.get("op", "?")) for operation in found.operations)
+    return ", ".join(name if count == 1 else f"{count} x {name}" for name, count in counted.items())
+
+
+def tile_report(array: Array) -> dict[str, Any]:
+    """How many data tiles there are, how full, and how many others the MBR of one overlaps on average."""
+    cells = array.tiles().column("cells").to_numpy()
+    report: dict[str, Any] = {"count": len(cells), "cells": int(cells.sum())}
+    if len(cells) == 0 or not array.sparse:
+        return report
+    capacity = array.schema.capacity
+    report["fullness"] = float(cells.mean() / capacity)
+    report["overlap"] = overlap(array)
+    return report
+
+
+def overlap(array: Array) -> float | None:
+    """The mean number of other tiles whose MBR meets a tile's; None of more tiles than can be compared quickly."""
+    bounds = [plot.tile_rectangles(array, (name, name))[:, [0, 2]] for name in array.dims]
+    count = len(bounds[0])
+    if count > _OVERLAP_TILES_MAX:
+        return None
+    met = 0
+    for first in range(0, count, 500):
+        rows = slice(first, first + 500)
+        meets: AnyArray = np.ones((len(bounds[0][rows]), count), np.bool_)
+        for ends in bounds:
+            low, high = ends[:, 0], ends[:, 1]
+            meets &= (low[rows, None] <= high[None, :]) & (high[rows, None] >= low[None, :])
+        met += int(meets.sum())
+    return (met - count) / count
+
+
+def show(array: Array) -> None:
+    """`info` for people."""
+    kind = "sparse" if array.sparse else "dense"
+    click.echo(
+        f"{array.uri} {array.path}: {kind} array, version {array.version} of {array.timestamp:%Y-%m-%d %H:%M:%S} UTC"
+    )
+    click.echo(array.schema._options_text())
+    found = array.nonempty_domain or (None,) * array.ndim
+    dims = [
+        (d.name, d.dtype, *(show_value(v) for v in d.domain), "whole" if d.tile is None else str(d.tile), _span(used))
+        for d, used in zip(array.schema.dims, found, strict=True)
+    ]
+    emit_table("dimensions", ("name", "type", "from", "to", "tile", "written"), dims)
+    attrs = [(a.name, a.dtype, a.nullable, show_value(a.fill), a.filters) for a in array.schema.attrs]
+    emit_table("attributes", ("name", "type", "nullable", "fill", "filters"), attrs)
+    _show_fragments(array)
+    _show_tiles(array)
+    for key, value in array.meta.items():
+        click.echo(f"meta {key} = {value!r}")
+
+
+def _span(used: Any) -> str:
+    return "nothing" if used is None else f"{show_value(used[0])} .. {show_value(used[1])}"
+
+
+def _show_fragments(array: Array) -> None:
+    fragments = array.fragments.to_pylist()
+    shown = [
+        (f["kind"], str(f["version"]), f["cells"], bytes_text(f["bytes"]), ", ".join(f["attrs"] or []))
+        for f in fragments[-20:]
+    ]
+    title = f"fragments: {len(fragments)}" + (f" (the newest {len(shown)})" if len(shown) < len(fragments) else "")
+    emit_table(title, ("kind", "version", "cells", "size", "attributes"), shown)
+
+
+def _show_tiles(array: Array) -> None:
+    found = tile_report(array)
+    text = f"tiles: {found['count']:,} with {found['cells']:,} cells"
+    if "fullness" in found:
+        text += f", {found['fullness']:.0%} full"
+        text += "" if found["overlap"] is None else f"; the MBR of one meets {found['overlap']:.2f} others"
+    click.echo(text)

@@ -1,0 +1,330 @@
+"""Columns as the core takes and gives them, and what NumPy makes of them.
+
+A `Column` holds the values of one dimension or attribute: for fixed-width types an array of the type's dtype (any
+shape), for strings and bytes the concatenated bytes with n + 1 offsets. Contiguous arrays of the right dtype go
+through without a copy, in both directions; everything else is copied once.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _native, dtypes
+from .dtypes import AnyArray
+from .errors import InputError
+
+
+class Field(NamedTuple):
+    """What a column must hold."""
+
+    name: str
+    dtype: str
+    nullable: bool
+    kind: str
+    """ "attribute" or "dimension", for messages."""
+
+    @property
+    def title(self) -> str:
+        """The field for messages."""
+        return f"{self.kind} {self.name!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Values of one field. `offsets` only for strings and bytes; `validity` is None or one bool per cell.
+
+    A column that was read is flat; `shape` and `layout` say which array its cells make.
+    """
+
+    dtype: str
+    values: AnyArray
+    offsets: AnyArray | None = None
+    validity: AnyArray | None = None
+    shape: tuple[int, ...] | None = None
+    layout: str = "row"
+
+    def __len__(self) -> int:
+        return self.values.size if self.offsets is None else self.offsets.size - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        parts = (self.values, self.offsets, self.validity)
+        return sum(part.nbytes for part in parts if part is not None)
+
+    def native(self, layout: str = "row") -> "_native._Column":
+        """The buffers for the core, cells in row- or column-major order of the values' shape."""
+        order: Any = "F" if layout == "col" else "C"
+        values: Any = np.ravel(self.values, order=order).view(np.uint8)
+        validity: Any = None if self.validity is None else np.ravel(self.validity, order=order).view(np.uint8)
+        offsets: Any = self.offsets
+        return values, offsets, validity
+
+    def numpy(self) -> AnyArray:
+        """The values as one array; masked where null; strings and bytes as an object array."""
+        values = self.values if self.offsets is None else _objects(self)
+        if self.validity is not None:
+            values = np.ma.MaskedArray(values, mask=~self.validity)
+        order: Any = "F" if self.layout == "col" else "C"
+        return values if self.shape is None else values.reshape(self.shape, order=order)
+
+    def shaped(self, shape: tuple[int, ...], layout: str) -> "Column":
+        """The same cells, to be shown as an array of `shape` laid out "row" or "col"."""
+        return replace(self, shape=shape, layout=layout)
+
+
+def from_native(dtype: str, column: "_native._OutColumn") -> Column:
+    """A column over the core's buffers, without a copy; cells in the order they were read in."""
+    values, offsets, validity = column
+    width = np.dtype(np.uint8) if dtypes.is_var(dtype) else dtypes.numpy_of(dtype)
+    return Column(
+        dtype,
+        _view(values, width),
+        None if offsets is None else _view(offsets, np.dtype(np.int64)),
+        None if validity is None else _view(validity, np.dtype(np.bool_)),
+    )
+
+
+def empty(dtype: str, shape: tuple[int, ...], nullable: bool) -> Column:
+    """A column of no cells, shown as an array of `shape`."""
+    validity = np.ones(0, np.bool_) if nullable else None
+    if dtypes.is_var(dtype):
+        return Column(dtype, np.empty(0, np.uint8), np.zeros(1, np.int64), validity, shape)
+    return Column(dtype, np.empty(0, dtypes.numpy_of(dtype)), None, validity, shape)
+
+
+def _view(buffer: Any, dtype: np.dtype[Any]) -> AnyArray:
+    if len(buffer) == 0:
+        return np.empty(0, dtype)
+    ticks = dtype.kind in "mM"
+    made: AnyArray = np.frombuffer(buffer, np.int64 if ticks else dtype)
+    return made.view(dtype) if ticks else made
+
+
+def _objects(column: Column) -> AnyArray:
+    """Strings or bytes as a flat object array."""
+    from . import arrow
+
+    flat: AnyArray = arrow.array_of(replace(column, validity=None)).to_numpy(zero_copy_only=False)
+    return flat
+
+
+def from_values(field: Field, data: Any, shape: tuple[int, ...] | None = None, *, nan_is_null: bool = False) -> Column:
+    """The column that `data` makes for `field`.
+
+    Args:
+        field: what is expected.
+        data: an array, masked array, sequence or scalar; an Arrow array; None or NaT for null where nullable.
+        shape: broadcast to this shape as NumPy's assignment does.
+        nan_is_null: take NaN as null in a nullable field (what pandas means by it).
+
+    Raises:
+        InputError: the type does not fit without loss, a null where none may be, or shapes that do not broadcast.
+    """
+    if _is_arrow(data):
+        from . import arrow
+
+        return arrow.column_of(field, data)
+    array, valid = _plain(field, data, nan_is_null)
+    if shape is not None:
+        array = broadcast(field.title, array, shape)
+        valid = None if valid is None else broadcast(field.title, valid, shape)
+    if dtypes.is_var(field.dtype):
+        return _encode_var(field, array, valid)
+    return Column(field.dtype, array, None, _checked_validity(field, valid, array.shape))
+
+
+def _is_arrow(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pyarrow" or (
+        hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+    )
+
+
+def _plain(field: Field, data: Any, nan_is_null: bool) -> tuple[AnyArray, AnyArray | None]:
+    """The values as an array of the field's dtype (objects for strings and bytes) and the cells that are not null."""
+    valid: AnyArray | None = None
+    if isinstance(data, np.ma.MaskedArray):
+        if data.mask is not np.ma.nomask:
+            valid = ~np.ma.getmaskarray(data)
+            data = data.filled(data.dtype.type()) if data.dtype.kind not in "OT" else data.data
+        else:
+            data = data.data
+    array = _as_array(field, data)
+    if array.dtype.kind == "O" and not dtypes.is_var(field.dtype):
+        array, missing = _typed_objects(field, array)
+        valid = missing if valid is None else valid & missing
+    if nan_is_null and field.nullable and array.dtype.kind in "fmM":
+        nan = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
+        valid = ~nan if valid is None else valid & ~nan
+    if dtypes.is_var(field.dtype):
+        return array, valid
+    return cast(field, array, valid), valid
+
+
+def _as_array(field: Field, data: Any) -> AnyArray:
+    if isinstance(data, np.ndarray):
+        return data.astype(object) if data.dtype.kind == "T" else data
+    try:
+        found = np.asarray(data)
+    except ValueError as error:
+        raise InputError(f"{field.title}: the values make no array: {error}") from error
+    if dtypes.is_var(field.dtype) or found.dtype.kind in "US":
+        # NumPy would turn None into "None" and cut trailing zeros of bytes.
+        return _object_array(data)
+    return found
+
+
+def _object_array(data: Any) -> AnyArray:
+    if isinstance(data, str | bytes | bytearray) or not hasattr(data, "__len__"):
+        scalar = np.empty((), object)
+        scalar[()] = data
+        return scalar
+    if any(isinstance(item, list | tuple | np.ndarray) for item in data):
+        return np.array(data, dtype=object)
+    flat = np.empty(len(data), object)
+    flat[:] = list(data)
+    return flat
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a Python object stands for null: None, pandas' NA, NaT, or a NaN among objects."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _typed_objects(field: Field, array: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Objects as an array that NumPy has a type for, and which of them are not null."""
+    present = np.array([not is_missing(v) for v in array.ravel()], np.bool_).reshape(array.shape)
+    target = dtypes.numpy_of(field.dtype)
+    values = [v for v in array.ravel().tolist() if not is_missing(v)]
+    try:
+        if target.kind in "mM":
+            found = np.array([dtypes.scalar(field.dtype, v, field.title) for v in values], target)
+        else:
+            found = np.array(values, None if values else target)
+    except ValueError as error:
+        raise InputError(f"{field.title} is {field.dtype}: {error}") from error
+    if found.ndim != 1 or found.dtype.kind in "OUS":
+        raise InputError(f"{field.title} is {field.dtype}: {_first_stranger(array)}")
+    made = np.zeros(array.shape, found.dtype)
+    made[present] = found
+    return made, present
+
+
+def _first_stranger(array: AnyArray) -> str:
+    for row, value in enumerate(array.ravel().tolist()):
+        if not is_missing(value) and not isinstance(value, bool | int | float | np.generic):
+            return f"found {value!r} ({type(value).__name__}) in row {row}"
+    return "found values of several shapes"
+
+
+def cast(field: Field, array: AnyArray, valid: AnyArray | None = None) -> AnyArray:
+    """`array` in the field's dtype and native byte order. Values must survive it, except that floats may be rounded to
+    a narrower float; else an `InputError` names the first value that does not.
+    """
+    target = dtypes.numpy_of(field.dtype)
+    source = array.dtype
+    if source.newbyteorder("=") == target:
+        return array.astype(target, copy=False)
+    kinds = (source.kind, target.kind)
+    time = target.kind in "mM"
+    if source.kind == "U" and time:
+        made = _parse_times(field, array, target)
+    elif kinds in (("i", "M"), ("i", "m"), ("M", "M"), ("m", "m")) or (source.kind in "iuf" and target.kind in "iuf"):
+        with np.errstate(all="ignore"):
+            made = array.astype(target)
+            lost = _lost(array, made)
+        if valid is not None:
+            lost &= valid
+        if lost.any():
+            raise InputError(_loss(field, array, lost))
+    else:
+        raise InputError(
+            f"{field.title} is {field.dtype}, found {source.name}; convert the values with .astype({field.dtype!r})"
+        )
+    return made
+
+
+def _lost(array: AnyArray, made: AnyArray) -> AnyArray:
+    """Which values did not survive."""
+    source, target = array.dtype, made.dtype
+    if source.kind == "f" and target.kind == "f":
+        lost: AnyArray = np.isinf(made) & ~np.isinf(array)
+    elif source.kind in "iu" and target.kind in "iu":
+        info = np.iinfo(target)
+        lost = np.zeros(array.shape, np.bool_)
+        if np.iinfo(source).min < info.min:
+            lost |= array < max(info.min, np.iinfo(source).min)
+        if np.iinfo(source).max > info.max:
+            lost |= array > info.max
+    elif source.kind == "f":
+        info = np.iinfo(target)
+        lost = ~((array >= float(info.min)) & (array < float(info.max) + 1)) | (np.trunc(array) != array)
+    elif source.kind in "mM":
+        lost = (made.astype(source) != array) & ~np.isnat(array)
+    elif np.can_cast(source, target) and source.itemsize < 8:
+        lost = np.zeros(array.shape, np.bool_)
+    else:
+        lost = (made.astype(source) if target.kind != "f" else _back(made, source)) != array
+    return lost
+
+
+def _back(made: AnyArray, source: np.dtype[Any]) -> AnyArray:
+    """Floats as integers again; those beyond the type's range as its least value, which they cannot have come from."""
+    inside = made < float(np.iinfo(source).max)
+    back = np.where(inside, made, 0).astype(source)
+    return np.where(inside, back, np.iinfo(source).min)
+
+
+def _loss(field: Field, array: AnyArray, lost: AnyArray) -> str:
+    flat = int(np.flatnonzero(lost)[0])
+    place = (
+        f"row {flat}" if array.ndim < 2 else f"position {tuple(int(i) for i in np.unravel_index(flat, array.shape))}"
+    )
+    value = array.ravel()[flat].item() if array.dtype.kind not in "mM" else str(array.ravel()[flat])
+    return (
+        f"{field.title} is {field.dtype}, found {array.dtype.name} with {value!r} at {place}, "
+        f"which {field.dtype} cannot hold; convert the values first"
+    )
+
+
+def _parse_times(field: Field, array: AnyArray, target: np.dtype[Any]) -> AnyArray:
+    values = [dtypes.scalar(field.dtype, text, f"{field.title}, row {row}") for row, text in enumerate(array.ravel())]
+    return np.array(values, target).reshape(array.shape)
+
+
+def broadcast(title: str, array: AnyArray, shape: tuple[int, ...]) -> AnyArray:
+    """`array` repeated to `shape` by NumPy's rules of assignment (leading axes of length 1 may be dropped)."""
+    while array.ndim > len(shape) and array.shape[0] == 1:
+        array = array[0]
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise InputError(f"{title}: values of shape {array.shape} do not fit the selection's shape {shape}") from None
+
+
+def _checked_validity(field: Field, valid: AnyArray | None, shape: tuple[int, ...]) -> AnyArray | None:
+    """The validity of a nullable field; None where all cells are valid. Null in any other field is an error."""
+    if valid is None or bool(valid.all()):
+        return None
+    if not field.nullable:
+        row = int(np.flatnonzero(~valid)[0])
+        raise InputError(f"{field.title} is not nullable, but row {row} is null; drop the row or fill it")
+    return np.broadcast_to(valid, shape)
+
+
+def _encode_var(field: Field, array: AnyArray, valid: AnyArray | None) -> Column:
+    """Strings or bytes packed end to end."""
+    from . import arrow
+
+    flat = np.ravel(array)
+    if flat.dtype.kind in "US" and flat.dtype.kind != ("U" if field.dtype == "string" else "S"):
+        raise InputError(f"{field.title} is {field.dtype}, found {flat.dtype.name}")
+    if flat.dtype.kind not in "OUS":
+        raise InputError(f"{field.title} is {field.dtype}, found {flat.dtype.name}; make the values str or bytes first")
+    if valid is not None:
+        flat = flat.astype(object)
+        flat[~np.ravel(valid)] = None
+    packed = arrow.pack(field, flat)
+    _checked_validity(field, packed.validity, (len(packed),))
+    return packed

@@ -1,0 +1,161 @@
+"""Budget, threads, cache and durability shared by everything that is opened with it."""
+
+import os
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from . import _native
+from .errors import InputError, UnsupportedError
+
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
+
+
+def size_bytes(size: int | str, what: str) -> int:
+    """Bytes of a size: a number of bytes, or text such as "64MiB" (2^20), "1.5GB" (10^9), "512"."""
+    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+        return size
+    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    if found is None:
+        raise InputError(f'{what} is a number of bytes or text such as "64MiB" or "1.5GB", not {size!r}')
+    power = " kmgt".index(found[2].lower() or " ")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+
+
+class Context:
+    """Settings shared by the arrays opened with it. Immutable, picklable; the core's pool starts on first use and is
+    rebuilt in a forked child.
+
+    Args:
+        memory_budget: bytes for scratch, caches and indexes; a number or text ("1GiB", "500MB").
+        threads: worker threads; None: `GRIDSTONE_THREADS`, else the cores this process may use.
+        io: "auto": chosen by the engine.
+        cache: bytes of the budget that decoded blocks may stay in.
+        storage_options: options of object stores; local and in-memory stores have none.
+        durability: "full" syncs files and directories before a commit counts; "close" leaves that to the system.
+        verify: "once" checks raw pages once per open snapshot, "always" on every read.
+        key: None; encryption is not supported by this version.
+    """
+
+    __slots__ = ("_lock", "_made", "_settings")
+
+    def __init__(
+        self,
+        memory_budget: int | str = "1GiB",
+        threads: int | None = None,
+        io: str = "auto",
+        cache: int | str = "256MiB",
+        storage_options: Mapping[str, Any] | None = None,
+        durability: str = "full",
+        verify: str = "once",
+        key: bytes | str | None = None,
+    ) -> None:
+        if key is not None:
+            raise UnsupportedError("encryption is not supported by this version; leave key=None")
+        if io != "auto":
+            raise UnsupportedError(f'io={io!r} is not supported by this version; leave io="auto"')
+        if storage_options:
+            raise UnsupportedError(f"storage options {sorted(storage_options)} are not supported by this version")
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise InputError(f"threads is a positive number or None, not {threads!r}")
+        _one_of("durability", durability, ("full", "close"))
+        _one_of("verify", verify, ("once", "always"))
+        budget = size_bytes(memory_budget, "memory_budget")
+        if budget == 0:
+            raise InputError("memory_budget must be more than 0 bytes")
+        self._settings = (budget, threads, size_bytes(cache, "cache"), durability, verify)
+        self._made: _native.Context | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def memory_budget(self) -> int:
+        """The budget in bytes."""
+        return self._settings[0]
+
+    @property
+    def threads(self) -> int:
+        """How many worker threads the core uses."""
+        return self.native.threads
+
+    @property
+    def cache(self) -> int:
+        """Bytes that decoded blocks may stay in."""
+        return self._settings[2]
+
+    @property
+    def durability(self) -> str:
+        """ "full" or "close"."""
+        return self._settings[3]
+
+    @property
+    def verify(self) -> str:
+        """ "once" or "always"."""
+        return self._settings[4]
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most bytes of the budget that were ever in use at once."""
+        return self.native.peak_bytes
+
+    @property
+    def native(self) -> _native.Context:
+        """The core's context, made on first use."""
+        with self._lock:
+            if self._made is None:
+                self._made = _native.Context(*self._settings)
+            return self._made
+
+    def __eq__(self, other: object) -> bool:
+        return self._settings == other._settings if isinstance(other, Context) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._settings)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, self._settings
+
+    def __repr__(self) -> str:
+        budget, threads, cache, durability, verify = self._settings
+        return (
+            f"Context(memory_budget={budget}, threads={threads}, cache={cache}, "
+            f"durability={durability!r}, verify={verify!r})"
+        )
+
+
+def _one_of(what: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}")
+
+
+def _restore(budget: int, threads: int | None, cache: int, durability: str, verify: str) -> Context:
+    """An unpickled context; the process's default one where the settings are its own, so that caches are shared."""
+    usual = default()
+    made = Context(budget, threads, cache=cache, durability=durability, verify=verify)
+    return usual if made == usual else made
+
+
+class _Default:
+    """The context of everything opened without one, made on first use."""
+
+    context: Context | None = None
+    lock = threading.Lock()
+
+
+def default() -> Context:
+    """The process's default context."""
+    with _Default.lock:
+        if _Default.context is None:
+            _Default.context = Context()
+        return _Default.context
+
+
+def _renew_locks() -> None:
+    """A lock held by another thread at the moment of a fork would stay held for ever in the child."""
+    _Default.lock = threading.Lock()
+    if _Default.context is not None:
+        _Default.context._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

@@ -1,0 +1,168 @@
+"""The demonstration from beginning to end, with its times, counters and pictures."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import io, plot, selection, store
+from ..array import Array
+from ..errors import ExistsError, InputError
+from ..progress import Progress
+from . import chart, ships
+
+SIDE = 2_000
+UPDATES = 100_000
+_GRID = 48
+
+
+@dataclass
+class Outcome:
+    """What the demonstration found, in plain values."""
+
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    """One per step: name, seconds, and counters."""
+    pictures: list[str] = field(default_factory=list)
+    """The files drawn."""
+    stores: list[str] = field(default_factory=list)
+    """The stores made."""
+
+    @contextmanager
+    def step(self, name: str, tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+        """Times a step; counters are put into the dict it gives."""
+        tell(name)
+        counters: dict[str, Any] = {}
+        begin = time.perf_counter()
+        yield counters
+        self.steps.append({"step": name, "seconds": time.perf_counter() - begin, **counters})
+
+
+def run(
+    out: str | Path,
+    *,
+    data: str | Path | None = None,
+    cells: int = 1_000_000,
+    seed: int = 7,
+    progress: Progress = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Outcome:
+    """Loads ship positions, asks for a busy and a quiet box, updates a chart at random cells, and draws all of it.
+
+    Args:
+        out: a folder, made if it does not exist; the demonstration's own stores in it are replaced.
+        data: a CSV file with columns LON and LAT (MarineCadastre's, say); None: positions are made up.
+        cells: how many positions to make up.
+        seed: of everything made up.
+        progress: of the load.
+        tell: called with the name of each step when it begins.
+    """
+    if cells < 1_000:
+        raise InputError(f"the demonstration needs at least 1,000 positions, not {cells}")
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    outcome = Outcome()
+    _positions(folder, Path(data) if data is not None else None, cells, seed, outcome, progress, tell)
+    _chart(folder, seed, outcome, tell)
+    return outcome
+
+
+def _positions(
+    folder: Path,
+    data: Path | None,
+    cells: int,
+    seed: int,
+    outcome: Outcome,
+    progress: Progress,
+    tell: Callable[[str], None],
+) -> None:
+    if data is None:
+        data = folder / "ais.csv"
+        with outcome.step("make up positions (CSV)", tell) as counters:
+            ships.write_csv(data, cells, seed)
+            counters["bytes"] = data.stat().st_size
+    uri = _fresh(folder / "ais.gs")
+    with outcome.step("load the CSV, sorted, in one commit", tell) as counters:
+        array = io.from_csv(uri, data, dims=["LON", "LAT"], progress=progress, message="ship positions")
+        counters["cells"] = sum(array.fragments.column("cells").to_pylist())
+        counters["bytes"] = sum(array.fragments.column("bytes").to_pylist())
+    outcome.stores.append(uri)
+    busy, quiet = boxes(array)
+    for name, box in (("read a harbour", busy), ("read open sea", quiet)):
+        with outcome.step(name, tell) as counters:
+            found = array.read(box, order="any")
+            counters.update(cells=len(found), **found.stats)
+    for name, mbrs, title in (
+        ("positions.png", False, "Ship positions, cells per pixel"),
+        ("tiles.png", True, "The bounding rectangles of the data tiles over them"),
+    ):
+        with outcome.step(f"draw {name}", tell):
+            target = plot.plot(array, folder / name, dims=("LON", "LAT"), mbrs=mbrs, title=title)
+        outcome.pictures.append(str(target))
+
+
+def boxes(array: Array) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]]]:
+    """The busiest small box of the positions, and the quietest that is not empty and nine times as large."""
+    names = ("LON", "LAT")
+    domain = {dim.name: (float(dim.domain[0]), float(dim.domain[1])) for dim in array.schema.dims}
+    counts = plot.density(array, names, selection.domain_of(array.schema), (_GRID * 3, _GRID * 3))
+    coarse = counts.reshape(_GRID, 3, _GRID, 3).sum(axis=(1, 3))
+    busy = np.unravel_index(int(counts.argmax()), counts.shape)
+    filled = np.where(coarse > 0, coarse, np.iinfo(np.int64).max)
+    quiet = np.unravel_index(int(filled.argmin()), coarse.shape)
+    return _cell(domain, names, busy, _GRID * 3), _cell(domain, names, quiet, _GRID)
+
+
+def _cell(
+    domain: dict[str, tuple[float, float]], names: tuple[str, str], place: tuple[Any, ...], parts: int
+) -> dict[str, tuple[float, float]]:
+    made = {}
+    for name, number in zip(names, place, strict=True):
+        low, high = domain[name]
+        step = (high - low) / parts
+        made[name] = (low + int(number) * step, min(high, low + (int(number) + 1) * step))
+    return made
+
+
+def _chart(folder: Path, seed: int, outcome: Outcome, tell: Callable[[str], None]) -> None:
+    ground = chart.heights(SIDE, seed)
+    rows, columns = chart.lights(ground, UPDATES, seed)
+    uri = _fresh(folder / "chart.gs")
+    with outcome.step(f"write a chart of {SIDE:,} x {SIDE:,} cells", tell) as counters:
+        array = store.array(uri, ground, name="height")
+        counters.update(cells=ground.size, **array.stats)
+    outcome.stores.append(uri)
+    drawn = array.version
+    with outcome.step(f"update {UPDATES:,} cells at random", tell) as counters:
+        array.write_cells((rows, columns), np.full(UPDATES, chart.LIT), message="the lights go on")
+        counters.update(cells=UPDATES, **array.stats)
+    with outcome.step("read the newest version", tell) as counters:
+        after = array[...]
+        counters.update(cells=after.size, **array.stats)
+    with outcome.step("read the version before", tell) as counters:
+        past = array.at(version=drawn)
+        before = past[...]
+        counters.update(cells=before.size, **past.stats)
+    if not np.array_equal(before, ground) or int((after == chart.LIT).sum()) != UPDATES:
+        raise InputError(f"{uri!r} does not read back as it was written; run gridstone verify on it")
+    with outcome.step("draw chart.png", tell):
+        titles = (f"version {drawn}: as first written", f"version {array.version}: {UPDATES:,} cells later")
+        pictures = chart.picture(before), chart.picture(after)
+        target = plot.before_and_after(*pictures, folder / "chart.png", titles, "One array, two versions")
+    outcome.pictures.append(str(target))
+
+
+def _fresh(place: Path) -> str:
+    """The place for a store of the demonstration; its last one there is removed."""
+    uri = str(place)
+    if store.exists(uri):
+        store.delete(uri)
+    if place.exists():
+        if not place.is_dir() or any(place.iterdir()):
+            raise ExistsError(f"{uri!r} is there and is no store; choose another folder")
+        shutil.rmtree(place)
+    return uri

@@ -1,0 +1,161 @@
+"""Positions of a dense array: reading any stride, writing boxes and strided cells."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import columns
+from .cells import attr_field
+from .columns import Column
+from .dtypes import AnyArray
+from .errors import InputError
+from .schema import Schema
+from .selection import Axis, Box, covering
+
+if TYPE_CHECKING:
+    from .array import Array
+
+Arrays = dict[str, AnyArray]
+
+_SPLIT_CELLS = 1 << 20
+_SPLIT_STEP = 8
+
+
+def read(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+    """The attributes at these positions; integers drop their axis, single cells come as scalars."""
+    found = _read_strided(array, names, axes)
+    dropped = tuple(0 if axis.drop else slice(None) for axis in axes)
+    return {name: values[dropped][()] for name, values in found.items()}
+
+
+def _read_strided(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+    """Reads the covering box and strides over it; along a wide stride of a large box, slab by slab instead."""
+    box = covering(array.schema, axes)
+    wide = max(range(len(axes)), key=lambda i: abs(axes[i].step) if axes[i].count > 1 else 0)
+    axis = axes[wide]
+    if box.empty or axis.count < 2 or abs(axis.step) < _SPLIT_STEP or _cells(box.shape) <= _SPLIT_CELLS:
+        found = array.read(box, list(names)).to_numpy()
+        strides = tuple(_stride(a) for a in axes)
+        return {name: values[strides] for name, values in found.items()}
+    slabs = []
+    for i in range(axis.count):
+        one = Axis(axis.start + i * axis.step, 1, 1, False)
+        slabs.append(_read_strided(array, names, [one if k == wide else a for k, a in enumerate(axes)]))
+    return {name: _joined([slab[name] for slab in slabs], wide) for name in names}
+
+
+def _joined(parts: Sequence[AnyArray], axis: int) -> AnyArray:
+    masked = any(np.ma.isMaskedArray(part) for part in parts)
+    join: Any = np.ma.concatenate if masked else np.concatenate
+    joined: AnyArray = join(parts, axis)
+    return joined
+
+
+def _cells(shape: tuple[int, ...]) -> int:
+    cells = 1
+    for size in shape:
+        cells *= size
+    return cells
+
+
+def _stride(axis: Axis) -> slice:
+    if axis.count == 0:
+        return slice(0, 0)
+    return slice(None, None, axis.step) if axis.count > 1 else slice(0, 1)
+
+
+def write(array: "Array", name: str | None, axes: Sequence[Axis], value: Any) -> None:
+    """`array[axes] = value`: a scalar, an array that broadcasts, or a dict of them by attribute."""
+    schema = array.schema
+    shape = tuple(axis.count for axis in axes if not axis.drop)
+    full = tuple(axis.count for axis in axes)
+    given = by_attribute(schema, value, name)
+    if _cells(full) == 0:
+        return
+    if all(axis.step == 1 or axis.count == 1 for axis in axes):
+        made = {n: columns.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
+        _stage_box(array, covering(schema, axes), made, full)
+        return
+    made = {n: _row_major(columns.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}
+    array._stage_cells(positions(schema, axes), made, sorted=False, dedup="error", message=None, progress=None)
+
+
+def _row_major(column: Column) -> Column:
+    if column.offsets is not None:
+        return column
+    validity = None if column.validity is None else column.validity.ravel()
+    return replace(column, values=column.values.ravel(), validity=validity)
+
+
+def positions(schema: Schema, axes: Sequence[Axis]) -> dict[str, Column]:
+    """The coordinates of every cell of a strided selection, in row-major order."""
+    box = covering(schema, axes)
+    shape = tuple(axis.count for axis in axes)
+    found = {}
+    for i, (dim, axis) in enumerate(zip(schema.dims, axes, strict=True)):
+        first, last = axis.covering
+        along = box.coordinates(i)
+        along = along[:: abs(axis.step)] if last > first else along
+        along = along[::-1] if axis.step < 0 else along
+        spread = [1] * len(axes)
+        spread[i] = axis.count
+        found[dim.name] = Column(dim.dtype, np.broadcast_to(along.reshape(spread), shape).ravel())
+    return found
+
+
+def write_box(array: "Array", box: Box, value: Any, message: str | None, progress: Any) -> None:
+    """Writes arrays of exactly the box's shape (or single values) to it."""
+    shape = box.shape
+    made = {}
+    for name, data in by_attribute(array.schema, value, None).items():
+        found = np.shape(data)
+        if found not in ((), shape):
+            raise InputError(f"attribute {name!r}: the data has shape {found}, the box {box} has shape {shape}")
+        made[name] = columns.from_values(attr_field(array.schema, name), data, shape)
+    _stage_box(array, box, made, shape, message, progress)
+
+
+def _stage_box(
+    array: "Array",
+    box: Box,
+    made: Mapping[str, Column],
+    shape: tuple[int, ...],
+    message: str | None = None,
+    progress: Any = None,
+) -> None:
+    layout = "col" if made and all(_is_col(column) for column in made.values()) else "row"
+    native = {name: _shaped(column, shape).native(layout) for name, column in made.items()}
+    array._stage_box(box, native, layout, message, progress)
+
+
+def _is_col(column: Column) -> bool:
+    flags = column.values.flags
+    return column.offsets is None and column.values.ndim > 1 and flags.f_contiguous and not flags.c_contiguous
+
+
+def _shaped(column: Column, shape: tuple[int, ...]) -> Column:
+    """The column with the axes that integers dropped put back."""
+    if column.offsets is not None:
+        return column
+    validity = None if column.validity is None else column.validity.reshape(shape)
+    return replace(column, values=column.values.reshape(shape), validity=validity)
+
+
+def by_attribute(schema: Schema, value: Any, name: str | None) -> Mapping[str, Any]:
+    """`value` by attribute: a dict as it is, anything else for the one attribute there is (or `name`)."""
+    if name is not None:
+        return {name: value}
+    if isinstance(value, Mapping):
+        if not value:
+            raise InputError("an empty dict was given; name at least one attribute")
+        for given in value:
+            attr_field(schema, given)
+        return value
+    if len(schema.attrs) != 1:
+        names = [attr.name for attr in schema.attrs]
+        raise InputError(
+            f"the array has {len(names)} attributes {names}; give a dict of arrays, or write a['{names[0]}'][...]"
+        )
+    return {schema.attrs[0].name: value}

@@ -1,0 +1,87 @@
+"""What can go wrong, one class per answer to "what would the caller do about it?".
+
+Each class also derives from the built-in exception that Python code already catches for that case. The compiled core
+raises these classes by name. Every message says what was asked, what was found, and what to do.
+"""
+
+__all__ = [
+    "AccessError",
+    "BoundsError",
+    "BudgetError",
+    "CommitUnknownError",
+    "ConflictError",
+    "CorruptionError",
+    "ExistsError",
+    "GridstoneError",
+    "InputError",
+    "NotFoundError",
+    "SchemaError",
+    "SnapshotExpiredError",
+    "SourceChangedError",
+    "StorageError",
+    "UnsupportedError",
+]
+
+
+class GridstoneError(Exception):
+    """The base of every error of this package."""
+
+    def __str__(self) -> str:
+        """The message; never a number and a file name, which `OSError` would make of two arguments."""
+        return " ".join(str(a) for a in self.args)
+
+
+class SchemaError(GridstoneError, ValueError):
+    """The schema is contradictory, or the data does not fit it."""
+
+
+class BoundsError(GridstoneError, IndexError):
+    """A position or coordinate lies outside the domain."""
+
+
+class NotFoundError(GridstoneError, FileNotFoundError):
+    """The store, array, group, attribute or version does not exist."""
+
+
+class ExistsError(GridstoneError, FileExistsError):
+    """The thing to be created exists."""
+
+
+class ConflictError(GridstoneError):
+    """Another commit made this one impossible; read again and repeat."""
+
+
+class CommitUnknownError(GridstoneError):
+    """Whether the commit happened could not be found out; nothing was deleted."""
+
+
+class CorruptionError(GridstoneError):
+    """Stored bytes are not what was written."""
+
+
+class SourceChangedError(GridstoneError):
+    """A foreign file changed since it was attached."""
+
+
+class SnapshotExpiredError(GridstoneError):
+    """The version asked for has been vacuumed."""
+
+
+class BudgetError(GridstoneError, MemoryError):
+    """The work does not fit into the memory budget."""
+
+
+class StorageError(GridstoneError, OSError):
+    """The storage refused: full, read-only, unreachable."""
+
+
+class AccessError(GridstoneError, PermissionError):
+    """A key, credential or permission is missing or wrong."""
+
+
+class UnsupportedError(GridstoneError):
+    """Valid, but not supported by this version or this storage."""
+
+
+class InputError(GridstoneError, ValueError):
+    """The values given are wrong: type, shape, NaN, duplicates; names the row and column where known."""

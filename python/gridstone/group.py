@@ -1,0 +1,100 @@
+"""A group: named arrays and groups in a store."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _native
+from .context import Context
+from .errors import NotFoundError
+
+if TYPE_CHECKING:
+    from .array import Array
+    from .schema import Schema
+
+
+class Entry(NamedTuple):
+    """What a store holds at one place."""
+
+    name: str
+    path: str
+    kind: str
+    """ "array" or "group"."""
+
+
+def joined(path: str, name: str) -> str:
+    """The path of `name` in the group at `path`."""
+    return f"{path.rstrip('/')}/{name.strip('/')}"
+
+
+class Group:
+    """A group at one version of its store. `g["name"]` opens a child; iterating gives the children's names."""
+
+    def __init__(self, native: "_native.Group", context: Context, mode: str) -> None:
+        self._native, self._context, self._mode = native, context, mode
+
+    @property
+    def uri(self) -> str:
+        """The store."""
+        return self._native.uri
+
+    @property
+    def path(self) -> str:
+        """The place in the store; "/" is its root."""
+        return self._native.path
+
+    @property
+    def version(self) -> int:
+        """The store's version when it was opened."""
+        return self._native.version
+
+    def children(self) -> list[Entry]:
+        """The arrays and groups in it, by name."""
+        return [Entry(name, joined(self.path, name), kind) for name, kind in self._native.children()]
+
+    def __getitem__(self, name: str) -> "Array | Group":
+        from . import store
+
+        return store.open(self.uri, path=joined(self.path, name), mode=self._mode, context=self._context)
+
+    def create(self, name: str, schema: "Schema", *, overwrite: bool = False) -> "Array":
+        """Creates an array in this group."""
+        from . import store
+
+        path = joined(self.path, name)
+        return store.create(self.uri, schema, path=path, overwrite=overwrite, context=self._context)
+
+    def group(self, name: str) -> "Group":
+        """The group of this name, created if it does not exist."""
+        from . import store
+
+        return store.group(self.uri, path=joined(self.path, name), context=self._context)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([entry.name for entry in self.refreshed().children()])
+
+    def __len__(self) -> int:
+        return len(self.refreshed().children())
+
+    def __contains__(self, name: object) -> bool:
+        return any(entry.name == name for entry in self.refreshed().children())
+
+    def refreshed(self) -> "Group":
+        """The group at the store's newest version."""
+        found = _native.open(self._context.native, self.uri, self.path, False, None, None)
+        if not isinstance(found, _native.Group):
+            raise NotFoundError(f"{self.uri!r} no longer holds a group at {self.path!r}")
+        return Group(found, self._context, self._mode)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (self.uri, self.path, self.version, self._mode, self._context)
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{entry.name} ({entry.kind})" for entry in self.children())
+        return f"<gridstone.Group {self.uri!r} {self.path!r}: {names or 'empty'}>"
+
+
+def _reopen(uri: str, path: str, version: int, mode: str, context: Context) -> Group:
+    found = _native.open(context.native, uri, path, False, version, None)
+    if not isinstance(found, _native.Group):
+        raise NotFoundError(f"{uri!r} holds no group at {path!r}")
+    return Group(found, context, mode)

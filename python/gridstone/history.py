@@ -1,0 +1,63 @@
+"""The versions of a store, as an array's history tells them."""
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One commit that touched the array."""
+
+    version: int
+    timestamp: dt.datetime
+    """When it was committed, UTC."""
+    message: str | None
+    operations: tuple[dict[str, Any], ...]
+    """What it did; each has a key `op`."""
+    commit_id: str
+
+
+def version_of(text: str) -> Version:
+    """The version that the core describes in JSON."""
+    found = json.loads(text)
+    return Version(
+        found["version"],
+        time_of(found["time_us"]),
+        found.get("message"),
+        tuple(found.get("operations", ())),
+        found.get("commit_id", ""),
+    )
+
+
+def time_of(microseconds: int) -> dt.datetime:
+    """An aware UTC datetime of microseconds since 1970."""
+    return _EPOCH + dt.timedelta(microseconds=microseconds)
+
+
+def microseconds_of(timestamp: Any) -> int | None:
+    """Microseconds since 1970 of a datetime (naive: UTC), `numpy.datetime64`, ISO text or integer; None of None."""
+    if timestamp is None:
+        return None
+    if isinstance(timestamp, int | np.integer) and not isinstance(timestamp, bool | np.timedelta64):
+        return int(timestamp)
+    try:
+        if isinstance(timestamp, str):
+            timestamp = dt.datetime.fromisoformat(timestamp)
+        if isinstance(timestamp, dt.datetime):
+            aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=dt.UTC)
+            return (aware - _EPOCH) // dt.timedelta(microseconds=1)
+        if isinstance(timestamp, np.datetime64) and not np.isnat(timestamp):
+            return int(timestamp.astype("datetime64[us]").astype(np.int64))
+    except ValueError:
+        pass
+    raise InputError(
+        f"a timestamp is a datetime, numpy.datetime64, ISO text or microseconds since 1970 (UTC), not {timestamp!r}"
+    )

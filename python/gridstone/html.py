@@ -1,0 +1,58 @@
+"""What notebooks show of schemas, arrays and results."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from . import dtypes
+from .result import preview
+from .schema import Schema
+
+if TYPE_CHECKING:
+    from .array import Array
+    from .result import Result
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with every cell escaped."""
+    head = "".join(f"<th style='text-align:left'>{escape(text)}</th>" for text in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td style='text-align:left'>{escape(str(cell))}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def schema(shown: Schema) -> str:
+    """Dimensions and attributes as two tables."""
+    dims = [
+        (d.name, d.dtype, dtypes.show(d.domain[0]), dtypes.show(d.domain[1]), "whole" if d.tile is None else d.tile)
+        for d in shown.dims
+    ]
+    attrs = [(a.name, a.dtype, "yes" if a.nullable else "no", dtypes.show(a.fill), a.filters) for a in shown.attrs]
+    title = f"{'Sparse' if shown.sparse else 'Dense'} schema"
+    return (
+        f"<div><b>{title}</b> <small>{escape(shown._options_text())}</small>"
+        + table(("dimension", "type", "from", "to", "tile"), dims)
+        + table(("attribute", "type", "nullable", "fill", "filters"), attrs)
+        + "</div>"
+    )
+
+
+def array(shown: "Array") -> str:
+    """Place and version, then the schema."""
+    if shown._native is None:
+        return f"<div><b>gridstone.Array</b> {escape(shown.uri)} (closed)</div>"
+    place = escape(shown.uri if shown.path == "/" else f"{shown.uri} {shown.path}")
+    when = f"{shown.timestamp:%Y-%m-%d %H:%M:%S} UTC"
+    return f"<div><b>gridstone.Array</b> {place}, version {shown.version} ({when}){schema(shown.schema)}</div>"
+
+
+def result(shown: "Result") -> str:
+    """The columns with their first and last values."""
+    rows = []
+    for name, values in shown.to_numpy().items():
+        rows.append((name, values.dtype, values.shape, preview(values)))
+    return (
+        f"<div><b>gridstone.Result</b> {len(shown):,} cells{table(('column', 'type', 'shape', 'values'), rows)}</div>"
+    )

@@ -1,0 +1,163 @@
+"""What a CSV file's columns are: types that widen from block to block, domains, and tile extents for them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .. import arrow, dtypes
+from ..errors import InputError, UnsupportedError
+from ..schema import Attr, Dim, Schema
+from ..store import auto_tile
+
+_TILES_PER_DATA_TILE = 64
+_TILES_MAX = 1 << 20
+
+
+@dataclass(slots=True)
+class Column:
+    """What is known of one column so far."""
+
+    name: str
+    type: Any = None
+    nulls: bool = False
+    zoned: bool = False
+    low: Any = None
+    high: Any = None
+
+    def see(self, found: Any, bounds: bool) -> None:
+        """Widens the column by one block of it."""
+        self.nulls = self.nulls or found.null_count > 0
+        if pa.types.is_null(found.type):
+            return
+        kind = _plain(found)
+        zoned = pa.types.is_timestamp(found.type) and found.type.tz is not None
+        self.zoned = self.zoned or zoned
+        self.type = kind if self.type is None else _wider(self.type, kind)
+        if bounds and found.null_count < len(found):
+            ends = pc.min_max(found.cast(pa.timestamp(found.type.unit)) if zoned else found)
+            low, high = ends["min"], ends["max"]
+            self.low = low if self.low is None else _least(self.low, low)
+            self.high = high if self.high is None else _greatest(self.high, high)
+
+    @property
+    def read_type(self) -> Any:
+        """The type to read the file with."""
+        kind = pa.string() if self.type is None else self.type
+        return pa.timestamp(kind.unit, "UTC") if self.zoned and pa.types.is_timestamp(kind) else kind
+
+    @property
+    def dtype(self) -> str:
+        """The datatype of an attribute or dimension made of it."""
+        return arrow.dtype_of(pa.string() if self.type is None else self.type)
+
+
+def _plain(found: Any) -> Any:
+    """The type of a block's column, reduced to those that a column of an array can have."""
+    kind = found.type
+    if pa.types.is_timestamp(kind):
+        if kind.unit == "s":
+            return pa.timestamp("s")
+        ticks = found.cast(pa.timestamp(kind.unit)).cast(pa.int64()).drop_null()
+        fine = pc.any(pc.not_equal(pc.subtract(ticks, pc.multiply(pc.divide(ticks, 1000), 1000)), 0)).as_py()
+        return pa.timestamp("ns" if fine else "us")
+    if pa.types.is_time(kind):
+        return pa.string()
+    return kind
+
+
+def _wider(a: Any, b: Any) -> Any:
+    """The narrowest type that holds both."""
+    if a == b:
+        return a
+    kinds = pa.types
+    if kinds.is_timestamp(a) and kinds.is_timestamp(b):
+        units = ("s", "us", "ns")
+        return pa.timestamp(max(a.unit, b.unit, key=units.index))
+    if {str(a), str(b)} == {"int64", "double"}:
+        return pa.float64()
+    if kinds.is_date32(a) and kinds.is_timestamp(b):
+        return b
+    if kinds.is_timestamp(a) and kinds.is_date32(b):
+        return a
+    return pa.string()
+
+
+def _least(a: Any, b: Any) -> Any:
+    return a if a.type != b.type and not _comparable(a, b) else min(a, b, key=_key)
+
+
+def _greatest(a: Any, b: Any) -> Any:
+    return a if a.type != b.type and not _comparable(a, b) else max(a, b, key=_key)
+
+
+def _comparable(a: Any, b: Any) -> bool:
+    return not pa.types.is_string(a.type) and not pa.types.is_string(b.type)
+
+
+def _key(bound: Any) -> Any:
+    if pa.types.is_temporal(bound.type):
+        return np.datetime64(bound.cast(pa.timestamp("ns")).value, "ns")
+    return bound.as_py()
+
+
+def schema_of(
+    columns: Sequence[Column], dims: Sequence[str], rows: int, *, sparse: bool, duplicates: bool, capacity: int
+) -> Schema:
+    """The schema for these columns.
+
+    Sparse: domains are exact, and there are about 64 space tiles per data tile, equally many along each dimension,
+    their extents rounded to two digits. Dense: tiles as `gridstone.array` makes them.
+    """
+    by_name = {column.name: column for column in columns}
+    attrs = [
+        Attr(c.name, c.dtype, nullable=c.nulls or c.type is None, filters="auto") for c in columns if c.name not in dims
+    ]
+    bounds = [_domain(by_name[name]) for name in dims]
+    if sparse:
+        data_tiles = max(1.0, rows / capacity)
+        parts = max(1, round(min(_TILES_MAX, _TILES_PER_DATA_TILE * data_tiles) ** (1 / len(dims))))
+        extents: list[Any] = [_extent(by_name[n].dtype, b, parts) for n, b in zip(dims, bounds, strict=True)]
+    else:
+        sizes = [dtypes.ticks_of(b[1]) - dtypes.ticks_of(b[0]) + 1 for b in bounds]
+        width = max(dtypes.numpy_of(attr.dtype).itemsize for attr in attrs) if attrs else 8
+        extents = list(auto_tile(sizes, width))
+    made = [
+        Dim(name, bound, extent, by_name[name].dtype) for name, bound, extent in zip(dims, bounds, extents, strict=True)
+    ]
+    if not sparse:
+        return Schema(made, attrs)
+    return Schema(made, attrs, sparse=True, duplicates=duplicates, capacity=capacity)
+
+
+def _domain(column: Column) -> tuple[Any, Any]:
+    kind = column.dtype
+    if dtypes.is_var(kind) or kind == "bool":
+        raise UnsupportedError(
+            f"column {column.name!r} is {kind}, which cannot be a dimension in this version; "
+            f"use a column of numbers or times, or correct the values that are none"
+        )
+    if column.low is None:
+        raise InputError(f"column {column.name!r} has no values; a dimension needs a coordinate in every row")
+    low, high = (bound.cast(column.type) for bound in (column.low, column.high))
+    if dtypes.is_time(kind):
+        return dtypes.from_text(kind, str(low.value)), dtypes.from_text(kind, str(high.value))
+    return low.as_py(), high.as_py()
+
+
+def _extent(dtype: str, bounds: tuple[Any, Any], parts: int) -> Any:
+    """One part of the domain, rounded up to two digits."""
+    if dtypes.is_float(dtype):
+        span = bounds[1] - bounds[0]
+        return _rounded(span / parts) if span > 0 and math.isfinite(span) else None
+    size = dtypes.ticks_of(bounds[1]) - dtypes.ticks_of(bounds[0]) + 1
+    return min(size, max(1, math.ceil(_rounded(size / parts))))
+
+
+def _rounded(value: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value / unit) * unit:.12g}")

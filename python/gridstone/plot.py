@@ -1,0 +1,267 @@
+"""Pictures of arrays: density maps of sparse ones, images of dense ones, and the MBRs of their tiles."""
+
+import math
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtypes, selection
+from .dtypes import AnyArray
+from .errors import InputError, UnsupportedError
+from .selection import Box, BoxLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+    from .array import Array
+
+Target = str | os.PathLike[str]
+
+INK = "#0a1020"
+PAPER = "#c9d6e8"
+_GLOW = ("#0a1020", "#10284a", "#14507c", "#1c86a8", "#3fc1b0", "#b7ea9c", "#fff6c8", "#ffffff")
+_WIDTH, _DPI = 12.0, 150
+_IMAGE_SIDE_MAX = 2400
+
+
+def plot(
+    array: "Array",
+    target: Target,
+    *,
+    attr: str | None = None,
+    dims: tuple[str, str] | None = None,
+    box: BoxLike = None,
+    mbrs: bool = False,
+    fragments: bool = False,
+    title: str | None = None,
+) -> Path:
+    """Draws a sparse array as a density map, a dense one as an image, and writes a PNG.
+
+    Args:
+        array: of two or more dimensions; a dense one is shown at the low end of all but two of them.
+        target: the file.
+        attr: dense: the attribute to show; None: the first.
+        dims: the dimensions of the x and y axes; None: those named as longitude and latitude, else (sparse) the first
+            two, (dense) columns and rows.
+        box: the part to show, in coordinates; None: everything written (sparse) or the domain (dense).
+        mbrs: draw the bounding rectangles of the data tiles over it.
+        fragments: draw the boxes of the fragments over it.
+        title: above the picture.
+    """
+    if array.ndim < 2:
+        raise UnsupportedError("a plot needs two dimensions; the array has one")
+    draw = _draw_density if array.sparse else _draw_dense
+    names = dims or _axes_of(array)
+    where = _box(array, box)
+    figure, axes = _canvas(title or f"{array.uri} · version {array.version}")
+    draw(array, axes, names, where, attr)
+    if mbrs:
+        _draw_rectangles(axes, tile_rectangles(array, names, where), "#ff9e64", 0.55)
+    if fragments:
+        _draw_rectangles(axes, fragment_rectangles(array, names), "#f7768e", 0.9)
+    return _save(figure, target)
+
+
+def density(array: "Array", dims: tuple[str, str], box: Box, bins: tuple[int, int]) -> AnyArray:
+    """Cells per bin of two dimensions of a sparse array, as an array of `bins` (x, y), counted in bounded memory."""
+    if box.empty:
+        return np.zeros(bins)
+    narrow = min(array.schema.attrs, key=lambda a: 1 << 9 if a.var else dtypes.numpy_of(a.dtype).itemsize)
+    ranges = [_range(box, array, name) for name in dims]
+    counts = np.zeros(bins[0] * bins[1], np.int64)
+    for batch in array.scan(box, [narrow.name]):
+        place = np.zeros(batch.num_rows, np.int64)
+        for name, (low, high), count in zip(dims, ranges, bins, strict=True):
+            values = _numbers(batch.column(name))
+            step = np.floor((values - low) * (count / (high - low))).astype(np.int64)
+            place = place * count + np.clip(step, 0, count - 1)
+        counts += np.bincount(place, minlength=counts.size)
+    return counts.reshape(bins)
+
+
+def before_and_after(before: AnyArray, after: AnyArray, target: Target, titles: tuple[str, str], heading: str) -> Path:
+    """Two images (RGB or single values) side by side, as a PNG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH, _WIDTH / 2 + 0.7), dpi=_DPI, facecolor=INK)
+    for place, (image, title) in enumerate(zip((before, after), titles, strict=True)):
+        axes = figure.add_axes((0.012 + place * 0.494, 0.015, 0.482, 0.865))
+        axes.imshow(image, interpolation="antialiased", cmap="magma")
+        axes.set_title(title, color=PAPER, fontsize=11, pad=6)
+        axes.set_axis_off()
+    figure.suptitle(heading, color="white", fontsize=14, y=0.985)
+    return _save(figure, target)
+
+
+def tile_rectangles(array: "Array", dims: tuple[str, str], box: Box | None = None) -> AnyArray:
+    """(n, 4): the low x, low y, high x and high y of the MBR of every data tile."""
+    table = array.tiles(box)
+    ends = [table.column(f"{name}_{end}") for end in ("lo", "hi") for name in dims]
+    return np.column_stack([_numbers(column) for column in ends])
+
+
+def fragment_rectangles(array: "Array", dims: tuple[str, str]) -> AnyArray:
+    """(n, 4): the low x, low y, high x and high y of the box of every fragment."""
+    places = [array.dims.index(name) for name in dims]
+    domains = array.fragments.column("domain").to_pylist()
+    rows = [[float(domain[place][end]) for end in (0, 1) for place in places] for domain in domains]
+    return np.array(rows, np.float64).reshape(len(rows), 4)
+
+
+def _box(array: "Array", box: BoxLike) -> Box:
+    whole = selection.domain_of(array.schema)
+    if box is not None:
+        return selection.box_of(array.schema, box)
+    found = array.nonempty_domain
+    if not array.sparse or found is None:
+        return whole
+    return selection.box_of(array.schema, dict(zip(array.dims, found, strict=True)))
+
+
+def _axes_of(array: "Array") -> tuple[str, str]:
+    lower = {name.lower(): name for name in array.dims}
+    for x, y in (("lon", "lat"), ("longitude", "latitude"), ("x", "y")):
+        if x in lower and y in lower:
+            return lower[x], lower[y]
+    return (array.dims[0], array.dims[1]) if array.sparse else (array.dims[1], array.dims[0])
+
+
+def _range(box: Box, array: "Array", name: str) -> tuple[float, float]:
+    """The ends of an axis as numbers; those of integer dimensions reach over the last cell."""
+    place = array.dims.index(name)
+    low, high = (float(bound) for bound in box.bounds[place])
+    if not dtypes.is_float(array.schema.dims[place].dtype):
+        high += 1
+    return (low, high) if high > low else (low, low + 1)
+
+
+def _numbers(column: Any) -> AnyArray:
+    values = np.asarray(column.to_numpy())
+    return (values.astype(np.int64) if values.dtype.kind in "mM" else values).astype(np.float64)
+
+
+def _canvas(title: str) -> "tuple[Figure, Axes]":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH, 8.2), dpi=_DPI, facecolor=INK)
+    axes = figure.add_axes((0.065, 0.075, 0.915, 0.865))
+    axes.set_facecolor(INK)
+    axes.set_title(title, color="white", fontsize=13, loc="left", pad=8)
+    axes.tick_params(colors=PAPER, labelsize=8)
+    for spine in axes.spines.values():
+        spine.set_color("#2b3a55")
+    return figure, axes
+
+
+def glow() -> "Colormap":
+    """From the dark of the sea over teal to white."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("gridstone", _GLOW)
+
+
+def _draw_density(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, attr: str | None) -> None:
+    if attr is not None:
+        raise UnsupportedError("a sparse array is drawn as the density of its cells; leave the attribute out")
+    x, y = (_range(box, array, name) for name in names)
+    aspect = _aspect(names, y)
+    ratio = (y[1] - y[0]) * aspect / (x[1] - x[0])
+    wide = 1500
+    tall = int(min(1000, max(250, wide * ratio))) if aspect > 0 else 900
+    light = _lit(density(array, names, box, (wide, tall)).T.astype(np.float64))
+    axes.imshow(
+        light,
+        origin="lower",
+        extent=(*x, *y),
+        cmap=glow(),
+        vmin=0,
+        vmax=1,
+        aspect=aspect or "auto",
+        interpolation="bilinear",
+    )
+    _label(axes, array, names)
+
+
+def _aspect(names: tuple[str, str], y: tuple[float, float]) -> float:
+    """How much taller than wide a unit is drawn: a degree of latitude is longer; 0: whatever fills the picture."""
+    if names[0].lower() in ("lon", "longitude") and names[1].lower() in ("lat", "latitude"):
+        return 1 / max(0.2, math.cos(math.radians((y[0] + y[1]) / 2)))
+    return 0.0
+
+
+def _lit(counts: AnyArray) -> AnyArray:
+    """Counts as brightness: logarithmic, with a faint glow around what is bright."""
+    light = np.log1p(counts)
+    filled = light[light > 0]
+    if filled.size == 0:
+        return light
+    light = light / max(np.quantile(filled, 0.998), 1e-9)
+    soft = light
+    for axis in (0, 1):
+        shifted = [np.roll(soft, step, axis) for step in (-3, -2, -1, 0, 1, 2, 3)]
+        soft = sum(w * part for w, part in zip((0.03, 0.09, 0.22, 0.32, 0.22, 0.09, 0.03), shifted, strict=True))
+    made: AnyArray = np.clip(np.maximum(0.08 * (light > 0) + 0.88 * light, 0.95 * soft), 0, 1)
+    return made
+
+
+def _draw_dense(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, attr: str | None) -> None:
+    """The attribute over two dimensions, at the low end of the others, thinned to what a screen shows."""
+    name = attr or array.schema.attrs[0].name
+    if array.schema.attr(name).var:
+        raise UnsupportedError(f"attribute {name!r} is {array.schema.attr(name).dtype}; an image needs numbers")
+    places = [array.dims.index(n) for n in names]
+    key: list[Any] = []
+    for place, size in enumerate(box.shape):
+        low = int(box.bounds[place][0]) - dtypes.ticks_of(array.schema.dims[place].domain[0])
+        step = max(1, -(-size // _IMAGE_SIDE_MAX))
+        key.append(slice(low, low + size, step) if place in places else low)
+    values = array[name][tuple(key)]
+    if places[0] < places[1]:
+        values = values.T
+    if values.dtype.kind in "mMb":
+        values = values.astype(np.int64)
+    x, y = (_range(box, array, n) for n in names)
+    shown = axes.imshow(values, extent=(*x, y[1], y[0]), cmap="magma", aspect="equal", interpolation="antialiased")
+    bar = axes.figure.colorbar(shown, ax=axes, fraction=0.03, pad=0.015)
+    bar.ax.tick_params(colors=PAPER, labelsize=8)
+    bar.set_label(name, color=PAPER)
+    _label(axes, array, names)
+
+
+def _draw_rectangles(axes: "Axes", found: AnyArray, color: str, alpha: float) -> None:
+    from matplotlib.collections import LineCollection
+
+    x0, y0, x1, y1 = found.T
+    corners = np.stack([np.column_stack(p) for p in ((x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0))], axis=1)
+    axes.add_collection(LineCollection(list(corners), colors=color, linewidths=0.6, alpha=alpha))
+
+
+def _label(axes: "Axes", array: "Array", names: tuple[str, str]) -> None:
+    for name, axis in zip(names, (axes.xaxis, axes.yaxis), strict=True):
+        dtype = array.schema.dim(name).dtype
+        axis.set_label_text(name, color=PAPER)
+        if dtypes.is_time(dtype):
+            axis.set_major_formatter(partial(_time_label, dtype))
+
+
+def _time_label(dtype: str, ticks: float, _place: int | None) -> str:
+    return dtypes.show(dtypes.from_text(dtype, str(int(ticks))))
+
+
+def _save(figure: "Figure", target: Target) -> Path:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    path = Path(os.fspath(target))
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r} to write {path.name!r} into; create it first")
+    FigureCanvasAgg(figure).print_figure(path, dpi=_DPI, facecolor=INK, format="png", metadata=_METADATA)
+    return path
+
+
+_METADATA: Mapping[str, str] = {"Software": "gridstone"}

@@ -1,0 +1,280 @@
+"""What a read gives: columns of cells, or boxes of a dense array, in NumPy, Arrow or pandas."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import columns, dtypes
+from .columns import Column
+from .dtypes import AnyArray
+from .errors import BudgetError, InputError, UnsupportedError
+from .schema import Schema
+from .selection import Box
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from . import _native
+
+
+class Result:
+    """The cells of one read.
+
+    Of a sparse array: a list of cells, each column of length n. Of a dense one: each attribute has the shape of the
+    box (`order="global"`: one flat vector in global order). `result[name]` is one column as NumPy; of a dense result a
+    dimension's name gives the coordinates along that dimension.
+    """
+
+    __slots__ = ("_box", "_budget", "_columns", "_count", "_names", "_order", "_schema", "_shape", "_stats")
+
+    def __init__(
+        self,
+        schema: Schema,
+        box: Box,
+        names: Sequence[str],
+        order: str,
+        found: Mapping[str, Column],
+        stats: Mapping[str, int],
+        budget: int,
+    ) -> None:
+        self._schema, self._box, self._names, self._order = schema, box, tuple(names), order
+        self._columns, self._stats, self._budget = dict(found), dict(stats), budget
+        self._shape = None if schema.sparse else box.shape
+        first = next(iter(self._columns.values()))
+        self._count = len(first)
+
+    @property
+    def schema(self) -> "pa.Schema":
+        """The Arrow schema of `to_arrow()`."""
+        from . import arrow
+
+        return arrow.schema_of(self._schema, list(self._names))
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of the box that a dense array was read over; None for cells of a sparse one."""
+        return self._shape
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters of this read: fragments, tiles and blocks considered and read, bytes fetched, cells returned."""
+        return dict(self._stats)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the columns hold."""
+        return sum(column.nbytes for column in self._columns.values())
+
+    def __len__(self) -> int:
+        return self._count
+
+    def keys(self) -> list[str]:
+        """The names of the columns that `to_numpy()` gives."""
+        return list(self._columns)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __getitem__(self, name: str) -> AnyArray:
+        if name in self._columns:
+            return self._columns[name].numpy()
+        for axis, dim in enumerate(self._schema.dims):
+            if dim.name == name and self._shape is not None:
+                return self._box.coordinates(axis)
+        raise InputError(f"the result has no column {name!r}; there are {', '.join(map(repr, self._columns))}")
+
+    def to_numpy(self) -> dict[str, AnyArray]:
+        """One array per column: coordinates (sparse only) and attributes.
+
+        Datetimes keep their unit; strings and bytes are object arrays; columns with nulls are masked arrays.
+        """
+        return {name: column.numpy() for name, column in self._columns.items()}
+
+    def to_arrow(self) -> "pa.Table":
+        """One row per cell: coordinates, then attributes; values are not copied (see `Schema.to_arrow` for types)."""
+        import pyarrow as pa
+
+        from . import arrow
+
+        found = dict(self._columns)
+        if self._shape is not None:
+            found = {**self._coordinate_columns(), **found}
+        return pa.Table.from_arrays([arrow.array_of(column) for column in found.values()], schema=self.schema)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row per cell, as `to_arrow()`."""
+        return self.to_arrow().to_pandas()  # type: ignore[no-any-return]
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_dense(self, fill: Any = None) -> AnyArray | dict[str, AnyArray]:
+        """The attributes as arrays over the box: one array, or a dict of several.
+
+        Args:
+            fill: the value of cells that are empty; None: the attribute's own fill, masked if it is nullable. Of
+                several cells at one place the one written last is shown.
+
+        Raises:
+            BudgetError: the box is larger than the context's memory budget.
+            SchemaError: a dimension is float.
+        """
+        if self._shape is not None:
+            made = {name: self._dense_column(name) for name in self._names}
+        else:
+            shape = self._box.shape
+            width = sum(dtypes.numpy_of(self._schema.attr(name).dtype).itemsize for name in self._names)
+            need = int(np.prod(np.array(shape, object))) * width
+            if need > self._budget:
+                raise BudgetError(
+                    f"a dense array of shape {shape} takes {need:,} bytes, the memory budget is {self._budget:,}; "
+                    f"read a smaller box or fewer attributes, or give the context more memory"
+                )
+            place = self._places()
+            made = {name: self._scatter(name, shape, place, fill) for name in self._names}
+        return next(iter(made.values())) if len(made) == 1 else made
+
+    def _dense_column(self, name: str) -> AnyArray:
+        values = self._columns[name].numpy()
+        if self._order not in ("global", "any"):
+            return values
+        made = np.ma.empty(values.size, values.dtype) if np.ma.isMaskedArray(values) else np.empty_like(values)
+        made[self._global_places()] = values
+        return made.reshape(self._box.shape)
+
+    def _places(self) -> AnyArray:
+        """The row-major position in the box of each cell."""
+        place = np.zeros(self._count, np.int64)
+        for axis, dim in enumerate(self._schema.dims):
+            low = np.int64(_wrapped(int(self._box.bounds[axis][0])))
+            values = self._columns[dim.name].values
+            ticks = values.view(np.int64) if values.dtype.kind in "mM" else values.astype(np.int64)
+            place = place * self._box.shape[axis] + (ticks - low)
+        return place
+
+    def _scatter(self, name: str, shape: tuple[int, ...], place: AnyArray, fill: Any) -> AnyArray:
+        attr, values = self._schema.attr(name), self._columns[name].numpy()
+        empty = attr.fill if fill is None else dtypes.scalar(attr.dtype, fill, f"attribute {name!r}: the fill")
+        made = np.full(int(np.prod(shape)), empty, dtypes.numpy_of(attr.dtype))
+        made[place] = np.ma.getdata(values)
+        if not attr.nullable:
+            return made.reshape(shape)
+        mask = np.full(made.size, fill is None)
+        mask[place] = np.ma.getmaskarray(values)
+        return np.ma.MaskedArray(made, mask=mask).reshape(shape)
+
+    @property
+    def _memory(self) -> Any:
+        return "F" if self._order == "col" else "C"
+
+    def _coordinate_columns(self) -> dict[str, Column]:
+        """The coordinates of every cell of a dense result, in the order of its cells."""
+        shape = self._box.shape
+        found = {}
+        places = self._global_places() if self._order in ("global", "any") else None
+        for axis, dim in enumerate(self._schema.dims):
+            along = [1] * len(shape)
+            along[axis] = shape[axis]
+            spread = np.broadcast_to(self._box.coordinates(axis).reshape(along), shape).ravel(order=self._memory)
+            found[dim.name] = Column(dim.dtype, spread if places is None else spread[places])
+        return found
+
+    def _global_places(self) -> AnyArray:
+        """The row-major position in the box of each cell in global order."""
+        shape, schema = self._box.shape, self._schema
+        tiles: list[AnyArray] = []
+        cells: list[AnyArray] = []
+        for axis, dim in enumerate(schema.dims):
+            along = [1] * len(shape)
+            along[axis] = shape[axis]
+            offset = int(self._box.bounds[axis][0]) - dtypes.ticks_of(dim.domain[0])
+            positions = np.arange(shape[axis], dtype=np.uint64) + np.uint64(offset)
+            extent = dim.size if dim.tile is None else dtypes.ticks_of(dim.tile)
+            tile = positions // np.uint64(extent) if extent < 2**64 else np.zeros_like(positions)
+            tiles.append(np.broadcast_to(tile.reshape(along), shape).ravel())
+            cells.append(np.broadcast_to(positions.reshape(along), shape).ravel())
+        # lexsort takes its last key first: cells decide within tiles, slow dimensions before fast ones.
+        cells = cells[::-1] if schema.cell_order == "row" else cells
+        tiles = tiles[::-1] if schema.tile_order == "row" else tiles
+        return np.lexsort((*cells, *tiles))
+
+    def __repr__(self) -> str:
+        what = f"box {self._shape}" if self._shape is not None else f"{self._count:,} cells"
+        lines = [f"<gridstone.Result: {what}, {self.nbytes:,} bytes>"]
+        for name, column in self._columns.items():
+            lines.append(f"  {name}: {column.dtype} [{preview(column.numpy())}]")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.result(self)
+
+
+def preview(values: AnyArray) -> str:
+    """The first and last values on one line."""
+    flat = values.ravel()
+    shown = [*flat[:3], ..., *flat[-3:]] if flat.size > 6 else list(flat)
+    return " ".join("null" if v is np.ma.masked else "…" if v is ... else str(v) for v in shown)
+
+
+def _wrapped(value: int) -> int:
+    """`value` as a signed 64-bit number with the same bits."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def from_cells(
+    schema: Schema, box: Box, names: Sequence[str], order: str, cells: "_native.Cells", budget: int
+) -> Result:
+    """The result of one native read."""
+    found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
+    given = cells.attrs
+    for name in names:
+        column = columns.from_native(schema.attr(name).dtype, given[name])
+        if cells.shape is not None and order in ("row", "col"):
+            column = column.shaped(tuple(cells.shape), order)
+        found[name] = column
+    if not schema.sparse:
+        found = {name: found[name] for name in names}
+    return Result(schema, box, names, order, found, cells.stats, budget)
+
+
+def of_nothing(schema: Schema, box: Box, names: Sequence[str], order: str, budget: int) -> Result:
+    """The result of reading an empty box."""
+    shape = (0,) if schema.sparse or order in ("global", "any") else box.shape
+    found = {} if not schema.sparse else {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
+    for name in names:
+        attr = schema.attr(name)
+        found[name] = columns.empty(attr.dtype, shape, attr.nullable)
+    return Result(schema, box, names, order, found, {}, budget)
+
+
+def fill_out(result: Result, out: AnyArray | Mapping[str, AnyArray]) -> None:
+    """Copies a dense result into the caller's arrays; an `InputError` says whose shape or type is wrong."""
+    if result.shape is None:
+        raise UnsupportedError("out= needs the shape of the result before the read: it is for dense arrays")
+    names = list(result._names)
+    if not isinstance(out, Mapping):
+        if len(names) != 1:
+            raise InputError(
+                f"out= is one array, but {len(names)} attributes are read: {json.dumps(names)}; give a dict"
+            )
+        out = {names[0]: out}
+    if set(out) != set(names):
+        raise InputError(f"out= has arrays for {sorted(out)}, the read is of {sorted(names)}")
+    for name, target in out.items():
+        values = result[name]
+        if target.shape != values.shape or target.dtype != values.dtype:
+            raise InputError(
+                f"out= for {name!r} must be {values.dtype} of shape {values.shape}, "
+                f"found {target.dtype} of shape {target.shape}"
+            )
+        if np.ma.isMaskedArray(values) and values.mask.any() and not np.ma.isMaskedArray(target):
+            raise InputError(f"attribute {name!r} has nulls in this box; out= must be a masked array")
+        target[...] = values

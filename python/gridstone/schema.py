@@ -1,0 +1,356 @@
+"""What an array is: dimensions, attributes, and how its cells are laid out. Immutable; one that exists is valid."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from . import _native, dtypes
+from .dtypes import Value
+from .errors import SchemaError, UnsupportedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Filters = str | Sequence[str]
+
+
+def filters_text(filters: Filters) -> str:
+    """`"auto"`, a name with an optional level, or a list of names, as the core's comma-separated text."""
+    if isinstance(filters, str):
+        return filters.replace(" ", "")
+    if isinstance(filters, Sequence) and all(isinstance(f, str) for f in filters):
+        return ",".join(f.strip() for f in filters) or "none"
+    raise SchemaError(f'filters are "auto", a name such as "zstd:3" or a list of names, not {filters!r}')
+
+
+class _Frozen:
+    """An immutable value compared by the JSON form that the core stores."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a {type(self).__name__} is immutable; make a new one to change {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a {type(self).__name__} is immutable; {name!r} cannot be deleted")
+
+    def _put(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def _json(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._json() == other._json()
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self._json()))
+
+
+class Dim(_Frozen):
+    """A dimension.
+
+    Args:
+        name: unique among the dimensions and attributes of an array.
+        domain: the lowest and highest coordinate, both inclusive. For datetimes: `numpy.datetime64`, ISO text,
+            `datetime`, or ticks of the unit.
+        tile: the extent of a space tile in coordinates (a float length for float dimensions; `numpy.timedelta64` or
+            ticks for datetimes); None: the whole domain is one tile.
+        dtype: an integer, datetime64 or timedelta64 type; in sparse arrays also float32 and float64.
+
+    Raises:
+        SchemaError: a bound or the extent is no value of the type.
+        UnsupportedError: the type is string or bytes, which this version has for attributes only.
+    """
+
+    __slots__ = ("domain", "dtype", "name", "tile")
+    name: str
+    domain: tuple[Value, Value]
+    tile: Value | None
+    dtype: str
+
+    def __init__(self, name: str, domain: tuple[Any, Any] | None, tile: Any = None, dtype: Any = "int64") -> None:
+        kind = dtypes.parse(dtype)
+        what = f"dimension {name!r}"
+        if dtypes.is_var(kind):
+            raise UnsupportedError(f"{what}: {kind} dimensions are not supported by this version; use an attribute")
+        if not isinstance(domain, tuple | list) or len(domain) != 2:
+            raise SchemaError(f"{what}: the domain is a pair (lowest, highest), not {domain!r}")
+        lo, hi = (dtypes.scalar(kind, bound, what) for bound in domain)
+        self._put(name=str(name), domain=(lo, hi), dtype=kind, tile=_extent(kind, tile, what))
+
+    @property
+    def size(self) -> int:
+        """The number of coordinates; a `SchemaError` for float dimensions, which have no number of positions."""
+        if dtypes.is_float(self.dtype):
+            raise SchemaError(
+                f"dimension {self.name!r} is {self.dtype}: it has coordinates, but no number of positions"
+            )
+        return dtypes.ticks_of(self.domain[1]) - dtypes.ticks_of(self.domain[0]) + 1
+
+    def _json(self) -> dict[str, Any]:
+        tile = None if self.tile is None else dtypes.to_text(self.dtype, self.tile)
+        domain = [dtypes.to_text(self.dtype, bound) for bound in self.domain]
+        return {"name": self.name, "dtype": self.dtype, "domain": domain, "tile": tile}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dim, (self.name, self.domain, self.tile, self.dtype)
+
+    def __repr__(self) -> str:
+        lo, hi = (dtypes.show(bound) for bound in self.domain)
+        tile = "None" if self.tile is None else dtypes.show(self.tile)
+        return f"Dim({self.name!r}, domain=({lo}, {hi}), tile={tile}, dtype={self.dtype!r})"
+
+
+def _extent(kind: str, tile: Any, what: str) -> Value | None:
+    """The tile extent of a dimension of type `kind`: a float length, a timedelta, or a number of coordinates."""
+    if tile is None:
+        return None
+    what = f"{what}: the tile extent"
+    if dtypes.is_time(kind):
+        return dtypes.scalar(f"timedelta64[{dtypes.unit_of(kind)}]", tile, what)
+    return dtypes.scalar("float64" if dtypes.is_float(kind) else "uint64", tile, what)
+
+
+class Attr(_Frozen):
+    """An attribute: one value per cell.
+
+    Args:
+        name: unique among the dimensions and attributes of an array.
+        dtype: bool, (u)int8 to (u)int64, float32, float64, datetime64[unit], timedelta64[unit], string or bytes.
+        nullable: whether a cell's value may be null.
+        fill: what an unwritten dense cell reads as; None: 0, "", or NaT. Nullable attributes read as null there.
+        filters: "auto", a name with an optional level ("zstd:3"), or a list of them (["delta", "zstd"]).
+        var: True says that the type must be variable-length (string or bytes); those are so without it.
+        shape: () only; vectors of values are not supported by this version.
+    """
+
+    __slots__ = ("dtype", "fill", "filters", "name", "nullable")
+    name: str
+    dtype: str
+    nullable: bool
+    fill: Value
+    filters: str
+
+    def __init__(
+        self,
+        name: str,
+        dtype: Any,
+        *,
+        nullable: bool = False,
+        fill: Any = None,
+        filters: Filters = "auto",
+        var: bool = False,
+        shape: tuple[int, ...] = (),
+    ) -> None:
+        kind = dtypes.parse(dtype)
+        what = f"attribute {name!r}"
+        if tuple(shape) != ():
+            raise UnsupportedError(f"{what}: values of shape {shape} are not supported by this version; use shape=()")
+        if var and not dtypes.is_var(kind):
+            raise UnsupportedError(f"{what}: lists of {kind} are not supported by this version; use string or bytes")
+        value = dtypes.default_fill(kind) if fill is None else dtypes.scalar(kind, fill, f"{what}: the fill")
+        self._put(name=str(name), dtype=kind, nullable=bool(nullable), fill=value, filters=filters_text(filters))
+
+    @property
+    def var(self) -> bool:
+        """Whether values vary in length."""
+        return dtypes.is_var(self.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one value."""
+        return ()
+
+    def _json(self) -> dict[str, Any]:
+        fill = dtypes.to_text(self.dtype, self.fill)
+        return {
+            "name": self.name,
+            "dtype": self.dtype,
+            "nullable": self.nullable,
+            "fill": fill,
+            "filters": self.filters,
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _attr_of, (self._json(),)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.name), repr(self.dtype)]
+        if self.nullable:
+            parts.append("nullable=True")
+        if repr(self.fill) != repr(dtypes.default_fill(self.dtype)):
+            parts.append(f"fill={dtypes.show(self.fill)}")
+        if self.filters != "auto":
+            parts.append(f"filters={self.filters!r}")
+        return f"Attr({', '.join(parts)})"
+
+
+class Schema(_Frozen):
+    """The schema of an array.
+
+    Args:
+        dims: the dimensions, the slowest of row order first.
+        attrs: the attributes.
+        sparse: only non-empty cells exist; else every cell of the domain has a value.
+        capacity: cells per data tile of a sparse array.
+        tile_order: the order of the space tiles: "row" or "col".
+        cell_order: the order of the cells in a tile: "row" or "col".
+        duplicates: whether a sparse array may hold several cells at one place.
+        coord_filters: the filters of a sparse array's coordinates.
+
+    Raises:
+        SchemaError: what contradicts what.
+        UnsupportedError: valid, but not supported by this version.
+    """
+
+    __slots__ = ("attrs", "capacity", "cell_order", "coord_filters", "dims", "duplicates", "sparse", "tile_order")
+    dims: tuple[Dim, ...]
+    attrs: tuple[Attr, ...]
+    sparse: bool
+    capacity: int
+    tile_order: str
+    cell_order: str
+    duplicates: bool
+    coord_filters: str
+
+    def __init__(
+        self,
+        dims: Iterable[Dim],
+        attrs: Iterable[Attr],
+        *,
+        sparse: bool = False,
+        capacity: int = 10_000,
+        tile_order: str = "row",
+        cell_order: str = "row",
+        duplicates: bool = False,
+        coord_filters: Filters = "auto",
+    ) -> None:
+        if isinstance(capacity, bool) or not isinstance(capacity, int) or not 0 <= capacity < 2**64:
+            raise SchemaError(f"the capacity is a positive number of cells per data tile, not {capacity!r}")
+        asked = {
+            "sparse": bool(sparse),
+            "capacity": capacity,
+            "tile_order": tile_order,
+            "cell_order": cell_order,
+            "duplicates": bool(duplicates),
+            "coord_filters": filters_text(coord_filters),
+            "dims": [_checked(dim, Dim)._json() for dim in dims],
+            "attrs": [_checked(attr, Attr)._json() for attr in attrs],
+        }
+        self._fill_in(json.loads(_native.check_schema(json.dumps(asked))))
+
+    def _fill_in(self, found: dict[str, Any]) -> None:
+        made = {**found, "dims": tuple(map(_dim_of, found["dims"])), "attrs": tuple(map(_attr_of, found["attrs"]))}
+        self._put(**made)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.dims)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Coordinates per dimension; a `SchemaError` if one is float."""
+        return tuple(dim.size for dim in self.dims)
+
+    def dim(self, name: str) -> Dim:
+        """The dimension of this name; a `SchemaError` lists the names there are."""
+        return _named(self.dims, name, "dimension")
+
+    def attr(self, name: str) -> Attr:
+        """The attribute of this name; a `SchemaError` lists the names there are."""
+        return _named(self.attrs, name, "attribute")
+
+    def to_json(self) -> str:
+        """The schema as JSON on one line, every option written out."""
+        return json.dumps(self._json())
+
+    @classmethod
+    def from_json(cls, text: str) -> "Schema":
+        """The schema written in `text` (see `to_json`); options left out have their defaults."""
+        made = cls.__new__(cls)
+        made._fill_in(json.loads(_native.check_schema(text)))
+        return made
+
+    def to_arrow(self) -> "pa.Schema":
+        """The Arrow schema of this array's cells: dimensions, then attributes. Types that Arrow lacks (datetimes in
+        days, say) become its nearest type; each field's metadata keeps the type of this package.
+        """
+        from . import arrow
+
+        return arrow.schema_of(self)
+
+    @classmethod
+    def from_arrow(cls, arrow_schema: "pa.Schema", dims: Sequence[Dim], **options: Any) -> "Schema":
+        """The schema with these dimensions, and an attribute for each other field of `arrow_schema`.
+
+        Args:
+            arrow_schema: fields of primitive, temporal, string or binary types.
+            dims: the dimensions; Arrow knows neither their domains nor their tiles.
+            options: `sparse` and the other options of `Schema`; sparse is True unless given.
+        """
+        from . import arrow
+
+        names = {_checked(dim, Dim).name for dim in dims}
+        attrs = [arrow.attr_of(field) for field in arrow_schema if field.name not in names]
+        return cls(dims, attrs, **{"sparse": True, **options})
+
+    def _json(self) -> dict[str, Any]:
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return {**options, "dims": [d._json() for d in self.dims], "attrs": [a._json() for a in self.attrs]}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Schema.from_json, (self.to_json(),)
+
+    def __repr__(self) -> str:
+        lines = [f"Schema({'sparse' if self.sparse else 'dense'}, {self._options_text()}"]
+        for title, items in (("dims", self.dims), ("attrs", self.attrs)):
+            lines.append(f"  {title}:")
+            lines += [f"    {item!r}" for item in items]
+        return "\n".join(lines) + "\n)"
+
+    def _options_text(self) -> str:
+        text = f"tiles {self.tile_order}, cells {self.cell_order}"
+        if self.sparse:
+            text += f", capacity {self.capacity}, {'duplicates' if self.duplicates else 'no duplicates'}"
+            text += f", coordinates {self.coord_filters}"
+        return text
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.schema(self)
+
+
+_Part = TypeVar("_Part")
+_Named = TypeVar("_Named", Dim, Attr)
+_OPTIONS = ("sparse", "capacity", "tile_order", "cell_order", "duplicates", "coord_filters")
+
+
+def _checked(item: Any, kind: type[_Part]) -> _Part:
+    if not isinstance(item, kind):
+        raise SchemaError(f"expected a gridstone.{kind.__name__}, found {item!r}")
+    return item
+
+
+def _named(items: tuple[_Named, ...], name: str, what: str) -> _Named:
+    for item in items:
+        if item.name == name:
+            return item
+    raise SchemaError(f"no {what} {name!r}; there are {', '.join(repr(i.name) for i in items)}")
+
+
+def _dim_of(found: dict[str, Any]) -> Dim:
+    kind = found["dtype"]
+    lo, hi = (dtypes.from_text(kind, text) for text in found["domain"])
+    tile = None if found["tile"] is None else (float if dtypes.is_float(kind) else int)(found["tile"])
+    return Dim(found["name"], (lo, hi), tile, kind)
+
+
+def _attr_of(found: dict[str, Any]) -> Attr:
+    fill = dtypes.from_text(found["dtype"], found["fill"])
+    return Attr(found["name"], found["dtype"], nullable=found["nullable"], fill=fill, filters=found["filters"])

@@ -1,0 +1,269 @@
+"""What a key in brackets or a box means: positions, strides and coordinates, checked against the domain.
+
+Positions count from 0 at the low end of each dimension's domain and follow NumPy's rules. Coordinates are the
+dimensions' own values: slices of them are half-open, pairs `(lo, hi)` in a dict are inclusive.
+"""
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from . import dtypes
+from .dtypes import AnyArray, Value
+from .errors import BoundsError, InputError, UnsupportedError
+from .schema import Dim, Schema
+
+Bound = int | float
+"""A coordinate: ticks for datetimes, a float for float dimensions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Positions along one dimension: `count` of them from `start` in steps of `step`; `drop`: an integer chose one."""
+
+    start: int
+    count: int
+    step: int
+    drop: bool
+
+    @property
+    def covering(self) -> tuple[int, int]:
+        """The lowest and highest position."""
+        last = self.start + (self.count - 1) * self.step
+        return min(self.start, last), max(self.start, last)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box of coordinates, inclusive at both ends; empty if a low end lies above its high end."""
+
+    dims: tuple[Dim, ...]
+    bounds: tuple[tuple[Bound, Bound], ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether no cell lies in it."""
+        return any(lo > hi for lo, hi in self.bounds)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Coordinates per dimension; a `SchemaError` if one is float."""
+        sizes = (dim.size and int(hi) - int(lo) + 1 for dim, (lo, hi) in zip(self.dims, self.bounds, strict=True))
+        return tuple(max(0, size) for size in sizes)
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """The bounds as the core takes them."""
+        return [(repr(lo), repr(hi)) for lo, hi in self.bounds]
+
+    def coordinates(self, axis: int) -> AnyArray:
+        """The coordinates along one dimension, in the dimension's dtype."""
+        lo, count = int(self.bounds[axis][0]), self.shape[axis]
+        target = dtypes.numpy_of(self.dims[axis].dtype)
+        base = np.arange(count, dtype=np.uint64) + np.uint64(lo & (2**64 - 1))
+        return base.view(np.int64).view(target) if target.kind in "mM" else base.astype(target)
+
+    def __str__(self) -> str:
+        spans = (
+            f"{d.name}=({_show(d, lo)}, {_show(d, hi)})" for d, (lo, hi) in zip(self.dims, self.bounds, strict=True)
+        )
+        return ", ".join(spans)
+
+
+BoxLike = Mapping[str, Any] | Sequence[Any] | slice | Box | None
+"""A dict of pairs (inclusive) or slices (half-open) by dimension, or a tuple of slices; None: the whole domain."""
+
+
+def _show(dim: Dim, bound: Bound) -> str:
+    if dtypes.is_time(dim.dtype) and -(2**63) <= bound < 2**63:
+        return str(dtypes.from_text(dim.dtype, str(bound)))
+    return repr(bound)
+
+
+def domain_of(schema: Schema) -> Box:
+    """The whole domain."""
+    return Box(schema.dims, tuple((_bound(d.domain[0]), _bound(d.domain[1])) for d in schema.dims))
+
+
+def _bound(value: Value) -> Bound:
+    return float(value) if isinstance(value, float) else dtypes.ticks_of(value)
+
+
+def expand(key: Any, ndim: int) -> tuple[Any, ...]:
+    """A key with one entry per dimension: ellipsis and missing trailing entries filled with `:`."""
+    parts = key if isinstance(key, tuple) else (key,)
+    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(dots) > 1:
+        raise BoundsError("an index can have only one ellipsis (...)")
+    if len(parts) - len(dots) > ndim:
+        raise BoundsError(f"too many indices: the array has {ndim} dimensions, {len(parts) - len(dots)} were given")
+    at = dots[0] if dots else len(parts)
+    fill = (slice(None),) * (ndim - len(parts) + len(dots))
+    return (*parts[:at], *fill, *parts[at + len(dots) :])
+
+
+def axes_of(schema: Schema, key: Any) -> tuple[Axis, ...]:
+    """The positions that `a[key]` asks for, by NumPy's rules."""
+    parts = expand(key, schema.ndim)
+    return tuple(_axis(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True)))
+
+
+def _axis(dim: Dim, part: Any, axis: int) -> Axis:
+    size = dim.size
+    if isinstance(part, slice):
+        start, stop, step = part.indices(size)
+        return Axis(start, _slice_count(start, stop, step), step, False)
+    position = _position(dim, part)
+    if not -size <= position < size:
+        raise BoundsError(
+            f"position {position} is out of bounds for dimension {dim.name!r} (axis {axis}) with {size} positions; "
+            f"positions count from 0, coordinates are asked for with .loc[...]"
+        )
+    return Axis(position % size, 1, 1, True)
+
+
+def _slice_count(start: int, stop: int, step: int) -> int:
+    span = stop - start if step > 0 else start - stop
+    return max(0, -(-span // abs(step)))
+
+
+def _position(dim: Dim, part: Any) -> int:
+    if part is None:
+        raise UnsupportedError("numpy.newaxis is not supported; index the result instead: a[...][None]")
+    if isinstance(part, bool | np.bool_) or (isinstance(part, np.ndarray) and part.dtype == np.bool_):
+        raise UnsupportedError("boolean masks are not supported by this version; read a box, then apply the mask to it")
+    try:
+        return operator.index(part)
+    except TypeError:
+        pass
+    if isinstance(part, list | tuple | np.ndarray):
+        raise UnsupportedError(
+            "lists of positions are not supported by this version; use integers and slices, then index the result"
+        )
+    raise BoundsError(
+        f"dimension {dim.name!r}: an index is an integer, a slice or ..., not {part!r}; "
+        f"an attribute is chosen by its name first: a['attr'][...]"
+    )
+
+
+def covering(schema: Schema, axes: Sequence[Axis]) -> Box:
+    """The smallest box of coordinates that holds the positions."""
+    bounds = []
+    for dim, axis in zip(schema.dims, axes, strict=True):
+        low = dtypes.ticks_of(dim.domain[0])
+        first, last = axis.covering if axis.count else (0, -1)
+        bounds.append((low + first, low + last))
+    return Box(schema.dims, tuple(bounds))
+
+
+def box_of_positions(schema: Schema, key: Any) -> Box:
+    """The box that `a[key]` asks for in a sparse array; `:` is the whole domain, of float dimensions too."""
+    bounds: list[tuple[Bound, Bound]] = []
+    parts = expand(key, schema.ndim)
+    for i, (dim, part) in enumerate(zip(schema.dims, parts, strict=True)):
+        first, last = (_bound(bound) for bound in dim.domain)
+        if isinstance(part, slice) and part == slice(None):
+            bounds.append((first, last))
+            continue
+        axis = _axis(dim, part, i)
+        if axis.count > 1 and axis.step != 1:
+            raise UnsupportedError(
+                "a sparse array is read by boxes: slices with steps are not supported; filter the cells"
+            )
+        bounds.append((first + axis.covering[0], first + axis.covering[1]) if axis.count else (first, first - 1))
+    return Box(schema.dims, tuple(bounds))
+
+
+def axes_of_coordinates(schema: Schema, key: Any) -> tuple[Axis, ...]:
+    """The positions that `a.loc[key]` asks for in a dense array; slices may have a positive step."""
+    parts = expand(key, schema.ndim)
+    return tuple(_coordinate_axis(dim, part) for dim, part in zip(schema.dims, parts, strict=True))
+
+
+def _coordinate_axis(dim: Dim, part: Any) -> Axis:
+    step = 1
+    if isinstance(part, slice) and part.step is not None:
+        step = operator.index(part.step)
+        if step < 1:
+            raise InputError(f"dimension {dim.name!r}: the step of a slice of coordinates is positive, not {step}")
+        part = slice(part.start, part.stop)
+    lo, hi = _span(dim, part)
+    low = dtypes.ticks_of(dim.domain[0])
+    count = _slice_count(int(lo), int(hi) + 1, step)
+    return Axis(int(lo) - low, count, step, not isinstance(part, slice))
+
+
+def box_of(schema: Schema, box: BoxLike) -> Box:
+    """The box that a caller describes in coordinates.
+
+    Raises:
+        BoundsError: it is not inside the domain.
+        InputError: an unknown dimension, or a bound that is no coordinate of its dimension.
+    """
+    if box is None:
+        return domain_of(schema)
+    if isinstance(box, Box):
+        return box
+    if isinstance(box, Mapping):
+        unknown = [name for name in box if name not in {d.name for d in schema.dims}]
+        if unknown:
+            names = ", ".join(repr(d.name) for d in schema.dims)
+            raise InputError(f"the box names {unknown[0]!r}, which is no dimension; there are {names}")
+        return Box(schema.dims, tuple(_span(d, box.get(d.name, slice(None)), pairs=True) for d in schema.dims))
+    parts = expand(tuple(box) if isinstance(box, list) else box, schema.ndim)
+    return Box(schema.dims, tuple(_span(d, part) for d, part in zip(schema.dims, parts, strict=True)))
+
+
+def _span(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound]:
+    """The inclusive bounds of one dimension's part of a box."""
+    first, last = (_bound(bound) for bound in dim.domain)
+    if isinstance(part, slice):
+        if part.step not in (None, 1):
+            raise InputError(f"dimension {dim.name!r}: a slice in a box has no step; read the box, then stride over it")
+        lo = first if part.start is None else _coordinate(dim, part.start)
+        hi = last if part.stop is None else _below(dim, _coordinate(dim, part.stop))
+        if lo > hi and first <= lo:
+            return first, _below(dim, first)
+    elif pairs and isinstance(part, tuple | list):
+        if len(part) != 2:
+            raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {part!r}")
+        lo = first if part[0] is None else _coordinate(dim, part[0])
+        hi = last if part[1] is None else _coordinate(dim, part[1])
+        if lo > hi:
+            raise InputError(f"dimension {dim.name!r}: the pair {part!r} is inclusive and has its lower end first")
+    else:
+        lo = hi = _coordinate(dim, part)
+    if lo < first or hi > last:
+        raise BoundsError(
+            f"dimension {dim.name!r}: ({_show(dim, lo)}, {_show(dim, hi)}) is not inside the domain "
+            f"({_show(dim, first)}, {_show(dim, last)})"
+        )
+    return lo, hi
+
+
+def _below(dim: Dim, bound: Bound) -> Bound:
+    """The greatest coordinate less than `bound`."""
+    if not dtypes.is_float(dim.dtype):
+        return int(bound) - 1
+    kind = dtypes.numpy_of(dim.dtype).type
+    return float(np.nextafter(kind(bound), kind(-np.inf)))
+
+
+def _coordinate(dim: Dim, value: Any) -> Bound:
+    """`value` as a coordinate of `dim`; it may lie outside the domain, or even the type, as ends of slices do."""
+    if dtypes.is_float(dim.dtype):
+        if isinstance(value, int | float | np.integer | np.floating) and value == value:
+            return float(value)
+    elif dtypes.is_time(dim.dtype):
+        made = dtypes.time_value(dim.dtype, value)
+        if made is not None and not np.isnat(made):
+            return dtypes.ticks_of(cast("Value", made))
+    elif not isinstance(value, bool | np.bool_):
+        if isinstance(value, float | np.floating) and float(value).is_integer():
+            return int(value)
+        if isinstance(value, int | np.integer):
+            return int(value)
+    raise InputError(f"dimension {dim.name!r} is {dim.dtype}: {value!r} is no coordinate of it")

@@ -1,0 +1,187 @@
+"""Stores: creating, opening, listing and deleting what they hold."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _native, dtypes, history
+from .array import Array
+from .context import Context, default
+from .dtypes import AnyArray
+from .errors import InputError, NotFoundError
+from .group import Entry, Group
+from .schema import Attr, Dim, Filters, Schema
+
+Uri = str | os.PathLike[str]
+
+_TILE_BYTES = 2 << 20
+_TILE_CELLS = (1 << 18, 1 << 20)
+
+
+def _text(uri: Uri) -> str:
+    return os.fspath(uri)
+
+
+def create(
+    uri: Uri, schema: Schema, *, path: str = "/", overwrite: bool = False, context: Context | None = None
+) -> Array:
+    """Creates an array, and its store if there is none, and opens it for reading and writing.
+
+    Args:
+        uri: a path, `file://` or `mem://` (in this process's memory).
+        schema: what the array is.
+        path: its place in the store; "/": the store holds this array alone.
+        overwrite: replace an array that is there.
+        context: budget, threads and durability; None: the process's default.
+
+    Raises:
+        ExistsError: there is something, and `overwrite` is False.
+    """
+    if not isinstance(schema, Schema):
+        raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
+    used = context or default()
+    return Array(_native.create_array(used.native, _text(uri), path, schema.to_json(), overwrite), used)
+
+
+def open(
+    uri: Uri,
+    *,
+    path: str = "/",
+    mode: str = "r",
+    version: int | None = None,
+    timestamp: Any = None,
+    context: Context | None = None,
+) -> Array | Group:
+    """Opens an array or group.
+
+    Args:
+        uri: a path, `file://` or `mem://`.
+        path: the place in the store.
+        mode: "r", or "r+" to write.
+        version: read this version of the store (mode "r").
+        timestamp: read the last version not after this time: a datetime (naive: UTC), `numpy.datetime64`, ISO text or
+            microseconds since 1970 (mode "r").
+        context: budget, threads and durability; None: the process's default.
+
+    Raises:
+        NotFoundError: no store, nothing at the path, or no such version.
+    """
+    if mode not in ("r", "r+"):
+        raise InputError(f'mode is "r" (read) or "r+" (read and write), not {mode!r}')
+    if version is not None and timestamp is not None:
+        raise InputError("open() takes version= or timestamp=, not both")
+    pinned = version is not None or timestamp is not None
+    if mode == "r+" and pinned:
+        raise InputError('a version is the past and cannot be written; open it with mode="r"')
+    used = context or default()
+    at = history.microseconds_of(timestamp)
+    found = _native.open(used.native, _text(uri), path, mode == "r+", version, at)
+    if isinstance(found, _native.Group):
+        return Group(found, used, mode)
+    return Array(found, used, pinned=pinned)
+
+
+def open_array(uri: Uri, **options: Any) -> Array:
+    """`open`, where only an array will do."""
+    found = open(uri, **options)
+    if isinstance(found, Group):
+        names = [entry.path for entry in found.children() if entry.kind == "array"]
+        raise NotFoundError(f"{_text(uri)!r} holds a group at {found.path!r}, not an array; its arrays: {names}")
+    return found
+
+
+def array(
+    uri: Uri,
+    ndarray: Any,
+    *,
+    tile: str | int | Sequence[int] | None = "auto",
+    filters: Filters = "auto",
+    name: str = "value",
+    path: str = "/",
+    overwrite: bool = False,
+    context: Context | None = None,
+) -> Array:
+    """Creates a dense array that holds `ndarray`, with dimensions d0, d1, … from 0.
+
+    Args:
+        uri: the store.
+        ndarray: at least one dimension, no empty one. A masked array makes a nullable attribute.
+        tile: the shape of a space tile; "auto": 2 MiB, but at least 262,144 and at most 1,048,576 cells, made by
+            halving the longest side of the array; one number: the same on every side; None: one tile.
+        filters: of the attribute.
+        name: of the attribute.
+        path: the place in the store.
+        overwrite: replace an array that is there.
+        context: None: the process's default.
+
+    Raises:
+        InputError: no dimensions, an empty one, or a type that cannot be stored.
+    """
+    values: AnyArray = np.asanyarray(ndarray)
+    if values.ndim == 0 or values.size == 0:
+        raise InputError(f"an array needs at least one dimension and cell, found shape {values.shape}")
+    dtype = dtypes.parse(_object_kind(values) if values.dtype.kind == "O" else values.dtype)
+    extents = _extents(values.shape, tile, dtype)
+    dims = [Dim(f"d{i}", (0, n - 1), t) for i, (n, t) in enumerate(zip(values.shape, extents, strict=True))]
+    attr = Attr(name, dtype, nullable=isinstance(values, np.ma.MaskedArray), filters=filters)
+    made = create(uri, Schema(dims, [attr]), path=path, overwrite=overwrite, context=context)
+    made.write(values)
+    return made
+
+
+def _object_kind(values: AnyArray) -> type:
+    return bytes if isinstance(next(iter(values.flat)), bytes) else str
+
+
+def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, dtype: str) -> Sequence[int | None]:
+    if tile == "auto":
+        return auto_tile(shape, dtypes.numpy_of(dtype).itemsize)
+    if tile is None:
+        return [None] * len(shape)
+    extents = [tile] * len(shape) if isinstance(tile, int) else tile
+    if isinstance(extents, str) or len(extents) != len(shape):
+        raise InputError(f'tile is "auto", a number, None, or one extent for each of {len(shape)} sides, not {tile!r}')
+    return [min(int(t), n) for t, n in zip(extents, shape, strict=True)]
+
+
+def auto_tile(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """The shape of a space tile for an array of `shape`: about 2 MiB, as nearly cubic as halving sides makes it."""
+    cells_max = min(max(_TILE_BYTES // itemsize, _TILE_CELLS[0]), _TILE_CELLS[1])
+    parts, extents = [1] * len(shape), list(shape)
+    while int(np.prod(np.array(extents, object))) > cells_max:
+        longest = max(range(len(shape)), key=lambda i: extents[i])
+        parts[longest] *= 2
+        extents[longest] = -(-shape[longest] // parts[longest])
+    return tuple(extents)
+
+
+def exists(uri: Uri) -> bool:
+    """Whether there is a store."""
+    return _native.exists(_text(uri))
+
+
+def delete(uri: Uri, *, context: Context | None = None) -> None:
+    """Deletes a store and everything in it, for good; a `NotFoundError` if there is none."""
+    _native.delete_store((context or default()).native, _text(uri))
+
+
+def ls(uri: Uri, *, path: str = "/", context: Context | None = None) -> list[Entry]:
+    """What a store holds in the group at `path`: (name, path, kind). An array at the path is listed itself."""
+    found = open(uri, path=path, context=context)
+    if isinstance(found, Array):
+        return [Entry(found.path.rpartition("/")[2] or "/", found.path, "array")]
+    return found.children()
+
+
+def group(uri: Uri, *, path: str = "/", context: Context | None = None) -> Group:
+    """The group at `path`, created (and its store) if it does not exist."""
+    used = context or default()
+    try:
+        found = open(uri, path=path, mode="r+", context=used)
+    except NotFoundError:
+        return Group(_native.create_group(used.native, _text(uri), path), used, "r+")
+    if isinstance(found, Array):
+        raise InputError(f"{_text(uri)!r} holds an array at {path!r}, not a group")
+    return found

@@ -1,0 +1,44 @@
+"""What the core tells of fragments and tiles, as Arrow tables."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from . import arrow, columns
+from .schema import Schema
+
+_FRAGMENTS = pa.schema(
+    [
+        ("id", pa.string()),
+        ("kind", pa.string()),
+        ("version", pa.int64()),
+        ("index", pa.int64()),
+        ("cells", pa.int64()),
+        ("bytes", pa.int64()),
+        ("inline", pa.bool_()),
+        ("attrs", pa.list_(pa.string())),
+        ("domain", pa.list_(pa.list_(pa.string()))),
+    ]
+)
+
+
+def fragments(texts: Sequence[str]) -> "pa.Table":
+    """One row per fragment; bounds of its domain as text."""
+    found = [json.loads(text) for text in texts]
+    return pa.Table.from_pylist([{name: row.get(name) for name in _FRAGMENTS.names} for row in found], _FRAGMENTS)
+
+
+def tiles(schema: Schema, found: dict[str, Any]) -> "pa.Table":
+    """One row per data tile: `fragment`, `cells`, and `<dim>_lo`, `<dim>_hi`."""
+    made = {
+        "fragment": pa.array(np.frombuffer(found["fragment"], np.uint32)),
+        "cells": pa.array(np.frombuffer(found["cells"], np.uint64)),
+    }
+    for axis, dim in enumerate(schema.dims):
+        for end in ("lo", "hi"):
+            column = columns.from_native(dim.dtype, (found[end][axis], None, None))
+            made[f"{dim.name}_{end}"] = arrow.array_of(column)
+    return pa.table(made)

@@ -1,0 +1,109 @@
+"""Views of an array: one attribute, and access by coordinates."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dense, dtypes, selection
+from .dtypes import AnyArray, Value
+from .errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from .array import Array
+    from .result import Result
+
+
+class AttrView:
+    """One attribute of an array: `a["v"]`. Indexing gives an ndarray (masked if nullable), of positions; `.loc` takes
+    coordinates; assignment writes this attribute alone. For a sparse array the values of the cells found, in row order.
+    """
+
+    def __init__(self, array: "Array", name: str) -> None:
+        self._array, self._attr = array, array.schema.attr(name)
+
+    @property
+    def array(self) -> "Array":
+        """The array that this attribute belongs to."""
+        return self._array
+
+    @property
+    def name(self) -> str:
+        """The attribute's name."""
+        return self._attr.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of what indexing gives: object for strings and bytes."""
+        return dtypes.numpy_of(self._attr.dtype)
+
+    @property
+    def fill(self) -> Value:
+        """What unwritten cells read as unless the attribute is nullable."""
+        return self._attr.fill
+
+    @property
+    def nullable(self) -> bool:
+        """Whether values may be null."""
+        return self._attr.nullable
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        return self._array.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The space tile's shape."""
+        return self._array.chunks
+
+    @property
+    def loc(self) -> "Loc":
+        """This attribute by coordinates: `a["v"].loc[100:110]`, half-open."""
+        return Loc(self._array, self.name)
+
+    def __getitem__(self, key: Any) -> Any:
+        array = self._array
+        if array.sparse:
+            return array.read(selection.box_of_positions(array.schema, key), self.name)[self.name]
+        return dense.read(array, [self.name], selection.axes_of(array.schema, key))[self.name]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._array._check_dense("assignment to positions")
+        dense.write(self._array, self.name, selection.axes_of(self._array.schema, key), value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return self._array._as_numpy(self.name, dtype, copy)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __repr__(self) -> str:
+        return f"<gridstone.AttrView {self.name!r} of {self._array!r}>"
+
+
+class Loc:
+    """Access by the dimensions' own coordinates: `a.loc[100:110, 5]`. Slices are half-open; a single coordinate drops
+    its axis; in dense arrays a slice may have a positive step.
+    """
+
+    def __init__(self, array: "Array", name: str | None = None) -> None:
+        self._array, self._name = array, name
+
+    def __getitem__(self, key: Any) -> "AnyArray | dict[str, AnyArray] | Result | Any":
+        array, name = self._array, self._name
+        names = array.schema_names if name is None else [name]
+        if array.sparse:
+            found = array.read(selection.box_of(array.schema, key if isinstance(key, tuple) else (key,)), names)
+            return found if name is None else found[name]
+        made = dense.read(array, names, selection.axes_of_coordinates(array.schema, key))
+        return made[names[0]] if len(names) == 1 else made
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._array.sparse:
+            raise UnsupportedError("a sparse array has no boxes to assign to; use write_cells(coords, attrs)")
+        dense.write(self._array, self._name, selection.axes_of_coordinates(self._array.schema, key), value)

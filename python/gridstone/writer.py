@@ -1,0 +1,85 @@
+"""Streaming one fragment in global order."""
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import cells, columns
+from .columns import Column
+from .dense import by_attribute
+from .errors import InputError
+from .selection import Box
+
+if TYPE_CHECKING:
+    from . import _native
+    from .array import Array
+
+
+class Writer:
+    """One fragment written piece by piece: `with a.writer() as w: w.append(...)`. Leaving the block commits it; an
+    exception in the block leaves the store as it was.
+    """
+
+    def __init__(self, array: "Array", native: "_native.Writer", box: Box | None, message: str | None) -> None:
+        self._array, self._native, self._box, self._message = array, native, box, message
+        self._open = True
+
+    @property
+    def box(self) -> Box | None:
+        """The box that a dense fragment covers."""
+        return self._box
+
+    def append(self, data: Any, attrs: Any = None) -> None:
+        """Appends cells that follow those appended before in global order.
+
+        Args:
+            data: dense: flat values (a dict of them by attribute); sparse: coordinates as in `write_cells`, or a table.
+            attrs: sparse: attribute values, unless `data` is a table.
+
+        Raises:
+            InputError: values that do not fit, or cells out of order.
+        """
+        if not self._open:
+            raise InputError("this writer is finished; open another one with array.writer()")
+        schema = self._array.schema
+        if schema.sparse:
+            dims, values = cells.of_cells(schema, data, attrs)
+            native = {name: column.native() for name, column in values.items()}
+            self._native.append([column.native() for column in dims.values()], native)
+            return
+        if attrs is not None:
+            raise InputError("a dense fragment is written from values alone; their place follows from the global order")
+        made = {n: self._flat(n, v) for n, v in by_attribute(schema, data, None).items()}
+        cells.check_lengths(made)
+        self._native.append(None, {name: column.native() for name, column in made.items()})
+
+    def _flat(self, name: str, data: Any) -> Column:
+        if np.ndim(data) != 1:
+            raise InputError(
+                f"attribute {name!r}: append takes flat values in global order, found shape {np.shape(data)}"
+            )
+        return columns.from_values(cells.attr_field(self._array.schema, name), data)
+
+    def close(self) -> None:
+        """Finishes the fragment and commits it."""
+        if self._open:
+            self._open = False
+            self._array._commit([self._native.finish()], self._message)
+
+    def abort(self) -> None:
+        """Drops what was written."""
+        if self._open:
+            self._open = False
+            self._native.abort()
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
