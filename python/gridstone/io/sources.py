@@ -31,7 +31,7 @@ def expand(source: Source) -> list[Path]:
         if Path(text).is_file():
             files.append(Path(text))
             continue
-        found = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) else []  # noqa: PTH207
+        found = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) else []
         found = [name for name in found if Path(name).is_file()]
         if not found:
             raise NotFoundError(f"no file {text!r}; give a path, a pattern or a list of them")
