@@ -65,7 +65,7 @@ def test_create(tmp_path: Path, call) -> None:
 def test_usage_mistakes_exit_with_2(tmp_path: Path, monkeypatch, call, arguments: list[str]) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, err = call(*arguments)
-    assert code == 2 and out == "" and "Usage" in err or "Error" in err
+    assert code == 2 and out == "" and "Error" in err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -103,7 +103,7 @@ def test_info_of_a_dense_array(tmp_path: Path, call) -> None:
 
 def test_read(loaded: Path, tmp_path: Path, call) -> None:
     code, out, _ = call("read", loaded, "--box", "x=3:9", "--format", "csv")
-    assert code == 0 and out.splitlines()[1:] == ["3,4,,b", "3,4,1.5,c", "9,9,2.5,"]
+    assert code == 0 and out.splitlines()[1:] == ['3,4,,"b"', '3,4,1.5,"c"', "9,9,2.5,"]
     rows = [json.loads(line) for line in call("read", loaded, "--json", "--attr", "v", "--limit", "2")[1].splitlines()]
     assert rows == [{"x": 1, "y": 2, "v": 0.5}, {"x": 3, "y": 4, "v": None}]
     assert call("read", loaded, "--format", "arrow", "--out", tmp_path / "o.arrow")[0] == 0

@@ -29,12 +29,10 @@ def test_writes_what_numpy_writes(data: st.DataObject, shape: tuple[int, ...]) -
     for number in range(1, 4):
         key = data.draw(hnp.basic_indices(shape, allow_ellipsis=True))
         selected = values[key].shape
-        some = data.draw(hnp.broadcastable_shapes(selected, max_dims=len(selected), max_side=max(selected, default=1)))
-        try:
-            new = np.broadcast_to(number * 1000, np.broadcast_shapes(some, selected))
-            piece = np.full(some if new.shape == selected else selected, number)
-        except ValueError:
-            piece = np.full(selected, number)
+        dropped = data.draw(st.integers(0, len(selected)))
+        ones = [data.draw(st.booleans()) for _ in selected]
+        some = tuple(1 if one else n for one, n in zip(ones, selected, strict=True))[dropped:]
+        piece = number * 1_000 + np.arange(np.prod(some)).reshape(some)
         values[key] = piece
         array[key] = piece
     np.testing.assert_array_equal(array[...], values)

@@ -14,7 +14,8 @@ from gridstone import errors
 
 
 def test_import_leaves_the_heavy_libraries_alone() -> None:
-    code = "import sys, gridstone; print([m for m in ('pandas', 'pyarrow', 'matplotlib', 'rich', 'click') if m in sys.modules])"
+    heavy = ("pandas", "pyarrow", "matplotlib", "rich", "click")
+    code = f"import sys, gridstone; print([m for m in {heavy} if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 
@@ -29,9 +30,10 @@ def test_every_exported_name_exists() -> None:
 
 @pytest.mark.parametrize(
     ("name", "base"),
-    [("SchemaError", ValueError), ("BoundsError", IndexError), ("NotFoundError", FileNotFoundError), ("BudgetError", MemoryError),
-     ("ExistsError", FileExistsError), ("StorageError", OSError), ("AccessError", PermissionError), ("InputError", ValueError),
-     ("ConflictError", Exception), ("UnsupportedError", Exception)],
+    [("SchemaError", ValueError), ("BoundsError", IndexError), ("NotFoundError", FileNotFoundError),
+     ("BudgetError", MemoryError), ("ExistsError", FileExistsError), ("StorageError", OSError),
+     ("AccessError", PermissionError), ("InputError", ValueError), ("ConflictError", Exception),
+     ("UnsupportedError", Exception)],
 )  # fmt: skip
 def test_errors_are_what_python_code_catches(name: str, base: type[Exception]) -> None:
     kind = getattr(errors, name)

@@ -49,9 +49,11 @@ def test_arrow(cells: gs.Array) -> None:
     assert table["s0"].to_pylist() == ["", None, "x" * 300]
     assert table["t"].null_count == 1 and table["b0"].to_pylist() == [True, None, True]
     assert table["d"].type == pa.duration("ms")
-    assert pa.table(cells.read()).equals(table)
-    assert cells.scan(order="row").to_arrow().equals(table)
-    assert pa.RecordBatchReader.from_stream(cells.scan(order="row")).read_all().equals(table)
+    names = ["b0", "i", "s0", "r", "d0"]
+    table = table.select(["x", "y", *names])
+    assert pa.table(cells.read(attrs=names)).equals(table)
+    assert cells.scan(attrs=names, order="row").to_arrow().equals(table)
+    assert pa.RecordBatchReader.from_stream(cells.scan(attrs=names, order="row")).read_all().equals(table)
 
 
 def test_pandas(cells: gs.Array) -> None:
@@ -135,9 +137,13 @@ def test_to_dense(store_uri: str) -> None:
     assert found["v"].shape == (6, 5) and found["v"].sum() == 6 and found["v"][2, 2] == 3
     assert found["n"].mask.sum() == 28
     assert array.read(attrs="v").to_dense(fill=-1).min() == -1
+
+
+def test_to_dense_checks_the_size_first(memory_uri: str) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 999_999)), gs.Dim("y", (0, 999_999))], [gs.Attr("v", int)], sparse=True)
+    found = gs.create(memory_uri, schema).read()
     with pytest.raises(gs.errors.BudgetError, match="memory budget"):
-        small = gs.open(store_uri, context=gs.Context("100B"))
-        small.read(attrs="v").to_dense()
+        found.to_dense()
 
 
 def test_arrow_types_for_coarse_and_fine_times(memory_uri: str) -> None:
