@@ -29,7 +29,7 @@ pub trait Rebase {
 /// - Fragments added: conflict if the array was removed. An array created at its path later has another id.
 /// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
 /// - A node removed: conflict if it was removed already.
-/// - A node created: an Exists error if its path was taken, or a Conflict if a parent became an array.
+/// - A node created: an Exists error if its path was taken, or if a parent became an array.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StandardRules;
 

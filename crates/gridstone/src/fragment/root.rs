@@ -13,7 +13,7 @@
 
 use super::FragmentKind;
 use super::format::SectionId;
-use crate::base::{ByteReader, ByteRange, ByteWriter, Error, Result, limits};
+use crate::base::{ByteRange, ByteReader, ByteWriter, Error, Result, limits};
 use crate::schema::{Datatype, KeyRange, Order, Subarray};
 
 /// Which column of cells a field is.
@@ -180,7 +180,19 @@ impl Root {
         let stripes = Self::decode_stripes(&mut r, tiles)?;
         let sections = Self::decode_sections(&mut r, stripes.len())?;
         r.expect_end()?;
-        Ok(Self { kind, tile_order, cell_order, block_cells, cells, tiles, bounds, fields, pipelines, stripes, sections })
+        Ok(Self {
+            kind,
+            tile_order,
+            cell_order,
+            block_cells,
+            cells,
+            tiles,
+            bounds,
+            fields,
+            pipelines,
+            stripes,
+            sections,
+        })
     }
 
     fn decode_bounds(r: &mut ByteReader<'_>, ndim: usize) -> Result<Subarray> {

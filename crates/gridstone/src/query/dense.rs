@@ -46,9 +46,14 @@ pub fn read_dense(context: &ReadContext, target: &Target, request: &Request) -> 
     let schema = target.schema.clone();
     let count = usize::try_from(request.sub.cells()).map_err(|e| {
         let asked = request.sub.describe(schema.dims());
-        Error::budget(format!("the box {asked} has {} cells; ask for a smaller one, or stream it with scan()", request.sub.cells())).with_source(e)
+        Error::budget(format!(
+            "the box {asked} has {} cells; ask for a smaller one, or stream it with scan()",
+            request.sub.cells()
+        ))
+        .with_source(e)
     })?;
-    let mut canvases: Vec<Canvas<'_>> = attrs_of(&schema, request).map(|a| Canvas::new(a, count)).collect::<Result<_>>()?;
+    let mut canvases: Vec<Canvas<'_>> =
+        attrs_of(&schema, request).map(|a| Canvas::new(a, count)).collect::<Result<_>>()?;
     let plan = DensePlan::new(context, target, request)?;
     let layout = ResultLayout::new(&schema, &request.sub, request.order)?;
     let mut units = plan.units(context)?.peekable();
@@ -126,7 +131,8 @@ impl DensePlan {
         let attrs: Vec<&Attribute> = attrs_of(&self.schema, &self.request).collect();
         let mut canvases: Vec<Canvas<'_>> = attrs.iter().map(|a| Canvas::new(a, cells)).collect::<Result<_>>()?;
         let mut overlay = self.overlay_cells(region)?;
-        let alone = overlay.is_empty() && self.painters.iter().filter(|p| p.fragment.root().bounds.intersects(region)).count() == 1;
+        let alone = overlay.is_empty()
+            && self.painters.iter().filter(|p| p.fragment.root().bounds.intersects(region)).count() == 1;
         for (place, painter) in self.painters.iter().enumerate() {
             context.cancel.check()?;
             if !painter.fragment.root().bounds.intersects(region) {
@@ -164,7 +170,8 @@ impl DensePlan {
         alone: bool,
     ) -> Result<()> {
         let Some(fragment) = self.painters.get(place).map(|p| &p.fragment) else { return Ok(()) };
-        let wrong = || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
+        let wrong =
+            || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
         let Some(part) = region.intersect(&fragment.root().bounds) else { return Ok(()) };
         Counters::add(&context.counters.tiles_considered, 1);
         let coords: Vec<u64> = self.schema.dims().iter().zip(part.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
@@ -187,7 +194,10 @@ impl DensePlan {
                     continue;
                 }
                 let count = blocks.cells(block) as usize;
-                wants.push(Want { fragment: fragment.clone(), block: fragment.block(field, tile, block as usize, count)? });
+                wants.push(Want {
+                    fragment: fragment.clone(),
+                    block: fragment.block(field, tile, block as usize, count)?,
+                });
                 targets.push((canvas, block, cells.clone()));
             }
         }
@@ -197,7 +207,8 @@ impl DensePlan {
         let to = Strided::packed(&region.shape(), order);
         for (column, (canvas, block, cells)) in fetch(context, &wants, false)?.into_iter().zip(targets) {
             let block_box = blocks.block_box(block);
-            let inner = offsets_in(&cells, &tile_box).iter().zip(&block_box.origin).map(|(a, b)| a - b).collect::<Vec<u64>>();
+            let inner =
+                offsets_in(&cells, &tile_box).iter().zip(&block_box.origin).map(|(a, b)| a - b).collect::<Vec<u64>>();
             let from = Strided::packed(&block_box.shape, order).at(&inner);
             if let Some(canvas) = canvases.get_mut(canvas) {
                 canvas.paint_box(&Arc::new(column), &cells.shape(), &from, &to.at(&offsets_in(&cells, region)));
@@ -229,7 +240,12 @@ impl DensePlan {
             let cell: Vec<u64> = small.coords.iter().filter_map(|c| c.get(entry.row as usize).copied()).collect();
             if region.contains(cell.iter().copied()) {
                 let offset = cell.iter().zip(region.ranges()).map(|(k, r)| k - r.lo);
-                found.push(OverlayCell { order: small.order(), place: strided.place(offset), fragment: entry.fragment, row: entry.row });
+                found.push(OverlayCell {
+                    order: small.order(),
+                    place: strided.place(offset),
+                    fragment: entry.fragment,
+                    row: entry.row,
+                });
             }
         }
         found.sort_unstable_by_key(|c| (c.order, c.fragment, c.row));
@@ -241,7 +257,9 @@ impl DensePlan {
         let Some(live) = &self.overlay else { return Ok(()) };
         live.count(context, cells.len());
         for run in cells.chunk_by(|a, b| a.fragment == b.fragment) {
-            let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else { continue };
+            let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else {
+                continue;
+            };
             for (canvas, attr) in canvases.iter_mut().zip(attrs_of(&self.schema, &self.request)) {
                 if small.is_tombstone() {
                     canvas.clear_cells(run.iter().map(|c| c.place));

@@ -53,7 +53,9 @@ fn advance(queues: &mut [Queue], queue: usize, row: usize) {
 
 /// Takes all cells at the place of the first head from every source and keeps the ones that live.
 fn resolve_tie(queues: &mut [Queue], heap: &mut Heap, out: &mut Output, duplicates: bool) -> u64 {
-    let Some((place, place_row)) = heap.first().and_then(|q| queues.get(q)?.head()).map(|(c, r)| (c.clone(), r)) else { return 0 };
+    let Some((place, place_row)) = heap.first().and_then(|q| queues.get(q)?.head()).map(|(c, r)| (c.clone(), r)) else {
+        return 0;
+    };
     let mut group: Vec<(FragmentOrder, Arc<Chunk>, usize)> = Vec::new();
     while let Some(first) = heap.first() {
         let Some((chunk, row)) = queues.get(first).and_then(Queue::head).map(|(c, r)| (c.clone(), r)) else { break };

@@ -66,8 +66,11 @@ pub(super) fn live_overlay(context: &ReadContext, target: &Target) -> Result<Opt
     }
     let key = CacheKey { store: context.store, what: "overlay", id: target.array, version: 0 };
     let held = context.cache.get(&key).and_then(|held| held.downcast::<Overlay>().ok());
-    let missing: Vec<Arc<Description>> =
-        small.iter().filter(|d| held.as_ref().is_none_or(|o| !o.places.contains_key(&d.id))).map(|d| (*d).clone()).collect();
+    let missing: Vec<Arc<Description>> = small
+        .iter()
+        .filter(|d| held.as_ref().is_none_or(|o| !o.places.contains_key(&d.id)))
+        .map(|d| (*d).clone())
+        .collect();
     let overlay = match held {
         Some(overlay) if missing.is_empty() => overlay,
         held => {
@@ -75,7 +78,11 @@ pub(super) fn live_overlay(context: &ReadContext, target: &Target) -> Result<Opt
             let base = held.filter(|_| held_bytes + needed <= context.overlay_bytes());
             let missing = if base.is_some() { missing } else { small.iter().map(|d| (*d).clone()).collect() };
             let overlay = Arc::new(Overlay::extend(base.as_deref(), load(context, target, missing)?));
-            context.cache.put(key, overlay.clone(), overlay.fragments.iter().map(|f| bytes(f.fragment.description())).sum());
+            context.cache.put(
+                key,
+                overlay.clone(),
+                overlay.fragments.iter().map(|f| bytes(f.fragment.description())).sum(),
+            );
             overlay
         }
     };
@@ -90,7 +97,8 @@ pub(super) fn live_overlay(context: &ReadContext, target: &Target) -> Result<Opt
 
 /// Bytes that a decoded row takes, about.
 pub(super) fn row_bytes(schema: &Schema) -> u64 {
-    let attrs: usize = schema.attrs().iter().map(|a| a.datatype().width().unwrap_or(32) + usize::from(a.nullable())).sum();
+    let attrs: usize =
+        schema.attrs().iter().map(|a| a.datatype().width().unwrap_or(32) + usize::from(a.nullable())).sum();
     (schema.ndim() * 8 + 16 + attrs) as u64
 }
 

@@ -28,7 +28,9 @@ impl ReadOrder {
             "col" => Ok(Self::Col),
             "global" => Ok(Self::Global),
             "any" => Ok(Self::Any),
-            other => Err(Error::input(format!("unknown order {other:?}; an order is \"row\", \"col\", \"global\" or \"any\""))),
+            other => Err(Error::input(format!(
+                "unknown order {other:?}; an order is \"row\", \"col\", \"global\" or \"any\""
+            ))),
         }
     }
 }

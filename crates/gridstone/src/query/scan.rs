@@ -18,9 +18,16 @@ enum State {
     Sweep(Box<Sweep>),
     Slabs(Vec<Subarray>),
     /// Tiles in tile order, the pieces of the current tile, the next piece.
-    Tiles { grid: TileGrid, tile: u64, pieces: Option<(Subarray, BlockGrid, u64)> },
+    Tiles {
+        grid: TileGrid,
+        tile: u64,
+        pieces: Option<(Subarray, BlockGrid, u64)>,
+    },
     /// The pieces of the whole box, the next piece.
-    Box { pieces: BlockGrid, next: u64 },
+    Box {
+        pieces: BlockGrid,
+        next: u64,
+    },
 }
 
 /// A stream of the cells of a box.
@@ -45,7 +52,9 @@ impl Scan {
         let schema = &target.schema;
         let cells = (batch_bytes / row_bytes(schema)).max(1);
         let state = match (schema.sparse(), request.order) {
-            (true, ReadOrder::Global | ReadOrder::Any) => State::Sweep(Box::new(Sweep::new(&context, &target, &request)?)),
+            (true, ReadOrder::Global | ReadOrder::Any) => {
+                State::Sweep(Box::new(Sweep::new(&context, &target, &request)?))
+            }
             (true, _) => State::Slabs(vec![request.sub.clone()]),
             (false, ReadOrder::Global | ReadOrder::Any) => {
                 State::Tiles { grid: TileGrid::new(schema, &request.sub)?, tile: 0, pieces: None }

@@ -78,8 +78,12 @@ fn sort_cells(schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
     if u32::try_from(cells.count).is_err() {
         return Err(Error::budget("more than 2^32 cells cannot be sorted at once; stream them with scan()"));
     }
-    let keys: Vec<Vec<u64>> =
-        schema.dims().iter().zip(&cells.dims).map(|(d, c)| key::encode(d.datatype(), c.view().values())).collect::<Result<_>>()?;
+    let keys: Vec<Vec<u64>> = schema
+        .dims()
+        .iter()
+        .zip(&cells.dims)
+        .map(|(d, c)| key::encode(d.datatype(), c.view().values()))
+        .collect::<Result<_>>()?;
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let order = KeyLayout::by_coordinates(schema, order).keys(&refs);
     if order.first_descent().is_none() {
@@ -265,7 +269,11 @@ impl Sweep {
                 let keys = keys.filter(|keys| keys.iter().all(|k| range.contains(*k)));
                 coords.push(keys.ok_or_else(|| {
                     let id = self.fragment(unit).map(|f| f.description().id.to_string()).unwrap_or_default();
-                    Error::corruption(format!("fragment {id}, tile {}: a coordinate of {:?} lies outside its block's MBR", unit.tile, dim.name()))
+                    Error::corruption(format!(
+                        "fragment {id}, tile {}: a coordinate of {:?} lies outside its block's MBR",
+                        unit.tile,
+                        dim.name()
+                    ))
                 })?);
             }
             all.push(coords);

@@ -1,9 +1,9 @@
 //! A fragment streamed in global order: cells come in any number of portions, memory holds one tile.
 
+use super::WriteContext;
 use super::stage::Stage;
 use super::write_cells::{coordinate_keys, encode_sparse_tile};
 use super::write_dense::{check_columns, dense_cuts, fields_and_filters};
-use super::WriteContext;
 use crate::base::{Error, Result};
 use crate::fragment::{Field, FragmentKind, Staged, encode_tile};
 use crate::schema::{Filters, Schema, Subarray};
@@ -57,7 +57,11 @@ impl CellStream {
         let cells = columns.first().map_or(0, ColumnView::len);
         let placed: Vec<(usize, ColumnView<'_>)> = self.places.iter().copied().zip(columns.iter().copied()).collect();
         if columns.len() != self.places.len() {
-            return Err(Error::input(format!("{} columns were given, the stream has {}", columns.len(), self.places.len())));
+            return Err(Error::input(format!(
+                "{} columns were given, the stream has {}",
+                columns.len(),
+                self.places.len()
+            )));
         }
         check_columns(&self.schema, &placed, cells as u128)?;
         if self.grid.is_some() { self.append_dense(columns, cells) } else { self.append_sparse(dims, columns, cells) }
@@ -111,7 +115,10 @@ impl CellStream {
     fn append_sparse(&mut self, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>], cells: usize) -> Result<()> {
         let keys = coordinate_keys(&self.schema, dims)?;
         if keys.first().map_or(0, Vec::len) != cells {
-            return Err(Error::input(format!("{} coordinates were given for {cells} cells", keys.first().map_or(0, Vec::len))));
+            return Err(Error::input(format!(
+                "{} coordinates were given for {cells} cells",
+                keys.first().map_or(0, Vec::len)
+            )));
         }
         if cells == 0 {
             return Ok(());
@@ -141,7 +148,9 @@ impl CellStream {
         let layout = KeyLayout::new(&self.schema);
         let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
         let order = layout.keys(&refs);
-        let bad = |found: Ordering| found == Ordering::Less || (found == Ordering::Equal && !self.schema.options().duplicates);
+        let bad = |found: Ordering| {
+            found == Ordering::Less || (found == Ordering::Equal && !self.schema.options().duplicates)
+        };
         let inside = (1..cells).find(|i| bad(order.compare(*i, &order, i - 1)));
         let across = self.last.as_ref().is_some_and(|last| bad(order.compare(0, last, 0)));
         if across || inside.is_some() {

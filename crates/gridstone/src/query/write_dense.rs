@@ -1,8 +1,8 @@
 //! Writing a dense box, aligned to the tiles or not, from row- or column-major buffers.
 
+use super::WriteContext;
 use super::layout::{Strided, move_cells};
 use super::stage::Stage;
-use super::WriteContext;
 use crate::base::{AlignedBuf, Error, Result};
 use crate::fragment::{EncodedTile, Field, FragmentKind, FragmentSpec, Staged, encode_tile};
 use crate::schema::{Filters, Order, Schema, Subarray};
@@ -34,7 +34,9 @@ pub(super) fn check_columns(schema: &Schema, columns: &[(usize, ColumnView<'_>)]
         if !attr.nullable()
             && let Some(row) = view.validity().and_then(|v| v.iter().position(|b| *b == 0))
         {
-            return Err(named(format!("row {row} is null, but it is not nullable; fill it or make the attribute nullable")));
+            return Err(named(format!(
+                "row {row} is null, but it is not nullable; fill it or make the attribute nullable"
+            )));
         }
         ids.push(attr.id());
     }
@@ -104,7 +106,8 @@ fn encode_one(
     let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
     let from = source.at(&offsets_in(&region, &write.sub));
     let order = schema.options().cell_order;
-    let columns: Vec<Column> = write.columns.iter().map(|(_, view)| cut(*view, &region, &from, order)).collect::<Result<_>>()?;
+    let columns: Vec<Column> =
+        write.columns.iter().map(|(_, view)| cut(*view, &region, &from, order)).collect::<Result<_>>()?;
     let views: Vec<ColumnView<'_>> = columns.iter().map(Column::view).collect();
     encode_tile(fields, filters, &views, &dense_cuts(&region, order), None)
 }

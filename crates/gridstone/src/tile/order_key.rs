@@ -55,8 +55,10 @@ impl KeyLayout {
                 (false, _) => bits_for(d.range().count()),
             })
         };
-        let tiles = options.tile_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: true, bits: width(true, dim) });
-        let cells = options.cell_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: false, bits: width(false, dim) });
+        let tiles =
+            options.tile_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: true, bits: width(true, dim) });
+        let cells =
+            options.cell_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: false, bits: width(false, dim) });
         let parts: Vec<Part> = tiles.chain(cells).filter(|p| p.bits > 0).collect();
         let bits = parts.iter().map(|p| p.bits).sum();
         Self { dims, parts, bits }
@@ -255,9 +257,11 @@ mod tests {
             }
         }
         let sorted = keys.sorted_rows();
-        assert!(sorted.windows(2).all(|w| {
-            keys.compare(w[0] as usize, &keys, w[1] as usize).then(w[0].cmp(&w[1])) == Ordering::Less
-        }));
+        assert!(
+            sorted
+                .windows(2)
+                .all(|w| { keys.compare(w[0] as usize, &keys, w[1] as usize).then(w[0].cmp(&w[1])) == Ordering::Less })
+        );
     }
 
     const SMALL: &str = r#"{"name":"a","dtype":"int8","domain":["-9","90"],"tile":"7"},{"name":"b","dtype":"uint16","domain":["3","999"],"tile":"100"}"#;

@@ -3,7 +3,8 @@
 //! Nulls are counted and otherwise skipped; so are NaN and NaT. -0.0 counts as +0.0. Bounds of variable-length values
 //! are cut to 64 bytes: a lower bound by truncation, an upper bound by truncation and adding one to the last byte
 //! that can take it. Integer sums have 128 bits; float sums are f64, added pairwise: runs of more than 128 values are
-//! split at the greatest power of two below their length, shorter runs are added from left to right.
+//! split at the greatest power of two below their length, shorter runs are added to 0.0 from left to right. A sum that
+//! is NaN (infinities of both signs) has the bits 0x7ff8000000000000 on every machine.
 
 use super::ColumnView;
 use crate::base::{Element, ElementKind};
@@ -102,7 +103,13 @@ impl Statistics {
             Some(Bound { bytes, exact: true })
         };
         let (min, max) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
-        Self { null_count, nan_count, min: bound(min), max: bound(max), sum: Sum::Float(pairwise_sum(&values)) }
+        Self {
+            null_count,
+            nan_count,
+            min: bound(min),
+            max: bound(max),
+            sum: Sum::Float(canonical(pairwise_sum(&values))),
+        }
     }
 
     fn of_var(view: ColumnView<'_>, null_count: u64) -> Self {
@@ -189,11 +196,17 @@ fn for_each_float(view: ColumnView<'_>, mut f: impl FnMut(usize, f64)) {
 
 fn pairwise_sum(values: &[f64]) -> f64 {
     if values.len() <= 128 {
-        return values.iter().sum();
+        // Not `sum()`: what that starts from (0.0 or -0.0) depends on the compiler's version.
+        return values.iter().fold(0.0, |sum, value| sum + value);
     }
     let half = values.len().next_power_of_two() / 2;
     let (left, right) = values.split_at(half);
     pairwise_sum(left) + pairwise_sum(right)
+}
+
+/// The sign and payload of a NaN that arithmetic makes depend on the processor.
+fn canonical(sum: f64) -> f64 {
+    if sum.is_nan() { f64::from_bits(0x7ff8_0000_0000_0000) } else { sum }
 }
 
 #[cfg(test)]
@@ -221,6 +234,11 @@ mod tests {
         assert_eq!((s.nan_count, s.min.unwrap().bytes, s.sum), (1, 0f32.to_le_bytes().to_vec(), Sum::Float(2.5)));
         let s = of(Datatype::Float64, &f64::NAN.to_le_bytes(), None);
         assert_eq!((s.min, s.max), (None, None));
+        let Sum::Float(sum) = s.sum else { panic!("a float sum") };
+        assert_eq!(sum.to_bits(), 0);
+        let both: Vec<u8> = [f64::INFINITY, f64::NEG_INFINITY].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let Sum::Float(sum) = of(Datatype::Float64, &both, None).sum else { panic!("a float sum") };
+        assert_eq!(sum.to_bits(), 0x7ff8_0000_0000_0000);
     }
 
     #[test]
@@ -232,7 +250,8 @@ mod tests {
         let max = s.max.unwrap();
         assert!(!max.exact && max.bytes > long && max.bytes.len() == 63);
         assert!(s.min.unwrap().bytes < long);
-        let column = Column::new(Datatype::Bytes, AlignedBuf::from_slice(&[0xff; 70]), Some(vec![0, 70]), None).unwrap();
+        let column =
+            Column::new(Datatype::Bytes, AlignedBuf::from_slice(&[0xff; 70]), Some(vec![0, 70]), None).unwrap();
         assert_eq!(Statistics::of(column.view()).max, None);
     }
 }

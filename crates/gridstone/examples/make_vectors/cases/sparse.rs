@@ -1,0 +1,141 @@
+//! Sparse arrays: overlaps, duplicates, deletions, several tiles and blocks, domains at the edges.
+
+use super::super::world::{Case, World};
+use super::{doubles, ints, noise, signed, singles, with_nulls};
+use gridstone::base::Result;
+use gridstone::schema::key;
+
+pub(super) fn cases() -> Result<Vec<Case>> {
+    Ok(vec![tiny()?, overlap()?, duplicates()?, blocks()?, edges()?])
+}
+
+/// The one that the pages of the format take apart byte by byte.
+fn tiny() -> Result<Case> {
+    let schema = r#"{"sparse":true,"coord_filters":"none","dims":[{"name":"i","dtype":"int8","domain":["-9","9"],"tile":"5"}],
+        "attrs":[{"name":"s","dtype":"string","nullable":true,"filters":"none"}]}"#;
+    let mut world = World::with_array("tiny_sparse", "three cells, taken apart in docs/format/fragment.md", schema)?;
+    let cells = vec![Some(b"north".to_vec()), None, Some(b"up".to_vec())];
+    world.write_cells("/", &[vec![signed(4)], vec![signed(-9)], vec![signed(-5)]], vec![("s", cells)])?;
+    world.commit_and_expect(None)?;
+    Ok(world.finish())
+}
+
+fn overlap() -> Result<Case> {
+    let schema = r#"{"sparse":true,"capacity":8,"tile_order":"row","cell_order":"col","dims":[
+        {"name":"id","dtype":"int64","domain":["-100","100"],"tile":"20"},
+        {"name":"t","dtype":"datetime64[s]","domain":["1767225600","1767226599"],"tile":"100"}],
+        "attrs":[{"name":"v","dtype":"int32"},{"name":"name","dtype":"string"}]}"#;
+    let about = "three fragments at overlapping places, the newest wins; then deletions";
+    let mut world = World::with_array("sparse_overlap", about, schema)?;
+    for version in 0..3i64 {
+        let cells = 25 + 5 * version;
+        let place = |i: i64| {
+            let seed = noise(i as u64 / 2 * 3 + (i as u64 % 2) * (version as u64 + 11));
+            vec![signed((seed % 201) as i64 - 100), signed(1_767_225_600 + (seed >> 20) as i64 % 1000)]
+        };
+        let mut places: Vec<Vec<u64>> = (0..cells).map(place).collect();
+        places.sort_by_key(|p| noise(p[0] ^ p[1]));
+        places.dedup();
+        let names = (0..places.len()).map(|i| Some(format!("v{version}#{i}").into_bytes())).collect();
+        let values = ints(4, (0..places.len() as i64).map(|i| version * 1000 + i));
+        world.write_cells("/", &places, vec![("v", values), ("name", names)])?;
+        if version == 2 {
+            world.delete("/", &places[3..9])?;
+        }
+        world.commit_and_expect(None)?;
+    }
+    let place = |i: u64| {
+        vec![
+            signed((noise(i / 2 * 3) % 201) as i64 - 100),
+            signed(1_767_225_600 + (noise(i / 2 * 3) >> 20) as i64 % 1000),
+        ]
+    };
+    world.delete("/", &(0..20).step_by(4).map(place).collect::<Vec<_>>())?;
+    world.commit(Some("deletions, some of them of nothing"))?;
+    world
+        .expect(&[&[("-100", "100"), ("1767225600", "1767226599")], &[("-20", "60"), ("1767225700", "1767226150")]])?;
+    Ok(world.finish())
+}
+
+fn duplicates() -> Result<Case> {
+    let schema = r#"{"sparse":true,"duplicates":true,"capacity":6,"tile_order":"col","cell_order":"row",
+        "coord_filters":"shuffle,zstd:1","dims":[
+        {"name":"x","dtype":"float64","domain":["-1.5","2.25"],"tile":"0.7"},
+        {"name":"y","dtype":"float32","domain":["0.0","100.0"],"tile":null}],
+        "attrs":[{"name":"n","dtype":"int16"}]}"#;
+    let about = "float dimensions, several cells at one place, deletions of all that is older; -0.0 is stored as 0.0";
+    let mut world = World::with_array("sparse_duplicates", about, schema)?;
+    let at = |x: f64, y: f32| vec![key::from_float(x), key::from_float(f64::from(y))];
+    let places = [
+        at(-1.5, 0.0),
+        at(-0.0, 0.1),
+        at(0.0, 0.1),
+        at(2.25, 100.0),
+        at(0.0, 0.1),
+        at(-0.1, 33.3),
+        at(-0.8, 7.5),
+        at(5e-324, 0.1),
+    ];
+    world.write_cells("/", &places, vec![("n", ints(2, 0..8))])?;
+    world.commit_and_expect(None)?;
+    world.write_cells("/", &[at(0.0, 0.1), at(1.0 / 3.0, 1.0), at(-1.5, 0.0)], vec![("n", ints(2, 10..13))])?;
+    world.delete("/", &[at(-1.5, 0.0), at(1.0, 1.0)])?;
+    world.write_cells("/", &[at(-1.5, 0.0)], vec![("n", ints(2, [20]))])?;
+    world.commit_and_expect(Some("cells, deletions, cells"))?;
+    world.delete("/", &[at(0.0, 0.1)])?;
+    world.commit(Some("all three cells of a place"))?;
+    world.expect(&[&[("-1.5", "2.25"), ("0.0", "100.0")], &[("-0.8", "0.0"), ("0.0", "33.3")]])?;
+    Ok(world.finish())
+}
+
+fn blocks() -> Result<Case> {
+    let schema = r#"{"sparse":true,"capacity":2100,"dims":[
+        {"name":"x","dtype":"uint32","domain":["0","999999"],"tile":"250000"},
+        {"name":"y","dtype":"int16","domain":["-300","300"],"tile":"50"}],
+        "attrs":[{"name":"f","dtype":"float32","filters":"pco:4"},{"name":"s","dtype":"string","nullable":true,"filters":"zstd:3"}]}"#;
+    let about = "4,500 cells in three data tiles of up to three blocks; a later fragment over a part of them";
+    let mut world = World::with_array("sparse_blocks", about, schema)?;
+    let place = |i: u64| vec![i * 222 + noise(i) % 200, signed((noise(i) >> 32) as i64 % 601 - 300)];
+    let write = |world: &mut World, from: u64, to: u64, step: usize| {
+        let rows: Vec<u64> = (from..to).step_by(step).collect();
+        let f = singles(rows.iter().map(|i| (noise(*i) % 1000) as f32 / 8.0 + step as f32));
+        let s = rows.iter().map(|i| Some(format!("ship {}", noise(*i) % 40).into_bytes())).collect();
+        let places: Vec<Vec<u64>> = rows.iter().map(|i| place(*i)).collect();
+        world.write_cells("/", &places, vec![("f", f), ("s", with_nulls(s, |i| i % 7 == 0))])
+    };
+    write(&mut world, 0, 4500, 1)?;
+    world.commit_and_expect(None)?;
+    write(&mut world, 1000, 1600, 3)?;
+    world.commit(None)?;
+    world.expect(&[&[("0", "999999"), ("-300", "300")], &[("240000", "260000"), ("-100", "-20")]])?;
+    Ok(world.finish())
+}
+
+fn edges() -> Result<Case> {
+    let schema = r#"{"sparse":true,"capacity":4,"tile_order":"col","cell_order":"col","dims":[
+        {"name":"i","dtype":"int64","domain":["-9223372036854775808","9223372036854775807"],"tile":"7"},
+        {"name":"u","dtype":"uint64","domain":["0","18446744073709551615"],"tile":"18446744073709551615"},
+        {"name":"d","dtype":"float64","domain":["-1e300","1e300"],"tile":"1.0"}],
+        "attrs":[{"name":"v","dtype":"float64"}]}"#;
+    let about =
+        "coordinates at the ends of int64, uint64 and float64 ranges; keys of more than 128 bits; clamped float tiles";
+    let mut world = World::with_array("sparse_edges", about, schema)?;
+    let (mut places, mut values) = (Vec::new(), Vec::new());
+    for i in [i64::MIN, i64::MIN + 6, i64::MIN + 7, -1, 0, i64::MAX - 1, i64::MAX] {
+        for u in [0, 1, u64::MAX - 1, u64::MAX] {
+            for d in [-1e300, 0.5, 1e300] {
+                places.push(vec![signed(i), u, key::from_float(d)]);
+                values.push(values.len() as f64);
+            }
+        }
+    }
+    places.sort_by_key(|p| noise(p[0] ^ p[1].rotate_left(9) ^ p[2].rotate_left(23)));
+    world.write_cells("/", &places, vec![("v", doubles(values))])?;
+    world.commit(None)?;
+    let all = ("-9223372036854775808", "9223372036854775807");
+    world.expect(&[
+        &[all, ("0", "18446744073709551615"), ("-1e300", "1e300")],
+        &[("-1", "9223372036854775806"), ("1", "18446744073709551614"), ("0.5", "1e300")],
+    ])?;
+    Ok(world.finish())
+}

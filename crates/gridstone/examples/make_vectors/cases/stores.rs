@@ -1,0 +1,87 @@
+//! Whole stores: groups and metadata, a manifest with pages and a pack, a truncated log.
+
+use super::super::world::{Case, World};
+use super::{ints, signed};
+use gridstone::array::Floor;
+use gridstone::base::{Error, Result};
+use gridstone::schema::Order;
+use gridstone::storage::{FLOOR, log_name};
+
+pub(super) fn cases() -> Result<Vec<Case>> {
+    Ok(vec![groups()?, many_commits()?.finish(), truncated()?])
+}
+
+const SMALL: &str =
+    r#"{"dims":[{"name":"i","dtype":"int32","domain":["0","9"],"tile":"4"}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
+const POINTS: &str = r#"{"sparse":true,"capacity":3,"dims":[{"name":"p","dtype":"int64","domain":["-50","50"],"tile":"10"}],
+    "attrs":[{"name":"v","dtype":"int16"}]}"#;
+
+fn groups() -> Result<Case> {
+    let about = "groups, arrays below them, metadata of every node; an array removed and another put in its place";
+    let mut world = World::new("groups", about)?;
+    world.create_array("/city/rain", SMALL)?;
+    world.create_array("/city/ships", POINTS)?;
+    world.commit_and_expect(Some("parents are created as needed"))?;
+    world.create_group("/empty group/ü");
+    world.write_box("/city/rain", &[("2", "6")], vec![("v", ints(2, 5..10))], Order::Row)?;
+    world.write_cells("/city/ships", &[vec![signed(-50)], vec![signed(3)]], vec![("v", ints(2, [1, 2]))])?;
+    world.set_metadata("/", "title", Some("\"Häfen\""))?;
+    world.set_metadata("/city/rain", "unit", Some("\"mm\""))?;
+    world.set_metadata(
+        "/city/rain",
+        "scale",
+        Some("{\"factor\":0.1,\"big\":18446744073709551615,\"list\":[1,null,true]}"),
+    )?;
+    world.commit_and_expect(Some("one commit touches two arrays"))?;
+    world.set_metadata("/city/rain", "unit", None)?;
+    world.set_metadata("/city/rain", "scale", Some("2"))?;
+    world.commit_and_expect(None)?;
+    world.remove("/city/rain");
+    world.create_array("/city/rain", POINTS)?;
+    world.write_cells("/city/rain", &[vec![signed(7)]], vec![("v", ints(2, [-7]))])?;
+    world.commit_and_expect(Some("another array at the same path"))?;
+    Ok(world.finish())
+}
+
+/// 70 commits: version 65 names a root of version 64.
+fn many_commits() -> Result<World> {
+    let about = "70 commits, so that a manifest root, two pages and a pack exist; versions on both sides of the fold";
+    let mut world = World::new("many_commits", about)?;
+    world.create_array("/line", SMALL)?;
+    world.create_array("/points", POINTS)?;
+    world.commit_and_expect(None)?;
+    for version in 2..=70i64 {
+        match version % 5 {
+            0 => {
+                let from = (version / 5) % 8;
+                let (lo, hi) = (from.to_string(), (from + 2).to_string());
+                world.write_box("/line", &[(&lo, &hi)], vec![("v", ints(2, version..version + 3))], Order::Row)?;
+            }
+            2 if version < 40 => {
+                let places: Vec<Vec<u64>> = (0..4).map(|i| vec![signed((version * 7 + i * 13) % 101 - 50)]).collect();
+                world.write_cells("/points", &places, vec![("v", ints(2, version..version + 4))])?;
+            }
+            3 if version > 60 => world.delete("/points", &[vec![signed(-50)], vec![signed(version - 50)]])?,
+            _ => world.set_metadata("/line", "version", Some(&version.to_string()))?,
+        }
+        world.commit(None)?;
+        if [2, 5, 32, 64, 65, 66].contains(&version) {
+            world.expect(&[])?;
+        }
+    }
+    world.expect(&[])?;
+    Ok(world)
+}
+
+fn truncated() -> Result<Case> {
+    let mut world = many_commits()?;
+    world.rename("truncated_log", "the same store with its log cut at version 64: a floor, and no record below it");
+    let root = world.snapshot()?.root().ok_or_else(|| Error::not_found("70 commits made no root"))?;
+    let storage = world.storage().clone();
+    storage.put(FLOOR, &Floor { version: root.version, root }.encode()?)?;
+    for version in 1..root.version {
+        storage.delete(&log_name(version))?;
+    }
+    world.forget_before(root.version);
+    Ok(world.finish())
+}

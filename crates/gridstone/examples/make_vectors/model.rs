@@ -1,0 +1,110 @@
+//! What an array should hold, kept cell by cell beside the engine: slow, and too simple to be wrong in the same way.
+
+use super::value::{self, Cell};
+use gridstone::base::Result;
+use gridstone::schema::{Order, Schema, Subarray, key};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// One row of cells: a value per attribute, `None` where it was never written.
+type Row = Vec<Option<Cell>>;
+
+/// An array as it should be. A place has several rows only where the schema allows duplicates.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    /// Its schema.
+    pub schema: Schema,
+    places: BTreeMap<Vec<u64>, Vec<Row>>,
+}
+
+impl Model {
+    /// An array without cells.
+    pub(crate) fn new(schema: Schema) -> Self {
+        Self { schema, places: BTreeMap::new() }
+    }
+
+    /// Writes one cell: attributes by place in the schema.
+    pub(crate) fn put(&mut self, keys: Vec<u64>, values: impl IntoIterator<Item = (usize, Cell)>) {
+        let blank = vec![None; self.schema.attrs().len()];
+        let rows = self.places.entry(keys).or_default();
+        if rows.is_empty() || self.schema.options().duplicates {
+            rows.push(blank);
+        }
+        if let Some(row) = rows.last_mut() {
+            for (place, cell) in values {
+                row[place] = Some(cell);
+            }
+        }
+    }
+
+    /// Deletes what is at a place.
+    pub(crate) fn delete(&mut self, keys: &[u64]) {
+        self.places.remove(keys);
+    }
+
+    /// What reading `sub` should give: a dense box in row-major order, sparse cells in global order.
+    pub(crate) fn read(&self, sub: &Subarray) -> Result<Value> {
+        let dims = self.schema.dims();
+        let texts =
+            |(d, r): (&gridstone::schema::Dimension, &gridstone::schema::KeyRange)| json!([d.text(r.lo), d.text(r.hi)]);
+        let mut read = Map::new();
+        read.insert("box".into(), dims.iter().zip(sub.ranges()).map(texts).collect());
+        let found = if self.schema.sparse() { self.sparse(sub) } else { self.dense(sub) };
+        read.insert("cells".into(), json!(found.len()));
+        let mut columns = Map::new();
+        if self.schema.sparse() {
+            for (place, dim) in dims.iter().enumerate() {
+                let mut bytes = Vec::new();
+                let width = dim.datatype().width().unwrap_or(8);
+                key::decode(dim.datatype(), found.iter().map(|(keys, _)| keys[place]), &mut bytes);
+                let cells: Vec<Cell> = bytes.chunks(width).map(|c| Some(c.to_vec())).collect();
+                columns.insert(dim.name().to_owned(), value::column(dim.datatype(), &cells));
+            }
+        }
+        for (place, attr) in self.schema.attrs().iter().enumerate() {
+            let blank = || if attr.nullable() { None } else { Some(attr.fill().to_vec()) };
+            let of = |row: &Row| row.get(place).cloned().flatten().unwrap_or_else(blank);
+            let cells: Vec<Cell> = found.iter().map(|(_, row)| of(row)).collect();
+            columns.insert(attr.name().to_owned(), value::column(attr.datatype(), &cells));
+        }
+        read.insert("columns".into(), Value::Object(columns));
+        Ok(Value::Object(read))
+    }
+
+    fn dense(&self, sub: &Subarray) -> Vec<(Vec<u64>, Row)> {
+        let at = |keys: Vec<u64>| {
+            let row = self.places.get(&keys).and_then(|rows| rows.last()).cloned().unwrap_or_default();
+            (keys, row)
+        };
+        places_of(sub, Order::Row).into_iter().map(at).collect()
+    }
+
+    fn sparse(&self, sub: &Subarray) -> Vec<(Vec<u64>, Row)> {
+        let inside = self.places.iter().filter(|(keys, _)| sub.contains(keys.iter().copied()));
+        let mut found: Vec<(Vec<u64>, Row)> =
+            inside.flat_map(|(k, rows)| rows.iter().map(|r| (k.clone(), r.clone()))).collect();
+        let (dims, options) = (self.schema.dims(), self.schema.options());
+        found.sort_by_cached_key(|(keys, _)| {
+            let tiles = options.tile_order.slowest_first(dims.len()).map(|d| dims[d].tile_of(keys[d]));
+            tiles.chain(options.cell_order.slowest_first(dims.len()).map(|d| keys[d])).collect::<Vec<u64>>()
+        });
+        found
+    }
+}
+
+/// Every place of a box, in `order`.
+pub(crate) fn places_of(sub: &Subarray, order: Order) -> Vec<Vec<u64>> {
+    let mut places = vec![vec![0; sub.ndim()]];
+    for d in order.slowest_first(sub.ndim()) {
+        let range = sub.ranges()[d];
+        let grow = |place: Vec<u64>| {
+            (range.lo..=range.hi).map(move |k| {
+                let mut place = place.clone();
+                place[d] = k;
+                place
+            })
+        };
+        places = places.into_iter().flat_map(grow).collect();
+    }
+    places
+}

@@ -1,0 +1,366 @@
+//! A store being made for a vector: every write goes to the engine and to the model.
+
+use super::model::{Model, places_of};
+use super::value::Cell;
+use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
+use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, NeverCancel, Result, Silent, xxh3};
+use gridstone::fragment::Staged;
+use gridstone::query::{CellWrite, Dedup, DenseWrite, WriteContext, write_cells, write_dense, write_tombstones};
+use gridstone::runtime::Pool;
+use gridstone::schema::{Datatype, KeyRange, Order, Schema, Subarray, key};
+use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::tile::Column;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// 2026-01-01T00:00:00Z in microseconds; every look at the clock is a second later.
+#[derive(Debug)]
+struct Ticks(AtomicI64);
+
+impl Clock for Ticks {
+    fn now_us(&self) -> i64 {
+        self.0.fetch_add(1_000_000, Ordering::Relaxed)
+    }
+}
+
+/// Ids that look random and follow from the case's name.
+#[derive(Debug)]
+struct Numbered(&'static str, AtomicU64);
+
+impl Entropy for Numbered {
+    fn id(&self) -> Id {
+        let number = self.1.fetch_add(1, Ordering::Relaxed);
+        let half = |part: &str| u128::from(xxh3(format!("{} {part} {number}", self.0).as_bytes()));
+        Id((half("high") << 64 | half("low")).to_be_bytes())
+    }
+}
+
+/// Attribute values of a write, by name.
+pub(crate) type Values<'a> = Vec<(&'a str, Vec<Cell>)>;
+
+/// A finished vector.
+pub(crate) struct Case {
+    /// The folder's name.
+    pub(crate) name: &'static str,
+    storage: Arc<dyn Storage>,
+    expect: Value,
+}
+
+impl Case {
+    /// All files of the vector by their names in its folder.
+    pub(crate) fn files(&self) -> Result<BTreeMap<String, Vec<u8>>> {
+        let mut files = BTreeMap::new();
+        for folder in ["_log", "_manifest", "_data"] {
+            for name in self.storage.list(folder)? {
+                files.insert(format!("store/{name}"), self.storage.read_all(&name)?.to_vec());
+            }
+        }
+        files.insert("expect.json".to_owned(), layout(&self.expect));
+        Ok(files)
+    }
+}
+
+/// JSON with its outer levels on lines of their own: columns stay on one line.
+fn layout(expect: &Value) -> Vec<u8> {
+    fn write(value: &Value, depth: usize, out: &mut String) {
+        let indent = |n: usize| format!("\n{}", " ".repeat(n));
+        match value {
+            Value::Object(map) if depth < 8 => {
+                out.push('{');
+                for (i, (key, value)) in map.iter().enumerate() {
+                    out.push_str(&format!("{}{}{}: ", if i > 0 { "," } else { "" }, indent(depth + 1), json!(key)));
+                    let flat = matches!(key.as_str(), "schema" | "metadata" | "box");
+                    write(value, if flat { 9 } else { depth + 1 }, out);
+                }
+                out.push_str(&indent(depth));
+                out.push('}');
+            }
+            Value::Array(list) if depth < 8 && list.iter().any(Value::is_object) => {
+                out.push('[');
+                for (i, value) in list.iter().enumerate() {
+                    out.push_str(&format!("{}{}", if i > 0 { "," } else { "" }, indent(depth + 1)));
+                    write(value, depth + 1, out);
+                }
+                out.push_str(&indent(depth));
+                out.push(']');
+            }
+            flat => out.push_str(&flat.to_string()),
+        }
+    }
+    let mut out = String::new();
+    write(expect, 0, &mut out);
+    out.push('\n');
+    out.into_bytes()
+}
+
+/// An array and what it should hold.
+struct Entry {
+    id: Id,
+    model: Model,
+}
+
+/// A store being made.
+pub(crate) struct World {
+    name: &'static str,
+    about: &'static str,
+    storage: Arc<dyn Storage>,
+    store: Store,
+    snapshot: Option<Arc<Snapshot>>,
+    entropy: Arc<Numbered>,
+    pool: Pool,
+    arrays: BTreeMap<String, Entry>,
+    operations: Vec<Operation>,
+    versions: Vec<Value>,
+    budget: Budget,
+    /// Whether small fragments go into the log.
+    pub(crate) inline: bool,
+}
+
+impl World {
+    /// An empty store.
+    pub(crate) fn new(name: &'static str, about: &'static str) -> Result<Self> {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let entropy = Arc::new(Numbered(name, AtomicU64::new(0)));
+        let clock = Arc::new(Ticks(AtomicI64::new(1_767_225_600_000_000)));
+        let store = Store::new(storage.clone(), clock, entropy.clone());
+        Ok(Self {
+            name,
+            about,
+            storage,
+            store,
+            snapshot: None,
+            entropy,
+            pool: Pool::new(Some(1))?,
+            arrays: BTreeMap::new(),
+            operations: Vec::new(),
+            versions: Vec::new(),
+            budget: Budget::new(1 << 30),
+            inline: true,
+        })
+    }
+
+    /// A store with one array at "/", not committed yet.
+    pub(crate) fn with_array(name: &'static str, about: &'static str, schema: &str) -> Result<Self> {
+        let mut world = Self::new(name, about)?;
+        world.create_array("/", schema)?;
+        Ok(world)
+    }
+
+    /// Sets the bytes a quarter of which ends a stripe (64 KiB at least).
+    pub(crate) fn set_budget(&mut self, bytes: u64) {
+        self.budget = Budget::new(bytes);
+    }
+
+    /// Creates an array.
+    pub(crate) fn create_array(&mut self, path: &str, schema: &str) -> Result<()> {
+        let (id, schema) = (self.entropy.id(), Schema::from_json(schema)?);
+        self.operations.push(Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone() });
+        self.arrays.insert(path.to_owned(), Entry { id, model: Model::new(schema) });
+        Ok(())
+    }
+
+    /// Creates a group.
+    pub(crate) fn create_group(&mut self, path: &str) {
+        let id = self.entropy.id();
+        self.operations.push(Operation::CreateGroup { id, path: path.to_owned() });
+    }
+
+    /// Removes an array.
+    pub(crate) fn remove(&mut self, path: &str) {
+        if let Some(entry) = self.arrays.remove(path) {
+            self.operations.push(Operation::Remove { id: entry.id });
+        }
+    }
+
+    /// Sets (JSON text) or removes a metadata key of a committed node.
+    pub(crate) fn set_metadata(&mut self, path: &str, key: &str, text: Option<&str>) -> Result<()> {
+        let node = self.snapshot()?.node(path)?.id();
+        self.operations.push(Operation::SetMetadata { node, changes: vec![(key.to_owned(), text.map(str::to_owned))] });
+        Ok(())
+    }
+
+    /// Writes a box of a dense array; values lie in `layout`.
+    pub(crate) fn write_box(
+        &mut self,
+        path: &str,
+        sub: &[(&str, &str)],
+        values: Values<'_>,
+        layout: Order,
+    ) -> Result<()> {
+        let schema = self.entry(path)?.model.schema.clone();
+        let sub = parse_box(&schema, sub)?;
+        let columns = self.columns(&schema, &values)?;
+        let staged = {
+            let placed = columns.iter().map(|(place, column)| (*place, column.view())).collect();
+            write_dense(&self.context(), &schema, &DenseWrite { sub: sub.clone(), columns: placed, layout })?
+        };
+        let model = &mut self.entry(path)?.model;
+        for (row, keys) in places_of(&sub, layout).into_iter().enumerate() {
+            model.put(keys, columns.iter().zip(&values).map(|((place, _), (_, cells))| (*place, cells[row].clone())));
+        }
+        self.add(path, Some(staged))
+    }
+
+    /// Writes single cells.
+    pub(crate) fn write_cells(&mut self, path: &str, coordinates: &[Vec<u64>], values: Values<'_>) -> Result<()> {
+        let schema = self.entry(path)?.model.schema.clone();
+        let columns = self.columns(&schema, &values)?;
+        let dims = coordinate_columns(&schema, coordinates)?;
+        let staged = {
+            let placed = columns.iter().map(|(place, column)| (*place, column.view())).collect();
+            let dims = dims.iter().map(Column::view).collect();
+            write_cells(
+                &self.context(),
+                &schema,
+                &CellWrite { dims, columns: placed, sorted: false, dedup: Dedup::Error },
+            )?
+        };
+        let model = &mut self.entry(path)?.model;
+        for (row, keys) in coordinates.iter().enumerate() {
+            model.put(
+                keys.clone(),
+                columns.iter().zip(&values).map(|((place, _), (_, cells))| (*place, cells[row].clone())),
+            );
+        }
+        self.add(path, staged)
+    }
+
+    /// Deletes single cells.
+    pub(crate) fn delete(&mut self, path: &str, coordinates: &[Vec<u64>]) -> Result<()> {
+        let schema = self.entry(path)?.model.schema.clone();
+        let dims = coordinate_columns(&schema, coordinates)?;
+        let staged = write_tombstones(&self.context(), &schema, &dims.iter().map(Column::view).collect::<Vec<_>>())?;
+        let model = &mut self.entry(path)?.model;
+        coordinates.iter().for_each(|keys| model.delete(keys));
+        self.add(path, staged)
+    }
+
+    /// Commits what was done since the last commit.
+    pub(crate) fn commit(&mut self, message: Option<&str>) -> Result<()> {
+        let changes = Changes { message: message.map(str::to_owned), operations: std::mem::take(&mut self.operations) };
+        self.snapshot = Some(match &self.snapshot {
+            None => self.store.create(changes)?,
+            Some(base) => self.store.commit(base, changes, &mut StandardRules)?,
+        });
+        Ok(())
+    }
+
+    /// Commits, and notes what the version should hold; of every array the whole domain is read.
+    pub(crate) fn commit_and_expect(&mut self, message: Option<&str>) -> Result<()> {
+        self.commit(message)?;
+        self.expect(&[])
+    }
+
+    /// Notes what the newest version should hold; of the array at "/" these boxes are read, else the whole domain.
+    pub(crate) fn expect(&mut self, boxes: &[&[(&str, &str)]]) -> Result<()> {
+        let snapshot = self.snapshot()?.clone();
+        let mut nodes = Vec::new();
+        for node in snapshot.nodes() {
+            let metadata: BTreeMap<_, _> = node.metadata().iter().collect();
+            let mut listed = json!({"path": node.path(), "kind": node.kind(), "metadata": metadata});
+            if let Some(entry) = self.arrays.get(node.path()) {
+                let schema = &entry.model.schema;
+                let subs = boxes.iter().map(|b| parse_box(schema, b)).collect::<Result<Vec<Subarray>>>()?;
+                let subs = if subs.is_empty() { vec![schema.domain()] } else { subs };
+                let reads = subs.iter().map(|sub| entry.model.read(sub)).collect::<Result<Vec<Value>>>()?;
+                listed["schema"] = serde_json::from_str(&schema.to_json()).map_err(no_json)?;
+                listed["reads"] = Value::Array(reads);
+            }
+            nodes.push(listed);
+        }
+        self.versions.push(json!({"version": snapshot.version(), "time_us": snapshot.time_us(), "nodes": nodes}));
+        Ok(())
+    }
+
+    /// Makes another vector of it.
+    pub(crate) fn rename(&mut self, name: &'static str, about: &'static str) {
+        (self.name, self.about) = (name, about);
+    }
+
+    /// Forgets the expectations of versions below `version`.
+    pub(crate) fn forget_before(&mut self, version: u64) {
+        self.versions.retain(|v| v["version"].as_u64() >= Some(version));
+    }
+
+    /// Where the store lies.
+    pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+
+    /// The newest version.
+    pub(crate) fn snapshot(&self) -> Result<&Arc<Snapshot>> {
+        self.snapshot.as_ref().ok_or_else(|| Error::input("nothing has been committed"))
+    }
+
+    /// The vector.
+    pub(crate) fn finish(self) -> Case {
+        let expect = json!({"case": self.name, "about": self.about, "format": "GS0", "versions": self.versions});
+        Case { name: self.name, storage: self.storage, expect }
+    }
+
+    fn entry(&mut self, path: &str) -> Result<&mut Entry> {
+        self.arrays.get_mut(path).ok_or_else(|| Error::not_found(format!("no array {path}")))
+    }
+
+    fn add(&mut self, path: &str, staged: Option<Staged>) -> Result<()> {
+        let array = self.entry(path)?.id;
+        let fragments = staged.into_iter().collect();
+        self.operations.push(Operation::AddFragments { array, fragments });
+        Ok(())
+    }
+
+    fn context(&self) -> WriteContext<'_> {
+        WriteContext {
+            pool: &self.pool,
+            files: self.store.files(),
+            entropy: self.entropy.as_ref(),
+            budget: &self.budget,
+            cancel: &NeverCancel,
+            progress: &Silent,
+            schema_number: 0,
+            inline: self.inline,
+        }
+    }
+
+    fn columns(&self, schema: &Schema, values: &Values<'_>) -> Result<Vec<(usize, Column)>> {
+        let column = |(name, cells): &(&str, Vec<Cell>)| {
+            let (place, attr) = schema.attr(name)?;
+            Ok((place, to_column(attr.datatype(), attr.nullable(), cells)?))
+        };
+        values.iter().map(column).collect()
+    }
+}
+
+fn no_json(error: serde_json::Error) -> Error {
+    Error::schema("a schema is no JSON").with_source(error)
+}
+
+fn parse_box(schema: &Schema, sub: &[(&str, &str)]) -> Result<Subarray> {
+    let range =
+        |(dim, (lo, hi)): (&gridstone::schema::Dimension, &(&str, &str))| Ok(KeyRange::new(dim.key(lo)?, dim.key(hi)?));
+    Ok(Subarray::new(schema.dims().iter().zip(sub).map(range).collect::<Result<_>>()?))
+}
+
+fn coordinate_columns(schema: &Schema, coordinates: &[Vec<u64>]) -> Result<Vec<Column>> {
+    let column = |(place, dim): (usize, &gridstone::schema::Dimension)| {
+        let mut bytes = Vec::new();
+        key::decode(dim.datatype(), coordinates.iter().map(|c| c[place]), &mut bytes);
+        Column::new(dim.datatype(), AlignedBuf::from_slice(&bytes), None, None)
+    };
+    schema.dims().iter().enumerate().map(column).collect()
+}
+
+/// A column as a caller would hand it in: under nulls lies garbage, which must not reach the disk.
+fn to_column(datatype: Datatype, nullable: bool, cells: &[Cell]) -> Result<Column> {
+    let mut values = Vec::new();
+    let mut offsets = vec![0];
+    let garbage = vec![if datatype == Datatype::Bool { 1 } else { 0xee }; datatype.width().unwrap_or(0)];
+    for cell in cells {
+        values.extend_from_slice(cell.as_deref().unwrap_or(&garbage));
+        offsets.push(values.len() as u64);
+    }
+    let validity = nullable.then(|| cells.iter().map(|c| u8::from(c.is_some())).collect());
+    Column::new(datatype, AlignedBuf::from_slice(&values), datatype.is_var().then_some(offsets), validity)
+}

@@ -1,0 +1,588 @@
+"""The whole life of an array, at random, beside a model in plain Python: whatever is written, deleted, refused, opened
+again or looked at in the past, both must show the same.
+
+HYPOTHESIS_PROFILE=deep runs very many more cases.
+"""
+
+import os
+import pickle
+import shutil
+import tempfile
+import uuid
+from random import Random
+from typing import Any
+
+import drawing
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from model import Failed, Model, Place, Plain, State, as_arrow_shows, bounds_of, coordinates, plain, plain_arrow, ticks, unplain
+
+import gridstone as gs
+from gridstone import dtypes, errors
+
+RANDOM = st.randoms(use_true_random=True)
+ORDERS = ["row", "col", "global", "any"]
+DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
+
+
+class Machine(RuleBasedStateMachine):
+    """One array: `a` writes, `reader` is a second handle that follows only when told to."""
+
+    a: gs.Array
+    reader: gs.Array
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder: str | None = None
+        self.seen = 0
+
+    @initialize(r=RANDOM, sparse=st.booleans(), ndim=st.integers(1, 4), memory=st.booleans())
+    def create(self, r: Random, sparse: bool, ndim: int, memory: bool) -> None:
+        """Starts with an array of any kind, on disk or in memory."""
+        self.schema, self.windows = drawing.schema(r, sparse, ndim)
+        if memory:
+            self.uri = f"mem://machine-{uuid.uuid4().hex}"
+        else:
+            self.folder = tempfile.mkdtemp(prefix="gridstone-machine-")
+            self.uri = f"{self.folder}/a.gs"
+        self.model = Model(self.schema)
+        self.a = gs.create(self.uri, self.schema, context=self.context(r))
+        self.model.commit(self.a.version)
+        self.reader = gs.open(self.uri, context=self.context(r))
+
+    def teardown(self) -> None:
+        if hasattr(self, "a") and self.a.verify()["damage"]:
+            pytest.fail(f"damage in {self.schema!r}")
+        if self.folder is not None:
+            shutil.rmtree(self.folder)
+        elif hasattr(self, "a"):
+            gs.delete(self.uri)
+
+    def context(self, r: Random) -> gs.Context:
+        """A context with little memory or much: a few fragments with blobs are too much for the overlay of the first."""
+        budget = r.choice(["1MiB", "1GiB"])
+        durability = "full" if r.random() < 0.1 else "close"
+        verify = r.choice(["once", "always"])
+        return gs.Context(budget, r.choice([1, 2]), cache=r.choice([0, "256MiB"]), durability=durability, verify=verify)
+
+    # Helpers.
+
+    def committed(self, version: int, message: str | None = None) -> None:
+        """The model follows a commit."""
+        assert self.a.version == version
+        self.model.commit(version, message)
+
+    def columns(self, r: Random, count: int, subset: bool = False) -> dict[str, list[Plain]]:
+        """Values of all attributes, or of some."""
+        attrs = list(self.schema.attrs)
+        if subset:
+            attrs = r.sample(attrs, r.randint(1, len(attrs)))
+        return {attr.name: drawing.values(r, attr, count) for attr in attrs}
+
+    def given(self, r: Random, columns: dict[str, list[Plain]], shape: tuple[int, ...]) -> Any:
+        """Values as NumPy arrays of this shape, in either memory order; bare where there is one attribute."""
+        made = {}
+        for name, found in columns.items():
+            array = unplain(self.schema.attr(name).dtype, found).reshape(shape)
+            made[name] = np.asfortranarray(array) if r.random() < 0.3 and not np.ma.isMaskedArray(array) else array
+        return next(iter(made.values())) if len(self.schema.attrs) == 1 and r.random() < 0.7 else made
+
+    def message(self, r: Random) -> str | None:
+        return r.choice([None, "why", "naïve"])
+
+    def is_dense(self) -> bool:
+        return not self.schema.sparse
+
+    def is_sparse(self) -> bool:
+        return self.schema.sparse
+
+    # Writing.
+
+    @precondition(is_dense)
+    @rule(r=RANDOM)
+    def write_box(self, r: Random) -> None:
+        """`write(data, box)`, every form of box, all attributes or some."""
+        bounds = drawing.box(r, self.windows)
+        where = self.model.places(bounds)
+        columns = self.columns(r, len(where), subset=True)
+        shape = tuple(hi - lo + 1 for lo, hi in bounds)
+        if r.random() < 0.15:
+            columns = {name: [found[0]] * len(where) for name, found in columns.items() if found[0] is not None}
+            data: Any = {name: unplain(self.schema.attr(name).dtype, v[:1])[0] for name, v in columns.items()}
+        else:
+            data = self.given(r, columns, shape)
+        if not columns:
+            return
+        form, message = drawing.box_form(r, self.windows, bounds), self.message(r)
+        version = self.a.write(data, form, message=message)
+        self.model.put(where, columns)
+        self.committed(version, message)
+
+    @precondition(is_dense)
+    @rule(r=RANDOM, by_attribute=st.booleans())
+    def assign(self, r: Random, by_attribute: bool) -> None:
+        """`a[…] = values` and `a["v"][…] = values`: integers, slices, steps, negative ones."""
+        key = drawing.positions(r, self.windows)
+        where, shape = self.places_of(key)
+        target: Any = self.a
+        if by_attribute:
+            name = r.choice(self.a.schema_names)
+            columns = {name: drawing.values(r, self.schema.attr(name), len(where))}
+            value = unplain(self.schema.attr(name).dtype, columns[name]).reshape(shape)
+            target = self.a[name]
+        else:
+            columns = self.columns(r, len(where))
+            value = self.given(r, columns, shape)
+        target[key if len(key) > 1 or r.random() < 0.5 else key[0]] = value
+        if where:
+            self.model.put(where, columns)
+            self.committed(max(self.model.versions) + 1)
+
+    @precondition(is_dense)
+    @rule(r=RANDOM)
+    def assign_at_coordinates(self, r: Random) -> None:
+        """`a.loc[…] = values`: half-open slices of coordinates."""
+        bounds = drawing.box(r, self.windows)
+        where = self.model.places(bounds)
+        columns = self.columns(r, len(where))
+        key = tuple(
+            drawing.coordinate_slice(r, w.dim, lo, hi) for w, (lo, hi) in zip(self.windows, bounds, strict=True)
+        )
+        self.a.loc[key] = self.given(r, columns, tuple(hi - lo + 1 for lo, hi in bounds))
+        self.model.put(where, columns)
+        self.committed(max(self.model.versions) + 1)
+
+    @rule(r=RANDOM, dedup=st.sampled_from(["error", "first", "last"]))
+    def write_cells(self, r: Random, dedup: str) -> None:
+        """`write_cells` in every form, sorted or not, into sparse and dense arrays; repeated places may be refused."""
+        where = drawing.places(r, self.windows, r.choice([1, 2, 5, 5, 30, 200]))
+        if dedup == "error" and r.random() < 0.6:
+            where = list(dict.fromkeys(where))
+        in_order = r.random() < 0.4
+        if in_order:
+            where.sort(key=lambda place: self.model.order_key(place, "global"))
+        columns = self.columns(r, len(where), subset=self.is_dense())
+        given, columns = drawing.cells(r, self.schema, where, columns)
+        if self.is_dense() and len(given) == 2 and len(columns) < len(self.schema.attrs):
+            given = (given[0], {n: unplain(self.schema.attr(n).dtype, v) for n, v in columns.items()})
+        message = self.message(r)
+        try:
+            self.model.put(where, columns, dedup)
+        except Failed:
+            with pytest.raises(errors.InputError, match="same cell"):
+                self.a.write_cells(*given, sorted=in_order, dedup=dedup)
+            return
+        self.committed(self.a.write_cells(*given, sorted=in_order, dedup=dedup, message=message), message)
+
+    @rule(r=RANDOM, abort=st.sampled_from([False, False, False, True]))
+    def stream(self, r: Random, abort: bool) -> None:
+        """A writer fed in portions; one that is given up leaves nothing."""
+        if self.is_sparse():
+            where = drawing.places(r, self.windows, r.choice([1, 4, 60]))
+            where = where if self.schema.duplicates else list(set(where))
+            where.sort(key=lambda place: self.model.order_key(place, "global"))
+            form = None
+        else:
+            bounds = drawing.box(r, self.windows)
+            where = self.model.places(bounds, "global")
+            form = drawing.box_form(r, self.windows, bounds)
+        columns = self.columns(r, len(where))
+        with self.a.writer(form) as w:
+            start = 0
+            while start < len(where):
+                stop = min(len(where), start + r.randint(1, 20))
+                self.append(w, where[start:stop], {n: v[start:stop] for n, v in columns.items()})
+                start = stop
+            if abort:
+                w.abort()
+        if not abort:
+            self.model.put(where, columns)
+            self.committed(max(self.model.versions) + 1)
+        assert self.a.version == self.model.newest
+
+    def append(self, w: Any, where: list[Place], columns: dict[str, list[Plain]]) -> None:
+        attrs = {name: unplain(self.schema.attr(name).dtype, found) for name, found in columns.items()}
+        if self.is_dense():
+            w.append(attrs)
+            return
+        w.append({d.name: coordinates(d, [p[i] for p in where]) for i, d in enumerate(self.schema.dims)}, attrs)
+
+    @rule(r=RANDOM)
+    def delete(self, r: Random) -> None:
+        """Deletes places, written ones and others, some twice."""
+        written = sorted(self.model.written_places(self.model.now))
+        where = drawing.places(r, self.windows, r.choice([0, 1, 3]))
+        where += r.choices(written, k=r.choice([1, 5])) if written else []
+        if not where:
+            return
+        coords = {d.name: coordinates(d, [p[i] for p in where]) for i, d in enumerate(self.schema.dims)}
+        version = self.a.delete(coords if r.random() < 0.5 else tuple(coords.values()), message="delete")
+        self.model.delete(where)
+        self.committed(version, "delete")
+
+    @rule(r=RANDOM, key=st.sampled_from(["k", "été", "x" * 100]), remove=st.booleans())
+    def metadata(self, r: Random, key: str, remove: bool) -> None:
+        """Sets and removes metadata; each change is a version."""
+        meta = self.model.now.meta
+        if not remove:
+            value = r.choice([None, 1, 2**70, 1.5, "text", b"\xff", [1, [2]], {"$a": 1}, {}, True, -(2**63)])
+            self.a.meta[key] = meta[key] = value
+        elif key in meta:
+            del self.a.meta[key], meta[key]
+        else:
+            with pytest.raises(KeyError):
+                del self.a.meta[key]
+            return
+        self.committed(max(self.model.versions) + 1)
+
+    # Writes that are refused.
+
+    @rule(r=RANDOM)
+    def refused(self, r: Random) -> None:
+        """Whatever is wrong with a write, the error says so by its class and nothing is written."""
+        name, wrong = r.choice(self.wrong_writes(r))
+        kinds = (errors.InputError, errors.BoundsError)
+        with pytest.raises(kinds):
+            wrong()
+            pytest.fail(f"{name} was not refused")
+        assert self.a.version == self.model.newest, name
+        assert self.a.refresh() == self.model.newest, name
+
+    def wrong_writes(self, r: Random) -> list[tuple[str, Any]]:
+        """Calls that must fail."""
+        where = list(dict.fromkeys(drawing.places(r, self.windows, 6)))
+        columns = self.columns(r, len(where))
+        coords = [coordinates(d, [p[i] for p in where]) for i, d in enumerate(self.schema.dims)]
+        attrs = {name: unplain(self.schema.attr(name).dtype, found) for name, found in columns.items()}
+        attr = r.choice(self.schema.attrs)
+        write = self.a.write_cells
+        found: list[tuple[str, Any]] = [
+            ("an unknown attribute", lambda: write(tuple(coords), {**attrs, "no": [0] * len(where)})),
+            ("too many values", lambda: write(tuple(coords), {**attrs, attr.name: self.repeated(attrs[attr.name])})),
+            ("a wrong type", lambda: write(tuple(coords), {**attrs, attr.name: np.full(len(where), 1j)})),
+            ("a missing dimension", lambda: write({self.schema.dims[0].name: coords[0], "no": coords[0]}, attrs)),
+        ]
+        if not attr.nullable:
+            nulls = np.ma.MaskedArray(np.ma.getdata(attrs[attr.name]), mask=True)
+            found.append(("null", lambda: write(tuple(coords), {**attrs, attr.name: nulls})))
+        for axis, dim in enumerate(self.schema.dims):
+            outside = self.outside(dim, len(where))
+            if outside is not None:
+                moved = [outside if i == axis else column for i, column in enumerate(coords)]
+                found.append(("outside", lambda moved=moved: write(tuple(moved), attrs)))
+                found.append(("delete outside", lambda moved=moved: self.a.delete(tuple(moved))))
+        backwards = sorted(where, key=lambda place: self.model.order_key(place, "global"), reverse=True)
+        if len(backwards) > 1:
+            turned = [coordinates(d, [p[i] for p in backwards]) for i, d in enumerate(self.schema.dims)]
+            found.append(("not sorted", lambda: write(tuple(turned), attrs, sorted=True)))
+        return found + (self.wrong_boxes(r) if self.is_dense() else [])
+
+    @staticmethod
+    def repeated(column: Any) -> Any:
+        return np.ma.concatenate([column, column]) if np.ma.isMaskedArray(column) else np.concatenate([column, column])
+
+    @staticmethod
+    def outside(dim: gs.Dim, count: int) -> Any:
+        """Coordinates of which the last is outside the domain; None if the type ends with it."""
+        low, high = bounds_of(dim)
+        if dtypes.is_float(dim.dtype):
+            return coordinates(dim, [low] * (count - 1) + [float("nan")])
+        largest = 2**63 - 1 if dtypes.is_time(dim.dtype) else int(np.iinfo(dim.dtype).max)
+        return None if high == largest else coordinates(dim, [low] * (count - 1) + [high + 1])
+
+    def wrong_boxes(self, r: Random) -> list[tuple[str, Any]]:
+        bounds = drawing.box(r, self.windows)
+        form = {w.dim.name: tuple(drawing.key_value(w.dim, c) for c in b) for w, b in zip(self.windows, bounds, strict=True)}
+        name = r.choice(self.a.schema_names)
+        shape = tuple(hi - lo + 1 for lo, hi in bounds)
+        count = int(np.prod(shape))
+        value = unplain(self.schema.attr(name).dtype, drawing.values(r, self.schema.attr(name), count)).reshape(shape)
+
+        def short() -> None:
+            with self.a.writer(form) as w:
+                if count > 1:
+                    self.append(w, [()] * (count - 1), self.columns(r, count - 1))
+
+        def long() -> None:
+            with self.a.writer(form) as w:
+                self.append(w, [()] * (count + 1), self.columns(r, count + 1))
+
+        return [
+            ("a wrong shape", lambda: self.a.write({name: value[None]}, form)),
+            ("too few cells", short),
+            ("too many cells", long),
+        ]
+
+    # Reading.
+
+    def places_of(self, key: tuple[Any, ...]) -> tuple[list[Place], tuple[int, ...]]:
+        """The places that a key of positions means, by NumPy's rules, and the shape of the outcome."""
+        axes, shape = [], []
+        for w, part in zip(self.windows, key, strict=True):
+            low, found = bounds_of(w.dim)[0], range(w.dim.size)[part]
+            if isinstance(found, range):
+                shape.append(len(found))
+            axes.append([low + p for p in (found if isinstance(found, range) else [found])])
+        mesh = [()]
+        for axis in axes:
+            mesh = [(*place, c) for place in mesh for c in axis]
+        return mesh, tuple(shape)
+
+    def check_dense(self, state: State, name: str, found: Any, where: list[Place], shape: tuple[int, ...]) -> None:
+        """An attribute of a dense read against the model."""
+        attr = self.schema.attr(name)
+        if shape == () and dtypes.is_var(attr.dtype):
+            found = np.ma.masked if found is np.ma.masked else found
+        if found is np.ma.masked:
+            assert shape == ()
+            assert self.model.dense(state, name, where) == [None]
+            return
+        if dtypes.is_var(attr.dtype) and shape == ():
+            boxed = np.empty((), object)
+            boxed[()] = found
+            found = boxed
+        found = found if np.ma.isMaskedArray(found) else np.asarray(found)
+        assert found.shape == shape
+        assert plain(attr.dtype, found) == self.model.dense(state, name, where), name
+
+    def check_rows(self, state: State, columns: dict[str, list[Any]], bounds: Any, order: str, arrow: bool = False) -> None:
+        """Cells of a sparse read against the model, in order; "any" in no order."""
+        names = [name for name in columns if name in self.model.dtypes]
+        expected = self.model.rows(state, bounds, order)
+        rows = [tuple(row[name] for name in names) for _, row in expected]
+        if arrow:
+            shown = [as_arrow_shows(self.model.dtypes[n], [row[i] for row in rows]) for i, n in enumerate(names)]
+            rows = list(zip(*shown, strict=True)) if rows else []
+        wanted = [(place, row) for (place, _), row in zip(expected, rows, strict=True)]
+        dims = [columns[d.name] for d in self.schema.dims]
+        got = list(zip(zip(*dims, strict=True), zip(*(columns[n] for n in names), strict=True), strict=True))
+        if order == "any":
+            assert sorted(got, key=repr) == sorted(wanted, key=repr)
+        else:
+            assert got == wanted
+
+    def numpy_columns(self, found: dict[str, Any]) -> dict[str, list[Any]]:
+        """Columns of `to_numpy()` in plain form."""
+        dims = {d.name: ticks(d, found[d.name]) for d in self.schema.dims}
+        return dims | {n: plain(self.model.dtypes[n], v) for n, v in found.items() if n not in dims}
+
+    def arrow_columns(self, table: Any) -> dict[str, list[Any]]:
+        """Columns of an Arrow table in plain form."""
+        made = {}
+        for name in table.column_names:
+            dtype = self.model.dtypes.get(name) or self.schema.dim(name).dtype
+            made[name] = plain_arrow(dtype, table.column(name).combine_chunks())
+        for dim in self.schema.dims:
+            if dtypes.is_float(dim.dtype):
+                made[dim.name] = table.column(dim.name).to_pylist()
+        return made
+
+    def look(self, a: gs.Array, state: State, r: Random) -> None:
+        """One read of a random box in a random order, in a random form."""
+        bounds, order = drawing.box(r, self.windows), r.choice(ORDERS)
+        form = drawing.box_form(r, self.windows, bounds)
+        names = r.sample(a.schema_names, r.randint(1, len(a.schema_names)))
+        self.check_result(a.read(form, names, order), state, bounds, order, r)
+
+    def check_result(self, found: Any, state: State, bounds: Any, order: str, r: Random) -> None:
+        names = [name for name in found if name in self.model.dtypes]
+        how = r.choice(["numpy", "arrow", "pandas"]) if self.in_arrow(bounds) else "numpy"
+        if how == "numpy":
+            columns = found.to_numpy()
+            if self.schema.sparse:
+                self.check_rows(state, self.numpy_columns(columns), bounds, order)
+                return
+            shape = tuple(hi - lo + 1 for lo, hi in bounds)
+            where = self.model.places(bounds, "global" if order in ("global", "any") else "row")
+            for name in names:
+                self.check_dense(state, name, columns[name], where, (len(where),) if order in ("global", "any") else shape)
+            return
+        table = found.to_arrow()
+        columns = self.arrow_columns(table)
+        if how == "pandas":
+            assert len(found.to_pandas()) == table.num_rows
+        self.check_table(state, columns, bounds, order)
+
+    def check_table(self, state: State, columns: dict[str, list[Any]], bounds: Any, order: str) -> None:
+        """Cells with their coordinates, of a sparse or a dense array."""
+        if self.schema.sparse:
+            self.check_rows(state, columns, bounds, order, arrow=True)
+            return
+        where = self.model.places(bounds, order)
+        assert list(zip(*(columns[d.name] for d in self.schema.dims), strict=True)) == where
+        for name in (n for n in columns if n in self.model.dtypes):
+            assert columns[name] == as_arrow_shows(self.model.dtypes[name], self.model.dense(state, name, where))
+
+    def in_arrow(self, bounds: Any) -> bool:
+        """Whether Arrow has room for the coordinates."""
+        return all(drawing.fits_arrow(d, b) for d, b in zip(self.schema.dims, bounds, strict=True))
+
+    @rule(r=RANDOM)
+    def read(self, r: Random) -> None:
+        """`read(box, attrs, order)` in each form."""
+        self.look(self.a, self.model.now, r)
+
+    @precondition(is_dense)
+    @rule(r=RANDOM)
+    def read_positions(self, r: Random) -> None:
+        """`a[…]`, `a["v"][…]` by NumPy's rules."""
+        key = drawing.positions(r, self.windows)
+        where, shape = self.places_of(key)
+        found = self.a[key]
+        if len(self.schema.attrs) == 1:
+            found = {self.schema.attrs[0].name: found}
+        for name, values in found.items():
+            self.check_dense(self.model.now, name, values, where, shape)
+        name = r.choice(self.a.schema_names)
+        self.check_dense(self.model.now, name, self.a[name][key], where, shape)
+
+    @precondition(is_sparse)
+    @rule(r=RANDOM)
+    def read_sparse_positions(self, r: Random) -> None:
+        """`a[…]` of a sparse array: positions where there are some, `:` of float dimensions."""
+        bounds = drawing.box(r, self.windows)
+        key = []
+        for axis, (w, (lo, hi)) in enumerate(zip(self.windows, bounds, strict=True)):
+            if dtypes.is_float(w.dim.dtype):
+                key.append(slice(None))
+                bounds[axis] = bounds_of(w.dim)
+            else:
+                low = bounds_of(w.dim)[0]
+                key.append(slice(lo - low, hi - low + 1) if lo < hi or r.random() < 0.5 else lo - low)
+        self.check_rows(self.model.now, self.numpy_columns(self.a[tuple(key)].to_numpy()), bounds, "row")
+
+    @rule(r=RANDOM)
+    def read_coordinates(self, r: Random) -> None:
+        """`a.loc[…]`: half-open slices and single coordinates."""
+        bounds = drawing.box(r, self.windows)
+        key, shape = [], []
+        for w, (lo, hi) in zip(self.windows, bounds, strict=True):
+            if lo == hi and r.random() < 0.5:
+                key.append(drawing.key_value(w.dim, lo))
+                continue
+            key.append(drawing.coordinate_slice(r, w.dim, lo, hi))
+            shape.append(0 if self.schema.sparse else hi - lo + 1)
+        name = r.choice(self.a.schema_names)
+        if self.schema.sparse:
+            found = self.numpy_columns(self.a.loc[tuple(key)].to_numpy())
+            self.check_rows(self.model.now, found, bounds, "row")
+            return
+        found = self.a[name].loc[tuple(key)]
+        self.check_dense(self.model.now, name, found, self.model.places(bounds), tuple(shape))
+
+    @rule(r=RANDOM, batch_bytes=st.sampled_from([1, 64, 1000, "64MiB"]))
+    def scan(self, r: Random, batch_bytes: int | str) -> None:
+        """A stream in tiny batches or large ones, in every order."""
+        bounds, order = drawing.box(r, self.windows), r.choice(ORDERS)
+        if not self.in_arrow(bounds):
+            return
+        names = r.sample(self.a.schema_names, r.randint(1, len(self.schema.attrs)))
+        table = self.a.scan(drawing.box_form(r, self.windows, bounds), names, order, batch_bytes).to_arrow()
+        self.check_table_in_any_order(self.arrow_columns(table), bounds, order)
+
+    def check_table_in_any_order(self, columns: dict[str, list[Any]], bounds: Any, order: str) -> None:
+        if self.schema.sparse or order != "any":
+            self.check_table(self.model.now, columns, bounds, order)
+            return
+        where = list(zip(*(columns[d.name] for d in self.schema.dims), strict=True))
+        assert sorted(where) == self.model.places(bounds)
+        for name in (n for n in columns if n in self.model.dtypes):
+            assert columns[name] == as_arrow_shows(self.model.dtypes[name], self.model.dense(self.model.now, name, where))
+
+    # Versions and handles.
+
+    @rule(r=RANDOM)
+    def look_back(self, r: Random) -> None:
+        """`at(version=)`, `at(timestamp=)` and `open(version=)` show what was."""
+        version = r.choice(sorted(self.model.versions))
+        old = self.a.at(version=version)
+        state = self.model.versions[version]
+        how = r.choice(["at", "timestamp", "open", "open timestamp", "pickle"])
+        if how == "timestamp":
+            old = self.a.at(timestamp=old.timestamp)
+        elif how == "open":
+            old = gs.open(self.uri, version=version, context=self.context(r))
+        elif how == "open timestamp":
+            old = gs.open(self.uri, timestamp=old.timestamp)
+        elif how == "pickle":
+            old = pickle.loads(pickle.dumps(old))
+        assert (old.version, old.mode, old.schema) == (version, "r", self.schema)
+        assert dict(old.meta) == state.meta
+        self.look(old, state, r)
+        with pytest.raises(errors.AccessError):
+            old.delete([coordinates(w.dim, w.values[:1]) for w in self.windows])
+        with pytest.raises(errors.BoundsError):
+            old.refresh()
+
+    @rule(r=RANDOM)
+    def second_handle(self, r: Random) -> None:
+        """A second handle shows its version until it is told to move on."""
+        seen = self.reader.version
+        self.look(self.reader, self.model.versions[seen], r)
+        assert self.reader.version == seen
+        assert self.reader.refresh() == self.model.newest
+        self.look(self.reader, self.model.now, r)
+
+    @rule(r=RANDOM)
+    def reopen(self, r: Random) -> None:
+        """A new context knows nothing of the old one's caches."""
+        self.a.close()
+        with pytest.raises(errors.InputError, match="closed"):
+            self.a.version  # noqa: B018
+        self.a = gs.open(self.uri, mode="r+", context=self.context(r))
+        if r.random() < 0.3:
+            self.a = pickle.loads(pickle.dumps(self.a))
+        assert (self.a.mode, self.a.version) == ("r+", self.model.newest)
+        self.look(self.a, self.model.now, r)
+
+    @rule()
+    def history(self) -> None:
+        """Every commit is in the history, with its message, and times grow."""
+        found = self.a.history()
+        assert [v.version for v in found] == sorted(self.model.versions)
+        assert {v.version: v.message for v in found} == self.model.messages
+        times = [v.timestamp for v in found]
+        assert times == sorted(set(times))
+
+    @invariant()
+    def shows_what_was_written(self) -> None:
+        """After every step all of it is looked at once it has changed."""
+        if not hasattr(self, "a") or self.seen == self.model.newest:
+            return
+        self.seen = self.model.newest
+        state = self.model.now
+        assert self.a.version == self.seen
+        assert dict(self.a.meta) == state.meta
+        whole = [(w.values[0], w.values[-1]) for w in self.windows]
+        pairs = {w.dim.name: tuple(drawing.key_value(w.dim, c) for c in b) for w, b in zip(self.windows, whole, strict=True)}
+        found = self.a.read(pairs).to_numpy()
+        if self.schema.sparse:
+            self.check_rows(state, self.numpy_columns(found), whole, "row")
+        else:
+            for name, column in found.items():
+                shape = tuple(hi - lo + 1 for lo, hi in whole)
+                self.check_dense(state, name, column, self.model.places(whole), shape)
+        self.check_nonempty(state)
+
+    def check_nonempty(self, state: State) -> None:
+        """The non-empty domain holds every cell, and is none only where nothing was ever written."""
+        box = self.a.nonempty_domain
+        assert (box is not None) == state.wrote
+        for place in self.model.written_places(state):
+            for (lo, hi), coordinate, dim in zip(box, place, self.schema.dims, strict=True):
+                exact = dtypes.is_float(dim.dtype)
+                assert (lo if exact else dtypes.ticks_of(lo)) <= coordinate <= (hi if exact else dtypes.ticks_of(hi))
+
+
+TestMachine = Machine.TestCase
+TestMachine.settings = settings(
+    max_examples=2_000 if DEEP else 60,
+    stateful_step_count=60 if DEEP else 25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    report_multiple_bugs=False,
+    phases=None or [Phase.explicit, Phase.reuse, Phase.generate],
+)

@@ -1,0 +1,190 @@
+"""Decoding of pipelines: ``docs/format/codecs.md``."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .bytes import Cursor, Damaged, Unsupported, need
+
+CHUNK = 1 << 18
+MODE_DICTIONARY = 4
+LEVELS = {"zstd": range(1, 23), "gzip": range(1, 13), "pco": range(13)}
+PLAIN = ("delta", "for", "shuffle", "bitshuffle", "lz4")
+
+
+class Element(NamedTuple):
+    """What a filter knows of values: kind ("u", "i" or "f") and width in bytes."""
+
+    kind: str
+    width: int
+
+
+BYTE = Element("u", 1)
+
+
+def parse(text: str) -> list[str]:
+    """The filters of a pipeline, without levels; Unsupported for one that is not known."""
+    if text == "none":
+        return []
+    names = []
+    for part in text.split(","):
+        name, _, level = part.partition(":")
+        known = level.isdigit() and int(level) in LEVELS[name] if name in LEVELS else name in PLAIN and part == name
+        if not known:
+            raise Unsupported(f"unknown filter {part!r}")
+        names.append(name)
+    return names
+
+
+def decode(text: str, data: bytes, element: Element, length: int) -> bytes:
+    """The ``length`` bytes that ``data`` was made from."""
+    stages = []
+    bound = length
+    for name in parse(text):
+        stages.append((name, element, bound))
+        if name == "delta":
+            need(element.kind != "f", "delta over floats")
+            element = Element("i", element.width)
+        else:
+            element = BYTE
+        bound = 2 * bound + 1024
+    for name, given, most in reversed(stages):
+        data = DECODERS[name](data, given, most)
+    need(len(data) == length, f"a block of {text} gives {len(data)} bytes, {length} were expected")
+    return data
+
+
+def _delta(data: bytes, element: Element, _most: int) -> bytes:
+    width = element.width
+    need(len(data) % width == 0, "delta over parts of elements")
+    mask = (1 << 8 * width) - 1
+    out, value = bytearray(), 0
+    for at in range(0, len(data), width):
+        value = value + int.from_bytes(data[at : at + width], "little") & mask
+        out += value.to_bytes(width, "little")
+    return bytes(out)
+
+
+def _frame(data: bytes, element: Element, most: int) -> bytes:
+    width = element.width
+    mask = (1 << 8 * width) - 1
+    cursor = Cursor(data, "a block of for")
+    left = cursor.u32()
+    need(left * width <= most, "a block of for is too long")
+    out = bytearray()
+    if left:
+        out += cursor.take(width)
+        left -= 1
+    while left:
+        here = min(left, 1024)
+        bits = cursor.u8()
+        need(bits <= 8 * width, "a block of for: too many bits")
+        least = int.from_bytes(cursor.take(width), "little")
+        run = int.from_bytes(cursor.take((here * bits + 7) // 8), "little")
+        need(run >> (here * bits) == 0, "a block of for: unused bits are set")
+        for i in range(here):
+            difference = run >> (i * bits) & ((1 << bits) - 1)
+            out += (least + difference & mask).to_bytes(width, "little")
+        left -= here
+    cursor.end()
+    return bytes(out)
+
+
+def _shuffle(data: bytes, element: Element, _most: int) -> bytes:
+    width = element.width
+    count = len(data) // width
+    out = bytearray(data)
+    for byte in range(width):
+        out[byte : count * width : width] = data[byte * count : (byte + 1) * count]
+    return bytes(out)
+
+
+def _bitshuffle(data: bytes, element: Element, _most: int) -> bytes:
+    width = element.width
+    groups = len(data) // width // 8
+    out = bytearray(data)
+    out[: 8 * groups * width] = bytes(8 * groups * width)
+    for byte in range(width):
+        for bit in range(8):
+            for group in range(groups):
+                plane = data[(8 * byte + bit) * groups + group]
+                for j in range(8):
+                    out[(8 * group + j) * width + byte] |= (plane >> j & 1) << bit
+    return bytes(out)
+
+
+def _lz4(data: bytes, _element: Element, most: int) -> bytes:
+    import lz4.block
+
+    try:
+        return bytes(lz4.block.decompress(data, uncompressed_size=most))
+    except lz4.block.LZ4BlockError as error:
+        raise Damaged("an lz4 block") from error
+
+
+def _zstd(data: bytes, _element: Element, most: int) -> bytes:
+    import zstandard
+
+    try:
+        need(zstandard.frame_content_size(data) in range(most + 1), "a zstd frame without its right size")
+        decompressor = zstandard.ZstdDecompressor().decompressobj()
+        out = decompressor.decompress(data)
+    except zstandard.ZstdError as error:
+        raise Damaged("a zstd frame") from error
+    need(decompressor.eof and not decompressor.unused_data, "a zstd frame that does not end with its block")
+    return bytes(out)
+
+
+def _gzip(data: bytes, _element: Element, most: int) -> bytes:
+    need(data[:2] == b"\x1f\x8b", "a gzip member does not start")
+    try:
+        inflater = zlib.decompressobj(31)
+        out = inflater.decompress(data, most + 1)
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise Damaged("a gzip member") from error
+    need(inflater.eof and not inflater.unused_data, "a gzip member that does not end with its block")
+    return out
+
+
+def _pco(data: bytes, element: Element, most: int) -> bytes:
+    import numpy
+    from pcodec import wrapped
+
+    cursor = Cursor(data, "a block of pco")
+    left = cursor.u32()
+    need(left * element.width <= most, "a block of pco is too long")
+    body = cursor.take(len(data) - 4)
+    out = bytearray()
+    try:
+        if left:
+            file, used = wrapped.FileDecompressor.new(body)
+            body = body[used:]
+        while left:
+            need(body and body[0] & 15 != MODE_DICTIONARY, "a chunk of pco with a dictionary")
+            here = min(left, CHUNK)
+            chunk, used = file.chunk_decompressor(body, f"{element.kind}{8 * element.width}")
+            values = numpy.zeros(here, f"<{element.kind}{element.width}")
+            progress, page = chunk.read_page_into(body[used:], here, values)
+            need(progress.n_processed == here and progress.finished, "a page of pco ends early")
+            body = body[used + page :]
+            out += values.tobytes()
+            left -= here
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise Damaged("a block of pco") from error
+    need(not body, "a block of pco has bytes too many")
+    return bytes(out)
+
+
+DECODERS: dict[str, Callable[[bytes, Element, int], bytes]] = {
+    "delta": _delta,
+    "for": _frame,
+    "shuffle": _shuffle,
+    "bitshuffle": _bitshuffle,
+    "lz4": _lz4,
+    "zstd": _zstd,
+    "gzip": _gzip,
+    "pco": _pco,
+}

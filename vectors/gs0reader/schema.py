@@ -1,0 +1,221 @@
+"""Schemas, datatypes, values and ordered keys: ``docs/format/schema.md`` and ``keys.md``."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from .bytes import Damaged, Unsupported, need
+from .filters import BYTE, Element, parse
+
+SIGN = 1 << 63
+FIXED = {
+    "bool": Element("u", 1),
+    **{f"int{8 * width}": Element("i", width) for width in (1, 2, 4, 8)},
+    **{f"uint{8 * width}": Element("u", width) for width in (1, 2, 4, 8)},
+    "float32": Element("f", 4),
+    "float64": Element("f", 8),
+}
+TIME = re.compile(r"(datetime64|timedelta64)\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
+Cell = bytes | None
+Box = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Datatype:
+    """A datatype by name; ``width`` is None where values vary in length."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in FIXED and self.name not in ("string", "bytes") and not TIME.fullmatch(self.name):
+            raise Unsupported(f"unknown datatype {self.name!r}")
+
+    @property
+    def varies(self) -> bool:
+        return self.name in ("string", "bytes")
+
+    @property
+    def time(self) -> bool:
+        return "64[" in self.name
+
+    @property
+    def element(self) -> Element:
+        if self.varies:
+            return BYTE
+        return Element("i", 8) if self.time else FIXED[self.name]
+
+    @property
+    def width(self) -> int:
+        return self.element.width
+
+    def number(self, raw: bytes) -> int | float:
+        """The value of a fixed-width cell."""
+        if self.element.kind == "f":
+            return float(struct.unpack("<f" if self.width == 4 else "<d", raw)[0])
+        return int.from_bytes(raw, "little", signed=self.element.kind == "i")
+
+    def bytes_of_text(self, text: str) -> bytes:
+        """The bytes of a value written as text."""
+        if self.name == "string":
+            return text.encode()
+        if self.name == "bytes":
+            return bytes.fromhex(text)
+        if self.name == "bool":
+            return {"false": b"\0", "true": b"\1"}[text]
+        if self.element.kind == "f":
+            return struct.pack("<f" if self.width == 4 else "<d", float(text))
+        value = -SIGN if self.time and text == "NaT" else int(text)
+        return value.to_bytes(self.width, "little", signed=self.element.kind == "i")
+
+    def key(self, raw: bytes) -> int:
+        """The ordered key of a coordinate."""
+        value = self.number(raw)
+        if isinstance(value, float):
+            need(not math.isnan(value), "NaN is no coordinate")
+            bits = int(struct.unpack("<Q", struct.pack("<d", value + 0.0))[0])
+            return bits ^ (2 * SIGN - 1) if bits & SIGN else bits | SIGN
+        need(not self.time or value != -SIGN, "NaT is no coordinate")
+        return value + SIGN if self.element.kind == "i" else value
+
+    def bytes_of_key(self, key: int) -> bytes:
+        """The coordinate of an ordered key."""
+        if self.element.kind == "f":
+            value = key_to_float(key)
+            return struct.pack("<f" if self.width == 4 else "<d", value)
+        value = key - SIGN if self.element.kind == "i" else key
+        return value.to_bytes(self.width, "little", signed=self.element.kind == "i")
+
+
+def key_to_float(key: int) -> float:
+    bits = key & ~SIGN if key & SIGN else key ^ (2 * SIGN - 1)
+    return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A dimension: domain as keys, extent as an int, a float or None."""
+
+    name: str
+    datatype: Datatype
+    low: int
+    high: int
+    extent: int | float | None
+
+    def tile(self, key: int) -> int:
+        """The number of the space tile of a key in the domain."""
+        if self.extent is None:
+            return 0
+        if isinstance(self.extent, int):
+            return (key - self.low) // self.extent
+        position = (key_to_float(key) - key_to_float(self.low)) / self.extent
+        return 1 << 53 if position >= 2.0**53 else math.floor(position)
+
+    def tile_range(self, tile: int) -> tuple[int, int]:
+        """The keys of a space tile of an integer dimension."""
+        if not isinstance(self.extent, int):
+            return self.low, self.high
+        first = self.low + tile * self.extent
+        return first, min(first + self.extent - 1, self.high)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute; its permanent number is its place."""
+
+    name: str
+    datatype: Datatype
+    nullable: bool
+    fill: bytes
+
+    @property
+    def unwritten(self) -> Cell:
+        return None if self.nullable else self.fill
+
+
+def fields(value: Any, needed: dict[str, type], optional: dict[str, Any], what: str) -> dict[str, Any]:
+    """A JSON object's fields, defaults filled in; unknown, missing and ill-typed ones are refused."""
+    need(isinstance(value, dict), f"{what} is no object")
+    unknown = set(value) - set(needed) - set(optional)
+    if unknown:
+        raise Unsupported(f"{what} has unknown fields {sorted(unknown)}")
+    for name, kind in needed.items():
+        need(name in value and isinstance(value[name], kind), f"{what}: {name} is missing or of a wrong type")
+    return {**optional, **value}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The schema of an array."""
+
+    dims: tuple[Dimension, ...]
+    attrs: tuple[Attribute, ...]
+    sparse: bool
+    duplicates: bool
+    capacity: int
+    tile_order: str
+    cell_order: str
+    json: dict[str, Any]
+
+    @staticmethod
+    def of_json(value: Any) -> Schema:
+        defaults = {"sparse": False, "capacity": 10000, "tile_order": "row", "cell_order": "row", "duplicates": False}
+        top = fields(value, {"dims": list, "attrs": list}, {**defaults, "coord_filters": "auto"}, "a schema")
+        for filters in [top["coord_filters"], *(a.get("filters", "auto") for a in top["attrs"])]:
+            if filters != "auto":
+                parse(filters)
+        for order in (top["tile_order"], top["cell_order"]):
+            if order not in ("row", "col"):
+                raise Unsupported(f"order {order!r}")
+        try:
+            dims = tuple(dimension(d) for d in top["dims"])
+            attrs = tuple(attribute(a) for a in top["attrs"])
+        except (ValueError, KeyError, OverflowError, struct.error) as error:
+            raise Damaged("a schema holds an impossible value") from error
+        need(1 <= len(dims) <= 8 and 1 <= len(attrs) <= 4096, "a schema with too few or too many columns")
+        names = [d.name for d in dims] + [a.name for a in attrs]
+        need(len(set(names)) == len(names), "a name is used twice")
+        orders = (top["tile_order"], top["cell_order"])
+        return Schema(dims, attrs, top["sparse"], top["duplicates"], top["capacity"], *orders, value)
+
+    def slow_to_fast(self, order: str) -> list[int]:
+        """Dimension numbers from the slowest to the fastest."""
+        numbers = list(range(len(self.dims)))
+        return numbers if order == "row" else numbers[::-1]
+
+    def global_key(self, place: tuple[int, ...]) -> list[int]:
+        """What cells are sorted by."""
+        tiles = [self.dims[d].tile(place[d]) for d in self.slow_to_fast(self.tile_order)]
+        return tiles + [place[d] for d in self.slow_to_fast(self.cell_order)]
+
+    def box(self, texts: list[list[str]]) -> Box:
+        """The box whose ends are written as text."""
+        return [
+            tuple(dim.datatype.key(dim.datatype.bytes_of_text(end)) for end in ends)  # type: ignore[misc]
+            for dim, ends in zip(self.dims, texts, strict=True)
+        ]
+
+
+def dimension(value: Any) -> Dimension:
+    d = fields(value, {"name": str, "dtype": str, "domain": list}, {"tile": None}, "a dimension")
+    datatype = Datatype(d["dtype"])
+    low, high = (datatype.key(datatype.bytes_of_text(end)) for end in d["domain"])
+    need(low <= high, "a domain is empty")
+    convert = float if datatype.element.kind == "f" else int
+    return Dimension(d["name"], datatype, low, high, None if d["tile"] is None else convert(d["tile"]))
+
+
+def attribute(value: Any) -> Attribute:
+    optional = {"nullable": False, "fill": None, "filters": "auto"}
+    a = fields(value, {"name": str, "dtype": str}, optional, "an attribute")
+    datatype = Datatype(a["dtype"])
+    if a["fill"] is not None:
+        fill = datatype.bytes_of_text(a["fill"])
+    elif datatype.time:
+        fill = datatype.bytes_of_text("NaT")
+    else:
+        fill = b"" if datatype.varies else bytes(datatype.width)
+    return Attribute(a["name"], datatype, a["nullable"], fill)

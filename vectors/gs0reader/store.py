@@ -1,0 +1,259 @@
+"""A store at a version: nodes, and the cells of arrays. ``docs/format/store.md``, ``log.md``, ``keys.md``."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from . import fragment, log
+from .bytes import Unsupported, need
+from .checksums import xxh3
+from .schema import Box, Cell, Datatype, Schema, fields
+
+LISTED_MAX = 240
+Row = list[Cell | bool]  # False: never written
+
+
+@dataclass
+class Node:
+    """An array or, without schemas, a group."""
+
+    id: str
+    path: str
+    metadata: dict[str, str] = field(default_factory=dict)
+    schemas: list[Schema] = field(default_factory=list)
+    fragments: list[log.Description] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        return "array" if self.schemas else "group"
+
+
+@dataclass
+class Version:
+    """A store as one version has it; nodes by id."""
+
+    version: int
+    time_us: int
+    record: int | None
+    store: str
+    nodes: dict[str, Node]
+
+
+class Store:
+    """A store in a folder."""
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self._decoded: dict[log.Description, fragment.Fragment] = {}
+
+    def _read(self, name: str) -> bytes:
+        path = self.folder / name
+        need(path.is_file(), f"{name} is missing")
+        return path.read_bytes()
+
+    def record(self, version: int) -> log.Record:
+        return log.read_record(self._read(f"_log/{version:020}"), version)
+
+    def floor(self) -> tuple[int, str, int] | None:
+        """The root of the lowest version still kept; None if nothing was cut off."""
+        if not (self.folder / "_log/floor").is_file():
+            return None
+        data = self._read("_log/floor")
+        line = log.open_line(data, "the floor")
+        value = fields(line.value, {"gs": int, "root": dict}, {"version": None}, "the floor")
+        root = log.root_reference(value["root"])
+        need(root and line.body == len(data) and log.whole(value["version"]) == root[0] > 0, "an impossible floor")
+        return root
+
+    def newest(self) -> int:
+        """The newest version: records are contiguous from the floor."""
+        floor = self.floor()
+        version = floor[0] if floor else 1
+        need((self.folder / f"_log/{version:020}").is_file(), "this is no store")
+        while (self.folder / f"_log/{version + 1:020}").is_file():
+            version += 1
+        return version
+
+    def at(self, version: int) -> Version:
+        """The store as ``version`` has it."""
+        last, floor = self.record(version), self.floor()
+        need(floor is None or floor[0] <= version, "that version has been cut off")
+        root = max((r for r in (last.root, floor) if r), default=None)
+        state = self._root(root) if root else Version(0, 0, None, "", {})
+        while state.version < version:
+            step = state.version + 1
+            self._follow(state, last if step == version else self.record(step))
+        need(state.record == last.xxh3, "the floor rests on another record")
+        return state
+
+    def _root(self, reference: tuple[int, str, int]) -> Version:
+        version, name, checksum = reference
+        data = self._read(f"_manifest/{name}")
+        line = log.open_line(data, "a manifest root")
+        need(line.xxh3 == checksum and line.body == len(data), "a manifest root is not the one named")
+        needed = {"gs": int, "record": str, "store": str, "nodes": list}
+        top = fields(line.value, needed, {"version": None, "time_us": None}, "a manifest root")
+        need(log.whole(top["version"]) == version, "a manifest root of another version")
+        record, store = log.hex16(top["record"]), log.hex32(top["store"])
+        state = Version(version, log.whole(top["time_us"]), record, store, {})
+        for value in top["nodes"]:
+            n = fields(value, {"id": str, "path": str, "metadata": dict}, {"array": None}, "a node")
+            node = Node(log.hex32(n["id"]), n["path"], dict(n["metadata"]))
+            if n["array"] is not None:
+                array = fields(n["array"], {"schemas": list, "pages": list}, {}, "an array")
+                node.schemas = [Schema.of_json(s) for s in array["schemas"]]
+                for page in array["pages"]:
+                    node.fragments += self._page(page)
+            _insert(state, node)
+        self._check_packs(state)
+        return state
+
+    def _page(self, info: Any) -> list[log.Description]:
+        needed = {"id": str, "xxh3": str, "count": int, "bounds": list, "first": list, "last": list, "full": bool}
+        page = fields(info, needed, {}, "a page")
+        return log.read_page(self._read(f"_manifest/{log.hex32(page['id'])}"), page)
+
+    def _check_packs(self, state: Version) -> None:
+        """Fragments of one data file lie one after the other, with zeros between."""
+        every = [d for node in state.nodes.values() for d in node.fragments if isinstance(d.file, str)]
+        every.sort(key=lambda d: (d.file, d.offset))
+        for file, group in itertools.groupby(every, key=lambda d: d.file):
+            data, end = self._read(f"_data/{file}.frag"), 0
+            for d in group:
+                need(d.offset % log.ALIGNMENT == 0 and d.offset >= end, "fragments of a pack overlap")
+                need(not data[end : d.offset].strip(b"\0"), "padding in a pack that is not zero")
+                end = d.offset + d.length
+
+    def _follow(self, state: Version, record: log.Record) -> None:
+        need(record.version == state.version + 1 and record.parent == state.record, "a record of another log")
+        need(state.version == 0 or record.time_us > state.time_us, "time runs backwards")
+        for operation in record.operations:
+            _apply(state, operation)
+        if record.version == 1:
+            state.store = record.commit_id
+        need(any(n.path == "/" for n in state.nodes.values()), "a store without a root node")
+        state.version, state.time_us, state.record = record.version, record.time_us, record.xxh3
+
+    def cells(self, node: Node, within: Box) -> list[tuple[tuple[int, ...], Row]]:
+        """The cells of a box: of a dense array in row-major order, of a sparse one in global order."""
+        schema = node.schemas[-1]
+        found: dict[tuple[int, ...], list[Row]] = {}
+        for d in sorted(node.fragments, key=lambda d: d.order):
+            if all(a <= hi and lo <= b for (a, b), (lo, hi) in zip(d.bounds, within, strict=True)):
+                _lay(schema, found, self._fragment(node, d), within)
+        if schema.sparse:
+            places = sorted(found, key=schema.global_key)
+            return [(place, row) for place in places for row in found[place]]
+        unwritten: list[Row] = [[False] * len(schema.attrs)]
+        every = itertools.product(*(range(lo, hi + 1) for lo, hi in within))
+        return [(place, found.get(place, unwritten)[0]) for place in every]
+
+    def _fragment(self, node: Node, d: log.Description) -> fragment.Fragment:
+        if d not in self._decoded:
+            name = f"_data/{d.file}.frag" if isinstance(d.file, str) else f"_log/{d.file:020}"
+            data = self._read(name)[d.offset : d.offset + d.length]
+            need(len(data) == d.length and d.schema < len(node.schemas), "a fragment that is not there")
+            decoded = fragment.read(data, bytes.fromhex(d.id), node.schemas[d.schema])
+            self._decoded[d] = decoded
+        decoded = self._decoded[d]
+        described = (d.kind, list(d.bounds), d.cells, d.attrs)
+        need(described == (decoded.kind, decoded.bounds, len(decoded.places), tuple(decoded.attrs)), "another fragment")
+        return decoded
+
+    def columns(self, node: Node, within: Box) -> tuple[int, dict[str, Any]]:
+        """The number of cells of a box, and its columns as ``expect.json`` holds them."""
+        schema, rows = node.schemas[-1], self.cells(node, within)
+        columns: dict[str, Any] = {}
+        if schema.sparse:
+            for i, dim in enumerate(schema.dims):
+                raw: list[Cell] = [dim.datatype.bytes_of_key(place[i]) for place, _ in rows]
+                columns[dim.name] = column(dim.datatype, raw)
+        for i, attr in enumerate(schema.attrs):
+            cells = [attr.unwritten if row[i] is False else row[i] for _, row in rows]
+            columns[attr.name] = column(attr.datatype, cells)  # type: ignore[arg-type]
+        return len(rows), columns
+
+
+def _lay(schema: Schema, found: dict[tuple[int, ...], list[Row]], newer: fragment.Fragment, within: Box) -> None:
+    """Lays a fragment over older ones."""
+    for i, place in enumerate(newer.places):
+        if not all(lo <= key <= hi for key, (lo, hi) in zip(place, within, strict=True)):
+            continue
+        if newer.kind == "tombstones":
+            found.pop(place, None)
+            continue
+        rows = found.setdefault(place, [])
+        if schema.duplicates or not rows:
+            rows.append([False] * len(schema.attrs))
+        rows[-1] = rows[-1].copy()
+        for number, cells in newer.attrs.items():
+            rows[-1][number] = cells[i]
+
+
+def _insert(state: Version, node: Node) -> None:
+    need(node.path.startswith("/") and node.id not in state.nodes, "a node twice, or without a path")
+    need(all(n.path != node.path for n in state.nodes.values()), "two nodes at one path")
+    if node.path != "/":
+        parent = node.path.rpartition("/")[0] or "/"
+        need(any(n.path == parent and n.kind == "group" for n in state.nodes.values()), "a node without its group")
+    state.nodes[node.id] = node
+
+
+def _apply(state: Version, operation: dict[str, Any]) -> None:
+    name = operation["op"]
+    if name in ("create_group", "create_array"):
+        schemas = [Schema.of_json(operation["schema"])] if name == "create_array" else []
+        _insert(state, Node(log.hex32(operation["id"]), operation["path"], schemas=schemas))
+        return
+    target = log.hex32(operation[{"remove": "id", "add_fragments": "array", "set_metadata": "node"}[name]])
+    need(target in state.nodes, "an operation on a node that is not there")
+    node = state.nodes[target]
+    if name == "remove":
+        below = node.path.rstrip("/") + "/"
+        state.nodes = {i: n for i, n in state.nodes.items() if i != target and not n.path.startswith(below)}
+    elif name == "add_fragments":
+        need(node.kind == "array", "fragments of a group")
+        known = {d.id for d in node.fragments}
+        for d in operation["fragments"]:
+            need(d.id not in known, "a fragment twice")
+            need(max(d.attrs, default=0) < len(node.schemas[-1].attrs), "an unknown attribute")
+        state.nodes[target] = replace(node, fragments=node.fragments + operation["fragments"])
+    elif name == "set_metadata":
+        metadata = dict(node.metadata)
+        for key, text in operation["changes"]:
+            if text is None:
+                metadata.pop(key, None)
+            else:
+                metadata[key] = text
+        state.nodes[target] = replace(node, metadata=metadata)
+    else:
+        raise Unsupported(name)
+
+
+def value(datatype: Datatype, cell: Cell) -> Any:
+    """A cell as JSON holds it: floats as the hexadecimal digits of their bits, bytes as hexadecimal digits."""
+    if cell is None:
+        return None
+    if datatype.name == "string":
+        return cell.decode()
+    if datatype.name == "bytes":
+        return cell.hex()
+    if datatype.name == "bool":
+        return cell == b"\1"
+    return cell[::-1].hex() if datatype.element.kind == "f" else datatype.number(cell)
+
+
+def column(datatype: Datatype, cells: list[Cell]) -> Any:
+    """A column as ``expect.json`` holds it: listed, or counted with the checksum of its canonical bytes."""
+    if len(cells) <= LISTED_MAX:
+        return [value(datatype, cell) for cell in cells]
+    out = bytearray()
+    for cell in cells:
+        if cell is None:
+            out.append(0)
+        else:
+            out += b"\1" + (len(cell).to_bytes(4, "little") if datatype.varies else b"") + cell
+    return {"count": len(cells), "xxh3": f"{xxh3(bytes(out)):016x}"}

@@ -1,0 +1,196 @@
+"""The golden vectors, read by the independent reader and, where it is installed, by the engine."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gs0reader import Damaged, Store, Unsupported
+from gs0reader.checksums import crc32c, xxh3
+from gs0reader.schema import Cell, Datatype, Schema
+from gs0reader.store import column
+
+CASES = sorted(path.parent for path in Path(__file__).parent.glob("gs0/*/expect.json"))
+by_case = pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
+
+
+@cache
+def expected(case: Path) -> dict[str, Any]:
+    return json.loads((case / "expect.json").read_text())
+
+
+def check(store: Store, expect: dict[str, Any]) -> None:
+    """Compares every version, node and read."""
+    for version in expect["versions"]:
+        state = store.at(version["version"])
+        assert state.time_us == version["time_us"]
+        nodes = {node.path: node for node in state.nodes.values()}
+        assert sorted(nodes) == sorted(node["path"] for node in version["nodes"])
+        for listed in version["nodes"]:
+            node = nodes[listed["path"]]
+            assert (node.kind, node.metadata) == (listed["kind"], listed["metadata"])
+            for read in listed.get("reads", []):
+                schema = node.schemas[-1]
+                assert schema.json == listed["schema"]
+                count, columns = store.columns(node, schema.box(read["box"]))
+                where = f"{expect['case']} version {version['version']} {node.path} {read['box']}"
+                assert count == read["cells"], where
+                for name, listed_column in read["columns"].items():
+                    assert columns[name] == listed_column, f"{where} {name}"
+                assert list(columns) == list(read["columns"])
+
+
+def test_there_are_vectors():
+    assert len(CASES) >= 20
+    sizes = [sum(f.stat().st_size for f in case.rglob("*") if f.is_file()) for case in CASES]
+    assert max(sizes) < 200_000 and sum(sizes) < 2_000_000
+
+
+def test_checksums_of_known_bytes():
+    assert crc32c(b"123456789") == 0xE3069283
+    assert xxh3(b"") == 0x2D06800538D394C2
+    pattern = bytes(i * 7 % 251 for i in range(5000))
+    assert [xxh3(pattern[:n]) for n in KNOWN] == list(KNOWN.values())
+
+
+KNOWN = {
+    1: 0xC44BDFF4074EECDB,
+    3: 0xC3489259E968AD9E,
+    8: 0xB88DEE77F6BF6980,
+    16: 0x9DA23836ADF2BE1E,
+    100: 0x1023AE92E631EAC5,
+    128: 0x4C659B745F435148,
+    129: 0xB85222B83902B6E5,
+    240: 0xD6DFBF67B0675B54,
+    241: 0xC614C8C3575348C1,
+    1024: 0xF22EF3DC84FF47EA,
+    1025: 0x43F869A83769A435,
+    5000: 0xCE29A19460EE1BFC,
+}
+
+
+@by_case
+def test_the_independent_reader_agrees(case):
+    store = Store(case / "store")
+    assert store.newest() >= expected(case)["versions"][-1]["version"]
+    check(store, expected(case))
+
+
+def read_by(case: Path) -> list[Path]:
+    """The files of a vector on which what is expected depends: all but hints."""
+    files = [path for path in (case / "store").rglob("*") if path.is_file() and path.name != "latest"]
+    return sorted(files)
+
+
+def flips(case: Path, path: Path) -> list[tuple[int, int]]:
+    """Bits to flip: some of every file, at both ends and at random places."""
+    size = path.stat().st_size
+    draw = random.Random(f"{case.name}/{path.name}")
+    places = {0, size - 1, *(draw.randrange(size) for _ in range(4))}
+    return [(place, draw.randrange(8)) for place in sorted(places)]
+
+
+@by_case
+def test_flipped_bits_are_refused(case, tmp_path):
+    copy = tmp_path / "store"
+    shutil.copytree(case / "store", copy)
+    files = read_by(case)
+    for path in random.Random(case.name).sample(files, min(12, len(files))):
+        target = copy / path.relative_to(case / "store")
+        for place, bit in flips(case, path):
+            bad = bytearray(path.read_bytes())
+            bad[place] ^= 1 << bit
+            target.write_bytes(bad)
+            with pytest.raises((Damaged, Unsupported)):
+                check(Store(copy), expected(case))
+        target.write_bytes(path.read_bytes())
+    check(Store(copy), expected(case))
+
+
+@by_case
+def test_truncated_files_are_refused(case, tmp_path):
+    copy = tmp_path / "store"
+    shutil.copytree(case / "store", copy)
+    files = read_by(case)
+    for path in random.Random(case.name).sample(files, min(6, len(files))):
+        target, whole = copy / path.relative_to(case / "store"), path.read_bytes()
+        for length in (0, len(whole) // 2, len(whole) - 1):
+            target.write_bytes(whole[:length])
+            with pytest.raises((Damaged, Unsupported)):
+                check(Store(copy), expected(case))
+        target.unlink()
+        with pytest.raises(Damaged):
+            check(Store(copy), expected(case))
+        target.write_bytes(whole)
+
+
+def test_a_later_version_is_named(tmp_path):
+    copy = tmp_path / "store"
+    shutil.copytree(CASES[0] / "store", copy)
+    record = copy / "_log" / f"{1:020}"
+    record.write_bytes(record.read_bytes().replace(b'{"gs":0', b'{"gs":7', 1))
+    with pytest.raises(Unsupported, match="7"):
+        Store(copy).at(1)
+
+
+def test_the_dumps_in_the_pages_are_those_of_the_vectors():
+    page = Path(__file__).parent.parent / "docs/format/fragment.md"
+    _, dense, sparse = re.split("(?m)^## A (?:dense|sparse) fragment.*$", page.read_text())
+    for case, text in (("tiny", dense), ("tiny_sparse", sparse)):
+        record = (Path(__file__).parent / "gs0" / case / "store" / "_log" / f"{1:020}").read_bytes()
+        fragment = record[record.index(b"GRIDFRAG") :]
+        dumps = re.findall("(?m)^([0-9a-f]{4})  ((?:[0-9a-f]{2} +)*[0-9a-f]{2})(?: |$)", text)
+        assert len(dumps) > 10
+        for address, digits in dumps:
+            raw = bytes.fromhex(digits)
+            at = int(address, 16)
+            assert fragment[at : at + len(raw)] == raw, f"{case} {address}"
+
+
+def coordinates(schema: Schema, box: list[list[str]]) -> dict[str, tuple[Any, Any]]:
+    """A box as the engine's Python face takes it."""
+    import numpy
+
+    taken = {}
+    for dim, ends in zip(schema.dims, box, strict=True):
+        values = [dim.datatype.number(dim.datatype.bytes_of_text(end)) for end in ends]
+        if dim.datatype.time:
+            unit = dim.datatype.name.partition("[")[2][:-1]
+            values = [numpy.datetime64(value, unit) for value in values]
+        taken[dim.name] = tuple(values)
+    return taken
+
+
+def cells_of(datatype: Datatype, values: Any) -> list[Cell]:
+    """The cells of a NumPy array, masked or not."""
+    import numpy
+
+    null, data = numpy.ma.getmaskarray(values).ravel(), numpy.ma.getdata(values).ravel()
+    if datatype.varies:
+        raw = [v.encode() if isinstance(v, str) else v for v in data]
+    else:
+        raw = [v.tobytes() for v in data.astype(data.dtype.newbyteorder("<"))]
+    return [None if n else r for n, r in zip(null, raw, strict=True)]
+
+
+@by_case
+def test_the_engine_agrees(case):
+    gridstone = pytest.importorskip("gridstone")
+    for version in expected(case)["versions"]:
+        for node in version["nodes"]:
+            opened = gridstone.open(str(case / "store"), path=node["path"], version=version["version"])
+            for read in node.get("reads", []):
+                schema = Schema.of_json(node["schema"])
+                order = "global" if schema.sparse else "row"
+                found = opened.read(coordinates(schema, read["box"]), order=order).to_numpy()
+                types = {c.name: c.datatype for c in (*schema.dims, *schema.attrs)}
+                for name, listed in read["columns"].items():
+                    where = f"{version['version']} {node['path']} {read['box']} {name}"
+                    assert column(types[name], cells_of(types[name], found[name])) == listed, where
