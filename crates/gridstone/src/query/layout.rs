@@ -29,7 +29,8 @@ impl Strided {
     }
 }
 
-/// A run of cells to move: places in cells, and the step from one cell to the next on both sides.
+/// A run of cells to move: places in cells, and the step from one cell to the next on both sides. A step of 0 on the
+/// side moved from repeats one cell; on the side moved to it is never 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MoveRun {
     pub(super) from: u64,
@@ -97,9 +98,14 @@ fn move_run<const N: usize>(source: &[u8], target: &mut [u8], run: MoveRun) {
     }
     let (cells, _) = source.as_chunks::<N>();
     let (slots, _) = target.as_chunks_mut::<N>();
-    let cells = cells.get(from..).unwrap_or_default().iter().step_by(run.from_step.max(1) as usize);
-    let slots = slots.get_mut(to..).unwrap_or_default().iter_mut().step_by(run.to_step.max(1) as usize);
-    for (slot, cell) in slots.zip(cells).take(len) {
+    let cells = cells.get(from..).unwrap_or_default();
+    let slots = slots.get_mut(to..).unwrap_or_default().iter_mut().step_by(run.to_step.max(1) as usize).take(len);
+    if run.from_step == 0 {
+        let Some(cell) = cells.first() else { return };
+        slots.for_each(|slot| *slot = *cell);
+        return;
+    }
+    for (slot, cell) in slots.zip(cells.iter().step_by(run.from_step as usize)) {
         *slot = *cell;
     }
 }
@@ -173,6 +179,19 @@ mod tests {
                 let whole: Vec<u64> = at.iter().zip(&origin).map(|(a, o)| a + o).collect();
                 let expected = ravel(&whole, &outer, order(orders.0)) as u16;
                 prop_assert_eq!(&target[i as usize * 2..][..2], &expected.to_le_bytes());
+            }
+        }
+
+        /// A stride of 0 spreads the values of one dimension over a box: how coordinates of a stream are made.
+        #[test]
+        fn a_stride_of_zero_repeats_cells(shape in proptest::collection::vec(1u64..6, 1..5), dim in 0usize..4, row in any::<bool>()) {
+            let (dim, order) = (dim % shape.len(), if row { Order::Row } else { Order::Col });
+            let source: Vec<u8> = (10..10 + shape[dim] as u8).collect();
+            let from = Strided { start: 0, strides: (0..shape.len()).map(|d| u64::from(d == dim)).collect() };
+            let mut target = vec![0u8; shape.iter().product::<u64>() as usize];
+            move_cells(&shape, 1, &source, &from, &mut target, &Strided::packed(&shape, order));
+            for (i, found) in target.iter().enumerate() {
+                prop_assert_eq!(u64::from(*found), 10 + unravel(i as u64, &shape, order)[dim]);
             }
         }
     }
