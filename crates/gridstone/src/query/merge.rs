@@ -69,7 +69,8 @@ fn resolve_tie(queues: &mut [Queue], heap: &mut Heap, out: &mut Output, duplicat
     let tied = group.len() as u64;
     let deleted = group.iter().filter(|(_, c, row)| c.is_tombstone(*row)).map(|(order, ..)| *order).max();
     group.retain(|(order, chunk, row)| !chunk.is_tombstone(*row) && deleted.is_none_or(|d| *order > d));
-    group.sort_by_key(|(order, _, row)| (*order, *row));
+    // Stable: cells of one fragment came from one queue, in order of writing; rows count within a chunk only.
+    group.sort_by_key(|(order, ..)| *order);
     let skip = if duplicates { 0 } else { group.len().saturating_sub(1) };
     for (_, chunk, row) in group.into_iter().skip(skip) {
         out.push(&chunk, row, row + 1);

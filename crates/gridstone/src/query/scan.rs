@@ -1,14 +1,15 @@
 //! Streams of cells in bounded memory, coordinates included, for sparse and dense arrays alike.
 //!
 //! - Sparse, global order: a [`Sweep`] gives batch after batch.
-//! - Sparse, row or column order: slabs along the slowest dimension, halved until one fits a batch, each read and sorted.
+//! - Sparse, row or column order: slabs along the slowest dimension, halved until one should fit a batch, each read and
+//!   sorted. A block is read once for every slab that it touches.
 //! - Dense: pieces that are contiguous in the order asked for, each read as a box.
 
 use super::dense::absolute;
 use super::layout::{Strided, move_cells};
 use super::overlay::row_bytes;
 use super::sparse::Sweep;
-use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense, read_sparse};
+use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense};
 use crate::base::{AlignedBuf, Cancel, Result};
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{BlockGrid, Column, TileGrid};
@@ -90,26 +91,26 @@ impl Scan {
         self.read_piece(&piece).map(Some)
     }
 
+    /// Reads the next slab that fits a batch. One that was guessed too small is given up and halved.
     fn next_slab(&mut self) -> Result<Option<Cells>> {
+        let slowest = plain(self.request.order).slowest_first(self.request.sub.ndim()).next().unwrap_or(0);
+        let cells_max = (self.batch_bytes / row_bytes(&self.target.schema)).max(1);
         loop {
             let State::Slabs(slabs) = &mut self.state else { return Ok(None) };
             let Some(slab) = slabs.pop() else { return Ok(None) };
             let request = Request { sub: slab.clone(), ..self.request.clone() };
-            let target = within(&self.target, &slab);
-            let estimate = Sweep::new(&self.context, &target, &request)?.estimate();
-            if estimate == 0 {
-                continue;
-            }
-            let slowest = plain(self.request.order).slowest_first(slab.ndim()).next().unwrap_or(0);
-            let halves = halve(&slab, slowest).filter(|_| estimate * row_bytes(&self.target.schema) > self.batch_bytes);
-            if let Some((low, high)) = halves {
-                slabs.push(high);
-                slabs.push(low);
-                continue;
-            }
-            let cells = read_sparse(&self.context, &target, &request)?;
-            if cells.count > 0 {
-                return Ok(Some(cells));
+            let sweep = Sweep::new(&self.context, &within(&self.target, &slab), &request)?;
+            let estimate = sweep.estimate(slowest);
+            let halves = halve(&slab, slowest);
+            let limit = if halves.is_some() { cells_max.saturating_mul(2) } else { u64::MAX };
+            let cells = if estimate <= limit { sweep.collect(limit)? } else { None };
+            match (cells, halves) {
+                (Some(cells), _) if cells.count > 0 => return Ok(Some(cells)),
+                (Some(_), _) | (None, None) => {}
+                (None, Some((low, high))) => {
+                    slabs.push(high);
+                    slabs.push(low);
+                }
             }
         }
     }

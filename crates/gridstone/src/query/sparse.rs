@@ -17,6 +17,7 @@ use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::schema::{Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A block to be read, and the queue its cells go to.
 #[derive(Debug, Clone)]
@@ -48,23 +49,8 @@ pub(super) struct Sweep {
 /// # Errors
 /// Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
 pub fn read_sparse(context: &ReadContext, target: &Target, request: &Request) -> Result<Cells> {
-    let mut sweep = Sweep::new(context, target, request)?;
-    let mut all = empty_cells(&target.schema, request);
-    while let Some(batch) = sweep.next(context.batch_bytes())? {
-        if all.count == 0 {
-            all = batch;
-            continue;
-        }
-        all.count += batch.count;
-        for (mine, theirs) in all.dims.iter_mut().chain(&mut all.attrs).zip(batch.dims.iter().chain(&batch.attrs)) {
-            mine.append(theirs.view(), 0, theirs.len());
-        }
-    }
-    match request.order {
-        ReadOrder::Row => sort_cells(&target.schema, all, Order::Row),
-        ReadOrder::Col => sort_cells(&target.schema, all, Order::Col),
-        ReadOrder::Global | ReadOrder::Any => Ok(all),
-    }
+    let cells = Sweep::new(context, target, request)?.collect(u64::MAX)?;
+    Ok(cells.unwrap_or_else(|| empty_cells(&target.schema, request)))
 }
 
 fn empty_cells(schema: &Schema, request: &Request) -> Cells {
@@ -142,9 +128,34 @@ impl Sweep {
         self.context.cancel = cancel;
     }
 
-    /// About how many cells the plan reads.
-    pub(super) fn estimate(&self) -> u64 {
-        self.total + self.queues.iter().filter_map(Queue::head).map(|(c, _)| c.len() as u64).sum::<u64>()
+    /// About how many cells lie in the box: those of a block as far as its MBR reaches into the box along `dim`.
+    pub(super) fn estimate(&self, dim: usize) -> u64 {
+        let blocks: f64 = self.units.iter().map(|u| u.cells as f64 * share(&u.bounds, &self.request.sub, dim)).sum();
+        blocks as u64 + self.queues.iter().filter_map(Queue::head).map(|(c, _)| c.len() as u64).sum::<u64>()
+    }
+
+    /// All cells in the order asked for; `None`, found out early, if they are more than `cells_max`.
+    pub(super) fn collect(mut self, cells_max: u64) -> Result<Option<Cells>> {
+        let mut all = empty_cells(&self.schema, &self.request);
+        while let Some(batch) = self.next(self.context.batch_bytes())? {
+            if (all.count as u64).saturating_add(batch.count as u64) > cells_max {
+                self.context.counters.cells_returned.fetch_sub(self.returned, Relaxed);
+                return Ok(None);
+            }
+            if all.count == 0 {
+                all = batch;
+                continue;
+            }
+            all.count += batch.count;
+            for (mine, theirs) in all.dims.iter_mut().chain(&mut all.attrs).zip(batch.dims.iter().chain(&batch.attrs)) {
+                mine.append(theirs.view(), 0, theirs.len());
+            }
+        }
+        match self.request.order {
+            ReadOrder::Row => sort_cells(&self.schema, all, Order::Row).map(Some),
+            ReadOrder::Col => sort_cells(&self.schema, all, Order::Col).map(Some),
+            ReadOrder::Global | ReadOrder::Any => Ok(Some(all)),
+        }
     }
 
     /// The next cells in global order, about `bytes` of them, `None` at the end.
@@ -334,6 +345,12 @@ fn plan_fragment(
         }
     }
     Ok(())
+}
+
+/// The share of the extent of `bounds` along `dim` that lies in `sub`.
+fn share(bounds: &Subarray, sub: &Subarray, dim: usize) -> f64 {
+    let (Some(all), Some(wanted)) = (bounds.ranges().get(dim), sub.ranges().get(dim)) else { return 1.0 };
+    all.intersect(*wanted).map_or(0.0, |common| common.count() as f64 / all.count() as f64)
 }
 
 /// The rows of a block that lie in the box, `None` if all do.
