@@ -214,13 +214,23 @@ impl Model {
         for (place, expected) in Place::BOTH.into_iter().zip(&self.arrays) {
             let found = open_array(&context, storage, place).map(|array| content_of(&array, place));
             let Some((found, expected)) = found.as_ref().zip(expected.as_ref()) else {
-                assert_eq!(found.is_some(), expected.is_some(), "{what}: whether version {} has {place:?}", self.version);
+                assert_eq!(
+                    found.is_some(),
+                    expected.is_some(),
+                    "{what}: whether version {} has {place:?}",
+                    self.version
+                );
                 continue;
             };
             assert_eq!(found.notes, expected.notes, "{what}: metadata of {place:?} in version {}", self.version);
             let difference = found.cells.iter().zip(&expected.cells).find(|(a, b)| a != b);
             assert_eq!(difference, None, "{what}: found and expected cell of {place:?} in version {}", self.version);
-            assert_eq!(found.cells.len(), expected.cells.len(), "{what}: cells of {place:?} in version {}", self.version);
+            assert_eq!(
+                found.cells.len(),
+                expected.cells.len(),
+                "{what}: cells of {place:?} in version {}",
+                self.version
+            );
         }
     }
 }
@@ -308,8 +318,7 @@ impl Writer {
         let call = Call::default();
         match write {
             Write::Create(place) => {
-                let made =
-                    create_array_on(&self.context, self.storage.clone(), place.path(), place.schema(), false)?;
+                let made = create_array_on(&self.context, self.storage.clone(), place.path(), place.schema(), false)?;
                 let version = made.version();
                 self.arrays[*place as usize] = Some(made);
                 Ok(version)
