@@ -8,7 +8,7 @@
 use super::fetch::{Want, fetch};
 use super::merge::{Frontier, merge};
 use super::open::open_all;
-use super::overlay::{Entry, LiveOverlay, is_small, live_overlay, row_bytes};
+use super::overlay::{Entry, LiveOverlay, is_small, live_overlay};
 use super::run::{Chunk, Queue, Segment, Standing};
 use super::write_cells::coordinate_column;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
@@ -40,6 +40,8 @@ pub(super) struct Sweep {
     firsts: CellKeys,
     next: usize,
     queues: Vec<Queue>,
+    /// Bytes that a decoded row takes, about, and whether that is but a guess.
+    row_bytes: (u64, bool),
     returned: u64,
     total: u64,
 }
@@ -60,7 +62,7 @@ fn empty_cells(schema: &Schema, request: &Request) -> Cells {
 }
 
 /// Sorts cells by their coordinates alone; duplicates stay in order of writing.
-fn sort_cells(schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
+fn sort_cells(cancel: &dyn Cancel, schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
     if u32::try_from(cells.count).is_err() {
         return Err(Error::budget("more than 2^32 cells cannot be sorted at once; stream them with scan()"));
     }
@@ -75,7 +77,7 @@ fn sort_cells(schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
     if order.first_descent().is_none() {
         return Ok(cells);
     }
-    let rows = order.sorted_rows();
+    let rows = order.sorted_rows(cancel)?;
     let gather = |columns: &[Column]| columns.iter().map(|c| c.view().gather(&rows)).collect();
     Ok(Cells { count: cells.count, dims: gather(&cells.dims), attrs: gather(&cells.attrs) })
 }
@@ -96,7 +98,7 @@ impl Sweep {
         }
         let refs: Vec<&[u64]> = firsts.iter().map(Vec::as_slice).collect();
         let keys = layout.keys(&refs);
-        let order = keys.sorted_rows();
+        let order = keys.sorted_rows(context.cancel.as_ref())?;
         let units: Vec<Unit> = order.iter().filter_map(|i| units.get(*i as usize).cloned()).collect();
         let total = units.iter().map(|u| u.cells as u64).sum();
         let mut queues: Vec<Queue> = fragments.iter().map(|_| Queue::default()).collect();
@@ -118,6 +120,7 @@ impl Sweep {
             firsts: keys.pick(&order),
             next: 0,
             queues,
+            row_bytes: (target.row_bytes(), target.has_varied()),
             returned: 0,
             total,
         })
@@ -152,8 +155,8 @@ impl Sweep {
             }
         }
         match self.request.order {
-            ReadOrder::Row => sort_cells(&self.schema, all, Order::Row).map(Some),
-            ReadOrder::Col => sort_cells(&self.schema, all, Order::Col).map(Some),
+            ReadOrder::Row => sort_cells(self.context.cancel.as_ref(), &self.schema, all, Order::Row).map(Some),
+            ReadOrder::Col => sort_cells(self.context.cancel.as_ref(), &self.schema, all, Order::Col).map(Some),
             ReadOrder::Global | ReadOrder::Any => Ok(Some(all)),
         }
     }
@@ -165,8 +168,10 @@ impl Sweep {
             self.load(bytes)?;
             let frontier = Frontier { keys: &self.firsts, row: self.next };
             let more = self.next < self.units.len();
+            // A source that stands alone has its cells in order: nothing needs to wait for what it holds later.
+            let wait = more && self.queues.len() > 1;
             let duplicates = self.schema.options().duplicates;
-            let (segments, tied) = merge(&mut self.queues, more.then_some(&frontier), duplicates);
+            let (segments, tied) = merge(&mut self.queues, wait.then_some(&frontier), duplicates);
             Counters::add(&self.context.counters.cells_merged, tied);
             if segments.is_empty() && more {
                 continue;
@@ -182,32 +187,52 @@ impl Sweep {
         }
     }
 
-    /// Loads the next blocks, about `bytes` of them, at least one while there is one.
+    /// Loads the next blocks, about `bytes` of them, at least one while there is one. Where values vary in length they
+    /// are loaded few at a time, until they really take so much.
     fn load(&mut self, bytes: u64) -> Result<()> {
-        let per_row = row_bytes(&self.schema);
+        let mut room = bytes;
+        loop {
+            let group = self.next_group(room);
+            if group.is_empty() {
+                return Ok(());
+            }
+            let taken = self.load_group(&group)?;
+            if !self.row_bytes.1 || taken >= room {
+                return Ok(());
+            }
+            room -= taken;
+        }
+    }
+
+    /// The next blocks that should take at most `room` bytes, at least one while there is one.
+    fn next_group(&mut self, room: u64) -> Vec<Unit> {
         let start = self.next;
-        let mut room = bytes / per_row.max(1);
+        let count_max = if self.row_bytes.1 { self.context.pool.threads() * 16 } else { usize::MAX };
+        let mut rows = room / self.row_bytes.0.max(1);
         while let Some(unit) = self.units.get(self.next) {
-            if self.next > start && (unit.cells as u64) > room {
+            if self.next > start && ((unit.cells as u64) > rows || self.next - start >= count_max) {
                 break;
             }
-            room = room.saturating_sub(unit.cells as u64);
+            rows = rows.saturating_sub(unit.cells as u64);
             self.next += 1;
         }
-        let units: Vec<Unit> = self.units.get(start..self.next).unwrap_or_default().to_vec();
-        if units.is_empty() {
-            return Ok(());
-        }
-        let held = units.iter().map(|u| u.cells as u64).sum::<u64>() * per_row;
+        self.units.get(start..self.next).unwrap_or_default().to_vec()
+    }
+
+    /// Loads blocks into their queues; gives the bytes they take.
+    fn load_group(&mut self, units: &[Unit]) -> Result<u64> {
+        let held = units.iter().map(|u| u.cells as u64).sum::<u64>().saturating_mul(self.row_bytes.0);
         self.context.budget.take(held);
-        let loaded = self.load_units(&units);
+        let loaded = self.load_units(units);
         self.context.budget.give(held);
+        let mut taken = 0;
         for (unit, chunk) in units.iter().zip(loaded?) {
             if let (Some(chunk), Some(queue)) = (chunk, self.queues.get_mut(unit.queue)) {
+                taken += chunk.size_bytes();
                 queue.push(chunk);
             }
         }
-        Ok(())
+        Ok(taken)
     }
 
     /// One chunk per unit, `None` where no row lies in the box.
