@@ -149,6 +149,7 @@ impl Case<'_> {
     fn strike(&self, storage: Arc<dyn Storage>, fault: Fault, n: u64) {
         let what = format!("{fault:?} at operation {n} of {}", self.name());
         let (storage, mut model, mut writer, plan) = self.ready(storage);
+        let data_files = storage.list("_data").unwrap();
         plan.fail_nth(n, fault);
         let outcome = writer.commit(&self.write).map_err(|e| e.kind());
         assert!(plan.struck(), "{what}: the commit took fewer operations this time");
@@ -157,7 +158,13 @@ impl Case<'_> {
         match outcome {
             Ok(version) => assert_eq!((version, found), (before + 1, before + 1), "{what}: said to be committed"),
             Err(ErrorKind::CommitUnknown) => assert!(found == before || found == before + 1, "{what}: version {found}"),
-            Err(kind) => assert_eq!(found, before, "{what}: said not to be committed ({kind:?})"),
+            Err(kind) => {
+                assert_eq!(found, before, "{what}: said not to be committed ({kind:?})");
+                // The dead remove nothing, nor is a file that was torn one's own; and folds leave packs.
+                if matches!(fault, Fault::Error | Fault::Full) && before < FOLD_VERSIONS {
+                    assert_eq!(storage.list("_data").unwrap(), data_files, "{what}: a file was left behind");
+                }
+            }
         }
         if found > before {
             model.apply(&self.write);
