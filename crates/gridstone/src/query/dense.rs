@@ -271,5 +271,5 @@ fn full_tile(schema: &Schema, domain: &Subarray, coords: &[u64]) -> Option<Subar
 /// A box given relative to the low corner of `outer`.
 pub(super) fn absolute(inner: &RelativeBox, outer: &Subarray) -> Subarray {
     let ranges = inner.origin.iter().zip(&inner.shape).zip(outer.ranges());
-    Subarray::new(ranges.map(|((o, n), r)| crate::schema::KeyRange::new(r.lo + o, r.lo + o + n - 1)).collect())
+    Subarray::new(ranges.map(|((o, n), r)| crate::schema::KeyRange::new(r.lo + o, r.lo + o + (n - 1))).collect())
 }
