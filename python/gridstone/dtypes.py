@@ -120,12 +120,25 @@ def scalar(name: str, value: Any, what: str) -> Value:
     elif is_time(name):
         made = time_value(name, value)
     elif is_float(name):
-        made = float(value) if isinstance(value, int | float | np.integer | np.floating) else None
+        made = _float(name, value)
     else:
         made = _integer(name, value)
     if made is None:
         raise SchemaError(f"{what}: {value!r} is no value of type {name}")
     return made
+
+
+def _float(name: str, value: Any) -> float | None:
+    if not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    made = rounded(name, value)
+    return None if np.isinf(made) and not np.isinf(value) else made
+
+
+def rounded(name: str, value: Any) -> float:
+    """`value` as the float type `name` holds it: bounds of float32 are compared with coordinates that were read."""
+    with np.errstate(over="ignore"):
+        return float(np.dtype(name).type(value))
 
 
 def _tick(name: str, ticks: int | str) -> np.datetime64 | np.timedelta64:
@@ -178,7 +191,7 @@ def to_text(name: str, value: Value) -> str:
     if name == "bool":
         return "true" if value else "false"
     if is_float(name):
-        return repr(float(value))
+        return str(np.float32(value)) if name == "float32" else repr(float(value))
     return str(value)
 
 
@@ -192,7 +205,7 @@ def from_text(name: str, text: str) -> Value:
         return text == "true"
     if is_time(name):
         return _tick(name, "NaT" if text == "NaT" else int(text))
-    return float(text) if is_float(name) else int(text)
+    return rounded(name, float(text)) if is_float(name) else int(text)
 
 
 def ticks_of(value: Value) -> int:

@@ -1,7 +1,7 @@
 //! Coordinates as plain numbers, dimensions by definition, and boxes of them.
 
-use gridstone::engine::{Column, ColumnView};
 use gridstone::base::AlignedBuf;
+use gridstone::engine::{Column, ColumnView};
 use gridstone::schema::{Datatype, Dimension, Order, Schema};
 use std::cmp::Ordering;
 
@@ -78,7 +78,9 @@ impl Dim {
         match (at, self.lo, self.extent) {
             (_, _, None) => 0,
             (Coord::Int(v), Coord::Int(lo), Some(Coord::Int(n))) => (v - lo).div_euclid(n),
-            (Coord::Float(v), Coord::Float(lo), Some(Coord::Float(n))) => ((v - lo) / n).floor().min(2f64.powi(53)) as i128,
+            (Coord::Float(v), Coord::Float(lo), Some(Coord::Float(n))) => {
+                ((v - lo) / n).floor().min(2f64.powi(53)) as i128
+            }
             _ => panic!("coordinates of two kinds"),
         }
     }
@@ -152,7 +154,9 @@ pub fn box_cells(sub: &[(Coord, Coord)]) -> Vec<Place> {
     let mut cells: Vec<Place> = vec![Vec::new()];
     for (lo, hi) in sub {
         let (Coord::Int(lo), Coord::Int(hi)) = (*lo, *hi) else { panic!("a dense box of floats") };
-        let longer = |cell: &Place| (lo..=hi).map(|v| cell.iter().copied().chain([Coord::Int(v)]).collect()).collect::<Vec<Place>>();
+        let longer = |cell: &Place| {
+            (lo..=hi).map(|v| cell.iter().copied().chain([Coord::Int(v)]).collect()).collect::<Vec<Place>>()
+        };
         cells = cells.iter().flat_map(longer).collect();
     }
     cells

@@ -130,12 +130,17 @@ impl Model {
         let state = self.versions.range(..=version).next_back().unwrap().1;
         let mut rows: Vec<Expected> = if self.schema.sparse() {
             let there = state.iter().filter(|(place, _)| inside(sub, place));
-            there.flat_map(|(place, rows)| rows.iter().map(|row| (place.clone(), self.values(Some(row), attrs)))).collect()
+            there
+                .flat_map(|(place, rows)| rows.iter().map(|row| (place.clone(), self.values(Some(row), attrs))))
+                .collect()
         } else {
-            box_cells(sub).into_iter().map(|p| {
-                let values = self.values(state.get(&p).and_then(|rows| rows.first()), attrs);
-                (p, values)
-            }).collect()
+            box_cells(sub)
+                .into_iter()
+                .map(|p| {
+                    let values = self.values(state.get(&p).and_then(|rows| rows.first()), attrs);
+                    (p, values)
+                })
+                .collect()
         };
         // A stable sort: duplicates stay in order of writing.
         rows.sort_by(|a, b| self.compare(order, &a.0, &b.0));

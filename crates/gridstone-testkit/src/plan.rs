@@ -1,9 +1,9 @@
 //! Random schemas with the places where cells are put, and random cases.
 
+use crate::Dice;
 use crate::coord::{Coord, Dim, Place};
 use crate::model::Change;
 use crate::value::random;
-use crate::Dice;
 use gridstone::engine::Dedup;
 use gridstone::schema::{Attribute, Datatype, Dimension, Filters, Order, Schema, SchemaOptions, TimeUnit};
 use proptest::prelude::*;
@@ -46,7 +46,12 @@ pub struct Case {
 pub fn cases(size: Size, operations_max: usize) -> impl Strategy<Value = Case> {
     let kind = prop_oneof![Just(Kind::Dense), Just(Kind::Sparse), Just(Kind::Duplicates)];
     let operations = proptest::collection::vec(any::<u64>().no_shrink(), 1..=operations_max);
-    (kind, any::<u64>().no_shrink(), operations).prop_map(move |(kind, seed, operations)| Case { kind, size, seed, operations })
+    (kind, any::<u64>().no_shrink(), operations).prop_map(move |(kind, seed, operations)| Case {
+        kind,
+        size,
+        seed,
+        operations,
+    })
 }
 
 /// A schema, and per dimension the coordinates that cells are given.
@@ -75,7 +80,18 @@ const INTEGERS: [Datatype; 10] = [
 const FLOATS: [Datatype; 2] = [Datatype::Float32, Datatype::Float64];
 const OTHERS: [Datatype; 3] = [Datatype::Bool, Datatype::String, Datatype::Bytes];
 const PIPELINES: [&str; 12] = [
-    "auto", "auto", "none", "zstd:1", "lz4", "gzip:1", "delta,zstd:1", "for", "delta,for", "shuffle,lz4", "bitshuffle,zstd", "pco",
+    "auto",
+    "auto",
+    "none",
+    "zstd:1",
+    "lz4",
+    "gzip:1",
+    "delta,zstd:1",
+    "for",
+    "delta,for",
+    "shuffle,lz4",
+    "bitshuffle,zstd",
+    "pco",
 ];
 
 impl Plan {
@@ -197,7 +213,14 @@ fn limits(datatype: Datatype) -> (i128, i128) {
     }
 }
 
-fn dimension(number: usize, sparse: bool, ndim: usize, width: usize, size: Size, dice: &mut Dice) -> (Dimension, Vec<Coord>) {
+fn dimension(
+    number: usize,
+    sparse: bool,
+    ndim: usize,
+    width: usize,
+    size: Size,
+    dice: &mut Dice,
+) -> (Dimension, Vec<Coord>) {
     let name = format!("d{number}");
     if sparse && dice.chance(30) {
         return float_dimension(&name, width.min(60), dice);

@@ -1,13 +1,15 @@
 //! A real array and the oracle side by side: every operation is done to both, and what they read is compared.
 
+use crate::Dice;
 use crate::coord::{Coord, box_texts};
 use crate::model::{Change, Expected, Model, expected_rows};
 use crate::plan::{Case, Plan, Size};
 use crate::stage::stage;
 use crate::value::values_of;
-use crate::Dice;
 use gridstone::base::{ErrorKind, Result};
-use gridstone::engine::{Array, At, Call, Cells, Context, Durability, Opened, Options, ReadOrder, create_array_on, open_on};
+use gridstone::engine::{
+    Array, At, Call, Cells, Context, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
+};
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::sync::Arc;
 
@@ -57,7 +59,8 @@ impl Session {
         let mut dice = Dice::new(case.seed ^ 0x5eed);
         let faults = faults.then(FaultPlan::new);
         let used = Self::used_storage(&storage, &faults);
-        let array = create_array_on(&context(&mut dice), used.clone(), "/", Arc::unwrap_or_clone(plan.schema.clone()), false);
+        let array =
+            create_array_on(&context(&mut dice), used.clone(), "/", Arc::unwrap_or_clone(plan.schema.clone()), false);
         let array = array.unwrap();
         let other = opened(&context(&mut dice), &used, true, At::Latest).unwrap();
         let model = Model::new(plan.schema.clone(), array.version());
@@ -120,7 +123,11 @@ impl Session {
     /// Commits `count` random changes as one version, through either handle.
     fn write(&mut self, count: usize, through_other: bool, dice: &mut Dice) {
         let changes: Vec<Change> = (0..count).map(|_| self.plan.change(dice)).collect();
-        self.note(format!("commit {}{}", changes.iter().map(describe).collect::<Vec<_>>().join(" + "), if through_other { " (other)" } else { "" }));
+        self.note(format!(
+            "commit {}{}",
+            changes.iter().map(describe).collect::<Vec<_>>().join(" + "),
+            if through_other { " (other)" } else { "" }
+        ));
         let array = if through_other { self.other.clone() } else { self.array.clone() };
         let before = self.model.newest();
         match self.commit(&array, &changes, dice) {
@@ -140,7 +147,9 @@ impl Session {
     }
 
     fn must_refuse(&self, changes: &[Change], error: &gridstone::base::Error) -> bool {
-        changes.iter().any(|c| self.model.refuses(c)) && error.kind() == ErrorKind::Input && error.message().contains("same cell")
+        changes.iter().any(|c| self.model.refuses(c))
+            && error.kind() == ErrorKind::Input
+            && error.message().contains("same cell")
     }
 
     /// A write while the storage fails somewhere: all of it or nothing is there afterwards.
@@ -154,7 +163,10 @@ impl Session {
         let fault = *dice.pick(&[Fault::Error, Fault::ErrorAfter, Fault::Torn, Fault::Full, Fault::Kill]);
         let soon = dice.chance(70);
         let nth = 1 + dice.below(if soon { 5 } else { 40 }) as u64;
-        self.note(format!("{fault:?} at {nth}: commit {}", changes.iter().map(describe).collect::<Vec<_>>().join(" + ")));
+        self.note(format!(
+            "{fault:?} at {nth}: commit {}",
+            changes.iter().map(describe).collect::<Vec<_>>().join(" + ")
+        ));
         plan.clear();
         plan.fail_nth(nth, fault);
         let outcome = self.commit(&self.array, &changes, dice);
@@ -166,7 +178,11 @@ impl Session {
         match outcome {
             Ok(version) => assert!(version == now, "version {version} was reported, {now} is there\n{self:?}"),
             Err(e) if e.kind() == ErrorKind::CommitUnknown => {}
-            Err(e) => assert!(now == before, "{e} ({:?}) was reported, but version {now} is there; {journal:?}\n{self:?}", e.kind()),
+            Err(e) => assert!(
+                now == before,
+                "{e} ({:?}) was reported, but version {now} is there; {journal:?}\n{self:?}",
+                e.kind()
+            ),
         }
         assert!(now <= before + 1, "{self:?}");
         if now > before {
@@ -255,13 +271,18 @@ impl Session {
         };
         if let Some(row) = (0..found.len().max(expected.len())).find(|r| found.get(*r) != expected.get(*r)) {
             let (f, e) = (found.get(row), expected.get(row));
-            panic!("{} cells read, {} expected; row {row} is {f:?}, expected {e:?}\n{self:?}", found.len(), expected.len());
+            panic!(
+                "{} cells read, {} expected; row {row} is {f:?}, expected {e:?}\n{self:?}",
+                found.len(),
+                expected.len()
+            );
         }
     }
 
     fn scan(&mut self, dice: &mut Dice) {
         let (sub, attrs, order) = self.request(dice);
-        let batch = *dice.pick(if self.plan.size == Size::Tiny { &[1, 200, 5_000][..] } else { &[20_000, 300_000, 1 << 30] });
+        let batch =
+            *dice.pick(if self.plan.size == Size::Tiny { &[1, 200, 5_000][..] } else { &[20_000, 300_000, 1 << 30] });
         self.note(format!("scan {} {order:?} {attrs:?} by {batch} bytes", show(&sub)));
         let texts = box_texts(self.model.dims(), &sub);
         let scan = self.array.scan(Some(&texts), Some(&self.names(&attrs)), order, batch, &Call::default());
@@ -278,7 +299,8 @@ impl Session {
     /// Reads all in every order, through a new context, and has every byte checked.
     pub fn check_everything(&mut self, dice: &mut Dice) {
         self.note("check everything".to_owned());
-        let array = opened(&context(dice), &self.healthy, false, At::Latest).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        let array =
+            opened(&context(dice), &self.healthy, false, At::Latest).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         assert_eq!(array.version(), self.model.newest(), "{self:?}");
         let (sub, attrs) = (self.plan.everything(), (0..self.plan.schema.attrs().len()).collect::<Vec<_>>());
         for order in ORDERS {
@@ -294,7 +316,10 @@ impl Session {
 pub fn rows_of(model: &Model, cells: &Cells) -> Vec<Expected> {
     let coords: Vec<Vec<Coord>> = model.dims().iter().zip(&cells.dims).map(|(d, c)| d.coords(c.view())).collect();
     let values: Vec<_> = cells.attrs.iter().map(|c| values_of(c.view())).collect();
-    assert!(coords.iter().map(Vec::len).chain(values.iter().map(Vec::len)).all(|n| n == cells.count), "columns differ in length");
+    assert!(
+        coords.iter().map(Vec::len).chain(values.iter().map(Vec::len)).all(|n| n == cells.count),
+        "columns differ in length"
+    );
     let row = |r: usize| (coords.iter().map(|c| c[r]).collect(), values.iter().map(|v| v[r].clone()).collect());
     (0..cells.count).map(row).collect()
 }

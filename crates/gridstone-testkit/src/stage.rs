@@ -1,9 +1,9 @@
 //! Doing a change to a real array, in one of the ways the engine offers.
 
+use crate::Dice;
 use crate::coord::{Dim, Place, box_cells, box_texts};
 use crate::model::{Change, Model};
 use crate::value::{Value, column};
-use crate::Dice;
 use gridstone::base::Result;
 use gridstone::engine::{Array, Call, CellData, Column, ColumnView, Dedup, ReadOrder, Staged};
 use gridstone::schema::Order;

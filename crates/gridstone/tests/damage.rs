@@ -6,7 +6,9 @@
 
 use gridstone::array::{Changes, Operation, StandardRules, Store};
 use gridstone::base::{Error, ErrorKind, Result, xxh3};
-use gridstone::engine::{Array, At, Call, Cells, Column, Context, Dedup, Durability, Opened, Options, ReadOrder, create_array_on, open_on};
+use gridstone::engine::{
+    Array, At, Call, Cells, Column, Context, Dedup, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
+};
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::Schema;
 use gridstone::storage::{MemoryStorage, Storage, log_name};
@@ -60,7 +62,8 @@ impl Damaged {
 
     /// Folds the log, so that the fragments lie in a pack and are described by a manifest page.
     fn fold(&mut self, array: &Array) {
-        let store = Store::new(Arc::new(self.storage.clone()), Arc::new(SystemClock), Arc::new(SystemEntropy)).with_fold_versions(1);
+        let store = Store::new(Arc::new(self.storage.clone()), Arc::new(SystemClock), Arc::new(SystemEntropy))
+            .with_fold_versions(1);
         let touch = Operation::SetMetadata { node: array.id(), changes: vec![("k".to_owned(), Some("1".to_owned()))] };
         let snapshot = store.commit(&store.latest().unwrap(), Changes::new(vec![touch]), &mut StandardRules).unwrap();
         self.model.commit(snapshot.version(), &[]);
@@ -193,8 +196,11 @@ fn a_sparse_store() {
     let (schema, mut dice) = (Schema::from_json(&json).unwrap(), Dice::new(2));
     let place = |t, x| vec![Coord::Int(t), Coord::Float(x)];
     let cells = vec![place(-50, -1.0), place(0, 0.0), place(0, 0.0), place(7, 0.5), place(50, 1.0)];
-    let changes =
-        [some_cells(&schema, cells, &mut dice), Change::Delete { cells: vec![place(0, 0.0)] }, some_cells(&schema, vec![place(0, 0.25)], &mut dice)];
+    let changes = [
+        some_cells(&schema, cells, &mut dice),
+        Change::Delete { cells: vec![place(0, 0.0)] },
+        some_cells(&schema, vec![place(0, 0.25)], &mut dice),
+    ];
     let mut store = Damaged::new(&json, &changes);
     let array = Damaged::open(&store.storage, 1).unwrap();
     store.fold(&array);

@@ -1,13 +1,16 @@
 //! The edges of what is accepted: whole 64-bit domains, nothing at all, special floats, far too much.
 
 use gridstone::base::{AlignedBuf, ErrorKind};
-use gridstone::engine::{Array, Call, CellData, Cells, Column, Context, Dedup, Durability, Options, ReadOrder, create_array_on};
+use gridstone::engine::{
+    Array, Call, CellData, Cells, Column, Context, Dedup, Durability, Options, ReadOrder, create_array_on,
+};
 use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::MemoryStorage;
 use std::sync::Arc;
 
 pub(crate) fn create(json: &str) -> Array {
-    let options = Options { memory_budget: 8 << 20, threads: Some(1), durability: Durability::Close, ..Options::default() };
+    let options =
+        Options { memory_budget: 8 << 20, threads: Some(1), durability: Durability::Close, ..Options::default() };
     let storage = Arc::new(MemoryStorage::new());
     create_array_on(&Context::new(&options).unwrap(), storage, "/", Schema::from_json(json).unwrap(), false).unwrap()
 }
@@ -72,7 +75,13 @@ fn dense_arrays_over_all_64_bits() {
         "attrs":[{{"name":"v","dtype":"uint8"}}]}}"#
     ));
     write_box(&array, &[("18446744073709551614", LAST), ("0", "1")], &[1, 2, 3, 4]);
-    write_cells(&array, &[column(Datatype::UInt64, [u64::MAX.to_le_bytes()]), column(Datatype::UInt64, [1u64.to_le_bytes()])], &[8], Dedup::Error).unwrap();
+    write_cells(
+        &array,
+        &[column(Datatype::UInt64, [u64::MAX.to_le_bytes()]), column(Datatype::UInt64, [1u64.to_le_bytes()])],
+        &[8],
+        Dedup::Error,
+    )
+    .unwrap();
     assert_eq!(values(&read(&array, &[("18446744073709551614", LAST), ("0", "1")], ReadOrder::Row)), [1, 2, 3, 8]);
 }
 
@@ -134,11 +143,23 @@ fn negative_zero_is_zero_and_nan_is_no_coordinate() {
     let both = column(Datatype::Float64, [0f64, -0.0].map(f64::to_le_bytes));
     let error = write_cells(&array, &[both], &[4, 5], Dedup::Error).unwrap_err();
     assert!(error.kind() == ErrorKind::Input && error.message().contains("same cell"), "{error}");
-    array.commit(vec![array.stage_delete(&[column(Datatype::Float64, [(-0f64).to_le_bytes()]).view()], &Call::default()).unwrap()], None).unwrap();
+    array
+        .commit(
+            vec![
+                array
+                    .stage_delete(&[column(Datatype::Float64, [(-0f64).to_le_bytes()]).view()], &Call::default())
+                    .unwrap(),
+            ],
+            None,
+        )
+        .unwrap();
     assert_eq!(values(&read(&array, &[("-1.0", "1.0")], ReadOrder::Row)), [2]);
     let nan = column(Datatype::Float64, [0.1, f64::NAN].map(f64::to_le_bytes));
     let error = write_cells(&array, &[nan], &[4, 5], Dedup::Error).unwrap_err();
-    assert!(error.kind() == ErrorKind::Input && error.message().contains("row 1") && error.message().contains("\"x\""), "{error}");
+    assert!(
+        error.kind() == ErrorKind::Input && error.message().contains("row 1") && error.message().contains("\"x\""),
+        "{error}"
+    );
     let error = array.read(Some(&sub(&[("NaN", "1.0")])), None, ReadOrder::Row, &Call::default()).unwrap_err();
     assert!(error.kind() == ErrorKind::Bounds && error.message().contains("NaN"), "{error}");
 }
@@ -149,11 +170,17 @@ fn too_much_is_a_budget_error() {
         r#"{"dims":[{"name":"x","dtype":"int64","domain":["0","1152921504606846975"],"tile":"1000"},{"name":"y","dtype":"int64","domain":["0","1152921504606846975"],"tile":"1000"}],
         "attrs":[{"name":"v","dtype":"uint8"},{"name":"s","dtype":"string"},{"name":"n","dtype":"int32","nullable":true}]}"#,
     );
-    for (x, y) in [("1152921504606846975", "0"), ("0", "1152921504606846975"), ("1152921504606846975", "1152921504606846975"), ("1099511627775", "1048575")] {
+    for (x, y) in [
+        ("1152921504606846975", "0"),
+        ("0", "1152921504606846975"),
+        ("1152921504606846975", "1152921504606846975"),
+        ("1099511627775", "1048575"),
+    ] {
         for attr in ["v", "s", "n"] {
             for order in [ReadOrder::Row, ReadOrder::Global] {
                 let attrs = [attr.to_owned()];
-                let error = array.read(Some(&sub(&[("0", x), ("0", y)])), Some(&attrs), order, &Call::default()).unwrap_err();
+                let error =
+                    array.read(Some(&sub(&[("0", x), ("0", y)])), Some(&attrs), order, &Call::default()).unwrap_err();
                 assert!(error.kind() == ErrorKind::Budget, "{error} ({:?})", error.kind());
                 assert!(error.message().contains("scan"), "{error}");
             }
@@ -168,7 +195,9 @@ fn a_stream_over_a_huge_box_starts() {
         r#"{"dims":[{"name":"x","dtype":"uint64","domain":["0","18446744073709551615"],"tile":"1000"},{"name":"y","dtype":"uint64","domain":["0","18446744073709551615"],"tile":"1000"}],
         "attrs":[{"name":"v","dtype":"uint8"}]}"#,
     );
-    for (hi_x, hi_y) in [("4294967295", "4294967295"), ("1099511627775", "1099511627775"), (LAST, LAST), (LAST, "0"), ("0", LAST)] {
+    for (hi_x, hi_y) in
+        [("4294967295", "4294967295"), ("1099511627775", "1099511627775"), (LAST, LAST), (LAST, "0"), ("0", LAST)]
+    {
         for order in [ReadOrder::Row, ReadOrder::Col, ReadOrder::Global] {
             let ranges = sub(&[("0", hi_x), ("0", hi_y)]);
             match array.scan(Some(&ranges), None, order, 1, &Call::default()) {
@@ -178,7 +207,10 @@ fn a_stream_over_a_huge_box_starts() {
                         assert!(batch.is_some_and(|b| b.count > 0), "{hi_x} x {hi_y} in {order:?} ends early");
                     }
                 }
-                Err(e) => assert!(matches!(e.kind(), ErrorKind::Bounds | ErrorKind::Budget) && order == ReadOrder::Global, "{e}"),
+                Err(e) => assert!(
+                    matches!(e.kind(), ErrorKind::Bounds | ErrorKind::Budget) && order == ReadOrder::Global,
+                    "{e}"
+                ),
             }
         }
     }

@@ -1,7 +1,9 @@
 //! What reading costs in I/O: objects and bytes touched, asserted.
 
 use gridstone::base::{AlignedBuf, CounterSnapshot, limits};
-use gridstone::engine::{Array, At, Call, CellData, Cells, Column, Context, Dedup, Opened, Options, ReadOrder, create_array_on, open_on};
+use gridstone::engine::{
+    Array, At, Call, CellData, Cells, Column, Context, Dedup, Opened, Options, ReadOrder, create_array_on, open_on,
+};
 use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::{CountingStorage, MemoryStorage, Operation, Storage};
 use std::sync::Arc;
@@ -17,7 +19,8 @@ fn context() -> Context {
 
 fn create(json: &str) -> (MemoryStorage, Array) {
     let storage = MemoryStorage::new();
-    let array = create_array_on(&context(), Arc::new(storage.clone()), "/", Schema::from_json(json).unwrap(), false).unwrap();
+    let array =
+        create_array_on(&context(), Arc::new(storage.clone()), "/", Schema::from_json(json).unwrap(), false).unwrap();
     (storage, array)
 }
 
@@ -54,7 +57,8 @@ fn write_box(array: &Array, ranges: &[(i64, i64)], start: i64) {
 
 fn write_points(array: &Array, points: std::ops::Range<i64>) {
     let (x, v) = (longs(points.clone()), longs(points.map(noise)));
-    let data = CellData { dims: vec![x.view()], attrs: vec![("v".to_owned(), v.view())], sorted: false, dedup: Dedup::Error };
+    let data =
+        CellData { dims: vec![x.view()], attrs: vec![("v".to_owned(), v.view())], sorted: false, dedup: Dedup::Error };
     let staged = array.stage_cells(data, &Call::default()).unwrap();
     array.commit(vec![staged], None).unwrap();
 }
@@ -92,7 +96,10 @@ fn opening_after_a_thousand_commits_reads_a_bounded_number_of_objects() {
     let (cells, _) = read(&array, &[(0, 9_999)]);
     assert_eq!(values(&cells), (0..1_000).map(noise).collect::<Vec<_>>());
     let touched = counting.snapshot().touched.len() as u64;
-    assert!(touched <= limits::FOLD_VERSIONS + 20, "{touched} objects for a thousand fragments: packs, a page, records");
+    assert!(
+        touched <= limits::FOLD_VERSIONS + 20,
+        "{touched} objects for a thousand fragments: packs, a page, records"
+    );
     counting.reset();
     let (again, counters) = read(&array, &[(0, 9_999)]);
     assert_eq!((again.count, counting.snapshot().total()), (1_000, 0), "all of it is in the cache");
@@ -137,7 +144,10 @@ fn what_a_newer_fragment_covers_is_not_fetched() {
     // Seven blocks of 16 rows, each in whole chunks of 4 KiB.
     let needed = 112 * 1_000 * 8 + 7 * 2 * 4_096;
     assert!(counts.bytes_read < needed + 200_000, "{} bytes were read, {needed} are needed", counts.bytes_read);
-    assert!(counters.bytes_fetched <= needed && counters.blocks_decoded == 7 && counters.tiles_shadowed > 0, "{counters:?}");
+    assert!(
+        counters.bytes_fetched <= needed && counters.blocks_decoded == 7 && counters.tiles_shadowed > 0,
+        "{counters:?}"
+    );
 }
 
 #[test]
@@ -153,11 +163,19 @@ fn one_block_of_a_large_tile_is_fetched_alone() {
     assert_eq!(counters.blocks_decoded, 1);
     assert!((128_000..=128_000 + 2 * 4_096).contains(&counters.bytes_fetched), "{counters:?}");
     // The index of the tile's stripe was not needed before; the block is all else.
-    assert!(counting.snapshot().bytes_read <= counters.bytes_fetched + 60_000, "{} bytes", counting.snapshot().bytes_read);
+    assert!(
+        counting.snapshot().bytes_read <= counters.bytes_fetched + 60_000,
+        "{} bytes",
+        counting.snapshot().bytes_read
+    );
     counting.reset();
     let (_, again) = read(&array, &[(517, 517), (3, 5)]);
     assert_eq!(again.bytes_fetched, counters.bytes_fetched);
-    assert_eq!(counting.snapshot().bytes_read, counters.bytes_fetched, "the index is in the cache, the block is read again");
+    assert_eq!(
+        counting.snapshot().bytes_read,
+        counters.bytes_fetched,
+        "the index is in the cache, the block is read again"
+    );
     assert_eq!(counting.snapshot().requests, 1);
 }
 

@@ -1,7 +1,9 @@
 //! Many writers at once: nothing is lost, nothing fails, and readers see whole commits only.
 
 use gridstone::base::AlignedBuf;
-use gridstone::engine::{Array, At, Call, CellData, Column, Context, Dedup, Durability, Opened, Options, ReadOrder, create_array_on, open_on};
+use gridstone::engine::{
+    Array, At, Call, CellData, Column, Context, Dedup, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
+};
 use gridstone::schema::{Datatype, Schema};
 use gridstone::storage::{LocalStorage, Storage};
 use std::sync::Arc;
@@ -41,7 +43,8 @@ fn write(array: &Array, writer: i64, commit: i64) -> u64 {
 /// The cells there are, checked; fails where one half is there without the other.
 fn read(array: &Array) -> usize {
     let (cells, _, _) = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap();
-    let column = |c: &Column| c.view().values().as_chunks::<8>().0.iter().map(|w| i64::from_le_bytes(*w)).collect::<Vec<_>>();
+    let column =
+        |c: &Column| c.view().values().as_chunks::<8>().0.iter().map(|w| i64::from_le_bytes(*w)).collect::<Vec<_>>();
     let (writer, commit, half) = (column(&cells.dims[0]), column(&cells.dims[1]), column(&cells.dims[2]));
     let values = column(&cells.attrs[0]);
     assert_eq!(cells.count % 2, 0, "half a commit is seen");
@@ -88,7 +91,11 @@ fn eight_writers_lose_nothing() {
         done.store(true, Ordering::Relaxed);
         let mut versions: Vec<u64> = outcomes.into_iter().flat_map(Result::unwrap).collect();
         versions.sort_unstable();
-        assert_eq!(versions, (2..2 + (WRITERS * COMMITS) as u64).collect::<Vec<u64>>(), "every commit has a version of its own");
+        assert_eq!(
+            versions,
+            (2..2 + (WRITERS * COMMITS) as u64).collect::<Vec<u64>>(),
+            "every commit has a version of its own"
+        );
     });
     assert!(reads.into_inner() > 2, "the readers read nothing");
     let array = open(folder.path(), false);

@@ -3,7 +3,8 @@
 use crate::edges::{bytes, column, create, sub};
 use gridstone::base::{AlignedBuf, Error, ErrorKind};
 use gridstone::engine::{
-    Array, At, Call, CellData, Column, ColumnView, Context, Dedup, Durability, Opened, Options, ReadOrder, create_array_on, open, open_on,
+    Array, At, Call, CellData, Column, ColumnView, Context, Dedup, Durability, Opened, Options, ReadOrder,
+    create_array_on, open, open_on,
 };
 use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, MemoryStorage, Storage, log_name};
@@ -102,7 +103,11 @@ fn streams() {
     let array = create(POINTS);
     let mut descending = array.writer(None, None).unwrap();
     descending.append(&[ints(&[3]).view(), ints(&[3]).view()], &[bytes(&[1]).view()]).unwrap();
-    refuse(descending.append(&[ints(&[3]).view(), ints(&[3]).view()], &[bytes(&[1]).view()]), Input, &["row 1", "global order"]);
+    refuse(
+        descending.append(&[ints(&[3]).view(), ints(&[3]).view()], &[bytes(&[1]).view()]),
+        Input,
+        &["row 1", "global order"],
+    );
     let twice = ["sog".to_owned(), "sog".to_owned()];
     refuse(array.writer(None, Some(&twice)).map(drop), Input, &["attribute"]);
 }
@@ -112,9 +117,17 @@ fn reads() {
     let array = create(GRID);
     let call = Call::default();
     let names = |name: &str| vec![name.to_owned()];
-    refuse(array.read(None, Some(&names("speed")), ReadOrder::Row, &call), ErrorKind::Input, &["speed", "sog, heading"]);
+    refuse(
+        array.read(None, Some(&names("speed")), ReadOrder::Row, &call),
+        ErrorKind::Input,
+        &["speed", "sog, heading"],
+    );
     refuse(array.read(Some(&sub(&[("-10", "0")])), None, ReadOrder::Row, &call), ErrorKind::Bounds, &["-10", "-9"]);
-    refuse(array.read(Some(&sub(&[("0", "99999999999")])), None, ReadOrder::Row, &call), ErrorKind::Bounds, &["99999999999", "\"lat\""]);
+    refuse(
+        array.read(Some(&sub(&[("0", "99999999999")])), None, ReadOrder::Row, &call),
+        ErrorKind::Bounds,
+        &["99999999999", "\"lat\""],
+    );
     refuse(array.scan(None, Some(&names("")), ReadOrder::Row, 1, &call), ErrorKind::Input, &["\"\""]);
     refuse(array.at(At::Version(9)), ErrorKind::NotFound, &["version 9", "1 to 1"]);
     refuse(array.at(At::Version(0)), ErrorKind::NotFound, &["version 0"]);
@@ -127,7 +140,8 @@ fn context() -> Context {
 
 fn store(json: &str) -> (MemoryStorage, Array) {
     let storage = MemoryStorage::new();
-    let array = create_array_on(&context(), Arc::new(storage.clone()), "/", Schema::from_json(json).unwrap(), false).unwrap();
+    let array =
+        create_array_on(&context(), Arc::new(storage.clone()), "/", Schema::from_json(json).unwrap(), false).unwrap();
     (storage, array)
 }
 
@@ -148,13 +162,22 @@ fn stores_that_are_none_or_of_the_future() {
     let error = open(&context(), &file.display().to_string(), "/", false, At::Latest).unwrap_err();
     assert!(error.message().contains("file.txt"), "{error}");
     let (storage, array) = store(GRID);
-    refuse(open_on(&context(), Arc::new(storage.clone()), "/north", false, At::Latest), ErrorKind::NotFound, &["/north", "version 1"]);
+    refuse(
+        open_on(&context(), Arc::new(storage.clone()), "/north", false, At::Latest),
+        ErrorKind::NotFound,
+        &["/north", "version 1"],
+    );
     refuse(open_memory(&storage, true, At::Version(1)), ErrorKind::Input, &["read-only"]);
-    let create = || create_array_on(&context(), Arc::new(storage.clone()), "/", Schema::from_json(GRID).unwrap(), false);
+    let create =
+        || create_array_on(&context(), Arc::new(storage.clone()), "/", Schema::from_json(GRID).unwrap(), false);
     refuse(create(), ErrorKind::Exists, &["/ exists", "overwrite"]);
     let future = format!("{{\"gs\":7,\"version\":{}}}\n", array.version() + 1);
     storage.put(&log_name(2), future.as_bytes()).unwrap();
-    refuse(open_memory(&storage, false, At::Latest), ErrorKind::Unsupported, &["version 2", "format version 7", "newer Gridstone"]);
+    refuse(
+        open_memory(&storage, false, At::Latest),
+        ErrorKind::Unsupported,
+        &["version 2", "format version 7", "newer Gridstone"],
+    );
     assert_eq!(open_memory(&storage, false, At::Version(1)).unwrap().version(), 1);
 }
 
@@ -180,9 +203,18 @@ fn fragments_of_the_future() {
 #[test]
 fn read_only_handles() {
     let (storage, array) = store(GRID);
-    let staged = array.stage_dense(Some(&sub(&[("0", "1")])), &vec![("sog".to_owned(), bytes(&[1, 2]).view())], Order::Row, &Call::default());
+    let staged = array.stage_dense(
+        Some(&sub(&[("0", "1")])),
+        &vec![("sog".to_owned(), bytes(&[1, 2]).view())],
+        Order::Row,
+        &Call::default(),
+    );
     let reader = open_memory(&storage, false, At::Latest).unwrap();
-    refuse(dense(&reader, &[("0", "1")], &[("sog", bytes(&[1, 2]).view())]), ErrorKind::Input, &["opened for reading", "r+"]);
+    refuse(
+        dense(&reader, &[("0", "1")], &[("sog", bytes(&[1, 2]).view())]),
+        ErrorKind::Input,
+        &["opened for reading", "r+"],
+    );
     refuse(reader.commit(vec![staged.unwrap()], None), ErrorKind::Input, &["opened for reading"]);
     refuse(reader.set_metadata(vec![("k".to_owned(), None)]), ErrorKind::Input, &["opened for reading"]);
     refuse(reader.writer(None, None), ErrorKind::Input, &["opened for reading"]);
@@ -202,7 +234,8 @@ fn a_full_disk() {
         let many = bytes(&vec![7; cells]);
         let write = || {
             let ranges = vec![("0".to_owned(), (cells - 1).to_string())];
-            let staged = array.stage_dense(Some(&ranges), &vec![("v".to_owned(), many.view())], Order::Row, &Call::default())?;
+            let staged =
+                array.stage_dense(Some(&ranges), &vec![("v".to_owned(), many.view())], Order::Row, &Call::default())?;
             array.commit(vec![staged], None)
         };
         let before = array.version();

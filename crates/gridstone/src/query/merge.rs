@@ -170,3 +170,38 @@ impl Heap {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::Standing;
+    use super::*;
+    use crate::fragment::FragmentKind;
+
+    /// Chunks of one fragment with these keys, told apart by the coordinate `mark`.
+    fn queue(version: u64, chunks: &[&[(u64, u64)]]) -> Queue {
+        let mut queue = Queue::default();
+        for cells in chunks {
+            queue.push(Chunk {
+                keys: CellKeys::Narrow(cells.iter().map(|(key, _)| *key).collect()),
+                coords: vec![cells.iter().map(|(_, mark)| *mark).collect()],
+                columns: Vec::new(),
+                standing: Standing::Fragment(FragmentOrder { version, index: 0 }, FragmentKind::Sparse),
+            });
+        }
+        queue
+    }
+
+    fn marks(queues: &mut [Queue], duplicates: bool) -> Vec<u64> {
+        let (segments, _) = merge(queues, None, duplicates);
+        segments.iter().flat_map(|s| s.chunk.coords[0][s.from..s.to].to_vec()).collect()
+    }
+
+    #[test]
+    fn duplicates_keep_their_order_across_chunks() {
+        let queues = || {
+            [queue(2, &[&[(7, 20)], &[(9, 30)]]), queue(1, &[&[(5, 1), (7, 2)], &[(7, 3), (7, 4)], &[(7, 5), (8, 6)]])]
+        };
+        assert_eq!(marks(&mut queues(), true), [1, 2, 3, 4, 5, 20, 6, 30]);
+        assert_eq!(marks(&mut queues(), false), [1, 20, 6, 30]);
+    }
+}
