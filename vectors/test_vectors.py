@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from functools import cache
 from pathlib import Path
@@ -11,12 +12,10 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("zstandard")
-pytest.importorskip("lz4")
-pytest.importorskip("pcodec")
-
 from gs0reader import Damaged, Store, Unsupported
 from gs0reader.checksums import crc32c, xxh3
+from gs0reader.schema import Cell, Datatype, Schema
+from gs0reader.store import column
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("gs0/*/expect.json"))
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
@@ -43,8 +42,8 @@ def check(store: Store, expect: dict[str, Any]) -> None:
                 count, columns = store.columns(node, schema.box(read["box"]))
                 where = f"{expect['case']} version {version['version']} {node.path} {read['box']}"
                 assert count == read["cells"], where
-                for name, column in read["columns"].items():
-                    assert columns[name] == column, f"{where} {name}"
+                for name, listed_column in read["columns"].items():
+                    assert columns[name] == listed_column, f"{where} {name}"
                 assert list(columns) == list(read["columns"])
 
 
@@ -139,3 +138,59 @@ def test_a_later_version_is_named(tmp_path):
     record.write_bytes(record.read_bytes().replace(b'{"gs":0', b'{"gs":7', 1))
     with pytest.raises(Unsupported, match="7"):
         Store(copy).at(1)
+
+
+def test_the_dumps_in_the_pages_are_those_of_the_vectors():
+    page = Path(__file__).parent.parent / "docs/format/fragment.md"
+    _, dense, sparse = re.split("(?m)^## A (?:dense|sparse) fragment.*$", page.read_text())
+    for case, text in (("tiny", dense), ("tiny_sparse", sparse)):
+        record = (Path(__file__).parent / "gs0" / case / "store" / "_log" / f"{1:020}").read_bytes()
+        fragment = record[record.index(b"GRIDFRAG") :]
+        dumps = re.findall("(?m)^([0-9a-f]{4})  ((?:[0-9a-f]{2} +)*[0-9a-f]{2})(?: |$)", text)
+        assert len(dumps) > 10
+        for address, digits in dumps:
+            raw = bytes.fromhex(digits)
+            at = int(address, 16)
+            assert fragment[at : at + len(raw)] == raw, f"{case} {address}"
+
+
+def coordinates(schema: Schema, box: list[list[str]]) -> dict[str, tuple[Any, Any]]:
+    """A box as the engine's Python face takes it."""
+    import numpy
+
+    taken = {}
+    for dim, ends in zip(schema.dims, box, strict=True):
+        values = [dim.datatype.number(dim.datatype.bytes_of_text(end)) for end in ends]
+        if dim.datatype.time:
+            unit = dim.datatype.name.partition("[")[2][:-1]
+            values = [numpy.datetime64(value, unit) for value in values]
+        taken[dim.name] = tuple(values)
+    return taken
+
+
+def cells_of(datatype: Datatype, values: Any) -> list[Cell]:
+    """The cells of a NumPy array, masked or not."""
+    import numpy
+
+    null, data = numpy.ma.getmaskarray(values).ravel(), numpy.ma.getdata(values).ravel()
+    if datatype.varies:
+        raw = [v.encode() if isinstance(v, str) else v for v in data]
+    else:
+        raw = [v.tobytes() for v in data.astype(data.dtype.newbyteorder("<"))]
+    return [None if n else r for n, r in zip(null, raw, strict=True)]
+
+
+@by_case
+def test_the_engine_agrees(case):
+    gridstone = pytest.importorskip("gridstone")
+    for version in expected(case)["versions"]:
+        for node in version["nodes"]:
+            opened = gridstone.open(str(case / "store"), path=node["path"], version=version["version"])
+            for read in node.get("reads", []):
+                schema = Schema.of_json(node["schema"])
+                order = "global" if schema.sparse else "row"
+                found = opened.read(coordinates(schema, read["box"]), order=order).to_numpy()
+                types = {c.name: c.datatype for c in (*schema.dims, *schema.attrs)}
+                for name, listed in read["columns"].items():
+                    where = f"{version['version']} {node['path']} {read['box']} {name}"
+                    assert column(types[name], cells_of(types[name], found[name])) == listed, where

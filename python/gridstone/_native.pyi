@@ -20,6 +20,24 @@ _Column = tuple[_BufferLike, _BufferLike | None, _BufferLike | None]
 _Box = Sequence[tuple[str, str]]
 _Progress = Callable[[int, int], object]
 
+__all__ = [
+    "Array",
+    "Buffer",
+    "Cells",
+    "Context",
+    "Group",
+    "Scan",
+    "Staged",
+    "Writer",
+    "__version__",
+    "check_schema",
+    "create_array",
+    "create_group",
+    "delete_store",
+    "exists",
+    "open",
+]
+
 __version__: str
 
 @final

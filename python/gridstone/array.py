@@ -12,7 +12,7 @@ from . import _native, cells, dense, dtypes, history, result, selection
 from .columns import Column
 from .context import Context, size_bytes
 from .dtypes import AnyArray
-from .errors import AccessError, BoundsError, GridstoneError, InputError, UnsupportedError
+from .errors import AccessError, BoundsError, InputError, NotFoundError, UnsupportedError
 from .history import Version
 from .meta import Metadata
 from .progress import Progress, reporting
@@ -37,9 +37,11 @@ class Array:
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
     """
 
-    def __init__(self, native: "_native.Array", context: Context, *, pinned: bool = False) -> None:
+    def __init__(
+        self, native: "_native.Array", context: Context, *, pinned: bool = False, unpickled: bool = False
+    ) -> None:
         self._native: _native.Array | None = native
-        self._context, self._pinned = context, pinned
+        self._context, self._pinned, self._unpickled = context, pinned, unpickled
         self._schema = Schema.from_json(native.schema_json)
         self._stats: dict[str, int] = {}
         self._uri, self._path = native.uri, native.path
@@ -189,17 +191,13 @@ class Array:
             raise BoundsError(
                 f"this array is opened at version {self.version}; open it without one to follow the store"
             )
-        try:
-            return self.native.refresh()
-        except BoundsError:
-            # An unpickled reader is held at its version by the core only.
-            found = _native.open(self._context.native, self._uri, self._path, False, None, None)
-            if not isinstance(found, _native.Array):
-                raise
-            self._native = found
-            return found.version
-        finally:
-            self._schema = Schema.from_json(self.native.schema_json)
+        if self._unpickled and not self.native.writable:
+            # The core opened it at the version that was pickled, and holds it there.
+            self._native = _open(self._context, self._uri, self._path, False, None)
+            self._unpickled = False
+        version = self.native.refresh()
+        self._schema = Schema.from_json(self.native.schema_json)
+        return version
 
     def at(self, *, version: int | None = None, timestamp: Any = None) -> "Array":
         """The same array, read-only, at a version, or at the last version not after a time (see `gridstone.open`)."""
@@ -223,7 +221,7 @@ class Array:
             return AttrView(self, key)
         if self.sparse:
             return self.read(selection.box_of_positions(self._schema, key))
-        found = dense.read(self, self.schema_names, selection.axes_of(self._schema, key))
+        found = dense.read_at(self, self.schema_names, key)
         return next(iter(found.values())) if len(found) == 1 else found
 
     @property
@@ -489,10 +487,15 @@ def _known(what: str, value: str, known: tuple[str, ...]) -> None:
         raise InputError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}")
 
 
+def _open(context: Context, uri: str, path: str, writable: bool, version: int | None) -> "_native.Array":
+    found = _native.open(context.native, uri, path, writable, version, None)
+    if not isinstance(found, _native.Array):
+        raise NotFoundError(f"{uri!r} holds a group at {path!r}, where there was an array; open it anew")
+    return found
+
+
 def _reopen(uri: str, path: str, version: int, mode: str, pinned: bool, context: Context) -> Array:
     """The array that was pickled: at its version, or at the newest if it can write."""
     writable = mode == "r+"
-    found = _native.open(context.native, uri, path, writable, None if writable else version, None)
-    if not isinstance(found, _native.Array):
-        raise GridstoneError(f"{uri!r} holds a group at {path!r} where an array was pickled; open it anew")
-    return Array(found, context, pinned=pinned)
+    found = _open(context, uri, path, writable, None if writable else version)
+    return Array(found, context, pinned=pinned, unpickled=True)

@@ -57,8 +57,8 @@ class Context:
             raise UnsupportedError(f'io={io!r} is not supported by this version; leave io="auto"')
         if storage_options:
             raise UnsupportedError(f"storage options {sorted(storage_options)} are not supported by this version")
-        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-            raise InputError(f"threads is a positive number or None, not {threads!r}")
+        if threads is not None:
+            _positive("threads", threads)
         _one_of("durability", durability, ("full", "close"))
         _one_of("verify", verify, ("once", "always"))
         budget = size_bytes(memory_budget, "memory_budget")
@@ -121,6 +121,11 @@ class Context:
             f"Context(memory_budget={budget}, threads={threads}, cache={cache}, "
             f"durability={durability!r}, verify={verify!r})"
         )
+
+
+def _positive(what: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"{what} is a positive number or None, not {value!r}")
 
 
 def _one_of(what: str, value: str, known: tuple[str, ...]) -> None:

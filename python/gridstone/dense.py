@@ -12,7 +12,7 @@ from .columns import Column
 from .dtypes import AnyArray
 from .errors import InputError
 from .schema import Schema
-from .selection import Axis, Box, covering
+from .selection import Axis, Box, axes_of, covering
 
 if TYPE_CHECKING:
     from .array import Array
@@ -25,9 +25,22 @@ _SPLIT_STEP = 8
 
 def read(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions; integers drop their axis, single cells come as scalars."""
+    found = read_arrays(array, names, axes)
+    return {name: values[()] for name, values in found.items()}
+
+
+def read_at(array: "Array", names: Sequence[str], key: Any) -> Arrays:
+    """What `array[key]` gives: as in NumPy, an ellipsis keeps a single cell an array."""
+    axes = axes_of(array.schema, key)
+    dotted = key is Ellipsis or (isinstance(key, tuple) and any(part is Ellipsis for part in key))
+    return read_arrays(array, names, axes) if dotted else read(array, names, axes)
+
+
+def read_arrays(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+    """The attributes at these positions as arrays, of no dimension where integers chose one cell."""
     found = _read_strided(array, names, axes)
     dropped = tuple(0 if axis.drop else slice(None) for axis in axes)
-    return {name: values[dropped] for name, values in found.items()}
+    return {name: values[(*dropped, ...)] for name, values in found.items()}
 
 
 def _read_strided(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:

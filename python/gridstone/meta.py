@@ -50,7 +50,7 @@ class Metadata(MutableMapping[str, Any]):
 
     def update(self, other: Any = (), /, **more: Any) -> None:
         """Sets every key given, in one commit."""
-        items: Iterable[tuple[str, Any]] = other.items() if isinstance(other, Mapping) else other
+        items: Iterable[tuple[Any, Any]] = other.items() if isinstance(other, Mapping) else other
         changes: dict[str, str | None] = {}
         for key, value in [*items, *more.items()]:
             if not isinstance(key, str) or not key:

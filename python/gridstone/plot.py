@@ -59,7 +59,7 @@ def plot(
     draw = _draw_density if array.sparse else _draw_dense
     names = dims or _axes_of(array)
     where = _box(array, box)
-    figure, axes = _canvas(title or f"{array.uri} · version {array.version}")
+    figure, axes = _canvas(title or f"{array.uri} · version {array.version}", _ratio(array, names, where))
     draw(array, axes, names, where, attr)
     if mbrs:
         _draw_rectangles(axes, tile_rectangles(array, names, where), "#ff9e64", 0.55)
@@ -146,11 +146,21 @@ def _numbers(column: Any) -> AnyArray:
     return (values.astype(np.int64) if values.dtype.kind in "mM" else values).astype(np.float64)
 
 
-def _canvas(title: str) -> "tuple[Figure, Axes]":
+def _ratio(array: "Array", names: tuple[str, str], box: Box) -> float:
+    """How tall the picture is for its width."""
+    x, y = (_range(box, array, name) for name in names)
+    unit = _aspect(names, y) if array.sparse else 1.0
+    return min(1.6, max(0.3, unit * (y[1] - y[0]) / (x[1] - x[0]))) if unit else 0.62
+
+
+def _canvas(title: str, ratio: float) -> "tuple[Figure, Axes]":
+    """A figure whose axes are `ratio` times as tall as wide, at most 9 inches."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(_WIDTH, 8.2), dpi=_DPI, facecolor=INK)
-    axes = figure.add_axes((0.065, 0.075, 0.915, 0.865))
+    wide = min(_WIDTH - 1.1, 9.0 / ratio)
+    size = (wide + 1.1, wide * ratio + 1.15)
+    figure = Figure(figsize=size, dpi=_DPI, facecolor=INK)
+    axes = figure.add_axes((0.8 / size[0], 0.65 / size[1], wide / size[0], wide * ratio / size[1]))
     axes.set_facecolor(INK)
     axes.set_title(title, color="white", fontsize=13, loc="left", pad=8)
     axes.tick_params(colors=PAPER, labelsize=8)
@@ -171,10 +181,9 @@ def _draw_density(array: "Array", axes: "Axes", names: tuple[str, str], box: Box
         raise UnsupportedError("a sparse array is drawn as the density of its cells; leave the attribute out")
     x, y = (_range(box, array, name) for name in names)
     aspect = _aspect(names, y)
-    ratio = (y[1] - y[0]) * aspect / (x[1] - x[0])
-    wide = 1500
-    tall = int(min(1000, max(250, wide * ratio))) if aspect > 0 else 900
-    light = _lit(density(array, names, box, (wide, tall)).T.astype(np.float64))
+    ratio = _ratio(array, names, box)
+    wide = int(min(_WIDTH - 1.1, 9.0 / ratio) * _DPI * 0.85)
+    light = _lit(density(array, names, box, (wide, int(wide * ratio))).T.astype(np.float64))
     axes.imshow(
         light,
         origin="lower",
@@ -201,12 +210,12 @@ def _lit(counts: AnyArray) -> AnyArray:
     filled = light[light > 0]
     if filled.size == 0:
         return light
-    light = light / max(np.quantile(filled, 0.998), 1e-9)
+    light = np.minimum(light / max(np.quantile(filled, 0.995), 1e-9), 1.0) ** 0.8
     soft = light
     for axis in (0, 1):
         shifted = [np.roll(soft, step, axis) for step in (-3, -2, -1, 0, 1, 2, 3)]
         soft = sum(w * part for w, part in zip((0.03, 0.09, 0.22, 0.32, 0.22, 0.09, 0.03), shifted, strict=True))
-    made: AnyArray = np.clip(np.maximum(0.08 * (light > 0) + 0.88 * light, 0.95 * soft), 0, 1)
+    made: AnyArray = np.clip(np.maximum(0.1 * (light > 0) + 0.9 * light, 1.1 * soft), 0, 1)
     return made
 
 

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from . import _native, dtypes
 from .dtypes import Value
 from .errors import SchemaError, UnsupportedError
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 Filters = str | Sequence[str]
 
 
-def filters_text(filters: Filters) -> str:
+def filters_text(filters: Any) -> str:
     """`"auto"`, a name with an optional level, or a list of names, as the core's comma-separated text."""
     if isinstance(filters, str):
         return filters.replace(" ", "")
@@ -230,11 +232,9 @@ class Schema(_Frozen):
         duplicates: bool = False,
         coord_filters: Filters = "auto",
     ) -> None:
-        if isinstance(capacity, bool) or not isinstance(capacity, int) or not 0 <= capacity < 2**64:
-            raise SchemaError(f"the capacity is a positive number of cells per data tile, not {capacity!r}")
         asked = {
             "sparse": bool(sparse),
-            "capacity": capacity,
+            "capacity": _capacity(capacity),
             "tile_order": tile_order,
             "cell_order": cell_order,
             "duplicates": bool(duplicates),
@@ -330,6 +330,12 @@ class Schema(_Frozen):
 _Part = TypeVar("_Part")
 _Named = TypeVar("_Named", Dim, Attr)
 _OPTIONS = ("sparse", "capacity", "tile_order", "cell_order", "duplicates", "coord_filters")
+
+
+def _capacity(cells: Any) -> int:
+    if isinstance(cells, bool) or not isinstance(cells, int | np.integer) or not 0 < cells < 2**64:
+        raise SchemaError(f"the capacity is a positive number of cells per data tile, not {cells!r}")
+    return int(cells)
 
 
 def _checked(item: Any, kind: type[_Part]) -> _Part:

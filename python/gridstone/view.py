@@ -70,7 +70,7 @@ class AttrView:
         array = self._array
         if array.sparse:
             return array.read(selection.box_of_positions(array.schema, key), self.name)[self.name]
-        return dense.read(array, [self.name], selection.axes_of(array.schema, key))[self.name]
+        return dense.read_at(array, [self.name], key)[self.name]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to positions")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -62,7 +63,7 @@ class _Reading:
     used: list[tuple[int, int]] = field(default_factory=list)
 
     def slice(self, offset: int, length: int) -> bytes:
-        need(FRAME <= offset and offset + length <= len(self.data) - FRAME, "something lies outside the fragment")
+        need(offset >= FRAME and offset + length <= len(self.data) - FRAME, "something lies outside the fragment")
         self.used.append((offset, offset + length))
         return self.data[offset : offset + length]
 
@@ -206,7 +207,7 @@ def _mbr(places: list[tuple[int, ...]]) -> Box:
     return [(min(column), max(column)) for column in zip(*places, strict=True)]
 
 
-def _stripe(reading: _Reading, number: int, tiles: itertools.chain | object, fragment: Fragment) -> None:
+def _stripe(reading: _Reading, number: int, tiles: Iterator[Box] | None, fragment: Fragment) -> None:
     """Reads one stripe: its index, then every block of every page."""
     tile_count, block_count, text_count = reading.stripes[number]
     found: dict[int, bytes] = {}
@@ -227,8 +228,9 @@ def _stripe(reading: _Reading, number: int, tiles: itertools.chain | object, fra
     places: list[list[tuple[int, ...]]] = []
     for tile in range(tile_count):
         if reading.kind == "dense":
-            box = next(tiles, None)  # type: ignore[call-overload]
-            need(box is not None, "a dense fragment with too many tiles")
+            box = next(tiles, None) if tiles else None
+            if box is None:
+                raise Damaged("a dense fragment with too many tiles")
             layout.append(_dense_blocks(reading, box))
             places.append(_dense_places(reading, box))
         else:
@@ -242,7 +244,8 @@ def _stripe(reading: _Reading, number: int, tiles: itertools.chain | object, fra
     if reading.kind != "dense":
         dims = len(reading.schema.dims)
         for tile in range(tile_count):
-            keys = [[f.datatype.key(c) for c in columns[d][tile]] for d, f in enumerate(reading.fields[:dims])]  # type: ignore[arg-type]
+            coordinates = [(f.datatype, columns[d][tile]) for d, f in enumerate(reading.fields[:dims])]
+            keys = [[datatype.key(c or b"") for c in cells] for datatype, cells in coordinates]
             places.append(list(zip(*keys, strict=True)))
         shapes.check(places, layout, starts)
     _check_statistics(reading, found, text_count, columns)

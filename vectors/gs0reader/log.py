@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import dataclass
@@ -158,7 +159,7 @@ class _Bodies:
         if f["kind"] not in KINDS:
             raise Unsupported(f"a fragment of kind {f['kind']!r}")
         attrs = tuple(whole(a) for a in f["attrs"])
-        need(all(a < b for a, b in zip(attrs, attrs[1:], strict=False)), "attributes out of order")
+        need(all(a < b for a, b in itertools.pairwise(attrs)), "attributes out of order")
         place = self._body(f["at"]["body"]) if "body" in f["at"] else self._data(f["at"])
         order = (self.version, self.index)
         self.index += 1
@@ -195,7 +196,7 @@ def read_page(data: bytes, info: dict[str, Any]) -> list[Description]:
     found = [_described(r, dims, sets) for _ in range(r.count(80 + 16 * dims))]
     r.end()
     need(found and whole(info["count"]) == len(found) <= 4096, "a page with a wrong number of fragments")
-    need(all(a.order <= b.order for a, b in zip(found, found[1:], strict=False)), "a page out of order")
+    need(all(a.order <= b.order for a, b in itertools.pairwise(found)), "a page out of order")
     ends = [tuple(whole(n) for n in info[end]) for end in ("first", "last")]
     need(ends == [found[0].order, found[-1].order], "a page of other versions")
     union = [(min(d.bounds[i][0] for d in found), max(d.bounds[i][1] for d in found)) for i in range(dims)]

@@ -176,7 +176,7 @@ class Schema:
         except (ValueError, KeyError, OverflowError, struct.error) as error:
             raise Damaged("a schema holds an impossible value") from error
         need(1 <= len(dims) <= 8 and 1 <= len(attrs) <= 4096, "a schema with too few or too many columns")
-        names = [c.name for c in (*dims, *attrs)]
+        names = [d.name for d in dims] + [a.name for a in attrs]
         need(len(set(names)) == len(names), "a name is used twice")
         orders = (top["tile_order"], top["cell_order"])
         return Schema(dims, attrs, top["sparse"], top["duplicates"], top["capacity"], *orders, value)

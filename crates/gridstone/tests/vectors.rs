@@ -1,5 +1,6 @@
 //! Promise: what was written stays readable. The committed vectors read as `expect.json` says, and the code still
 //! makes the very same bytes, so that no change of the format goes unseen.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 #[path = "../examples/make_vectors/cases/mod.rs"]
 mod cases;
@@ -57,7 +58,8 @@ fn check_array(array: &Array, node: &Value, version: &Value, place: &str) {
     let schema = array.schema().unwrap();
     assert_eq!(serde_json::from_str::<Value>(&schema.to_json()).unwrap(), node["schema"], "{place}");
     let keys = array.metadata_keys().unwrap();
-    let metadata: BTreeMap<String, String> = keys.iter().map(|k| (k.clone(), array.metadata(k).unwrap().unwrap())).collect();
+    let metadata: BTreeMap<String, String> =
+        keys.iter().map(|k| (k.clone(), array.metadata(k).unwrap().unwrap())).collect();
     assert_eq!(serde_json::to_value(metadata).unwrap(), node["metadata"], "{place}");
     for read in node["reads"].as_array().unwrap() {
         let sub: Vec<(String, String)> = serde_json::from_value(read["box"].clone()).unwrap();
@@ -75,7 +77,8 @@ fn check_array(array: &Array, node: &Value, version: &Value, place: &str) {
 
 fn as_json(column: &Column) -> Value {
     let view = column.view();
-    let cells: Vec<value::Cell> = (0..view.len()).map(|row| view.is_valid(row).then(|| view.value(row).to_vec())).collect();
+    let cells: Vec<value::Cell> =
+        (0..view.len()).map(|row| view.is_valid(row).then(|| view.value(row).to_vec())).collect();
     value::column(column.datatype(), &cells)
 }
 
@@ -93,7 +96,13 @@ fn the_vectors_are_made_again_byte_for_byte() {
             let committed = fs::read(root.join(&name)).unwrap();
             let first = committed.iter().zip(&bytes).position(|(a, b)| a != b);
             let differs = committed != bytes;
-            assert!(!differs, "{}/{name}: {} bytes, now {}, first difference at {first:?}", case.name, committed.len(), bytes.len());
+            assert!(
+                !differs,
+                "{}/{name}: {} bytes, now {}, first difference at {first:?}",
+                case.name,
+                committed.len(),
+                bytes.len()
+            );
         }
     }
 }

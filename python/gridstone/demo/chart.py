@@ -28,7 +28,7 @@ def heights(side: int, seed: int) -> AnyArray:
     ground = terrain(side, side, seed, 1.95)
     ground -= np.quantile(ground, 0.55)
     above, below = ground.max(), -ground.min()
-    metres = np.where(ground > 0, (ground / above) ** 1.35 * 2_400, ground / below * 3_800)
+    metres = np.where(ground > 0, np.maximum(ground / above, 0) ** 1.35 * 2_400, ground / below * 3_800)
     made: AnyArray = metres.astype(np.int16)
     return made
 
@@ -37,7 +37,7 @@ def lights(ground: AnyArray, count: int, seed: int) -> tuple[AnyArray, AnyArray]
     """Rows and columns of `count` different land cells at random, the more likely the lower they lie."""
     random = np.random.default_rng(seed)
     town = terrain(ground.shape[0], ground.shape[1], seed + 1, 1.5)
-    weights = np.where(ground > 0, np.exp(-np.maximum(ground, 0) / 260.0) * np.exp(2.2 * town), 0.0).ravel()
+    weights = np.where(ground > 0, np.exp(-np.maximum(ground, 0) / 420.0) * np.exp(1.25 * town), 0.0).ravel()
     # The smallest of exponentials scaled by weights: sampling without replacement in one pass (Efraimidis, Spirakis).
     with np.errstate(divide="ignore"):
         keys = random.exponential(size=weights.size) / weights
@@ -51,30 +51,32 @@ def picture(values: AnyArray, side: int = 1000) -> AnyArray:
     from matplotlib.colors import LinearSegmentedColormap
 
     lit = values == LIT
-    ground = np.where(lit, 0, values).astype(np.float64)
+    ground = _pooled(np.where(lit, 40, values).astype(np.float32), side)
     scaled = np.where(ground > 0, ground / 2_400, ground / 3_800)
     tint = LinearSegmentedColormap.from_list("chart", list(zip([(s + 1) / 2 for s in _STOPS], _COLOURS, strict=True)))
-    colour = tint((scaled + 1) / 2)[..., :3]
     down, across = np.gradient(ground)
-    shade = np.clip(0.86 + (across + down) / np.where(ground > 0, 42, 260), 0.35, 1.3)
-    colour = np.clip(colour * shade[..., None], 0, 1)
-    if lit.any():
-        colour = _glowing(colour, lit)
+    shade = np.clip(0.86 + (across + down) / np.where(ground > 0, 84, 520), 0.35, 1.3)
+    colour = np.clip(tint((scaled + 1) / 2)[..., :3] * shade[..., None], 0, 1)
+    made: AnyArray = _glowing(colour, _pooled(lit.astype(np.float32), side)) if lit.any() else colour
+    return made
+
+
+def _pooled(values: AnyArray, side: int) -> AnyArray:
+    """Means of square blocks, so that about `side` of them lie side by side."""
     step = max(1, values.shape[0] // side)
     edge = values.shape[0] // step * step
-    parts = colour[:edge, :edge].reshape(edge // step, step, edge // step, step, 3)
-    made: AnyArray = parts.mean(axis=(1, 3)) if not lit.any() else 0.45 * parts.mean((1, 3)) + 0.55 * parts.max((1, 3))
+    made: AnyArray = values[:edge, :edge].reshape(edge // step, step, edge // step, step).mean(axis=(1, 3))
     return made
 
 
 def _glowing(colour: AnyArray, lit: AnyArray) -> AnyArray:
     """Night falls a little, and the lights shine."""
-    halo = lit.astype(np.float64)
+    halo = lit
     for axis in (0, 1):
-        shifted = [np.roll(halo, step, axis) for step in range(-4, 5)]
-        halo = np.mean(shifted, axis=0)
-    halo = np.clip(halo * 6.0, 0, 1)[..., None]
-    dusk = colour * np.array([0.36, 0.38, 0.52])
-    warm = np.array([1.0, 0.72, 0.32])
-    made: AnyArray = np.clip(dusk + halo * warm * 0.75 + lit[..., None] * np.array([1.0, 0.92, 0.7]), 0, 1)
+        halo = np.mean([np.roll(halo, step, axis) for step in range(-3, 4)], axis=0)
+    dusk = colour * np.array([0.34, 0.37, 0.52])
+    warm = np.array([1.0, 0.66, 0.27])
+    point = np.clip(lit * 2.4, 0, 1)[..., None]
+    glow = np.clip(halo * 2.6, 0, 0.75)[..., None] * warm
+    made: AnyArray = np.clip((dusk + glow) * (1 - point) + point * np.array([1.0, 0.9, 0.66]), 0, 1)
     return made

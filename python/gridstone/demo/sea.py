@@ -8,7 +8,7 @@ import numpy as np
 from ..dtypes import AnyArray
 
 WEST, EAST, SOUTH, NORTH = -14.0, 14.0, 46.0, 62.0
-_ROWS, _COLUMNS = 160, 280
+_ROWS, _COLUMNS = 132, 231
 _LAND = 0.36
 
 
@@ -47,9 +47,7 @@ class Sea:
 def make(seed: int, harbours: int = 50) -> Sea:
     """A sea with harbours far enough apart, and lanes between them."""
     random = np.random.default_rng(seed)
-    heights = terrain(_ROWS, _COLUMNS, seed)
-    land = heights > np.quantile(heights, 1 - _LAND)
-    open_water = _largest(~land)
+    open_water = _open_water(seed)
     coast = _beside(~open_water)
     chosen = [coast[random.integers(len(coast))]]
     while len(chosen) < harbours:
@@ -58,6 +56,20 @@ def make(seed: int, harbours: int = 50) -> Sea:
         chosen.append(some[int(np.argmax(apart * random.uniform(0.3, 1.0, len(some))))])
     places = np.array(chosen)
     return Sea(~open_water, places, _lanes(~open_water, places, random))
+
+
+def _open_water(seed: int) -> AnyArray:
+    """One body of water that reaches from end to end, the first that seeds from `seed` on give."""
+    best: AnyArray | None = None
+    for attempt in range(12):
+        heights = terrain(_ROWS, _COLUMNS, seed + 1_000 * attempt)
+        water = _largest(heights <= np.quantile(heights, 1 - _LAND))
+        if best is None or water.sum() > best.sum():
+            best = water
+        if best[:, 2:-2].any(axis=0).all() and best.mean() > 0.58:
+            break
+    assert best is not None
+    return best
 
 
 def _beside(land: AnyArray) -> AnyArray:
@@ -102,7 +114,7 @@ def _lanes(land: AnyArray, harbours: AnyArray, random: np.random.Generator) -> l
                 near |= np.roll(land, step, axis)
         cost += np.where(near & ~land, 1.2 / reach, 0.0)
     lanes = []
-    for hub in random.permutation(len(harbours))[:6]:
+    for hub in random.permutation(len(harbours))[:5]:
         came = _ways(cost, tuple(harbours[hub]))
         for place in harbours[random.permutation(len(harbours))[: len(harbours) // 2]]:
             way = _walk(came, tuple(place))

@@ -33,7 +33,7 @@ def positions(cells: int, seed: int) -> dict[str, object]:
     """The columns of the file, in order of time; None or masked where a value is missing."""
     random = np.random.default_rng(seed)
     waters = sea.make(seed)
-    kinds = random.choice(4, cells, p=[0.90, 0.055, 0.035, 0.01])
+    kinds = random.choice(4, cells, p=[0.90, 0.05, 0.038, 0.012])
     lon, lat, course = (np.empty(cells) for _ in range(3))
     for kind, place in enumerate((_in_harbour, _on_lane, _along_coast, _at_sea)):
         rows = np.flatnonzero(kinds == kind)
@@ -62,7 +62,7 @@ def _in_harbour(waters: sea.Sea, count: int, random: np.random.Generator) -> Pla
 
 
 def _on_lane(waters: sea.Sea, count: int, random: np.random.Generator) -> Placed:
-    weights = np.array([len(lane) for lane in waters.lanes], np.float64) * random.pareto(1.1, len(waters.lanes))
+    weights = np.array([len(lane) for lane in waters.lanes], np.float64) * (0.4 + random.pareto(1.4, len(waters.lanes)))
     which = np.sort(random.choice(len(waters.lanes), count, p=weights / weights.sum()))
     lon, lat, course = (np.empty(count) for _ in range(3))
     for number in np.unique(which):
@@ -100,6 +100,7 @@ def _columns(
     lon: AnyArray, lat: AnyArray, course: AnyArray, speed: AnyArray, kinds: AnyArray, random: np.random.Generator
 ) -> dict[str, object]:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     cells = lon.size
     ships = max(50, cells // 110)
@@ -107,22 +108,22 @@ def _columns(
     mmsi = 200_000_000 + random.permutation(500_000_000 // 97)[:ships] * 97
     first, second = np.array(_FIRST.split(",")), np.array(_SECOND.split(","))
     names = np.char.add(np.char.add(random.choice(first, ships), " "), random.choice(second, ships))
-    signs = np.array([f"GS{number:05d}" for number in range(ships)])
+    signs = pa.array([f"GS{number:05d}" for number in range(ships)])
     types, lengths = random.choice(_TYPES, ships, p=_SHARES), random.gamma(3, 18, ships).astype(np.int64) + 6
     nameless, silent = random.random(ships) < 0.04, random.random(cells) < 0.15
-    seconds = np.sort(random.integers(0, 86_400, cells))
-    times = (np.datetime64("2026-03-01", "s") + seconds).astype("datetime64[s]")
+    times = np.datetime64("2026-03-01", "s") + np.sort(random.integers(0, 86_400, cells))
+    ship = pa.array(ship)
     return {
-        "MMSI": mmsi[ship],
-        "BaseDateTime": np.datetime_as_string(times),
+        "MMSI": pa.array(mmsi).take(ship),
+        "BaseDateTime": pc.strftime(pa.array(times), "%Y-%m-%dT%H:%M:%S"),
         "LAT": lat.clip(-90, 90).round(5),
         "LON": lon.clip(-180, 180).round(5),
         "SOG": speed.round(1),
         "COG": course.round(1),
         "Heading": pa.array((course.astype(np.int64) + 3) % 360, mask=silent),
-        "VesselName": pa.array(names[ship], mask=nameless[ship]),
-        "CallSign": signs[ship],
-        "VesselType": types[ship],
+        "VesselName": pa.array(names, mask=nameless).take(ship),
+        "CallSign": signs.take(ship),
+        "VesselType": pa.array(types).take(ship),
         "Status": np.where(kinds == 0, 5, 0),
-        "Length": lengths[ship],
+        "Length": pa.array(lengths).take(ship),
     }

@@ -196,7 +196,6 @@ class _Load:
                     self.kept = None
                     return
         self.kept = [table.cast(wanted) for table in self.kept]
-        self.passes = 1
 
     def check(self, schema: Schema) -> None:
         """A pass that only looks for what is wrong, before anything is created or replaced."""
@@ -220,6 +219,9 @@ class _Load:
         staged += self._stage(array, batch, dedup)
         if staged:
             array._commit(staged, message)
+        if self.report is not None:
+            total = sum(file.stat().st_size for file in self.files) * max(self.passes, self.passed)
+            self.report(total, total)
 
     def _stage(self, array: Array, batch: list[Any], dedup: str) -> "list[_native.Staged]":
         if not batch or sum(table.num_rows for table in batch) == 0:
@@ -267,8 +269,8 @@ class _Load:
             finally:
                 pool.shutdown(cancel_futures=True)
         self._check_headers(wanted)
-        self.passed += 1
         self._tell(reader)
+        self.passed += 1
 
     def _check_headers(self, wanted: Any) -> None:
         """Files without rows have no blocks; their columns are checked here."""
@@ -300,8 +302,7 @@ class _Load:
 
     def _tell(self, reader: sources.Reader) -> None:
         if self.report is not None:
-            total = reader.total * self.passes
-            self.report(min(total, reader.done + reader.total * min(self.passed, self.passes - 1)), total)
+            self.report(reader.done + reader.total * self.passed, reader.total * self.passes)
 
     def _check_filled(self, block: Block, table: Any, names: Sequence[str], dims: Sequence[str]) -> None:
         """No empty value in these columns, and no NaN in the dimensions."""

@@ -14,7 +14,7 @@ from ..errors import InputError, UnsupportedError
 from ..schema import Attr, Dim, Schema
 from ..store import auto_tile
 
-_TILES_PER_DATA_TILE = 64
+_TILES_PER_DATA_TILE = 16
 _TILES_MAX = 1 << 20
 
 
@@ -110,7 +110,7 @@ def schema_of(
 ) -> Schema:
     """The schema for these columns.
 
-    Sparse: domains are exact, and there are about 64 space tiles per data tile, equally many along each dimension,
+    Sparse: domains are exact, and there are about 16 space tiles per data tile, equally many along each dimension,
     their extents rounded to two digits. Dense: tiles as `gridstone.array` makes them.
     """
     by_name = {column.name: column for column in columns}

@@ -20,6 +20,7 @@ from ..errors import InputError, NotFoundError
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _BLOCKS_MAX = 16
+_ROW_BYTES_MIN = 1 << 20
 
 
 def expand(source: Source) -> list[Path]:
@@ -31,7 +32,7 @@ def expand(source: Source) -> list[Path]:
         if Path(text).is_file():
             files.append(Path(text))
             continue
-        found = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) else []  # noqa: PTH207
+        found = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) else []
         found = [name for name in found if Path(name).is_file()]
         if not found:
             raise NotFoundError(f"no file {text!r}; give a path, a pattern or a list of them")
@@ -85,7 +86,7 @@ class Reader:
         for piece in self._pieces(file, raw):
             data = rest + piece
             end = _last_row_end(data)
-            if end == 0 and len(data) > _BLOCKS_MAX * self._block_bytes:
+            if end == 0 and len(data) > max(_ROW_BYTES_MIN, _BLOCKS_MAX * self._block_bytes):
                 raise InputError(
                     f"{file}, line {line}: a quote opened here is not closed in the next {len(data):,} bytes"
                 )

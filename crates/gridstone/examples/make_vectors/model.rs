@@ -45,7 +45,8 @@ impl Model {
     /// What reading `sub` should give: a dense box in row-major order, sparse cells in global order.
     pub(crate) fn read(&self, sub: &Subarray) -> Result<Value> {
         let dims = self.schema.dims();
-        let texts = |(d, r): (&gridstone::schema::Dimension, &gridstone::schema::KeyRange)| json!([d.text(r.lo), d.text(r.hi)]);
+        let texts =
+            |(d, r): (&gridstone::schema::Dimension, &gridstone::schema::KeyRange)| json!([d.text(r.lo), d.text(r.hi)]);
         let mut read = Map::new();
         read.insert("box".into(), dims.iter().zip(sub.ranges()).map(texts).collect());
         let found = if self.schema.sparse() { self.sparse(sub) } else { self.dense(sub) };
@@ -80,7 +81,8 @@ impl Model {
 
     fn sparse(&self, sub: &Subarray) -> Vec<(Vec<u64>, Row)> {
         let inside = self.places.iter().filter(|(keys, _)| sub.contains(keys.iter().copied()));
-        let mut found: Vec<(Vec<u64>, Row)> = inside.flat_map(|(k, rows)| rows.iter().map(|r| (k.clone(), r.clone()))).collect();
+        let mut found: Vec<(Vec<u64>, Row)> =
+            inside.flat_map(|(k, rows)| rows.iter().map(|r| (k.clone(), r.clone()))).collect();
         let (dims, options) = (self.schema.dims(), self.schema.options());
         found.sort_by_cached_key(|(keys, _)| {
             let tiles = options.tile_order.slowest_first(dims.len()).map(|d| dims[d].tile_of(keys[d]));

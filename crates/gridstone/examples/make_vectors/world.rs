@@ -182,7 +182,13 @@ impl World {
     }
 
     /// Writes a box of a dense array; values lie in `layout`.
-    pub(crate) fn write_box(&mut self, path: &str, sub: &[(&str, &str)], values: Values<'_>, layout: Order) -> Result<()> {
+    pub(crate) fn write_box(
+        &mut self,
+        path: &str,
+        sub: &[(&str, &str)],
+        values: Values<'_>,
+        layout: Order,
+    ) -> Result<()> {
         let schema = self.entry(path)?.model.schema.clone();
         let sub = parse_box(&schema, sub)?;
         let columns = self.columns(&schema, &values)?;
@@ -205,11 +211,18 @@ impl World {
         let staged = {
             let placed = columns.iter().map(|(place, column)| (*place, column.view())).collect();
             let dims = dims.iter().map(Column::view).collect();
-            write_cells(&self.context(), &schema, &CellWrite { dims, columns: placed, sorted: false, dedup: Dedup::Error })?
+            write_cells(
+                &self.context(),
+                &schema,
+                &CellWrite { dims, columns: placed, sorted: false, dedup: Dedup::Error },
+            )?
         };
         let model = &mut self.entry(path)?.model;
         for (row, keys) in coordinates.iter().enumerate() {
-            model.put(keys.clone(), columns.iter().zip(&values).map(|((place, _), (_, cells))| (*place, cells[row].clone())));
+            model.put(
+                keys.clone(),
+                columns.iter().zip(&values).map(|((place, _), (_, cells))| (*place, cells[row].clone())),
+            );
         }
         self.add(path, staged)
     }
@@ -325,7 +338,8 @@ fn no_json(error: serde_json::Error) -> Error {
 }
 
 fn parse_box(schema: &Schema, sub: &[(&str, &str)]) -> Result<Subarray> {
-    let range = |(dim, (lo, hi)): (&gridstone::schema::Dimension, &(&str, &str))| Ok(KeyRange::new(dim.key(lo)?, dim.key(hi)?));
+    let range =
+        |(dim, (lo, hi)): (&gridstone::schema::Dimension, &(&str, &str))| Ok(KeyRange::new(dim.key(lo)?, dim.key(hi)?));
     Ok(Subarray::new(schema.dims().iter().zip(sub).map(range).collect::<Result<_>>()?))
 }
 

@@ -28,7 +28,9 @@ impl AlignedBuf {
     pub fn try_zeroed(len: usize) -> super::Result<Self> {
         let blocks = bytemuck::try_zeroed_vec(len.div_ceil(ALIGNMENT));
         let blocks = blocks.map_err(|()| {
-            super::Error::budget(format!("{len} bytes of memory could not be had; ask for a smaller box, or stream it with scan()"))
+            super::Error::budget(format!(
+                "{len} bytes of memory could not be had; ask for a smaller box, or stream it with scan()"
+            ))
         })?;
         Ok(Self { blocks, len })
     }

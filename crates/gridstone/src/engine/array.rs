@@ -7,8 +7,8 @@ use crate::base::{CounterSnapshot, Counters, Error, ErrorKind, Id, Result};
 use crate::fragment;
 use crate::maintain::{VerifyReport, verify};
 use crate::query::{
-    CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Scan, Target, WriteContext, open_fragment,
-    read_dense, read_sparse, write_cells, write_dense, write_tombstones,
+    CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Scan, Target, WriteContext,
+    open_fragment, read_dense, read_sparse, write_cells, write_dense, write_tombstones,
 };
 use crate::runtime::SystemEntropy;
 use crate::schema::{KeyRange, Order, Schema, Subarray};
@@ -53,7 +53,14 @@ impl Clone for Array {
 }
 
 impl Array {
-    pub(super) fn new(context: Context, store: Arc<Store>, snapshot: Arc<Snapshot>, id: Id, writable: bool, pinned: bool) -> Self {
+    pub(super) fn new(
+        context: Context,
+        store: Arc<Store>,
+        snapshot: Arc<Snapshot>,
+        id: Id,
+        writable: bool,
+        pinned: bool,
+    ) -> Self {
         Self { context, store, snapshot: RwLock::new(snapshot), id, writable, pinned }
     }
 
@@ -188,7 +195,13 @@ impl Array {
         }
     }
 
-    fn plan(&self, sub: ReadBox<'_>, attrs: Option<&[String]>, order: ReadOrder, call: &Call) -> Result<(ReadContext, Target, Request)> {
+    fn plan(
+        &self,
+        sub: ReadBox<'_>,
+        attrs: Option<&[String]>,
+        order: ReadOrder,
+        call: &Call,
+    ) -> Result<(ReadContext, Target, Request)> {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?.clone();
         let request = Request::new(&schema, parse_box(&schema, sub)?, attrs, order)?;
@@ -214,7 +227,14 @@ impl Array {
     }
 
     /// Streams a box in batches of about `batch_bytes`, coordinates included.
-    pub fn scan(&self, sub: ReadBox<'_>, attrs: Option<&[String]>, order: ReadOrder, batch_bytes: u64, call: &Call) -> Result<Scan> {
+    pub fn scan(
+        &self,
+        sub: ReadBox<'_>,
+        attrs: Option<&[String]>,
+        order: ReadOrder,
+        batch_bytes: u64,
+        call: &Call,
+    ) -> Result<Scan> {
         let (context, target, request) = self.plan(sub, attrs, order, call)?;
         Scan::new(context, target, request, batch_bytes)
     }
@@ -283,7 +303,10 @@ impl Array {
     /// fragments' files are removed.
     pub fn commit(&self, mut staged: Vec<Staged>, message: Option<String>) -> Result<u64> {
         if let Some(other) = staged.iter().find(|s| s.array != self.id) {
-            return Err(Error::input(format!("fragments written for array {} cannot be committed to array {}", other.array, self.id)));
+            return Err(Error::input(format!(
+                "fragments written for array {} cannot be committed to array {}",
+                other.array, self.id
+            )));
         }
         let fragments: Vec<fragment::Staged> = staged.iter().flat_map(|s| s.fragments.iter().cloned()).collect();
         if fragments.is_empty() {
@@ -336,14 +359,19 @@ impl Array {
 fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Subarray>> {
     let Some(sub) = sub else { return Ok(None) };
     if sub.len() != schema.ndim() {
-        return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {}", sub.len(), schema.ndim())));
+        return Err(Error::bounds(format!(
+            "a box of {} dimensions was given, the array has {}",
+            sub.len(),
+            schema.ndim()
+        )));
     }
     let mut ranges = Vec::with_capacity(sub.len());
     for (dim, (lo, hi)) in schema.dims().iter().zip(sub) {
         let key = |text: &str| {
             let (from, to, _) = dim.texts();
             dim.key(text).map_err(|e| {
-                Error::bounds(format!("{text} is outside dimension {:?}, whose domain is ({from}, {to})", dim.name())).with_source(e)
+                Error::bounds(format!("{text} is outside dimension {:?}, whose domain is ({from}, {to})", dim.name()))
+                    .with_source(e)
             })
         };
         let (from, to) = (key(lo)?, key(hi)?);

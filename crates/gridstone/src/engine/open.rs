@@ -51,7 +51,9 @@ pub fn open(context: &Context, uri: &str, path: &str, writable: bool, at: At) ->
 /// Opens what lies at `path` in the store on `storage`; see [`open`].
 pub fn open_on(context: &Context, storage: Arc<dyn Storage>, path: &str, writable: bool, at: At) -> Result<Opened> {
     if writable && at != At::Latest {
-        return Err(Error::input("a past version is read-only: open it with mode \"r\", or open the newest with \"r+\""));
+        return Err(Error::input(
+            "a past version is read-only: open it with mode \"r\", or open the newest with \"r+\"",
+        ));
     }
     let store = store_on(storage);
     let snapshot = snapshot_at(&store, at)?;
@@ -74,7 +76,13 @@ pub fn create_array(context: &Context, uri: &str, path: &str, schema: Schema, ov
 }
 
 /// Creates an array in the store on `storage`; see [`create_array`].
-pub fn create_array_on(context: &Context, storage: Arc<dyn Storage>, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
+pub fn create_array_on(
+    context: &Context,
+    storage: Arc<dyn Storage>,
+    path: &str,
+    schema: Schema,
+    overwrite: bool,
+) -> Result<Array> {
     let store = store_on(storage);
     let id = SystemEntropy.id();
     let create = Operation::CreateArray { id, path: path.to_owned(), schema };

@@ -18,7 +18,12 @@ pub(super) struct IndexSections {
 }
 
 /// Encodes the index of `tiles`; `pages` and `chunks` were written as the pages were.
-pub(super) fn encode(tiles: &[EncodedTile], fields: &[Field], pages: ByteWriter, chunks: ByteWriter) -> Result<IndexSections> {
+pub(super) fn encode(
+    tiles: &[EncodedTile],
+    fields: &[Field],
+    pages: ByteWriter,
+    chunks: ByteWriter,
+) -> Result<IndexSections> {
     let mut sections = Vec::new();
     if tiles.iter().all(|t| t.shape.is_some()) {
         sections.extend(encode_shapes(tiles));
@@ -44,7 +49,9 @@ pub(super) fn encode(tiles: &[EncodedTile], fields: &[Field], pages: ByteWriter,
     sections.push((SectionId::BlockStarts, starts.into_bytes()));
     sections.push((SectionId::Pages, pages.into_bytes()));
     sections.push((SectionId::Blocks, blocks.into_bytes()));
-    for (id, writer) in [(SectionId::Statistics, statistics), (SectionId::Texts, texts), (SectionId::ChunkChecksums, chunks)] {
+    for (id, writer) in
+        [(SectionId::Statistics, statistics), (SectionId::Texts, texts), (SectionId::ChunkChecksums, chunks)]
+    {
         if !writer.is_empty() {
             sections.push((id, writer.into_bytes()));
         }
@@ -198,10 +205,17 @@ impl Stripe {
         let limit = root.sections.iter().map(|s| s.range.offset).max().unwrap_or(0);
         for page in &self.pages {
             let Some(pipeline) = root.pipelines.get(page.pipeline as usize) else {
-                return Err(Error::corruption(format!("a page names pipeline {} of {}", page.pipeline, root.pipelines.len())));
+                return Err(Error::corruption(format!(
+                    "a page names pipeline {} of {}",
+                    page.pipeline,
+                    root.pipelines.len()
+                )));
             };
             if page.offset.checked_add(page.len).is_none_or(|end| end > limit) {
-                return Err(Error::corruption(format!("a page lies at {} + {}, past the pages", page.offset, page.len)));
+                return Err(Error::corruption(format!(
+                    "a page lies at {} + {}, past the pages",
+                    page.offset, page.len
+                )));
             }
             if pipeline == "none" && page.len >= LARGE_PAGE_BYTES {
                 let end = u64::from(page.first_chunk) + page.len.div_ceil(CHUNK_BYTES);
@@ -214,7 +228,8 @@ impl Stripe {
     }
 
     fn check_shapes(&self, root: &Root) -> Result<()> {
-        let wrong = || Error::corruption("the index of a stripe contradicts itself: boxes, cells and blocks do not fit");
+        let wrong =
+            || Error::corruption("the index of a stripe contradicts itself: boxes, cells and blocks do not fit");
         for tile in 0..self.tiles {
             let (from, to) = self.block_span(tile).ok_or_else(wrong)?;
             let cells = self.cells.get(tile).copied().ok_or_else(wrong)?;
@@ -240,7 +255,11 @@ impl Stripe {
     fn box_at(words: &[u64], ndim: usize, place: usize) -> Option<Subarray> {
         let run = words.get(place * 2 * ndim..(place + 1) * 2 * ndim)?;
         let (pairs, _) = run.as_chunks::<2>();
-        pairs.iter().map(|[lo, hi]| (lo <= hi).then(|| KeyRange::new(*lo, *hi))).collect::<Option<Vec<_>>>().map(Subarray::new)
+        pairs
+            .iter()
+            .map(|[lo, hi]| (lo <= hi).then(|| KeyRange::new(*lo, *hi)))
+            .collect::<Option<Vec<_>>>()
+            .map(Subarray::new)
     }
 
     /// The number of tiles.
@@ -299,9 +318,14 @@ impl Stripe {
 
     /// Bytes of memory it takes, about.
     pub fn size_bytes(&self) -> u64 {
-        let words = self.cells.len() + self.bounds.len() + self.ends.len() + self.block_bounds.len() + self.block_firsts.len();
-        (words * 8 + self.block_starts.len() * 4 + self.pages.len() * 24 + self.blocks.len() * 16
-            + self.statistics.len() * 160 + self.chunks.len() * 4) as u64
+        let words =
+            self.cells.len() + self.bounds.len() + self.ends.len() + self.block_bounds.len() + self.block_firsts.len();
+        (words * 8
+            + self.block_starts.len() * 4
+            + self.pages.len() * 24
+            + self.blocks.len() * 16
+            + self.statistics.len() * 160
+            + self.chunks.len() * 4) as u64
     }
 }
 
@@ -331,7 +355,13 @@ fn decode_pages(bytes: &[u8], count: usize) -> Result<Vec<PageEntry>> {
 }
 
 /// Blocks with their offsets in their pages; checks that each page is exactly its blocks.
-fn decode_blocks(bytes: &[u8], starts: &[u32], pages: &[PageEntry], blocks: usize, fields: usize) -> Result<Vec<BlockEntry>> {
+fn decode_blocks(
+    bytes: &[u8],
+    starts: &[u32],
+    pages: &[PageEntry],
+    blocks: usize,
+    fields: usize,
+) -> Result<Vec<BlockEntry>> {
     let wrong = || Error::corruption("a stripe's block table does not fit its pages");
     let total = blocks.checked_mul(fields).ok_or_else(wrong)?;
     expect_len(bytes, total, 8)?;
@@ -358,7 +388,13 @@ fn decode_blocks(bytes: &[u8], starts: &[u32], pages: &[PageEntry], blocks: usiz
     Ok(entries)
 }
 
-fn decode_statistics(root: &Root, info: StripeInfo, tiles: usize, bytes: &[u8], texts: &[u8]) -> Result<Vec<Statistics>> {
+fn decode_statistics(
+    root: &Root,
+    info: StripeInfo,
+    tiles: usize,
+    bytes: &[u8],
+    texts: &[u8],
+) -> Result<Vec<Statistics>> {
     let attrs: Vec<&Field> = root.fields.iter().filter(|f| matches!(f.role, Role::Attribute(_))).collect();
     let too_many = || Error::corruption("a stripe's index claims more statistics than a file can hold");
     expect_len(bytes, attrs.len().checked_mul(tiles).ok_or_else(too_many)?, STATISTICS_BYTES)?;

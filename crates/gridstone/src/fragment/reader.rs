@@ -81,7 +81,8 @@ impl Fragment {
         };
         let root = read_root(source.as_ref(), base, &description)?;
         check_root(&root, &description, schema)?;
-        let pipelines = root.pipelines.iter().map(|p| Pipeline::parse(p).map_err(unknown_pipeline)).collect::<Result<_>>()?;
+        let pipelines =
+            root.pipelines.iter().map(|p| Pipeline::parse(p).map_err(unknown_pipeline)).collect::<Result<_>>()?;
         let mut first_tiles = vec![0];
         for stripe in &root.stripes {
             first_tiles.push(first_tiles.last().copied().unwrap_or(0) + stripe.tiles);
@@ -163,14 +164,16 @@ impl Fragment {
 
     /// Block number `block` of tile number `tile` of a field; `cells` is how many it holds.
     pub fn block(&self, field: usize, tile: u64, block: usize, cells: usize) -> Result<BlockRef> {
-        let missing = || Error::corruption(format!("fragment {}: no block {block} in tile {tile}", self.description.id));
+        let missing =
+            || Error::corruption(format!("fragment {}: no block {block} in tile {tile}", self.description.id));
         let (stripe, local) = self.stripe_of(tile).ok_or_else(missing)?;
         let stripe = self.stripe(stripe)?;
         let (from, to) = stripe.block_span(local).ok_or_else(missing)?;
         let page = stripe.page(field, local).ok_or_else(missing)?;
         let entry = (from + block < to).then(|| stripe.block(field, from + block)).flatten().ok_or_else(missing)?;
         let (start, end) = (entry.offset, entry.offset + u64::from(entry.len));
-        let large = self.pipelines.get(page.pipeline as usize).is_some_and(Pipeline::is_none) && page.len >= LARGE_PAGE_BYTES;
+        let large =
+            self.pipelines.get(page.pipeline as usize).is_some_and(Pipeline::is_none) && page.len >= LARGE_PAGE_BYTES;
         let (range, check) = if large {
             let (first, last) = (start / CHUNK_BYTES, end.div_ceil(CHUNK_BYTES));
             let range = ByteRange::new(first * CHUNK_BYTES, (last * CHUNK_BYTES).min(page.len) - first * CHUNK_BYTES);
@@ -216,7 +219,9 @@ impl Fragment {
         }
         let sound = match &block.check {
             Check::Block(crc) => crc32c(bytes) == *crc,
-            Check::Chunks(crcs) => bytes.chunks(CHUNK_BYTES as usize).zip(crcs).all(|(chunk, crc)| crc32c(chunk) == *crc),
+            Check::Chunks(crcs) => {
+                bytes.chunks(CHUNK_BYTES as usize).zip(crcs).all(|(chunk, crc)| crc32c(chunk) == *crc)
+            }
         };
         if !sound {
             return Err(Error::corruption("a block fails its checksum; restore this file from a copy"));
@@ -234,7 +239,9 @@ fn chunk_checksums(stripe: &Stripe, page: PageEntry, first: u64, last: u64) -> O
 }
 
 fn unknown_pipeline(error: Error) -> Error {
-    Error::unsupported(format!("it is packed with filters that this version does not know ({error}); use a newer Gridstone"))
+    Error::unsupported(format!(
+        "it is packed with filters that this version does not know ({error}); use a newer Gridstone"
+    ))
 }
 
 fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> Result<Root> {
@@ -243,7 +250,9 @@ fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> R
     let tail_start = len - tail_len;
     let ranges = [ByteRange::new(base, FRAME_BYTES), ByteRange::new(base + tail_start, tail_len)];
     let parts = source.read(&ranges)?;
-    let [header, tail] = parts.as_slice() else { return Err(Error::storage("a source gave the wrong number of parts")) };
+    let [header, tail] = parts.as_slice() else {
+        return Err(Error::storage("a source gave the wrong number of parts"));
+    };
     if decode_header(header)? != description.id {
         return Err(Error::corruption("another fragment lies at its place"));
     }
@@ -259,7 +268,8 @@ fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> R
         return Err(Error::corruption("its root fails its checksum"));
     }
     let root = Root::decode(&root)?;
-    if root.sections.iter().any(|s| s.range.offset.checked_add(s.range.len).is_none_or(|end| end > footer.root_offset)) {
+    if root.sections.iter().any(|s| s.range.offset.checked_add(s.range.len).is_none_or(|end| end > footer.root_offset))
+    {
         return Err(Error::corruption("an index section lies past the root"));
     }
     Ok(root)
@@ -267,11 +277,13 @@ fn read_root(source: &dyn ByteSource, base: u64, description: &Description) -> R
 
 /// Checks that a root is the one its description promised and that it fits the array.
 fn check_root(root: &Root, description: &Description, schema: &Schema) -> Result<()> {
-    let wrong = |what: &str| Err(Error::corruption(format!("its {what} are not those of its array or its description")));
+    let wrong =
+        |what: &str| Err(Error::corruption(format!("its {what} are not those of its array or its description")));
     if root.kind != description.kind || root.cells != description.cells {
         return wrong("kind and cells");
     }
-    if root.bounds != description.bounds || !schema.domain().covers(&root.bounds) || root.bounds.ndim() != schema.ndim() {
+    if root.bounds != description.bounds || !schema.domain().covers(&root.bounds) || root.bounds.ndim() != schema.ndim()
+    {
         return wrong("bounds");
     }
     if root.cell_order != schema.options().cell_order || root.tile_order != schema.options().tile_order {
@@ -284,12 +296,18 @@ fn check_root(root: &Root, description: &Description, schema: &Schema) -> Result
     }
     let dims: Vec<&Field> = root.fields.iter().filter(|f| matches!(f.role, Role::Dimension(_))).collect();
     let expected = if root.kind == FragmentKind::Dense { 0 } else { schema.ndim() };
-    let in_place = dims.iter().zip(0u32..).zip(schema.dims()).all(|((f, i), d)| f.role == Role::Dimension(i) && f.datatype == d.datatype());
+    let in_place = dims
+        .iter()
+        .zip(0u32..)
+        .zip(schema.dims())
+        .all(|((f, i), d)| f.role == Role::Dimension(i) && f.datatype == d.datatype());
     if dims.len() != expected || !in_place {
         return wrong("dimensions");
     }
     let fits = |f: &&Field| match f.role {
-        Role::Attribute(n) => schema.attr_by_id(n).is_none_or(|a| (a.datatype(), a.nullable()) == (f.datatype, f.nullable)),
+        Role::Attribute(n) => {
+            schema.attr_by_id(n).is_none_or(|a| (a.datatype(), a.nullable()) == (f.datatype, f.nullable))
+        }
         Role::Dimension(_) => true,
     };
     if !attrs.iter().all(fits) {

@@ -13,7 +13,7 @@
 
 use super::FragmentKind;
 use super::format::SectionId;
-use crate::base::{ByteReader, ByteRange, ByteWriter, Error, Result, limits};
+use crate::base::{ByteRange, ByteReader, ByteWriter, Error, Result, limits};
 use crate::schema::{Datatype, KeyRange, Order, Subarray};
 
 /// Which column of cells a field is.
@@ -171,8 +171,8 @@ impl Root {
         }
         let (tile_order, cell_order) = (code_order(r.u8()?)?, code_order(r.u8()?)?);
         let (block_cells, cells, tiles) = (r.u32()?, r.u64()?, r.u64()?);
-        if block_cells == 0 {
-            return Err(Error::corruption("a fragment's root has blocks of 0 cells"));
+        if block_cells == 0 || block_cells > limits::BLOCK_CELLS_MAX {
+            return Err(Error::corruption(format!("a fragment's root has blocks of {block_cells} cells")));
         }
         let bounds = Self::decode_bounds(&mut r, ndim)?;
         let fields = Self::decode_fields(&mut r)?;
@@ -180,7 +180,19 @@ impl Root {
         let stripes = Self::decode_stripes(&mut r, tiles)?;
         let sections = Self::decode_sections(&mut r, stripes.len())?;
         r.expect_end()?;
-        Ok(Self { kind, tile_order, cell_order, block_cells, cells, tiles, bounds, fields, pipelines, stripes, sections })
+        Ok(Self {
+            kind,
+            tile_order,
+            cell_order,
+            block_cells,
+            cells,
+            tiles,
+            bounds,
+            fields,
+            pipelines,
+            stripes,
+            sections,
+        })
     }
 
     fn decode_bounds(r: &mut ByteReader<'_>, ndim: usize) -> Result<Subarray> {

@@ -91,7 +91,15 @@ impl<S: ByteSink> FragmentWriter<S> {
             sections: Vec::new(),
         };
         let position = header.len() as u64;
-        Ok(Self { sink, position, root, stripe_bytes: spec.stripe_bytes, pending: Vec::new(), pending_bytes: 0, mbr: None })
+        Ok(Self {
+            sink,
+            position,
+            root,
+            stripe_bytes: spec.stripe_bytes,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            mbr: None,
+        })
     }
 
     /// Adds the next tile in global order.
@@ -164,7 +172,13 @@ impl<S: ByteSink> FragmentWriter<S> {
         Ok(())
     }
 
-    fn write_page(&mut self, tile: &EncodedTile, field: usize, pages: &mut ByteWriter, chunks: &mut ByteWriter) -> Result<()> {
+    fn write_page(
+        &mut self,
+        tile: &EncodedTile,
+        field: usize,
+        pages: &mut ByteWriter,
+        chunks: &mut ByteWriter,
+    ) -> Result<()> {
         let Some(page) = tile.pages.get(field) else { return Ok(()) };
         let large = page.is_large_raw();
         self.align(if large { CHUNK_BYTES } else { ALIGNMENT })?;

@@ -41,7 +41,8 @@ pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Descripti
     let mut report = VerifyReport::default();
     for description in fragments {
         report.fragments += 1;
-        let note = |tile, column, error: &Error| Damage { fragment: description.id, tile, column, message: error.to_string() };
+        let note =
+            |tile, column, error: &Error| Damage { fragment: description.id, tile, column, message: error.to_string() };
         let fragment = match open_fragment(context, schema, description) {
             Ok(fragment) => fragment,
             Err(error) => {

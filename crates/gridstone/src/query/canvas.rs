@@ -154,7 +154,8 @@ fn gather_picks(attr: &Attribute, picks: &[(u32, u32)], sources: &[Arc<Column>])
         at += bytes.len();
         offsets.push(at as u64);
     }
-    let valid = |(source, row): &(u32, u32)| u8::from(views.get(*source as usize).is_some_and(|v| v.is_valid(*row as usize)));
+    let valid =
+        |(source, row): &(u32, u32)| u8::from(views.get(*source as usize).is_some_and(|v| v.is_valid(*row as usize)));
     let validity = attr.nullable().then(|| picks.iter().map(valid).collect());
     Column::new(attr.datatype(), values, Some(offsets), validity)
         .map_err(|e| Error::corruption("stored strings do not fit together").with_source(e))

@@ -9,7 +9,7 @@ use super::canvas::Canvas;
 use super::fetch::{Want, fetch};
 use super::layout::{ResultLayout, Strided};
 use super::open::open_all;
-use super::overlay::{LiveOverlay, is_small, live_overlay, row_bytes};
+use super::overlay::{LiveOverlay, is_small, live_overlay};
 use super::sparse_painter::paint_sparse;
 use super::{Cells, ReadContext, Request, Target};
 use crate::base::{Counters, Error, Result, limits};
@@ -46,16 +46,22 @@ pub fn read_dense(context: &ReadContext, target: &Target, request: &Request) -> 
     let schema = target.schema.clone();
     let count = usize::try_from(request.sub.cells()).map_err(|e| {
         let asked = request.sub.describe(schema.dims());
-        Error::budget(format!("the box {asked} has {} cells; ask for a smaller one, or stream it with scan()", request.sub.cells())).with_source(e)
+        Error::budget(format!(
+            "the box {asked} has {} cells; ask for a smaller one, or stream it with scan()",
+            request.sub.cells()
+        ))
+        .with_source(e)
     })?;
-    let mut canvases: Vec<Canvas<'_>> = attrs_of(&schema, request).map(|a| Canvas::new(a, count)).collect::<Result<_>>()?;
+    let mut canvases: Vec<Canvas<'_>> =
+        attrs_of(&schema, request).map(|a| Canvas::new(a, count)).collect::<Result<_>>()?;
     let plan = DensePlan::new(context, target, request)?;
+    let row_bytes = target.row_bytes();
     let layout = ResultLayout::new(&schema, &request.sub, request.order)?;
-    let mut units = plan.units(context)?.peekable();
+    let mut units = plan.units(context, row_bytes)?.peekable();
     let mut done = 0u64;
     while units.peek().is_some() {
         let group: Vec<Unit> = units.by_ref().take(context.pool.threads() * 4).collect();
-        let held: u64 = group.iter().map(|u| u.region.cells() as u64 * row_bytes(&schema)).sum();
+        let held: u64 = group.iter().map(|u| u.region.cells() as u64 * row_bytes).sum();
         context.budget.take(held);
         let painted = context.pool.map(group, context.cancel.as_ref(), |unit| {
             let columns = plan.paint(context, &unit.region)?;
@@ -99,11 +105,11 @@ impl DensePlan {
     }
 
     /// Cuts the box into units: per space tile, groups of whole blocks that fit a thread's share of a batch.
-    fn units(&self, context: &ReadContext) -> Result<impl Iterator<Item = Unit> + use<>> {
+    fn units(&self, context: &ReadContext, row_bytes: u64) -> Result<impl Iterator<Item = Unit> + use<>> {
         let order = self.schema.options().cell_order;
         let (whole, box_grid) = (self.schema.domain(), TileGrid::new(&self.schema, &self.request.sub)?);
         let tiles = box_grid.len();
-        let share = context.batch_bytes() / row_bytes(&self.schema) / context.pool.threads() as u64 / 4;
+        let share = context.batch_bytes() / row_bytes / context.pool.threads() as u64 / 4;
         let times = (share.min(1 << 20) / limits::DENSE_BLOCK_CELLS).max(1);
         let schema = self.schema.clone();
         let units = move |tile: u64| {
@@ -126,7 +132,8 @@ impl DensePlan {
         let attrs: Vec<&Attribute> = attrs_of(&self.schema, &self.request).collect();
         let mut canvases: Vec<Canvas<'_>> = attrs.iter().map(|a| Canvas::new(a, cells)).collect::<Result<_>>()?;
         let mut overlay = self.overlay_cells(region)?;
-        let alone = overlay.is_empty() && self.painters.iter().filter(|p| p.fragment.root().bounds.intersects(region)).count() == 1;
+        let alone = overlay.is_empty()
+            && self.painters.iter().filter(|p| p.fragment.root().bounds.intersects(region)).count() == 1;
         for (place, painter) in self.painters.iter().enumerate() {
             context.cancel.check()?;
             if !painter.fragment.root().bounds.intersects(region) {
@@ -164,7 +171,8 @@ impl DensePlan {
         alone: bool,
     ) -> Result<()> {
         let Some(fragment) = self.painters.get(place).map(|p| &p.fragment) else { return Ok(()) };
-        let wrong = || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
+        let wrong =
+            || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
         let Some(part) = region.intersect(&fragment.root().bounds) else { return Ok(()) };
         Counters::add(&context.counters.tiles_considered, 1);
         let coords: Vec<u64> = self.schema.dims().iter().zip(part.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
@@ -187,7 +195,10 @@ impl DensePlan {
                     continue;
                 }
                 let count = blocks.cells(block) as usize;
-                wants.push(Want { fragment: fragment.clone(), block: fragment.block(field, tile, block as usize, count)? });
+                wants.push(Want {
+                    fragment: fragment.clone(),
+                    block: fragment.block(field, tile, block as usize, count)?,
+                });
                 targets.push((canvas, block, cells.clone()));
             }
         }
@@ -197,7 +208,8 @@ impl DensePlan {
         let to = Strided::packed(&region.shape(), order);
         for (column, (canvas, block, cells)) in fetch(context, &wants, false)?.into_iter().zip(targets) {
             let block_box = blocks.block_box(block);
-            let inner = offsets_in(&cells, &tile_box).iter().zip(&block_box.origin).map(|(a, b)| a - b).collect::<Vec<u64>>();
+            let inner =
+                offsets_in(&cells, &tile_box).iter().zip(&block_box.origin).map(|(a, b)| a - b).collect::<Vec<u64>>();
             let from = Strided::packed(&block_box.shape, order).at(&inner);
             if let Some(canvas) = canvases.get_mut(canvas) {
                 canvas.paint_box(&Arc::new(column), &cells.shape(), &from, &to.at(&offsets_in(&cells, region)));
@@ -229,7 +241,12 @@ impl DensePlan {
             let cell: Vec<u64> = small.coords.iter().filter_map(|c| c.get(entry.row as usize).copied()).collect();
             if region.contains(cell.iter().copied()) {
                 let offset = cell.iter().zip(region.ranges()).map(|(k, r)| k - r.lo);
-                found.push(OverlayCell { order: small.order(), place: strided.place(offset), fragment: entry.fragment, row: entry.row });
+                found.push(OverlayCell {
+                    order: small.order(),
+                    place: strided.place(offset),
+                    fragment: entry.fragment,
+                    row: entry.row,
+                });
             }
         }
         found.sort_unstable_by_key(|c| (c.order, c.fragment, c.row));
@@ -241,7 +258,9 @@ impl DensePlan {
         let Some(live) = &self.overlay else { return Ok(()) };
         live.count(context, cells.len());
         for run in cells.chunk_by(|a, b| a.fragment == b.fragment) {
-            let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else { continue };
+            let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else {
+                continue;
+            };
             for (canvas, attr) in canvases.iter_mut().zip(attrs_of(&self.schema, &self.request)) {
                 if small.is_tombstone() {
                     canvas.clear_cells(run.iter().map(|c| c.place));
@@ -271,5 +290,5 @@ fn full_tile(schema: &Schema, domain: &Subarray, coords: &[u64]) -> Option<Subar
 /// A box given relative to the low corner of `outer`.
 pub(super) fn absolute(inner: &RelativeBox, outer: &Subarray) -> Subarray {
     let ranges = inner.origin.iter().zip(&inner.shape).zip(outer.ranges());
-    Subarray::new(ranges.map(|((o, n), r)| crate::schema::KeyRange::new(r.lo + o, r.lo + o + n - 1)).collect())
+    Subarray::new(ranges.map(|((o, n), r)| crate::schema::KeyRange::new(r.lo + o, r.lo + o + (n - 1))).collect())
 }

@@ -53,7 +53,9 @@ fn advance(queues: &mut [Queue], queue: usize, row: usize) {
 
 /// Takes all cells at the place of the first head from every source and keeps the ones that live.
 fn resolve_tie(queues: &mut [Queue], heap: &mut Heap, out: &mut Output, duplicates: bool) -> u64 {
-    let Some((place, place_row)) = heap.first().and_then(|q| queues.get(q)?.head()).map(|(c, r)| (c.clone(), r)) else { return 0 };
+    let Some((place, place_row)) = heap.first().and_then(|q| queues.get(q)?.head()).map(|(c, r)| (c.clone(), r)) else {
+        return 0;
+    };
     let mut group: Vec<(FragmentOrder, Arc<Chunk>, usize)> = Vec::new();
     while let Some(first) = heap.first() {
         let Some((chunk, row)) = queues.get(first).and_then(Queue::head).map(|(c, r)| (c.clone(), r)) else { break };
@@ -67,7 +69,7 @@ fn resolve_tie(queues: &mut [Queue], heap: &mut Heap, out: &mut Output, duplicat
     let tied = group.len() as u64;
     let deleted = group.iter().filter(|(_, c, row)| c.is_tombstone(*row)).map(|(order, ..)| *order).max();
     group.retain(|(order, chunk, row)| !chunk.is_tombstone(*row) && deleted.is_none_or(|d| *order > d));
-    // Stable: cells of one fragment come in order, perhaps from several chunks, whose rows count from 0 each.
+    // Stable: cells of one fragment came from one queue, in order of writing; rows count within a chunk only.
     group.sort_by_key(|(order, ..)| *order);
     let skip = if duplicates { 0 } else { group.len().saturating_sub(1) };
     for (_, chunk, row) in group.into_iter().skip(skip) {
@@ -196,7 +198,9 @@ mod tests {
 
     #[test]
     fn duplicates_keep_their_order_across_chunks() {
-        let queues = || [queue(2, &[&[(7, 20)], &[(9, 30)]]), queue(1, &[&[(5, 1), (7, 2)], &[(7, 3), (7, 4)], &[(7, 5), (8, 6)]])];
+        let queues = || {
+            [queue(2, &[&[(7, 20)], &[(9, 30)]]), queue(1, &[&[(5, 1), (7, 2)], &[(7, 3), (7, 4)], &[(7, 5), (8, 6)]])]
+        };
         assert_eq!(marks(&mut queues(), true), [1, 2, 3, 4, 5, 20, 6, 30]);
         assert_eq!(marks(&mut queues(), false), [1, 20, 6, 30]);
     }

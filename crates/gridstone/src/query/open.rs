@@ -19,12 +19,17 @@ pub fn open_fragment(context: &ReadContext, schema: &Schema, description: &Arc<D
     let source = context.files.open(description.location.file)?;
     let fragment = Arc::new(Fragment::open(source, description.clone(), schema)?);
     // What it will hold once its stripes are read: the file itself if small, else about a hundredth.
-    let bytes = if description.location.len <= 160 * 1024 { description.location.len } else { description.location.len / 64 };
+    let bytes =
+        if description.location.len <= 160 * 1024 { description.location.len } else { description.location.len / 64 };
     context.cache.put(key, fragment.clone(), bytes + 1024);
     Ok(fragment)
 }
 
 /// Opens several fragments, in parallel where they are many.
-pub(super) fn open_all(context: &ReadContext, schema: &Arc<Schema>, descriptions: Vec<Arc<Description>>) -> Result<Vec<Arc<Fragment>>> {
+pub(super) fn open_all(
+    context: &ReadContext,
+    schema: &Arc<Schema>,
+    descriptions: Vec<Arc<Description>>,
+) -> Result<Vec<Arc<Fragment>>> {
     context.pool.map(descriptions, context.cancel.as_ref(), |d| open_fragment(context, schema, &d))
 }

@@ -58,16 +58,19 @@ pub(super) fn is_small(description: &Description) -> bool {
 /// The overlay over the small fragments of `target`, `None` if there is none or they pass a quarter of the budget.
 pub(super) fn live_overlay(context: &ReadContext, target: &Target) -> Result<Option<LiveOverlay>> {
     let small: Vec<&Arc<Description>> = target.fragments.iter().filter(|d| is_small(d)).collect();
-    let width = row_bytes(&target.schema);
+    let width = target.row_bytes();
     let bytes = |d: &Description| d.cells.saturating_mul(width).saturating_add(d.location.len);
-    let needed: u64 = small.iter().map(|d| bytes(d)).sum();
+    let needed = small.iter().fold(0u64, |sum, d| sum.saturating_add(bytes(d)));
     if small.is_empty() || needed > context.overlay_bytes() {
         return Ok(None);
     }
     let key = CacheKey { store: context.store, what: "overlay", id: target.array, version: 0 };
     let held = context.cache.get(&key).and_then(|held| held.downcast::<Overlay>().ok());
-    let missing: Vec<Arc<Description>> =
-        small.iter().filter(|d| held.as_ref().is_none_or(|o| !o.places.contains_key(&d.id))).map(|d| (*d).clone()).collect();
+    let missing: Vec<Arc<Description>> = small
+        .iter()
+        .filter(|d| held.as_ref().is_none_or(|o| !o.places.contains_key(&d.id)))
+        .map(|d| (*d).clone())
+        .collect();
     let overlay = match held {
         Some(overlay) if missing.is_empty() => overlay,
         held => {
@@ -75,7 +78,11 @@ pub(super) fn live_overlay(context: &ReadContext, target: &Target) -> Result<Opt
             let base = held.filter(|_| held_bytes + needed <= context.overlay_bytes());
             let missing = if base.is_some() { missing } else { small.iter().map(|d| (*d).clone()).collect() };
             let overlay = Arc::new(Overlay::extend(base.as_deref(), load(context, target, missing)?));
-            context.cache.put(key, overlay.clone(), overlay.fragments.iter().map(|f| bytes(f.fragment.description())).sum());
+            context.cache.put(
+                key,
+                overlay.clone(),
+                overlay.fragments.iter().map(|f| bytes(f.fragment.description())).sum(),
+            );
             overlay
         }
     };
@@ -86,12 +93,6 @@ pub(super) fn live_overlay(context: &ReadContext, target: &Target) -> Result<Opt
         }
     }
     Ok(Some(LiveOverlay { overlay, live }))
-}
-
-/// Bytes that a decoded row takes, about.
-pub(super) fn row_bytes(schema: &Schema) -> u64 {
-    let attrs: usize = schema.attrs().iter().map(|a| a.datatype().width().unwrap_or(32) + usize::from(a.nullable())).sum();
-    (schema.ndim() * 8 + 16 + attrs) as u64
 }
 
 fn load(context: &ReadContext, target: &Target, missing: Vec<Arc<Description>>) -> Result<Vec<Arc<SmallFragment>>> {

@@ -43,7 +43,10 @@ pub(super) fn paint_sparse(
             if fragment.description().kind == FragmentKind::Tombstones {
                 canvas.clear_cells(places.iter().map(|p| p.0));
             } else if let Some(field) = fragment.field(Role::Attribute(attr.id())) {
-                let want = Want { fragment: fragment.clone(), block: fragment.block(field, block.tile, block.block, block.cells)? };
+                let want = Want {
+                    fragment: fragment.clone(),
+                    block: fragment.block(field, block.tile, block.block, block.cells)?,
+                };
                 for column in fetch(context, &[want], false)? {
                     canvas.paint_cells(&Arc::new(column), places.iter().copied());
                 }
@@ -78,7 +81,12 @@ fn blocks_in(context: &ReadContext, fragment: &Fragment, region: &Subarray) -> R
     Ok(found)
 }
 
-fn read_coordinates(context: &ReadContext, schema: &Schema, fragment: &Arc<Fragment>, block: &Block) -> Result<Vec<Vec<u64>>> {
+fn read_coordinates(
+    context: &ReadContext,
+    schema: &Schema,
+    fragment: &Arc<Fragment>,
+    block: &Block,
+) -> Result<Vec<Vec<u64>>> {
     let want = |field: usize| {
         let block = fragment.block(field, block.tile, block.block, block.cells)?;
         Ok(Want { fragment: fragment.clone(), block })

@@ -2,7 +2,9 @@
 
 use super::WriteContext;
 use crate::base::{ByteSink, FileRef, Files, Id, Result, limits};
-use crate::fragment::{Description, EncodedTile, FragmentKind, FragmentOrder, FragmentSpec, FragmentWriter, Location, Staged};
+use crate::fragment::{
+    Description, EncodedTile, FragmentKind, FragmentOrder, FragmentSpec, FragmentWriter, Location, Staged,
+};
 use crate::schema::{Schema, Subarray};
 use std::sync::Arc;
 
@@ -79,7 +81,8 @@ impl Stage {
             block_cells: block_cells as u32,
             stripe_bytes: stripe_bytes(context),
         };
-        let writer = FragmentWriter::new(StageSink::new(context.files.clone(), id, context.inline), schema, &spec, bounds)?;
+        let writer =
+            FragmentWriter::new(StageSink::new(context.files.clone(), id, context.inline), schema, &spec, bounds)?;
         Ok(Self { writer, id, kind, attrs, schema_number: context.schema_number })
     }
 

@@ -1,8 +1,8 @@
 //! Writing cells: sorted into global order, cut into data tiles of `capacity` cells, encoded in parallel.
 
+use super::WriteContext;
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_filters};
-use super::WriteContext;
 use crate::base::{Cancel, Error, Result, limits};
 use crate::fragment::{EncodedTile, Field, FragmentKind, Staged, encode_tile, sparse_shape};
 use crate::schema::{Filters, Schema, key};
@@ -67,15 +67,17 @@ pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrit
     if cells == 0 {
         return Ok(None);
     }
-    context.cancel.check()?;
-    let rows = order_rows(schema, &keys, write.sorted, write.dedup, context.cancel)?;
-    context.cancel.check()?;
+    let rows = order_rows(context.cancel, schema, &keys, write.sorted, write.dedup)?;
     let values: Vec<ColumnView<'_>> = write.columns.iter().map(|(_, v)| *v).collect();
     stage_rows(context, schema, FragmentKind::Sparse, ids, &keys, &values, &rows).map(Some)
 }
 
 /// Stages the deletion of the cells at these coordinates. `None` if there is none.
-pub fn write_tombstones(context: &WriteContext<'_>, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Option<Staged>> {
+pub fn write_tombstones(
+    context: &WriteContext<'_>,
+    schema: &Schema,
+    dims: &[ColumnView<'_>],
+) -> Result<Option<Staged>> {
     let keys = coordinate_keys(schema, dims)?;
     if keys.first().is_none_or(Vec::is_empty) {
         return Ok(None);
@@ -90,7 +92,11 @@ pub fn write_tombstones(context: &WriteContext<'_>, schema: &Schema, dims: &[Col
 /// NaN, inside the domain.
 pub(super) fn coordinate_keys(schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Vec<Vec<u64>>> {
     if dims.len() != schema.ndim() {
-        return Err(Error::input(format!("coordinates of {} dimensions were given, the array has {}", dims.len(), schema.ndim())));
+        return Err(Error::input(format!(
+            "coordinates of {} dimensions were given, the array has {}",
+            dims.len(),
+            schema.ndim()
+        )));
     }
     let cells = dims.first().map_or(0, ColumnView::len);
     if u32::try_from(cells).is_err() {
@@ -108,7 +114,8 @@ pub(super) fn coordinate_keys(schema: &Schema, dims: &[ColumnView<'_>]) -> Resul
         if let Some(row) = view.validity().and_then(|v| v.iter().position(|b| *b == 0)) {
             return Err(named(format!("row {row}: a null is no coordinate; drop such rows or fill them")));
         }
-        let keys = key::encode(dim.datatype(), view.values()).map_err(|e| e.context(format!("dimension {:?}", dim.name())))?;
+        let keys =
+            key::encode(dim.datatype(), view.values()).map_err(|e| e.context(format!("dimension {:?}", dim.name())))?;
         if let Some(row) = keys.iter().position(|k| !dim.range().contains(*k)) {
             let (lo, hi, _) = dim.texts();
             let found = keys.get(row).map(|k| dim.text(*k)).unwrap_or_default();
@@ -123,7 +130,7 @@ pub(super) fn coordinate_keys(schema: &Schema, dims: &[ColumnView<'_>]) -> Resul
 }
 
 /// The rows to be written, in global order, duplicates treated as asked.
-fn order_rows(schema: &Schema, keys: &[Vec<u64>], sorted: bool, dedup: Dedup, cancel: &dyn Cancel) -> Result<Vec<u32>> {
+fn order_rows(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>], sorted: bool, dedup: Dedup) -> Result<Vec<u32>> {
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let order = KeyLayout::new(schema).keys(&refs);
     let rows = if sorted {
@@ -194,7 +201,8 @@ fn stage_rows(
     let tiles: Vec<&[u32]> = rows.chunks(schema.options().capacity as usize).collect();
     let encode = |tile: &[u32]| {
         let columns: Vec<Column> = values.iter().map(|v| v.gather(tile)).collect();
-        let picked: Vec<Vec<u64>> = keys.iter().map(|k| tile.iter().filter_map(|r| k.get(*r as usize).copied()).collect()).collect();
+        let picked: Vec<Vec<u64>> =
+            keys.iter().map(|k| tile.iter().filter_map(|r| k.get(*r as usize).copied()).collect()).collect();
         let views: Vec<ColumnView<'_>> = columns.iter().map(Column::view).collect();
         encode_sparse_tile(&fields, &filters, &picked, &views)
     };
@@ -211,13 +219,19 @@ fn stage_rows(
 
 /// Encodes one sparse data tile from its cells in global order: coordinate keys and attribute columns. Coordinates are
 /// stored as their keys say, so that -0.0 is stored as +0.0.
-pub(super) fn encode_sparse_tile(fields: &[Field], filters: &[Filters], keys: &[Vec<u64>], attrs: &[ColumnView<'_>]) -> Result<EncodedTile> {
+pub(super) fn encode_sparse_tile(
+    fields: &[Field],
+    filters: &[Filters],
+    keys: &[Vec<u64>],
+    attrs: &[ColumnView<'_>],
+) -> Result<EncodedTile> {
     let cells = keys.first().map_or(0, Vec::len);
     let step = limits::SPARSE_BLOCK_CELLS as usize;
     let cuts: Vec<usize> = (0..cells).step_by(step).chain([cells]).collect();
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let shape = sparse_shape(&refs, &cuts);
-    let coordinates: Vec<Column> = fields.iter().zip(keys).map(|(f, k)| coordinate_column(f.datatype, k)).collect::<Result<_>>()?;
+    let coordinates: Vec<Column> =
+        fields.iter().zip(keys).map(|(f, k)| coordinate_column(f.datatype, k)).collect::<Result<_>>()?;
     let stored = coordinates.iter().map(Column::view).chain(attrs.iter().copied());
     encode_tile(fields, filters, &stored.collect::<Vec<_>>(), &cuts, Some(shape))
 }

@@ -1,8 +1,8 @@
 //! Writing a dense box, aligned to the tiles or not, from row- or column-major buffers.
 
+use super::WriteContext;
 use super::layout::{Strided, move_cells};
 use super::stage::Stage;
-use super::WriteContext;
 use crate::base::{AlignedBuf, Error, Result};
 use crate::fragment::{EncodedTile, Field, FragmentKind, FragmentSpec, Staged, encode_tile};
 use crate::schema::{Filters, Order, Schema, Subarray};
@@ -34,7 +34,9 @@ pub(super) fn check_columns(schema: &Schema, columns: &[(usize, ColumnView<'_>)]
         if !attr.nullable()
             && let Some(row) = view.validity().and_then(|v| v.iter().position(|b| *b == 0))
         {
-            return Err(named(format!("row {row} is null, but it is not nullable; fill it or make the attribute nullable")));
+            return Err(named(format!(
+                "row {row} is null, but it is not nullable; fill it or make the attribute nullable"
+            )));
         }
         ids.push(attr.id());
     }
@@ -85,11 +87,11 @@ pub fn write_dense(context: &WriteContext<'_>, schema: &Schema, write: &DenseWri
     stage.finish()
 }
 
-/// As many tiles as fit an eighth of the budget, at least one per thread.
+/// As many tiles as fit an eighth of the budget with what goes with every page, at least one.
 fn tiles_at_once(context: &WriteContext<'_>, write: &DenseWrite<'_>, grid: &TileGrid) -> u64 {
     let bytes: u64 = write.columns.iter().map(|(_, v)| v.values().len() as u64).sum();
-    let per_tile = (bytes / grid.len().max(1)).max(1);
-    (context.budget.limit_bytes() / 8 / per_tile).max(context.pool.threads() as u64)
+    let per_tile = bytes / grid.len().max(1) + (write.columns.len() * EncodedTile::PAGE_OVERHEAD_BYTES) as u64;
+    (context.budget.limit_bytes() / 8 / per_tile).max(1)
 }
 
 fn encode_one(
@@ -104,7 +106,8 @@ fn encode_one(
     let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
     let from = source.at(&offsets_in(&region, &write.sub));
     let order = schema.options().cell_order;
-    let columns: Vec<Column> = write.columns.iter().map(|(_, view)| cut(*view, &region, &from, order)).collect::<Result<_>>()?;
+    let columns: Vec<Column> =
+        write.columns.iter().map(|(_, view)| cut(*view, &region, &from, order)).collect::<Result<_>>()?;
     let views: Vec<ColumnView<'_>> = columns.iter().map(Column::view).collect();
     encode_tile(fields, filters, &views, &dense_cuts(&region, order), None)
 }

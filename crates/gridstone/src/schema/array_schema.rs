@@ -72,7 +72,9 @@ impl Schema {
                 )));
             }
             if !seen.insert(name) {
-                return Err(Error::schema(format!("the name {name:?} is used twice; every dimension and attribute needs its own")));
+                return Err(Error::schema(format!(
+                    "the name {name:?} is used twice; every dimension and attribute needs its own"
+                )));
             }
         }
         Ok(())
@@ -81,7 +83,11 @@ impl Schema {
     fn check_options(&self) -> Result<()> {
         let o = &self.options;
         if o.capacity == 0 || o.capacity > limits::CAPACITY_MAX {
-            return Err(Error::schema(format!("the capacity is 1 to {} cells, not {}", limits::CAPACITY_MAX, o.capacity)));
+            return Err(Error::schema(format!(
+                "the capacity is 1 to {} cells, not {}",
+                limits::CAPACITY_MAX,
+                o.capacity
+            )));
         }
         if o.duplicates && !o.sparse {
             return Err(Error::schema("a dense array has one cell at each place: duplicates=True needs sparse=True"));
@@ -89,7 +95,9 @@ impl Schema {
         if let Filters::Named(name) = &o.coord_filters {
             for dim in &self.dims {
                 let pipeline = crate::codec::Pipeline::parse(name)?;
-                pipeline.check(dim.datatype().element()).map_err(|e| e.context(format!("dimension {:?}", dim.name())))?;
+                pipeline
+                    .check(dim.datatype().element())
+                    .map_err(|e| e.context(format!("dimension {:?}", dim.name())))?;
             }
         }
         Ok(())
@@ -163,7 +171,11 @@ impl Schema {
     /// `sub` if it has the right number of dimensions and lies in the domain, else a Bounds error that names both.
     pub fn check_inside(&self, sub: &Subarray) -> Result<()> {
         if sub.ndim() != self.ndim() {
-            return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {}", sub.ndim(), self.ndim())));
+            return Err(Error::bounds(format!(
+                "a box of {} dimensions was given, the array has {}",
+                sub.ndim(),
+                self.ndim()
+            )));
         }
         let outside = |(r, d): (&KeyRange, &Dimension)| !(d.range().contains(r.lo) && d.range().contains(r.hi));
         if sub.ranges().iter().zip(&self.dims).any(outside) {

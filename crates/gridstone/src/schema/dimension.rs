@@ -44,7 +44,10 @@ impl Dimension {
         let extent = match tile {
             None => Extent::Whole,
             Some(text) => Self::extent_of(datatype, text).ok_or_else(|| {
-                wrong(format!("the tile extent {text:?} must be a positive {}", if datatype.is_float() { "number" } else { "integer" }))
+                wrong(format!(
+                    "the tile extent {text:?} must be a positive {}",
+                    if datatype.is_float() { "number" } else { "integer" }
+                ))
             })?,
         };
         if let Extent::Cells(cells) = extent
@@ -162,7 +165,8 @@ mod tests {
 
     #[test]
     fn domains_at_the_edges_of_64_bits() {
-        let d = Dimension::new("x", Datatype::Int64, "-9223372036854775808", "9223372036854775807", Some("10")).unwrap();
+        let d =
+            Dimension::new("x", Datatype::Int64, "-9223372036854775808", "9223372036854775807", Some("10")).unwrap();
         assert_eq!(d.range().count(), 1 << 64);
         assert_eq!(d.tiles(), (1u128 << 64).div_ceil(10));
         let last = d.tile_of(u64::MAX);

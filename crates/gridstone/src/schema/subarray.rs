@@ -103,9 +103,8 @@ impl Subarray {
 
     /// The box as a user would write it, with the dimensions' names and values.
     pub fn describe(&self, dims: &[Dimension]) -> String {
-        let parts = self.ranges.iter().zip(dims).map(|(r, d)| {
-            format!("{}: {}..={}", d.name(), d.text(r.lo), d.text(r.hi))
-        });
+        let parts =
+            self.ranges.iter().zip(dims).map(|(r, d)| format!("{}: {}..={}", d.name(), d.text(r.lo), d.text(r.hi)));
         format!("{{{}}}", parts.collect::<Vec<_>>().join(", "))
     }
 }

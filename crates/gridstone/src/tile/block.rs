@@ -28,7 +28,13 @@ fn offsets_pipeline(pipeline: &Pipeline) -> Result<Pipeline> {
 
 /// Encodes the cells `from..to` of `view`. `nullable` is the attribute's, since it decides the layout. An Input error
 /// says that the values of one block pass 1 GiB.
-pub fn encode_block(view: ColumnView<'_>, from: usize, to: usize, nullable: bool, pipeline: &Pipeline) -> Result<EncodedBlock> {
+pub fn encode_block(
+    view: ColumnView<'_>,
+    from: usize,
+    to: usize,
+    nullable: bool,
+    pipeline: &Pipeline,
+) -> Result<EncodedBlock> {
     let cells = to - from;
     let element = view.datatype().element();
     let (values, offsets) = plain_values(view, from, to)?;
@@ -96,7 +102,13 @@ fn plain_values(view: ColumnView<'_>, from: usize, to: usize) -> Result<Plain<'_
 
 /// Decodes a block of `cells` cells; the mirror of [`encode_block`]. A Corruption error if the bytes do not hold
 /// exactly that.
-pub fn decode_block(stored: &[u8], datatype: Datatype, nullable: bool, cells: usize, pipeline: &Pipeline) -> Result<Column> {
+pub fn decode_block(
+    stored: &[u8],
+    datatype: Datatype,
+    nullable: bool,
+    cells: usize,
+    pipeline: &Pipeline,
+) -> Result<Column> {
     if !nullable && !datatype.is_var() {
         let values = decode_fixed(stored, datatype, cells, pipeline)?;
         return checked(datatype, values, None, None);
@@ -121,8 +133,14 @@ pub fn decode_block(stored: &[u8], datatype: Datatype, nullable: bool, cells: us
     checked(datatype, values, Some(offsets), validity)
 }
 
-fn checked(datatype: Datatype, values: AlignedBuf, offsets: Option<Vec<u64>>, validity: Option<Vec<u8>>) -> Result<Column> {
-    Column::new(datatype, values, offsets, validity).map_err(|e| Error::corruption("a block holds impossible values").with_source(e))
+fn checked(
+    datatype: Datatype,
+    values: AlignedBuf,
+    offsets: Option<Vec<u64>>,
+    validity: Option<Vec<u8>>,
+) -> Result<Column> {
+    Column::new(datatype, values, offsets, validity)
+        .map_err(|e| Error::corruption("a block holds impossible values").with_source(e))
 }
 
 fn decode_fixed(stored: &[u8], datatype: Datatype, cells: usize, pipeline: &Pipeline) -> Result<AlignedBuf> {
@@ -135,7 +153,11 @@ fn decode_fixed(stored: &[u8], datatype: Datatype, cells: usize, pipeline: &Pipe
 
 fn decode_validity(packed: &[u8], nullable: bool, cells: usize) -> Result<Option<Vec<u8>>> {
     if !nullable {
-        return if packed.is_empty() { Ok(None) } else { Err(Error::corruption("a block has nulls, its attribute has none")) };
+        return if packed.is_empty() {
+            Ok(None)
+        } else {
+            Err(Error::corruption("a block has nulls, its attribute has none"))
+        };
     }
     if packed.is_empty() {
         return Ok(Some(vec![1; cells]));

@@ -151,7 +151,8 @@ impl<'a> ColumnView<'a> {
 pub fn try_vec<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
     let mut all = Vec::new();
     all.try_reserve_exact(len).map_err(|e| {
-        Error::budget(format!("no memory for {len} cells; ask for a smaller box, or stream it with scan()")).with_source(e)
+        Error::budget(format!("no memory for {len} cells; ask for a smaller box, or stream it with scan()"))
+            .with_source(e)
     })?;
     all.resize(len, value);
     Ok(all)
@@ -217,7 +218,10 @@ impl Column {
     /// memory for them.
     pub fn filled(attr: &Attribute, len: usize) -> Result<Self> {
         let fill = attr.fill();
-        let bytes = fill.len().checked_mul(len).ok_or_else(|| Error::budget(format!("{len} cells pass this machine's memory")))?;
+        let bytes = fill
+            .len()
+            .checked_mul(len)
+            .ok_or_else(|| Error::budget(format!("{len} cells pass this machine's memory")))?;
         let mut values = AlignedBuf::try_zeroed(bytes)?;
         if fill.iter().any(|b| *b != 0) {
             values.as_mut_slice().chunks_exact_mut(fill.len()).for_each(|cell| cell.copy_from_slice(fill));
@@ -308,7 +312,8 @@ mod tests {
 
     #[test]
     fn append_and_gather_agree_for_strings() {
-        let view = ColumnView::new(Datatype::String, "abcdé".as_bytes(), Some(&[0, 1, 1, 4, 6]), Some(&[1, 0, 1, 1])).unwrap();
+        let view =
+            ColumnView::new(Datatype::String, "abcdé".as_bytes(), Some(&[0, 1, 1, 4, 6]), Some(&[1, 0, 1, 1])).unwrap();
         let mut appended = Column::empty(Datatype::String, true);
         appended.append(view, 2, 4);
         appended.append(view, 0, 2);

@@ -4,12 +4,10 @@
 //! dimensions: in the domain) in cell order, each in as many bits as its dimension needs, packed with the most
 //! significant first. Keys of up to 64 and 128 bits are machine words; longer ones are compared as words.
 
+use super::sort::sort;
 use crate::base::{Cancel, Result};
 use crate::schema::{Dimension, Extent, Schema};
 use std::cmp::Ordering;
-
-/// Rows sorted, or merged, between two looks at whether to go on.
-pub(super) const SORT_RUN: usize = 1 << 17;
 
 /// One part of a key.
 #[derive(Debug, Clone, Copy)]
@@ -59,8 +57,10 @@ impl KeyLayout {
                 (false, _) => bits_for(d.range().count()),
             })
         };
-        let tiles = options.tile_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: true, bits: width(true, dim) });
-        let cells = options.cell_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: false, bits: width(false, dim) });
+        let tiles =
+            options.tile_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: true, bits: width(true, dim) });
+        let cells =
+            options.cell_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: false, bits: width(false, dim) });
         let parts: Vec<Part> = tiles.chain(cells).filter(|p| p.bits > 0).collect();
         let bits = parts.iter().map(|p| p.bits).sum();
         Self { dims, parts, bits }
@@ -205,17 +205,14 @@ impl CellKeys {
         (1..self.len()).find(|i| self.compare(*i, self, i - 1) == Ordering::Less)
     }
 
-    /// The rows in ascending order of their keys, equal keys in row order. `cancel` is asked every 131,072 rows.
-    ///
-    /// # Errors
-    /// Cancelled.
+    /// The rows in ascending order of their keys, equal keys in row order. Cancelled if `cancel` says so.
     pub fn sorted_rows(&self, cancel: &dyn Cancel) -> Result<Vec<u32>> {
         match self {
             Self::Narrow(keys) => sort_by_key(keys, cancel),
             Self::Wide(keys) => sort_by_key(keys, cancel),
             Self::Long { .. } => {
-                let order = |a: &u32, b: &u32| self.compare(*a as usize, self, *b as usize).then(a.cmp(b));
-                sort_in_runs((0..self.len() as u32).collect(), order, cancel)
+                let by_key = |a: &u32, b: &u32| self.compare(*a as usize, self, *b as usize).then(a.cmp(b));
+                sort((0..self.len() as u32).collect(), by_key, cancel)
             }
         }
     }
@@ -223,65 +220,15 @@ impl CellKeys {
 
 /// Sorting (key, row) pairs keeps the keys beside the rows while they move, instead of fetching them at random.
 fn sort_by_key<K: Copy + Ord>(keys: &[K], cancel: &dyn Cancel) -> Result<Vec<u32>> {
-    let pairs: Vec<(K, u32)> = keys.iter().copied().zip(0u32..).collect();
-    Ok(sort_in_runs(pairs, Ord::cmp, cancel)?.into_iter().map(|(_, row)| row).collect())
-}
-
-/// Sorts runs, then merges neighbours until one is left: as fast as one call of the library's sort, which could not be
-/// stopped.
-fn sort_in_runs<T: Copy>(mut items: Vec<T>, order: impl Fn(&T, &T) -> Ordering, cancel: &dyn Cancel) -> Result<Vec<T>> {
-    for run in items.chunks_mut(SORT_RUN) {
-        cancel.check()?;
-        run.sort_unstable_by(&order);
-    }
-    let mut width = SORT_RUN;
-    while width < items.len() {
-        let mut merged = Vec::with_capacity(items.len());
-        for both in items.chunks(2 * width) {
-            let (a, b) = both.split_at(width.min(both.len()));
-            merge_runs(a, b, &order, &mut merged, cancel)?;
-        }
-        items = merged;
-        width *= 2;
-    }
-    Ok(items)
-}
-
-fn merge_runs<T: Copy>(
-    a: &[T],
-    b: &[T],
-    order: impl Fn(&T, &T) -> Ordering,
-    out: &mut Vec<T>,
-    cancel: &dyn Cancel,
-) -> Result<()> {
-    let (mut i, mut j) = (0, 0);
-    loop {
-        if (i + j) % SORT_RUN == 0 {
-            cancel.check()?;
-        }
-        match (a.get(i), b.get(j)) {
-            (Some(x), Some(y)) if order(y, x) == Ordering::Less => {
-                out.push(*y);
-                j += 1;
-            }
-            (Some(x), _) => {
-                out.push(*x);
-                i += 1;
-            }
-            (None, rest) => {
-                out.extend(rest.and_then(|_| b.get(j..)).unwrap_or_default());
-                return Ok(());
-            }
-        }
-    }
+    let pairs: Vec<(K, u32)> = keys.iter().copied().zip(0..).collect();
+    Ok(sort(pairs, Ord::cmp, cancel)?.into_iter().map(|(_, row)| row).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::{ErrorKind, NeverCancel};
+    use crate::base::NeverCancel;
     use crate::schema::{Order, key};
-    use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
     use proptest::prelude::*;
 
     fn schema(dims: &str) -> Schema {
@@ -313,9 +260,11 @@ mod tests {
             }
         }
         let sorted = keys.sorted_rows(&NeverCancel).unwrap();
-        assert!(sorted.windows(2).all(|w| {
-            keys.compare(w[0] as usize, &keys, w[1] as usize).then(w[0].cmp(&w[1])) == Ordering::Less
-        }));
+        assert!(
+            sorted
+                .windows(2)
+                .all(|w| { keys.compare(w[0] as usize, &keys, w[1] as usize).then(w[0].cmp(&w[1])) == Ordering::Less })
+        );
     }
 
     const SMALL: &str = r#"{"name":"a","dtype":"int8","domain":["-9","90"],"tile":"7"},{"name":"b","dtype":"uint16","domain":["3","999"],"tile":"100"}"#;
@@ -332,32 +281,6 @@ mod tests {
             let float = |f: f64| key::from_float(if f.is_finite() { f % 1e3 } else { 0.25 });
             check(&wide, &cells.iter().map(|(a, _, f)| vec![*a, float(*f)]).collect::<Vec<_>>());
             check(&schema(ONE), &cells.iter().map(|(a, _, _)| vec![*a]).collect::<Vec<_>>());
-        }
-    }
-
-    /// Allows so many looks.
-    struct Looks(AtomicUsize);
-
-    impl Cancel for Looks {
-        fn cancelled(&self) -> bool {
-            self.0.fetch_update(Atomic::Relaxed, Atomic::Relaxed, |left| left.checked_sub(1)).is_err()
-        }
-    }
-
-    #[test]
-    fn long_sorts_are_stable_and_can_be_stopped_at_every_run() {
-        let keys: Vec<u64> = (0..5 * SORT_RUN as u64 + 77).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48).collect();
-        let mut expected: Vec<u32> = (0..keys.len() as u32).collect();
-        expected.sort_by_key(|row| keys[*row as usize]);
-        let long = CellKeys::Long { words: 1, data: keys.clone() };
-        let wide = CellKeys::Wide(keys.iter().map(|k| u128::from(*k) << 70).collect());
-        for keys in [CellKeys::Narrow(keys), wide, long] {
-            assert_eq!(keys.sorted_rows(&NeverCancel).unwrap(), expected);
-            // Six runs are sorted; each of three passes merges as many rows.
-            for looks in [0, 1, 5, 6, 11, 20] {
-                let stopped = keys.sorted_rows(&Looks(AtomicUsize::new(looks))).unwrap_err();
-                assert_eq!(stopped.kind(), ErrorKind::Cancelled);
-            }
         }
     }
 

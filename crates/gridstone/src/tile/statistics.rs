@@ -103,7 +103,13 @@ impl Statistics {
             Some(Bound { bytes, exact: true })
         };
         let (min, max) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
-        Self { null_count, nan_count, min: bound(min), max: bound(max), sum: Sum::Float(canonical(pairwise_sum(&values))) }
+        Self {
+            null_count,
+            nan_count,
+            min: bound(min),
+            max: bound(max),
+            sum: Sum::Float(canonical(pairwise_sum(&values))),
+        }
     }
 
     fn of_var(view: ColumnView<'_>, null_count: u64) -> Self {
@@ -244,7 +250,8 @@ mod tests {
         let max = s.max.unwrap();
         assert!(!max.exact && max.bytes > long && max.bytes.len() == 63);
         assert!(s.min.unwrap().bytes < long);
-        let column = Column::new(Datatype::Bytes, AlignedBuf::from_slice(&[0xff; 70]), Some(vec![0, 70]), None).unwrap();
+        let column =
+            Column::new(Datatype::Bytes, AlignedBuf::from_slice(&[0xff; 70]), Some(vec![0, 70]), None).unwrap();
         assert_eq!(Statistics::of(column.view()).max, None);
     }
 }

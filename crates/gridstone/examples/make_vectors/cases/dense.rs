@@ -59,7 +59,10 @@ fn three_dimensions() -> Result<Case> {
     let values = ints(1, (0..6 * 5 * 5).map(|i| i64::from(noise(i) as u8 & 7)));
     world.write_box("/", &[("20454", "20459"), ("251", "255"), ("-2", "2")], vec![("v", values)], Order::Row)?;
     world.commit(None)?;
-    world.expect(&[&[("20454", "20460"), ("250", "255"), ("-2", "2")], &[("20456", "20457"), ("253", "254"), ("0", "1")]])?;
+    world.expect(&[
+        &[("20454", "20460"), ("250", "255"), ("-2", "2")],
+        &[("20456", "20457"), ("253", "254"), ("0", "1")],
+    ])?;
     Ok(world.finish())
 }
 
@@ -68,7 +71,8 @@ fn overlap() -> Result<Case> {
         {"name":"x","dtype":"uint16","domain":["0","9"],"tile":"5"}],
         "attrs":[{"name":"a","dtype":"int16","fill":"-7"},{"name":"b","dtype":"float64","nullable":true},
         {"name":"c","dtype":"string","fill":"empty"}]}"#;
-    let mut world = World::with_array("dense_overlap", "overlapping fragments; the newer one has some attributes only", schema)?;
+    let mut world =
+        World::with_array("dense_overlap", "overlapping fragments; the newer one has some attributes only", schema)?;
     let whole = [("0", "9"), ("0", "9")];
     let c = (0..100).map(|i| Some(format!("cell {i}").into_bytes())).collect();
     let b = with_nulls(doubles((0..100).map(|i| f64::from(i) / 4.0)), |i| i % 9 == 4);
@@ -126,7 +130,8 @@ fn edges() -> Result<Case> {
         {"name":"i","dtype":"int64","domain":["-9223372036854775808","9223372036854775807"],"tile":"10"},
         {"name":"u","dtype":"uint64","domain":["0","18446744073709551615"],"tile":"3"}],
         "attrs":[{"name":"v","dtype":"int64"}]}"#;
-    let mut world = World::with_array("dense_edges", "boxes at both ends of the whole int64 and uint64 ranges", schema)?;
+    let mut world =
+        World::with_array("dense_edges", "boxes at both ends of the whole int64 and uint64 ranges", schema)?;
     let low = [("-9223372036854775808", "-9223372036854775798"), ("0", "3")];
     let high = [("9223372036854775800", "9223372036854775807"), ("18446744073709551610", "18446744073709551615")];
     world.write_box("/", &low, vec![("v", ints(8, 0..44))], Order::Row)?;

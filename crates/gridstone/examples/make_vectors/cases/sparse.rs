@@ -44,10 +44,16 @@ fn overlap() -> Result<Case> {
         }
         world.commit_and_expect(None)?;
     }
-    let place = |i: u64| vec![signed((noise(i / 2 * 3) % 201) as i64 - 100), signed(1_767_225_600 + (noise(i / 2 * 3) >> 20) as i64 % 1000)];
+    let place = |i: u64| {
+        vec![
+            signed((noise(i / 2 * 3) % 201) as i64 - 100),
+            signed(1_767_225_600 + (noise(i / 2 * 3) >> 20) as i64 % 1000),
+        ]
+    };
     world.delete("/", &(0..20).step_by(4).map(place).collect::<Vec<_>>())?;
     world.commit(Some("deletions, some of them of nothing"))?;
-    world.expect(&[&[("-100", "100"), ("1767225600", "1767226599")], &[("-20", "60"), ("1767225700", "1767226150")]])?;
+    world
+        .expect(&[&[("-100", "100"), ("1767225600", "1767226599")], &[("-20", "60"), ("1767225700", "1767226150")]])?;
     Ok(world.finish())
 }
 
@@ -60,7 +66,16 @@ fn duplicates() -> Result<Case> {
     let about = "float dimensions, several cells at one place, deletions of all that is older; -0.0 is stored as 0.0";
     let mut world = World::with_array("sparse_duplicates", about, schema)?;
     let at = |x: f64, y: f32| vec![key::from_float(x), key::from_float(f64::from(y))];
-    let places = [at(-1.5, 0.0), at(-0.0, 0.1), at(0.0, 0.1), at(2.25, 100.0), at(0.0, 0.1), at(-0.1, 33.3), at(-0.8, 7.5), at(5e-324, 0.1)];
+    let places = [
+        at(-1.5, 0.0),
+        at(-0.0, 0.1),
+        at(0.0, 0.1),
+        at(2.25, 100.0),
+        at(0.0, 0.1),
+        at(-0.1, 33.3),
+        at(-0.8, 7.5),
+        at(5e-324, 0.1),
+    ];
     world.write_cells("/", &places, vec![("n", ints(2, 0..8))])?;
     world.commit_and_expect(None)?;
     world.write_cells("/", &[at(0.0, 0.1), at(1.0 / 3.0, 1.0), at(-1.5, 0.0)], vec![("n", ints(2, 10..13))])?;
@@ -102,7 +117,8 @@ fn edges() -> Result<Case> {
         {"name":"u","dtype":"uint64","domain":["0","18446744073709551615"],"tile":"18446744073709551615"},
         {"name":"d","dtype":"float64","domain":["-1e300","1e300"],"tile":"1.0"}],
         "attrs":[{"name":"v","dtype":"float64"}]}"#;
-    let about = "coordinates at the ends of int64, uint64 and float64 ranges; keys of more than 128 bits; clamped float tiles";
+    let about =
+        "coordinates at the ends of int64, uint64 and float64 ranges; keys of more than 128 bits; clamped float tiles";
     let mut world = World::with_array("sparse_edges", about, schema)?;
     let (mut places, mut values) = (Vec::new(), Vec::new());
     for i in [i64::MIN, i64::MIN + 6, i64::MIN + 7, -1, 0, i64::MAX - 1, i64::MAX] {

@@ -11,7 +11,8 @@ pub(super) fn cases() -> Result<Vec<Case>> {
     Ok(vec![groups()?, many_commits()?.finish(), truncated()?])
 }
 
-const SMALL: &str = r#"{"dims":[{"name":"i","dtype":"int32","domain":["0","9"],"tile":"4"}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
+const SMALL: &str =
+    r#"{"dims":[{"name":"i","dtype":"int32","domain":["0","9"],"tile":"4"}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
 const POINTS: &str = r#"{"sparse":true,"capacity":3,"dims":[{"name":"p","dtype":"int64","domain":["-50","50"],"tile":"10"}],
     "attrs":[{"name":"v","dtype":"int16"}]}"#;
 
@@ -26,7 +27,11 @@ fn groups() -> Result<Case> {
     world.write_cells("/city/ships", &[vec![signed(-50)], vec![signed(3)]], vec![("v", ints(2, [1, 2]))])?;
     world.set_metadata("/", "title", Some("\"Häfen\""))?;
     world.set_metadata("/city/rain", "unit", Some("\"mm\""))?;
-    world.set_metadata("/city/rain", "scale", Some("{\"factor\":0.1,\"big\":18446744073709551615,\"list\":[1,null,true]}"))?;
+    world.set_metadata(
+        "/city/rain",
+        "scale",
+        Some("{\"factor\":0.1,\"big\":18446744073709551615,\"list\":[1,null,true]}"),
+    )?;
     world.commit_and_expect(Some("one commit touches two arrays"))?;
     world.set_metadata("/city/rain", "unit", None)?;
     world.set_metadata("/city/rain", "scale", Some("2"))?;

@@ -25,8 +25,18 @@ fn integers() -> Result<Case> {
     let names = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"];
     let mut attrs: Vec<(String, &str, bool)> = names.iter().map(|n| (format!("a_{n}"), *n, false)).collect();
     attrs.extend(names.iter().map(|n| (format!("n_{n}"), *n, true)));
-    attrs.extend([("bool", false), ("bool", true), ("datetime64[ms]", true), ("timedelta64[D]", false), ("datetime64[as]", false)]
-        .iter().enumerate().map(|(i, (n, nullable))| (format!("t{i}"), *n, *nullable)));
+    attrs.extend(
+        [
+            ("bool", false),
+            ("bool", true),
+            ("datetime64[ms]", true),
+            ("timedelta64[D]", false),
+            ("datetime64[as]", false),
+        ]
+        .iter()
+        .enumerate()
+        .map(|(i, (n, nullable))| (format!("t{i}"), *n, *nullable)),
+    );
     let listed: Vec<(&str, &str, bool, &str)> = attrs.iter().map(|(a, d, n)| (a.as_str(), *d, *n, "auto")).collect();
     let about = "bool, all integer types and times, nullable and not: least and greatest values, NaT, nulls, fill";
     let mut world = World::with_array("integers", about, &line(19, 8, &listed))?;
@@ -60,9 +70,32 @@ fn floats() -> Result<Case> {
     ];
     let about = "NaN with payloads, infinities, -0.0, subnormals: the bits come back; statistics leave NaN out";
     let mut world = World::with_array("float_special", about, &line(29, 10, &attrs))?;
-    let bits = [0x7ff8_0000_0000_0000, 0xfff8_dead_beef_0001, 0x7ff0_0000_0000_0001, 0x7ff0_0000_0000_0000, 0xfff0_0000_0000_0000,
-        0x8000_0000_0000_0000, 0, 1, 0x8000_0000_0000_0001, 0x7fef_ffff_ffff_ffff, 0x3ff0_0000_0000_0000];
-    let short = [0x7fc0_0000, 0xffc1_2345, 0x7f80_0001, 0x7f80_0000, 0xff80_0000, 0x8000_0000, 0, 1, 0x8000_0001, 0x7f7f_ffff, 0x3f80_0000];
+    let bits = [
+        0x7ff8_0000_0000_0000,
+        0xfff8_dead_beef_0001,
+        0x7ff0_0000_0000_0001,
+        0x7ff0_0000_0000_0000,
+        0xfff0_0000_0000_0000,
+        0x8000_0000_0000_0000,
+        0,
+        1,
+        0x8000_0000_0000_0001,
+        0x7fef_ffff_ffff_ffff,
+        0x3ff0_0000_0000_0000,
+    ];
+    let short = [
+        0x7fc0_0000,
+        0xffc1_2345,
+        0x7f80_0001,
+        0x7f80_0000,
+        0xff80_0000,
+        0x8000_0000,
+        0,
+        1,
+        0x8000_0001,
+        0x7f7f_ffff,
+        0x3f80_0000,
+    ];
     let wide = || doubles((0..27).map(|i| f64::from_bits(bits[i % 11])));
     let narrow = || singles((0..27).map(|i| f32::from_bits(short[i % 11])));
     let values = vec![
@@ -91,7 +124,13 @@ fn strings() -> Result<Case> {
     let long = "ä".repeat(40);
     let words = ["", "Rotterdam", "null", "Göteborg", "東京", long.as_str(), "\u{0}\u{1F6A2}", "a"];
     let pick = |n: usize| (0..45).map(move |i| words[(i * n + 3) % 8]);
-    let bytes = |i: u64| Some((0..noise(i) % 90).map(|j| if i % 9 == 0 { 0xff } else { noise(j ^ i) as u8 }).collect::<Vec<u8>>());
+    let bytes = |i: u64| {
+        Some(
+            (0..noise(i) % 90)
+                .map(|j| if i.is_multiple_of(9) { 0xff } else { noise(j ^ i) as u8 })
+                .collect::<Vec<u8>>(),
+        )
+    };
     let never_null: Vec<&str> = pick(3).map(|w| if w == "null" { "nil" } else { w }).collect();
     let values = vec![
         ("s", texts(Datatype::String, &never_null)?),
@@ -139,7 +178,7 @@ fn filters() -> Result<Case> {
     let mut world = World::with_array("filters", about, &line(2499, 2300, &attrs))?;
     let values = attrs.iter().zip(0u64..).map(|((name, dtype, nullable, _), seed)| {
         let cells = Datatype::parse(dtype).map(|d| filter_cells(d, seed));
-        cells.map(|c| (*name, if *nullable { with_nulls(c, |i| noise(i as u64) % 11 == 0) } else { c }))
+        cells.map(|c| (*name, if *nullable { with_nulls(c, |i| noise(i as u64).is_multiple_of(11)) } else { c }))
     });
     let values = values.collect::<Result<Vec<_>>>()?;
     world.write_box("/", &[("0", "2499")], values, Order::Row)?;
@@ -152,7 +191,7 @@ fn filter_cells(datatype: Datatype, seed: u64) -> Vec<Cell> {
     let n = 0..2500u64;
     let wave = |i: u64| (i / 3 * 5 + noise(i ^ seed) % 40) as i64 - 900;
     match datatype {
-        Datatype::Bool => ints(1, n.map(|i| i64::from(noise(i / 30) % 2 == 0))),
+        Datatype::Bool => ints(1, n.map(|i| i64::from(noise(i / 30).is_multiple_of(2)))),
         Datatype::Float32 => singles(n.map(|i| wave(i) as f32 * 0.25)),
         Datatype::Float64 => doubles(n.map(|i| wave(i) as f64 / 100.0)),
         Datatype::String | Datatype::Bytes => n.map(|i| Some(format!("{}", wave(i) / 50).into_bytes())).collect(),

@@ -1,8 +1,8 @@
 //! Folding, the floor, and what opening, refreshing and committing cost in I/O.
 
 use super::world::*;
-use crate::array::{Changes, Floor, RootRef, Snapshot, StandardRules, Store};
-use crate::base::{ErrorKind, FileRef, limits};
+use crate::array::{Changes, Floor, Rebase, Record, RootRef, Snapshot, StandardRules, Store};
+use crate::base::{ErrorKind, FileRef, Result, limits};
 use crate::storage::{
     CountingStorage, FLOOR, Fault, FaultPlan, FaultyStorage, LATEST, MemoryStorage, Operation, Storage, log_name,
 };
@@ -174,14 +174,27 @@ fn a_commit_below_the_floor_is_lost_and_done_again_at_the_end() {
     assert!(!memory.exists(&log_name(6)).unwrap());
 
     struct Careful;
-    impl crate::array::Rebase for Careful {
-        fn rebase(&mut self, _: &crate::array::Record, _: &Arc<Snapshot>, _: &mut Changes) -> crate::base::Result<()> {
+    impl Rebase for Careful {
+        fn rebase(&mut self, _: &Record, _: &Arc<Snapshot>, _: &mut Changes) -> Result<()> {
             Ok(())
         }
     }
     let error = store.commit(&five, Changes::default(), &mut Careful).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SnapshotExpired);
     assert_eq!(store.latest().unwrap().version(), 36);
+}
+
+/// Must not be shown a record that is no version.
+struct OnlyPastFloor;
+
+impl Rebase for OnlyPastFloor {
+    fn rebase(&mut self, lost_to: &Record, _: &Arc<Snapshot>, _: &mut Changes) -> Result<()> {
+        panic!("version {} is void", lost_to.version)
+    }
+
+    fn rebase_past_floor(&mut self, _: &Arc<Snapshot>, _: &mut Changes) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A writer below the floor could not remove its void record: nobody takes it for a version.
@@ -201,7 +214,7 @@ fn a_record_left_below_the_floor_means_nothing() {
     let other = store_in(Arc::clone(&storage));
     assert_eq!(seen(&other.refresh(&five).unwrap()), seen(&next));
     assert_eq!(seen(&store_in(storage).latest().unwrap()), seen(&next));
-    let after = add_one(&other, &five, id).unwrap();
+    let after = other.commit(&five, add(id, vec![inline(0, 9)]), &mut OnlyPastFloor).unwrap();
     assert_eq!((after.version(), after.array("/").unwrap().count_fragments()), (37, 36));
 }
 

@@ -1,0 +1,41 @@
+"""What the tests share: profiles of Hypothesis, places for stores, real data."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import gridstone as gs
+
+_SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+settings.register_profile("ci", max_examples=60, deadline=None, suppress_health_check=_SLOW_IS_FINE)
+settings.register_profile("deep", max_examples=3_000, deadline=None, suppress_health_check=_SLOW_IS_FINE)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(params=["local", "memory"])
+def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A place for a store: in a folder, and in memory."""
+    uri = str(tmp_path / "a.gs") if request.param == "local" else f"mem://{uuid.uuid4()}"
+    yield uri
+    if request.param == "memory" and gs.exists(uri):
+        gs.delete(uri)
+
+
+@pytest.fixture
+def memory_uri() -> str:
+    """A fresh place in memory, for examples of Hypothesis."""
+    return f"mem://{uuid.uuid4()}"
+
+
+@pytest.fixture(scope="session")
+def test_data() -> Path:
+    """The folder of real files: GRIDSTONE_TEST_DATA, or shared/data beside the repository."""
+    beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+    folder = Path(os.environ.get("GRIDSTONE_TEST_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}; set GRIDSTONE_TEST_DATA to its folder")
+    return folder

@@ -1,0 +1,173 @@
+"""The command line: what it prints, its exit codes, and that interrupting it changes nothing."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gridstone as gs
+from gridstone import cli
+
+
+@pytest.fixture
+def call(capfdbinary: pytest.CaptureFixture[bytes]):
+    """Runs the command line: (exit code, standard output, standard error)."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.run([str(a) for a in arguments])
+        found = capfdbinary.readouterr()
+        return code, found.out.decode(errors="replace"), found.err.decode()
+
+    return run
+
+
+@pytest.fixture
+def loaded(tmp_path: Path, call) -> Path:
+    """A store of four cells."""
+    file = tmp_path / "a.csv"
+    file.write_text("x,y,v,s\n1,2,0.5,a\n3,4,,b\n3,4,1.5,c\n9,9,2.5,\n")
+    code, _, err = call("load", tmp_path / "a.gs", file, "--dims", "x,y")
+    assert code == 0 and "duplicates" in err
+    return tmp_path / "a.gs"
+
+
+def test_create(tmp_path: Path, call) -> None:
+    uri = tmp_path / "c.gs"
+    code, out, _ = call(
+        "create", uri, "--dim", "x:int64:0:999:100", "--dim", "t;datetime64[s];2026-01-01;2026-12-31",
+        "--attr", "v:float32:nullable:zstd:3", "--attr", "n:int16:fill=-1", "--sparse", "--json",
+    )  # fmt: skip
+    assert code == 0
+    schema = gs.Schema.from_json(json.dumps(json.loads(out)["schema"]))
+    assert schema == gs.open(uri).schema
+    assert schema.dim("x").tile == 100 and schema.attr("v").nullable and schema.attr("n").fill == -1
+    code, _, err = call("create", uri, "--dim", "x:int64:0:9", "--attr", "v:int8")
+    assert code == 1 and "error:" in err
+    (tmp_path / "schema.json").write_text(schema.to_json())
+    assert call("create", uri, "--schema", tmp_path / "schema.json", "--overwrite")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["create", "u.gs"],
+        ["create", "u.gs", "--dim", "x", "--attr", "v:int8"],
+        ["create", "u.gs", "--dim", "x:int64:a:9", "--attr", "v:int8"],
+        ["load", "u.gs", "missing.csv"],
+        ["read"],
+        ["delete", "u.gs"],
+        ["read", "u.gs", "--order", "zig"],
+    ],
+)
+def test_usage_mistakes_exit_with_2(tmp_path: Path, monkeypatch, call, arguments: list[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(*arguments)
+    assert code == 2 and out == "" and "Error" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_failures_exit_with_1(tmp_path: Path, call) -> None:
+    for arguments in (["info", tmp_path / "no.gs"], ["load", tmp_path / "u.gs", tmp_path / "no.csv", "--dims", "x"]):
+        code, out, err = call(*arguments)
+        assert code == 1 and out == "" and "no" in err
+
+
+def test_interrupt_exits_with_130(loaded: Path, monkeypatch, call) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gs.Array, "scan", interrupted)
+    code, _, err = call("read", loaded)
+    assert code == 130 and "as it was" in err
+
+
+def test_info_and_ls(loaded: Path, call) -> None:
+    code, out, _ = call("info", loaded)
+    assert code == 0 and "sparse" in out and "fragments: 1" in out and "full" in out
+    told = json.loads(call("info", loaded, "--json")[1])
+    assert told["tiles"]["cells"] == 4 and told["nonempty_domain"] == [[1, 9], [2, 9]]
+    assert json.loads(call("ls", loaded, "--json")[1]) == [{"name": "/", "path": "/", "kind": "array"}]
+    assert "array" in call("ls", loaded)[1]
+
+
+def test_info_of_a_dense_array(tmp_path: Path, call) -> None:
+    gs.array(tmp_path / "d.gs", np.zeros((10, 10))).meta["unit"] = "m"
+    code, out, _ = call("info", tmp_path / "d.gs")
+    assert code == 0 and "dense" in out and "unit" in out
+    gs.group(tmp_path / "g.gs").create("a", gs.open(tmp_path / "d.gs").schema)
+    assert "a" in call("info", tmp_path / "g.gs")[1]
+
+
+def test_read(loaded: Path, tmp_path: Path, call) -> None:
+    code, out, _ = call("read", loaded, "--box", "x=3:9", "--format", "csv")
+    assert code == 0 and out.splitlines()[1:] == ['3,4,,"b"', '3,4,1.5,"c"', "9,9,2.5,"]
+    rows = [json.loads(line) for line in call("read", loaded, "--json", "--attr", "v", "--limit", "2")[1].splitlines()]
+    assert rows == [{"x": 1, "y": 2, "v": 0.5}, {"x": 3, "y": 4, "v": None}]
+    assert call("read", loaded, "--format", "arrow", "--out", tmp_path / "o.arrow")[0] == 0
+    assert pa.ipc.open_stream(tmp_path / "o.arrow").read_all().num_rows == 4
+    code, out, err = call("read", loaded, "--limit", "3")
+    assert code == 0 and out.count("\n") >= 5 and "first 3" in err
+    assert call("read", loaded, "--version", "1", "--json")[1] == ""
+    for box in ("x", "x=a:b", "q=1:2"):
+        assert call("read", loaded, "--box", box)[0] in (1, 2)
+
+
+def test_write_and_delete(loaded: Path, tmp_path: Path, call) -> None:
+    (tmp_path / "b.csv").write_text("y,x,s,v\n5,5,d,1\n")
+    code, out, _ = call("write", loaded, tmp_path / "b.csv", "-m", "more", "--json")
+    assert code == 0 and json.loads(out)["cells_written"] == 1
+    assert call("delete", loaded, "--coord", "x=3,y=4")[0] == 0
+    assert gs.open(loaded).read()["x"].tolist() == [1, 5, 9]
+    assert call("delete", loaded, "--csv", tmp_path / "b.csv")[0] == 0
+    assert gs.open(loaded).read()["x"].tolist() == [1, 9]
+    history = json.loads(call("history", loaded, "--json")[1])
+    assert [v["version"] for v in history] == [1, 2, 3, 4, 5] and history[2]["message"] == "more"
+    assert "more" in call("history", loaded)[1]
+    assert call("delete", loaded, "--coord", "x=3")[0] == 2
+
+
+def test_write_npy(tmp_path: Path, call) -> None:
+    gs.array(tmp_path / "d.gs", np.zeros((4, 5)))
+    np.save(tmp_path / "v.npy", np.ones((2, 5)))
+    assert call("write", tmp_path / "d.gs", tmp_path / "v.npy", "--box", "d0=1:2")[0] == 0
+    assert gs.open(tmp_path / "d.gs")[...].sum(axis=1).tolist() == [0, 5, 5, 0]
+    code, _, err = call("write", tmp_path / "d.gs", tmp_path / "v.npy")
+    assert code == 1 and "(2, 5)" in err
+    (tmp_path / "bad.npy").write_bytes(b"no array")
+    assert call("write", tmp_path / "d.gs", tmp_path / "bad.npy")[0] == 1
+
+
+def test_delete_a_store(loaded: Path, call, monkeypatch) -> None:
+    monkeypatch.setattr("click.confirm", lambda *_, **__: (_ for _ in ()).throw(cli.click.Abort()))
+    assert call("delete", loaded, "--all")[0] == 130
+    assert gs.exists(loaded)
+    assert call("delete", loaded, "--all", "--yes", "--json")[0] == 0
+    assert not gs.exists(loaded)
+    assert call("delete", loaded, "--all", "--yes")[0] == 1
+
+
+def test_plot(loaded: Path, tmp_path: Path, call) -> None:
+    pytest.importorskip("matplotlib")
+    for extra in ([], ["--mbrs", "--fragments"], ["--box", "x=1:5", "--dims", "y,x"]):
+        code, out, _ = call("plot", loaded, tmp_path / "p.png", *extra)
+        assert code == 0 and out.strip().endswith("p.png")
+        assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    gs.array(tmp_path / "d.gs", np.arange(2000).reshape(40, 50))
+    assert call("plot", tmp_path / "d.gs", tmp_path / "d.png", "--fragments")[0] == 0
+    assert call("plot", tmp_path / "d.gs", tmp_path / "no" / "d.png")[0] == 1
+
+
+def test_demo(tmp_path: Path, call) -> None:
+    pytest.importorskip("matplotlib")
+    code, out, err = call("demo", "--out", tmp_path / "demo", "--cells", "20000", "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    assert all(Path(picture).read_bytes().startswith(b"\x89PNG") for picture in told["pictures"])
+    steps = {step["step"]: step for step in told["steps"]}
+    assert steps["read a harbour"]["cells"] > steps["read open sea"]["cells"] > 0
+    assert gs.open(tmp_path / "demo" / "ais.gs").schema.duplicates
+    code, out, err = call("demo", "--out", tmp_path / "demo", "--cells", "2000")
+    assert code == 0 and "read a harbour" in out, err

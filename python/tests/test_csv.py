@@ -1,0 +1,219 @@
+"""CSV in and out: inference, real files, and bad files that name the line."""
+
+import gzip
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gridstone as gs
+from gridstone.io import from_csv, to_csv
+
+
+def put(folder: Path, text: str | bytes, name: str = "a.csv") -> Path:
+    file = folder / name
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+SMALL = gs.Schema([gs.Dim("x", (0, 9)), gs.Dim("y", (0, 9))], [gs.Attr("v", "int16")], sparse=True)
+
+
+def test_types_are_inferred(tmp_path: Path, store_uri: str) -> None:
+    text = (
+        "x,y,i,f,b,d,t,u,s,e\n"
+        "1,-0.5,1,1,true,2026-01-01,2026-01-01T00:00:00,2026-01-01 00:00:00.5,a,\n"
+        '3,2.5,,2.5,false,2026-01-02,2026-01-02T00:00:00,2026-01-01 00:00:01,"b\nc",\n'
+    )
+    array = from_csv(store_uri, put(tmp_path, text), dims=["x", "y"])
+    assert {a.name: (a.dtype, a.nullable) for a in array.schema.attrs} == {
+        "i": ("int64", True),
+        "f": ("float64", False),
+        "b": ("bool", False),
+        "d": ("datetime64[D]", False),
+        "t": ("datetime64[s]", False),
+        "u": ("datetime64[us]", False),
+        "s": ("string", False),
+        "e": ("string", True),
+    }
+    assert array.domain == ((1, 3), (-0.5, 2.5)) and array.schema.duplicates
+    found = array.read().to_numpy()
+    assert found["s"].tolist() == ["a", "b\nc"] and found["i"].mask.tolist() == [False, True]
+    assert len([v for v in array.history() if any(o["op"] != "create" for o in v.operations)]) <= 2
+
+
+@pytest.mark.parametrize("block_bytes", [1, 7, 8, 1 << 20])
+def test_types_widen_from_block_to_block(tmp_path: Path, memory_uri: str, block_bytes: int) -> None:
+    text = "x,n,s,z\n1,1,1,1\n2,2.5,true,2026-01-01\n3,,x,2026-01-01T05:00:00\n"
+    array = from_csv(memory_uri, put(tmp_path, text), dims=["x"], block_bytes=block_bytes)
+    assert [a.dtype for a in array.schema.attrs] == ["float64", "string", "string"]
+    found = array.read().to_numpy()
+    assert found["s"].tolist() == ["1", "true", "x"] and found["n"].tolist() == [1, 2.5, None]
+    assert found["z"].tolist() == ["1", "2026-01-01", "2026-01-01T05:00:00"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("\ufeffx,y,v\r\n1,2,3\r\n4,5,6\r\n", {}),
+        ("v;y;x\n3;2;1\n6;5;4", {"delimiter": ";"}),
+        ('"x","y","v"\n"1",2,3\n\n4,5,6\n\n', {}),
+        ("x,y,v\n1,2,3\n4,5,6\n".encode("utf-16"), {"encoding": "utf-16"}),
+        ("x,w,y,v\n1,é,2,3\n4,é,5,6\n".encode("latin1"), {"encoding": "latin1", "attrs": ["v"]}),
+    ],
+)
+def test_dialects(tmp_path: Path, memory_uri: str, text: str | bytes, options: dict[str, object]) -> None:
+    found = from_csv(memory_uri, put(tmp_path, text), dims=["x", "y"], **options).read().to_numpy()
+    assert {n: v.tolist() for n, v in found.items()} == {"x": [1, 4], "y": [2, 5], "v": [3, 6]}
+
+
+def test_compressed_and_several_files(tmp_path: Path, memory_uri: str) -> None:
+    put(tmp_path, "x,y,v\n1,1,1\n", "a1.csv")
+    put(tmp_path, gzip.compress(b"v,y,x\n2,2,2\n"), "a2.csv.gz")
+    put(tmp_path, lzma.compress(b"x,y,v\n3,3,3\n"), "b.csv.xz")
+    array = from_csv(memory_uri, [tmp_path / "a*", tmp_path / "b.csv.xz"], schema=SMALL)
+    assert array.read()["v"].tolist() == [1, 2, 3]
+    assert len(array.history()) == 2
+    with pytest.raises(gs.errors.NotFoundError, match=r"no\*"):
+        from_csv(memory_uri, tmp_path / "no*")
+
+
+def test_appends_to_an_array(tmp_path: Path, store_uri: str) -> None:
+    from_csv(store_uri, put(tmp_path, "x,y,v\n1,2,3\n"), schema=SMALL)
+    array = from_csv(store_uri, put(tmp_path, "y,x,v\n5,4,6\n"), message="more")
+    assert array.read()["v"].tolist() == [3, 6] and array.history()[-1].message == "more"
+    other = gs.Schema(SMALL.dims, [gs.Attr("v", "int32")], sparse=True)
+    with pytest.raises(gs.errors.ExistsError, match="overwrite"):
+        from_csv(store_uri, put(tmp_path, "x,y,v\n1,2,3\n"), schema=other)
+    version = array.version
+    with pytest.raises(gs.errors.InputError, match="line 3"):
+        from_csv(store_uri, put(tmp_path, "x,y,v\n1,2,3\n1,20,3\n"))
+    with pytest.raises(gs.errors.InputError, match="line 2"):
+        from_csv(store_uri, put(tmp_path, "x,y,v\n1,2,z\n"), schema=other, overwrite=True)
+    assert gs.open(store_uri).version == version
+    assert from_csv(store_uri, put(tmp_path, "x,y,v\n1,2,3\n"), schema=other, overwrite=True).schema == other
+
+
+BAD = [
+    ("", "is empty"),
+    ("x,y,v\n", "no rows"),
+    ("x,y,v\n1,2,3\n1,,3\n", "line 3, column 'y'"),
+    ("x,y,v\n1.5,2,3\nnan,2,3\n", "line 3, column 'x'"),
+    ('x,y,v\n1,2,"a\nb"\n1,2\n', "line 4: 2 values where the header has 3"),
+    ("x,y,v\n1,2,3,4\n", "line 2: 4 values"),
+    (b"x,y,v\n1,2,a\n1,2,\xff\n", "line 3, column 'v'.*encoding"),
+    ("x,x,v\n1,2,3\n", "two columns are named 'x'"),
+    ("x,v\n1,2\n", "no column 'y'; its columns are x, v"),
+    ('x,y,v\n1,2,3\n1,"2,3\n1,2,3\n', "line 3: a quote"),
+]
+
+
+@pytest.mark.parametrize(("text", "word"), BAD)
+@pytest.mark.parametrize("block_bytes", [6, 1 << 20])
+def test_bad_files_name_the_line(
+    tmp_path: Path, store_uri: str, text: str | bytes, word: str, block_bytes: int
+) -> None:
+    with pytest.raises(gs.errors.InputError, match=word) as caught:
+        from_csv(store_uri, put(tmp_path, text), dims=["x", "y"], block_bytes=block_bytes)
+    assert "a.csv" in str(caught.value)
+    assert not gs.exists(store_uri)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("x,y,v\n1,2,3\n1,2,abc\n", "line 3, column 'v': 'abc' is no int16"),
+        ("x,y,v\n1,2,70000\n", "line 2, column 'v': '70000'"),
+        ("x,y,v\n1,2,\n", "line 2, column 'v'"),
+        ("x,y,v\n\n1,2,3\n1,10,3\n", "line 4, column 'y': 10 is outside"),
+        ("x,y\n1,2\n", "no column 'v'"),
+        ("x,y\n", "no column 'v'"),
+        ("x,y,v\n1,1,1\n1,1,2\n", "1"),
+    ],
+)
+def test_bad_files_for_a_schema(tmp_path: Path, store_uri: str, text: str, word: str) -> None:
+    with pytest.raises(gs.errors.InputError, match=word):
+        from_csv(store_uri, put(tmp_path, text), schema=SMALL)
+    assert not gs.exists(store_uri)
+
+
+def test_damaged_gzip(tmp_path: Path, memory_uri: str) -> None:
+    data = gzip.compress(b"x,y,v\n" + b"1,2,3\n" * 10_000)
+    with pytest.raises(gs.errors.InputError, match="decompressed"):
+        from_csv(memory_uri, put(tmp_path, data[:-20], "a.csv.gz"), dims=["x", "y"])
+
+
+def test_what_cannot_be_a_dimension(tmp_path: Path, memory_uri: str) -> None:
+    with pytest.raises(gs.errors.UnsupportedError, match="'x' is string"):
+        from_csv(memory_uri, put(tmp_path, "x,v\na,1\n"), dims=["x"])
+    with pytest.raises(gs.errors.InputError, match="dims="):
+        from_csv(memory_uri, put(tmp_path, "x,v\n1,1\n"))
+    with pytest.raises(gs.errors.InputError, match="encoding"):
+        from_csv(memory_uri, put(tmp_path, "x,v\n1,1\n"), dims=["x"], encoding="klingon")
+
+
+def test_header_only_with_a_schema(tmp_path: Path, memory_uri: str) -> None:
+    assert len(from_csv(memory_uri, put(tmp_path, "x,y,v\n"), schema=SMALL).read()) == 0
+
+
+def test_dense(tmp_path: Path, memory_uri: str) -> None:
+    rows = [f"{i},{j},{i * 10 + j}" for i in range(5) for j in range(10)]
+    array = from_csv(memory_uri, put(tmp_path, "i,j,v\n" + "\n".join(rows[::-1])), dims=["i", "j"], sparse=False)
+    assert not array.sparse
+    np.testing.assert_array_equal(array[...], np.arange(50).reshape(5, 10))
+
+
+def test_zones(tmp_path: Path, memory_uri: str) -> None:
+    text = "x,t\n1,2026-01-01T00:00:00Z\n2,2026-01-01T02:00:00+01:00\n"
+    array = from_csv(memory_uri, put(tmp_path, text), dims=["x"])
+    assert array.read()["t"].tolist() == np.array(["2026-01-01T00", "2026-01-01T01"], "M8[s]").tolist()
+    again = from_csv(memory_uri, put(tmp_path, text.replace("1,", "3,").replace("2,", "4,")), schema=None) \
+        if array.domain[0][1] > 3 else from_csv(memory_uri + "b", put(tmp_path, text), schema=array.schema)  # fmt: skip
+    assert again.read()["t"].tolist() == array.read()["t"].tolist()
+
+
+def test_small_budget_makes_fragments_but_one_commit(tmp_path: Path, store_uri: str) -> None:
+    rng = np.random.default_rng(1)
+    places = rng.integers(0, 1000, (60_000, 2))
+    text = "x,y,v\n" + "\n".join(f"{x},{y},{i}" for i, (x, y) in enumerate(places))
+    told: list[tuple[int, int]] = []
+    context = gs.Context("2MB", cache=0)
+    array = from_csv(
+        store_uri, put(tmp_path, text), dims=["x", "y"], context=context, block_bytes="64KiB",
+        progress=lambda done, total: told.append((done, total)),
+    )  # fmt: skip
+    assert array.fragments.num_rows > 2 and len(array.history()) == 2
+    found = gs.open(store_uri).read().to_numpy()
+    assert len(found["v"]) == 60_000
+    np.testing.assert_array_equal(places[found["v"]], np.column_stack([found["x"], found["y"]]))
+    assert told == sorted(told) and told[-1][0] == told[-1][1]
+
+
+REAL = [
+    ("ais/AIS_2022_01_03_sample.csv.gz", ["LON", "LAT"], 99_999),
+    ("ais/NYHarbor_2020_06_30_first_hour.csv", ["BaseDateTime", "MMSI"], 8_689),
+    ("ais/VirginiaBeach_2020_06_04_to_06_filtered.csv.gz", ["LON", "LAT", "BaseDateTime"], 39_822),
+    ("points/us_zipcodes.csv.gz", ["longitude", "latitude"], 42_049),
+    ("points/earthquakes-23k.csv", ["Longitude", "Latitude"], 23_412),
+    ("nasa/MOD04_L2.A2001066.0000.points.csv.gz", ["row", "col"], 27_405),
+]
+
+
+@pytest.mark.parametrize(("name", "dims", "rows"), REAL)
+def test_real_files_there_and_back(
+    test_data: Path, tmp_path: Path, memory_uri: str, name: str, dims: list[str], rows: int
+) -> None:
+    array = from_csv(memory_uri, test_data / name, dims=dims)
+    assert to_csv(array, tmp_path / "out.csv.gz") == rows
+    back = from_csv(memory_uri + "-back", tmp_path / "out.csv.gz", schema=array.schema)
+    keys = [(column, "ascending") for column in array.schema.to_arrow().names]
+    assert back.read().to_arrow().sort_by(keys).equals(array.read().to_arrow().sort_by(keys))
+
+
+def test_to_csv(tmp_path: Path, memory_uri: str) -> None:
+    array = from_csv(memory_uri, put(tmp_path, "x,y,v\n1,2,3\n4,5,6\n"), schema=SMALL)
+    assert to_csv(memory_uri, tmp_path / "out.csv", {"x": (2, 9)}, ["v"]) == 1
+    assert (tmp_path / "out.csv").read_text().splitlines() == ['"x","y","v"', "4,5,6"]
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv", "out.csv"] or not (tmp_path / "out.csv.part").exists()
+    assert to_csv(array, tmp_path / "none.csv", {"x": (8, 9)}) == 0

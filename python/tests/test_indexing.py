@@ -1,0 +1,144 @@
+"""Positions and coordinates of dense arrays follow NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import gridstone as gs
+from gridstone import dense
+
+
+@given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=12))
+def test_reads_what_numpy_reads(data: st.DataObject, shape: tuple[int, ...]) -> None:
+    values = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+    tile = tuple(data.draw(st.integers(1, n)) for n in shape)
+    array = gs.array("mem://indexing", values, tile=tile, overwrite=True)
+    key = data.draw(hnp.basic_indices(shape, allow_ellipsis=True))
+    found, expected = array[key], values[key]
+    assert type(found) is type(expected)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(array["value"][key], expected)
+
+
+@given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=9))
+def test_writes_what_numpy_writes(data: st.DataObject, shape: tuple[int, ...]) -> None:
+    values = np.zeros(shape, np.int64)
+    array = gs.array("mem://assigning", values, tile=tuple(data.draw(st.integers(1, n)) for n in shape), overwrite=True)
+    for number in range(1, 4):
+        key = data.draw(hnp.basic_indices(shape, allow_ellipsis=True))
+        selected = values[key].shape
+        dropped = data.draw(st.integers(0, len(selected)))
+        ones = [data.draw(st.booleans()) for _ in selected]
+        some = tuple(1 if one else n for one, n in zip(ones, selected, strict=True))[dropped:]
+        piece = number * 1_000 + np.arange(np.prod(some)).reshape(some)
+        values[key] = piece
+        array[key] = piece
+    np.testing.assert_array_equal(array[...], values)
+
+
+def test_wide_strides_do_not_read_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "_SPLIT_CELLS", 1_000)
+    values = np.arange(200 * 100).reshape(200, 100)
+    array = gs.array("mem://strides", values, tile=(20, 20), overwrite=True)
+    for key in [np.s_[::50, ::30], np.s_[::-40], np.s_[3, ::20], np.s_[5:180:25, -1]]:
+        np.testing.assert_array_equal(array[key], values[key])
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "word"),
+    [
+        (20, gs.errors.BoundsError, "20 positions"),
+        (-21, gs.errors.BoundsError, "-21"),
+        ((1, 2, 3), gs.errors.BoundsError, "2 dimensions"),
+        ((..., 1, ...), gs.errors.BoundsError, "ellipsis"),
+        (1.5, gs.errors.BoundsError, "1.5"),
+        ([1, 2], gs.errors.UnsupportedError, "lists of positions"),
+        (np.zeros(20, bool), gs.errors.UnsupportedError, "masks"),
+        (None, gs.errors.UnsupportedError, "newaxis"),
+        (np.s_[::0], ValueError, "zero"),
+    ],
+)
+def test_wrong_keys_say_why(key: object, kind: type[Exception], word: str) -> None:
+    array = gs.array("mem://keys", np.zeros((20, 30)), overwrite=True)
+    with pytest.raises(kind, match=word):
+        array[key]
+
+
+def test_unknown_attribute_lists_those_there_are() -> None:
+    array = gs.array("mem://keys", np.zeros((20, 30)), overwrite=True)
+    with pytest.raises(gs.errors.SchemaError, match="'value'"):
+        array["v"]
+
+
+@pytest.fixture
+def shifted(store_uri: str) -> gs.Array:
+    """A dense array whose coordinates are not its positions."""
+    dims = [gs.Dim("y", (-5, 4), 4), gs.Dim("t", ("2026-03-01", "2026-03-20"), 7, "datetime64[D]")]
+    array = gs.create(store_uri, gs.Schema(dims, [gs.Attr("v", "float64")]))
+    array.write(np.arange(200.0).reshape(10, 20))
+    return array
+
+
+def test_loc_is_half_open(shifted: gs.Array) -> None:
+    values = np.arange(200.0).reshape(10, 20)
+    np.testing.assert_array_equal(shifted.loc[-5:-2], values[:3])
+    np.testing.assert_array_equal(shifted.loc[0], values[5])
+    np.testing.assert_array_equal(shifted.loc[:, "2026-03-03":"2026-03-05"], values[:, 2:4])
+    np.testing.assert_array_equal(shifted["v"].loc[-1:4:2, np.datetime64("2026-03-02")], values[4:9:2, 1])
+    np.testing.assert_array_equal(shifted.loc[1:1], values[6:6])
+    shifted.loc[0:2, "2026-03-01"] = -1
+    values[5:7, 0] = -1
+    np.testing.assert_array_equal(shifted[...], values)
+
+
+def test_boxes(shifted: gs.Array) -> None:
+    values = np.arange(200.0).reshape(10, 20)
+    for box in [{"y": (-2, 1)}, {"y": slice(-2, 2)}, (slice(-2, 2),), np.s_[-2:2, :], {"y": (-2, 1), "t": slice(None)}]:
+        found = shifted.read(box)
+        assert found.shape == (4, 20)
+        np.testing.assert_array_equal(found["v"], values[3:7])
+    np.testing.assert_array_equal(found["y"], [-2, -1, 0, 1])
+    assert found["t"].dtype == "M8[D]"
+
+
+@pytest.mark.parametrize(
+    ("box", "kind", "word"),
+    [
+        ({"z": (0, 1)}, gs.errors.InputError, "'y', 't'"),
+        ({"y": (0, 5)}, gs.errors.BoundsError, r"\(-5, 4\)"),
+        ({"y": (1, 0)}, gs.errors.InputError, "lower end"),
+        ({"y": (0, 1, 2)}, gs.errors.InputError, "pair"),
+        ({"y": "a"}, gs.errors.InputError, "no coordinate"),
+        ({"y": slice(0, 4, 2)}, gs.errors.InputError, "step"),
+        ({"t": ("2026-02-01", "2026-03-02")}, gs.errors.BoundsError, "2026-02-01"),
+    ],
+)
+def test_wrong_boxes_say_why(shifted: gs.Array, box: object, kind: type[Exception], word: str) -> None:
+    with pytest.raises(kind, match=word):
+        shifted.read(box)
+
+
+def test_positions_of_sparse_arrays(memory_uri: str) -> None:
+    array = gs.create(
+        memory_uri, gs.Schema([gs.Dim("x", (10, 19)), gs.Dim("y", (0, 9))], [gs.Attr("v", int)], sparse=True)
+    )
+    array.write_cells({"x": [10, 12, 19], "y": [1, 2, 3]}, [1, 2, 3])
+    assert array[0:3]["v"].tolist() == [1, 2]
+    assert array["v"][-1].tolist() == [3]
+    assert array["v"].loc[12:20].tolist() == [2, 3]
+    with pytest.raises(gs.errors.UnsupportedError, match="steps"):
+        array[::2]
+    with pytest.raises(gs.errors.UnsupportedError, match="dense"):
+        array[0] = 1
+
+
+def test_the_whole_int64_range(memory_uri: str) -> None:
+    dim = gs.Dim("x", (-(2**63), 2**63 - 1), 10)
+    array = gs.create(memory_uri, gs.Schema([dim], [gs.Attr("v", int)], sparse=True))
+    array.write_cells({"x": np.array([-(2**63), 0, 2**63 - 1])}, [1, 2, 3])
+    assert array.shape == (2**64,)
+    assert array[-1]["v"].tolist() == [3]
+    assert array.loc[0:]["v"].tolist() == [2, 3]
+    assert array.read({"x": (-(2**63), 0)})["x"].tolist() == [-(2**63), 0]

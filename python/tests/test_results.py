@@ -1,0 +1,175 @@
+"""Results in NumPy, Arrow and pandas."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import gridstone as gs
+
+CELLS = {
+    "b": np.array([True, False, True]),
+    "i": np.array([-1, 2, 3], np.int16),
+    "f": np.array([0.5, np.nan, np.inf], np.float32),
+    "t": np.array(["2026-01-01T12:00", "NaT", "1960-01-01"], "M8[us]"),
+    "d": np.array([1, 2, 3], "m8[ms]"),
+    "s": np.array(["", "häfen", "x" * 300], object),
+    "r": np.array([b"", b"\x00\xff", b"ab"], object),
+}
+
+
+@pytest.fixture
+def cells(store_uri: str) -> gs.Array:
+    attrs = [gs.Attr(n, v.dtype if v.dtype.kind != "O" else type(v[0])) for n, v in CELLS.items()]
+    nullable = [gs.Attr(n + "0", a.dtype, nullable=True) for n, a in zip(CELLS, attrs, strict=True)]
+    dims = [gs.Dim("x", (0.0, 10.0), 2.5, "float64"), gs.Dim("y", (0, 99), 10, "uint8")]
+    array = gs.create(store_uri, gs.Schema(dims, attrs + nullable, sparse=True))
+    masked = {n + "0": np.ma.MaskedArray(v, mask=[False, True, False]) for n, v in CELLS.items()}
+    array.write_cells({"x": [0.5, 1.5, 9.75], "y": [7, 8, 9]}, {**CELLS, **masked})
+    return array
+
+
+def test_every_type_comes_back(cells: gs.Array) -> None:
+    found = cells.read().to_numpy()
+    assert list(found) == ["x", "y", *CELLS, *(n + "0" for n in CELLS)]
+    for name, values in CELLS.items():
+        assert found[name].dtype == values.dtype
+        np.testing.assert_array_equal(found[name], values)
+        masked = found[name + "0"]
+        assert np.ma.isMaskedArray(masked)
+        assert masked.mask.tolist() == [False, True, False]
+        np.testing.assert_array_equal(masked[[0, 2]].data, values[[0, 2]])
+
+
+def test_arrow(cells: gs.Array) -> None:
+    table = cells.read().to_arrow()
+    table.validate(full=True)
+    assert table.schema.equals(cells.schema.to_arrow(), check_metadata=True)
+    assert table["s"].to_pylist() == CELLS["s"].tolist()
+    assert table["s0"].to_pylist() == ["", None, "x" * 300]
+    assert table["t"].null_count == 1 and table["b0"].to_pylist() == [True, None, True]
+    assert table["d"].type == pa.duration("ms")
+    names = ["b0", "i", "s0", "r", "d0"]
+    table = table.select(["x", "y", *names])
+    assert pa.table(cells.read(attrs=names)).equals(table)
+    assert cells.scan(attrs=names, order="row").to_arrow().equals(table)
+    assert pa.RecordBatchReader.from_stream(cells.scan(attrs=names, order="row")).read_all().equals(table)
+
+
+def test_pandas(cells: gs.Array) -> None:
+    frame = cells.read(attrs=["i", "s0"]).to_pandas()
+    assert frame["i"].tolist() == [-1, 2, 3]
+    assert frame["s0"].isna().tolist() == [False, True, False]
+
+
+def test_one_column_and_what_there_is(cells: gs.Array) -> None:
+    found = cells.read(attrs="i")
+    assert len(found) == 3 and list(found) == ["x", "y", "i"] and "i" in found
+    assert found["i"].tolist() == [-1, 2, 3]
+    with pytest.raises(gs.errors.InputError, match="'i'"):
+        found["j"]
+    assert "3 cells" in repr(found) and "<table>" in found._repr_html_()
+    assert found.stats["cells_returned"] == 3 and cells.stats == found.stats
+    repr(cells.read())
+
+
+def test_nothing_found(cells: gs.Array) -> None:
+    for found in (cells.read({"x": (3.0, 4.0)}), cells.read({"x": slice(3.0, 3.0)})):
+        assert len(found) == 0
+        assert found.to_arrow().num_rows == 0
+        assert found.to_numpy()["s"].shape == (0,)
+    assert cells.scan({"x": slice(3.0, 3.0)}).to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize("order", ["row", "col", "global"])
+def test_dense_in_every_order(store_uri: str, order: str) -> None:
+    values = np.arange(20 * 30).reshape(20, 30)
+    array = gs.array(store_uri, values, tile=(7, 9))
+    found = array.read({"d0": (3, 17), "d1": (2, 28)}, order=order)
+    expected = values[3:18, 2:29]
+    np.testing.assert_array_equal(found.to_dense(), expected)
+    table = found.to_arrow()
+    np.testing.assert_array_equal(values[table["d0"].to_numpy(), table["d1"].to_numpy()], table["value"].to_numpy())
+    if order == "global":
+        assert found["value"].shape == (15 * 27,)
+    else:
+        assert found["value"].flags["C_CONTIGUOUS" if order == "row" else "F_CONTIGUOUS"]
+    assert array.scan({"d0": (3, 17), "d1": (2, 28)}, order=order).to_arrow().equals(table)
+    small = array.scan({"d0": (3, 17), "d1": (2, 28)}, order=order, batch_bytes=600)
+    assert small.to_arrow().equals(table)
+
+
+def test_dense_nullable_and_strings(store_uri: str) -> None:
+    schema = gs.Schema(
+        [gs.Dim("x", (0, 3), 3), gs.Dim("y", (0, 2), 2)],
+        [gs.Attr("s", str, fill="?"), gs.Attr("n", "int8", nullable=True), gs.Attr("t", "datetime64[h]")],
+    )
+    array = gs.create(store_uri, schema)
+    array[1, :2] = {"s": ["a", "b"], "n": [1, None], "t": ["2026-01-01T01", "2026-01-01T02"]}
+    found = array[...]
+    assert found["s"].tolist() == [["?"] * 3, ["a", "b", "?"], ["?"] * 3, ["?"] * 3]
+    assert found["n"].mask.sum() == 11 and found["n"][1, 0] == 1
+    assert np.isnat(found["t"]).sum() == 10
+    column = array.read(order="col")
+    assert column["s"].tolist() == found["s"].tolist()
+    assert column.to_arrow()["s"].to_pylist() == found["s"].T.ravel().tolist()
+    assert array["s"][1, 0] == "a" and array["n"][1, 1] is np.ma.masked
+
+
+def test_out(store_uri: str) -> None:
+    values = np.arange(12.0).reshape(3, 4)
+    array = gs.array(store_uri, values)
+    target = np.empty((2, 4))
+    array.read({"d0": (1, 2)}, out=target)
+    np.testing.assert_array_equal(target, values[1:])
+    array.read({"d0": (1, 2)}, out={"value": target})
+    for wrong in (np.empty((2, 3)), np.empty((2, 4), np.float32), {"v": target}):
+        with pytest.raises(gs.errors.InputError, match="out="):
+            array.read({"d0": (1, 2)}, out=wrong)
+
+
+def test_to_dense(store_uri: str) -> None:
+    dims = [gs.Dim("x", (-2, 3), 2, "int8"), gs.Dim("y", (0, 4), 2)]
+    attrs = [gs.Attr("v", "float64"), gs.Attr("n", "int32", nullable=True)]
+    array = gs.create(store_uri, gs.Schema(dims, attrs, sparse=True))
+    array.write_cells({"x": [-2, 3, 0], "y": [0, 4, 2]}, {"v": [1.0, 2.0, 3.0], "n": [1, None, 3]})
+    found = array.read().to_dense()
+    assert found["v"].shape == (6, 5) and found["v"].sum() == 6 and found["v"][2, 2] == 3
+    assert found["n"].mask.sum() == 28
+    assert array.read(attrs="v").to_dense(fill=-1).min() == -1
+
+
+def test_to_dense_checks_the_size_first(memory_uri: str) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 999_999)), gs.Dim("y", (0, 999_999))], [gs.Attr("v", int)], sparse=True)
+    found = gs.create(memory_uri, schema).read()
+    with pytest.raises(gs.errors.BudgetError, match="memory budget"):
+        found.to_dense()
+
+
+def test_arrow_types_for_coarse_and_fine_times(memory_uri: str) -> None:
+    kinds = {
+        "Y": pa.timestamp("s"),
+        "D": pa.timestamp("s"),
+        "h": pa.timestamp("s"),
+        "ns": pa.timestamp("ns"),
+        "ps": pa.int64(),
+    }
+    attrs = [gs.Attr(unit, f"datetime64[{unit}]") for unit in kinds]
+    array = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True))
+    array.write_cells([1], {unit: np.array([5], f"M8[{unit}]") for unit in kinds})
+    table = array.read().to_arrow()
+    assert {name: table.schema.field(name).type for name in kinds} == kinds
+    assert table["D"].to_pylist() == [pd.Timestamp("1970-01-06")]
+    assert table["ps"].to_pylist() == [5]
+
+
+def test_numpy_protocol(store_uri: str) -> None:
+    values = np.arange(6.0).reshape(2, 3)
+    array = gs.array(store_uri, values)
+    np.testing.assert_array_equal(np.asarray(array), values)
+    assert np.asarray(array, dtype=np.float32).dtype == np.float32
+    assert np.asarray(array["value"]).sum() == 15
+    assert len(array) == 2 and [row.sum() for row in array] == [3, 12]
+    assert not hasattr(array, "__array_function__")
+    with pytest.raises(gs.errors.InputError, match="copy"):
+        np.array(array, copy=False)
