@@ -120,7 +120,7 @@ def scalar(name: str, value: Any, what: str) -> Value:
     elif is_time(name):
         made = time_value(name, value)
     elif is_float(name):
-        made = float(value) if isinstance(value, int | float | np.integer | np.floating) else None
+        made = _float(name, value) if isinstance(value, int | float | np.integer | np.floating) else None
     else:
         made = _integer(name, value)
     if made is None:
@@ -137,6 +137,21 @@ def _tick(name: str, ticks: int | str) -> np.datetime64 | np.timedelta64:
 def _as_time(value: Any) -> np.datetime64 | np.timedelta64:
     made: np.datetime64 | np.timedelta64 = value
     return made
+
+
+def _float(name: str, value: Any) -> float | None:
+    """`value` rounded to the type; None if it lies beyond it."""
+    try:
+        made = nearest(name, float(value))
+    except OverflowError:
+        return None
+    return None if np.isinf(made) and abs(float(value)) != np.inf else made
+
+
+def nearest(name: str, value: float) -> float:
+    """The value of a float type that lies nearest."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value)) if name == "float32" else value
 
 
 def _integer(name: str, value: Any) -> int | None:
@@ -177,9 +192,9 @@ def to_text(name: str, value: Value) -> str:
         return value.hex()
     if name == "bool":
         return "true" if value else "false"
-    if is_float(name):
-        return repr(float(value))
-    return str(value)
+    if name == "float32":
+        return str(np.float32(value))
+    return repr(float(value)) if is_float(name) else str(value)
 
 
 def from_text(name: str, text: str) -> Value:
@@ -192,7 +207,7 @@ def from_text(name: str, text: str) -> Value:
         return text == "true"
     if is_time(name):
         return _tick(name, "NaT" if text == "NaT" else int(text))
-    return float(text) if is_float(name) else int(text)
+    return nearest(name, float(text)) if is_float(name) else int(text)
 
 
 def ticks_of(value: Value) -> int:
@@ -202,8 +217,10 @@ def ticks_of(value: Value) -> int:
     return int(value)
 
 
-def show(value: Value) -> str:
-    """A value for people: numbers plain, times as ISO text, strings quoted."""
+def show(value: Value, name: str = "") -> str:
+    """A value (of type `name`) for people: numbers plain, times as ISO text, strings quoted."""
+    if name == "float32":
+        return to_text(name, value)
     if isinstance(value, np.datetime64 | np.timedelta64):
         return str(value)
     return repr(value)

@@ -80,7 +80,7 @@ BoxLike = Mapping[str, Any] | Sequence[Any] | slice | Box | None
 def _show(dim: Dim, bound: Bound) -> str:
     if dtypes.is_time(dim.dtype) and -(2**63) <= bound < 2**63:
         return str(dtypes.from_text(dim.dtype, str(bound)))
-    return repr(bound)
+    return dtypes.show(bound, dim.dtype)
 
 
 def domain_of(schema: Schema) -> Box:
@@ -256,7 +256,7 @@ def _coordinate(dim: Dim, value: Any) -> Bound:
     """`value` as a coordinate of `dim`; it may lie outside the domain, or even the type, as ends of slices do."""
     if dtypes.is_float(dim.dtype):
         if isinstance(value, int | float | np.integer | np.floating) and value == value:
-            return float(value)
+            return dtypes.nearest(dim.dtype, float(value))
     elif dtypes.is_time(dim.dtype):
         made = dtypes.time_value(dim.dtype, value)
         if made is not None and not np.isnat(made):
