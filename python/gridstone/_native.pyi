@@ -132,8 +132,8 @@ class Array:
         message, operations (list of {op, ...}), commit_id."""
     def nonempty_domain(self) -> list[tuple[str, str]] | None: ...
     def fragments(self) -> list[str]:
-        """One JSON object per fragment, oldest order first: id, kind ("dense" | "sparse" | "tombstones"), version, index,
-        cells, bytes, inline (bool), attrs (names), domain (list of [low, high] texts)."""
+        """One JSON object per fragment, oldest order first: id, kind ("dense" | "sparse" | "tombstones"), version,
+        index, cells, bytes, inline (bool), attrs (names), domain (list of [low, high] texts)."""
     def tiles(self, box: _Box | None = None) -> dict[str, Any]:
         """The data tiles that touch the box: `fragment` (uint32 positions in `fragments()`), `cells` (uint64), and
         `lo`, `hi`: per dimension a Buffer of MBR bounds in the dimension's own type."""
