@@ -53,9 +53,7 @@ _OutColumn = tuple[Buffer, Buffer | None, Buffer | None]
 class Context:
     """Memory budget, threads, cache and durability shared by everything opened with it."""
 
-    def __new__(
-        cls, memory_budget: int, threads: int | None, cache: int, durability: str, verify: str
-    ) -> Context: ...
+    def __new__(cls, memory_budget: int, threads: int | None, cache: int, durability: str, verify: str) -> Context: ...
     @property
     def threads(self) -> int: ...
     @property
@@ -134,11 +132,11 @@ class Array:
         message, operations (list of {op, ...}), commit_id."""
     def nonempty_domain(self) -> list[tuple[str, str]] | None: ...
     def fragments(self) -> list[str]:
-        """One JSON object per fragment, oldest order first: id, kind ("dense" | "sparse" | "tombstones"), version, index, cells,
-        bytes, inline (bool), attrs (names), domain (list of [low, high] texts)."""
+        """One JSON object per fragment, oldest order first: id, kind ("dense" | "sparse" | "tombstones"), version,
+        index, cells, bytes, inline (bool), attrs (names), domain (list of [low, high] texts)."""
     def tiles(self, box: _Box | None = None) -> dict[str, Any]:
-        """The data tiles that touch the box: `fragment` (uint32 positions in `fragments()`), `cells` (uint64), and `lo`, `hi`:
-        per dimension a Buffer of MBR bounds in the dimension's own type."""
+        """The data tiles that touch the box: `fragment` (uint32 positions in `fragments()`), `cells` (uint64), and
+        `lo`, `hi`: per dimension a Buffer of MBR bounds in the dimension's own type."""
     def read(
         self,
         box: _Box | None,
@@ -146,8 +144,9 @@ class Array:
         order: str,
         progress: _Progress | None = None,
     ) -> Cells:
-        """Reads a box whole. order: "row", "col", "global", "any". Sparse: cells in that order (ties of duplicates in order of
-        writing). Dense: the memory layout of every column ("global", "any": a flat vector in global order)."""
+        """Reads a box whole. order: "row", "col", "global", "any". Sparse: cells in that order (ties of duplicates
+        in order of writing). Dense: the memory layout of every column ("global", "any": a flat vector
+        in global order)."""
     def scan(
         self,
         box: _Box | None,
@@ -180,7 +179,8 @@ class Array:
     def meta_set(self, changes: Mapping[str, str | None]) -> int:
         """Sets (JSON text) or removes (None) keys in one commit."""
     def verify(self) -> str:
-        """A JSON report: {"fragments": n, "tiles": n, "blocks": n, "bytes": n, "damage": [{fragment, tile, attribute, message}]}."""
+        """A JSON report: {"fragments": n, "tiles": n, "blocks": n, "bytes": n,
+        "damage": [{fragment, tile, attribute, message}]}."""
 
 @final
 class Group:

@@ -466,7 +466,10 @@ class Array:
         if self._native is None:
             return f"<gridstone.Array {self._uri!r} (closed)>"
         kind = "sparse" if self.sparse else "dense"
-        dims = ", ".join(f"{d.name}: {dtypes.show(d.domain[0])}..{dtypes.show(d.domain[1])}" for d in self._schema.dims)
+        dims = ", ".join(
+            f"{d.name}: {dtypes.show(d.domain[0], d.dtype)}..{dtypes.show(d.domain[1], d.dtype)}"
+            for d in self._schema.dims
+        )
         attrs = ", ".join(f"{attr.name}: {attr.dtype}" for attr in self._schema.attrs)
         place = self._uri if self._path == "/" else f"{self._uri} {self._path}"
         return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"

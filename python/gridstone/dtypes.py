@@ -131,8 +131,11 @@ def scalar(name: str, value: Any, what: str) -> Value:
 def _float(name: str, value: Any) -> float | None:
     if not isinstance(value, int | float | np.integer | np.floating):
         return None
-    made = rounded(name, value)
-    return None if np.isinf(made) and not np.isinf(value) else made
+    try:
+        made = rounded(name, value)
+    except OverflowError:
+        return None
+    return None if np.isinf(made) and not np.isinf(float(value)) else made
 
 
 def rounded(name: str, value: Any) -> float:
@@ -215,8 +218,10 @@ def ticks_of(value: Value) -> int:
     return int(value)
 
 
-def show(value: Value) -> str:
-    """A value for people: numbers plain, times as ISO text, strings quoted."""
+def show(value: Value, name: str = "") -> str:
+    """A value (of type `name`) for people: numbers plain, times as ISO text, strings quoted."""
+    if name == "float32":
+        return to_text(name, value)
     if isinstance(value, np.datetime64 | np.timedelta64):
         return str(value)
     return repr(value)

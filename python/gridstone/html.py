@@ -26,10 +26,18 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def schema(shown: Schema) -> str:
     """Dimensions and attributes as two tables."""
     dims = [
-        (d.name, d.dtype, dtypes.show(d.domain[0]), dtypes.show(d.domain[1]), "whole" if d.tile is None else d.tile)
+        (
+            d.name,
+            d.dtype,
+            dtypes.show(d.domain[0], d.dtype),
+            dtypes.show(d.domain[1], d.dtype),
+            "whole" if d.tile is None else d.tile,
+        )
         for d in shown.dims
     ]
-    attrs = [(a.name, a.dtype, "yes" if a.nullable else "no", dtypes.show(a.fill), a.filters) for a in shown.attrs]
+    attrs = [
+        (a.name, a.dtype, "yes" if a.nullable else "no", dtypes.show(a.fill, a.dtype), a.filters) for a in shown.attrs
+    ]
     title = f"{'Sparse' if shown.sparse else 'Dense'} schema"
     return (
         f"<div><b>{title}</b> <small>{escape(shown._options_text())}</small>"

@@ -103,7 +103,7 @@ class Dim(_Frozen):
         return Dim, (self.name, self.domain, self.tile, self.dtype)
 
     def __repr__(self) -> str:
-        lo, hi = (dtypes.show(bound) for bound in self.domain)
+        lo, hi = (dtypes.show(bound, self.dtype) for bound in self.domain)
         tile = "None" if self.tile is None else dtypes.show(self.tile)
         return f"Dim({self.name!r}, domain=({lo}, {hi}), tile={tile}, dtype={self.dtype!r})"
 
@@ -186,7 +186,7 @@ class Attr(_Frozen):
         if self.nullable:
             parts.append("nullable=True")
         if repr(self.fill) != repr(dtypes.default_fill(self.dtype)):
-            parts.append(f"fill={dtypes.show(self.fill)}")
+            parts.append(f"fill={dtypes.show(self.fill, self.dtype)}")
         if self.filters != "auto":
             parts.append(f"filters={self.filters!r}")
         return f"Attr({', '.join(parts)})"

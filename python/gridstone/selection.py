@@ -80,7 +80,7 @@ BoxLike = Mapping[str, Any] | Sequence[Any] | slice | Box | None
 def _show(dim: Dim, bound: Bound) -> str:
     if dtypes.is_time(dim.dtype) and -(2**63) <= bound < 2**63:
         return str(dtypes.from_text(dim.dtype, str(bound)))
-    return repr(bound)
+    return dtypes.show(bound, dim.dtype)
 
 
 def domain_of(schema: Schema) -> Box:

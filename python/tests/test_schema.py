@@ -155,3 +155,17 @@ def test_domains_of_any_size(low: int, span: int, tile: int) -> None:
 def test_float_domains_are_exact(low: float, span: float) -> None:
     dim = gs.Dim("x", (low, low + span), dtype="float64")
     assert gs.Schema([dim], [gs.Attr("v", int)], sparse=True).dims[0].domain == (low, low + span)
+
+
+def test_float32_is_exact_and_prints_short(memory_uri: str) -> None:
+    dim = gs.Dim("x", (0.1, 0.7), 0.1, "float32")
+    assert dim.domain == (float(np.float32(0.1)), float(np.float32(0.7)))
+    assert "domain=(0.1, 0.7)" in repr(dim)
+    array = gs.create(memory_uri, gs.Schema([dim], [gs.Attr("v", "float32", fill=0.1)], sparse=True))
+    assert array.schema.dims[0] == dim and array.schema.attr("v") == gs.Attr("v", "float32", fill=0.1)
+    array.write_cells([0.1, 0.3, 0.7], [1, 2, 3])
+    low, high = array.nonempty_domain[0]
+    assert len(array.read({"x": (low, high)})) == 3 == len(array.read({"x": (0.1, 0.7)}))
+    assert array.read({"x": slice(0.1, 0.7)})["v"].tolist() == [1, 2]
+    with pytest.raises(gs.errors.SchemaError, match="1e\\+300"):
+        gs.Dim("x", (0, 1e300), dtype="float32")

@@ -95,11 +95,17 @@ def show(array: Array) -> None:
     click.echo(array.schema._options_text())
     found = array.nonempty_domain or (None,) * array.ndim
     dims = [
-        (d.name, d.dtype, *(show_value(v) for v in d.domain), "whole" if d.tile is None else str(d.tile), _span(used))
+        (
+            d.name,
+            d.dtype,
+            *(show_value(v, d.dtype) for v in d.domain),
+            "whole" if d.tile is None else str(d.tile),
+            _span(used),
+        )
         for d, used in zip(array.schema.dims, found, strict=True)
     ]
     emit_table("dimensions", ("name", "type", "from", "to", "tile", "written"), dims)
-    attrs = [(a.name, a.dtype, a.nullable, show_value(a.fill), a.filters) for a in array.schema.attrs]
+    attrs = [(a.name, a.dtype, a.nullable, show_value(a.fill, a.dtype), a.filters) for a in array.schema.attrs]
     emit_table("attributes", ("name", "type", "nullable", "fill", "filters"), attrs)
     _show_fragments(array)
     _show_tiles(array)
