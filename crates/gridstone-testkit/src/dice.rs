@@ -11,7 +11,7 @@ impl Dice {
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -21,13 +21,13 @@ impl Dice {
 
     /// A number below `n`, which is not 0.
     pub fn below(&mut self, n: usize) -> usize {
-        (u128::from(self.next()) * n as u128 >> 64) as usize
+        ((u128::from(self.word()) * n as u128) >> 64) as usize
     }
 
     /// A number from `lo` to `hi`, both included.
     pub fn between(&mut self, lo: i128, hi: i128) -> i128 {
         let count = (hi - lo) as u128 + 1;
-        lo + (u128::from(self.next()) * count >> 64) as i128
+        lo + ((u128::from(self.word()) * count) >> 64) as i128
     }
 
     /// True `percent` times in a hundred.

@@ -121,7 +121,8 @@ impl Plan {
             Size::Blocks => *dice.pick(&[700, 1_024, 1_500, 2_500, 10_000, 100_000]),
         };
         let (tile_order, cell_order) = (*dice.pick(&[Order::Row, Order::Col]), *dice.pick(&[Order::Row, Order::Col]));
-        let coord_filters = Filters::parse(*dice.pick(&["auto", "none", "zstd:1", "shuffle,lz4"])).unwrap();
+        let named: &&str = dice.pick(&["auto", "none", "zstd:1", "shuffle,lz4"]);
+        let coord_filters = Filters::parse(named).unwrap();
         let duplicates = kind == Kind::Duplicates;
         let options = SchemaOptions { sparse, capacity, tile_order, cell_order, duplicates, coord_filters };
         Self { schema: Arc::new(Schema::new(dims, attrs, options).unwrap()), used, size }
@@ -273,7 +274,7 @@ fn float_dimension(name: &str, width: usize, dice: &mut Dice) -> (Dimension, Vec
     let (lo, hi) = (round(lo), round(hi));
     let mut values = vec![lo, hi];
     for _ in 0..width {
-        values.push(round(lo + (hi - lo) * (dice.next() as f64 / u64::MAX as f64)).clamp(lo, hi));
+        values.push(round(lo + (hi - lo) * (dice.word() as f64 / u64::MAX as f64)).clamp(lo, hi));
     }
     if lo <= 0.0 && hi >= 0.0 {
         values.push(0.0);

@@ -31,14 +31,14 @@ pub fn values_of(view: ColumnView<'_>) -> Vec<Value> {
 pub fn random(attr: &Attribute, count: usize, dice: &mut Dice) -> Vec<Value> {
     let style = dice.below(4);
     let nulls = if attr.nullable() { *dice.pick(&[0, 20, 100]) } else { 0 };
-    let base = dice.next();
+    let base = dice.word();
     let value = |i: usize, dice: &mut Dice| {
         if nulls > 0 && dice.chance(nulls) {
             return None;
         }
         let word = match style {
-            0 => dice.next() % 10,
-            1 => dice.next(),
+            0 => dice.word() % 10,
+            1 => dice.word(),
             2 => base,
             _ => base.wrapping_add(i as u64),
         };
