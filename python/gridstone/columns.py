@@ -296,7 +296,7 @@ def _parse_times(field: Field, array: AnyArray, target: np.dtype[Any]) -> AnyArr
 def broadcast(title: str, array: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     """`array` repeated to `shape` by NumPy's rules of assignment (leading axes of length 1 may be dropped)."""
     while array.ndim > len(shape) and array.shape[0] == 1:
-        array = array[0]
+        array = array[0, ...]
     try:
         return np.broadcast_to(array, shape)
     except ValueError:

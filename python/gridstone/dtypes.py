@@ -120,12 +120,28 @@ def scalar(name: str, value: Any, what: str) -> Value:
     elif is_time(name):
         made = time_value(name, value)
     elif is_float(name):
-        made = _float(name, value) if isinstance(value, int | float | np.integer | np.floating) else None
+        made = _float(name, value)
     else:
         made = _integer(name, value)
     if made is None:
         raise SchemaError(f"{what}: {value!r} is no value of type {name}")
     return made
+
+
+def _float(name: str, value: Any) -> float | None:
+    if not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    made = rounded(name, value)
+    return None if np.isinf(made) and abs(value) != np.inf else made
+
+
+def rounded(name: str, value: Any) -> float:
+    """`value` as the float type `name` holds it: bounds of float32 are compared with coordinates that were read."""
+    try:
+        with np.errstate(over="ignore"):
+            return float(np.dtype(name).type(value))
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
 
 
 def _tick(name: str, ticks: int | str) -> np.datetime64 | np.timedelta64:
@@ -137,21 +153,6 @@ def _tick(name: str, ticks: int | str) -> np.datetime64 | np.timedelta64:
 def _as_time(value: Any) -> np.datetime64 | np.timedelta64:
     made: np.datetime64 | np.timedelta64 = value
     return made
-
-
-def _float(name: str, value: Any) -> float | None:
-    """`value` rounded to the type; None if it lies beyond it."""
-    try:
-        made = nearest(name, float(value))
-    except OverflowError:
-        return None
-    return None if np.isinf(made) and abs(float(value)) != np.inf else made
-
-
-def nearest(name: str, value: float) -> float:
-    """The value of a float type that lies nearest."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(value)) if name == "float32" else value
 
 
 def _integer(name: str, value: Any) -> int | None:
@@ -192,9 +193,9 @@ def to_text(name: str, value: Value) -> str:
         return value.hex()
     if name == "bool":
         return "true" if value else "false"
-    if name == "float32":
-        return str(np.float32(value))
-    return repr(float(value)) if is_float(name) else str(value)
+    if is_float(name):
+        return str(np.float32(value)) if name == "float32" else repr(float(value))
+    return str(value)
 
 
 def from_text(name: str, text: str) -> Value:
@@ -207,7 +208,7 @@ def from_text(name: str, text: str) -> Value:
         return text == "true"
     if is_time(name):
         return _tick(name, "NaT" if text == "NaT" else int(text))
-    return nearest(name, float(text)) if is_float(name) else int(text)
+    return rounded(name, float(text)) if is_float(name) else int(text)
 
 
 def ticks_of(value: Value) -> int:

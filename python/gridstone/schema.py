@@ -94,7 +94,8 @@ class Dim(_Frozen):
         return dtypes.ticks_of(self.domain[1]) - dtypes.ticks_of(self.domain[0]) + 1
 
     def _json(self) -> dict[str, Any]:
-        tile = None if self.tile is None else dtypes.to_text(self.dtype, self.tile)
+        extent = "float64" if dtypes.is_float(self.dtype) else self.dtype
+        tile = None if self.tile is None else dtypes.to_text(extent, self.tile)
         domain = [dtypes.to_text(self.dtype, bound) for bound in self.domain]
         return {"name": self.name, "dtype": self.dtype, "domain": domain, "tile": tile}
 

@@ -256,7 +256,7 @@ def _coordinate(dim: Dim, value: Any) -> Bound:
     """`value` as a coordinate of `dim`; it may lie outside the domain, or even the type, as ends of slices do."""
     if dtypes.is_float(dim.dtype):
         if isinstance(value, int | float | np.integer | np.floating) and value == value:
-            return dtypes.nearest(dim.dtype, float(value))
+            return dtypes.rounded(dim.dtype, value)
     elif dtypes.is_time(dim.dtype):
         made = dtypes.time_value(dim.dtype, value)
         if made is not None and not np.isnat(made):

@@ -1,1 +1,25 @@
-//! Oracles and generators for the tests: a naive in-memory array, schemas, boxes and cells.
+//! Oracles and generators for the tests: a naive in-memory array, schemas, boxes and cells, and a session that does
+//! the same to a real array and to the naive one and compares what they read.
+//!
+//! The oracle shares no code with the engine: coordinates are numbers, not ordered keys; the global order is its
+//! definition; a state is a sorted map of cells. Everything random comes from [`Dice`], whose seeds proptest prints.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test kit fails by panicking")]
+
+mod alloc;
+mod coord;
+mod dice;
+mod model;
+mod plan;
+mod session;
+mod stage;
+mod value;
+
+pub use alloc::Measured;
+pub use coord::{Coord, Dim, Place, box_cells, box_texts, inside};
+pub use dice::Dice;
+pub use model::{Change, Expected, Model, expected_rows};
+pub use plan::{Case, Kind, Plan, Size, cases};
+pub use session::{Session, rows_of};
+pub use stage::stage;
+pub use value::{Value, column, random, values_of};

@@ -1,7 +1,20 @@
 //! One binary for all integration tests, a module per promise.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod child;
 mod commit_schedules;
 mod concurrent_commits;
+mod crash;
+mod damage;
+mod edges;
+mod io_count;
+mod many_writers;
+mod oracle;
 mod paper_examples;
+mod processes;
+mod refusals;
+mod scratch;
 mod vectors;
+mod writer;
 mod writers;

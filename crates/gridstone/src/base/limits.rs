@@ -14,6 +14,8 @@ pub const TILE_CELLS_MAX: u64 = 1 << 31;
 pub const BLOCK_BYTES_MAX: usize = 1 << 30;
 /// The largest single value of a variable-length attribute, in bytes.
 pub const VALUE_BYTES_MAX: usize = 1 << 29;
+/// Cells of any block at most: what a fragment found on disk may claim.
+pub const BLOCK_CELLS_MAX: u32 = 1 << 20;
 /// Cells of a dense block at most.
 pub const DENSE_BLOCK_CELLS: u64 = 16_384;
 /// Cells of a sparse block at most.

@@ -112,6 +112,9 @@ pub trait Cache: Send + Sync + std::fmt::Debug {
     /// The value under `key`, if it is held.
     fn get(&self, key: &CacheKey) -> Option<Arc<dyn Any + Send + Sync>>;
 
+    /// The most bytes it holds; a larger value is not kept.
+    fn limit_bytes(&self) -> u64;
+
     /// Holds `value`, which takes about `bytes`; older values may go.
     fn put(&self, key: CacheKey, value: Arc<dyn Any + Send + Sync>, bytes: u64);
 }

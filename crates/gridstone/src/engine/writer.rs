@@ -21,7 +21,7 @@ impl Writer {
     /// writer is closed.
     pub fn append(&mut self, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
         let stream = self.stream.as_mut().ok_or_else(closed)?;
-        let outcome = stream.append(dims, columns);
+        let outcome = stream.append(&crate::base::NeverCancel, dims, columns);
         if outcome.is_err() {
             self.stream = None;
         }
@@ -30,7 +30,7 @@ impl Writer {
 
     /// Ends the fragment.
     pub fn finish(&mut self) -> Result<Staged> {
-        let staged = self.stream.take().ok_or_else(closed)?.finish()?;
+        let staged = self.stream.take().ok_or_else(closed)?.finish(&crate::base::NeverCancel)?;
         Ok(self.array.staged(staged.into_iter().collect()))
     }
 

@@ -46,9 +46,12 @@ pub struct EncodedTile {
 }
 
 impl EncodedTile {
-    /// Stored bytes of all pages.
+    /// What a page takes in memory besides its stored bytes, about: name, tables, statistics.
+    pub const PAGE_OVERHEAD_BYTES: usize = 512;
+
+    /// Bytes of memory it takes, about.
     pub fn size_bytes(&self) -> usize {
-        self.pages.iter().map(|p| p.bytes.len()).sum()
+        self.pages.iter().map(|p| p.bytes.len() + Self::PAGE_OVERHEAD_BYTES).sum()
     }
 }
 

@@ -171,8 +171,8 @@ impl Root {
         }
         let (tile_order, cell_order) = (code_order(r.u8()?)?, code_order(r.u8()?)?);
         let (block_cells, cells, tiles) = (r.u32()?, r.u64()?, r.u64()?);
-        if block_cells == 0 {
-            return Err(Error::corruption("a fragment's root has blocks of 0 cells"));
+        if block_cells == 0 || block_cells > limits::BLOCK_CELLS_MAX {
+            return Err(Error::corruption(format!("a fragment's root has blocks of {block_cells} cells")));
         }
         let bounds = Self::decode_bounds(&mut r, ndim)?;
         let fields = Self::decode_fields(&mut r)?;

@@ -9,7 +9,7 @@ use super::canvas::Canvas;
 use super::fetch::{Want, fetch};
 use super::layout::{ResultLayout, Strided};
 use super::open::open_all;
-use super::overlay::{LiveOverlay, is_small, live_overlay, row_bytes};
+use super::overlay::{LiveOverlay, is_small, live_overlay};
 use super::sparse_painter::paint_sparse;
 use super::{Cells, ReadContext, Request, Target};
 use crate::base::{Counters, Error, Result, limits};
@@ -55,12 +55,13 @@ pub fn read_dense(context: &ReadContext, target: &Target, request: &Request) -> 
     let mut canvases: Vec<Canvas<'_>> =
         attrs_of(&schema, request).map(|a| Canvas::new(a, count)).collect::<Result<_>>()?;
     let plan = DensePlan::new(context, target, request)?;
+    let row_bytes = target.row_bytes();
     let layout = ResultLayout::new(&schema, &request.sub, request.order)?;
-    let mut units = plan.units(context)?.peekable();
+    let mut units = plan.units(context, row_bytes)?.peekable();
     let mut done = 0u64;
     while units.peek().is_some() {
         let group: Vec<Unit> = units.by_ref().take(context.pool.threads() * 4).collect();
-        let held: u64 = group.iter().map(|u| u.region.cells() as u64 * row_bytes(&schema)).sum();
+        let held: u64 = group.iter().map(|u| u.region.cells() as u64 * row_bytes).sum();
         context.budget.take(held);
         let painted = context.pool.map(group, context.cancel.as_ref(), |unit| {
             let columns = plan.paint(context, &unit.region)?;
@@ -104,11 +105,11 @@ impl DensePlan {
     }
 
     /// Cuts the box into units: per space tile, groups of whole blocks that fit a thread's share of a batch.
-    fn units(&self, context: &ReadContext) -> Result<impl Iterator<Item = Unit> + use<>> {
+    fn units(&self, context: &ReadContext, row_bytes: u64) -> Result<impl Iterator<Item = Unit> + use<>> {
         let order = self.schema.options().cell_order;
         let (whole, box_grid) = (self.schema.domain(), TileGrid::new(&self.schema, &self.request.sub)?);
         let tiles = box_grid.len();
-        let share = context.batch_bytes() / row_bytes(&self.schema) / context.pool.threads() as u64 / 4;
+        let share = context.batch_bytes() / row_bytes / context.pool.threads() as u64 / 4;
         let times = (share.min(1 << 20) / limits::DENSE_BLOCK_CELLS).max(1);
         let schema = self.schema.clone();
         let units = move |tile: u64| {
@@ -289,5 +290,5 @@ fn full_tile(schema: &Schema, domain: &Subarray, coords: &[u64]) -> Option<Subar
 /// A box given relative to the low corner of `outer`.
 pub(super) fn absolute(inner: &RelativeBox, outer: &Subarray) -> Subarray {
     let ranges = inner.origin.iter().zip(&inner.shape).zip(outer.ranges());
-    Subarray::new(ranges.map(|((o, n), r)| crate::schema::KeyRange::new(r.lo + o, r.lo + o + n - 1)).collect())
+    Subarray::new(ranges.map(|((o, n), r)| crate::schema::KeyRange::new(r.lo + o, r.lo + o + (n - 1))).collect())
 }

@@ -13,8 +13,29 @@ pub(super) struct Want {
     pub(super) block: BlockRef,
 }
 
+/// Bytes submitted at once: enough to keep a device busy, few enough that stopping is noticed soon.
+const SUBMIT_BYTES_MAX: u64 = 32 << 20;
+
 /// The decoded blocks, in the order wanted. `parallel` is false inside a task that is itself one of many.
 pub(super) fn fetch(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<Vec<Column>> {
+    let mut columns = Vec::with_capacity(wants.len());
+    let mut rest = wants;
+    while !rest.is_empty() {
+        context.cancel.check()?;
+        let mut bytes = 0u64;
+        let fits = |want: &&Want| {
+            bytes = bytes.saturating_add(want.block.range.len);
+            bytes <= SUBMIT_BYTES_MAX
+        };
+        let count = rest.iter().take_while(fits).count().max(1);
+        let (group, later) = rest.split_at(count.min(rest.len()));
+        columns.extend(fetch_group(context, group, parallel)?);
+        rest = later;
+    }
+    Ok(columns)
+}
+
+fn fetch_group(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<Vec<Column>> {
     let bytes = fetch_bytes(context, wants)?;
     let decode = |(want, bytes): (&Want, Bytes)| {
         let column = want.fragment.decode(&want.block, &bytes)?;

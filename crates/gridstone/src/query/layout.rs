@@ -2,7 +2,7 @@
 
 use super::ReadOrder;
 use crate::schema::{Order, Schema, Subarray};
-use crate::tile::{TileGrid, offsets_in};
+use crate::tile::{TileGrid, offsets_in, try_vec};
 
 /// A box of cells in a buffer: the place of its first cell and a stride per dimension, in cells.
 #[derive(Debug, Clone)]
@@ -129,9 +129,9 @@ impl ResultLayout {
             ReadOrder::Global | ReadOrder::Any => {
                 let grid = TileGrid::new(schema, sub)?;
                 let mut start = 0u64;
-                let mut starts = Vec::with_capacity(grid.len() as usize);
-                for tile in 0..grid.len() {
-                    starts.push(start);
+                let mut starts = try_vec(0, grid.len() as usize)?;
+                for (tile, slot) in (0..grid.len()).zip(&mut starts) {
+                    *slot = start;
                     start += grid.tile_box(tile).map_or(0, |b| b.cells() as u64);
                 }
                 Ok(Self::Global(grid, starts, schema.options().cell_order))

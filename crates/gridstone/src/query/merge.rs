@@ -69,7 +69,8 @@ fn resolve_tie(queues: &mut [Queue], heap: &mut Heap, out: &mut Output, duplicat
     let tied = group.len() as u64;
     let deleted = group.iter().filter(|(_, c, row)| c.is_tombstone(*row)).map(|(order, ..)| *order).max();
     group.retain(|(order, chunk, row)| !chunk.is_tombstone(*row) && deleted.is_none_or(|d| *order > d));
-    group.sort_by_key(|(order, _, row)| (*order, *row));
+    // Stable: cells of one fragment came from one queue, in order of writing; rows count within a chunk only.
+    group.sort_by_key(|(order, ..)| *order);
     let skip = if duplicates { 0 } else { group.len().saturating_sub(1) };
     for (_, chunk, row) in group.into_iter().skip(skip) {
         out.push(&chunk, row, row + 1);
@@ -167,5 +168,40 @@ impl Heap {
             self.sources.swap(place, least);
             place = least;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::run::Standing;
+    use super::*;
+    use crate::fragment::FragmentKind;
+
+    /// Chunks of one fragment with these keys, told apart by the coordinate `mark`.
+    fn queue(version: u64, chunks: &[&[(u64, u64)]]) -> Queue {
+        let mut queue = Queue::default();
+        for cells in chunks {
+            queue.push(Chunk {
+                keys: CellKeys::Narrow(cells.iter().map(|(key, _)| *key).collect()),
+                coords: vec![cells.iter().map(|(_, mark)| *mark).collect()],
+                columns: Vec::new(),
+                standing: Standing::Fragment(FragmentOrder { version, index: 0 }, FragmentKind::Sparse),
+            });
+        }
+        queue
+    }
+
+    fn marks(queues: &mut [Queue], duplicates: bool) -> Vec<u64> {
+        let (segments, _) = merge(queues, None, duplicates);
+        segments.iter().flat_map(|s| s.chunk.coords[0][s.from..s.to].to_vec()).collect()
+    }
+
+    #[test]
+    fn duplicates_keep_their_order_across_chunks() {
+        let queues = || {
+            [queue(2, &[&[(7, 20)], &[(9, 30)]]), queue(1, &[&[(5, 1), (7, 2)], &[(7, 3), (7, 4)], &[(7, 5), (8, 6)]])]
+        };
+        assert_eq!(marks(&mut queues(), true), [1, 2, 3, 4, 5, 20, 6, 30]);
+        assert_eq!(marks(&mut queues(), false), [1, 20, 6, 30]);
     }
 }

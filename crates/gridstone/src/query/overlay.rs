@@ -58,9 +58,9 @@ pub(super) fn is_small(description: &Description) -> bool {
 /// The overlay over the small fragments of `target`, `None` if there is none or they pass a quarter of the budget.
 pub(super) fn live_overlay(context: &ReadContext, target: &Target) -> Result<Option<LiveOverlay>> {
     let small: Vec<&Arc<Description>> = target.fragments.iter().filter(|d| is_small(d)).collect();
-    let width = row_bytes(&target.schema);
+    let width = target.row_bytes();
     let bytes = |d: &Description| d.cells.saturating_mul(width).saturating_add(d.location.len);
-    let needed: u64 = small.iter().map(|d| bytes(d)).sum();
+    let needed = small.iter().fold(0u64, |sum, d| sum.saturating_add(bytes(d)));
     if small.is_empty() || needed > context.overlay_bytes() {
         return Ok(None);
     }
@@ -93,13 +93,6 @@ pub(super) fn live_overlay(context: &ReadContext, target: &Target) -> Result<Opt
         }
     }
     Ok(Some(LiveOverlay { overlay, live }))
-}
-
-/// Bytes that a decoded row takes, about.
-pub(super) fn row_bytes(schema: &Schema) -> u64 {
-    let attrs: usize =
-        schema.attrs().iter().map(|a| a.datatype().width().unwrap_or(32) + usize::from(a.nullable())).sum();
-    (schema.ndim() * 8 + 16 + attrs) as u64
 }
 
 fn load(context: &ReadContext, target: &Target, missing: Vec<Arc<Description>>) -> Result<Vec<Arc<SmallFragment>>> {

@@ -69,9 +69,9 @@ impl ReadContext {
         (self.budget.limit_bytes() / 8).max(64 * 1024)
     }
 
-    /// Bytes of small fragments that may be held decoded: a quarter of the budget.
+    /// Bytes of small fragments that may be held decoded: a quarter of the budget, and what the cache keeps.
     pub(super) fn overlay_bytes(&self) -> u64 {
-        self.budget.limit_bytes() / 4
+        (self.budget.limit_bytes() / 4).min(self.cache.limit_bytes())
     }
 }
 
@@ -84,6 +84,23 @@ pub struct Target {
     pub schema: Arc<Schema>,
     /// Its fragments that may touch the box, oldest order first.
     pub fragments: Vec<Arc<Description>>,
+}
+
+impl Target {
+    /// Bytes that a decoded row takes, about. What variable-length values take is guessed from the stored bytes of the
+    /// fragments, at a compression of four.
+    pub(super) fn row_bytes(&self) -> u64 {
+        let (dims, attrs) = (self.schema.ndim() as u64 * 8 + 16, self.schema.attrs());
+        let fixed: usize = attrs.iter().map(|a| a.datatype().width().unwrap_or(8) + usize::from(a.nullable())).sum();
+        let stored = self.fragments.iter().map(|d| d.location.len / d.cells.max(1)).max().unwrap_or(0);
+        let varied = if self.has_varied() { stored.saturating_mul(4).clamp(24, 1 << 30) } else { 0 };
+        dims + fixed as u64 + varied
+    }
+
+    /// Whether some attribute's values vary in length, so that `row_bytes` is but a guess.
+    pub(super) fn has_varied(&self) -> bool {
+        self.schema.attrs().iter().any(|a| a.datatype().is_var())
+    }
 }
 
 /// What a read asks for.
@@ -104,6 +121,9 @@ impl Request {
         schema.check_inside(&sub)?;
         let attrs = match attrs {
             None => (0..schema.attrs().len()).collect(),
+            Some([]) => {
+                return Err(Error::input("a read needs at least one attribute; leave attrs out for all of them"));
+            }
             Some(names) => names.iter().map(|n| schema.attr(n).map(|(i, _)| i)).collect::<Result<_>>()?,
         };
         Ok(Self { sub, attrs, order })

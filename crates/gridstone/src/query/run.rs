@@ -30,6 +30,12 @@ impl Chunk {
         self.keys.len()
     }
 
+    /// Bytes of memory it takes.
+    pub(super) fn size_bytes(&self) -> u64 {
+        let columns: usize = self.columns.iter().map(Column::size_bytes).sum();
+        (columns + self.len() * 8 * (self.coords.len() + 1)) as u64
+    }
+
     pub(super) fn order(&self, row: usize) -> FragmentOrder {
         match &self.standing {
             Standing::Fragment(order, _) => *order,

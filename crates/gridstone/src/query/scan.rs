@@ -1,15 +1,16 @@
 //! Streams of cells in bounded memory, coordinates included, for sparse and dense arrays alike.
 //!
 //! - Sparse, global order: a [`Sweep`] gives batch after batch.
-//! - Sparse, row or column order: slabs along the slowest dimension, halved until one fits a batch, each read and sorted.
+//! - Sparse, row or column order: slabs along the slowest dimension (where that is one coordinate thick,
+//!   the next), halved until one should fit a batch, each read and
+//!   sorted. A block is read once for every slab that it touches.
 //! - Dense: pieces that are contiguous in the order asked for, each read as a box.
 
 use super::dense::absolute;
 use super::layout::{Strided, move_cells};
-use super::overlay::row_bytes;
 use super::sparse::Sweep;
-use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense, read_sparse};
-use crate::base::{AlignedBuf, Cancel, Result};
+use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense};
+use crate::base::{AlignedBuf, Cancel, Error, Result};
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{BlockGrid, Column, TileGrid};
 use std::sync::Arc;
@@ -50,7 +51,7 @@ impl Scan {
     pub fn new(context: ReadContext, target: Target, request: Request, batch_bytes: u64) -> Result<Self> {
         let batch_bytes = batch_bytes.clamp(1, context.batch_bytes());
         let schema = &target.schema;
-        let cells = (batch_bytes / row_bytes(schema)).max(1);
+        let cells = (batch_bytes / target.row_bytes()).max(1);
         let state = match (schema.sparse(), request.order) {
             (true, ReadOrder::Global | ReadOrder::Any) => {
                 State::Sweep(Box::new(Sweep::new(&context, &target, &request)?))
@@ -58,6 +59,13 @@ impl Scan {
             (true, _) => State::Slabs(vec![request.sub.clone()]),
             (false, ReadOrder::Global | ReadOrder::Any) => {
                 State::Tiles { grid: TileGrid::new(schema, &request.sub)?, tile: 0, pieces: None }
+            }
+            (false, _) if u64::try_from(request.sub.cells()).is_err() => {
+                return Err(Error::bounds(format!(
+                    "the box {} has {} cells, more than can be numbered; stream smaller boxes, or in global order",
+                    request.sub.describe(schema.dims()),
+                    request.sub.cells()
+                )));
             }
             (false, order) => State::Box { pieces: BlockGrid::new(&request.sub.shape(), plain(order), cells), next: 0 },
         };
@@ -90,33 +98,35 @@ impl Scan {
         self.read_piece(&piece).map(Some)
     }
 
+    /// Reads the next slab that fits a batch. One that was guessed too small is given up and halved.
     fn next_slab(&mut self) -> Result<Option<Cells>> {
+        let cells_max = (self.batch_bytes / self.target.row_bytes()).max(1);
         loop {
             let State::Slabs(slabs) = &mut self.state else { return Ok(None) };
             let Some(slab) = slabs.pop() else { return Ok(None) };
             let request = Request { sub: slab.clone(), ..self.request.clone() };
-            let target = within(&self.target, &slab);
-            let estimate = Sweep::new(&self.context, &target, &request)?.estimate();
-            if estimate == 0 {
-                continue;
-            }
-            let slowest = plain(self.request.order).slowest_first(slab.ndim()).next().unwrap_or(0);
-            let halves = halve(&slab, slowest).filter(|_| estimate * row_bytes(&self.target.schema) > self.batch_bytes);
-            if let Some((low, high)) = halves {
-                slabs.push(high);
-                slabs.push(low);
-                continue;
-            }
-            let cells = read_sparse(&self.context, &target, &request)?;
-            if cells.count > 0 {
-                return Ok(Some(cells));
+            let sweep = Sweep::new(&self.context, &within(&self.target, &slab), &request)?;
+            // Slower dimensions are one coordinate thick already, so halves follow each other in the order asked for.
+            let thick = |d: &usize| slab.ranges().get(*d).is_some_and(|r| r.lo < r.hi);
+            let slowest = plain(self.request.order).slowest_first(slab.ndim()).find(thick);
+            let estimate = sweep.estimate(slowest.unwrap_or(0));
+            let halves = slowest.and_then(|dim| halve(&slab, dim));
+            let limit = if halves.is_some() { cells_max.saturating_mul(2) } else { u64::MAX };
+            let cells = if estimate <= limit { sweep.collect(limit)? } else { None };
+            match (cells, halves) {
+                (Some(cells), _) if cells.count > 0 => return Ok(Some(cells)),
+                (Some(_), _) | (None, None) => {}
+                (None, Some((low, high))) => {
+                    slabs.push(high);
+                    slabs.push(low);
+                }
             }
         }
     }
 
     /// The next box of a dense stream.
     fn next_piece(&mut self) -> Option<Subarray> {
-        let cells = (self.batch_bytes / row_bytes(&self.target.schema)).max(1);
+        let cells = (self.batch_bytes / self.target.row_bytes()).max(1);
         let order = self.target.schema.options().cell_order;
         match &mut self.state {
             State::Box { pieces, next } => {

@@ -8,7 +8,7 @@
 use super::fetch::{Want, fetch};
 use super::merge::{Frontier, merge};
 use super::open::open_all;
-use super::overlay::{Entry, LiveOverlay, is_small, live_overlay, row_bytes};
+use super::overlay::{Entry, LiveOverlay, is_small, live_overlay};
 use super::run::{Chunk, Queue, Segment, Standing};
 use super::write_cells::coordinate_column;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
@@ -17,6 +17,7 @@ use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::schema::{Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A block to be read, and the queue its cells go to.
 #[derive(Debug, Clone)]
@@ -39,6 +40,8 @@ pub(super) struct Sweep {
     firsts: CellKeys,
     next: usize,
     queues: Vec<Queue>,
+    /// Bytes that a decoded row takes, about, and whether that is but a guess.
+    row_bytes: (u64, bool),
     returned: u64,
     total: u64,
 }
@@ -48,23 +51,8 @@ pub(super) struct Sweep {
 /// # Errors
 /// Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
 pub fn read_sparse(context: &ReadContext, target: &Target, request: &Request) -> Result<Cells> {
-    let mut sweep = Sweep::new(context, target, request)?;
-    let mut all = empty_cells(&target.schema, request);
-    while let Some(batch) = sweep.next(context.batch_bytes())? {
-        if all.count == 0 {
-            all = batch;
-            continue;
-        }
-        all.count += batch.count;
-        for (mine, theirs) in all.dims.iter_mut().chain(&mut all.attrs).zip(batch.dims.iter().chain(&batch.attrs)) {
-            mine.append(theirs.view(), 0, theirs.len());
-        }
-    }
-    match request.order {
-        ReadOrder::Row => sort_cells(&target.schema, all, Order::Row),
-        ReadOrder::Col => sort_cells(&target.schema, all, Order::Col),
-        ReadOrder::Global | ReadOrder::Any => Ok(all),
-    }
+    let cells = Sweep::new(context, target, request)?.collect(u64::MAX)?;
+    Ok(cells.unwrap_or_else(|| empty_cells(&target.schema, request)))
 }
 
 fn empty_cells(schema: &Schema, request: &Request) -> Cells {
@@ -74,7 +62,7 @@ fn empty_cells(schema: &Schema, request: &Request) -> Cells {
 }
 
 /// Sorts cells by their coordinates alone; duplicates stay in order of writing.
-fn sort_cells(schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
+fn sort_cells(cancel: &dyn Cancel, schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
     if u32::try_from(cells.count).is_err() {
         return Err(Error::budget("more than 2^32 cells cannot be sorted at once; stream them with scan()"));
     }
@@ -89,7 +77,7 @@ fn sort_cells(schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
     if order.first_descent().is_none() {
         return Ok(cells);
     }
-    let rows = order.sorted_rows();
+    let rows = order.sorted_rows(cancel)?;
     let gather = |columns: &[Column]| columns.iter().map(|c| c.view().gather(&rows)).collect();
     Ok(Cells { count: cells.count, dims: gather(&cells.dims), attrs: gather(&cells.attrs) })
 }
@@ -110,7 +98,7 @@ impl Sweep {
         }
         let refs: Vec<&[u64]> = firsts.iter().map(Vec::as_slice).collect();
         let keys = layout.keys(&refs);
-        let order = keys.sorted_rows();
+        let order = keys.sorted_rows(context.cancel.as_ref())?;
         let units: Vec<Unit> = order.iter().filter_map(|i| units.get(*i as usize).cloned()).collect();
         let total = units.iter().map(|u| u.cells as u64).sum();
         let mut queues: Vec<Queue> = fragments.iter().map(|_| Queue::default()).collect();
@@ -132,6 +120,7 @@ impl Sweep {
             firsts: keys.pick(&order),
             next: 0,
             queues,
+            row_bytes: (target.row_bytes(), target.has_varied()),
             returned: 0,
             total,
         })
@@ -142,9 +131,34 @@ impl Sweep {
         self.context.cancel = cancel;
     }
 
-    /// About how many cells the plan reads.
-    pub(super) fn estimate(&self) -> u64 {
-        self.total + self.queues.iter().filter_map(Queue::head).map(|(c, _)| c.len() as u64).sum::<u64>()
+    /// About how many cells lie in the box: those of a block as far as its MBR reaches into the box along `dim`.
+    pub(super) fn estimate(&self, dim: usize) -> u64 {
+        let blocks: f64 = self.units.iter().map(|u| u.cells as f64 * share(&u.bounds, &self.request.sub, dim)).sum();
+        blocks as u64 + self.queues.iter().filter_map(Queue::head).map(|(c, _)| c.len() as u64).sum::<u64>()
+    }
+
+    /// All cells in the order asked for; `None`, found out early, if they are more than `cells_max`.
+    pub(super) fn collect(mut self, cells_max: u64) -> Result<Option<Cells>> {
+        let mut all = empty_cells(&self.schema, &self.request);
+        while let Some(batch) = self.next(self.context.batch_bytes())? {
+            if (all.count as u64).saturating_add(batch.count as u64) > cells_max {
+                self.context.counters.cells_returned.fetch_sub(self.returned, Relaxed);
+                return Ok(None);
+            }
+            if all.count == 0 {
+                all = batch;
+                continue;
+            }
+            all.count += batch.count;
+            for (mine, theirs) in all.dims.iter_mut().chain(&mut all.attrs).zip(batch.dims.iter().chain(&batch.attrs)) {
+                mine.append(theirs.view(), 0, theirs.len());
+            }
+        }
+        match self.request.order {
+            ReadOrder::Row => sort_cells(self.context.cancel.as_ref(), &self.schema, all, Order::Row).map(Some),
+            ReadOrder::Col => sort_cells(self.context.cancel.as_ref(), &self.schema, all, Order::Col).map(Some),
+            ReadOrder::Global | ReadOrder::Any => Ok(Some(all)),
+        }
     }
 
     /// The next cells in global order, about `bytes` of them, `None` at the end.
@@ -154,8 +168,10 @@ impl Sweep {
             self.load(bytes)?;
             let frontier = Frontier { keys: &self.firsts, row: self.next };
             let more = self.next < self.units.len();
+            // A source that stands alone has its cells in order: nothing needs to wait for what it holds later.
+            let wait = more && self.queues.len() > 1;
             let duplicates = self.schema.options().duplicates;
-            let (segments, tied) = merge(&mut self.queues, more.then_some(&frontier), duplicates);
+            let (segments, tied) = merge(&mut self.queues, wait.then_some(&frontier), duplicates);
             Counters::add(&self.context.counters.cells_merged, tied);
             if segments.is_empty() && more {
                 continue;
@@ -171,32 +187,52 @@ impl Sweep {
         }
     }
 
-    /// Loads the next blocks, about `bytes` of them, at least one while there is one.
+    /// Loads the next blocks, about `bytes` of them, at least one while there is one. Where values vary in length they
+    /// are loaded few at a time, until they really take so much.
     fn load(&mut self, bytes: u64) -> Result<()> {
-        let per_row = row_bytes(&self.schema);
+        let mut room = bytes;
+        loop {
+            let group = self.next_group(room);
+            if group.is_empty() {
+                return Ok(());
+            }
+            let taken = self.load_group(&group)?;
+            if !self.row_bytes.1 || taken >= room {
+                return Ok(());
+            }
+            room -= taken;
+        }
+    }
+
+    /// The next blocks that should take at most `room` bytes, at least one while there is one.
+    fn next_group(&mut self, room: u64) -> Vec<Unit> {
         let start = self.next;
-        let mut room = bytes / per_row.max(1);
+        let count_max = if self.row_bytes.1 { self.context.pool.threads() * 16 } else { usize::MAX };
+        let mut rows = room / self.row_bytes.0.max(1);
         while let Some(unit) = self.units.get(self.next) {
-            if self.next > start && (unit.cells as u64) > room {
+            if self.next > start && ((unit.cells as u64) > rows || self.next - start >= count_max) {
                 break;
             }
-            room = room.saturating_sub(unit.cells as u64);
+            rows = rows.saturating_sub(unit.cells as u64);
             self.next += 1;
         }
-        let units: Vec<Unit> = self.units.get(start..self.next).unwrap_or_default().to_vec();
-        if units.is_empty() {
-            return Ok(());
-        }
-        let held = units.iter().map(|u| u.cells as u64).sum::<u64>() * per_row;
+        self.units.get(start..self.next).unwrap_or_default().to_vec()
+    }
+
+    /// Loads blocks into their queues; gives the bytes they take.
+    fn load_group(&mut self, units: &[Unit]) -> Result<u64> {
+        let held = units.iter().map(|u| u.cells as u64).sum::<u64>().saturating_mul(self.row_bytes.0);
         self.context.budget.take(held);
-        let loaded = self.load_units(&units);
+        let loaded = self.load_units(units);
         self.context.budget.give(held);
+        let mut taken = 0;
         for (unit, chunk) in units.iter().zip(loaded?) {
             if let (Some(chunk), Some(queue)) = (chunk, self.queues.get_mut(unit.queue)) {
+                taken += chunk.size_bytes();
                 queue.push(chunk);
             }
         }
-        Ok(())
+        Ok(taken)
     }
 
     /// One chunk per unit, `None` where no row lies in the box.
@@ -334,6 +370,12 @@ fn plan_fragment(
         }
     }
     Ok(())
+}
+
+/// The share of the extent of `bounds` along `dim` that lies in `sub`.
+fn share(bounds: &Subarray, sub: &Subarray, dim: usize) -> f64 {
+    let (Some(all), Some(wanted)) = (bounds.ranges().get(dim), sub.ranges().get(dim)) else { return 1.0 };
+    all.intersect(*wanted).map_or(0.0, |common| common.count() as f64 / all.count() as f64)
 }
 
 /// The rows of a block that lie in the box, `None` if all do.

@@ -3,7 +3,7 @@
 use super::WriteContext;
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_filters};
-use crate::base::{Error, Result, limits};
+use crate::base::{Cancel, Error, Result, limits};
 use crate::fragment::{EncodedTile, Field, FragmentKind, Staged, encode_tile, sparse_shape};
 use crate::schema::{Filters, Schema, key};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout};
@@ -67,7 +67,7 @@ pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrit
     if cells == 0 {
         return Ok(None);
     }
-    let rows = order_rows(schema, &keys, write.sorted, write.dedup)?;
+    let rows = order_rows(context.cancel, schema, &keys, write.sorted, write.dedup)?;
     let values: Vec<ColumnView<'_>> = write.columns.iter().map(|(_, v)| *v).collect();
     stage_rows(context, schema, FragmentKind::Sparse, ids, &keys, &values, &rows).map(Some)
 }
@@ -84,7 +84,7 @@ pub fn write_tombstones(
     }
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let order = KeyLayout::new(schema).keys(&refs);
-    let rows = keep_one(&order, order.sorted_rows(), Dedup::First);
+    let rows = keep_one(&order, order.sorted_rows(context.cancel)?, Dedup::First);
     stage_rows(context, schema, FragmentKind::Tombstones, Vec::new(), &keys, &[], &rows).map(Some)
 }
 
@@ -130,7 +130,7 @@ pub(super) fn coordinate_keys(schema: &Schema, dims: &[ColumnView<'_>]) -> Resul
 }
 
 /// The rows to be written, in global order, duplicates treated as asked.
-fn order_rows(schema: &Schema, keys: &[Vec<u64>], sorted: bool, dedup: Dedup) -> Result<Vec<u32>> {
+fn order_rows(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>], sorted: bool, dedup: Dedup) -> Result<Vec<u32>> {
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let order = KeyLayout::new(schema).keys(&refs);
     let rows = if sorted {
@@ -142,7 +142,7 @@ fn order_rows(schema: &Schema, keys: &[Vec<u64>], sorted: bool, dedup: Dedup) ->
         }
         (0..order.len() as u32).collect()
     } else {
-        order.sorted_rows()
+        order.sorted_rows(cancel)?
     };
     match dedup {
         Dedup::Error if schema.options().duplicates => Ok(rows),

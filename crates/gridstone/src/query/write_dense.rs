@@ -87,11 +87,11 @@ pub fn write_dense(context: &WriteContext<'_>, schema: &Schema, write: &DenseWri
     stage.finish()
 }
 
-/// As many tiles as fit an eighth of the budget, at least one per thread.
+/// As many tiles as fit an eighth of the budget with what goes with every page, at least one.
 fn tiles_at_once(context: &WriteContext<'_>, write: &DenseWrite<'_>, grid: &TileGrid) -> u64 {
     let bytes: u64 = write.columns.iter().map(|(_, v)| v.values().len() as u64).sum();
-    let per_tile = (bytes / grid.len().max(1)).max(1);
-    (context.budget.limit_bytes() / 8 / per_tile).max(context.pool.threads() as u64)
+    let per_tile = bytes / grid.len().max(1) + (write.columns.len() * EncodedTile::PAGE_OVERHEAD_BYTES) as u64;
+    (context.budget.limit_bytes() / 8 / per_tile).max(1)
 }
 
 fn encode_one(

@@ -46,11 +46,6 @@ impl LruCache {
         self.lock().map_or(0, |state| state.used_bytes)
     }
 
-    /// The limit in bytes.
-    pub fn limit_bytes(&self) -> u64 {
-        self.limit_bytes
-    }
-
     fn lock(&self) -> Option<MutexGuard<'_, State>> {
         let state = self.state.get_or_try_build(|| Ok(Mutex::default())).ok()?;
         Some(state.lock().unwrap_or_else(PoisonError::into_inner))
@@ -60,6 +55,10 @@ impl LruCache {
 impl Cache for LruCache {
     fn get(&self, key: &CacheKey) -> Option<Value> {
         self.lock()?.touch(key)
+    }
+
+    fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
     }
 
     fn put(&self, key: CacheKey, value: Value, bytes: u64) {

@@ -71,9 +71,9 @@ impl BlockGrid {
         Self { tile: shape.to_vec(), block, counts, order }
     }
 
-    /// The number of blocks.
+    /// The number of blocks; saturating, since a stream cuts whole boxes of any size into blocks.
     pub fn len(&self) -> u64 {
-        self.counts.iter().product()
+        self.counts.iter().fold(1, |n, count| n.saturating_mul(*count))
     }
 
     /// Whether there is none (never).
@@ -126,6 +126,12 @@ impl BlockGrid {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn huge_boxes_have_many_blocks() {
+        assert_eq!(BlockGrid::new(&[1 << 32, 1 << 32], Order::Row, 1).len(), u64::MAX);
+        assert_eq!(BlockGrid::new(&[u64::MAX, u64::MAX], Order::Col, 1_000).block_box(1).origin, [1_000, 0]);
+    }
 
     #[test]
     fn shapes_follow_the_rule() {

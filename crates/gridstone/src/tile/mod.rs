@@ -9,6 +9,7 @@ mod cells;
 mod column;
 mod grid;
 mod order_key;
+mod sort;
 mod statistics;
 
 pub use block::{EncodedBlock, decode_block, encode_block};

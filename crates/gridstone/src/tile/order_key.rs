@@ -4,6 +4,8 @@
 //! dimensions: in the domain) in cell order, each in as many bits as its dimension needs, packed with the most
 //! significant first. Keys of up to 64 and 128 bits are machine words; longer ones are compared as words.
 
+use super::sort::sort;
+use crate::base::{Cancel, Result};
 use crate::schema::{Dimension, Extent, Schema};
 use std::cmp::Ordering;
 
@@ -203,28 +205,29 @@ impl CellKeys {
         (1..self.len()).find(|i| self.compare(*i, self, i - 1) == Ordering::Less)
     }
 
-    /// The rows in ascending order of their keys, equal keys in row order.
-    pub fn sorted_rows(&self) -> Vec<u32> {
-        let mut rows: Vec<u32> = (0..self.len() as u32).collect();
+    /// The rows in ascending order of their keys, equal keys in row order. Cancelled if `cancel` says so.
+    pub fn sorted_rows(&self, cancel: &dyn Cancel) -> Result<Vec<u32>> {
         match self {
-            Self::Narrow(keys) => sort_by_key(keys, &mut rows),
-            Self::Wide(keys) => sort_by_key(keys, &mut rows),
-            Self::Long { .. } => rows.sort_by(|a, b| self.compare(*a as usize, self, *b as usize)),
+            Self::Narrow(keys) => sort_by_key(keys, cancel),
+            Self::Wide(keys) => sort_by_key(keys, cancel),
+            Self::Long { .. } => {
+                let by_key = |a: &u32, b: &u32| self.compare(*a as usize, self, *b as usize).then(a.cmp(b));
+                sort((0..self.len() as u32).collect(), by_key, cancel)
+            }
         }
-        rows
     }
 }
 
 /// Sorting (key, row) pairs keeps the keys beside the rows while they move, instead of fetching them at random.
-fn sort_by_key<K: Copy + Ord>(keys: &[K], rows: &mut [u32]) {
-    let mut pairs: Vec<(K, u32)> = keys.iter().copied().zip(rows.iter().copied()).collect();
-    pairs.sort_unstable();
-    rows.iter_mut().zip(pairs).for_each(|(row, (_, sorted))| *row = sorted);
+fn sort_by_key<K: Copy + Ord>(keys: &[K], cancel: &dyn Cancel) -> Result<Vec<u32>> {
+    let pairs: Vec<(K, u32)> = keys.iter().copied().zip(0..).collect();
+    Ok(sort(pairs, Ord::cmp, cancel)?.into_iter().map(|(_, row)| row).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::NeverCancel;
     use crate::schema::{Order, key};
     use proptest::prelude::*;
 
@@ -256,7 +259,7 @@ mod tests {
                 assert_eq!(by_row.compare(i, &by_row, j), reversed(&cells[i]).cmp(&reversed(&cells[j])));
             }
         }
-        let sorted = keys.sorted_rows();
+        let sorted = keys.sorted_rows(&NeverCancel).unwrap();
         assert!(
             sorted
                 .windows(2)

@@ -1,0 +1,48 @@
+"""What one process measures of itself: seconds, CPU seconds of all threads, growth of the peak of its memory."""
+
+import gc
+import resource
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+
+class Meter:
+    """Times operations one by one; memory is compared with what the process held when the meter was made."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.cpu_seconds: list[float] = []
+        gc.collect()
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")  # Linux: the peak starts anew
+        self._before_bytes = _status_bytes("VmRSS")
+
+    @contextmanager
+    def clock(self) -> Iterator[None]:
+        """Times what happens in the block."""
+        cpu, start = time.process_time(), time.perf_counter()
+        yield
+        self.seconds.append(time.perf_counter() - start)
+        self.cpu_seconds.append(time.process_time() - cpu)
+
+    def sample(self, disk_bytes: int) -> dict[str, Any]:
+        """The figures of this process: medians over its operations."""
+        return {
+            "seconds": statistics.median(self.seconds),
+            "cpu_seconds": statistics.mean(self.cpu_seconds),
+            "rss_growth_bytes": max(0, _status_bytes("VmHWM") - self._before_bytes),
+            "disk_bytes": disk_bytes,
+        }
+
+
+def _status_bytes(field: str) -> int:
+    """A field of /proc/self/status; where there is none, the peak that the system knows of."""
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(f"{field}:"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,168 @@
+//! Coordinates as plain numbers, dimensions by definition, and boxes of them.
+
+use gridstone::base::AlignedBuf;
+use gridstone::engine::{Column, ColumnView};
+use gridstone::schema::{Datatype, Dimension, Order, Schema};
+use std::cmp::Ordering;
+
+/// A coordinate.
+#[derive(Debug, Clone, Copy)]
+pub enum Coord {
+    /// Of an integer, datetime or timedelta dimension.
+    Int(i128),
+    /// Of a float dimension; never NaN, never -0.0.
+    Float(f64),
+}
+
+impl Ord for Coord {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => a.cmp(b),
+            (Self::Float(a), Self::Float(b)) => a.total_cmp(b),
+            _ => panic!("coordinates of two kinds"),
+        }
+    }
+}
+
+impl PartialOrd for Coord {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Coord {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Coord {}
+
+/// The coordinates of a cell.
+pub type Place = Vec<Coord>;
+
+/// A dimension: what its domain and extent say.
+#[derive(Debug, Clone)]
+pub struct Dim {
+    /// Its type.
+    pub datatype: Datatype,
+    /// The least coordinate.
+    pub lo: Coord,
+    /// The greatest coordinate.
+    pub hi: Coord,
+    extent: Option<Coord>,
+}
+
+impl Dim {
+    /// The dimensions of `schema`, read from their texts.
+    pub fn all(schema: &Schema) -> Vec<Self> {
+        schema.dims().iter().map(Self::of).collect()
+    }
+
+    fn of(dim: &Dimension) -> Self {
+        let (lo, hi, tile) = dim.texts();
+        let number = |text: &str| match dim.datatype().is_float() {
+            true => Coord::Float(text.parse::<f64>().unwrap()),
+            false => Coord::Int(text.parse().unwrap()),
+        };
+        let narrow = |c: Coord| match (dim.datatype(), c) {
+            (Datatype::Float32, Coord::Float(v)) => Coord::Float(f64::from(v as f32)),
+            _ => c,
+        };
+        let extent = tile.as_deref().map(number);
+        Self { datatype: dim.datatype(), lo: narrow(number(&lo)), hi: narrow(number(&hi)), extent }
+    }
+
+    /// The space tile of a coordinate: the whole extents between the low end and it.
+    pub fn tile(&self, at: Coord) -> i128 {
+        match (at, self.lo, self.extent) {
+            (_, _, None) => 0,
+            (Coord::Int(v), Coord::Int(lo), Some(Coord::Int(n))) => (v - lo).div_euclid(n),
+            (Coord::Float(v), Coord::Float(lo), Some(Coord::Float(n))) => {
+                ((v - lo) / n).floor().min(2f64.powi(53)) as i128
+            }
+            _ => panic!("coordinates of two kinds"),
+        }
+    }
+
+    /// A coordinate as a user writes it.
+    pub fn text(&self, at: Coord) -> String {
+        match at {
+            Coord::Int(v) => v.to_string(),
+            Coord::Float(v) if self.datatype == Datatype::Float32 => format!("{:?}", v as f32),
+            Coord::Float(v) => format!("{v:?}"),
+        }
+    }
+
+    /// Coordinates as a column.
+    pub fn column(&self, coords: impl Iterator<Item = Coord>) -> Column {
+        let width = self.datatype.width().unwrap();
+        let mut bytes = Vec::new();
+        for at in coords {
+            match at {
+                Coord::Int(v) => bytes.extend_from_slice(&v.to_le_bytes()[..width]),
+                Coord::Float(v) if width == 4 => bytes.extend_from_slice(&(v as f32).to_le_bytes()),
+                Coord::Float(v) => bytes.extend_from_slice(&v.to_le_bytes()),
+            }
+        }
+        Column::new(self.datatype, AlignedBuf::from_slice(&bytes), None, None).unwrap()
+    }
+
+    /// The coordinates in a column; fails on -0.0.
+    pub fn coords(&self, view: ColumnView<'_>) -> Vec<Coord> {
+        assert_eq!(view.datatype(), self.datatype);
+        let signed = !matches!(self.datatype, Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64);
+        let one = |bytes: &[u8]| match (self.datatype, bytes.len()) {
+            (Datatype::Float32, _) => Coord::Float(f64::from(f32::from_le_bytes(bytes.try_into().unwrap()))),
+            (Datatype::Float64, _) => Coord::Float(f64::from_le_bytes(bytes.try_into().unwrap())),
+            (_, n) => {
+                let negative = signed && bytes[n - 1] & 0x80 != 0;
+                let mut word = [if negative { 0xff } else { 0 }; 16];
+                word[..n].copy_from_slice(bytes);
+                Coord::Int(i128::from_le_bytes(word))
+            }
+        };
+        let all: Vec<Coord> = (0..view.len()).map(|row| one(view.value(row))).collect();
+        let negative_zero = |c: &Coord| matches!(c, Coord::Float(v) if v.to_bits() == (-0.0f64).to_bits());
+        assert!(!all.iter().any(negative_zero), "a coordinate was read as -0.0");
+        all
+    }
+}
+
+/// Compares cells in row- or column-major order.
+pub(crate) fn compare_plain(order: Order, a: &Place, b: &Place) -> Ordering {
+    match order {
+        Order::Row => a.cmp(b),
+        Order::Col => a.iter().rev().cmp(b.iter().rev()),
+    }
+}
+
+/// The global order by its definition: tiles in tile order, then cells in cell order.
+pub(crate) fn compare_global(schema: &Schema, dims: &[Dim], a: &Place, b: &Place) -> Ordering {
+    let tiles = |p: &Place| p.iter().zip(dims).map(|(c, d)| Coord::Int(d.tile(*c))).collect::<Place>();
+    compare_plain(schema.options().tile_order, &tiles(a), &tiles(b))
+        .then_with(|| compare_plain(schema.options().cell_order, a, b))
+}
+
+/// Whether `place` lies in the box.
+pub fn inside(sub: &[(Coord, Coord)], place: &Place) -> bool {
+    sub.iter().zip(place).all(|((lo, hi), c)| lo <= c && c <= hi)
+}
+
+/// Every cell of an integer box in row-major order.
+pub fn box_cells(sub: &[(Coord, Coord)]) -> Vec<Place> {
+    let mut cells: Vec<Place> = vec![Vec::new()];
+    for (lo, hi) in sub {
+        let (Coord::Int(lo), Coord::Int(hi)) = (*lo, *hi) else { panic!("a dense box of floats") };
+        let longer = |cell: &Place| {
+            (lo..=hi).map(|v| cell.iter().copied().chain([Coord::Int(v)]).collect()).collect::<Vec<Place>>()
+        };
+        cells = cells.iter().flat_map(longer).collect();
+    }
+    cells
+}
+
+/// The box as the engine takes it.
+pub fn box_texts(dims: &[Dim], sub: &[(Coord, Coord)]) -> Vec<(String, String)> {
+    sub.iter().zip(dims).map(|((lo, hi), d)| (d.text(*lo), d.text(*hi))).collect()
+}

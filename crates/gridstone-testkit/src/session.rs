@@ -1,0 +1,348 @@
+//! A real array and the oracle side by side: every operation is done to both, and what they read is compared.
+
+use crate::Dice;
+use crate::coord::{Coord, box_texts};
+use crate::model::{Change, Expected, Model, expected_rows};
+use crate::plan::{Case, Plan, Size};
+use crate::stage::stage;
+use crate::value::values_of;
+use gridstone::base::{ErrorKind, Result};
+use gridstone::engine::{
+    Array, At, Call, Cells, Context, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
+};
+use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
+use std::sync::Arc;
+
+const ORDERS: [ReadOrder; 4] = [ReadOrder::Row, ReadOrder::Col, ReadOrder::Global, ReadOrder::Any];
+
+/// An array under test.
+pub struct Session {
+    healthy: Arc<dyn Storage>,
+    faults: Option<Arc<FaultPlan>>,
+    plan: Plan,
+    model: Model,
+    array: Array,
+    /// A second writer, which falls behind and must rebase.
+    other: Array,
+    trace: Vec<String>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "schema {}", self.plan.schema.to_json())?;
+        self.trace.iter().enumerate().try_for_each(|(i, line)| writeln!(f, "{i:3} {line}"))
+    }
+}
+
+/// A context of one of several budgets (small ones switch the overlay off) and thread counts.
+fn context(dice: &mut Dice) -> Context {
+    let options = Options {
+        memory_budget: *dice.pick(&[1 << 20, 1 << 20, 3 << 20, 64 << 20]),
+        threads: Some(*dice.pick(&[1, 1, 1, 2])),
+        cache: *dice.pick(&[0, 64 << 10, 256 << 20]),
+        durability: Durability::Close,
+    };
+    Context::new(&options).unwrap()
+}
+
+fn opened(context: &Context, storage: &Arc<dyn Storage>, writable: bool, at: At) -> Result<Array> {
+    match open_on(context, storage.clone(), "/", writable, at)? {
+        Opened::Array(array) => Ok(array),
+        Opened::Group(_) => panic!("a group lies where the array was created"),
+    }
+}
+
+impl Session {
+    /// Creates the array of `case` on an empty storage. With `faults` some operations are made to fail.
+    pub fn new(case: &Case, storage: Arc<dyn Storage>, faults: bool) -> Self {
+        let plan = Plan::new(case.kind, case.size, case.seed);
+        let mut dice = Dice::new(case.seed ^ 0x5eed);
+        let faults = faults.then(FaultPlan::new);
+        let used = Self::used_storage(&storage, &faults);
+        let array =
+            create_array_on(&context(&mut dice), used.clone(), "/", Arc::unwrap_or_clone(plan.schema.clone()), false);
+        let array = array.unwrap();
+        let other = opened(&context(&mut dice), &used, true, At::Latest).unwrap();
+        let model = Model::new(plan.schema.clone(), array.version());
+        Self { healthy: storage, faults, plan, model, array, other, trace: Vec::new() }
+    }
+
+    fn used_storage(healthy: &Arc<dyn Storage>, faults: &Option<Arc<FaultPlan>>) -> Arc<dyn Storage> {
+        match faults {
+            Some(plan) => Arc::new(FaultyStorage::new(healthy.clone(), plan.clone())),
+            None => healthy.clone(),
+        }
+    }
+
+    /// The oracle.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The array.
+    pub fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// The schema and where its cells lie.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Does all operations of `case` and checks everything at the end.
+    pub fn run(&mut self, case: &Case) {
+        for seed in &case.operations {
+            self.step(&mut Dice::new(*seed));
+        }
+        self.check_everything(&mut Dice::new(case.seed));
+    }
+
+    /// One random operation, and sometimes a read after it.
+    pub fn step(&mut self, dice: &mut Dice) {
+        match dice.below(20) {
+            0..=8 => self.write(1, false, dice),
+            9..=10 => self.write(2 + dice.below(2), false, dice),
+            11..=12 => self.write(1, true, dice),
+            13 if self.faults.is_some() => self.failing_read(dice),
+            13 => self.reopen(dice),
+            14 => self.read_old(dice),
+            15..=16 => self.scan(dice),
+            17 if self.faults.is_some() => self.failing_write(dice),
+            18..=19 if self.faults.is_some() => self.failing_write(dice),
+            _ => self.read(dice),
+        }
+        if dice.chance(40) {
+            self.read(dice);
+        }
+    }
+
+    fn note(&mut self, line: String) {
+        self.trace.push(line);
+    }
+
+    /// Commits `count` random changes as one version, through either handle.
+    fn write(&mut self, count: usize, through_other: bool, dice: &mut Dice) {
+        let changes: Vec<Change> = (0..count).map(|_| self.plan.change(dice)).collect();
+        self.note(format!(
+            "commit {}{}",
+            changes.iter().map(describe).collect::<Vec<_>>().join(" + "),
+            if through_other { " (other)" } else { "" }
+        ));
+        let array = if through_other { self.other.clone() } else { self.array.clone() };
+        let before = self.model.newest();
+        match self.commit(&array, &changes, dice) {
+            Ok(version) if version > before => self.model.commit(version, &changes),
+            Ok(_) => assert!(changes.iter().all(is_empty), "a commit made no version\n{self:?}"),
+            Err(e) => assert!(self.must_refuse(&changes, &e), "a write failed: {e}\n{self:?}"),
+        }
+        let target = if through_other { &mut self.other } else { &mut self.array };
+        *target = array;
+        self.array.refresh().unwrap();
+        assert_eq!(self.array.version(), self.model.newest(), "{self:?}");
+    }
+
+    fn commit(&self, array: &Array, changes: &[Change], dice: &mut Dice) -> Result<u64> {
+        let staged = changes.iter().map(|c| stage(array, &self.model, c, dice)).collect::<Result<Vec<_>>>()?;
+        array.commit(staged, dice.chance(20).then(|| "why".to_owned()))
+    }
+
+    fn must_refuse(&self, changes: &[Change], error: &gridstone::base::Error) -> bool {
+        changes.iter().any(|c| self.model.refuses(c))
+            && error.kind() == ErrorKind::Input
+            && error.message().contains("same cell")
+    }
+
+    /// A write while the storage fails somewhere: all of it or nothing is there afterwards.
+    fn failing_write(&mut self, dice: &mut Dice) {
+        let Some(plan) = self.faults.clone() else { return };
+        let count = 1 + dice.below(2);
+        let changes: Vec<Change> = (0..count).map(|_| self.plan.change(dice)).collect();
+        if changes.iter().any(|c| self.model.refuses(c)) {
+            return;
+        }
+        let fault = *dice.pick(&[Fault::Error, Fault::ErrorAfter, Fault::Torn, Fault::Full, Fault::Kill]);
+        let soon = dice.chance(70);
+        let nth = 1 + dice.below(if soon { 5 } else { 40 }) as u64;
+        self.note(format!(
+            "{fault:?} at {nth}: commit {}",
+            changes.iter().map(describe).collect::<Vec<_>>().join(" + ")
+        ));
+        plan.clear();
+        plan.fail_nth(nth, fault);
+        let outcome = self.commit(&self.array, &changes, dice);
+        let journal = plan.journal();
+        plan.clear();
+        self.array = opened(&context(dice), &Self::used_storage(&self.healthy, &self.faults), true, At::Latest)
+            .unwrap_or_else(|e| panic!("the store does not open after {journal:?}: {e}\n{self:?}"));
+        let (before, now) = (self.model.newest(), self.array.version());
+        match outcome {
+            Ok(version) => assert!(version == now, "version {version} was reported, {now} is there\n{self:?}"),
+            Err(e) if e.kind() == ErrorKind::CommitUnknown => {}
+            Err(e) => assert!(
+                now == before,
+                "{e} ({:?}) was reported, but version {now} is there; {journal:?}\n{self:?}",
+                e.kind()
+            ),
+        }
+        assert!(now <= before + 1, "{self:?}");
+        if now > before {
+            self.model.commit(now, &changes);
+        }
+        self.check_everything(dice);
+    }
+
+    /// A read while the storage fails somewhere: an error or the right answer, and the next read is right.
+    fn failing_read(&mut self, dice: &mut Dice) {
+        let Some(plan) = self.faults.clone() else { return };
+        let (sub, attrs, order) = self.request(dice);
+        let fault = *dice.pick(&[Fault::Error, Fault::ErrorAfter, Fault::Full]);
+        self.note(format!("{fault:?} while reading {sub:?}"));
+        plan.clear();
+        plan.fail_nth(1 + dice.below(6) as u64, fault);
+        let array = self.array.clone();
+        match self.read_from(&array, &sub, &attrs, order) {
+            Ok(rows) => self.compare(rows, self.model.newest(), &sub, &attrs, order),
+            Err(e) => assert!(plan.struck() && e.kind() == ErrorKind::Storage, "{e} ({:?})\n{self:?}", e.kind()),
+        }
+        plan.clear();
+        let rows = self.read_from(&array, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        self.compare(rows, self.model.newest(), &sub, &attrs, order);
+    }
+
+    fn reopen(&mut self, dice: &mut Dice) {
+        self.note("reopen".to_owned());
+        let storage = Self::used_storage(&self.healthy, &self.faults);
+        self.array = opened(&context(dice), &storage, true, At::Latest).unwrap();
+        assert_eq!(self.array.version(), self.model.newest(), "{self:?}");
+    }
+
+    fn request(&self, dice: &mut Dice) -> (Vec<(Coord, Coord)>, Vec<usize>, ReadOrder) {
+        let sub = if dice.chance(25) { self.plan.everything() } else { self.plan.a_box(dice) };
+        let mut attrs: Vec<usize> = (0..self.plan.schema.attrs().len()).collect();
+        dice.shuffle(&mut attrs);
+        attrs.truncate(dice.below(attrs.len()) + 1);
+        (sub, attrs, *dice.pick(&ORDERS))
+    }
+
+    fn read(&mut self, dice: &mut Dice) {
+        let (sub, attrs, order) = self.request(dice);
+        self.note(format!("read {} {order:?} {attrs:?}", show(&sub)));
+        let rows = self.read_from(&self.array, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        self.compare(rows, self.model.newest(), &sub, &attrs, order);
+    }
+
+    fn read_old(&mut self, dice: &mut Dice) {
+        let version = *dice.pick(&self.model.versions());
+        let (sub, attrs, order) = self.request(dice);
+        self.note(format!("read version {version} {} {order:?} {attrs:?}", show(&sub)));
+        let old = match dice.chance(50) {
+            true => self.array.at(At::Version(version)),
+            false => opened(&context(dice), &self.healthy, false, At::Version(version)),
+        };
+        let old = old.unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        let rows = self.read_from(&old, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        self.compare(rows, version, &sub, &attrs, order);
+    }
+
+    fn names(&self, attrs: &[usize]) -> Vec<String> {
+        attrs.iter().map(|a| self.plan.schema.attrs()[*a].name().to_owned()).collect()
+    }
+
+    fn read_from(&self, array: &Array, sub: &[(Coord, Coord)], attrs: &[usize], order: ReadOrder) -> Result<Cells> {
+        let texts = box_texts(self.model.dims(), sub);
+        Ok(array.read(Some(&texts), Some(&self.names(attrs)), order, &Call::default())?.0)
+    }
+
+    /// Compares a result with the oracle's; a dense one has no coordinates and is compared as a flat vector.
+    fn compare(&self, cells: Cells, version: u64, sub: &[(Coord, Coord)], attrs: &[usize], order: ReadOrder) {
+        let expected = self.model.read(version, sub, attrs, order);
+        let mut found = rows_of(&self.model, &cells);
+        if !self.plan.schema.sparse() && cells.dims.is_empty() {
+            assert_eq!(found.len(), expected.len(), "cells of a dense read\n{self:?}");
+            found.iter_mut().zip(&expected).for_each(|(f, e)| f.0.clone_from(&e.0));
+        }
+        self.same(found, expected, order);
+    }
+
+    fn same(&self, found: Vec<Expected>, expected: Vec<Expected>, order: ReadOrder) {
+        let (found, expected) = match order {
+            ReadOrder::Any if self.plan.schema.sparse() => (expected_rows(found), expected_rows(expected)),
+            _ => (found, expected),
+        };
+        if let Some(row) = (0..found.len().max(expected.len())).find(|r| found.get(*r) != expected.get(*r)) {
+            let (f, e) = (found.get(row), expected.get(row));
+            panic!(
+                "{} cells read, {} expected; row {row} is {f:?}, expected {e:?}\n{self:?}",
+                found.len(),
+                expected.len()
+            );
+        }
+    }
+
+    fn scan(&mut self, dice: &mut Dice) {
+        let (sub, attrs, order) = self.request(dice);
+        let batch =
+            *dice.pick(if self.plan.size == Size::Tiny { &[1, 200, 5_000][..] } else { &[20_000, 300_000, 1 << 30] });
+        self.note(format!("scan {} {order:?} {attrs:?} by {batch} bytes", show(&sub)));
+        let texts = box_texts(self.model.dims(), &sub);
+        let scan = self.array.scan(Some(&texts), Some(&self.names(&attrs)), order, batch, &Call::default());
+        let mut scan = scan.unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        let mut found = Vec::new();
+        while let Some(cells) = scan.next_batch().unwrap_or_else(|e| panic!("{e}\n{self:?}")) {
+            assert!(cells.count > 0, "an empty batch\n{self:?}");
+            assert_eq!(cells.dims.len(), self.model.dims().len(), "{self:?}");
+            found.extend(rows_of(&self.model, &cells));
+        }
+        self.same(found, self.model.read(self.model.newest(), &sub, &attrs, order), order);
+    }
+
+    /// Reads all in every order, through a new context, and has every byte checked.
+    pub fn check_everything(&mut self, dice: &mut Dice) {
+        self.note("check everything".to_owned());
+        let array =
+            opened(&context(dice), &self.healthy, false, At::Latest).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        assert_eq!(array.version(), self.model.newest(), "{self:?}");
+        let (sub, attrs) = (self.plan.everything(), (0..self.plan.schema.attrs().len()).collect::<Vec<_>>());
+        for order in ORDERS {
+            let rows = self.read_from(&array, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+            self.compare(rows, self.model.newest(), &sub, &attrs, order);
+        }
+        let report = array.verify(&Call::default()).unwrap();
+        assert!(report.damage.is_empty(), "{:?}\n{self:?}", report.damage);
+    }
+}
+
+/// The cells of a result; without coordinates where it has none.
+pub fn rows_of(model: &Model, cells: &Cells) -> Vec<Expected> {
+    let coords: Vec<Vec<Coord>> = model.dims().iter().zip(&cells.dims).map(|(d, c)| d.coords(c.view())).collect();
+    let values: Vec<_> = cells.attrs.iter().map(|c| values_of(c.view())).collect();
+    assert!(
+        coords.iter().map(Vec::len).chain(values.iter().map(Vec::len)).all(|n| n == cells.count),
+        "columns differ in length"
+    );
+    let row = |r: usize| (coords.iter().map(|c| c[r]).collect(), values.iter().map(|v| v[r].clone()).collect());
+    (0..cells.count).map(row).collect()
+}
+
+fn is_empty(change: &Change) -> bool {
+    match change {
+        Change::Box { .. } => false,
+        Change::Cells { cells, .. } | Change::Delete { cells } => cells.is_empty(),
+    }
+}
+
+fn show(sub: &[(Coord, Coord)]) -> String {
+    let number = |c: &Coord| match c {
+        Coord::Int(v) => v.to_string(),
+        Coord::Float(v) => format!("{v:?}"),
+    };
+    sub.iter().map(|(lo, hi)| format!("{}..={}", number(lo), number(hi))).collect::<Vec<_>>().join(" x ")
+}
+
+fn describe(change: &Change) -> String {
+    match change {
+        Change::Box { sub, attrs, .. } => format!("box {} {attrs:?}", show(sub)),
+        Change::Cells { cells, attrs, dedup, .. } => format!("{} cells {attrs:?} {dedup:?}", cells.len()),
+        Change::Delete { cells } => format!("delete of {} cells", cells.len()),
+    }
+}

@@ -1,0 +1,108 @@
+//! Processes that a test starts, watches and kills: this very binary, told by its environment what to do.
+
+use crate::{crash, processes};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, Stdio};
+
+const ROLE: &str = "GRIDSTONE_TEST_ROLE";
+const STORE: &str = "GRIDSTONE_TEST_STORE";
+const NUMBER: &str = "GRIDSTONE_TEST_NUMBER";
+
+/// A running child. Killed when it is dropped, so that a test that fails leaves none behind.
+pub(crate) struct Child {
+    process: std::process::Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Child {
+    /// Starts a child that plays `role` on the store in `store`.
+    pub(crate) fn start(role: &str, store: &Path, number: u64) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["child::entry", "--exact", "--ignored", "--nocapture"])
+            .env(ROLE, role)
+            .env(STORE, store)
+            .env(NUMBER, number.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        Self { process, output }
+    }
+
+    /// The number in the next line `word number` that the child has said; `None` once it has ended. A line that its
+    /// death cut short was not said.
+    pub(crate) fn hear(&mut self, word: &str) -> Option<u64> {
+        loop {
+            let mut line = String::new();
+            self.output.read_line(&mut line).unwrap();
+            if !line.ends_with('\n') {
+                return None;
+            }
+            let number = line.trim().strip_prefix(word).and_then(|rest| rest.strip_prefix(' '));
+            if let Some(number) = number {
+                return Some(number.parse().unwrap());
+            }
+        }
+    }
+
+    /// Ends it by SIGKILL. What it has said can still be heard.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Waits for it; whether all went well in it.
+    pub(crate) fn succeeds(&mut self) -> bool {
+        self.process.wait().unwrap().success()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Says a line to the parent, in one piece and after one that the test harness may have begun. Without a parent the
+/// child ends here.
+pub(crate) fn say(word: &str, number: u64) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(format!("\n{word} {number}\n").as_bytes()).unwrap();
+    out.flush().unwrap();
+}
+
+/// Where children begin. It can be run by name only from [`Child::start`]; without a role it has nothing to do.
+#[test]
+#[ignore = "the body of the processes that other tests start"]
+fn entry() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let store = PathBuf::from(std::env::var_os(STORE).unwrap());
+    let number: u64 = std::env::var(NUMBER).unwrap().parse().unwrap();
+    match role.as_str() {
+        "write-for-ever" => crash::write_for_ever(&store),
+        "write-beside-others" => processes::write_beside_others(&store, number),
+        "read-beside-writers" => processes::read_beside_writers(&store, number),
+        other => panic!("no role {other}"),
+    }
+}
+
+/// A folder that goes with its test.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("gridstone-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

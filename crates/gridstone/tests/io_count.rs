@@ -1,0 +1,197 @@
+//! What reading costs in I/O: objects and bytes touched, asserted.
+
+use gridstone::base::{AlignedBuf, CounterSnapshot, limits};
+use gridstone::engine::{
+    Array, At, Call, CellData, Cells, Column, Context, Dedup, Opened, Options, ReadOrder, create_array_on, open_on,
+};
+use gridstone::schema::{Datatype, Order, Schema};
+use gridstone::storage::{CountingStorage, MemoryStorage, Operation, Storage};
+use std::sync::Arc;
+
+const GRID: &str = r#"{"dims":[{"name":"y","dtype":"int64","domain":["0","1999"],"tile":"1000"},
+    {"name":"x","dtype":"int64","domain":["0","999"]}],"attrs":[{"name":"v","dtype":"int64","filters":"none"}]}"#;
+const POINTS: &str = r#"{"sparse":true,"capacity":100,"dims":[{"name":"x","dtype":"int64","domain":["0","9999"],"tile":"100"}],
+    "attrs":[{"name":"v","dtype":"int64"}]}"#;
+
+fn context() -> Context {
+    Context::new(&Options { threads: Some(1), ..Options::default() }).unwrap()
+}
+
+fn create(json: &str) -> (MemoryStorage, Array) {
+    let storage = MemoryStorage::new();
+    let array =
+        create_array_on(&context(), Arc::new(storage.clone()), "/", Schema::from_json(json).unwrap(), false).unwrap();
+    (storage, array)
+}
+
+fn counted(storage: &MemoryStorage) -> (Arc<CountingStorage>, Array) {
+    let counting = Arc::new(CountingStorage::new(Arc::new(storage.clone())));
+    let storage: Arc<dyn Storage> = counting.clone();
+    match open_on(&context(), storage, "/", false, At::Latest).unwrap() {
+        Opened::Array(array) => (counting, array),
+        Opened::Group(_) => panic!("a group where an array was created"),
+    }
+}
+
+fn longs(values: impl Iterator<Item = i64>) -> Column {
+    let bytes: Vec<u8> = values.flat_map(i64::to_le_bytes).collect();
+    Column::new(Datatype::Int64, AlignedBuf::from_slice(&bytes), None, None).unwrap()
+}
+
+/// Values that no filter makes smaller.
+fn noise(i: i64) -> i64 {
+    gridstone_testkit::Dice::new(i as u64).next() as i64
+}
+
+fn sub(ranges: &[(i64, i64)]) -> Vec<(String, String)> {
+    ranges.iter().map(|(lo, hi)| (lo.to_string(), hi.to_string())).collect()
+}
+
+fn write_box(array: &Array, ranges: &[(i64, i64)], start: i64) {
+    let cells: i64 = ranges.iter().map(|(lo, hi)| hi - lo + 1).product();
+    let column = longs((start..start + cells).map(noise));
+    let data = vec![("v".to_owned(), column.view())];
+    let staged = array.stage_dense(Some(&sub(ranges)), &data, Order::Row, &Call::default()).unwrap();
+    array.commit(vec![staged], None).unwrap();
+}
+
+fn write_points(array: &Array, points: std::ops::Range<i64>) {
+    let (x, v) = (longs(points.clone()), longs(points.map(noise)));
+    let data =
+        CellData { dims: vec![x.view()], attrs: vec![("v".to_owned(), v.view())], sorted: false, dedup: Dedup::Error };
+    let staged = array.stage_cells(data, &Call::default()).unwrap();
+    array.commit(vec![staged], None).unwrap();
+}
+
+fn read(array: &Array, ranges: &[(i64, i64)]) -> (Cells, CounterSnapshot) {
+    let (cells, _, counters) = array.read(Some(&sub(ranges)), None, ReadOrder::Row, &Call::default()).unwrap();
+    (cells, counters)
+}
+
+fn values(cells: &Cells) -> Vec<i64> {
+    cells.attrs[0].view().values().as_chunks::<8>().0.iter().map(|w| i64::from_le_bytes(*w)).collect()
+}
+
+/// The data files that were touched.
+fn files(counting: &CountingStorage) -> Vec<String> {
+    counting.snapshot().touched.into_iter().filter(|name| name.starts_with("_data/")).collect()
+}
+
+#[test]
+fn opening_after_a_thousand_commits_reads_a_bounded_number_of_objects() {
+    let (storage, array) = create(POINTS);
+    for i in 0..1_000 {
+        write_points(&array, i..i + 1);
+    }
+    assert_eq!(array.version(), 1_001);
+    let (counting, array) = counted(&storage);
+    let counts = counting.snapshot();
+    let objects = counts.reads.len() as u64;
+    assert!(objects <= limits::FOLD_VERSIONS + 4, "{objects} objects were read");
+    assert!(counts.count(Operation::Exists) <= 32, "{} probes", counts.count(Operation::Exists));
+    assert_eq!(counts.count(Operation::List), 0, "opening lists nothing");
+    // A record with one cell takes about a kilobyte, the root less than that per page.
+    assert!(counts.bytes_read <= 200_000, "{} bytes were read", counts.bytes_read);
+    counting.reset();
+    let (cells, _) = read(&array, &[(0, 9_999)]);
+    assert_eq!(values(&cells), (0..1_000).map(noise).collect::<Vec<_>>());
+    let touched = counting.snapshot().touched.len() as u64;
+    assert!(
+        touched <= limits::FOLD_VERSIONS + 20,
+        "{touched} objects for a thousand fragments: packs, a page, records"
+    );
+    counting.reset();
+    let (again, counters) = read(&array, &[(0, 9_999)]);
+    assert_eq!((again.count, counting.snapshot().total()), (1_000, 0), "all of it is in the cache");
+    assert_eq!((counters.bytes_fetched, counters.overlay_entries), (0, 1_000));
+}
+
+#[test]
+fn a_box_that_one_fragment_serves_touches_that_fragment_alone() {
+    // Each too large for a log record, and each in a file of its own.
+    let (storage, array) = create(&POINTS.replace("\"9999\"", "\"99999\""));
+    for part in 0..4 {
+        write_points(&array, part * 25_000..(part + 1) * 25_000);
+    }
+    let listed = array.fragments().unwrap();
+    assert!(listed.iter().all(|f| !f.inline));
+    let (counting, array) = counted(&storage);
+    counting.reset();
+    let (cells, counters) = read(&array, &[(25_100, 25_199)]);
+    assert_eq!(values(&cells), (25_100..25_200).map(noise).collect::<Vec<_>>());
+    assert_eq!(files(&counting), [format!("_data/{}.frag", listed[1].id)]);
+    assert_eq!((counters.fragments_touched, counters.tiles_read, counters.cells_returned), (1, 1, 100));
+    assert_eq!(counters.cells_merged, 0, "one fragment alone is not merged");
+    // One tile of coordinates and values, the index, and the end of the file.
+    let bytes = counting.snapshot().bytes_read;
+    assert!(bytes < listed[1].bytes / 2, "{bytes} of {} bytes", listed[1].bytes);
+}
+
+#[test]
+fn what_a_newer_fragment_covers_is_not_fetched() {
+    let (storage, array) = create(GRID);
+    write_box(&array, &[(0, 999), (0, 999)], 0);
+    write_box(&array, &[(0, 999), (0, 999)], 7_000_000);
+    let listed = array.fragments().unwrap();
+    let (counting, array) = counted(&storage);
+    counting.reset();
+    let (cells, counters) = read(&array, &[(100, 199), (0, 999)]);
+    assert_eq!(values(&cells), (7_100_000..7_200_000).map(noise).collect::<Vec<_>>());
+    let old = format!("_data/{}.frag", listed[0].id);
+    let counts = counting.snapshot();
+    // Its index may be looked at, its cells (8 MB) not.
+    assert!(counts.reads.get(&old).copied().unwrap_or(0) <= 2, "{:?}", counts.reads);
+    // Seven blocks of 16 rows, each in whole chunks of 4 KiB.
+    let needed = 112 * 1_000 * 8 + 7 * 2 * 4_096;
+    assert!(counts.bytes_read < needed + 200_000, "{} bytes were read, {needed} are needed", counts.bytes_read);
+    assert!(
+        counters.bytes_fetched <= needed && counters.blocks_decoded == 7 && counters.tiles_shadowed > 0,
+        "{counters:?}"
+    );
+}
+
+#[test]
+fn one_block_of_a_large_tile_is_fetched_alone() {
+    let (storage, array) = create(GRID);
+    write_box(&array, &[(0, 1_999), (0, 999)], 0);
+    let (counting, array) = counted(&storage);
+    read(&array, &[(1_999, 1_999), (999, 999)]);
+    counting.reset();
+    let (cells, counters) = read(&array, &[(517, 517), (3, 5)]);
+    assert_eq!(values(&cells), (517_003..517_006).map(noise).collect::<Vec<_>>());
+    // Blocks of a 1000 x 1000 tile are 16 rows of 1000 cells: 128,000 bytes, read in whole chunks of 4 KiB.
+    assert_eq!(counters.blocks_decoded, 1);
+    assert!((128_000..=128_000 + 2 * 4_096).contains(&counters.bytes_fetched), "{counters:?}");
+    // The index of the tile's stripe was not needed before; the block is all else.
+    assert!(
+        counting.snapshot().bytes_read <= counters.bytes_fetched + 60_000,
+        "{} bytes",
+        counting.snapshot().bytes_read
+    );
+    counting.reset();
+    let (_, again) = read(&array, &[(517, 517), (3, 5)]);
+    assert_eq!(again.bytes_fetched, counters.bytes_fetched);
+    assert_eq!(
+        counting.snapshot().bytes_read,
+        counters.bytes_fetched,
+        "the index is in the cache, the block is read again"
+    );
+    assert_eq!(counting.snapshot().requests, 1);
+}
+
+#[test]
+fn a_second_read_through_a_context_fetches_less() {
+    let (storage, array) = create(&POINTS.replace("\"9999\"", "\"99999\""));
+    write_points(&array, 0..50_000);
+    write_points(&array, 60_000..60_100);
+    let (counting, array) = counted(&storage);
+    counting.reset();
+    let (first, _) = read(&array, &[(49_000, 60_050)]);
+    let cold = counting.snapshot();
+    counting.reset();
+    let (second, _) = read(&array, &[(49_000, 60_050)]);
+    let warm = counting.snapshot();
+    assert_eq!((first.count, values(&first)), (1_051, values(&second)));
+    assert!(warm.bytes_read < cold.bytes_read && warm.requests < cold.requests, "{warm:?} after {cold:?}");
+    assert_eq!(warm.count(Operation::Open), 0);
+}

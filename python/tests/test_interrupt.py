@@ -1,0 +1,236 @@
+"""Ctrl-C and exceptions of progress callables stop long work, and leave the store as it was.
+
+The work is made long enough to be interrupted early: what is asserted is that it stopped before its end, never how
+fast. How long it took to stop is printed (`pytest -s`).
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstone as gs
+
+WATCHDOG_S = 5.0
+START_S = 60.0
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is sent to a process, which Windows lacks")
+
+HEAD = """
+import sys, time
+import numpy as np
+import gridstone as gs
+uri = sys.argv[1]
+context = gs.Context("64MiB", 1, durability="close")
+
+def begin(work):
+    told = []
+    def report(done, total):
+        if not told:
+            print("working", flush=True)
+        told.append((done, total))
+    start = time.monotonic()
+    try:
+        work(report)
+    except KeyboardInterrupt:
+        done, total = told[-1] if told else (0, 1)
+        print(f"interrupted at={time.monotonic()} done={done} total={total}", flush=True)
+    else:
+        print(f"finished {told[-3:]}", flush=True)
+
+"""
+
+READ = """
+a = gs.open(uri, context=context)
+out = np.zeros(a.shape, "int64")
+def work(report):
+    for _ in range(1000):
+        a.read(order="col", progress=report)
+begin(work)
+assert a.read({"x": (0, 9), "y": (0, 0)})["v"].tolist() == [[i * 4000 // 1000] for i in range(10)]
+"""
+
+SCAN = """
+a = gs.open(uri, context=context)
+def work(report):
+    rows = 0
+    for _ in range(1000):
+        for batch in a.scan(order="row", batch_bytes="64KiB"):
+            rows += batch.num_rows
+            report(rows, 1000 * 16_000_000)
+begin(work)
+assert sum(b.num_rows for b in a.scan({"x": (0, 9)})) == 40_000
+"""
+
+WRITE = """
+a = gs.open(uri, mode="r+", context=context)
+rng = np.random.default_rng(1)
+x, y = rng.integers(0, 4000, 8_000_000), rng.integers(0, 4000, 8_000_000)
+v = rng.integers(0, 2**62, 8_000_000)
+began = a.version
+def work(report):
+    print("working", flush=True)
+    a.write_cells((x, y), v, dedup="last", progress=report)
+begin(work)
+assert a.version == began
+a.write_cells(([0], [0]), [a.version])
+assert int(a[0, 0]) == began
+"""
+
+CSV = """
+import os
+loaded = uri + ".loaded"
+def work(report):
+    gs.io.from_csv(loaded, uri + ".csv", ["x"], context=context, progress=report, block_bytes="64KiB")
+begin(work)
+assert not gs.exists(loaded) and not os.path.exists(loaded), os.listdir(loaded)
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A dense array of 16 million cells, and a CSV file of 1.5 million rows beside it."""
+    uri = str(tmp_path_factory.mktemp("interrupt") / "big.gs")
+    schema = gs.Schema([gs.Dim("x", (0, 3999), 500), gs.Dim("y", (0, 3999), 500)], [gs.Attr("v", "int64")])
+    a = gs.create(uri, schema, context=gs.Context(durability="close"))
+    a[...] = np.arange(16_000_000).reshape(4000, 4000) // 1000
+    block = "".join(f"{i},{i * 0.5},name {i}\n" for i in range(150_000))
+    Path(f"{uri}.csv").write_text("x,v,s\n" + block * 10)
+    return uri
+
+
+def interrupted(body: str, uri: str) -> tuple[dict[str, float], float]:
+    """Runs a script, interrupts it once it works; what it says of it, and the seconds from the signal to the answer."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HEAD + body, uri], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        first = process.stdout.readline()
+        if first.strip() != "working":
+            pytest.fail(f"the work did not begin: {first!r}\n{process.communicate(timeout=START_S)[1]}")
+        time.sleep(0.1)
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=START_S)
+    finally:
+        process.kill()
+    assert process.returncode == 0, errors
+    last = out.strip().splitlines()[-1]
+    assert last.startswith("interrupted"), f"not interrupted: {last}"
+    told = dict(part.split("=") for part in last.split()[1:])
+    answer = {name: float(number) for name, number in told.items()}
+    seconds = answer.pop("at") - sent
+    print(f"\nstopped after {seconds * 1000:.0f} ms, {answer}")
+    return answer, seconds
+
+
+@pytest.mark.parametrize("body", [READ, SCAN, WRITE, CSV], ids=["read", "scan", "write_cells", "from_csv"])
+def test_ctrl_c_stops_long_work(store: str, body: str) -> None:
+    before = gs.open(store).version
+    answer, seconds = interrupted(body, store)
+    assert answer["done"] < answer["total"], "the work stopped before its end"
+    assert seconds < WATCHDOG_S, "the work went on after Ctrl-C"
+    a = gs.open(store, mode="r+")
+    after = a.version
+    assert after == before + (1 if body == WRITE else 0), "the interrupted work committed something"
+    if body == WRITE:
+        a[0, 0] = 0
+    assert int(a[1, 0]) == 4
+    assert a.verify()["damage"] == []
+
+
+def files(uri: str) -> set[str]:
+    """Every file of a store but its leases and hints."""
+    found = (Path(folder) / name for folder, _, names in os.walk(uri) for name in names)
+    return {str(file) for file in found if "_lease" not in str(file) and file.name != "latest"}
+
+
+def cells(uri: str) -> tuple[gs.Array, np.ndarray]:
+    """A sparse array of a million cells."""
+    schema = gs.Schema([gs.Dim("x", (0, 2_000_000), 10_000)], [gs.Attr("v", "int64")], sparse=True)
+    a = gs.create(uri, schema, context=gs.Context("16MiB", 2, durability="close"))
+    x = np.arange(1_000_000)
+    a.write_cells({"x": x}, x)
+    return a, x
+
+
+WORKS: dict[str, Callable[[gs.Array, Any, Path], Any]] = {
+    "read": lambda a, report, _: a.read(progress=report),
+    "read a column order": lambda a, report, _: a.read(order="col", progress=report),
+    "write_cells": lambda a, report, _: a.write_cells({"x": np.arange(10**6)}, np.arange(10**6), progress=report),
+    "from_csv": lambda a, report, csv: gs.io.from_csv(
+        a.uri, csv, context=a.context, progress=report, block_bytes="64KiB"
+    ),
+    "dense write": lambda a, report, _: dense_beside(a).write(np.ones((2000, 1000), "int64"), progress=report),
+    "dense read": lambda a, report, _: dense_beside(a).read(order="global", progress=report),
+}
+
+
+def dense_beside(a: gs.Array) -> gs.Array:
+    """A dense array of two million cells in a store of its own."""
+    uri = f"{a.uri}.dense"
+    if gs.exists(uri):
+        return gs.open(uri, mode="r+", context=a.context)
+    schema = gs.Schema([gs.Dim("y", (0, 1999), 100), gs.Dim("x", (0, 999), 100)], [gs.Attr("v", "int64")])
+    return gs.create(uri, schema, context=gs.Context("16MiB", 1, durability="close"))
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_progress_grows_to_its_end(tmp_path: Path, name: str) -> None:
+    a, csv = cells(str(tmp_path / "a.gs"))[0], csv_file(tmp_path)
+    told: list[tuple[int, int]] = []
+    WORKS[name](a, lambda done, total: told.append((done, total)), csv)
+    done = [d for d, _ in told]
+    assert done == sorted(done), "progress goes forward"
+    assert told[-1][0] == told[-1][1] > 0, "the last report is the end"
+    assert all(d <= total for d, total in told)
+
+
+class Stop(Exception):
+    """Raised by a progress callable."""
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_an_exception_of_progress_stops_the_work(tmp_path: Path, name: str) -> None:
+    a, csv = cells(str(tmp_path / "a.gs"))[0], csv_file(tmp_path)
+    beside = dense_beside(a)
+    before, kept = (a.version, beside.version), files(a.uri) | files(beside.uri)
+    told: list[tuple[int, int]] = []
+
+    def report(done: int, total: int) -> None:
+        told.append((done, total))
+        raise Stop(f"at {done}")
+
+    with pytest.raises(Stop, match=f"at {0}|at "):
+        WORKS[name](a, report, csv)
+    assert len(told) == 1, "nothing is told after the exception"
+    assert (a.refresh(), beside.refresh()) == before
+    assert files(a.uri) | files(beside.uri) == kept, "no half-written fragment stays"
+    WORKS[name](a, None, csv)
+    assert a.read({"x": (10, 12)})["v"].tolist()[:3] == [10, 11, 12]
+
+
+def csv_file(folder: Path) -> Path:
+    """Rows for the array of `cells`, beyond those that it has."""
+    file = folder / "more.csv"
+    file.write_text("x,v\n" + "".join(f"{i},{i}\n" for i in range(1_200_000, 1_300_000)))
+    return file
+
+
+def test_ctrl_c_in_a_progress_callable(tmp_path: Path) -> None:
+    """A KeyboardInterrupt raised by the callable itself, as a bar's drawing may be hit by one."""
+    a, _ = cells(str(tmp_path / "a.gs"))
+
+    def report(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        a.read(progress=report)
+    assert len(a.read()) == 1_000_000

@@ -1,0 +1,199 @@
+"""One array shared by threads, arrays used on both sides of a fork, and how many threads a process has."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gridstone as gs
+
+THREADS = 8
+ROUNDS = 25
+WATCHDOG_S = 60
+SIDE = 256
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc/self/task")
+
+
+def dense(uri: str) -> gs.Array:
+    """A dense array with a row per thread, row r filled with 0."""
+    schema = gs.Schema([gs.Dim("row", (0, THREADS - 1), 3), gs.Dim("x", (0, SIDE - 1), 50)], [gs.Attr("v", "int64")])
+    return gs.create(uri, schema, context=gs.Context("64MiB", 2, durability="close"))
+
+
+@pytest.mark.parametrize("memory", [False, True], ids=["local", "memory"])
+def test_threads_share_an_array(tmp_path: Path, memory: bool) -> None:
+    """Each thread writes its own row and always sees what it wrote last; rows of others are whole."""
+    a = dense(f"mem://threads-{os.getpid()}" if memory else str(tmp_path / "threads.gs"))
+    start = threading.Barrier(THREADS)
+
+    def work(row: int) -> None:
+        start.wait(WATCHDOG_S)
+        for turn in range(1, ROUNDS + 1):
+            a[row, :] = turn
+            seen = a[...]
+            assert set(seen[row]) == {turn}, "a thread sees its own writes"
+            assert (seen.min(axis=1) == seen.max(axis=1)).all(), "no read sees part of a write"
+            assert a.read({"row": (row, row)}, order="col")["v"].max() == turn
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(work, row) for row in range(THREADS)]:
+            done.result(WATCHDOG_S)
+    assert a.version == THREADS * ROUNDS + 1
+    assert (a[...] == ROUNDS).all()
+    assert a.verify()["damage"] == []
+
+
+def test_threads_read_and_write_cells(tmp_path: Path) -> None:
+    """Sparse writes, deletes, scans and metadata from many threads at once."""
+    schema = gs.Schema([gs.Dim("t", (0, THREADS - 1), 1), gs.Dim("i", (0, 10**9), 1000)], [gs.Attr("s", str)], sparse=True)
+    a = gs.create(str(tmp_path / "cells.gs"), schema, context=gs.Context("16MiB", 2, durability="close"))
+
+    def work(t: int) -> None:
+        for turn in range(ROUNDS):
+            places = np.arange(turn * 10, turn * 10 + 10)
+            a.write_cells({"t": np.full(10, t), "i": places}, [f"{t}.{i}" for i in places])
+            a.delete({"t": [t], "i": [turn * 10]})
+            mine = a.scan({"t": (t, t)}, order="row", batch_bytes=100).to_arrow()
+            assert mine.column("s").to_pylist() == [f"{t}.{i}" for i in range(turn * 10 + 10) if i % 10]
+            a.meta[f"turn {t}"] = turn
+            assert a.meta[f"turn {t}"] == turn
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(work, t) for t in range(THREADS)]:
+            done.result(WATCHDOG_S)
+    assert len(a.read()) == THREADS * ROUNDS * 9
+    assert dict(a.meta) == {f"turn {t}": ROUNDS - 1 for t in range(THREADS)}
+
+
+def in_child(work: Callable[[], None]) -> None:
+    """Runs `work` in a forked child; fails if it raises, or hangs."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(WATCHDOG_S)
+            work()
+            status = 0
+        except BaseException as error:
+            print(f"in the child: {error!r}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(status)
+    end = time.monotonic() + 2 * WATCHDOG_S
+    while time.monotonic() < end:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            assert os.waitstatus_to_exitcode(status) == 0
+            return
+        time.sleep(0.01)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    pytest.fail("the forked child hangs")
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_an_array_survives_fork(tmp_path: Path) -> None:
+    """After use (pool and caches are warm) a child reads, writes and scans; the parent goes on and sees it."""
+    a = dense(str(tmp_path / "forked.gs"))
+    a[...] = np.arange(THREADS * SIDE).reshape(THREADS, SIDE)
+    before = a[...]
+
+    def child() -> None:
+        assert np.array_equal(a[...], before)
+        a[1, :] = -1
+        assert set(a[1]) == {-1}
+        fresh = gs.open(a.uri, mode="r+")
+        fresh[2, 0] = -2
+        assert sum(batch.num_rows for batch in fresh.scan(batch_bytes=1000)) == THREADS * SIDE
+        in_child(lambda: None if int(fresh[2, 0]) == -2 else pytest.fail("a grandchild reads something else"))
+
+    in_child(child)
+    assert np.array_equal(a[...], before), "a handle stays at its version"
+    a[3, :] = -3
+    assert (a.version, int(a[1, 0]), int(a[2, 0]), int(a[3, 0])) == (5, -1, -2, -3)
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fork_while_other_threads_work(tmp_path: Path) -> None:
+    """A fork in the midst of other threads' reads and writes leaves no lock held in the child."""
+    a = dense(str(tmp_path / "busy.gs"))
+    a[...] = 7
+    stop = threading.Event()
+
+    def busy(row: int) -> None:
+        while not stop.is_set():
+            a[row, :] = 7
+            a.read(order="global")
+
+    def child() -> None:
+        assert (a[...] == 7).all()
+        gs.open(a.uri, mode="r+").meta["child"] = True
+        assert gs.create(f"mem://child-{os.getpid()}", a.schema).version == 1
+
+    threads = [threading.Thread(target=busy, args=(row,)) for row in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            in_child(child)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(WATCHDOG_S)
+    a.refresh()
+    assert a.meta["child"] is True
+    assert (a[...] == 7).all()
+
+
+COUNT_THREADS = """
+import os, threading
+import numpy as np
+import gridstone as gs
+
+def tasks():
+    return len(os.listdir("/proc/self/task"))
+
+before = tasks()
+a = gs.array("mem://counted", np.arange(4_000_000).reshape(2000, 2000), tile=100)
+seen = []
+
+def work():
+    def report(finished, total):
+        seen.append(tasks())
+    for _ in range(20):
+        assert int(a.read(progress=report)["value"][-1, -1]) == 3_999_999
+        seen.append(tasks())
+
+worker = threading.Thread(target=work)
+worker.start()
+worker.join()
+print(max(seen) - before - 1, gs.Context().threads)
+"""
+
+
+@needs_proc
+@pytest.mark.parametrize("threads", [1, 3])
+def test_gridstone_threads_bounds_the_threads(threads: int) -> None:
+    """GRIDSTONE_THREADS=1: no thread is started to read; 3: at most the pool."""
+    env = {**os.environ, "GRIDSTONE_THREADS": str(threads)}
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        env[name] = "1"
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT_THREADS], env=env, capture_output=True, text=True, timeout=WATCHDOG_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    more, told = map(int, done.stdout.split())
+    assert told == threads
+    assert more == 0 if threads == 1 else 0 < more <= threads
