@@ -91,25 +91,27 @@ def from_csv(
     load = _Load(sources.expand(source), Dialect(delimiter, tuple(nulls)), encoding, block_bytes, used)
     new_store = not store.exists(uri)
     existing = None if new_store or overwrite else _existing(uri, path, schema, used)
-    with reporting(progress, "loading") as report:
-        load.report = report
+    with reporting(progress, "loading") as load.report:
         if existing is not None:
-            load.fill(existing, dedup, message)
-            return existing
-        if schema is None:
+            schema = existing.schema
+        elif schema is None:
             schema = load.inferred(dims, attrs, sparse=sparse, duplicates=duplicates, capacity=capacity)
         elif not new_store:
             load.check(schema)
-        if schema.duplicates:
-            log.info("%s allows duplicates: several cells may have the same coordinates", os.fspath(uri))
         try:
-            made = store.create(uri, schema, path=path, overwrite=overwrite, context=used)
+            made = _new_array(uri, schema, path, overwrite, used) if existing is None else existing
             load.fill(made, dedup, message)
         except BaseException:
             if new_store and store.exists(uri):
                 store.delete(uri, context=used)
             raise
     return made
+
+
+def _new_array(uri: store.Uri, schema: Schema, path: str, overwrite: bool, context: Context) -> Array:
+    if schema.duplicates:
+        log.info("%s allows duplicates: several cells may have the same coordinates", os.fspath(uri))
+    return store.create(uri, schema, path=path, overwrite=overwrite, context=context)
 
 
 def read_csv(
