@@ -44,7 +44,7 @@ check: $(VENV)/.dev ## format, lints, house rules, types, stubs
 	@echo "== check: the stub of the native module"
 	$(BIN)/python -m mypy.stubtest gridstone._native --allowlist python/stubtest-allowlist.txt --ignore-unused-allowlist
 
-bench: $(VENV)/.built ## measure beside what else a user would pick; results are checked first
+bench: $(VENV)/.bench ## measure beside what else a user would pick; results are checked first
 	@echo "== bench"
 	$(BIN)/python benches/first_light.py
 
@@ -74,6 +74,11 @@ $(VENV)/.built: $(SOURCES) | $(BIN)/python
 $(VENV)/.test: $(VENV)/.built
 	@echo "== what the tests need"
 	$(PIP) install --quiet -c constraints.txt 'gridstone[test,plot,pandas]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.built
+	@echo "== what else a user would pick"
+	$(PIP) install --quiet -c constraints.txt 'gridstone[bench]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.built

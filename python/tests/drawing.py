@@ -50,7 +50,9 @@ def window(r: Random, name: str, sparse: bool, ndim: int) -> Window:
     if r.random() < 0.25:
         return _huge_window(r, name, dtype, sparse)
     size = r.randint(1, _SIDE_MAX[ndim])
-    start = r.choice([low, high - size + 1, min(max(-(size // 2), low), high - size + 1), r.randint(low, high - size + 1)])
+    start = r.choice(
+        [low, high - size + 1, min(max(-(size // 2), low), high - size + 1), r.randint(low, high - size + 1)]
+    )
     tile = r.choice([None, 1, size, r.randint(1, size)])
     dim = gs.Dim(name, _domain(dtype, start, start + size - 1), tile, dtype)
     return Window(dim, list(range(start, start + size)), False)
@@ -76,7 +78,9 @@ def _float_window(r: Random, name: str, dtype: str) -> Window:
     tile = r.choice([None, 0.5, 0.1, 1e6]) if high - low < 1e9 else r.choice([None, 1e29])
     inner = [float(kind(low + (high - low) * r.random())) for _ in range(8)]
     edges = [low, high, float(np.nextafter(kind(low), kind(high))), *([0.0] if low <= 0.0 <= high else [])]
-    return Window(gs.Dim(name, (low, high), tile, dtype), sorted({min(max(v, low), high) for v in inner + edges}), False)
+    return Window(
+        gs.Dim(name, (low, high), tile, dtype), sorted({min(max(v, low), high) for v in inner + edges}), False
+    )
 
 
 def _domain(dtype: str, low: int, high: int) -> tuple[Any, Any]:
@@ -263,3 +267,16 @@ def _as_pandas_means(attr: gs.Attr, column: list[Plain]) -> list[Plain]:
     if attr.nullable and dtypes.is_float(attr.dtype):
         return [None if value == "nan" else value for value in column]
     return column
+
+
+def repeated(column: Any) -> Any:
+    """Twice as many values."""
+    return np.ma.concatenate([column, column]) if np.ma.isMaskedArray(column) else np.concatenate([column, column])
+
+
+def outside(dim: gs.Dim, count: int) -> Any:
+    """Coordinates of which the last is outside the domain, or NaN; None if the type ends with the domain."""
+    low, high = bounds_of(dim)
+    if dtypes.is_float(dim.dtype):
+        return coordinates(dim, [low] * (count - 1) + [float("nan")])
+    return None if high == _limits(dim.dtype)[1] else coordinates(dim, [low] * (count - 1) + [high + 1])

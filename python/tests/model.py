@@ -100,7 +100,7 @@ class Failed(Exception):
 
 @dataclass
 class State:
-    """What one version holds. Dense: `boxes[attribute][place]`; sparse: `cells[place]`, its rows in order of writing."""
+    """What one version holds. Dense: `boxes[attribute][place]`; sparse: `cells[place]`, rows in order of writing."""
 
     boxes: dict[str, dict[Place, Plain]] = field(default_factory=dict)
     cells: dict[Place, list[Row]] = field(default_factory=dict)

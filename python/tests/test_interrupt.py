@@ -208,7 +208,7 @@ def test_an_exception_of_progress_stops_the_work(tmp_path: Path, name: str) -> N
         told.append((done, total))
         raise Stop(f"at {done}")
 
-    with pytest.raises(Stop, match=f"at {0}|at "):
+    with pytest.raises(Stop, match="at "):
         WORKS[name](a, report, csv)
     assert len(told) == 1, "nothing is told after the exception"
     assert (a.refresh(), beside.refresh()) == before

@@ -15,10 +15,23 @@ from typing import Any
 import drawing
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from model import Failed, Model, Place, Plain, State, as_arrow_shows, bounds_of, coordinates, plain, plain_arrow, ticks, unplain
+from model import (
+    Failed,
+    Model,
+    Place,
+    Plain,
+    State,
+    as_arrow_shows,
+    bounds_of,
+    coordinates,
+    plain,
+    plain_arrow,
+    ticks,
+    unplain,
+)
 
 import gridstone as gs
 from gridstone import dtypes, errors
@@ -62,7 +75,7 @@ class Machine(RuleBasedStateMachine):
             gs.delete(self.uri)
 
     def context(self, r: Random) -> gs.Context:
-        """A context with little memory or much: a few fragments with blobs are too much for the overlay of the first."""
+        """A context with little memory or much; a few fragments with blobs pass the first one's overlay."""
         budget = r.choice(["1MiB", "1GiB"])
         durability = "full" if r.random() < 0.1 else "close"
         verify = r.choice(["once", "always"])
@@ -261,7 +274,7 @@ class Machine(RuleBasedStateMachine):
         write = self.a.write_cells
         found: list[tuple[str, Any]] = [
             ("an unknown attribute", lambda: write(tuple(coords), {**attrs, "no": [0] * len(where)})),
-            ("too many values", lambda: write(tuple(coords), {**attrs, attr.name: self.repeated(attrs[attr.name])})),
+            ("too many values", lambda: write(tuple(coords), {**attrs, attr.name: drawing.repeated(attrs[attr.name])})),
             ("a wrong type", lambda: write(tuple(coords), {**attrs, attr.name: np.full(len(where), 1j)})),
             ("a missing dimension", lambda: write({self.schema.dims[0].name: coords[0], "no": coords[0]}, attrs)),
         ]
@@ -269,7 +282,7 @@ class Machine(RuleBasedStateMachine):
             nulls = np.ma.MaskedArray(np.ma.getdata(attrs[attr.name]), mask=True)
             found.append(("null", lambda: write(tuple(coords), {**attrs, attr.name: nulls})))
         for axis, dim in enumerate(self.schema.dims):
-            outside = self.outside(dim, len(where))
+            outside = drawing.outside(dim, len(where))
             if outside is not None:
                 moved = [outside if i == axis else column for i, column in enumerate(coords)]
                 found.append(("outside", lambda moved=moved: write(tuple(moved), attrs)))
@@ -280,22 +293,11 @@ class Machine(RuleBasedStateMachine):
             found.append(("not sorted", lambda: write(tuple(turned), attrs, sorted=True)))
         return found + (self.wrong_boxes(r) if self.is_dense() else [])
 
-    @staticmethod
-    def repeated(column: Any) -> Any:
-        return np.ma.concatenate([column, column]) if np.ma.isMaskedArray(column) else np.concatenate([column, column])
-
-    @staticmethod
-    def outside(dim: gs.Dim, count: int) -> Any:
-        """Coordinates of which the last is outside the domain; None if the type ends with it."""
-        low, high = bounds_of(dim)
-        if dtypes.is_float(dim.dtype):
-            return coordinates(dim, [low] * (count - 1) + [float("nan")])
-        largest = 2**63 - 1 if dtypes.is_time(dim.dtype) else int(np.iinfo(dim.dtype).max)
-        return None if high == largest else coordinates(dim, [low] * (count - 1) + [high + 1])
-
     def wrong_boxes(self, r: Random) -> list[tuple[str, Any]]:
         bounds = drawing.box(r, self.windows)
-        form = {w.dim.name: tuple(drawing.key_value(w.dim, c) for c in b) for w, b in zip(self.windows, bounds, strict=True)}
+        form = {
+            w.dim.name: tuple(drawing.key_value(w.dim, c) for c in b) for w, b in zip(self.windows, bounds, strict=True)
+        }
         name = r.choice(self.a.schema_names)
         shape = tuple(hi - lo + 1 for lo, hi in bounds)
         count = int(np.prod(shape))
@@ -348,7 +350,9 @@ class Machine(RuleBasedStateMachine):
         assert found.shape == shape
         assert plain(attr.dtype, found) == self.model.dense(state, name, where), name
 
-    def check_rows(self, state: State, columns: dict[str, list[Any]], bounds: Any, order: str, arrow: bool = False) -> None:
+    def check_rows(
+        self, state: State, columns: dict[str, list[Any]], bounds: Any, order: str, arrow: bool = False
+    ) -> None:
         """Cells of a sparse read against the model, in order; "any" in no order."""
         names = [name for name in columns if name in self.model.dtypes]
         expected = self.model.rows(state, bounds, order)
@@ -398,7 +402,9 @@ class Machine(RuleBasedStateMachine):
             shape = tuple(hi - lo + 1 for lo, hi in bounds)
             where = self.model.places(bounds, "global" if order in ("global", "any") else "row")
             for name in names:
-                self.check_dense(state, name, columns[name], where, (len(where),) if order in ("global", "any") else shape)
+                self.check_dense(
+                    state, name, columns[name], where, (len(where),) if order in ("global", "any") else shape
+                )
             return
         table = found.to_arrow()
         columns = self.arrow_columns(table)
@@ -490,7 +496,9 @@ class Machine(RuleBasedStateMachine):
         where = list(zip(*(columns[d.name] for d in self.schema.dims), strict=True))
         assert sorted(where) == self.model.places(bounds)
         for name in (n for n in columns if n in self.model.dtypes):
-            assert columns[name] == as_arrow_shows(self.model.dtypes[name], self.model.dense(self.model.now, name, where))
+            assert columns[name] == as_arrow_shows(
+                self.model.dtypes[name], self.model.dense(self.model.now, name, where)
+            )
 
     # Versions and handles.
 
@@ -557,7 +565,9 @@ class Machine(RuleBasedStateMachine):
         assert self.a.version == self.seen
         assert dict(self.a.meta) == state.meta
         whole = [(w.values[0], w.values[-1]) for w in self.windows]
-        pairs = {w.dim.name: tuple(drawing.key_value(w.dim, c) for c in b) for w, b in zip(self.windows, whole, strict=True)}
+        pairs = {
+            w.dim.name: tuple(drawing.key_value(w.dim, c) for c in b) for w, b in zip(self.windows, whole, strict=True)
+        }
         found = self.a.read(pairs).to_numpy()
         if self.schema.sparse:
             self.check_rows(state, self.numpy_columns(found), whole, "row")
@@ -579,10 +589,9 @@ class Machine(RuleBasedStateMachine):
 
 TestMachine = Machine.TestCase
 TestMachine.settings = settings(
-    max_examples=2_000 if DEEP else 60,
+    max_examples=10_000 if DEEP else 200,
     stateful_step_count=60 if DEEP else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     report_multiple_bugs=False,
-    phases=None or [Phase.explicit, Phase.reuse, Phase.generate],
 )

@@ -55,7 +55,9 @@ def test_threads_share_an_array(tmp_path: Path, memory: bool) -> None:
 
 def test_threads_read_and_write_cells(tmp_path: Path) -> None:
     """Sparse writes, deletes, scans and metadata from many threads at once."""
-    schema = gs.Schema([gs.Dim("t", (0, THREADS - 1), 1), gs.Dim("i", (0, 10**9), 1000)], [gs.Attr("s", str)], sparse=True)
+    schema = gs.Schema(
+        [gs.Dim("t", (0, THREADS - 1), 1), gs.Dim("i", (0, 10**9), 1000)], [gs.Attr("s", str)], sparse=True
+    )
     a = gs.create(str(tmp_path / "cells.gs"), schema, context=gs.Context("16MiB", 2, durability="close"))
 
     def work(t: int) -> None:
@@ -166,10 +168,11 @@ def tasks():
     return len(os.listdir("/proc/self/task"))
 
 before = tasks()
-a = gs.array("mem://counted", np.arange(4_000_000).reshape(2000, 2000), tile=100)
 seen = []
 
 def work():
+    # Calls of the main thread start a helper, so that it can look for Ctrl-C: nothing is called from there.
+    a = gs.array("mem://counted", np.arange(4_000_000).reshape(2000, 2000), tile=100)
     def report(finished, total):
         seen.append(tasks())
     for _ in range(20):
