@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from . import columns
+from .dtypes import AnyArray
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -43,15 +46,39 @@ class Stream:
 
         from . import arrow
 
+        found = self._next_columns()
+        if found is None:
+            raise StopIteration
+        return pa.RecordBatch.from_arrays(
+            [arrow.array_of(column) for column in found.values()], schema=self._arrow_schema
+        )
+
+    def _next_columns(self) -> "dict[str, columns.Column] | None":
+        """The next batch by column; None at the end."""
         cells = None if self._scan is None else self._scan.next()
         if cells is None:
             self._scan = None
-            raise StopIteration
+            return None
         self._stats = cells.stats
         schema, dims, attrs = self._array_schema, cells.dims, cells.attrs
-        found = [columns.from_native(dim.dtype, dims[dim.name]) for dim in schema.dims]
-        found += [columns.from_native(schema.attr(name).dtype, attrs[name]) for name in self._names]
-        return pa.RecordBatch.from_arrays([arrow.array_of(column) for column in found], schema=self._arrow_schema)
+        found = {dim.name: columns.from_native(dim.dtype, dims[dim.name]) for dim in schema.dims}
+        found |= {name: columns.from_native(schema.attr(name).dtype, attrs[name]) for name in self._names}
+        return found
+
+    def to_numpy(self) -> dict[str, AnyArray]:
+        """Everything that is left, one array per column, coordinates first; types as `Result.to_numpy`."""
+        schema = self._array_schema
+        parts: dict[str, list[AnyArray]] = {
+            dim.name: [columns.empty(dim.dtype, (0,), False).numpy()] for dim in schema.dims
+        }
+        for name in self._names:
+            attr = schema.attr(name)
+            parts[name] = [columns.empty(attr.dtype, (0,), attr.nullable).numpy()]
+        while (found := self._next_columns()) is not None:
+            for name, column in found.items():
+                parts[name].append(column.numpy())
+        join = {True: np.ma.concatenate, False: np.concatenate}
+        return {name: join[np.ma.isMaskedArray(runs[0])](runs) for name, runs in parts.items()}  # type: ignore[operator]
 
     def to_arrow(self) -> "pa.Table":
         """Everything that is left, as one table."""

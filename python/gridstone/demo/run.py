@@ -150,7 +150,10 @@ def _chart(folder: Path, seed: int, outcome: Outcome, tell: Callable[[str], None
     if not np.array_equal(before, ground) or int((after == chart.LIT).sum()) != UPDATES:
         raise InputError(f"{uri!r} does not read back as it was written; run gridstone verify on it")
     with outcome.step("draw chart.png", tell):
-        titles = (f"version {drawn}: as first written", f"version {array.version}: {UPDATES:,} cells lit, the rest drawn by night")
+        titles = (
+            f"version {drawn}: as first written",
+            f"version {array.version}: {UPDATES:,} cells lit, the rest drawn by night",
+        )
         pictures = chart.picture(before), chart.picture(after)
         target = plot.before_and_after(*pictures, folder / "chart.png", titles, "One array, two versions")
     outcome.pictures.append(str(target))

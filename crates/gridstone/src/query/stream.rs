@@ -124,7 +124,7 @@ impl CellStream {
         columns: &[ColumnView<'_>],
         cells: usize,
     ) -> Result<()> {
-        let keys = coordinate_keys(&self.schema, dims)?;
+        let keys = coordinate_keys(cancel, &self.schema, dims)?;
         if keys.first().map_or(0, Vec::len) != cells {
             return Err(Error::input(format!(
                 "{} coordinates were given for {cells} cells",

@@ -51,7 +51,7 @@ pub struct CellWrite<'a> {
 /// Bounds (a cell outside the domain), Input (types, lengths, NaN, duplicates, missing attributes, not sorted),
 /// Storage.
 pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrite<'_>) -> Result<Option<Staged>> {
-    let keys = coordinate_keys(schema, &write.dims)?;
+    let keys = coordinate_keys(context.cancel, schema, &write.dims)?;
     let cells = keys.first().map_or(0, Vec::len);
     let ids = check_columns(schema, &write.columns, cells as u128)?;
     if schema.sparse() && ids.len() != schema.attrs().len() {
@@ -78,7 +78,7 @@ pub fn write_tombstones(
     schema: &Schema,
     dims: &[ColumnView<'_>],
 ) -> Result<Option<Staged>> {
-    let keys = coordinate_keys(schema, dims)?;
+    let keys = coordinate_keys(context.cancel, schema, dims)?;
     if keys.first().is_none_or(Vec::is_empty) {
         return Ok(None);
     }
@@ -90,7 +90,7 @@ pub fn write_tombstones(
 
 /// The coordinates as ordered keys, checked: one column per dimension of the right type and equal length, no null, no
 /// NaN, inside the domain.
-pub(super) fn coordinate_keys(schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Vec<Vec<u64>>> {
+pub(super) fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Vec<Vec<u64>>> {
     if dims.len() != schema.ndim() {
         return Err(Error::input(format!(
             "coordinates of {} dimensions were given, the array has {}",
@@ -104,6 +104,7 @@ pub(super) fn coordinate_keys(schema: &Schema, dims: &[ColumnView<'_>]) -> Resul
     }
     let mut all = Vec::with_capacity(dims.len());
     for (dim, view) in schema.dims().iter().zip(dims) {
+        cancel.check()?;
         let named = |what: String| Error::input(format!("dimension {:?}: {what}", dim.name()));
         if view.datatype() != dim.datatype() {
             return Err(named(format!("coordinates of {} were given, it has {}", view.datatype(), dim.datatype())));
@@ -133,6 +134,7 @@ pub(super) fn coordinate_keys(schema: &Schema, dims: &[ColumnView<'_>]) -> Resul
 fn order_rows(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>], sorted: bool, dedup: Dedup) -> Result<Vec<u32>> {
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let order = KeyLayout::new(schema).keys(&refs);
+    cancel.check()?;
     let rows = if sorted {
         if let Some(row) = order.first_descent() {
             return Err(Error::input(format!(
@@ -144,6 +146,7 @@ fn order_rows(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>], sorted: b
     } else {
         order.sorted_rows(cancel)?
     };
+    cancel.check()?;
     match dedup {
         Dedup::Error if schema.options().duplicates => Ok(rows),
         Dedup::Error => match duplicate(&order, &rows) {
