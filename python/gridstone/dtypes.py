@@ -131,17 +131,17 @@ def scalar(name: str, value: Any, what: str) -> Value:
 def _float(name: str, value: Any) -> float | None:
     if not isinstance(value, int | float | np.integer | np.floating):
         return None
-    try:
-        made = rounded(name, value)
-    except OverflowError:
-        return None
-    return None if np.isinf(made) and not np.isinf(float(value)) else made
+    made = rounded(name, value)
+    return None if np.isinf(made) and abs(value) != np.inf else made
 
 
 def rounded(name: str, value: Any) -> float:
     """`value` as the float type `name` holds it: bounds of float32 are compared with coordinates that were read."""
-    with np.errstate(over="ignore"):
-        return float(np.dtype(name).type(value))
+    try:
+        with np.errstate(over="ignore"):
+            return float(np.dtype(name).type(value))
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
 
 
 def _tick(name: str, ticks: int | str) -> np.datetime64 | np.timedelta64:

@@ -148,7 +148,7 @@ def _chart(folder: Path, seed: int, outcome: Outcome, tell: Callable[[str], None
         before = past[...]
         counters.update(cells=before.size, **past.stats)
     if not np.array_equal(before, ground) or int((after == chart.LIT).sum()) != UPDATES:
-        raise InputError(f"{uri!r} does not read back as it was written; run gridstone verify on it")
+        raise InputError(f"{uri!r} does not read back as it was written; check the store with Array.verify()")
     with outcome.step("draw chart.png", tell):
         titles = (
             f"version {drawn}: as first written",

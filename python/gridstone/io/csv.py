@@ -54,7 +54,7 @@ def from_csv(
 ) -> Array:
     """Loads CSV files into a new array, or appends them to one that is there, in bounded memory and one commit.
 
-    Without a schema (or an array at `uri`) a first pass over the files infers types and domains: integers, floats, ISO
+    Without a schema or an array at `uri`, a first pass over the files infers types and domains: integers, floats, ISO
     dates and times, true/false, else text; an attribute with empty values is nullable. Columns are matched by name.
 
     Args:
@@ -65,51 +65,48 @@ def from_csv(
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.
         context: None: the process's default. Batches of an eighth of its memory budget become fragments.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
-        path: the array's place in the store.
-        overwrite: replace an array that is there.
-        duplicates: whether an inferred sparse array may hold several cells at one place. They are allowed unless told
-            otherwise, since real positions repeat.
+        path, overwrite: the array's place in the store; replace what is there.
+        duplicates: whether cells of an inferred sparse array may share a place, as real positions do.
         attrs: the columns to load as attributes; None: all others.
         capacity: cells per data tile of an inferred sparse array.
-        dedup: what to do with several cells at one place in one batch, where the schema forbids them: "error", or keep
-            the "first" or "last".
+        dedup: where the schema forbids that, among the cells of one batch: "error", or keep the "first" or "last".
         delimiter: what separates values.
         nulls: unquoted texts that mean null.
         encoding: of the files; a byte order mark is skipped.
         block_bytes: how much text is parsed at once.
         message: kept with the version.
 
-    Returns:
-        The array, open for reading and writing.
+    Returns the array, open for reading and writing.
 
     Raises:
         InputError: names the file, line and column of what is wrong. Nothing is half-loaded: a store that this call
             created is removed again, any other is as it was.
         ExistsError: the array exists, and a schema was given without `overwrite`.
     """
-    used = context or default()
-    load = _Load(sources.expand(source), Dialect(delimiter, tuple(nulls)), encoding, block_bytes, used)
+    load = _Load(sources.expand(source), Dialect(delimiter, tuple(nulls)), encoding, block_bytes, context or default())
     new_store = not store.exists(uri)
-    existing = None if new_store or overwrite else _existing(uri, path, schema, used)
-    with reporting(progress, "loading") as report:
-        load.report = report
+    existing = None if new_store or overwrite else _existing(uri, path, schema, load.context)
+    with reporting(progress, "loading") as load.report:
         if existing is not None:
-            load.fill(existing, dedup, message)
-            return existing
-        if schema is None:
+            schema = existing.schema
+        elif schema is None:
             schema = load.inferred(dims, attrs, sparse=sparse, duplicates=duplicates, capacity=capacity)
         elif not new_store:
             load.check(schema)
-        if schema.duplicates:
-            log.info("%s allows duplicates: several cells may have the same coordinates", os.fspath(uri))
         try:
-            made = store.create(uri, schema, path=path, overwrite=overwrite, context=used)
+            made = _new_array(uri, schema, path, overwrite, load.context) if existing is None else existing
             load.fill(made, dedup, message)
         except BaseException:
             if new_store and store.exists(uri):
-                store.delete(uri, context=used)
+                store.delete(uri, context=load.context)
             raise
-    return made
+        return made
+
+
+def _new_array(uri: store.Uri, schema: Schema, path: str, overwrite: bool, context: Context) -> Array:
+    if schema.duplicates:
+        log.info("%s allows duplicates: several cells may have the same coordinates", os.fspath(uri))
+    return store.create(uri, schema, path=path, overwrite=overwrite, context=context)
 
 
 def read_csv(
