@@ -165,9 +165,16 @@ import numpy as np
 import gridstone as gs
 
 def tasks():
-    return len(os.listdir("/proc/self/task"))
+    # Threads of the engine's pool, by their names: other libraries come and go.
+    found = 0
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/comm") as name:
+                found += name.read().startswith("gridstone-")
+        except FileNotFoundError:
+            pass
+    return found
 
-before = tasks()
 seen = []
 
 def work():
@@ -182,7 +189,7 @@ def work():
 worker = threading.Thread(target=work)
 worker.start()
 worker.join()
-print(max(seen) - before - 1, gs.Context().threads)
+print(max(seen), gs.Context().threads)
 """
 
 
