@@ -6,6 +6,7 @@ mod concurrent_commits;
 mod crash;
 mod paper_examples;
 mod processes;
+mod stopping;
 mod vectors;
 mod writer;
 mod writers;

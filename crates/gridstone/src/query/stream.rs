@@ -4,7 +4,7 @@ use super::WriteContext;
 use super::stage::Stage;
 use super::write_cells::{coordinate_keys, encode_sparse_tile};
 use super::write_dense::{check_columns, dense_cuts, fields_and_filters};
-use crate::base::{Error, Result};
+use crate::base::{Cancel, Error, Result};
 use crate::fragment::{Field, FragmentKind, Staged, encode_tile};
 use crate::schema::{Filters, Schema, Subarray};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout, TileGrid};
@@ -52,8 +52,9 @@ impl CellStream {
         Ok(Self { schema, sub, grid, tile: 0, places, fields, filters, keys, held, last: None, rows: 0, stage })
     }
 
-    /// Appends cells: attribute columns in the order of the stream's attributes, coordinates for a sparse array.
-    pub fn append(&mut self, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
+    /// Appends cells: attribute columns in the order of the stream's attributes, coordinates for a sparse array. `cancel`
+    /// is asked once per tile; after an error the stream is of no more use.
+    pub fn append(&mut self, cancel: &dyn Cancel, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
         let cells = columns.first().map_or(0, ColumnView::len);
         let placed: Vec<(usize, ColumnView<'_>)> = self.places.iter().copied().zip(columns.iter().copied()).collect();
         if columns.len() != self.places.len() {
@@ -64,10 +65,14 @@ impl CellStream {
             )));
         }
         check_columns(&self.schema, &placed, cells as u128)?;
-        if self.grid.is_some() { self.append_dense(columns, cells) } else { self.append_sparse(dims, columns, cells) }
+        if self.grid.is_some() {
+            self.append_dense(cancel, columns, cells)
+        } else {
+            self.append_sparse(cancel, dims, columns, cells)
+        }
     }
 
-    fn append_dense(&mut self, columns: &[ColumnView<'_>], cells: usize) -> Result<()> {
+    fn append_dense(&mut self, cancel: &dyn Cancel, columns: &[ColumnView<'_>], cells: usize) -> Result<()> {
         if u128::from(self.rows) + cells as u128 > self.sub.cells() {
             return Err(Error::input(format!(
                 "{} cells were appended, the box {} holds {}",
@@ -86,6 +91,7 @@ impl CellStream {
                 held.append(*view, from, to);
             }
             if to - from == room {
+                cancel.check()?;
                 self.flush_dense(&region)?;
             }
             from = to;
@@ -112,7 +118,13 @@ impl CellStream {
         Ok(())
     }
 
-    fn append_sparse(&mut self, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>], cells: usize) -> Result<()> {
+    fn append_sparse(
+        &mut self,
+        cancel: &dyn Cancel,
+        dims: &[ColumnView<'_>],
+        columns: &[ColumnView<'_>],
+        cells: usize,
+    ) -> Result<()> {
         let keys = coordinate_keys(&self.schema, dims)?;
         if keys.first().map_or(0, Vec::len) != cells {
             return Err(Error::input(format!(
@@ -135,6 +147,7 @@ impl CellStream {
                 held.append(*view, from, to);
             }
             if self.held_cells() == capacity {
+                cancel.check()?;
                 self.flush_sparse()?;
             }
             from = to;
@@ -173,7 +186,7 @@ impl CellStream {
     }
 
     /// Ends the stream; an Input error if a dense box is not complete. `None` if no cell was appended.
-    pub fn finish(mut self) -> Result<Option<Staged>> {
+    pub fn finish(mut self, cancel: &dyn Cancel) -> Result<Option<Staged>> {
         if self.grid.is_some() && u128::from(self.rows) != self.sub.cells() {
             return Err(Error::input(format!(
                 "{} of the {} cells of the box {} were appended; nothing was written",
@@ -185,6 +198,7 @@ impl CellStream {
         if self.rows == 0 {
             return Ok(None);
         }
+        cancel.check()?;
         if self.grid.is_none() && self.held_cells() > 0 {
             self.flush_sparse()?;
         }
