@@ -8,5 +8,6 @@ mod paper_examples;
 mod processes;
 mod stopping;
 mod vectors;
+mod verify;
 mod writer;
 mod writers;
