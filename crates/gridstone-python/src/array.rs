@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::cells::{Cells, Names, Scan};
-use crate::columns::views;
+use crate::columns::{columns, views};
 use crate::errors::raise;
 use crate::interrupt;
 use crate::store::at;
@@ -85,7 +85,7 @@ impl Array {
     }
 
     fn history(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
-        let versions = interrupt::run(py, None, |_| self.inner.history())?;
+        let versions = interrupt::run(py, None, |call| self.inner.history(call))?;
         let operations = |v: &engine::VersionListing| {
             v.operations.iter().map(|(op, count)| json!({"op": op, "count": count})).collect::<Vec<_>>()
         };
@@ -173,8 +173,8 @@ impl Array {
     ) -> PyResult<Staged> {
         let layout = Order::parse(layout).map_err(|e| raise(py, &e))?;
         let held = hold_attrs(self.schema(py)?.as_ref(), attrs)?;
-        let data = views(py, &held)?;
-        interrupt::run(py, progress, |call| self.inner.stage_dense(Some(&r#box), &data, layout, call)).map(Staged::new)
+        let work = |call: &engine::Call| self.inner.stage_dense(Some(&r#box), &views(&held)?, layout, call);
+        interrupt::run(py, progress, work).map(Staged::new)
     }
 
     #[pyo3(signature = (dims, attrs, sorted, dedup, progress = None))]
@@ -190,15 +190,16 @@ impl Array {
         let dedup = Dedup::parse(dedup).map_err(|e| raise(py, &e))?;
         let schema = self.schema(py)?;
         let (held_dims, held_attrs) = (hold_dims(&schema, dims)?, hold_attrs(&schema, attrs)?);
-        let dims = views(py, &held_dims)?.into_iter().map(|(_, view)| view).collect();
-        let data = CellData { dims, attrs: views(py, &held_attrs)?, sorted, dedup };
-        interrupt::run(py, progress, |call| self.inner.stage_cells(data, call)).map(Staged::new)
+        let work = |call: &engine::Call| {
+            let data = CellData { dims: columns(&held_dims)?, attrs: views(&held_attrs)?, sorted, dedup };
+            self.inner.stage_cells(data, call)
+        };
+        interrupt::run(py, progress, work).map(Staged::new)
     }
 
     fn stage_delete(&self, py: Python<'_>, dims: &Bound<'_, PyAny>) -> PyResult<Staged> {
         let held = hold_dims(self.schema(py)?.as_ref(), dims)?;
-        let dims: Vec<_> = views(py, &held)?.into_iter().map(|(_, view)| view).collect();
-        interrupt::run(py, None, |call| self.inner.stage_delete(&dims, call)).map(Staged::new)
+        interrupt::run(py, None, |call| self.inner.stage_delete(&columns(&held)?, call)).map(Staged::new)
     }
 
     #[pyo3(signature = (r#box, attrs))]
@@ -212,7 +213,7 @@ impl Array {
 
     #[pyo3(signature = (staged, message))]
     fn commit(&self, py: Python<'_>, staged: &Bound<'_, PyAny>, message: Option<String>) -> PyResult<u64> {
-        let staged = take_all(staged)?;
+        let staged = take_all(&self.inner, staged)?;
         py.detach(|| self.inner.commit(staged, message)).map_err(|e| raise(py, &e))
     }
 

@@ -1,7 +1,8 @@
 //! Columns of Python buffers as views for the engine, and columns of the engine as buffers for Python.
 
 use crate::buffer::Buffer;
-use crate::errors::{input, raise};
+use crate::errors::input;
+use gridstone::base::Result;
 use gridstone::engine::{Column, ColumnView};
 use gridstone::schema::Datatype;
 use pyo3::buffer::PyUntypedBuffer;
@@ -51,19 +52,20 @@ impl Held {
     }
 
     /// The column, checked.
-    pub(crate) fn view(&self) -> gridstone::base::Result<ColumnView<'_>> {
+    fn view(&self) -> Result<ColumnView<'_>> {
         let offsets = self.offsets.as_ref().and_then(|o| bytemuck::try_cast_slice(bytes(o)).ok());
         ColumnView::new(self.datatype, bytes(&self.values), offsets, self.validity.as_ref().map(bytes))
     }
 }
 
-/// The views of several columns, checked; errors are raised with the column's name in front.
-pub(crate) fn views<'h>(py: Python<'_>, held: &'h [(String, Held)]) -> PyResult<Vec<(String, ColumnView<'h>)>> {
-    let view = |(name, held): &'h (String, Held)| match held.view() {
-        Ok(view) => Ok((name.clone(), view)),
-        Err(error) => Err(raise(py, &error.context(format!("{name:?}")))),
-    };
-    held.iter().map(view).collect()
+/// The views of several columns, checked, which takes a while for texts; errors have the column's name in front.
+pub(crate) fn views(held: &[(String, Held)]) -> Result<Vec<(String, ColumnView<'_>)>> {
+    held.iter().zip(columns(held)?).map(|((name, _), view)| Ok((name.clone(), view))).collect()
+}
+
+/// As [`views`], without the names.
+pub(crate) fn columns(held: &[(String, Held)]) -> Result<Vec<ColumnView<'_>>> {
+    held.iter().map(|(name, held)| held.view().map_err(|e| e.context(format!("{name:?}")))).collect()
 }
 
 /// A column of the engine as buffers.

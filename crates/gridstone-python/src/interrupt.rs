@@ -7,8 +7,11 @@ use crate::errors::raise;
 use gridstone::base::{Cancel, Progress, Result};
 use gridstone::engine::{Call, CancelFlag};
 use pyo3::prelude::*;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(25);
@@ -41,7 +44,8 @@ fn on_main_thread(py: Python<'_>) -> PyResult<bool> {
     Ok(threading.call_method0("current_thread")?.is(&threading.call_method0("main_thread")?))
 }
 
-/// Runs `work` without the GIL. An interrupt, or an exception of `progress`, stops it and is raised.
+/// Runs `work` without the GIL. An interrupt, or an exception of `progress`, stops it and is raised; a panic
+/// is a GridstoneError.
 pub(crate) fn run<R: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -56,7 +60,10 @@ pub(crate) fn run<R: Send>(
     }
     let main = on_main_thread(py)?;
     let mut interrupt = None;
-    let outcome = py.detach(|| if main { watched(&call, &flag, work, &mut interrupt) } else { work(&call) });
+    let outcome = py.detach(|| {
+        if main { watched(&call, &flag, work, &mut interrupt) } else { catch_unwind(AssertUnwindSafe(|| work(&call))) }
+    });
+    let outcome = outcome.map_err(|panic| failed(py, panic.as_ref()))?;
     if let Some(error) = interrupt {
         return Err(error);
     }
@@ -68,27 +75,24 @@ pub(crate) fn run<R: Send>(
     outcome.map_err(|e| raise(py, &e))
 }
 
-/// Works on a helper thread while this one, Python's main thread, looks for signals.
+/// Works on a helper thread while this one, Python's main thread, looks for signals. Err: the work panicked.
 fn watched<R: Send>(
     call: &Call,
     flag: &CancelFlag,
     work: impl FnOnce(&Call) -> Result<R> + Send,
     interrupt: &mut Option<PyErr>,
-) -> Result<R> {
-    std::thread::scope(|scope| {
-        let (done, finished) = channel();
-        scope.spawn(move || {
-            // The receiver lives until a value came, so sending cannot fail before.
-            let _ = done.send(work(call));
+) -> thread::Result<Result<R>> {
+    thread::scope(|scope| {
+        let (done, finished) = channel::<()>();
+        let worker = scope.spawn(move || {
+            // Dropped at the end, after a panic too: that is what the loop below waits for.
+            let _done = done;
+            work(call)
         });
         loop {
             match finished.recv_timeout(LOOK_EVERY) {
-                Ok(outcome) => return outcome,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(gridstone::base::Error::storage(
-                        "the engine's thread ended without an answer; please report this",
-                    ));
-                }
+                // Joined here, since the scope itself panics if a thread that nobody joined did.
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return worker.join(),
                 Err(RecvTimeoutError::Timeout) if flag.cancelled() => {}
                 Err(RecvTimeoutError::Timeout) => {
                     if let Err(error) = Python::attach(|py| py.check_signals()) {
@@ -99,4 +103,13 @@ fn watched<R: Send>(
             }
         }
     })
+}
+
+/// The exception for a panic of the engine, which is a mistake in it, whatever the caller did.
+fn failed(py: Python<'_>, panic: &(dyn Any + Send)) -> PyErr {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = text.unwrap_or("it does not say why");
+    let message = format!("the engine failed: {text}. This is a mistake in Gridstone; please report it");
+    let made = py.import("gridstone.errors").and_then(|m| m.getattr("GridstoneError")?.call1((message,)));
+    made.map_or_else(|failed| failed, PyErr::from_value)
 }

@@ -1,12 +1,15 @@
 //! Staged fragments and streamed ones.
 
-use crate::columns::{Held, views};
+use crate::columns::{Held, columns, views};
 use crate::errors::{input, raise};
+use crate::interrupt;
+use gridstone::base::{Error, Result};
 use gridstone::engine::{self, ColumnView};
 use gridstone::schema::Schema;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Written fragments that no commit refers to yet.
 #[pyclass(frozen, module = "gridstone._native")]
@@ -22,10 +25,8 @@ impl Staged {
         Self { inner: Mutex::new(Some(inner)), cells, bytes }
     }
 
-    /// Takes the fragments for a commit; an Input error if that was done before.
-    pub(crate) fn take(&self, py: Python<'_>) -> PyResult<engine::Staged> {
-        let taken = self.inner.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.ok_or_else(|| input(py, "these fragments were given to a commit before; write them again"))
+    fn lock(&self) -> MutexGuard<'_, Option<engine::Staged>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -78,11 +79,18 @@ impl Writer {
         Self { inner: Mutex::new(inner), schema, attrs }
     }
 
-    fn in_order<'v>(&self, py: Python<'_>, given: &[(String, ColumnView<'v>)]) -> PyResult<Vec<ColumnView<'v>>> {
+    fn lock(&self) -> MutexGuard<'_, engine::Writer> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn in_order<'v>(&self, given: &[(String, ColumnView<'v>)]) -> Result<Vec<ColumnView<'v>>> {
         let find = |name: &String| given.iter().find(|(n, _)| n == name).map(|(_, view)| *view);
         let ordered: Vec<ColumnView<'v>> = self.attrs.iter().filter_map(find).collect();
         if ordered.len() != self.attrs.len() || given.len() != self.attrs.len() {
-            return Err(input(py, &format!("every portion needs the writer's attributes: {}", self.attrs.join(", "))));
+            return Err(Error::input(format!(
+                "every portion needs the writer's attributes: {}",
+                self.attrs.join(", ")
+            )));
         }
         Ok(ordered)
     }
@@ -93,27 +101,34 @@ impl Writer {
     fn append(&self, py: Python<'_>, dims: Option<&Bound<'_, PyAny>>, attrs: &Bound<'_, PyDict>) -> PyResult<()> {
         let held_dims = dims.map(|d| hold_dims(&self.schema, d)).transpose()?.unwrap_or_default();
         let held_attrs = hold_attrs(&self.schema, attrs)?;
-        let dims: Vec<ColumnView<'_>> = views(py, &held_dims)?.into_iter().map(|(_, view)| view).collect();
-        let columns = self.in_order(py, &views(py, &held_attrs)?)?;
-        py.detach(|| self.inner.lock().unwrap_or_else(PoisonError::into_inner).append(&dims, &columns))
-            .map_err(|e| raise(py, &e))
+        interrupt::run(py, None, |call| {
+            let (dims, attrs) = (columns(&held_dims)?, self.in_order(&views(&held_attrs)?)?);
+            self.lock().append(call, &dims, &attrs)
+        })
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<Staged> {
-        let staged = py.detach(|| self.inner.lock().unwrap_or_else(PoisonError::into_inner).finish());
-        staged.map(Staged::new).map_err(|e| raise(py, &e))
+        interrupt::run(py, None, |call| self.lock().finish(call)).map(Staged::new)
     }
 
     fn abort(&self) {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).abort();
+        self.lock().abort();
     }
 }
 
-/// A list of staged fragments, each taken.
-pub(crate) fn take_all(list: &Bound<'_, PyAny>) -> PyResult<Vec<engine::Staged>> {
+/// A list of staged fragments, each taken for a commit to `array`; or none of them, if one cannot be. The GIL is held
+/// from the check to the end, so that no other thread takes one in between.
+pub(crate) fn take_all(array: &engine::Array, list: &Bound<'_, PyAny>) -> PyResult<Vec<engine::Staged>> {
+    let (py, mut seen) = (list.py(), HashSet::new());
+    let used = || input(py, "these fragments were given to a commit before; write them again");
     let given: Vec<Bound<'_, Staged>> =
         list.try_iter()?.map(|s| Ok(s?.cast_into::<Staged>()?)).collect::<PyResult<_>>()?;
-    given.iter().map(|s| s.get().take(list.py())).collect()
+    for staged in &given {
+        let held = staged.get().lock();
+        let fragments = held.as_ref().filter(|_| seen.insert(staged.as_ptr())).ok_or_else(used)?;
+        array.check_commit(fragments).map_err(|e| raise(py, &e))?;
+    }
+    given.iter().map(|s| s.get().lock().take().ok_or_else(used)).collect()
 }
 
 /// Strings as a Python list.

@@ -90,8 +90,8 @@ fn stream(
         let columns = pick(model, attrs, columns, head);
         let dims: Vec<ColumnView<'_>> = dims.iter().map(Column::view).collect();
         let columns: Vec<ColumnView<'_>> = columns.iter().map(Column::view).collect();
-        writer.append(&dims, &columns)?;
+        writer.append(&Call::default(), &dims, &columns)?;
         rest = tail;
     }
-    writer.finish()
+    writer.finish(&Call::default())
 }

@@ -121,7 +121,7 @@ fn nothing_is_written_and_nothing_is_read() {
     let version = write_cells(&array, &[column::<8>(Datatype::Float64, [])], &[], Dedup::Error).unwrap();
     let deleted = array.stage_delete(&[column::<8>(Datatype::Float64, []).view()], &Call::default()).unwrap();
     assert_eq!((deleted.cells(), array.commit(vec![deleted], None).unwrap()), (0, before));
-    let streamed = array.writer(None, None).unwrap().finish().unwrap();
+    let streamed = array.writer(None, None).unwrap().finish(&Call::default()).unwrap();
     assert_eq!((streamed.cells(), array.commit(vec![streamed], None).unwrap(), version), (0, before, before));
     for order in [ReadOrder::Row, ReadOrder::Col, ReadOrder::Global, ReadOrder::Any] {
         let cells = read(&array, &[("-1.0", "1.0")], order);

@@ -15,6 +15,8 @@ mod paper_examples;
 mod processes;
 mod refusals;
 mod scratch;
+mod stopping;
 mod vectors;
+mod verify;
 mod writer;
 mod writers;

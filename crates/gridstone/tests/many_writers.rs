@@ -100,7 +100,7 @@ fn eight_writers_lose_nothing() {
     assert!(reads.into_inner() > 2, "the readers read nothing");
     let array = open(folder.path(), false);
     assert_eq!(read(&array), (2 * WRITERS * COMMITS) as usize);
-    assert_eq!(array.history().unwrap().len(), 1 + (WRITERS * COMMITS) as usize);
+    assert_eq!(array.history(&Call::default()).unwrap().len(), 1 + (WRITERS * COMMITS) as usize);
     // Any version is whole: as many cells as commits before it.
     for version in [1, 2, 63, 64, 65, 129, 400, 801] {
         assert_eq!(read(&array.at(At::Version(version)).unwrap()), 2 * (version as usize - 1));

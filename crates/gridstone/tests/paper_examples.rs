@@ -289,9 +289,9 @@ fn figure_2_a_write_in_global_order_gives_figure_1() {
             let mut writer = array.writer(None, None).unwrap();
             for run in order.chunks(piece) {
                 let (a1, a2): (Vec<i32>, Vec<&str>) = run.iter().map(|i| (DENSE_A1[*i], DENSE_A2[*i])).unzip();
-                writer.append(&[], &Values::new(&a1, &a2).columns()).unwrap();
+                writer.append(&Call::default(), &[], &Values::new(&a1, &a2).columns()).unwrap();
             }
-            array.commit(vec![writer.finish().unwrap()], None).unwrap();
+            array.commit(vec![writer.finish(&Call::default()).unwrap()], None).unwrap();
             let found = read(&array, WHOLE, ReadOrder::Row);
             assert_eq!(numbers(&found.attrs[0]), DENSE_A1, "{layout:?} by {piece}");
             assert_eq!(texts(&found.attrs[1]), DENSE_A2, "{layout:?} by {piece}");

@@ -131,7 +131,7 @@ pub(crate) fn read_beside_writers(store: &Path, _number: u64) {
 fn history(context: &Context, store: &str) -> Vec<(u64, String)> {
     let mut versions = Vec::new();
     for path in ["/grid", "/points"] {
-        versions.extend(array(context, store, path, At::Latest).history().unwrap());
+        versions.extend(array(context, store, path, At::Latest).history(&Call::default()).unwrap());
     }
     versions.sort_by_key(|listed| listed.version);
     assert!(versions.iter().map(|listed| listed.version).eq(1..=LAST), "versions are contiguous");

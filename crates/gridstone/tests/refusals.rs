@@ -92,19 +92,19 @@ fn streams() {
     refuse(array.writer(Some(&sub(&[("0", "10")])), Some(&names)), Bounds, &["10"]);
     refuse(array.writer(None, Some(&["sag".to_owned()])), Input, &["sag"]);
     let mut short = array.writer(Some(&sub(&[("0", "4")])), Some(&names)).unwrap();
-    short.append(&[], &[three.view()]).unwrap();
-    refuse(short.finish(), Input, &["3 of the 5 cells", "lat"]);
-    refuse(short.append(&[], &[three.view()]), Input, &["closed"]);
+    short.append(&Call::default(), &[], &[three.view()]).unwrap();
+    refuse(short.finish(&Call::default()), Input, &["3 of the 5 cells", "lat"]);
+    refuse(short.append(&Call::default(), &[], &[three.view()]), Input, &["closed"]);
     let mut long = array.writer(Some(&sub(&[("0", "4")])), Some(&names)).unwrap();
-    long.append(&[], &[three.view()]).unwrap();
-    refuse(long.append(&[], &[three.view()]), Input, &["6 cells", "5"]);
+    long.append(&Call::default(), &[], &[three.view()]).unwrap();
+    refuse(long.append(&Call::default(), &[], &[three.view()]), Input, &["6 cells", "5"]);
     let mut wrong = array.writer(None, Some(&names)).unwrap();
-    refuse(wrong.append(&[], &[three.view(), three.view()]), Input, &["2 columns", "1"]);
+    refuse(wrong.append(&Call::default(), &[], &[three.view(), three.view()]), Input, &["2 columns", "1"]);
     let array = create(POINTS);
     let mut descending = array.writer(None, None).unwrap();
-    descending.append(&[ints(&[3]).view(), ints(&[3]).view()], &[bytes(&[1]).view()]).unwrap();
+    descending.append(&Call::default(), &[ints(&[3]).view(), ints(&[3]).view()], &[bytes(&[1]).view()]).unwrap();
     refuse(
-        descending.append(&[ints(&[3]).view(), ints(&[3]).view()], &[bytes(&[1]).view()]),
+        descending.append(&Call::default(), &[ints(&[3]).view(), ints(&[3]).view()], &[bytes(&[1]).view()]),
         Input,
         &["row 1", "global order"],
     );

@@ -361,7 +361,7 @@ fn stream(array: &Array, cells: &CellMap) -> Result<u64> {
     for from in (0..cells.len()).step_by(100) {
         let run = from * 8..(from + 100).min(cells.len()) * 8;
         let [rows, columns, values] = columns.each_ref().map(|column| view(&column[run.clone()]));
-        writer.append(&[rows, columns], &[values])?;
+        writer.append(&Call::default(), &[rows, columns], &[values])?;
     }
-    array.commit(vec![writer.finish()?], None)
+    array.commit(vec![writer.finish(&Call::default())?], None)
 }

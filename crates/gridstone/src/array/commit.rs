@@ -5,7 +5,7 @@
 //! 3. Not plainly created? Read the slot. Our id in it: committed, and made durable now. Another's: lost. Nothing: try
 //!    the same slot again, a few times. Unreadable: the outcome is unknown, and nothing is deleted.
 //! 4. Created: read the floor. A version below it is lost, since nobody looks for it there: the record is removed.
-//! 5. Lost: read what came in between, let the caller rebase, go to 1.
+//! 5. Lost: read what came in between, a few versions at a time, let the caller rebase, go to 1.
 //!
 //! Fragments are durable before they are given to a commit, packs and pages before step 2: so whatever a record
 //! names is there.
@@ -26,6 +26,9 @@ use std::sync::Arc;
 
 /// How often the same step is tried against a storage that fails without effect.
 pub(super) const ATTEMPTS: usize = 3;
+
+/// How many versions that came in between are held at once.
+const MISSED_MAX: usize = 16;
 
 /// How far ahead of the clock the previous version's time may be.
 const AHEAD_US_MAX: i64 = 24 * 3600 * 1_000_000;
@@ -164,32 +167,42 @@ impl Store {
         Err(unknown(version, cause))
     }
 
-    /// The newest version, after `rebase` has seen each one since `base`.
+    /// The newest version, after `rebase` has seen each one since `base`; or only the newest, if it is far ahead and
+    /// that will do.
     fn catch_up(&self, base: Arc<Snapshot>, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
-        let mut missed = Vec::new();
-        let outcome = self.read_on(&base, &mut missed);
-        // Below the floor records may be missing, or be left from commits that were lost there.
-        if self.log.floor_version()? > base.version() + 1 {
-            return self.pass_floor(rebase, changes);
-        }
-        outcome?;
+        let near = base.version().saturating_add(self.fold_versions.saturating_mul(2));
         let mut newest = base;
-        for (record, snapshot) in missed {
-            newest = snapshot;
-            self.saw(newest.version());
-            rebase.rebase(&record, &newest, changes)?;
+        loop {
+            if rebase.newest_suffices() && newest.version() > near {
+                return self.pass_floor(rebase, changes);
+            }
+            let mut missed = Vec::new();
+            let outcome = self.read_on(&newest, &mut missed);
+            // Below the floor records may be missing, or be left from commits that were lost there.
+            if self.log.floor_version()? > newest.version() + 1 {
+                return self.pass_floor(rebase, changes);
+            }
+            let at_end = outcome?;
+            for (record, snapshot) in missed {
+                newest = snapshot;
+                self.saw(newest.version());
+                rebase.rebase(&record, &newest, changes)?;
+            }
+            if at_end {
+                return Ok(newest);
+            }
         }
-        Ok(newest)
     }
 
-    /// Appends every version after `base` to `missed`, with the store as it was then.
-    fn read_on(&self, base: &Arc<Snapshot>, missed: &mut Vec<(Record, Arc<Snapshot>)>) -> Result<()> {
+    /// Appends the next versions after `base` to `missed`, with the store as it was then; says whether they are all.
+    fn read_on(&self, base: &Arc<Snapshot>, missed: &mut Vec<(Record, Arc<Snapshot>)>) -> Result<bool> {
         let mut newest = Arc::clone(base);
-        while let Some(record) = self.log.read(newest.version() + 1)? {
+        for _ in 0..MISSED_MAX {
+            let Some(record) = self.log.read(newest.version() + 1)? else { return Ok(true) };
             newest = Arc::new(self.advanced(&newest, &record)?);
             missed.push((record, Arc::clone(&newest)));
         }
-        Ok(())
+        Ok(false)
     }
 
     fn pass_floor(&self, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {

@@ -13,6 +13,12 @@ pub trait Rebase {
     /// May change `changes`. A Conflict error gives the commit up.
     fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()>;
 
+    /// Whether [`Rebase::rebase_past_floor`] decides as well as a look at every version in between would: a writer that
+    /// is far behind then opens the newest version instead of reading all of them.
+    fn newest_suffices(&self) -> bool {
+        false
+    }
+
     /// Called instead if the log was cut so far that the versions in between cannot be read any more. The default gives
     /// up, since nobody can say what they did.
     fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
@@ -59,6 +65,11 @@ impl StandardRules {
 }
 
 impl Rebase for StandardRules {
+    /// Ids never come back, so what the newest version still has was there in between.
+    fn newest_suffices(&self) -> bool {
+        true
+    }
+
     fn rebase(&mut self, _lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
         Self::check(newest, changes)
     }

@@ -7,7 +7,8 @@ use super::commit::ATTEMPTS;
 use super::conflict::MustBeFirst;
 use super::floor::Floor;
 use super::log::Log;
-use super::operation::Changes;
+use super::operation::{Changes, Operation};
+use super::path;
 use super::record::Record;
 use super::snapshot::{Shelves, Snapshot};
 use crate::base::{Clock, Entropy, Error, Files, Result, limits};
@@ -58,10 +59,15 @@ impl Store {
     /// Creates the store with `changes` as its version 1. Without an array at "/" a group is put there.
     ///
     /// # Errors
-    /// Exists if there is a store, or one is created meanwhile; those of [`Store::commit`].
+    /// Exists if there is a store, or one is created meanwhile; Input, before anything is written, if a path is none; those of [`Store::commit`].
     pub fn create(&self, changes: Changes) -> Result<Arc<Snapshot>> {
         if self.exists()? {
             return Err(Error::exists(format!("there is a store in {} already", self.log.storage.describe())));
+        }
+        for operation in &changes.operations {
+            if let Operation::CreateGroup { path, .. } | Operation::CreateArray { path, .. } = operation {
+                path::check(path)?;
+            }
         }
         self.log.storage.prepare()?;
         self.commit(&Arc::new(Snapshot::before_all()), changes, &mut MustBeFirst)
@@ -209,10 +215,16 @@ impl Store {
         Ok(snapshot)
     }
 
-    /// The records of the versions `from ..= to`, oldest first, read one by one. Versions below the floor are left out;
-    /// it ends after the newest version.
+    /// The records of the versions `from ..= to`, oldest first, read one by one. Versions below the floor and above the
+    /// newest are left out.
+    ///
+    /// # Errors
+    /// Those of [`Store::latest`]; of each record SnapshotExpired if the floor passed it meanwhile, Corruption if it is
+    /// missing or damaged.
     pub fn history(&self, from: u64, to: u64) -> Result<History<'_>> {
-        let next = self.log.floor_version()?.max(from);
+        let floor = self.log.floor_version()?;
+        let newest = self.log.newest(self.seen.load(Ordering::Relaxed).max(floor))?.ok_or_else(|| self.no_store())?;
+        let (next, to) = (floor.max(from), newest.min(to));
         Ok(History { store: self, next, to })
     }
 
@@ -230,6 +242,19 @@ impl Store {
         } else {
             Error::not_found(format!("there is no version {version}"))
         })
+    }
+
+    /// The record of a version below the newest, so that it must be there unless the floor has passed it.
+    fn kept(&self, version: u64) -> Result<Record> {
+        match self.log.read(version)? {
+            Some(record) => Ok(record),
+            None => match self.log.floor_version()? {
+                floor if version < floor => Err(expired(version, floor)),
+                _ => Err(Error::corruption(format!(
+                    "the log record of version {version} is missing; later ones are there"
+                ))),
+            },
+        }
     }
 
     /// Remembers that `version` exists.
@@ -272,12 +297,12 @@ impl Iterator for History<'_> {
         if self.next > self.to {
             return None;
         }
-        let found = self.store.log.read(self.next).transpose();
-        // After the end, or an error, there is nothing more to say.
+        let found = self.store.kept(self.next);
+        // After an error there is nothing more to say.
         (self.next, self.to) = match &found {
-            Some(Ok(record)) if record.version < u64::MAX => (self.next + 1, self.to),
+            Ok(record) if record.version < u64::MAX => (self.next + 1, self.to),
             _ => (1, 0),
         };
-        found
+        Some(found)
     }
 }

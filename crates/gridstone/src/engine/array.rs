@@ -140,9 +140,10 @@ impl Array {
     }
 
     /// The versions up to this one that changed this array, oldest first.
-    pub fn history(&self) -> Result<Vec<VersionListing>> {
+    pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
         let mut versions = Vec::new();
         for record in self.store.history(1, self.version())? {
+            call.cancel.check()?;
             let record = record?;
             if record.touches(self.id) {
                 versions.push(VersionListing::of(&record, self.id));
@@ -175,8 +176,10 @@ impl Array {
         let context = self.read_context(&snapshot, call);
         let mut found = Vec::new();
         for (description, number) in state.fragments(None)?.iter().zip(0u32..) {
+            call.cancel.check()?;
             if description.bounds.intersects(&sub) {
-                found.extend(tiles(number, open_fragment(&context, schema, description)?.as_ref(), schema, &sub)?);
+                let fragment = open_fragment(&context, schema, description)?;
+                found.extend(tiles(number, &fragment, schema, &sub, call.cancel.as_ref())?);
             }
         }
         Ok(found)
@@ -240,9 +243,7 @@ impl Array {
     }
 
     fn write_context<'a>(&'a self, state: &ArrayState, call: &'a Call) -> Result<WriteContext<'a>> {
-        if !self.writable {
-            return Err(Error::input("this array was opened for reading; open it with mode \"r+\" to write"));
-        }
+        self.check_writable()?;
         Ok(WriteContext {
             pool: &self.context.pool,
             files: self.store.files(),
@@ -299,15 +300,28 @@ impl Array {
         Ok(Writer::new(self.clone(), stream))
     }
 
-    /// Commits staged fragments in one version, moves to it and gives it. If the commit certainly did not happen, the
-    /// fragments' files are removed.
-    pub fn commit(&self, mut staged: Vec<Staged>, message: Option<String>) -> Result<u64> {
-        if let Some(other) = staged.iter().find(|s| s.array != self.id) {
+    /// An Input error if [`Array::commit`] would refuse these fragments at once.
+    pub fn check_commit(&self, staged: &Staged) -> Result<()> {
+        if staged.array != self.id {
             return Err(Error::input(format!(
                 "fragments written for array {} cannot be committed to array {}",
-                other.array, self.id
+                staged.array, self.id
             )));
         }
+        self.check_writable()
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        if self.writable {
+            return Ok(());
+        }
+        Err(Error::input("this array was opened for reading; open it with mode \"r+\" to write"))
+    }
+
+    /// Commits staged fragments in one version, moves to it and gives it. If the commit certainly did not happen, the
+    /// fragments' files are removed; who wants to keep them for another try asks [`Array::check_commit`] first.
+    pub fn commit(&self, mut staged: Vec<Staged>, message: Option<String>) -> Result<u64> {
+        staged.iter().try_for_each(|s| self.check_commit(s))?;
         let fragments: Vec<fragment::Staged> = staged.iter().flat_map(|s| s.fragments.iter().cloned()).collect();
         if fragments.is_empty() {
             return Ok(self.version());
@@ -321,9 +335,7 @@ impl Array {
     }
 
     fn change(&self, operations: Vec<Operation>, message: Option<String>) -> Result<u64> {
-        if !self.writable {
-            return Err(Error::input("this array was opened for reading; open it with mode \"r+\" to write"));
-        }
+        self.check_writable()?;
         let newer = self.store.commit(&self.snapshot(), Changes { message, operations }, &mut StandardRules)?;
         let version = newer.version();
         self.move_to(newer);

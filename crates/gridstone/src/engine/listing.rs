@@ -1,7 +1,7 @@
 //! What users see of versions, fragments and tiles.
 
 use crate::array::{Record, Recorded};
-use crate::base::{FileRef, Id, Result};
+use crate::base::{Cancel, FileRef, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind};
 use crate::schema::{Schema, Subarray};
 use crate::tile::TileGrid;
@@ -95,8 +95,14 @@ pub struct TileListing {
     pub bounds: Subarray,
 }
 
-/// The data tiles of a fragment that touch `sub`.
-pub(super) fn tiles(number: u32, fragment: &Fragment, schema: &Schema, sub: &Subarray) -> Result<Vec<TileListing>> {
+/// The data tiles of a fragment that touch `sub`; asks `cancel` once per stripe.
+pub(super) fn tiles(
+    number: u32,
+    fragment: &Fragment,
+    schema: &Schema,
+    sub: &Subarray,
+    cancel: &dyn Cancel,
+) -> Result<Vec<TileListing>> {
     let mut found = Vec::new();
     if fragment.description().kind == FragmentKind::Dense {
         let grid = TileGrid::new(schema, &fragment.root().bounds)?;
@@ -105,6 +111,7 @@ pub(super) fn tiles(number: u32, fragment: &Fragment, schema: &Schema, sub: &Sub
         return Ok(found);
     }
     for number_of_stripe in 0..fragment.stripes() {
+        cancel.check()?;
         let stripe = fragment.stripe(number_of_stripe)?;
         for tile in 0..stripe.tiles() {
             if let (Some(bounds), Some(cells)) = (stripe.tile_bounds(tile), stripe.tile_cells(tile))

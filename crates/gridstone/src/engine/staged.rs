@@ -2,6 +2,7 @@
 
 use crate::base::{FileRef, Id};
 use crate::fragment;
+use crate::runtime::Owner;
 use crate::storage::{Storage, data_name};
 use std::sync::Arc;
 
@@ -12,11 +13,13 @@ pub struct Staged {
     pub(super) fragments: Vec<fragment::Staged>,
     storage: Arc<dyn Storage>,
     keep: bool,
+    /// Who removes the files: a forked child only drops its copy.
+    owner: Owner,
 }
 
 impl Staged {
     pub(super) fn new(array: Id, fragments: Vec<fragment::Staged>, storage: Arc<dyn Storage>) -> Self {
-        Self { array, fragments, storage, keep: false }
+        Self { array, fragments, storage, keep: false, owner: Owner::here() }
     }
 
     /// Cells in them.
@@ -37,7 +40,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        if self.keep {
+        if self.keep || !self.owner.is_here() {
             return;
         }
         for staged in self.fragments.iter().filter(|f| f.body.is_none()) {
@@ -46,5 +49,44 @@ impl Drop for Staged {
                 let _ = self.storage.delete(&data_name(id));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Entropy;
+    use crate::fragment::{Description, FragmentKind, FragmentOrder, Location};
+    use crate::runtime::SystemEntropy;
+    use crate::schema::{KeyRange, Subarray};
+    use crate::storage::MemoryStorage;
+
+    fn staged(storage: &Arc<dyn Storage>) -> (Staged, String) {
+        let id = SystemEntropy.id();
+        storage.put(&data_name(id), b"cells").unwrap();
+        let description = Description {
+            id,
+            kind: FragmentKind::Dense,
+            order: FragmentOrder { version: 0, index: 0 },
+            schema: 0,
+            bounds: Subarray::new(vec![KeyRange::new(0, 4)]),
+            cells: 5,
+            attrs: vec![0],
+            location: Location { file: FileRef::Data(id), offset: 0, len: 5 },
+        };
+        let fragment = fragment::Staged { description, body: None };
+        (Staged::new(SystemEntropy.id(), vec![fragment], storage.clone()), data_name(id))
+    }
+
+    #[test]
+    fn dropped_fragments_leave_no_file_but_a_forked_child_touches_none() {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let (mine, name) = staged(&storage);
+        drop(mine);
+        assert!(!storage.exists(&name).unwrap());
+        let (mut copy, name) = staged(&storage);
+        copy.owner = Owner::elsewhere();
+        drop(copy);
+        assert!(storage.exists(&name).unwrap());
     }
 }

@@ -1,6 +1,6 @@
 //! One fragment being streamed in global order.
 
-use super::{Array, Staged};
+use super::{Array, Call, Staged};
 use crate::base::{Error, Result};
 use crate::query::CellStream;
 use crate::tile::ColumnView;
@@ -17,11 +17,11 @@ impl Writer {
         Self { array, stream: Some(stream) }
     }
 
-    /// Appends cells: attribute columns in the writer's order; coordinates for a sparse array. After an error the
-    /// writer is closed.
-    pub fn append(&mut self, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
+    /// Appends cells: attribute columns in the writer's order; coordinates for a sparse array. After an error, or when
+    /// it was stopped, the writer is closed and what it wrote is gone.
+    pub fn append(&mut self, call: &Call, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
         let stream = self.stream.as_mut().ok_or_else(closed)?;
-        let outcome = stream.append(&crate::base::NeverCancel, dims, columns);
+        let outcome = stream.append(call.cancel.as_ref(), dims, columns);
         if outcome.is_err() {
             self.stream = None;
         }
@@ -29,8 +29,8 @@ impl Writer {
     }
 
     /// Ends the fragment.
-    pub fn finish(&mut self) -> Result<Staged> {
-        let staged = self.stream.take().ok_or_else(closed)?.finish(&crate::base::NeverCancel)?;
+    pub fn finish(&mut self, call: &Call) -> Result<Staged> {
+        let staged = self.stream.take().ok_or_else(closed)?.finish(call.cancel.as_ref())?;
         Ok(self.array.staged(staged.into_iter().collect()))
     }
 

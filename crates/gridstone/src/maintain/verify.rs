@@ -38,28 +38,57 @@ pub struct VerifyReport {
 /// Checks every byte of `fragments`. Damage and missing files go into the report; any other error (of the storage, or
 /// being stopped) ends the check.
 pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Description>]) -> Result<VerifyReport> {
-    let mut report = VerifyReport::default();
+    let mut check = Check { context, schema, report: VerifyReport::default() };
     for description in fragments {
-        report.fragments += 1;
-        let note =
-            |tile, column, error: &Error| Damage { fragment: description.id, tile, column, message: error.to_string() };
-        let fragment = match open_fragment(context, schema, description) {
-            Ok(fragment) => fragment,
-            Err(error) => {
-                report.damage.push(note(None, None, &damage_or(error)?));
+        context.cancel.check()?;
+        check.report.fragments += 1;
+        match open_fragment(context, schema, description) {
+            Ok(fragment) => check.fragment(&fragment)?,
+            Err(error) => check.note(description.id, None, None, error)?,
+        }
+    }
+    Ok(check.report)
+}
+
+/// A check under way.
+struct Check<'a> {
+    context: &'a ReadContext,
+    schema: &'a Schema,
+    report: VerifyReport,
+}
+
+impl Check<'_> {
+    /// Reports `error` if it tells of damage, else passes it on.
+    fn note(&mut self, fragment: Id, tile: Option<u64>, column: Option<String>, error: Error) -> Result<()> {
+        let message = damage_or(error)?.to_string();
+        self.report.damage.push(Damage { fragment, tile, column, message });
+        Ok(())
+    }
+
+    /// Stripe by stripe: where the index of one is damaged, that is reported once, and its tiles cannot be found.
+    fn fragment(&mut self, fragment: &Fragment) -> Result<()> {
+        let id = fragment.description().id;
+        let columns = columns(self.schema, fragment);
+        for (stripe, info) in fragment.root().stripes.iter().enumerate() {
+            self.context.cancel.check()?;
+            let first = fragment.first_tile(stripe);
+            self.report.tiles += info.tiles;
+            if let Err(error) = fragment.stripe(stripe) {
+                self.note(id, Some(first), None, error)?;
                 continue;
             }
-        };
-        for tile in 0..fragment.root().tiles {
-            report.tiles += 1;
-            for (field, column) in columns(schema, &fragment) {
-                if let Err(error) = verify_page(context, schema, &fragment, (tile, field), &mut report) {
-                    report.damage.push(note(Some(tile), Some(column), &damage_or(error)?));
+            for tile in first..first + info.tiles {
+                for (field, column) in &columns {
+                    if let Err(error) =
+                        verify_page(self.context, self.schema, fragment, (tile, *field), &mut self.report)
+                    {
+                        self.note(id, Some(tile), Some(column.clone()), error)?;
+                    }
                 }
             }
         }
+        Ok(())
     }
-    Ok(report)
 }
 
 /// The error itself if it tells of damage, else it is passed on.

@@ -52,7 +52,8 @@ impl CellStream {
         Ok(Self { schema, sub, grid, tile: 0, places, fields, filters, keys, held, last: None, rows: 0, stage })
     }
 
-    /// Appends cells: attribute columns in the order of the stream's attributes, coordinates for a sparse array.
+    /// Appends cells: attribute columns in the order of the stream's attributes, coordinates for a sparse array. `cancel`
+    /// is asked once per tile; after an error the stream is of no more use.
     pub fn append(&mut self, cancel: &dyn Cancel, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
         let cells = columns.first().map_or(0, ColumnView::len);
         let placed: Vec<(usize, ColumnView<'_>)> = self.places.iter().copied().zip(columns.iter().copied()).collect();
@@ -91,6 +92,7 @@ impl CellStream {
                 held.append(*view, from, to);
             }
             if to - from == room {
+                cancel.check()?;
                 self.flush_dense(&region)?;
             }
             from = to;
@@ -147,6 +149,7 @@ impl CellStream {
                 held.append(*view, from, to);
             }
             if self.held_cells() == capacity {
+                cancel.check()?;
                 self.flush_sparse()?;
             }
             from = to;
@@ -198,6 +201,7 @@ impl CellStream {
         if self.rows == 0 {
             return Ok(None);
         }
+        cancel.check()?;
         if self.grid.is_none() && self.held_cells() > 0 {
             self.flush_sparse()?;
         }

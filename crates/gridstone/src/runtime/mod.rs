@@ -6,12 +6,14 @@
 
 mod cache;
 mod cancel;
+mod owner;
 mod per_process;
 mod pool;
 mod system;
 
 pub use cache::LruCache;
 pub use cancel::CancelFlag;
+pub use owner::Owner;
 pub use per_process::PerProcess;
 pub use pool::{Pool, THREADS_VARIABLE};
 pub use system::{SystemClock, SystemEntropy};

@@ -32,12 +32,12 @@ pub struct PerProcess<T> {
 
 impl<T: Send + Sync> PerProcess<T> {
     /// An empty slot; nothing is built yet.
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self::with_pid(std::process::id)
     }
 
     /// As `new`, with another way to ask for the process's id, so that tests can pretend to fork.
-    pub(crate) fn with_pid(pid: fn() -> u32) -> Self {
+    pub(crate) const fn with_pid(pid: fn() -> u32) -> Self {
         Self { slot: AtomicPtr::new(std::ptr::null_mut()), pid, owns: PhantomData }
     }
 

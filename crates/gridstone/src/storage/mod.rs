@@ -71,7 +71,7 @@ pub trait Storage: Send + Sync + Debug {
     /// Access, Storage.
     fn prepare(&self) -> Result<()>;
 
-    /// Opens an object for reading. Deleting it does not disturb who has it open.
+    /// Opens an object for reading. Who has it open when it is deleted either goes on reading it or is told NotFound.
     ///
     /// # Errors
     /// NotFound if it is not there, Access, Storage.

@@ -184,6 +184,48 @@ fn a_commit_below_the_floor_is_lost_and_done_again_at_the_end() {
     assert_eq!(store.latest().unwrap().version(), 36);
 }
 
+#[test]
+fn the_history_that_the_floor_passes_while_it_is_read_has_expired() {
+    let (memory, storage) = counted();
+    let (store, one, id) = with_array(storage);
+    let store = store.with_fold_versions(10);
+    commits(&store, one, id, 34);
+    let mut history = store.history(1, u64::MAX).unwrap();
+    assert_eq!(history.next().unwrap().unwrap().version, 1);
+    truncated(&memory, &store, 20);
+    assert_eq!(history.next().unwrap().unwrap_err().kind(), ErrorKind::SnapshotExpired);
+    assert!(history.next().is_none());
+}
+
+/// Remembers the versions that it was shown.
+struct Watching(Vec<u64>);
+
+impl Rebase for Watching {
+    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, _: &mut Changes) -> Result<()> {
+        assert_eq!(lost_to.version, newest.version());
+        self.0.push(lost_to.version);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_writer_far_behind_opens_the_newest_version_if_its_rules_allow() {
+    let (_, storage) = counted();
+    let (store, one, id) = with_array(storage.clone());
+    let store = store.with_fold_versions(10);
+    let last = commits(&store, one.clone(), id, 400);
+    storage.reset();
+    let next = add_one(&store, &one, id).unwrap();
+    assert_eq!((next.version(), next.array("/").unwrap().count_fragments()), (last.version() + 1, 401));
+    let reads = storage.snapshot().count(Operation::ReadAll);
+    assert!(reads < 100, "{reads}");
+    let mut watching = Watching(Vec::new());
+    let after = store.commit(&one, add(id, vec![inline(0, 9)]), &mut watching).unwrap();
+    assert_eq!(after.version(), next.version() + 1);
+    assert_eq!(watching.0, (2..=next.version()).collect::<Vec<_>>());
+    check_bytes(&store, &after, id);
+}
+
 /// Must not be shown a record that is no version.
 struct OnlyPastFloor;
 

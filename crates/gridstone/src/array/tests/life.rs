@@ -3,7 +3,7 @@
 use super::world::*;
 use crate::array::{Changes, Node, Operation, Recorded, Snapshot, StandardRules, Store};
 use crate::base::{ErrorKind, Id};
-use crate::storage::{MemoryStorage, Storage};
+use crate::storage::{FaultPlan, FaultyStorage, MemoryStorage, Operation as Touch, Storage};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -232,6 +232,32 @@ fn history_tells_what_was_done() {
     assert!(records[1].touches(id) && !records[1].touches(fresh()));
     assert_eq!(store.history(2, 2).unwrap().count(), 1);
     assert_eq!(store.history(3, 2).unwrap().count(), 0);
+}
+
+#[test]
+fn a_gap_in_the_history_is_an_error() {
+    let memory = MemoryStorage::new();
+    let (store, one, id) = with_array(Arc::new(memory.clone()));
+    commits(&store, one, id, 9);
+    memory.delete("_log/00000000000000000005").unwrap();
+    let told: Vec<_> = store.history(3, u64::MAX).unwrap().collect();
+    let versions: Vec<u64> = told.iter().flatten().map(|r| r.version).collect();
+    let error = told.last().unwrap().as_ref().unwrap_err();
+    assert_eq!((versions, told.len(), error.kind()), (vec![3, 4], 3, ErrorKind::Corruption));
+    assert!(error.message().contains("version 5"), "{error}");
+}
+
+#[test]
+fn a_bad_path_leaves_nothing_behind() {
+    let memory = MemoryStorage::new();
+    let plan = FaultPlan::new();
+    let store = store_in(Arc::new(FaultyStorage::new(Arc::new(memory), Arc::clone(&plan))));
+    for path in ["a", "/a//b", "/a/../b", ""] {
+        assert_eq!(kind(store.create(Changes::new(vec![array_at(path).1]))), ErrorKind::Input);
+        let group = Operation::CreateGroup { id: fresh(), path: path.to_owned() };
+        assert_eq!(kind(store.create(Changes::new(vec![group]))), ErrorKind::Input);
+    }
+    assert!(!plan.journal().contains(&Touch::Prepare));
 }
 
 #[test]

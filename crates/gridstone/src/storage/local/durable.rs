@@ -8,7 +8,7 @@ use crate::storage::os_error::os_error;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind as Os, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What `link` answers on filesystems without hard links: EPERM by POSIX; ENOSYS, ENOTSUP and EOPNOTSUPP from
 /// network and user-space filesystems.
@@ -17,60 +17,129 @@ const NO_LINKS: [i32; 3] = [1, 38, 95];
 #[cfg(not(target_os = "linux"))]
 const NO_LINKS: [i32; 4] = [1, 45, 78, 102];
 
+/// What a durable change asks of the operating system, and what it remembers of the answers.
+///
+/// A failed fsync is reported once: the pages count as clean afterwards, and the next fsync succeeds although data are
+/// lost. So after a failed one nothing is called durable, and nothing more is written, by who holds this value.
+#[derive(Debug)]
+pub(super) struct Disk {
+    durability: Durability,
+    failed: AtomicBool,
+    sync: fn(&File) -> io::Result<()>,
+    link: fn(&Path, &Path) -> io::Result<()>,
+}
+
+impl Disk {
+    pub(super) fn new(durability: Durability) -> Self {
+        Self {
+            durability,
+            failed: AtomicBool::new(false),
+            sync: File::sync_all,
+            link: |from, to| fs::hard_link(from, to),
+        }
+    }
+
+    /// A disk that answers as these do.
+    #[cfg(test)]
+    pub(super) fn faulty(sync: fn(&File) -> io::Result<()>, link: fn(&Path, &Path) -> io::Result<()>) -> Self {
+        Self { sync, link, ..Self::new(Durability::Full) }
+    }
+
+    /// A Storage error if an fsync has failed before.
+    pub(super) fn trusted(&self, path: &Path) -> Result<()> {
+        if !self.failed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(Error::storage(format!(
+            "{} cannot be made durable: an fsync in this store failed before, and what was lost then is not known; check the \
+             device, then open the store again",
+            path.display()
+        )))
+    }
+
+    /// Makes the bytes of a file durable that nothing refers to yet. A failure condemns that file only.
+    pub(super) fn sync_bytes(&self, file: &File) -> io::Result<()> {
+        if self.durability == Durability::Full { (self.sync)(file) } else { Ok(()) }
+    }
+
+    /// Makes the names in a folder durable.
+    pub(super) fn sync_folder(&self, path: &Path) -> Result<()> {
+        if self.durability == Durability::Close {
+            return Ok(());
+        }
+        self.trusted(path)?;
+        let failed = |e| os_error(format_args!("cannot make {} durable", path.display()), e);
+        match (self.sync)(&File::open(path).map_err(failed)?) {
+            // What filesystems answer that cannot fsync a folder: they order such changes themselves, or nobody can.
+            Err(e) if matches!(e.kind(), Os::InvalidInput | Os::Unsupported) => Ok(()),
+            Err(e) => Err(self.distrusted(failed(e))),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Makes the name of `path` durable.
+    pub(super) fn sync_parent(&self, path: &Path) -> Result<()> {
+        path.parent().map_or(Ok(()), |folder| self.sync_folder(folder))
+    }
+
+    /// Makes the content of an existing file durable.
+    pub(super) fn sync_file(&self, path: &Path) -> Result<()> {
+        self.trusted(path)?;
+        let failed = |e| os_error(format_args!("cannot make {} durable", path.display()), e);
+        let file = File::open(path).map_err(failed)?;
+        self.sync_bytes(&file).map_err(|e| self.distrusted(failed(e)))
+    }
+
+    fn distrusted(&self, error: Error) -> Error {
+        self.failed.store(true, Ordering::Relaxed);
+        error
+    }
+
+    /// Makes `path` and the folders above it, and makes those that were missing durable.
+    pub(super) fn make_path(&self, path: &Path) -> Result<()> {
+        let mut missing = Vec::new();
+        for folder in path.ancestors() {
+            if there(folder)? {
+                break;
+            }
+            missing.push(folder);
+        }
+        for folder in missing.into_iter().rev() {
+            make_folder(folder)?;
+            self.sync_parent(folder)?;
+        }
+        Ok(())
+    }
+
+    /// An Unsupported error if `folder` is on a filesystem without hard links. Leaves nothing there.
+    pub(super) fn try_link(&self, folder: &Path) -> Result<()> {
+        let [from, to] = ["from", "to"].map(|end| folder.join(end));
+        let trial = Temporary { path: Some(temporary_path(&to)) };
+        let temporary = Temporary::write(&from, b"", Durability::Close, self)?;
+        temporary.link(trial.path.as_deref().unwrap_or(&to), self).map(drop)
+    }
+}
+
 /// Whether something has this path.
 pub(super) fn there(path: &Path) -> Result<bool> {
-    path.try_exists().map_err(|e| os_error(format_args!("cannot look for {}", path.display()), e))
+    match path.try_exists() {
+        // A part of the path is a file, so nothing has that path.
+        Err(e) if e.kind() == Os::NotADirectory => Ok(false),
+        found => found.map_err(|e| os_error(format_args!("cannot look for {}", path.display()), e)),
+    }
 }
 
-/// Makes `path` and the folders above it, and makes those that were missing durable.
-pub(super) fn make_path(path: &Path, durability: Durability) -> Result<()> {
-    let mut missing = Vec::new();
-    for folder in path.ancestors() {
-        if there(folder)? {
-            break;
-        }
-        missing.push(folder);
-    }
-    for folder in missing.into_iter().rev() {
-        make_folder(folder)?;
-        sync_parent(folder, durability)?;
-    }
-    Ok(())
-}
-
-/// Makes one folder, unless it is there.
+/// Makes one folder, unless it is there; an Input error if a file is in its place.
 pub(super) fn make_folder(path: &Path) -> Result<()> {
     match fs::create_dir(path) {
         Err(e) if e.kind() == Os::AlreadyExists && path.is_dir() => Ok(()),
-        Err(e) if e.kind() == Os::AlreadyExists => {
-            Err(os_error(format_args!("cannot make the folder {}", path.display()), Os::NotADirectory.into()))
-        }
+        Err(e) if matches!(e.kind(), Os::AlreadyExists | Os::NotADirectory) => Err(Error::input(format!(
+            "cannot make the folder {}: a file is where a folder should be; move it, or use another path",
+            path.display()
+        ))
+        .with_source(e)),
         made => made.map_err(|e| os_error(format_args!("cannot make the folder {}", path.display()), e)),
     }
-}
-
-/// Makes the names in a folder durable.
-pub(super) fn sync_folder(path: &Path, durability: Durability) -> Result<()> {
-    if durability == Durability::Close {
-        return Ok(());
-    }
-    match File::open(path).and_then(|folder| folder.sync_all()) {
-        // What filesystems answer that cannot fsync a folder: they order such changes themselves, or nobody can.
-        Err(e) if matches!(e.kind(), Os::InvalidInput | Os::Unsupported) => Ok(()),
-        synced => synced.map_err(|e| os_error(format_args!("cannot make {} durable", path.display()), e)),
-    }
-}
-
-/// Makes the name of `path` durable.
-pub(super) fn sync_parent(path: &Path, durability: Durability) -> Result<()> {
-    path.parent().map_or(Ok(()), |folder| sync_folder(folder, durability))
-}
-
-/// Makes the content of an existing file durable.
-pub(super) fn sync_file(path: &Path, durability: Durability) -> Result<()> {
-    let failed = |e| os_error(format_args!("cannot make {} durable", path.display()), e);
-    let file = File::open(path).map_err(failed)?;
-    if durability == Durability::Full { file.sync_all().map_err(failed) } else { Ok(()) }
 }
 
 /// A file under a temporary name, which goes away with this value unless it was renamed.
@@ -80,22 +149,22 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// Writes `bytes` beside `target`, durably if `durability` asks for it.
-    pub(super) fn write(target: &Path, bytes: &[u8], durability: Durability) -> Result<Self> {
+    /// Writes `bytes` beside `target`, durably if `durability` and the disk's own ask for it.
+    pub(super) fn write(target: &Path, bytes: &[u8], durability: Durability, disk: &Disk) -> Result<Self> {
         let path = temporary_path(target);
         let failed = |e| os_error(format_args!("cannot write {}", target.display()), e);
         let mut file = File::create_new(&path).map_err(failed)?;
         let temporary = Self { path: Some(path) };
         file.write_all(bytes).map_err(failed)?;
         if durability == Durability::Full {
-            file.sync_all().map_err(failed)?;
+            disk.sync_bytes(&file).map_err(failed)?;
         }
         Ok(temporary)
     }
 
     /// Gives the file the name `target`, unless something has it; the temporary name goes either way.
-    pub(super) fn link(self, target: &Path) -> Result<PutOutcome> {
-        match self.path.as_deref().map_or(Ok(()), |path| fs::hard_link(path, target)) {
+    pub(super) fn link(self, target: &Path, disk: &Disk) -> Result<PutOutcome> {
+        match self.path.as_deref().map_or(Ok(()), |path| (disk.link)(path, target)) {
             Ok(()) => Ok(PutOutcome::Created),
             Err(e) if e.kind() == Os::AlreadyExists => Ok(PutOutcome::Exists),
             Err(e) => Err(link_error(target, e)),
@@ -133,7 +202,7 @@ fn link_error(target: &Path, error: io::Error) -> Error {
     }
     Error::unsupported(format!(
         "cannot create {}: this filesystem has no hard links ({error}), so that two writers could not be kept apart; \
-         keep the store on another filesystem, or write it in one process with single_writer=True",
+         put the store on a local filesystem and copy it here when it is complete: it can be read here",
         target.display()
     ))
     .with_source(error)
@@ -149,7 +218,7 @@ mod tests {
         for number in NO_LINKS {
             let error = link_error(Path::new("/s/_log/1"), io::Error::from_raw_os_error(number));
             assert_eq!((error.kind(), error.os_error()), (ErrorKind::Unsupported, Some(number)));
-            assert!(error.message().contains("hard links"));
+            assert!(error.message().contains("hard links") && error.message().contains("local filesystem"));
         }
         let full = link_error(Path::new("/s/_log/1"), io::Error::from_raw_os_error(28));
         assert_eq!(full.kind(), ErrorKind::Storage);

@@ -7,12 +7,13 @@
 //! both names.
 
 mod durable;
+mod open_files;
 mod sink;
 mod source;
 
 use super::os_error::os_error;
 use super::{PutOutcome, Storage, names};
-use crate::base::{ByteRange, ByteSink, ByteSource, Error, Result};
+use crate::base::{ByteSink, ByteSource, Error, Result};
 use bytes::Bytes;
 use std::fs;
 use std::io::ErrorKind as Os;
@@ -33,7 +34,8 @@ pub enum Durability {
 #[derive(Debug, Clone)]
 pub struct LocalStorage {
     root: PathBuf,
-    durability: Durability,
+    disk: Arc<durable::Disk>,
+    files: &'static open_files::OpenFiles,
 }
 
 impl LocalStorage {
@@ -48,11 +50,26 @@ impl LocalStorage {
             return Err(Error::input(format!("the path {root:?} holds a NUL byte; give one without")));
         }
         let bad = |e| Error::input(format!("{root:?} cannot be the path of a store: {e}")).with_source(e);
-        Ok(Self { root: std::path::absolute(root).map_err(bad)?, durability })
+        let root = std::path::absolute(root).map_err(bad)?;
+        Ok(Self { root, disk: Arc::new(durable::Disk::new(durability)), files: &open_files::OPEN_FILES })
     }
 
     fn path(&self, name: &str) -> Result<PathBuf> {
         Ok(self.root.join(names::checked(name)?))
+    }
+
+    /// Makes the root and the folder of the log, where a link is tried before anything else is written.
+    fn make_log(&self) -> Result<()> {
+        let (log, fresh) = (self.root.join(names::LOG), !durable::there(&self.root)?);
+        self.disk.make_path(&self.root)?;
+        durable::make_folder(&log)?;
+        self.disk.try_link(&log).inspect_err(|_| {
+            // What another process has put there meanwhile stays, since only empty folders go.
+            let _ = fs::remove_dir(&log);
+            if fresh {
+                let _ = fs::remove_dir(&self.root);
+            }
+        })
     }
 
     fn removed(&self, folder: &str) -> Result<()> {
@@ -71,7 +88,7 @@ impl LocalStorage {
         }
         self.removed(names::REMOVED)?;
         fs::rename(&log, &aside).map_err(|e| os_error(format_args!("cannot delete {}", log.display()), e))?;
-        durable::sync_folder(&self.root, self.durability)?;
+        self.disk.sync_folder(&self.root)?;
         Ok(true)
     }
 }
@@ -82,26 +99,29 @@ impl Storage for LocalStorage {
     }
 
     fn prepare(&self) -> Result<()> {
-        durable::make_path(&self.root, self.durability)?;
+        if !durable::there(&self.root.join(names::LOG))? {
+            self.make_log()?;
+        }
         for folder in [names::LOG, names::DATA, names::MANIFEST] {
             let path = self.root.join(folder);
             durable::make_folder(&path)?;
-            durable::sync_folder(&path, self.durability)?;
+            self.disk.sync_folder(&path)?;
         }
-        durable::sync_folder(&self.root, self.durability)
+        self.disk.sync_folder(&self.root)
     }
 
     fn open(&self, name: &str) -> Result<Arc<dyn ByteSource>> {
-        Ok(Arc::new(source::LocalSource::open(self.path(name)?)?))
+        Ok(Arc::new(source::LocalSource::open(self.path(name)?, self.files)?))
     }
 
     fn read_all(&self, name: &str) -> Result<Bytes> {
-        let source = source::LocalSource::open(self.path(name)?)?;
-        source.read_one(ByteRange::new(0, source.len()))
+        source::read_all(&self.path(name)?)
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
-        Ok(Box::new(sink::LocalSink::create(self.path(name)?, self.durability)?))
+        let path = self.path(name)?;
+        self.disk.trusted(&path)?;
+        Ok(Box::new(sink::LocalSink::create(path, Arc::clone(&self.disk))?))
     }
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
@@ -110,11 +130,12 @@ impl Storage for LocalStorage {
         if durable::there(&path)? {
             return Ok(PutOutcome::Exists);
         }
-        let temporary = durable::Temporary::write(&path, bytes, self.durability)?;
-        match temporary.link(&path)? {
+        self.disk.trusted(&path)?;
+        let temporary = durable::Temporary::write(&path, bytes, Durability::Full, &self.disk)?;
+        match temporary.link(&path, &self.disk)? {
             PutOutcome::Exists => Ok(PutOutcome::Exists),
             PutOutcome::Created => {
-                durable::sync_parent(&path, self.durability)?;
+                self.disk.sync_parent(&path)?;
                 Ok(PutOutcome::Created)
             }
         }
@@ -122,19 +143,20 @@ impl Storage for LocalStorage {
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.path(name)?;
-        durable::Temporary::write(&path, bytes, self.durability)?.rename(&path)?;
-        durable::sync_parent(&path, self.durability)
+        self.disk.trusted(&path)?;
+        durable::Temporary::write(&path, bytes, Durability::Full, &self.disk)?.rename(&path)?;
+        self.disk.sync_parent(&path)
     }
 
     fn put_hint(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.path(name)?;
-        durable::Temporary::write(&path, bytes, Durability::Close)?.rename(&path)
+        durable::Temporary::write(&path, bytes, Durability::Close, &self.disk)?.rename(&path)
     }
 
     fn sync(&self, name: &str) -> Result<()> {
         let path = self.path(name)?;
-        durable::sync_file(&path, self.durability)?;
-        durable::sync_parent(&path, self.durability)
+        self.disk.sync_file(&path)?;
+        self.disk.sync_parent(&path)
     }
 
     fn delete(&self, name: &str) -> Result<()> {
@@ -149,7 +171,7 @@ impl Storage for LocalStorage {
         let path = self.path(folder)?;
         let failed = |e| os_error(format_args!("cannot list {}", path.display()), e);
         let entries = match fs::read_dir(&path) {
-            Err(e) if e.kind() == Os::NotFound => return Ok(Vec::new()),
+            Err(e) if matches!(e.kind(), Os::NotFound | Os::NotADirectory) => return Ok(Vec::new()),
             entries => entries.map_err(failed)?,
         };
         let mut found = Vec::new();
@@ -169,7 +191,7 @@ impl Storage for LocalStorage {
         let path = self.path(name)?;
         match fs::metadata(&path) {
             Ok(metadata) => Ok(metadata.is_file()),
-            Err(e) if e.kind() == Os::NotFound => Ok(false),
+            Err(e) if matches!(e.kind(), Os::NotFound | Os::NotADirectory) => Ok(false),
             Err(e) => Err(os_error(format_args!("cannot look for {}", path.display()), e)),
         }
     }

@@ -1,5 +1,6 @@
-//! An open file that is read at any place.
+//! A file that is read at any place.
 
+use super::open_files::OpenFiles;
 use crate::base::{ByteRange, ByteSource, Error, ErrorKind, Pending, Result};
 use crate::storage::coalesce::{GAP_BYTES, MERGED_BYTES_MAX, Merged, coalesce};
 use crate::storage::os_error::os_error;
@@ -7,66 +8,81 @@ use bytes::Bytes;
 use std::fs::File;
 use std::io::ErrorKind as Os;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Bytes lie in memory at the same remainder of this as in the file, so that what the format aligns stays aligned.
 const ALIGNMENT: usize = 64;
 
-/// A file of a store. Holding it open keeps the bytes readable when the name is deleted.
+/// A file of a store. It is opened again where the bound on open files closed it: so deleting its name leaves it
+/// readable for a while only, and is a clear error then.
 #[derive(Debug)]
 pub(super) struct LocalSource {
     path: PathBuf,
-    file: File,
     len: u64,
+    number: u64,
+    files: &'static OpenFiles,
+}
+
+fn open(path: &Path) -> Result<(File, u64)> {
+    let failed = |e: std::io::Error| match e.kind() {
+        // A part of the path is a file, so nothing has that path.
+        Os::NotADirectory => Error::not_found(format!("cannot open {}: {e}", path.display())).with_source(e),
+        _ => os_error(format_args!("cannot open {}", path.display()), e),
+    };
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(Error::not_found(format!("cannot open {}: it is not a file", path.display())));
+    }
+    Ok((file, metadata.len()))
+}
+
+/// The whole content of a file; NotFound if there is none.
+pub(super) fn read_all(path: &Path) -> Result<Bytes> {
+    let (file, len) = open(path)?;
+    read_range(&file, path, ByteRange::new(0, len), len)
 }
 
 impl LocalSource {
     /// Opens the file; NotFound if there is none.
-    pub(super) fn open(path: PathBuf) -> Result<Self> {
-        let failed = |e| os_error(format_args!("cannot open {}", path.display()), e);
-        let file = File::open(&path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(Error::not_found(format!("cannot open {}: it is not a file", path.display())));
+    pub(super) fn open(path: PathBuf, files: &'static OpenFiles) -> Result<Self> {
+        let (file, len) = open(&path)?;
+        let source = Self { path, len, number: files.number(), files };
+        files.get(source.number, || Ok(file))?;
+        Ok(source)
+    }
+
+    fn file(&self) -> Result<Arc<File>> {
+        self.files.get(self.number, || self.reopened())
+    }
+
+    fn reopened(&self) -> Result<File> {
+        let (file, len) = open(&self.path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => {
+                e.context("this file was deleted while it was in use; open the newest version and read again")
+            }
+            _ => e,
+        })?;
+        if len == self.len {
+            return Ok(file);
         }
-        Ok(Self { len: metadata.len(), path, file })
+        Err(Error::corruption(format!(
+            "{} has {len} bytes now, it had {} when it was opened; nothing may change the files of a store",
+            self.path.display(),
+            self.len
+        )))
     }
 
     fn checked(&self, range: ByteRange) -> Result<()> {
         if range.offset.checked_add(range.len).is_some_and(|end| end <= self.len) {
             return Ok(());
         }
-        Err(self.short(range, Os::UnexpectedEof.into()))
+        Err(short(&self.path, range, self.len, Os::UnexpectedEof.into()))
     }
 
-    fn short(&self, range: ByteRange, error: std::io::Error) -> Error {
-        Error::new(
-            ErrorKind::Corruption,
-            format!(
-                "{} is too short: {} bytes wanted at offset {}, its length was {} when it was opened",
-                self.path.display(),
-                range.len,
-                range.offset,
-                self.len
-            ),
-        )
-        .with_source(error)
-    }
-
-    fn read_merged(&self, range: ByteRange) -> Result<Bytes> {
-        let len = range.len as usize;
-        let mut buffer = vec![0; len + ALIGNMENT];
-        let lead = (buffer.as_ptr().align_offset(ALIGNMENT) + range.offset as usize % ALIGNMENT) % ALIGNMENT;
-        let target = buffer.get_mut(lead..lead + len).unwrap_or_default();
-        self.file.read_exact_at(target, range.offset).map_err(|e| match e.kind() {
-            Os::UnexpectedEof => self.short(range, e),
-            _ => os_error(format_args!("cannot read {}", self.path.display()), e),
-        })?;
-        Ok(Bytes::from(buffer).slice(lead..lead + len))
-    }
-
-    fn scatter(&self, read: Merged, ranges: &[ByteRange], found: &mut [Bytes]) -> Result<()> {
-        let bytes = self.read_merged(read.range)?;
+    fn scatter(&self, file: &File, read: Merged, ranges: &[ByteRange], found: &mut [Bytes]) -> Result<()> {
+        let bytes = read_range(file, &self.path, read.range, self.len)?;
         for part in read.parts {
             if let (Some(asked), Some(place)) = (ranges.get(part.index), found.get_mut(part.index)) {
                 let start = part.start as usize;
@@ -74,6 +90,35 @@ impl LocalSource {
             }
         }
         Ok(())
+    }
+}
+
+fn short(path: &Path, range: ByteRange, len: u64, error: std::io::Error) -> Error {
+    Error::corruption(format!(
+        "{} is too short: {} bytes wanted at offset {}, its length was {len} when it was opened",
+        path.display(),
+        range.len,
+        range.offset
+    ))
+    .with_source(error)
+}
+
+/// A range that lies inside the file, which had `file_len` bytes when it was opened.
+fn read_range(file: &File, path: &Path, range: ByteRange, file_len: u64) -> Result<Bytes> {
+    let len = range.len as usize;
+    let mut buffer = vec![0; len + ALIGNMENT];
+    let lead = (buffer.as_ptr().align_offset(ALIGNMENT) + range.offset as usize % ALIGNMENT) % ALIGNMENT;
+    let target = buffer.get_mut(lead..lead + len).unwrap_or_default();
+    file.read_exact_at(target, range.offset).map_err(|e| match e.kind() {
+        Os::UnexpectedEof => short(path, range, file_len, e),
+        _ => os_error(format_args!("cannot read {}", path.display()), e),
+    })?;
+    Ok(Bytes::from(buffer).slice(lead..lead + len))
+}
+
+impl Drop for LocalSource {
+    fn drop(&mut self) {
+        self.files.forget(self.number);
     }
 }
 
@@ -98,8 +143,9 @@ struct Reads<'a> {
 impl Pending for Reads<'_> {
     fn wait(self: Box<Self>) -> Result<Vec<Bytes>> {
         let mut found = vec![Bytes::new(); self.ranges.len()];
+        let file = self.source.file()?;
         for read in coalesce(&self.ranges, GAP_BYTES, MERGED_BYTES_MAX) {
-            self.source.scatter(read, &self.ranges, &mut found)?;
+            self.source.scatter(&file, read, &self.ranges, &mut found)?;
         }
         Ok(found)
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::Entropy;
-use crate::base::ErrorKind;
+use crate::base::{ByteRange, ErrorKind};
 use crate::runtime::SystemEntropy;
 use crate::storage::conformance;
 use std::os::unix::fs::PermissionsExt;
@@ -120,14 +120,130 @@ fn a_folder_that_may_not_be_written_is_an_access_error() {
 }
 
 #[test]
-fn a_file_where_a_folder_should_be_is_said_so() {
+fn a_file_given_as_a_store_holds_nothing_and_is_not_overwritten() {
     let scratch = Scratch::new();
     fs::write(scratch.0.join("plain.h5"), b"x").unwrap();
-    let storage = LocalStorage::new(scratch.0.join("plain.h5"), Durability::Full).unwrap();
-    for error in [storage.prepare().unwrap_err(), storage.open("_log/1").err().unwrap()] {
-        assert_eq!(error.kind(), ErrorKind::Storage);
+    for root in ["plain.h5", "plain.h5/a.gs"] {
+        let storage = LocalStorage::new(scratch.0.join(root), Durability::Full).unwrap();
+        assert!(!storage.exists("_log/1").unwrap());
+        assert!(storage.list("_log").unwrap().is_empty());
+        assert_eq!(storage.open("_log/1").err().unwrap().kind(), ErrorKind::NotFound);
+        assert_eq!(storage.read_all("_log/1").unwrap_err().kind(), ErrorKind::NotFound);
+        let error = storage.prepare().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
         assert!(error.message().contains("a file is where a folder should be"), "{error}");
+        storage.remove_everything().unwrap();
     }
+    assert_eq!(fs::read(scratch.0.join("plain.h5")).unwrap(), b"x");
+}
+
+/// A store in which only so many files may be open.
+fn with_few_files(scratch: &Scratch, files_max: usize) -> LocalStorage {
+    let files = Box::leak(Box::new(open_files::OpenFiles::new(files_max)));
+    LocalStorage { files, ..scratch.store() }
+}
+
+/// The open descriptors of this process whose files lie in the scratch folder.
+#[cfg(target_os = "linux")]
+fn descriptors(scratch: &Scratch) -> usize {
+    let all = fs::read_dir("/proc/self/fd").unwrap();
+    all.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok())
+        .filter(|path| path.starts_with(&scratch.0))
+        .count()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn many_sources_need_few_descriptors() {
+    let scratch = Scratch::new();
+    let storage = with_few_files(&scratch, 8);
+    let name = |i: usize| format!("_data/{i}.frag");
+    for i in 0..300 {
+        storage.put(&name(i), &[i as u8; 100]).unwrap();
+    }
+    let sources: Vec<_> = (0..300).map(|i| storage.open(&name(i)).unwrap()).collect();
+    assert_eq!(descriptors(&scratch), 8);
+    for round in 0..2 {
+        for (i, source) in sources.iter().enumerate() {
+            assert_eq!(source.read_one(ByteRange::new(round, 2)).unwrap(), vec![i as u8; 2]);
+            assert!(descriptors(&scratch) <= 8);
+        }
+    }
+    drop(sources);
+    assert_eq!(descriptors(&scratch), 0);
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_again_is_named() {
+    let scratch = Scratch::new();
+    let storage = with_few_files(&scratch, 1);
+    for name in ["_data/a.frag", "_data/b.frag", "_data/c.frag"] {
+        storage.put(name, b"0123456789").unwrap();
+    }
+    let sources = ["a", "b", "c"].map(|name| storage.open(&format!("_data/{name}.frag")).unwrap());
+    storage.delete("_data/a.frag").unwrap();
+    fs::write(scratch.0.join("a.gs/_data/b.frag"), b"another").unwrap();
+    let read = |n: usize| sources[n].read_one(ByteRange::new(0, 3));
+    let (gone, changed) = (read(0).unwrap_err(), read(1).unwrap_err());
+    assert!(gone.kind() == ErrorKind::NotFound && gone.message().contains("_data/a.frag"), "{gone}");
+    assert!(changed.kind() == ErrorKind::Corruption && changed.message().contains("_data/b.frag"), "{changed}");
+    assert_eq!(read(2).unwrap(), "012");
+}
+
+/// The first fsync of a folder fails, later ones succeed: what Linux does.
+#[test]
+fn after_a_failed_fsync_nothing_is_called_durable() {
+    thread_local!(static LEFT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
+    fn sync(file: &fs::File) -> std::io::Result<()> {
+        if LEFT.get() == 0 || !file.metadata()?.is_dir() {
+            return Ok(());
+        }
+        LEFT.set(LEFT.get() - 1);
+        Err(std::io::Error::from_raw_os_error(5))
+    }
+    let scratch = Scratch::new();
+    let disk = Arc::new(durable::Disk::faulty(sync, |from, to| fs::hard_link(from, to)));
+    let storage = LocalStorage { disk, ..scratch.store() };
+    storage.put_if_absent("_log/1", b"a").unwrap();
+    storage.sync("_log/1").unwrap();
+    let mut half = storage.create("_data/a.frag").unwrap();
+    half.write(b"x").unwrap();
+    LEFT.set(1);
+    assert_eq!(storage.put_if_absent("_log/2", b"b").unwrap_err().os_error(), Some(5));
+    assert_eq!((LEFT.get(), storage.read_all("_log/2").unwrap().as_ref()), (0, &b"b"[..]));
+    let refused = [
+        storage.sync("_log/2").unwrap_err(),
+        storage.put_if_absent("_log/3", b"c").unwrap_err(),
+        storage.put("_log/floor", b"1").unwrap_err(),
+        storage.create("_data/b.frag").err().unwrap(),
+        half.finish().unwrap_err(),
+    ];
+    for error in refused {
+        assert!(error.kind() == ErrorKind::Storage && error.message().contains("failed before"), "{error}");
+    }
+    assert_eq!(storage.list("_log").unwrap(), ["_log/1", "_log/2"]);
+    LocalStorage::new(scratch.0.join("a.gs"), Durability::Full).unwrap().sync("_log/2").unwrap();
+}
+
+#[test]
+fn a_filesystem_without_links_gets_no_store() {
+    let without_links = |scratch: &Scratch| {
+        let link = |_: &Path, _: &Path| Err(std::io::Error::from_raw_os_error(1));
+        let disk = Arc::new(durable::Disk::faulty(fs::File::sync_all, link));
+        LocalStorage { disk, ..LocalStorage::new(scratch.0.join("b.gs"), Durability::Full).unwrap() }
+    };
+    let scratch = Scratch::new();
+    let root = scratch.0.join("b.gs");
+    assert_eq!(without_links(&scratch).prepare().unwrap_err().kind(), ErrorKind::Unsupported);
+    assert!(!root.exists());
+    fs::create_dir(&root).unwrap();
+    assert_eq!(without_links(&scratch).prepare().unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
+    // A store that was copied there can be opened, and says the same when it is written.
+    LocalStorage::new(&root, Durability::Full).unwrap().prepare().unwrap();
+    without_links(&scratch).prepare().unwrap();
+    assert_eq!(fs::read_dir(root.join("_log")).unwrap().count(), 0);
+    assert_eq!(without_links(&scratch).put_if_absent("_log/1", b"x").unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
 #[test]
