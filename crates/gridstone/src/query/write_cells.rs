@@ -5,7 +5,7 @@ use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_filters};
 use crate::base::{Cancel, Error, Result, limits};
 use crate::fragment::{EncodedTile, Field, FragmentKind, Staged, encode_tile, sparse_shape};
-use crate::schema::{Filters, Schema, key};
+use crate::schema::{Datatype, Filters, Schema, key};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout};
 use std::cmp::Ordering;
 
@@ -82,8 +82,7 @@ pub fn write_tombstones(
     if keys.first().is_none_or(Vec::is_empty) {
         return Ok(None);
     }
-    let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
-    let order = KeyLayout::new(schema).keys(&refs);
+    let order = order_keys(context.cancel, schema, &keys)?;
     let rows = keep_one(&order, order.sorted_rows(context.cancel)?, Dedup::First);
     stage_rows(context, schema, FragmentKind::Tombstones, Vec::new(), &keys, &[], &rows).map(Some)
 }
@@ -115,8 +114,8 @@ pub(super) fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[Colu
         if let Some(row) = view.validity().and_then(|v| v.iter().position(|b| *b == 0)) {
             return Err(named(format!("row {row}: a null is no coordinate; drop such rows or fill them")));
         }
-        let keys =
-            key::encode(dim.datatype(), view.values()).map_err(|e| e.context(format!("dimension {:?}", dim.name())))?;
+        let keys = encode_polled(cancel, dim.datatype(), view.values())
+            .map_err(|e| e.context(format!("dimension {:?}", dim.name())))?;
         if let Some(row) = keys.iter().position(|k| !dim.range().contains(*k)) {
             let (lo, hi, _) = dim.texts();
             let found = keys.get(row).map(|k| dim.text(*k)).unwrap_or_default();
@@ -130,10 +129,44 @@ pub(super) fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[Colu
     Ok(all)
 }
 
+/// Rows handled between two questions whether to go on: a few milliseconds of work.
+const PORTION: usize = 1 << 18;
+
+/// [`key::encode`], asking between portions whether to go on.
+fn encode_polled(cancel: &dyn Cancel, datatype: Datatype, values: &[u8]) -> Result<Vec<u64>> {
+    let width = datatype.width().unwrap_or(1);
+    let mut keys = Vec::with_capacity(values.len() / width);
+    for portion in values.chunks(PORTION * width) {
+        cancel.check()?;
+        match key::encode(datatype, portion) {
+            Ok(some) => keys.extend_from_slice(&some),
+            // Once more over everything, for the number of the row.
+            Err(_) => return key::encode(datatype, values),
+        }
+    }
+    Ok(keys)
+}
+
+/// The cells' keys in global order, asking between portions whether to go on.
+fn order_keys(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>]) -> Result<CellKeys> {
+    let layout = KeyLayout::new(schema);
+    let cells = keys.first().map_or(0, Vec::len);
+    let portion = |from: usize| {
+        let run = |column: &Vec<u64>| column.get(from..(from + PORTION).min(cells)).unwrap_or_default().to_vec();
+        let columns: Vec<Vec<u64>> = keys.iter().map(run).collect();
+        layout.keys(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    };
+    let mut order = portion(0);
+    for from in (PORTION..cells).step_by(PORTION) {
+        cancel.check()?;
+        order.append(&portion(from));
+    }
+    Ok(order)
+}
+
 /// The rows to be written, in global order, duplicates treated as asked.
 fn order_rows(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>], sorted: bool, dedup: Dedup) -> Result<Vec<u32>> {
-    let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
-    let order = KeyLayout::new(schema).keys(&refs);
+    let order = order_keys(cancel, schema, keys)?;
     cancel.check()?;
     let rows = if sorted {
         if let Some(row) = order.first_descent() {
@@ -244,4 +277,38 @@ pub(super) fn coordinate_column(datatype: crate::schema::Datatype, keys: &[u64])
     let mut values = Vec::with_capacity(keys.len() * datatype.width().unwrap_or(8));
     key::decode(datatype, keys.iter().copied(), &mut values);
     Column::new(datatype, crate::base::AlignedBuf::from_slice(&values), None, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::NeverCancel;
+
+    const DIMS: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"float32","domain":["0","1e9"],"tile":"7"},
+        {"name":"y","dtype":"uint32","domain":["0","4000000000"],"tile":"1000"}],"attrs":[{"name":"v","dtype":"int8"}]}"#;
+
+    #[test]
+    fn portions_make_no_difference() {
+        let schema = Schema::from_json(DIMS).unwrap();
+        let count = 2 * PORTION as u32 + 5;
+        let x: Vec<u8> = (0..count).flat_map(|i| ((i % 977) as f32).to_le_bytes()).collect();
+        let y: Vec<u8> = (0..count).flat_map(|i| i.wrapping_mul(48_271).to_le_bytes()).collect();
+        let keys = [
+            encode_polled(&NeverCancel, Datatype::Float32, &x).unwrap(),
+            encode_polled(&NeverCancel, Datatype::UInt32, &y).unwrap(),
+        ];
+        assert_eq!(keys[0], key::encode(Datatype::Float32, &x).unwrap());
+        let order = order_keys(&NeverCancel, &schema, &keys).unwrap();
+        let whole = KeyLayout::new(&schema).keys(&[&keys[0], &keys[1]]);
+        assert_eq!(order.len(), count as usize);
+        assert!((0..order.len()).all(|i| order.compare(i, &whole, i) == Ordering::Equal));
+    }
+
+    #[test]
+    fn a_late_nan_is_named_by_its_row() {
+        let mut values: Vec<u8> = vec![0; (PORTION + 9) * 4];
+        values[(PORTION + 3) * 4..][..4].copy_from_slice(&f32::NAN.to_le_bytes());
+        let error = encode_polled(&NeverCancel, Datatype::Float32, &values).unwrap_err();
+        assert!(error.message().contains(&format!("row {}", PORTION + 3)), "{error}");
+    }
 }
