@@ -106,11 +106,13 @@ impl Scan {
             let Some(slab) = slabs.pop() else { return Ok(None) };
             let request = Request { sub: slab.clone(), ..self.request.clone() };
             let sweep = Sweep::new(&self.context, &within(&self.target, &slab), &request)?;
+            // What the cells reach is halved, not the slab: a few cells in a wide domain would take a step per bit.
+            let Some(reach) = sweep.reach() else { continue };
             // Slower dimensions are one coordinate thick already, so halves follow each other in the order asked for.
-            let thick = |d: &usize| slab.ranges().get(*d).is_some_and(|r| r.lo < r.hi);
-            let slowest = plain(self.request.order).slowest_first(slab.ndim()).find(thick);
+            let thick = |d: &usize| reach.ranges().get(*d).is_some_and(|r| r.lo < r.hi);
+            let slowest = plain(self.request.order).slowest_first(reach.ndim()).find(thick);
             let estimate = sweep.estimate(slowest.unwrap_or(0));
-            let halves = slowest.and_then(|dim| halve(&slab, dim));
+            let halves = slowest.and_then(|dim| halve(&reach, dim));
             let limit = if halves.is_some() { cells_max.saturating_mul(2) } else { u64::MAX };
             let cells = if estimate <= limit { sweep.collect(limit)? } else { None };
             match (cells, halves) {

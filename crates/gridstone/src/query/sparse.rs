@@ -14,7 +14,7 @@ use super::write_cells::coordinate_column;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
-use crate::schema::{Order, Schema, Subarray, key};
+use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -129,6 +129,16 @@ impl Sweep {
     /// From now on asks `cancel` whether to go on.
     pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
         self.context.cancel = cancel;
+    }
+
+    /// The least box known to hold all cells that will be read; `None` if there is none. To be asked before the first
+    /// batch.
+    pub(super) fn reach(&self) -> Option<Subarray> {
+        let range = |keys: &Vec<u64>| Some(KeyRange::new(*keys.iter().min()?, *keys.iter().max()?));
+        let chunk =
+            |queue: &Queue| queue.head()?.0.coords.iter().map(range).collect::<Option<Vec<_>>>().map(Subarray::new);
+        let blocks = self.units.iter().filter_map(|u| u.bounds.intersect(&self.request.sub));
+        blocks.chain(self.queues.iter().filter_map(chunk)).reduce(|a, b| a.union(&b))
     }
 
     /// About how many cells lie in the box: those of a block as far as its MBR reaches into the box along `dim`.
