@@ -281,8 +281,13 @@ impl Session {
 
     fn scan(&mut self, dice: &mut Dice) {
         let (sub, attrs, order) = self.request(dice);
-        let batch =
-            *dice.pick(if self.plan.size == Size::Tiny { &[1, 200, 5_000][..] } else { &[20_000, 300_000, 1 << 30] });
+        // Every batch of a row- or column-ordered stream looks at every fragment, so batches of one cell go with few.
+        let sizes = match (self.plan.size, self.model.versions().len() < 20) {
+            (Size::Tiny, true) => [1, 200, 5_000],
+            (Size::Tiny, false) => [1_000, 2_000, 5_000],
+            (Size::Blocks, _) => [20_000, 300_000, 1 << 30],
+        };
+        let batch = *dice.pick(&sizes);
         self.note(format!("scan {} {order:?} {attrs:?} by {batch} bytes", show(&sub)));
         let texts = box_texts(self.model.dims(), &sub);
         let scan = self.array.scan(Some(&texts), Some(&self.names(&attrs)), order, batch, &Call::default());

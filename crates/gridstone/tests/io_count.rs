@@ -195,3 +195,64 @@ fn a_second_read_through_a_context_fetches_less() {
     assert!(warm.bytes_read < cold.bytes_read && warm.requests < cold.requests, "{warm:?} after {cold:?}");
     assert_eq!(warm.count(Operation::Open), 0);
 }
+
+/// A sparse array of two dimensions over all of int64, with these cells written.
+fn wide(columns: [Column; 3]) -> Array {
+    let domain = format!(r#""dtype":"int64","domain":["{}","{}"]"#, i64::MIN, i64::MAX);
+    let (_, array) = create(&format!(
+        r#"{{"sparse":true,"capacity":1000,"dims":[{{"name":"x",{domain}}},{{"name":"y",{domain}}}],"attrs":[{{"name":"v","dtype":"int64"}}]}}"#
+    ));
+    let dims = columns[..2].iter().map(Column::view).collect();
+    let data = CellData { dims, attrs: vec![("v".to_owned(), columns[2].view())], sorted: false, dedup: Dedup::Error };
+    let staged = array.stage_cells(data, &Call::default()).unwrap();
+    array.commit(vec![staged], None).unwrap();
+    array
+}
+
+/// Reads all in small batches; gives cells, batches, and what it took.
+fn stream(array: &Array, order: ReadOrder, batch_bytes: u64, cells_max: usize) -> (usize, usize, CounterSnapshot) {
+    let mut scan = array.scan(None, None, order, batch_bytes, &Call::default()).unwrap();
+    let (mut found, mut batches) = (0, 0);
+    while let Some(batch) = scan.next_batch().unwrap() {
+        assert!(batch.count <= cells_max, "a batch of {} cells", batch.count);
+        found += batch.count;
+        batches += 1;
+    }
+    let counters = scan.counters().snapshot();
+    assert_eq!(counters.cells_returned, found as u64);
+    (found, batches, counters)
+}
+
+/// Row- and column-ordered streams re-read what several slabs touch; the number of slabs follows the batches, not the
+/// coordinates.
+#[test]
+fn a_stream_in_another_order_cuts_few_slabs() {
+    let array = wide([0, 1, 2].map(|c| longs((0..10_000).map(|i| noise(3 * i + c)))));
+    for order in [ReadOrder::Row, ReadOrder::Col] {
+        // 40 bytes or less per cell: batches of at most 2 x 500 to 850 cells.
+        let (found, batches, counters) = stream(&array, order, 20_000, 1_700);
+        assert_eq!(found, 10_000);
+        assert!(batches <= 40, "{batches} batches");
+        // Ten blocks of three columns, touched by every slab if the order is another one.
+        let slabs_max = if order == ReadOrder::Row { 10 } else { 80 };
+        assert!(
+            counters.blocks_decoded <= slabs_max * 30,
+            "{order:?}: {} blocks were decoded",
+            counters.blocks_decoded
+        );
+    }
+}
+
+/// A few cells in a wide domain are found without halving the domain bit by bit.
+#[test]
+fn a_stream_of_few_cells_looks_at_few_slabs() {
+    let far = |i: i64| if i % 2 == 0 { i - 9_000_000_000 } else { i + 7_000_000_000_000 };
+    let array = wide([longs((0..40).map(|i| i / 8)), longs((0..40).map(far)), longs(0..40)]);
+    for order in [ReadOrder::Row, ReadOrder::Col] {
+        let (found, batches, counters) = stream(&array, order, 1, 2);
+        assert_eq!(found, 40);
+        // One fragment: it is considered once per slab that is looked at.
+        let slabs = counters.fragments_considered as usize;
+        assert!(slabs <= 4 * batches, "{slabs} slabs for {batches} batches in {order:?}");
+    }
+}

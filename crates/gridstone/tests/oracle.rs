@@ -17,7 +17,7 @@ fn in_memory(case: &Case, faults: bool) {
 }
 
 proptest! {
-    #![proptest_config(config(4_000))]
+    #![proptest_config(config(6_000))]
     #[test]
     fn tiny_arrays_agree(case in cases(Size::Tiny, 10)) {
         in_memory(&case, false);
@@ -25,7 +25,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(60))]
+    #![proptest_config(config(40))]
     #[test]
     fn long_histories_agree(case in cases(Size::Tiny, 160)) {
         in_memory(&case, false);
@@ -33,7 +33,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(60))]
+    #![proptest_config(config(100))]
     #[test]
     fn arrays_of_many_blocks_agree(case in cases(Size::Blocks, 7)) {
         in_memory(&case, false);
@@ -41,7 +41,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(2_000))]
+    #![proptest_config(config(3_000))]
     #[test]
     fn what_fails_is_all_or_nothing(case in cases(Size::Tiny, 10)) {
         in_memory(&case, true);
@@ -49,7 +49,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(20))]
+    #![proptest_config(config(40))]
     #[test]
     fn what_fails_with_many_blocks_is_all_or_nothing(case in cases(Size::Blocks, 6)) {
         in_memory(&case, true);
@@ -57,7 +57,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(150))]
+    #![proptest_config(config(250))]
     #[test]
     fn arrays_on_disk_agree(case in cases(Size::Tiny, 10), faults in any::<bool>()) {
         on_disk(&case, faults);
