@@ -124,7 +124,7 @@ class Array:
     @property
     def schema_json(self) -> str: ...
     def refresh(self) -> int:
-        """Moves to the newest version and returns it. A Bounds error on an array opened at a version."""
+        """Moves to the newest version and returns it. An InputError on an array opened at a version."""
     def at(self, version: int | None, timestamp_us: int | None) -> Array:
         """The same array, read-only, at a version or at the last version not after a time."""
     def history(self) -> list[str]:
