@@ -6,6 +6,7 @@
 //! Invariants: newest order wins per cell, whatever the kind of fragment; no query knows a path.
 
 mod canvas;
+mod deliver;
 mod dense;
 mod fetch;
 mod layout;
@@ -15,6 +16,7 @@ mod overlay;
 mod request;
 mod run;
 mod scan;
+mod slots;
 mod sparse;
 mod sparse_painter;
 mod stage;
@@ -22,7 +24,7 @@ mod stream;
 mod write_cells;
 mod write_dense;
 
-pub use dense::read_dense;
+pub use dense::{read_dense, read_dense_into};
 pub use open::open_fragment;
 pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};
 pub use scan::Scan;
