@@ -147,6 +147,16 @@ class Array:
         """Reads a box whole. order: "row", "col", "global", "any". Sparse: cells in that order (ties of duplicates
         in order of writing). Dense: the memory layout of every column ("global", "any": a flat vector
         in global order)."""
+    def read_into(
+        self,
+        box: _Box | None,
+        attrs: Sequence[str],
+        order: str,
+        outs: Sequence[Any],
+        progress: _Progress | None = None,
+    ) -> dict[str, int]:
+        """Reads a box of a dense array into contiguous buffers that do not overlap, one per attribute, none of which
+        may be null, of variable length or bool; gives the counters."""
     def scan(
         self,
         box: _Box | None,

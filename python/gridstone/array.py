@@ -245,7 +245,8 @@ class Array:
             attrs: the attributes wanted; None: all.
             order: sparse: the order of the cells, "row", "col", "global" or "any". Dense: the memory layout; "global"
                 gives flat vectors in global order.
-            out: dense: an array of the result's shape and type to fill, or a dict of them by attribute.
+            out: dense: an array of the result's shape and type to fill, or a dict of them by attribute. One
+                that is contiguous in the order asked for, of fixed-width values without nulls, is filled straight.
             progress: True for a bar, or a callable `f(done, total)`.
 
         Raises:
@@ -256,6 +257,13 @@ class Array:
         names, where = self._names(attrs), selection.box_of(self._schema, box)
         _known("order", order, _ORDERS)
         budget = self._context.memory_budget
+        if out is not None and not where.empty:
+            targets = result.targets(self._schema, where, names, order, out)
+            if targets is not None:
+                with reporting(progress, "reading") as report:
+                    buffers = [target.flat for target in targets]
+                    self._stats = self.native.read_into(where.texts, names, order, buffers, report)
+                return result.of_targets(self._schema, where, names, order, targets, self._stats, budget)
         if where.empty:
             made = result.of_nothing(self._schema, where, names, order, budget)
         else:

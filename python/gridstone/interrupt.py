@@ -25,7 +25,8 @@ def interruptible(size: int, work: Callable[[], R]) -> R:
             raised.append(error)
         done.set()
 
-    threading.Thread(target=run, name="gridstone-convert", daemon=True).start()
+    # No daemon: the interpreter must not end under a thread that is inside a C++ library.
+    threading.Thread(target=run, name="gridstone-convert").start()
     done.wait()
     if raised:
         raise raised[0]

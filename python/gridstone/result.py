@@ -1,8 +1,9 @@
 """What a read gives: columns of cells, or boxes of a dense array, in NumPy, Arrow or pandas."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -255,26 +256,87 @@ def of_nothing(schema: Schema, box: Box, names: Sequence[str], order: str, budge
     return Result(schema, box, names, order, found, {}, budget)
 
 
-def fill_out(result: Result, out: AnyArray | Mapping[str, AnyArray]) -> None:
-    """Copies a dense result into the caller's arrays; an `InputError` says whose shape or type is wrong."""
-    if result.shape is None:
-        raise UnsupportedError("out= needs the shape of the result before the read: it is for dense arrays")
-    names = list(result._names)
+class Target(NamedTuple):
+    """An array of the caller that the core fills."""
+
+    array: AnyArray
+    flat: AnyArray
+    """Its bytes, in the order of the cells."""
+
+
+def targets(
+    schema: Schema, box: Box, names: Sequence[str], order: str, out: AnyArray | Mapping[str, AnyArray]
+) -> list[Target] | None:
+    """The arrays of `out` that the core can fill itself; None if it cannot, and `fill_out` must copy."""
+    if schema.sparse:
+        raise _needs_dense()
+    given = _by_name(names, out)
+    found = []
+    flat = order in ("global", "any")
+    shape = (math.prod(box.shape),) if flat else box.shape
+    for name in names:
+        attr, array = schema.attr(name), given[name]
+        if attr.nullable or dtypes.is_var(attr.dtype) or attr.dtype == "bool" or np.ma.isMaskedArray(array):
+            return None
+        dtype = dtypes.numpy_of(attr.dtype)
+        if array.shape != shape or array.dtype != dtype:
+            raise _unfit(name, dtype, shape, array)
+        memory: Any = "F" if order == "col" else "C"
+        contiguous = array.flags.f_contiguous if order == "col" else array.flags.c_contiguous
+        if not contiguous or not array.flags.writeable:
+            return None
+        found.append(Target(array, array.reshape(-1, order=memory).view(np.uint8)))
+    return found
+
+
+def of_targets(
+    schema: Schema,
+    box: Box,
+    names: Sequence[str],
+    order: str,
+    filled: Sequence[Target],
+    stats: Mapping[str, int],
+    budget: int,
+) -> Result:
+    """The result whose columns are the caller's own arrays."""
+    layout = "col" if order == "col" else "row"
+    memory: Any = "F" if order == "col" else "C"
+    found = {}
+    for name, target in zip(names, filled, strict=True):
+        flat = target.array.reshape(-1, order=memory)
+        column = Column(schema.attr(name).dtype, flat)
+        found[name] = column if order in ("global", "any") else column.shaped(box.shape, layout)
+    return Result(schema, box, names, order, found, stats, budget)
+
+
+def _needs_dense() -> UnsupportedError:
+    return UnsupportedError("out= needs the shape of the result before the read: it is for dense arrays")
+
+
+def _unfit(name: str, dtype: np.dtype[Any], shape: tuple[int, ...], found: AnyArray) -> InputError:
+    return InputError(f"out= for {name!r} must be {dtype} of shape {shape}, found {found.dtype} of shape {found.shape}")
+
+
+def _by_name(names: Sequence[str], out: AnyArray | Mapping[str, AnyArray]) -> Mapping[str, AnyArray]:
     if not isinstance(out, Mapping):
         if len(names) != 1:
             raise InputError(
-                f"out= is one array, but {len(names)} attributes are read: {json.dumps(names)}; give a dict"
+                f"out= is one array, but {len(names)} attributes are read: {json.dumps(list(names))}; give a dict"
             )
         out = {names[0]: out}
     if set(out) != set(names):
         raise InputError(f"out= has arrays for {sorted(out)}, the read is of {sorted(names)}")
-    for name, target in out.items():
+    return out
+
+
+def fill_out(result: Result, out: AnyArray | Mapping[str, AnyArray]) -> None:
+    """Copies a dense result into the caller's arrays; an `InputError` says whose shape or type is wrong."""
+    if result.shape is None:
+        raise _needs_dense()
+    for name, target in _by_name(list(result._names), out).items():
         values = result[name]
         if target.shape != values.shape or target.dtype != values.dtype:
-            raise InputError(
-                f"out= for {name!r} must be {values.dtype} of shape {values.shape}, "
-                f"found {target.dtype} of shape {target.shape}"
-            )
+            raise _unfit(name, values.dtype, values.shape, target)
         if np.ma.isMaskedArray(values) and values.mask.any() and not np.ma.isMaskedArray(target):
             raise InputError(f"attribute {name!r} has nulls in this box; out= must be a masked array")
         target[...] = values

@@ -1,10 +1,10 @@
 //! Arrays: properties, reading, staging, committing, metadata, listings.
 
 use crate::buffer::Buffer;
-use crate::cells::{Cells, Names, Scan};
-use crate::columns::{columns, views};
+use crate::cells::{Cells, Names, Scan, stats_dict};
+use crate::columns::{Outs, columns, views};
 use crate::errors::raise;
-use crate::interrupt;
+use crate::interrupt::{self, run_quick};
 use crate::store::at;
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
 use gridstone::base::AlignedBuf;
@@ -85,7 +85,7 @@ impl Array {
     }
 
     fn history(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
-        let versions = interrupt::run(py, None, |call| self.inner.history(call))?;
+        let versions = interrupt::run(py, self.inner.context(), None, |call| self.inner.history(call))?;
         let operations = |v: &engine::VersionListing| {
             v.operations.iter().map(|(op, count)| json!({"op": op, "count": count})).collect::<Vec<_>>()
         };
@@ -111,7 +111,7 @@ impl Array {
 
     #[pyo3(signature = (r#box = None))]
     fn tiles(&self, py: Python<'_>, r#box: Option<Box>) -> PyResult<Py<PyDict>> {
-        let tiles = interrupt::run(py, None, |call| self.inner.tiles(r#box.as_deref(), call))?;
+        let tiles = interrupt::run(py, self.inner.context(), None, |call| self.inner.tiles(r#box.as_deref(), call))?;
         let schema = self.schema(py)?;
         let made = PyDict::new(py);
         let words = |f: fn(&TileListing) -> u64| Buffer::from(tiles.iter().map(f).collect::<Vec<u64>>());
@@ -141,9 +141,30 @@ impl Array {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Cells> {
         let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
-        let (cells, shape, stats) =
-            interrupt::run(py, progress, |call| self.inner.read(r#box.as_deref(), attrs.as_deref(), order, call))?;
-        Cells::new(py, &self.names(py, attrs.as_deref(), shape.is_none())?, cells, shape, stats)
+        let work = |call: &engine::Call| self.inner.read(r#box.as_deref(), attrs.as_deref(), order, call);
+        let quick = progress.is_none() && self.inner.is_quick(r#box.as_deref());
+        let found = if quick { run_quick(py, work) } else { interrupt::run(py, self.inner.context(), progress, work) };
+        let (cells, shape, stats) = found?;
+        let home = shape.is_some().then(|| self.inner.context().arena());
+        Cells::new(py, &self.names(py, attrs.as_deref(), shape.is_none())?, cells, shape, stats, home)
+    }
+
+    #[pyo3(signature = (r#box, attrs, order, outs, progress = None))]
+    fn read_into(
+        &self,
+        py: Python<'_>,
+        r#box: Option<Box>,
+        attrs: Vec<String>,
+        order: &str,
+        outs: Vec<Bound<'_, PyAny>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyDict>> {
+        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
+        let mut held = Outs::new(py, &outs)?;
+        let work =
+            |call: &engine::Call| self.inner.read_into(r#box.as_deref(), Some(&attrs), order, &mut held.slices(), call);
+        let stats = interrupt::run(py, self.inner.context(), progress, work)?;
+        stats_dict(py, &stats)
     }
 
     #[pyo3(signature = (r#box, attrs, order, batch_bytes))]
@@ -156,10 +177,10 @@ impl Array {
         batch_bytes: u64,
     ) -> PyResult<Scan> {
         let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
-        let scan = interrupt::run(py, None, |call| {
+        let scan = interrupt::run(py, self.inner.context(), None, |call| {
             self.inner.scan(r#box.as_deref(), attrs.as_deref(), order, batch_bytes, call)
         })?;
-        Ok(Scan::new(self.names(py, attrs.as_deref(), true)?, scan))
+        Ok(Scan::new(self.inner.context().clone(), self.names(py, attrs.as_deref(), true)?, scan))
     }
 
     #[pyo3(signature = (r#box, attrs, layout, progress = None))]
@@ -174,7 +195,7 @@ impl Array {
         let layout = Order::parse(layout).map_err(|e| raise(py, &e))?;
         let held = hold_attrs(self.schema(py)?.as_ref(), attrs)?;
         let work = |call: &engine::Call| self.inner.stage_dense(Some(&r#box), &views(&held, call)?, layout, call);
-        interrupt::run(py, progress, work).map(Staged::new)
+        interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
 
     #[pyo3(signature = (dims, attrs, sorted, dedup, progress = None))]
@@ -194,12 +215,13 @@ impl Array {
             let data = CellData { dims: columns(&held_dims, call)?, attrs: views(&held_attrs, call)?, sorted, dedup };
             self.inner.stage_cells(data, call)
         };
-        interrupt::run(py, progress, work).map(Staged::new)
+        interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
 
     fn stage_delete(&self, py: Python<'_>, dims: &Bound<'_, PyAny>) -> PyResult<Staged> {
         let held = hold_dims(self.schema(py)?.as_ref(), dims)?;
-        interrupt::run(py, None, |call| self.inner.stage_delete(&columns(&held, call)?, call)).map(Staged::new)
+        interrupt::run(py, self.inner.context(), None, |call| self.inner.stage_delete(&columns(&held, call)?, call))
+            .map(Staged::new)
     }
 
     #[pyo3(signature = (r#box, attrs))]
@@ -208,7 +230,7 @@ impl Array {
         let schema = self.schema(py)?;
         let wanted = |name: &str| attrs.as_ref().is_none_or(|given| given.iter().any(|g| g == name));
         let names = schema.attrs().iter().map(|a| a.name()).filter(|n| wanted(n)).map(str::to_owned).collect();
-        Ok(Writer::new(inner, schema, names))
+        Ok(Writer::new(self.inner.context().clone(), inner, schema, names))
     }
 
     #[pyo3(signature = (staged, message))]
@@ -230,7 +252,7 @@ impl Array {
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<String> {
-        let report = interrupt::run(py, None, |call| self.inner.verify(call))?;
+        let report = interrupt::run(py, self.inner.context(), None, |call| self.inner.verify(call))?;
         let damage: Vec<_> = report
             .damage
             .iter()

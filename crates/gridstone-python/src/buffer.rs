@@ -1,10 +1,12 @@
 //! Memory owned by the engine, lent to Python through the buffer protocol without a copy.
 
 use gridstone::base::AlignedBuf;
+use gridstone::engine::Arena;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::c_int;
+use std::sync::Arc;
 
 enum Memory {
     Aligned(AlignedBuf),
@@ -16,27 +18,41 @@ enum Memory {
 #[pyclass(module = "gridstone._native")]
 pub(crate) struct Buffer {
     memory: Memory,
+    home: Option<Arc<Arena>>,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let (Memory::Aligned(bytes), Some(home)) = (&mut self.memory, &self.home) {
+            home.give(std::mem::take(bytes));
+        }
+    }
 }
 
 impl From<AlignedBuf> for Buffer {
     fn from(bytes: AlignedBuf) -> Self {
-        Self { memory: Memory::Aligned(bytes) }
+        Self::with_home(bytes, None)
     }
 }
 
 impl From<Vec<u64>> for Buffer {
     fn from(words: Vec<u64>) -> Self {
-        Self { memory: Memory::Words(words) }
+        Self { memory: Memory::Words(words), home: None }
     }
 }
 
 impl From<Vec<u8>> for Buffer {
     fn from(flags: Vec<u8>) -> Self {
-        Self { memory: Memory::Flags(flags) }
+        Self { memory: Memory::Flags(flags), home: None }
     }
 }
 
 impl Buffer {
+    /// A buffer whose memory is given to `home` at the end.
+    pub(crate) fn with_home(bytes: AlignedBuf, home: Option<Arc<Arena>>) -> Self {
+        Self { memory: Memory::Aligned(bytes), home }
+    }
+
     fn bytes(&mut self) -> &mut [u8] {
         match &mut self.memory {
             Memory::Aligned(bytes) => bytes.as_mut_slice(),

@@ -4,10 +4,10 @@ use crate::columns::{self, Out};
 use crate::errors::input;
 use crate::interrupt;
 use gridstone::base::CounterSnapshot;
-use gridstone::engine;
+use gridstone::engine::{self, Arena};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The outcome of a read, or one batch of a scan.
 #[pyclass(frozen, module = "gridstone._native")]
@@ -29,10 +29,11 @@ fn dict<'n>(
     py: Python<'_>,
     names: impl Iterator<Item = &'n String>,
     columns: Vec<engine::Column>,
+    home: Option<&Arc<Arena>>,
 ) -> PyResult<Py<PyDict>> {
     let made = PyDict::new(py);
     for (name, column) in names.zip(columns) {
-        let column: Out = columns::out(py, column)?;
+        let column: Out = columns::out(py, column, home)?;
         made.set_item(name, column)?;
     }
     Ok(made.unbind())
@@ -45,9 +46,10 @@ impl Cells {
         cells: engine::Cells,
         shape: Option<Vec<u64>>,
         stats: CounterSnapshot,
+        home: Option<&Arc<Arena>>,
     ) -> PyResult<Self> {
-        let dims = dict(py, names.dims.iter(), cells.dims)?;
-        let attrs = dict(py, names.attrs.iter(), cells.attrs)?;
+        let dims = dict(py, names.dims.iter(), cells.dims, home)?;
+        let attrs = dict(py, names.attrs.iter(), cells.attrs, home)?;
         Ok(Self { count: cells.count, shape, dims, attrs, stats })
     }
 }
@@ -76,24 +78,30 @@ impl Cells {
 
     #[getter]
     fn stats(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
-        let made = PyDict::new(py);
-        for (name, value) in self.stats.entries() {
-            made.set_item(name, value)?;
-        }
-        Ok(made.unbind())
+        stats_dict(py, &self.stats)
     }
+}
+
+/// Counters by name.
+pub(crate) fn stats_dict(py: Python<'_>, stats: &CounterSnapshot) -> PyResult<Py<PyDict>> {
+    let made = PyDict::new(py);
+    for (name, value) in stats.entries() {
+        made.set_item(name, value)?;
+    }
+    Ok(made.unbind())
 }
 
 /// A stream of cells in bounded memory.
 #[pyclass(frozen, module = "gridstone._native")]
 pub(crate) struct Scan {
+    context: engine::Context,
     names: Names,
     inner: Mutex<Option<engine::Scan>>,
 }
 
 impl Scan {
-    pub(crate) fn new(names: Names, inner: engine::Scan) -> Self {
-        Self { names, inner: Mutex::new(Some(inner)) }
+    pub(crate) fn new(context: engine::Context, names: Names, inner: engine::Scan) -> Self {
+        Self { context, names, inner: Mutex::new(Some(inner)) }
     }
 }
 
@@ -104,13 +112,13 @@ impl Scan {
         let taken = self.inner.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut scan =
             taken.ok_or_else(|| input(py, "this stream is being read by another thread, or an error ended it"))?;
-        let (scan, batch) = interrupt::run(py, None, move |call| {
+        let (scan, batch) = interrupt::run(py, &self.context, None, move |call| {
             scan.set_cancel(call.cancel.clone());
             let batch = scan.next_batch()?;
             Ok((scan, batch))
         })?;
         let stats = scan.counters().snapshot();
         *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = Some(scan);
-        batch.map(|cells| Cells::new(py, &self.names, cells, None, stats)).transpose()
+        batch.map(|cells| Cells::new(py, &self.names, cells, None, stats, None)).transpose()
     }
 }

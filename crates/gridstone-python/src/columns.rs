@@ -3,10 +3,11 @@
 use crate::buffer::Buffer;
 use crate::errors::input;
 use gridstone::base::{Cancel, Result};
-use gridstone::engine::{Call, Column, ColumnView};
+use gridstone::engine::{Arena, Call, Column, ColumnView};
 use gridstone::schema::Datatype;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 /// Values, offsets, validity as they come from Python.
 type Given<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
@@ -70,10 +71,45 @@ pub(crate) fn columns<'a>(held: &'a [(String, Held)], call: &Call) -> Result<Vec
     held.iter().map(|(name, held)| held.view(cancel).map_err(|e| e.context(format!("{name:?}")))).collect()
 }
 
-/// A column of the engine as buffers.
-pub(crate) fn out(py: Python<'_>, column: Column) -> PyResult<Out> {
+/// A column of the engine as buffers; the memory of its values goes back to `home` when Python lets go of it.
+pub(crate) fn out(py: Python<'_>, column: Column, home: Option<&Arc<Arena>>) -> PyResult<Out> {
     let (values, offsets, validity) = column.into_parts();
     let offsets = offsets.map(|o| Py::new(py, Buffer::from(o))).transpose()?;
     let validity = validity.map(|v| Py::new(py, Buffer::from(v))).transpose()?;
-    Ok((Py::new(py, Buffer::from(values))?, offsets, validity))
+    Ok((Py::new(py, Buffer::with_home(values, home.cloned()))?, offsets, validity))
+}
+
+/// Buffers of the caller, to be filled.
+pub(crate) struct Outs {
+    held: Vec<PyUntypedBuffer>,
+}
+
+impl Outs {
+    /// Takes hold of writable, contiguous buffers, no two of which overlap.
+    pub(crate) fn new(py: Python<'_>, given: &[Bound<'_, PyAny>]) -> PyResult<Self> {
+        let held: Vec<PyUntypedBuffer> = given.iter().map(PyUntypedBuffer::get).collect::<PyResult<_>>()?;
+        if held.iter().any(|b| b.readonly() || !(b.is_c_contiguous() || b.is_fortran_contiguous())) {
+            return Err(input(py, "a buffer to be filled must be writable and contiguous"));
+        }
+        let mut spans: Vec<(usize, usize)> = held.iter().map(|b| (b.buf_ptr() as usize, b.len_bytes())).collect();
+        spans.sort_unstable();
+        if spans.windows(2).any(|w| matches!(w, [(a, len), (b, _)] if a + len > *b)) {
+            return Err(input(py, "two buffers to be filled overlap"));
+        }
+        Ok(Self { held })
+    }
+
+    /// Their bytes.
+    pub(crate) fn slices(&mut self) -> Vec<&mut [u8]> {
+        let slice = |b: &PyUntypedBuffer| {
+            if b.len_bytes() == 0 {
+                return Default::default();
+            }
+            // SAFETY: the buffer is held, writable and contiguous, and overlaps no other one here; `self` is borrowed
+            // mutably, so no other slice of it exists. Another thread that uses the array meanwhile breaks the
+            // contract that every NumPy call with `out=` documents.
+            unsafe { std::slice::from_raw_parts_mut(b.buf_ptr().cast::<u8>(), b.len_bytes()) }
+        };
+        self.held.iter().map(slice).collect()
+    }
 }

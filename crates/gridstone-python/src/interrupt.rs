@@ -1,15 +1,14 @@
 //! Long calls: the GIL released, Ctrl-C seen within 100 ms, progress told.
 //!
 //! Signal handlers of Python run on its main thread only, and only while it holds the GIL. So a call from the main
-//! thread works on a helper thread while the main thread looks for signals every 25 ms.
+//! thread works on a thread of the context's pool while the main thread looks for signals every 25 ms.
 
 use crate::errors::raise;
 use gridstone::base::{Cancel, Progress, Result};
-use gridstone::engine::{Call, CancelFlag};
+use gridstone::engine::{Call, CancelFlag, Context};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -48,6 +47,7 @@ fn on_main_thread(py: Python<'_>) -> PyResult<bool> {
 /// is a GridstoneError.
 pub(crate) fn run<R: Send>(
     py: Python<'_>,
+    context: &Context,
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&Call) -> Result<R> + Send,
 ) -> PyResult<R> {
@@ -61,7 +61,11 @@ pub(crate) fn run<R: Send>(
     let main = on_main_thread(py)?;
     let mut interrupt = None;
     let outcome = py.detach(|| {
-        if main { watched(&call, &flag, work, &mut interrupt) } else { catch_unwind(AssertUnwindSafe(|| work(&call))) }
+        if main {
+            watched(context, &call, &flag, work, &mut interrupt)
+        } else {
+            catch_unwind(AssertUnwindSafe(|| work(&call)))
+        }
     });
     let outcome = outcome.map_err(|panic| failed(py, panic.as_ref()))?;
     if let Some(error) = interrupt {
@@ -75,34 +79,30 @@ pub(crate) fn run<R: Send>(
     outcome.map_err(|e| raise(py, &e))
 }
 
-/// Works on a helper thread while this one, Python's main thread, looks for signals. Err: the work panicked.
+/// As [`run`], for work that is over before anybody could want to stop it: done on this thread.
+pub(crate) fn run_quick<R: Send>(py: Python<'_>, work: impl FnOnce(&Call) -> Result<R> + Send) -> PyResult<R> {
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&Call::default()))));
+    outcome.map_err(|panic| failed(py, panic.as_ref()))?.map_err(|e| raise(py, &e))
+}
+
+/// Works on a thread of the pool while this one, Python's main thread, looks for signals. Err: the work panicked.
 fn watched<R: Send>(
+    context: &Context,
     call: &Call,
     flag: &CancelFlag,
     work: impl FnOnce(&Call) -> Result<R> + Send,
     interrupt: &mut Option<PyErr>,
 ) -> thread::Result<Result<R>> {
-    thread::scope(|scope| {
-        let (done, finished) = channel::<()>();
-        let worker = scope.spawn(move || {
-            // Dropped at the end, after a panic too: that is what the loop below waits for.
-            let _done = done;
-            work(call)
-        });
-        loop {
-            match finished.recv_timeout(LOOK_EVERY) {
-                // Joined here, since the scope itself panics if a thread that nobody joined did.
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => return worker.join(),
-                Err(RecvTimeoutError::Timeout) if flag.cancelled() => {}
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Err(error) = Python::attach(|py| py.check_signals()) {
-                        flag.cancel();
-                        *interrupt = Some(error);
-                    }
-                }
-            }
+    let caught = || catch_unwind(AssertUnwindSafe(|| work(call)));
+    let look = || {
+        if !flag.cancelled()
+            && let Err(error) = Python::attach(|py| py.check_signals())
+        {
+            flag.cancel();
+            *interrupt = Some(error);
         }
-    })
+    };
+    context.beside(caught, LOOK_EVERY, look).unwrap_or_else(|error| Ok(Err(error)))
 }
 
 /// The exception for a panic of the engine, which is a mistake in it, whatever the caller did.

@@ -68,6 +68,7 @@ pub(crate) fn hold_attrs(schema: &Schema, attrs: &Bound<'_, PyDict>) -> PyResult
 /// One fragment being streamed in global order.
 #[pyclass(frozen, module = "gridstone._native")]
 pub(crate) struct Writer {
+    context: engine::Context,
     inner: Mutex<engine::Writer>,
     schema: Arc<Schema>,
     attrs: Vec<String>,
@@ -75,8 +76,13 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// `attrs` are the writer's attributes in the schema's order.
-    pub(crate) fn new(inner: engine::Writer, schema: Arc<Schema>, attrs: Vec<String>) -> Self {
-        Self { inner: Mutex::new(inner), schema, attrs }
+    pub(crate) fn new(
+        context: engine::Context,
+        inner: engine::Writer,
+        schema: Arc<Schema>,
+        attrs: Vec<String>,
+    ) -> Self {
+        Self { context, inner: Mutex::new(inner), schema, attrs }
     }
 
     fn lock(&self) -> MutexGuard<'_, engine::Writer> {
@@ -101,14 +107,14 @@ impl Writer {
     fn append(&self, py: Python<'_>, dims: Option<&Bound<'_, PyAny>>, attrs: &Bound<'_, PyDict>) -> PyResult<()> {
         let held_dims = dims.map(|d| hold_dims(&self.schema, d)).transpose()?.unwrap_or_default();
         let held_attrs = hold_attrs(&self.schema, attrs)?;
-        interrupt::run(py, None, |call| {
+        interrupt::run(py, &self.context, None, |call| {
             let (dims, attrs) = (columns(&held_dims, call)?, self.in_order(&views(&held_attrs, call)?)?);
             self.lock().append(call, &dims, &attrs)
         })
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<Staged> {
-        interrupt::run(py, None, |call| self.lock().finish(call)).map(Staged::new)
+        interrupt::run(py, &self.context, None, |call| self.lock().finish(call)).map(Staged::new)
     }
 
     fn abort(&self) {

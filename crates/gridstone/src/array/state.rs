@@ -97,6 +97,11 @@ impl ArrayState {
         Ok(found)
     }
 
+    /// Whether there are so few fragments that looking at all of them takes no time.
+    pub fn has_few_fragments(&self) -> bool {
+        self.shelves.len() <= 1 && self.recent().count() <= 64
+    }
+
     /// The fragments added since the manifest root, by ascending order.
     pub(super) fn recent(&self) -> impl Iterator<Item = &Arc<Description>> {
         self.recent.iter().flat_map(|batch| &batch.fragments)

@@ -82,6 +82,11 @@ impl Array {
         Ok((snapshot, state))
     }
 
+    /// What it was opened with.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// The store's URI.
     pub fn uri(&self) -> String {
         self.store.storage().describe()
@@ -211,6 +216,18 @@ impl Array {
         let request = Request::new(&schema, parse_box(&schema, sub)?, attrs, order)?;
         let target = Target { array: self.id, fragments: state.fragments(Some(&request.sub))?, schema };
         Ok((self.read_context(&snapshot, call), target, request))
+    }
+
+    /// Whether reading a box is a matter of a millisecond or so, so that nobody would want to stop it.
+    pub fn is_quick(&self, sub: ReadBox<'_>) -> bool {
+        const CELLS_MAX: u128 = 1 << 15;
+        let Ok((_, state)) = self.state() else { return true };
+        let Ok(schema) = state.schema() else { return true };
+        match parse_box(schema, sub) {
+            Ok(Some(sub)) => !schema.sparse() && sub.cells() <= CELLS_MAX && state.has_few_fragments(),
+            Ok(None) => false,
+            Err(_) => true,
+        }
     }
 
     /// Reads a box whole; gives the cells, the box's shape (dense arrays), and what the read did.

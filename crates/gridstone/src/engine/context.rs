@@ -4,6 +4,7 @@ use crate::base::{Budget, Cache, Error, Result};
 use crate::runtime::{Arena, LruCache, Pool};
 use crate::storage::Durability;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The least budget that still holds a few blocks of every kind.
 const BUDGET_BYTES_MIN: u64 = 1 << 20;
@@ -59,6 +60,12 @@ impl Context {
     /// The number of threads.
     pub fn threads(&self) -> usize {
         self.pool.threads()
+    }
+
+    /// Runs `work` on another thread while `watch` is called here every so often, as long as `work` goes on. A Budget
+    /// error if no thread can be started.
+    pub fn beside<R: Send>(&self, work: impl FnOnce() -> R + Send, every: Duration, watch: impl FnMut()) -> Result<R> {
+        self.pool.beside(work, every, watch)
     }
 
     /// Where the memory of results comes from, and may be given back to.

@@ -14,7 +14,7 @@ mod writer;
 
 pub use crate::maintain::{Damage, VerifyReport};
 pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
-pub use crate::runtime::CancelFlag;
+pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::Durability;
 pub use crate::tile::{Column, ColumnView};
 pub use array::{Array, CellData, DenseData, ReadBox};

@@ -4,6 +4,9 @@
 use super::PerProcess;
 use crate::base::{Cancel, Error, Result, Spawner, Task};
 use rayon::prelude::*;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 /// The environment variable that sizes a pool whose size is not given.
 pub const THREADS_VARIABLE: &str = "GRIDSTONE_THREADS";
@@ -11,7 +14,7 @@ pub const THREADS_VARIABLE: &str = "GRIDSTONE_THREADS";
 /// More threads than any machine has cores: a larger number is a mistake, and would only exhaust the process.
 const THREADS_MAX: usize = 4_096;
 
-/// A pool of a fixed number of threads. With one thread nothing is ever started: work runs where it is asked for.
+/// A pool of a fixed number of threads. With one thread none is kept: work runs where it is asked for.
 #[derive(Debug)]
 pub struct Pool {
     threads: usize,
@@ -60,6 +63,42 @@ impl Pool {
         }
         // Items are coarse (a block to decode, a range to read), so each may be taken by another thread.
         self.rayon()?.install(|| items.into_par_iter().with_max_len(1).map(one).collect())
+    }
+
+    /// Runs `work` on another thread while `watch` is called here again and again, as long as `work` goes on.
+    ///
+    /// # Errors
+    /// Budget if no thread can be started.
+    pub fn beside<R: Send>(
+        &self,
+        work: impl FnOnce() -> R + Send,
+        every: Duration,
+        mut watch: impl FnMut(),
+    ) -> Result<R> {
+        let (give, done) = channel();
+        // Dropped with its result sent, or in a panic, which ends the waiting too.
+        let task = move || {
+            let _ = give.send(work());
+        };
+        let mut wait = || loop {
+            match done.recv_timeout(every) {
+                Ok(result) => return Some(result),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => watch(),
+            }
+        };
+        let result = if self.threads == 1 {
+            thread::scope(|scope| {
+                scope.spawn(task);
+                wait()
+            })
+        } else {
+            self.rayon()?.in_place_scope(|scope| {
+                scope.spawn(move |_| task());
+                wait()
+            })
+        };
+        result.ok_or_else(|| Error::storage("the work ended without a result"))
     }
 
     fn rayon(&self) -> Result<&rayon::ThreadPool> {
@@ -186,6 +225,25 @@ mod tests {
             let error = Pool::new(Some(threads)).unwrap().map((0..1_000).collect(), &flag, work).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Cancelled);
             assert!(begun.into_inner() < 900);
+        }
+    }
+
+    #[test]
+    fn work_beside_goes_on_while_this_thread_watches() {
+        for threads in [1, 2] {
+            let pool = Pool::new(Some(threads)).unwrap();
+            let here = std::thread::current().id();
+            let looks = AtomicUsize::new(0);
+            let work = || {
+                while looks.load(Ordering::Relaxed) < 3 {
+                    std::thread::yield_now();
+                }
+                std::thread::current().id()
+            };
+            let there = pool.beside(work, MILLISECOND / 10, || drop(looks.fetch_add(1, Ordering::Relaxed))).unwrap();
+            assert_ne!(there, here);
+            let nested = pool.beside(|| pool.map(vec![1, 2, 3], &NeverCancel, |i| Ok(i * 2)), MILLISECOND, || ());
+            assert_eq!(nested.unwrap().unwrap(), [2, 4, 6]);
         }
     }
 
