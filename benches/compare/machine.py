@@ -9,10 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import disk
 from inputs import REPEATS_INSIDE, Size
-from workloads import Workload
+from plan import Case
 
-_PACKAGES = ("gridstone", "numpy", "h5py", "zarr", "numcodecs", "pyarrow", "duckdb")
+_PACKAGES = (
+    "gridstone", "numpy", "tiledb", "h5py", "hdf5plugin", "zarr", "numcodecs", "zarrs", "tensorstore", "duckdb",
+    "pyarrow", "polars",
+)  # fmt: skip
 
 
 def disclosure(folder: Path, size: Size, repeats: int) -> dict[str, Any]:
@@ -21,25 +25,29 @@ def disclosure(folder: Path, size: Size, repeats: int) -> dict[str, Any]:
         "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "scale": size.scale,
         "repeats": repeats,
-        "versions": {"python": platform.python_version(), **dict(_versions())},
+        "versions": {"python": platform.python_version(), **dict(_versions()), **_inner_versions()},
         "cpu": f"{_field('/proc/cpuinfo', 'model name')}, {len(os.sched_getaffinity(0))} usable of {os.cpu_count()}",
         "memory": _field("/proc/meminfo", "MemTotal"),
         "kernel": f"{platform.system()} {platform.release()}",
         "filesystem": _filesystem(folder),
         "load_average_at_start": os.getloadavg()[0],
-        "threads": "each system's default: Gridstone and DuckDB one per CPU, in a new context or connection for each "
-        "store that is opened (so threads started on first use are timed), Zarr its own pools, HDF5 one",
-        "cache": "warm: the system's page cache holds the files; each timed read has a newly opened store",
-        "process": "fresh for each (system, workload) and repeat, after one small operation of the same kind; reads "
-        f"and commits: median of {REPEATS_INSIDE} in a process, loads and updates: one",
-        "clock": "reads end with NumPy arrays, writes when durable; opening, input and checks are outside, but for "
-        "'open + one cell'",
+        "threads": "two in every system that has threads, but for P1; HDF5 has one",
+        "cache": "warm: the system's page cache holds the files, each timed read has a newly opened store; "
+        f"cold: {disk.how_it_forgets()}, before each read",
+        "process": "fresh for each (system, case) and repeat, after one small operation of the same kind (but for "
+        f"warmup); reads and commits: median of {REPEATS_INSIDE} in a process, scans: of 3, loads and updates: one",
+        "clock": "reads end with NumPy arrays, writes when durable unless the row says otherwise; opening, input and checks "
+        "are outside, but for cold reads, O1 and warmup",
+        "checks": "every result was compared with NumPy before anything was timed",
     }
 
 
-def durability(workloads: Sequence[Workload]) -> dict[str, str]:
-    """What durable means, by system."""
-    return {system.name: system.durability for workload in workloads for system in workload.systems}
+def about(cases: Sequence[Case]) -> dict[str, dict[str, str]]:
+    """Settings and durability, by system."""
+    systems = {f"{s.family} ({s.module})": s for case in cases for s in case.systems}
+    return {
+        name: {"settings": system.settings, "durability": system.durability} for name, system in sorted(systems.items())
+    }
 
 
 def _versions() -> Iterable[tuple[str, str]]:
@@ -48,6 +56,20 @@ def _versions() -> Iterable[tuple[str, str]]:
             yield name, importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             yield name, "not installed"
+
+
+def _inner_versions() -> dict[str, str]:
+    """Of the libraries inside the packages."""
+    found = {}
+    with suppress(ImportError):
+        import h5py
+
+        found["HDF5"] = h5py.version.hdf5_version
+    with suppress(ImportError):
+        import tiledb
+
+        found["TileDB core"] = ".".join(map(str, tiledb.libtiledb.version()))
+    return found
 
 
 def _field(path: str, name: str) -> str:
