@@ -1,12 +1,12 @@
-"""The figures as pictures: for each family of cases the times of all systems, and what Gridstone's times are to the best."""
+"""The figures as pictures: the times of all systems by family of cases, and Gridstone's beside the best peer's."""
 
 from pathlib import Path
 from typing import Any
 
 _COLOURS = {
     "gridstone": "#d1495b", "tiledb": "#2e6f95", "h5py": "#66a182", "zarr": "#edae49", "zarrs": "#c98a1b",
-    "tensorstore": "#8d6a9f", "duckdb": "#f2d544", "parquet": "#7f7f7f", "raw file": "#cccccc", "raw columns": "#cccccc",
-    "memcpy": "#e8e8e8",
+    "tensorstore": "#8d6a9f", "duckdb": "#f2d544", "parquet": "#7f7f7f", "raw file": "#cccccc",
+    "raw columns": "#cccccc", "memcpy": "#e8e8e8",
 }  # fmt: skip
 
 
@@ -25,7 +25,7 @@ def draw(folder: Path, results: dict[str, Any]) -> list[Path]:
 
 
 def _family(folder: Path, name: str, cases: list[dict[str, Any]]) -> Path:
-    """Horizontal bars, one group for each case, the time on a log scale; whiskers from the quickest run to the slowest."""
+    """Horizontal bars, a group for each case, on a log scale; whiskers from the quickest run to the slowest."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 

@@ -1,4 +1,4 @@
-"""Files on disk: making them durable, counting their bytes, copying a store, and forgetting them from the page cache."""
+"""Files on disk: making them durable, counting their bytes, copying them, dropping them from the page cache."""
 
 import os
 import shutil

@@ -36,8 +36,8 @@ def disclosure(folder: Path, size: Size, repeats: int) -> dict[str, Any]:
         f"cold: {disk.how_it_forgets()}, before each read",
         "process": "fresh for each (system, case) and repeat, after one small operation of the same kind (but for "
         f"warmup); reads and commits: median of {REPEATS_INSIDE} in a process, scans: of 3, loads and updates: one",
-        "clock": "reads end with NumPy arrays, writes when durable unless the row says otherwise; opening, input and checks "
-        "are outside, but for cold reads, O1 and warmup",
+        "clock": "reads end with NumPy arrays, writes when durable unless the row says otherwise; opening, input and "
+        "checks are outside, but for cold reads, O1 and warmup",
         "checks": "every result was compared with NumPy before anything was timed",
     }
 

@@ -205,8 +205,9 @@ def _cell_cases() -> list[Case]:
                           (at_most(most),), ("cells",)))  # fmt: skip
     readers = [one, peers[0], peers[2], peers[3], peers[4]]
     for commits, state, times in ((0, "cells", 1.5), (1_000, "cells+1000", 2.0)):
-        found.append(Case(f"S3b-{commits}", "cells read", _box_after(commits), readers,
-                          cells.read("dense1000", state, commits=commits), state, (faster(times),), ("cells",)))  # fmt: skip
+        run = cells.read("dense1000", state, commits=commits)
+        found.append(Case(f"S3b-{commits}", "cells read", _box_after(commits), readers, run, state, (faster(times),),
+                          ("cells",)))  # fmt: skip
     return [*found, *_openings(readers)]
 
 
@@ -237,8 +238,8 @@ def _opened(count: int) -> Callable[[Size], str]:
 def _tables() -> list[Case]:
     systems = [gridstone.Csv(""), tiledb.Csv(""), duckdb.Csv("unsorted"), duckdb.Csv("sorted"),
                duckdb.Csv("sorted Parquet"), parquet.Csv("polars, sorted")]  # fmt: skip
-    return [Case("M1", "table", _text("load a CSV file of {rows:,} rows"), systems, cells.load_csv, reaches=(faster(1),),
-                 needs=("csv",))]  # fmt: skip
+    title = _text("load a CSV file of {rows:,} rows")
+    return [Case("M1", "table", title, systems, cells.load_csv, reaches=(faster(1),), needs=("csv",))]
 
 
 def _warmups() -> list[Case]:

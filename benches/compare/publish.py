@@ -38,6 +38,6 @@ def replace(document: str, text: str, name: str) -> str:
 
 def _when(told: dict[str, Any]) -> str:
     return (
-        f"Medians of {told['repeats']} run(s) at scale {told['scale']:g}, {told['date'][:10]}: {told['cpu']}, {told['memory']}, "
-        f"{told['kernel']}, {told['filesystem']}. {report.NOTES}"
+        f"Medians of {told['repeats']} run(s) at scale {told['scale']:g}, {told['date'][:10]}: {told['cpu']}, "
+        f"{told['memory']}, {told['kernel']}, {told['filesystem']}. {report.NOTES}"
     )

@@ -11,8 +11,8 @@ _FULL = ("system", "median", "min – max", "× best", "CPU", "peak MB", "disk M
 
 NOTES = (
     "× best: the best peer's time over this one's (2.0 = half the best peer's time, below 1 = slower). To reach: what "
-    "the plan asks for, and what was measured. CPU: seconds of all threads, per operation. Peak: growth of the process's "
-    "memory over what it held before, input included. Systems that are limits (raw file, memcpy) are no peers."
+    "the plan asks for, and what was measured. CPU: seconds of all threads, per operation. Peak: growth of the "
+    "process's memory over what it held before, input included. Limits (raw file, memcpy) are no peers."
 )
 
 

@@ -13,10 +13,12 @@ _WARM = "mem://bench-warm"
 
 class _Gridstone(System):
     family, role, module = "gridstone", "gridstone", "gridstone"
-    durability = '"full": the fragment and its folder are fsynced, then one atomic commit, fsynced; "close": the same without fsync'
+    durability = (
+        '"full": the fragment and its folder are fsynced, then one atomic commit, fsynced; "close": the same, no fsync'
+    )
     settings = (
-        "Context(threads=…), all else default; a new context for each opening, its threads started by a read of another "
-        "array in memory"
+        "Context(threads=…), all else default; a new context for each opening, its threads started by a read of "
+        "another array, in memory"
     )
 
     def prepare(self, threads: int) -> None:

@@ -19,8 +19,8 @@ class Dense(DenseSystem):
         '"close": flushed, not fsynced'
     )
     settings = (
-        "chunks as the tiles; libver latest; chunk cache: HDF5's default where uncompressed (it then reads parts of a chunk in "
-        "place), 24 MiB where compressed (a chunk fits, and is not decoded anew for every part of a call); points by "
+        "chunks as the tiles; libver latest; chunk cache: HDF5's default where uncompressed (it then reads parts of a "
+        "chunk in place), 24 MiB where compressed (a chunk fits, and is decoded once per call); points by "
         "select_elements of the low-level API; a reused buffer by read_direct; one thread, as HDF5 has"
     )
 

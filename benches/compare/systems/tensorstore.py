@@ -27,8 +27,8 @@ class Dense(DenseSystem):
 
     family, module = "tensorstore", "tensorstore"
     durability = (
-        "TensorStore fsyncs the files it writes (its default); directories are fsynced after it; chunks are replaced one "
-        "by one, not atomic"
+        "TensorStore fsyncs the files it writes (its default); directories are fsynced after it; chunks are "
+        "replaced one by one, not atomic"
     )
     settings = (
         "zarr3 driver, chunks as the tiles, no shards; data_copy_concurrency and file_io_concurrency: the threads; no "

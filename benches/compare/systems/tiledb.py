@@ -15,13 +15,13 @@ _ZSTD = 3
 class _TileDb(System):
     family, module = "tiledb", "tiledb"
     durability = (
-        "TileDB fsyncs the files it writes, never their directories: those are fsynced after loads and updates, and after "
-        'commits with "full"'
+        "TileDB fsyncs the files it writes, never their directories: those are fsynced after loads and updates, and "
+        'after commits with "full"'
     )
     settings = (
-        "sm.compute_concurrency_level and sm.io_concurrency_level: the threads; one Ctx per process (it caches no data); "
-        "dense arrays by slices, and into a reused buffer by Query.set_data_buffer; points of a dense array by one read of "
-        "the box around them (it has no list of points); sparse: duplicates allowed, capacity 10,000, zstd-3, order U; "
+        "sm.compute_concurrency_level and sm.io_concurrency_level: the threads; one Ctx per process (it caches no "
+        "data); dense: slices, a reused buffer by Query.set_data_buffer, points by one read of the box around them (it "
+        "has no list of points); sparse: duplicates allowed, capacity 10,000, zstd-3, order U, "
         "consolidated and vacuumed before reads, except where fragments are what is measured"
     )
 
