@@ -20,7 +20,7 @@ BOXES = 8
 
 
 def load(task: Task) -> Sample:
-    """Fills an array; each process writes its part of the rows, and what they wrote is then fsynced, all in the time."""
+    """Fills an array, each process its part of the rows; what they wrote is then fsynced, within the time."""
     target, values = task.scratch / "target", task.inputs.dense()
     task.system.load(task.scratch / "warm", np.zeros((64, 64), np.int32), (32, 32))
     if task.processes == 1:
