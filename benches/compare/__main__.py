@@ -58,6 +58,8 @@ def main(
 ) -> None:
     """Checks, measures, and writes results.json, results.md and charts into `out`."""
     size, chosen, families = Size(scale), _chosen(only), _families(systems)
+    if write_docs and (only or systems):
+        raise click.UsageError("--write-docs replaces all tables: it takes neither --only nor --systems")
     if list_only:
         _list(chosen, size, as_json)
         return
@@ -69,7 +71,7 @@ def main(
     judge(chosen, figures)
     results: dict[str, Any] = {
         "disclosure": {**disclosed, "load_average_at_end": os.getloadavg()[0]},
-        "systems": machine.about(chosen),
+        "systems": machine.about(chosen, families),
         "missing": harness.missing,
         "failures": harness.failures,
         "cases": figures,

@@ -41,6 +41,7 @@ def _commit_all(task: Task, folder: Path, commits: list[Columns]) -> None:
     for cells in commits:
         handle.commit(cells)
     handle.close()
+    task.system.gather(folder)
     disk.sync_tree(folder)
 
 

@@ -46,7 +46,9 @@ def _family(folder: Path, name: str, cases: list[dict[str, Any]]) -> Path:
             ticks.append(at)
             labels.append(row["system"])
             at += 1
-    axes.set(xscale="log", xlabel="seconds, log scale; median, quickest and slowest run", ylim=(at - 0.3, -0.7))
+    quickest = min(row["seconds"]["min"] for case in cases for row in case["systems"])
+    axes.set(xscale="log", xlabel="seconds, log scale; median, quickest and slowest run")
+    axes.set(xlim=(quickest / 2, None), ylim=(at - 0.3, -0.7))
     axes.set_yticks(ticks, labels, fontsize=7)
     axes.legend(handles=[Patch(color=c, label=f) for f, c in families.items()], fontsize=7, loc="upper right")
     axes.grid(axis="x", alpha=0.3)

@@ -42,9 +42,10 @@ def disclosure(folder: Path, size: Size, repeats: int) -> dict[str, Any]:
     }
 
 
-def about(cases: Sequence[Case]) -> dict[str, dict[str, str]]:
-    """Settings and durability, by system."""
-    systems = {f"{s.family} ({s.module})": s for case in cases for s in case.systems}
+def about(cases: Sequence[Case], families: frozenset[str]) -> dict[str, dict[str, str]]:
+    """Settings and durability, by system, of these families (none: all) and of the limits."""
+    wanted = (s for case in cases for s in case.systems if not families or s.family in families or s.role == "limit")
+    systems = {f"{system.family} ({system.module})": system for system in wanted}
     return {
         name: {"settings": system.settings, "durability": system.durability} for name, system in sorted(systems.items())
     }

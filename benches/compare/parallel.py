@@ -16,7 +16,7 @@ from inputs import Box
 from meter import Meter
 from task import Sample, Task, expect
 
-BOXES = 8
+BOXES = 32
 
 
 def load(task: Task) -> Sample:
@@ -53,7 +53,7 @@ def _load_part(task: Task, part: int, barrier: Any) -> dict[str, Any]:
 
 
 def read(task: Task) -> Sample:
-    """Reads 8 boxes of the compressed array; each process reads its part of them."""
+    """Reads 32 boxes of the compressed array; each process reads its part of them."""
     store, boxes = task.store("dense"), task.inputs.boxes("box", BOXES)
     expected = task.inputs.dense() if task.check else None
     if expected is not None:

@@ -184,8 +184,15 @@ def _parallel() -> list[Case]:
 def _cell_cases() -> list[Case]:
     one = gridstone.Cells("auto, one write")
     peers = [tiledb.Cells("row"), tiledb.Cells("hilbert"), duckdb.Cells("sorted"), duckdb.Parquet("DuckDB"),
-             parquet.PyArrow("pyarrow"), parquet.Polars("polars")]  # fmt: skip
-    loaders = [gridstone.Cells("auto"), gridstone.Cells("zstd:3"), one, *peers, duckdb.Cells("unsorted"), raw.Cells()]
+             parquet.PyArrow("pyarrow"), parquet.Polars("polars"), duckdb.Cells("sorted, Arrow")]  # fmt: skip
+    loaders = [
+        gridstone.Cells("auto"),
+        gridstone.Cells("zstd:3"),
+        one,
+        *peers[:-1],
+        duckdb.Cells("unsorted"),
+        raw.Cells(),
+    ]
     writers = [one, peers[0], peers[2], parquet.PyArrow("pyarrow")]
     found = [
         Case("S1a", "cells load", _text("load {cells:,} cells in 12 unsorted batches"), loaders, cells.load,
@@ -203,7 +210,7 @@ def _cell_cases() -> list[Case]:
         title = _text(f"commit of 1,000 cells, durability {how}")
         found.append(Case(f"S3a-{how}", "cells commit", title, writers, cells.commit(durable=how == "full"), "cells",
                           (at_most(most),), ("cells",)))  # fmt: skip
-    readers = [one, peers[0], peers[2], peers[3], peers[4]]
+    readers = [one, peers[0], tiledb.Cells("row, gathered"), *peers[2:5]]
     for commits, state, times in ((0, "cells", 1.5), (1_000, "cells+1000", 2.0)):
         run = cells.read("dense1000", state, commits=commits)
         found.append(Case(f"S3b-{commits}", "cells read", _box_after(commits), readers, run, state, (faster(times),),

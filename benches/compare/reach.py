@@ -8,6 +8,9 @@ Row = Mapping[str, Any]
 Rows = Mapping[str, list[Row]]
 """The figures by key of the case, Gridstone's judged variant first."""
 
+_SAME_SIZE = 1.01
+"""A hundredth more is no larger: indexes and checksums."""
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -66,7 +69,7 @@ def no_larger(among: str = "") -> Reach:
         own, peers = _own(rows, key), _peers(rows, key, among)
         return own["disk_bytes"] / min(p["disk_bytes"] for p in peers) if own and peers else None
 
-    return Reach(f"bytes ≤ {among or 'the smallest peer'}", 1.0, False, value)
+    return Reach(f"bytes ≤ {_SAME_SIZE:g}× {among or 'the smallest peer'}", _SAME_SIZE, False, value)
 
 
 def no_larger_than_best() -> Reach:
@@ -76,7 +79,7 @@ def no_larger_than_best() -> Reach:
         own, peers = _own(rows, key), _peers(rows, key, "")
         return own["disk_bytes"] / min(peers, key=_median)["disk_bytes"] if own and peers else None
 
-    return Reach("bytes ≤ the best peer's", 1.0, False, value)
+    return Reach(f"bytes ≤ {_SAME_SIZE:g}× the best peer's", _SAME_SIZE, False, value)
 
 
 def at_most(milliseconds: float) -> Reach:

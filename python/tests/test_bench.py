@@ -40,7 +40,7 @@ def test_every_row_is_listed() -> None:
 
 
 def test_rows_and_systems_that_do_not_exist(tmp_path: Path) -> None:
-    for arguments in (("--only", "D9"), ("--systems", "abacus"), ("--nonsense",)):
+    for arguments in (("--only", "D9"), ("--systems", "abacus"), ("--nonsense",), ("--only", "D1a", "--write-docs")):
         found = gridstone(*arguments, "--out", str(tmp_path), folder=ROOT)
         assert found.returncode == 2 and "Error" in found.stderr
 

@@ -110,6 +110,9 @@ class CellsSystem(System):
     def settle(self, folder: Path) -> None:
         """Brings what was loaded into its quickest state for reading, where that is a step of its own. Not timed."""
 
+    def gather(self, folder: Path) -> None:
+        """After many small commits: what is advised for reading them, without merging them. Not timed."""
+
     def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> CellsHandle:
         """Opens them, with no data cached from earlier."""
         raise NotImplementedError

@@ -20,8 +20,8 @@ class _DuckDb(System):
         "whether asked or not"
     )
     settings = (
-        "threads: the threads; results by fetchnumpy; sorted: ORDER BY the tile of x, of y, then x, y (zone maps then "
-        "prune); preserve_insertion_order off where unsorted"
+        "threads: the threads; results by fetchnumpy, or by to_arrow_table (Arrow); sorted: ORDER BY tile of x, of y, "
+        "then x, y (zone maps then prune); preserve_insertion_order off, but for sorted loads"
     )
 
     def prepare(self, threads: int) -> None:
@@ -42,46 +42,53 @@ def _sorted_by(tile: int) -> str:
     return f"ORDER BY x // {tile}, y // {tile}, x, y"
 
 
-def select(engine: Any, source: str, box: Spans | None) -> Columns:
-    """All columns of the rows in a box."""
+def select(engine: Any, source: str, box: Spans | None, *, arrow: bool) -> Columns:
+    """All columns of the rows in a box, by `fetchnumpy` or by way of Arrow, which is quicker for many rows."""
     where = ""
     if box is not None:
         (x0, x1), (y0, y1) = box
         where = f"WHERE x BETWEEN {x0} AND {x1} AND y BETWEEN {y0} AND {y1}"
-    found: Columns = engine.execute(f"SELECT * FROM {source} {where}").fetchnumpy()
+    query = f"SELECT * FROM {source} {where}"
+    if arrow:
+        table = engine.sql(query).to_arrow_table()
+        return {name: table[name].to_numpy() for name in table.column_names}
+    found: Columns = engine.execute(query).fetchnumpy()
     return found
 
 
 class Cells(_DuckDb, CellsSystem):
-    """One table in a database file; `variant`: "sorted" (staged in memory, then sorted) or "unsorted"."""
+    """One table in a database file; `variant`: "sorted" (staged in memory, then sorted) or "unsorted", and "Arrow"."""
 
     def load(self, folder: Path, batches: list[Columns]) -> None:
         folder.mkdir()
-        engine = self.connect(folder / "a.db")
+        in_order = self.variant.startswith("sorted")
+        engine = self.connect(folder / "a.db", preserve_insertion_order=in_order)
         declared = ", ".join(f"{name} BIGINT" for name in batches[0])
-        staged = "CREATE TEMP TABLE staged" if self.variant == "sorted" else "CREATE TABLE cells"
+        staged = "CREATE TEMP TABLE staged" if in_order else "CREATE TABLE cells"
         engine.execute(f"{staged} ({declared})")
         for batch in batches:
             engine.register("batch", batch)
             engine.execute(f"INSERT INTO {staged.rpartition(' ')[2]} SELECT * FROM batch")
             engine.unregister("batch")
-        if self.variant == "sorted":
+        if in_order:
             engine.execute(f"CREATE TABLE cells AS SELECT * FROM staged {_sorted_by(CELLS_TILE)}")
         engine.execute("CHECKPOINT")
         engine.close()
         self.finish(folder)
 
     def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> "_Cells":
-        return _Cells(self.connect(folder / "a.db", access_mode="READ_WRITE" if writable else "READ_ONLY"))
+        mode = "READ_WRITE" if writable else "READ_ONLY"
+        engine = self.connect(folder / "a.db", access_mode=mode, preserve_insertion_order=False)
+        return _Cells(engine, arrow=self.variant.endswith("Arrow"))
 
 
 class _Cells(CellsHandle):
-    def __init__(self, engine: Any) -> None:
-        self.engine = engine
+    def __init__(self, engine: Any, *, arrow: bool) -> None:
+        self.engine, self.arrow = engine, arrow
         engine.execute("SELECT * FROM cells LIMIT 0").fetchall()
 
     def read(self, box: Spans | None) -> Columns:
-        return select(self.engine, "cells", box)
+        return select(self.engine, "cells", box, arrow=self.arrow)
 
     def commit(self, cells: Columns) -> None:
         self.engine.register("batch", cells)
@@ -98,8 +105,8 @@ class Parquet(_DuckDb, CellsSystem):
     family = "parquet"
     durability = "fsync of the new file and of its directory; a reader may see a file before it is whole"
     settings = (
-        f"sorted by tile, then x, y; zstd; row groups of {_ROW_GROUP:,}; parquet_metadata_cache on; the engine is made "
-        "before the clock starts"
+        f"sorted by tile, then x, y; zstd; row groups of {_ROW_GROUP:,}; parquet_metadata_cache on, results by "
+        "to_arrow_table, preserve_insertion_order off for reads; the engine is made before the clock starts"
     )
 
     def load(self, folder: Path, batches: list[Columns]) -> None:
@@ -115,7 +122,7 @@ class Parquet(_DuckDb, CellsSystem):
         self.finish(folder)
 
     def renew(self) -> Any:
-        engine = self.connect()
+        engine = self.connect(preserve_insertion_order=False)
         engine.execute("SET parquet_metadata_cache = true")
         return engine
 
@@ -124,7 +131,7 @@ class Parquet(_DuckDb, CellsSystem):
 
     def look_up(self, folder: Path, prepared: Any, box: Spans) -> Columns:
         """One statement over the files; making a view first would cost a second one."""
-        return select(prepared, _files(folder), box)
+        return select(prepared, _files(folder), box, arrow=True)
 
 
 def _files(folder: Path) -> str:
@@ -144,7 +151,7 @@ class _Files(CellsHandle):
         engine.execute("SELECT * FROM cells LIMIT 0").fetchall()
 
     def read(self, box: Spans | None) -> Columns:
-        return select(self.engine, "cells", box)
+        return select(self.engine, "cells", box, arrow=True)
 
     def commit(self, cells: Columns) -> None:
         path = self.folder / f"part{sum(1 for _ in self.folder.iterdir())}.parquet"
@@ -182,6 +189,6 @@ class Csv(_DuckDb, CsvSystem):
     def everything(self, folder: Path) -> Columns:
         stored = self.variant != "sorted Parquet"
         engine = self.connect(folder / "a.db") if stored else self.connect()
-        found = select(engine, "cells" if stored else _files(folder), None)
+        found = select(engine, "cells" if stored else _files(folder), None, arrow=True)
         engine.close()
         return {name: np.asarray(column) for name, column in found.items()}

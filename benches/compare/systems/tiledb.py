@@ -136,7 +136,9 @@ class _Dense(DenseHandle):
 
 
 class Cells(_TileDb, CellsSystem):
-    """A sparse array that allows duplicates; `variant`: "row" order within space tiles, or "hilbert"."""
+    """A sparse array that allows duplicates; `variant`: "row" order within space tiles, or "hilbert"; with "gathered",
+    the metadata of many fragments is consolidated, but not their cells.
+    """
 
     def load(self, folder: Path, batches: list[Columns]) -> None:
         import tiledb
@@ -159,6 +161,15 @@ class Cells(_TileDb, CellsSystem):
 
         tiledb.consolidate(str(folder), ctx=self.context)
         tiledb.vacuum(str(folder), ctx=self.context)
+
+    def gather(self, folder: Path) -> None:
+        import tiledb
+
+        if self.variant.endswith("gathered"):
+            for mode in ("fragment_meta", "commits"):
+                modes = {f"sm.{step}.mode": mode for step in ("consolidation", "vacuum")}
+                tiledb.consolidate(str(folder), ctx=self.context, config=tiledb.Config(modes))
+                tiledb.vacuum(str(folder), ctx=self.context, config=tiledb.Config(modes))
 
     def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> "_Cells":
         return _Cells(self, folder, writable=writable, durable=durable)
