@@ -1,0 +1,82 @@
+"""The figures as pictures: the times of all systems by family of cases, and Gridstone's beside the best peer's."""
+
+from pathlib import Path
+from typing import Any
+
+_COLOURS = {
+    "gridstone": "#d1495b", "tiledb": "#2e6f95", "h5py": "#66a182", "zarr": "#edae49", "zarrs": "#c98a1b",
+    "tensorstore": "#8d6a9f", "duckdb": "#f2d544", "parquet": "#7f7f7f", "raw file": "#cccccc",
+    "raw columns": "#cccccc", "memcpy": "#e8e8e8",
+}  # fmt: skip
+
+
+def draw(folder: Path, results: dict[str, Any]) -> list[Path]:
+    """Writes one PNG for each family and one of the ratios; none without matplotlib."""
+    try:
+        import matplotlib
+    except ImportError:
+        return []
+    matplotlib.use("Agg")
+    cases = [case for case in results["cases"] if case["systems"]]
+    families = dict.fromkeys(case["family"] for case in cases)
+    made = [_family(folder, name, [c for c in cases if c["family"] == name]) for name in families]
+    compared = [case for case in cases if _ratio(case) is not None]
+    return [*made, _ratios(folder, compared)] if compared else made
+
+
+def _family(folder: Path, name: str, cases: list[dict[str, Any]]) -> Path:
+    """Horizontal bars, a group for each case, on a log scale; whiskers from the quickest run to the slowest."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    count = sum(len(case["systems"]) + 1 for case in cases)
+    figure = Figure(figsize=(10, 1.2 + 0.2 * count), layout="constrained")
+    axes = figure.subplots()
+    ticks, labels, at, families = [], [], 0, {}
+    for case in cases:
+        axes.text(
+            0, at, f" {case['key']}: {case['title']}", transform=axes.get_yaxis_transform(), va="center", weight="bold"
+        )
+        at += 1
+        for row in case["systems"]:
+            seconds = row["seconds"]
+            error = [[seconds["median"] - seconds["min"]], [seconds["max"] - seconds["median"]]]
+            colour = families.setdefault(row["family"], _COLOURS.get(row["family"], "black"))
+            axes.barh(at, seconds["median"], color=colour, xerr=error, error_kw={"lw": 0.7})
+            ticks.append(at)
+            labels.append(row["system"])
+            at += 1
+    quickest = min(row["seconds"]["min"] for case in cases for row in case["systems"])
+    axes.set(xscale="log", xlabel="seconds, log scale; median, quickest and slowest run")
+    axes.set(xlim=(quickest / 2, None), ylim=(at - 0.3, -0.7))
+    axes.set_yticks(ticks, labels, fontsize=7)
+    axes.legend(handles=[Patch(color=c, label=f) for f, c in families.items()], fontsize=7, loc="upper right")
+    axes.grid(axis="x", alpha=0.3)
+    path = folder / f"{name.replace(' ', '-')}.png"
+    figure.savefig(path, dpi=110)
+    return path
+
+
+def _ratio(case: dict[str, Any]) -> float | None:
+    own = next((row for row in case["systems"] if row["role"] == "gridstone"), None)
+    return None if own is None else own["times_best_peer"]
+
+
+def _ratios(folder: Path, cases: list[dict[str, Any]]) -> Path:
+    """How many times as fast as the best peer Gridstone is, case by case."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 1.2 + 0.22 * len(cases)), layout="constrained")
+    axes = figure.subplots()
+    ratios = [_ratio(case) or 1.0 for case in cases]
+    colours = [_COLOURS["gridstone"] if ratio >= 1 else _COLOURS["parquet"] for ratio in ratios]
+    axes.barh(range(len(cases)), [ratio - 1 for ratio in ratios], left=1, color=colours)
+    axes.axvline(1, color="black", lw=0.8)
+    axes.set(
+        xscale="log", xlabel="best peer's time over Gridstone's, log scale; left of 1: slower", ylim=(len(cases), -1)
+    )
+    axes.set_yticks(range(len(cases)), [f"{case['key']}: {case['title']}" for case in cases], fontsize=7)
+    axes.grid(axis="x", alpha=0.3)
+    path = folder / "ratios.png"
+    figure.savefig(path, dpi=110)
+    return path

@@ -1,0 +1,145 @@
+"""Checks first, then times: every (system, case) in a fresh process, systems interleaved, their order rotated."""
+
+import importlib.util
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inputs import Inputs, Size
+from plan import STORE_NEEDS, Case
+from systems.base import System
+from task import Sample
+
+Say = Callable[[str], None]
+
+_WORKER = Path(__file__).with_name("worker.py")
+_PROCESS_SECONDS_MAX = 900
+_THREADS = ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS", "BLOSC_NTHREADS", "GRIDSTONE_THREADS")
+"""What libraries read before any setting of theirs can be made."""
+
+
+@dataclass
+class Harness:
+    """One run of the benchmark in `folder`; `missing` and `failures` say what has no figures, and why."""
+
+    folder: Path
+    size: Size
+    repeats: int
+    say: Say
+    cases: Sequence[Case]
+    families: frozenset[str] = frozenset()
+    """The systems wanted, by family; none: all."""
+    missing: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    _built: dict[tuple[str, str], bool] = field(default_factory=dict)
+
+    def run(self) -> list[dict[str, Any]]:
+        """The figures of each case."""
+        try:
+            self.say("making the inputs")
+            Inputs(self.folder / "inputs", self.size).make(
+                need for case in self.cases for need in (*case.needs, *STORE_NEEDS.get(case.store, ()))
+            )
+            usable = {case.key: [s for s in self._wanted(case) if self._usable(case, s)] for case in self.cases}
+            return [self._summary(case, usable[case.key], samples) for case, samples in self._time(usable)]
+        finally:
+            for name in ("inputs", "stores", "scratch"):
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def _wanted(self, case: Case) -> list[System]:
+        self.say(f"checking {case.key}: {case.title(self.size)}")
+        wanted = [s for s in case.systems if not self.families or s.family in self.families or s.role == "limit"]
+        return [system for system in wanted if self._installed(system)]
+
+    def _installed(self, system: System) -> bool:
+        needed = (
+            [system.module, "hdf5plugin"] if system.module == "h5py" and "zstd" in system.variant else [system.module]
+        )
+        for module in needed:
+            if importlib.util.find_spec(module) is None:
+                self._miss(f"{module} is not installed: {system.name} is skipped (pip install 'gridstone[bench]')")
+                return False
+        return True
+
+    def _miss(self, line: str) -> None:
+        if line not in self.missing:
+            self.missing.append(line)
+            self.say(line)
+
+    def _usable(self, case: Case, system: System) -> bool:
+        """Whether its store could be built, and it gives NumPy's results."""
+        if case.store and not self._build(case, system):
+            return False
+        answer = self._process({"do": "check", "case": case.key, "system": system.name}, case.threads)
+        return not self._failed(f"{case.key}, {case.title(self.size)}: {system.name}", answer)
+
+    def _build(self, case: Case, system: System) -> bool:
+        key = (case.store, system.name)
+        if key not in self._built:
+            answer = self._process({"do": "build", "store": case.store, "system": system.name}, 2)
+            self._built[key] = not self._failed(f"the store {case.store!r} of {system.name}", answer)
+        return self._built[key]
+
+    def _failed(self, what: str, answer: Sample) -> bool:
+        if "error" in answer:
+            self.failures.append(f"{what}: {answer['error']}")
+            self.say(f"FAILED {self.failures[-1]}")
+        return "error" in answer
+
+    def _time(self, usable: dict[str, list[System]]) -> list[tuple[Case, dict[str, list[Sample]]]]:
+        samples: dict[str, dict[str, list[Sample]]] = {case.key: {} for case in self.cases}
+        for repeat in range(self.repeats):
+            for case in self.cases:
+                self.say(f"repeat {repeat + 1} of {self.repeats}: {case.key}: {case.title(self.size)}")
+                systems = usable[case.key]
+                turn = repeat % max(1, len(systems))
+                for system in systems[turn:] + systems[:turn]:
+                    answer = self._process({"do": "time", "case": case.key, "system": system.name}, case.threads)
+                    if not self._failed(f"{case.key}, {case.title(self.size)}: {system.name}", answer):
+                        samples[case.key].setdefault(system.name, []).append(answer)
+        return [(case, samples[case.key]) for case in self.cases]
+
+    def _process(self, asked: dict[str, Any], threads: int) -> Sample:
+        asked = {**asked, "folder": str(self.folder), "scale": self.size.scale}
+        command = [sys.executable, str(_WORKER), json.dumps(asked)]
+        environment = {**os.environ, **{name: str(threads) for name in _THREADS}}
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_PROCESS_SECONDS_MAX, check=False, env=environment
+            )
+            answer: Sample = json.loads(done.stdout.splitlines()[-1])
+        except subprocess.TimeoutExpired:
+            return {"error": f"no answer in {_PROCESS_SECONDS_MAX} s"}
+        except (IndexError, json.JSONDecodeError):
+            return {"error": f"exit status {done.returncode}: {done.stderr.strip()[-500:]}"}
+        return answer
+
+    def _summary(self, case: Case, systems: list[System], samples: dict[str, list[Sample]]) -> dict[str, Any]:
+        rows = [_row(s, samples[s.name]) for s in systems if s.name in samples]
+        peers = [row["seconds"]["median"] for row in rows if row["role"] == "peer"]
+        for row in rows:
+            own = row["seconds"]["median"]
+            row["times_best_peer"] = min(peers) / own if peers and row["role"] != "limit" else None
+        title = case.title(self.size)
+        return {"key": case.key, "row": case.row, "family": case.family, "title": title, "systems": rows}
+
+
+def judge(cases: Sequence[Case], figures: list[dict[str, Any]]) -> None:
+    """Adds to each case's figures what it was to reach, and whether it did."""
+    rows = {figure["key"]: figure["systems"] for figure in figures}
+    for case, figure in zip(cases, figures, strict=True):
+        figure["reach"] = [reach.judge(rows, case.key) for reach in case.reaches]
+
+
+def _row(system: System, samples: list[Sample]) -> dict[str, Any]:
+    seconds = [sample["seconds"] for sample in samples]
+    spread = {"median": statistics.median(seconds), "min": min(seconds), "max": max(seconds), "runs": seconds}
+    usual = {k: statistics.median(s[k] for s in samples) for k in ("cpu_seconds", "rss_growth_bytes", "disk_bytes")}
+    return {"system": system.name, "family": system.family, "role": system.role, "seconds": spread, **usual}

@@ -1,0 +1,274 @@
+"""The rows of the comparison: what is done, by which systems, on which store, and what is to be reached."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import cells
+import dense
+import parallel
+from inputs import Size
+from reach import Reach, at_most, faster, near_limit, no_larger, no_larger_than_best, scaling, within_case
+from systems import duckdb, gridstone, hdf5, parquet, raw, tensorstore, tiledb, zarr
+from systems.base import System
+from task import Builder, Procedure
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the results. Its key is the row's, with what tells the row's cases apart."""
+
+    key: str
+    family: str
+    """Cases of one family share a chart."""
+    title: Callable[[Size], str]
+    systems: Sequence[System]
+    """Gridstone's judged variant first."""
+    run: Procedure
+    store: str = ""
+    """The store that it reads or copies, of `STORES`."""
+    reaches: tuple[Reach, ...] = ()
+    needs: tuple[str, ...] = ()
+    """Input files, of `Inputs.make`."""
+    threads: int = 2
+    processes: int = 1
+    bare: bool = False
+    """Whether the procedure prepares the system itself."""
+
+    @property
+    def row(self) -> str:
+        """The row of the targets."""
+        return self.key.partition("-")[0]
+
+
+STORES: dict[str, Builder] = {
+    "dense": dense.with_updates(0),
+    "dense+100": dense.with_updates(100),
+    "dense+1000": dense.with_updates(1_000),
+    "cells": cells.build_loaded(0),
+    "cells+1000": cells.build_loaded(1_000),
+    "commits1": cells.build_commits(1),
+    "commits100": cells.build_commits(100),
+    "commits1000": cells.build_commits(1_000),
+}
+
+STORE_NEEDS = {name: () if name.startswith("dense") else ("cells",) for name in STORES}
+
+
+def _text(text: str) -> Callable[[Size], str]:
+    def title(size: Size) -> str:
+        return text.format(
+            n=size.side, t0=size.tile[0], t1=size.tile[1], box=size.box, cells=size.cells, rows=size.rows, some=size
+        )
+
+    return title
+
+
+def _peers(variant: str) -> list[System]:
+    made = [tiledb.Dense, hdf5.Dense, zarr.Dense, zarr.Zarrs, tensorstore.Dense]
+    return [kind(variant) for kind in made]
+
+
+_RAW, _MEMORY = raw.Dense(), raw.Memory()
+_NONE = [gridstone.Dense("none"), *_peers("none")]
+_PLAIN = [*_NONE, _RAW]
+_ZSTD = [gridstone.Dense("zstd:3"), gridstone.Dense("auto"), *_peers("zstd:3")]
+_AUTO = [gridstone.Dense("auto"), gridstone.Dense("zstd:3"), *_peers("zstd:3")]
+_PACKED = [
+    gridstone.Dense("auto"),
+    gridstone.Dense("zstd:3"),
+    gridstone.Dense("shuffle + zstd:3"),
+    *_peers("zstd:3"),
+    *_peers("shuffle + zstd:3"),
+]
+_GZIP = [gridstone.Dense("gzip:6"), *_peers("gzip:6")]
+_IN_PLACE = [gridstone.Dense("none"), tiledb.Dense("none"), hdf5.Dense("none")]
+_THREADED = [system for system in _ZSTD if system.family != "h5py" and system.variant != "auto"]
+
+
+def _count(size_count: int) -> str:
+    return f"{size_count // 1000}k" if size_count < 1_000_000 else f"{size_count // 1_000_000}m"
+
+
+def _dense_loads() -> list[Case]:
+    shown = "{n:,} x {n:,} int32, tile {t0:,} x {t1:,}"
+    packed = (faster(2, "zstd:3"), faster(1.2, "shuffle + zstd:3"), no_larger())
+    return [
+        Case("D1a", "load", _text(f"load uncompressed, {shown}"), _PLAIN, dense.load("paper"),
+             reaches=(near_limit(1.1), faster(2.5, "tiledb"))),
+        Case("D1b", "load", _text(f"load compressed, {shown}"), _PACKED, dense.load("paper"), reaches=packed),
+        Case("D1b-field", "load", _text("the same, of a smooth field with noise"), _PACKED, dense.load("field"),
+             reaches=packed, needs=("field",)),
+        Case("D1c", "load", _text("load gzip-6, a fifth of it"), _GZIP, dense.load("fifth"),
+             reaches=(faster(2, "zarr"), no_larger("zarr"))),
+    ]  # fmt: skip
+
+
+def _dense_updates() -> list[Case]:
+    found = [
+        Case(f"D2-{_count(n)}", "update", _updates(n, "uncompressed"), _PLAIN, dense.update(n), "dense", (faster(2),))
+        for n in (1_000, 10_000, 100_000)
+    ]
+    found += [
+        Case(f"D2-zstd-{_count(n)}", "update", _updates(n, "compressed"), _AUTO, dense.update(n), "dense", (faster(2),))
+        for n in (1_000, 10_000, 100_000)
+    ]
+    for how in ("full", "close"):
+        reaches = (at_most(1.2),) if how == "close" else ()
+        title = _text(f"commit of 1,000 cells to a dense array, durability {how}")
+        run = dense.commit(durable=how == "full")
+        found.append(Case(f"D5b-{how}", "update", title, _IN_PLACE, run, "dense", reaches))
+    return found
+
+
+def _updates(count: int, what: str) -> Callable[[Size], str]:
+    return lambda size: f"{size.some(count):,} random updates, {what}, durable"
+
+
+def _dense_reads() -> list[Case]:
+    box = "{box:,} x {box:,} box"
+    found = [
+        Case("D3a", "read", _text("one tile, uncompressed"), _PLAIN, dense.read("tile"), "dense",
+             (faster(1.2), faster(5, "tiledb"))),
+        Case("D3b-column", "read", _text("one column, uncompressed"), _PLAIN, dense.read("column"), "dense",
+             (faster(2),)),
+        Case("D3b-row", "read", _text("one row, uncompressed"), _PLAIN, dense.read("row"), "dense", (faster(1),)),
+        Case("D3c-warm", "read", _text(f"random {box}, warm"), _PLAIN, dense.read("box"), "dense", (faster(2),)),
+        Case("D3c-cold", "read", _text(f"open + random {box}, cold"), _PLAIN, dense.read_cold("box"), "dense",
+             (faster(1.2),)),
+        Case("D3d-tile", "read", _text("one tile, zstd"), _ZSTD, dense.read("tile"), "dense", (faster(1.5),)),
+        Case("D3d-box", "read", _text(f"random {box}, zstd"), _ZSTD, dense.read("box"), "dense", (faster(4),)),
+        Case("D3d-row", "read", _text("one row, zstd"), _ZSTD, dense.read("row"), "dense", (faster(20),)),
+    ]  # fmt: skip
+    for count, times in ((1_000, 1.0), (10_000, 1.5), (100_000, 1.5)):
+        found.append(Case(f"D4-{_count(count)}", "points", _elements(count, "uncompressed"), _PLAIN,
+                          dense.points(count), "dense", (faster(times),)))  # fmt: skip
+    found.append(Case("D4-zstd-1k", "points", _elements(1_000, "zstd"), _ZSTD, dense.points(1_000), "dense",
+                      (faster(10),)))  # fmt: skip
+    for updates, times in ((0, None), (100, 1.1), (1_000, 1.5)):
+        state = f"dense+{updates}" if updates else "dense"
+        reaches = () if times is None else (within_case(times, "D5a-0"),)
+        title = _after(updates)
+        run = dense.read("box", state, updates=updates)
+        found.append(Case(f"D5a-{updates}", "read", title, _IN_PLACE, run, state, reaches))
+    scans = ((_NONE, "none", (faster(2),)), (_ZSTD, "zstd", (faster(1.5),)))
+    for systems, name, reaches in scans:
+        limits = [_RAW, _MEMORY] if name == "none" else [_MEMORY]
+        title = _text(f"everything into a reused buffer, {name}")
+        found.append(Case(f"D6-{name}", "scan", title, [*systems, *limits], dense.scan, "dense", reaches))
+    return found
+
+
+def _elements(count: int, what: str) -> Callable[[Size], str]:
+    return lambda size: f"{size.some(count):,} random elements, {what}"
+
+
+def _after(updates: int) -> Callable[[Size], str]:
+    return lambda size: f"box read at 1 + {size.times(updates) if updates else 0:,} fragments"
+
+
+def _parallel() -> list[Case]:
+    found = []
+    for what, run, words in (
+        ("load", parallel.load, "load zstd"),
+        ("box", parallel.read, f"{parallel.BOXES} boxes of the zstd array"),
+    ):
+        for key, threads, processes in (("t1", 1, 1), ("t2", 2, 1), ("p2", 1, 2)):
+            reaches = () if key == "t1" else (scaling(1.8, f"P1-{what}-t1"),)
+            title = _text(f"{words}, {processes} process x {threads} thread".replace("2 process", "2 processes")
+                          .replace("2 thread", "2 threads"))  # fmt: skip
+            found.append(Case(f"P1-{what}-{key}", "parallel", title, _THREADED, run, "dense" if what == "box" else "",
+                              reaches, threads=threads, processes=processes))  # fmt: skip
+    return found
+
+
+def _cell_cases() -> list[Case]:
+    one = gridstone.Cells("auto, one write")
+    peers = [tiledb.Cells("row"), tiledb.Cells("hilbert"), duckdb.Cells("sorted"), duckdb.Parquet("DuckDB"),
+             parquet.PyArrow("pyarrow"), parquet.Polars("polars"), duckdb.Cells("sorted, Arrow")]  # fmt: skip
+    loaders = [
+        gridstone.Cells("auto"),
+        gridstone.Cells("zstd:3"),
+        one,
+        *peers[:-1],
+        duckdb.Cells("unsorted"),
+        raw.Cells(),
+    ]
+    writers = [one, peers[0], peers[2], parquet.PyArrow("pyarrow")]
+    found = [
+        Case("S1a", "cells load", _text("load {cells:,} cells in 12 unsorted batches"), loaders, cells.load,
+             reaches=(faster(2), no_larger_than_best()), needs=("cells",)),
+    ]  # fmt: skip
+    targets = {
+        "S2a": ("dense", {1_000: 2.5, 10_000: 2.5, 100_000: 2, 1_000_000: 2}),
+        "S2b": ("thin", {1_000: 2, 10_000: 2}),
+    }
+    for row, (area, counts) in targets.items():
+        for count, times in counts.items():
+            found.append(Case(f"{row}-{_count(count)}", "cells read", _cell_box(count, area), [one, *peers],
+                              cells.read(f"{area}{count}"), "cells", (faster(times),), ("cells",)))  # fmt: skip
+    for how, most in (("full", 1.5), ("close", 0.7)):
+        title = _text(f"commit of 1,000 cells, durability {how}")
+        found.append(Case(f"S3a-{how}", "cells commit", title, writers, cells.commit(durable=how == "full"), "cells",
+                          (at_most(most),), ("cells",)))  # fmt: skip
+    readers = [one, peers[0], tiledb.Cells("row, gathered"), *peers[2:5]]
+    for commits, state, times in ((0, "cells", 1.5), (1_000, "cells+1000", 2.0)):
+        run = cells.read("dense1000", state, commits=commits)
+        found.append(Case(f"S3b-{commits}", "cells read", _box_after(commits), readers, run, state, (faster(times),),
+                          ("cells",)))  # fmt: skip
+    return [*found, *_openings(readers)]
+
+
+def _cell_box(count: int, area: str) -> Callable[[Size], str]:
+    where = "harbours" if area == "dense" else "open sea"
+    return lambda size: f"box of {max(10, round(count * size.scale)):,} cells, {where}"
+
+
+def _box_after(commits: int) -> Callable[[Size], str]:
+    return lambda size: (
+        f"box of 1,000 cells (times the scale) at 1 + {size.times(commits) if commits else 0:,} fragments"
+    )
+
+
+def _openings(readers: list[System]) -> list[Case]:
+    found = [Case("O1-dense", "open", _text("open a dense array + one cell"), _PLAIN, dense.open_one, "dense",
+                  (at_most(0.5),))]  # fmt: skip
+    for count, most in ((1, 0.5), (100, 2), (1_000, 8)):
+        found.append(Case(f"O1-{count}", "open", _opened(count), readers, cells.look_up(count), f"commits{count}",
+                          (at_most(most),), ("cells",)))  # fmt: skip
+    return found
+
+
+def _opened(count: int) -> Callable[[Size], str]:
+    return lambda size: f"open a sparse array of {size.times(count):,} fragments + one cell"
+
+
+def _tables() -> list[Case]:
+    systems = [gridstone.Csv(""), tiledb.Csv(""), duckdb.Csv("unsorted"), duckdb.Csv("sorted"),
+               duckdb.Csv("sorted Parquet"), parquet.Csv("polars, sorted")]  # fmt: skip
+    title = _text("load a CSV file of {rows:,} rows")
+    return [Case("M1", "table", title, systems, cells.load_csv, reaches=(faster(1),), needs=("csv",))]
+
+
+def _warmups() -> list[Case]:
+    names = {0: "import", 1: "first", 2: "second", 5: "fifth", 20: "twentieth"}
+    return [
+        Case(f"warmup-{name}", "warmup", _warmup(which, name), _AUTO, dense.warmup(which), "dense", bare=True)
+        for which, name in names.items()
+    ]
+
+
+def _warmup(which: int, name: str) -> Callable[[Size], str]:
+    if which == 0:
+        return _text("a fresh process: import")
+    return _text(f"a fresh process: {'open + ' if which == 1 else ''}{name} read of a {{box:,}} x {{box:,}} box, zstd")
+
+
+PLAN: tuple[Case, ...] = (
+    *_dense_loads(),
+    *_dense_updates(),
+    *_dense_reads(),
+    *_parallel(),
+    *_cell_cases(),
+    *_tables(),
+    *_warmups(),
+)

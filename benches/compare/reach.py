@@ -1,0 +1,112 @@
+"""What a row is to reach, as numbers, and whether a run reached it. A target is a ratio measured in one run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[str, Any]
+Rows = Mapping[str, list[Row]]
+"""The figures by key of the case, Gridstone's judged variant first."""
+
+_SAME_SIZE = 1.01
+"""A hundredth more is no larger: indexes and checksums."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """One condition. `value` takes the figures of all cases and the key of its own; None: it cannot be told."""
+
+    text: str
+    needed: float
+    at_least: bool
+    value: Callable[[Rows, str], float | None]
+
+    def judge(self, rows: Rows, key: str) -> dict[str, Any]:
+        """The value that was measured, and whether it is enough."""
+        value = self.value(rows, key)
+        met = None if value is None else (value >= self.needed if self.at_least else value <= self.needed)
+        return {"text": self.text, "needed": self.needed, "at_least": self.at_least, "value": value, "reached": met}
+
+
+def _own(rows: Rows, key: str) -> Row | None:
+    return next((row for row in rows.get(key, []) if row["role"] == "gridstone"), None)
+
+
+def _peers(rows: Rows, key: str, among: str, role: str = "peer") -> list[Row]:
+    """The peers whose name begins with `among`, or whose variant is `among`."""
+    found = [row for row in rows.get(key, []) if row["role"] == role]
+    return [row for row in found if row["system"].startswith(among) or row["system"].endswith(f", {among}")]
+
+
+def _median(row: Row) -> float:
+    return float(row["seconds"]["median"])
+
+
+def faster(times: float, among: str = "") -> Reach:
+    """At least `times` as fast as the quickest of these peers."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own, peers = _own(rows, key), _peers(rows, key, among)
+        return min(map(_median, peers)) / _median(own) if own and peers else None
+
+    return Reach(f"≥ ×{times:g} of {among or 'the best peer'}", times, True, value)
+
+
+def near_limit(times: float) -> Reach:
+    """At most `times` the time of the machine's limit."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own, limits = _own(rows, key), _peers(rows, key, "", "limit")
+        return _median(own) / min(map(_median, limits)) if own and limits else None
+
+    return Reach(f"≤ {times:g}× the raw limit", times, False, value)
+
+
+def no_larger(among: str = "") -> Reach:
+    """Not more bytes on disk than the smallest of these peers."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own, peers = _own(rows, key), _peers(rows, key, among)
+        return own["disk_bytes"] / min(p["disk_bytes"] for p in peers) if own and peers else None
+
+    return Reach(f"bytes ≤ {_SAME_SIZE:g}× {among or 'the smallest peer'}", _SAME_SIZE, False, value)
+
+
+def no_larger_than_best() -> Reach:
+    """Not more bytes on disk than the quickest peer."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own, peers = _own(rows, key), _peers(rows, key, "")
+        return own["disk_bytes"] / min(peers, key=_median)["disk_bytes"] if own and peers else None
+
+    return Reach(f"bytes ≤ {_SAME_SIZE:g}× the best peer's", _SAME_SIZE, False, value)
+
+
+def at_most(milliseconds: float) -> Reach:
+    """At most so long; meant at scale 1 on the machine of the targets."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own = _own(rows, key)
+        return _median(own) * 1e3 if own else None
+
+    return Reach(f"≤ {milliseconds:g} ms", milliseconds, False, value)
+
+
+def within_case(times: float, other: str) -> Reach:
+    """At most `times` the time of Gridstone itself in another case."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own, base = _own(rows, key), _own(rows, other)
+        return _median(own) / _median(base) if own and base else None
+
+    return Reach(f"≤ {times:g}× of {other}", times, False, value)
+
+
+def scaling(times: float, base: str) -> Reach:
+    """At least `times` as fast as Gridstone itself in another case."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own, before = _own(rows, key), _own(rows, base)
+        return _median(before) / _median(own) if own and before else None
+
+    return Reach(f"≥ ×{times:g} of {base}", times, True, value)

@@ -1,0 +1,113 @@
+"""The figures as tables on the terminal and in Markdown."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_BRIEF = ("row", "workload", "Gridstone", "best peer", "× best", "to reach", "reached")
+_FULL = ("system", "median", "min – max", "× best", "CPU", "peak MB", "disk MB")
+
+NOTES = (
+    "× best: the best peer's time over this one's (2.0 = half the best peer's time, below 1 = slower). To reach: what "
+    "the plan asks for, and what was measured. CPU: seconds of all threads, per operation. Peak: growth of the "
+    "process's memory over what it held before, input included. Limits (raw file, memcpy) are no peers."
+)
+
+
+def show(console: Console, results: dict[str, Any]) -> None:
+    """Prints the brief table, one table for each case, then the disclosure."""
+    table = Table(title="What was to be reached", title_justify="left", title_style="bold")
+    for head in _BRIEF:
+        table.add_column(head, overflow="fold")
+    for case in results["cases"]:
+        table.add_row(*_brief(case))
+    console.print(table)
+    for case in results["cases"]:
+        table = Table(title=f"{case['key']}: {case['title']}", title_justify="left", title_style="bold")
+        for i, head in enumerate(_FULL):
+            table.add_column(head, justify="right" if i else "left", no_wrap=True)
+        for row in case["systems"]:
+            table.add_row(*_full(row), style="bold" if row["role"] == "gridstone" else None)
+        console.print(table)
+    for line in (NOTES, *disclosed(results)):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def brief(results: dict[str, Any]) -> str:
+    """One line for each case, in Markdown."""
+    lines = [f"| {' | '.join(_BRIEF)} |", "|---|---|---:|---:|---:|---|---|"]
+    lines += [f"| {' | '.join(_brief(case))} |" for case in results["cases"]]
+    return "\n".join(lines)
+
+
+def full(results: dict[str, Any]) -> str:
+    """One line for each case and system, in Markdown."""
+    lines = [f"| row | workload | {' | '.join(_FULL)} |", "|---|---|---|" + "---:|" * (len(_FULL) - 1)]
+    for case in results["cases"]:
+        key, title = case["key"], case["title"]
+        for row in case["systems"]:
+            cells = [f"**{cell}**" if cell and row["role"] == "gridstone" else cell for cell in _full(row)]
+            lines.append(f"| {key} | {title} | {' | '.join(cells)} |")
+            key = title = ""
+    return "\n".join(lines)
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """Everything."""
+    told = "\n".join(f"- {line}" for line in disclosed(results))
+    return f"{brief(results)}\n\n{full(results)}\n\n{NOTES}\n\n{told}\n"
+
+
+def disclosed(results: dict[str, Any]) -> Iterable[str]:
+    """The disclosure, line by line."""
+    for name, value in results["disclosure"].items():
+        shown = ", ".join(f"{k} {v}" for k, v in value.items()) if name == "versions" else value
+        yield f"{name.replace('_', ' ')}: {shown}"
+    for name, about in results["systems"].items():
+        yield f"{name}: {about['settings']}; durability: {about['durability']}"
+    yield from results["missing"]
+    yield from (f"FAILED: {line}" for line in results["failures"])
+
+
+def _brief(case: dict[str, Any]) -> tuple[str, ...]:
+    own = next((row for row in case["systems"] if row["role"] == "gridstone"), None)
+    peers = [row for row in case["systems"] if row["role"] == "peer"]
+    best = min(peers, key=lambda row: float(row["seconds"]["median"]), default=None)
+    conditions = [f"{reach['text']}: {_value(reach['value'])}" for reach in case["reach"]]
+    return (
+        case["key"],
+        case["title"],
+        "no figure" if own is None else seconds_text(own["seconds"]["median"]),
+        "" if best is None else f"{seconds_text(best['seconds']['median'])} {best['system']}",
+        "" if own is None else _value(own["times_best_peer"]),
+        "; ".join(conditions),
+        "; ".join({True: "yes", False: "no", None: "?"}[reach["reached"]] for reach in case["reach"]),
+    )
+
+
+def _full(row: dict[str, Any]) -> tuple[str, ...]:
+    seconds = row["seconds"]
+    return (
+        row["system"],
+        seconds_text(seconds["median"]),
+        f"{seconds_text(seconds['min'])} – {seconds_text(seconds['max'])}",
+        _value(row["times_best_peer"]),
+        seconds_text(row["cpu_seconds"]),
+        f"{row['rss_growth_bytes'] / 1e6:.1f}",
+        f"{row['disk_bytes'] / 1e6:.1f}",
+    )
+
+
+def seconds_text(seconds: float) -> str:
+    """A time with three digits."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 0.1:
+        return f"{seconds * 1e3:.0f} ms"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
+
+
+def _value(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"

@@ -1,0 +1,137 @@
+"""What a system offers. Each imports its library in `prepare`, so that a process holds one only."""
+
+from pathlib import Path
+from typing import Any
+
+from disk import sync_tree
+from inputs import Array, Box, Columns, Shape, Spans
+
+
+class System:
+    """One way to store something: `family` is what --systems chooses, `variant` tells its compression or order."""
+
+    family = ""
+    role = "peer"
+    """"gridstone", "peer", or "limit": what the machine can do without any of them."""
+    module = ""
+    settings = ""
+    durability = ""
+
+    def __init__(self, variant: str = "") -> None:
+        self.variant = variant
+        self.threads = 2
+        self.bare = False
+        """Whether nothing may be warmed up beforehand, because warming up is what is measured."""
+
+    @property
+    def name(self) -> str:
+        """The name in the tables."""
+        return f"{self.family}, {self.variant}" if self.variant else self.family
+
+    def prepare(self, threads: int) -> None:
+        """Imports the library and makes what belongs to the process: threads, an engine. Never timed."""
+        self.threads = threads
+
+    def renew(self) -> Any:
+        """What the next opening needs that holds no data of a store. Not timed."""
+
+    def finish(self, folder: Path) -> None:
+        """Makes a loaded store durable."""
+        sync_tree(folder)
+
+
+class DenseHandle:
+    """An open dense array."""
+
+    def read(self, box: Box) -> Array:
+        """The cells of a box, as a new array."""
+        raise NotImplementedError
+
+    def read_into(self, box: Box, out: Array) -> None:
+        """The cells of a box, into an array that is there."""
+        out[...] = self.read(box)
+
+    def points(self, rows: Array, cols: Array) -> Array:
+        """Single cells."""
+        raise NotImplementedError
+
+    def update(self, rows: Array, cols: Array, values: Array) -> None:
+        """Changes single cells; durable when it returns, if it was opened so."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Lets go of the files."""
+
+
+class DenseSystem(System):
+    """A system that stores a dense int32 array."""
+
+    def create(self, folder: Path, shape: Shape, tile: Shape) -> None:
+        """An empty array in a folder that does not exist yet."""
+        raise NotImplementedError
+
+    def write(self, folder: Path, box: Box, values: Array) -> None:
+        """Writes a box of whole tiles; several processes may, at once."""
+        raise NotImplementedError
+
+    def load(self, folder: Path, values: Array, tile: Shape) -> None:
+        """Creates the array and writes all of it; durable when it returns."""
+        self.create(folder, (values.shape[0], values.shape[1]), tile)
+        self.write(folder, (slice(0, values.shape[0]), slice(0, values.shape[1])), values)
+        self.finish(folder)
+
+    def open(self, folder: Path, prepared: Any = None, *, writable: bool = False, durable: bool = True) -> DenseHandle:
+        """Opens it with no data cached from earlier; `prepared`: of `renew`, made here if it is None."""
+        raise NotImplementedError
+
+
+class CellsHandle:
+    """An open set of cells."""
+
+    def read(self, box: Spans | None) -> Columns:
+        """All columns of the cells in a box, in any order; None: of all cells."""
+        raise NotImplementedError
+
+    def commit(self, cells: Columns) -> None:
+        """Adds cells; durable when it returns, if it was opened so."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Lets go of the files."""
+
+
+class CellsSystem(System):
+    """A system that stores cells at (x, y) with int64 attributes."""
+
+    def load(self, folder: Path, batches: list[Columns]) -> None:
+        """Writes the batches into a folder that does not exist yet; durable when it returns."""
+        raise NotImplementedError
+
+    def settle(self, folder: Path) -> None:
+        """Brings what was loaded into its quickest state for reading, where that is a step of its own. Not timed."""
+
+    def gather(self, folder: Path) -> None:
+        """After many small commits: what is advised for reading them, without merging them. Not timed."""
+
+    def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> CellsHandle:
+        """Opens them, with no data cached from earlier."""
+        raise NotImplementedError
+
+    def look_up(self, folder: Path, prepared: Any, box: Spans) -> Columns:
+        """Opens, reads one box and closes, in the way that is quickest for it."""
+        handle = self.open(folder, prepared)
+        found = handle.read(box)
+        handle.close()
+        return found
+
+
+class CsvSystem(System):
+    """A system that loads a CSV file."""
+
+    def load(self, folder: Path, csv: Path) -> None:
+        """Loads the columns x, y (int32), a and b into a folder that does not exist yet; durable when it returns."""
+        raise NotImplementedError
+
+    def everything(self, folder: Path) -> Columns:
+        """All columns that were loaded, in any order."""
+        raise NotImplementedError

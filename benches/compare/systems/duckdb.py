@@ -1,0 +1,194 @@
+"""DuckDB: its own database file, and Parquet files that it writes and queries."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from disk import sync, sync_tree
+from inputs import CELLS_TILE, TABLE_TILE, Columns, Spans
+from systems.base import CellsHandle, CellsSystem, CsvSystem, System
+
+_ROW_GROUP = 20_480
+"""Rows per row group of Parquet: a sixth of DuckDB's default, which makes small boxes quicker."""
+
+
+class _DuckDb(System):
+    family, module = "duckdb", "duckdb"
+    durability = (
+        "checkpoint and close, then fsync of file and directory, after loads; commits fsync DuckDB's write-ahead log "
+        "whether asked or not"
+    )
+    settings = (
+        "threads: the threads; results by fetchnumpy, or by to_arrow_table (Arrow); sorted: ORDER BY tile of x, of y, "
+        "then x, y (zone maps then prune); preserve_insertion_order off, but for sorted loads"
+    )
+
+    def prepare(self, threads: int) -> None:
+        super().prepare(threads)
+        import duckdb
+
+        duckdb.connect().close()
+
+    def connect(self, path: Path | None = None, **config: Any) -> Any:
+        """A connection with its own instance, so nothing read earlier is cached."""
+        import duckdb
+
+        settings = {"threads": self.threads, **config}
+        return duckdb.connect(":memory:" if path is None else str(path), config=settings)
+
+
+def _sorted_by(tile: int) -> str:
+    return f"ORDER BY x // {tile}, y // {tile}, x, y"
+
+
+def select(engine: Any, source: str, box: Spans | None, *, arrow: bool) -> Columns:
+    """All columns of the rows in a box, by `fetchnumpy` or by way of Arrow, which is quicker for many rows."""
+    where = ""
+    if box is not None:
+        (x0, x1), (y0, y1) = box
+        where = f"WHERE x BETWEEN {x0} AND {x1} AND y BETWEEN {y0} AND {y1}"
+    query = f"SELECT * FROM {source} {where}"
+    if arrow:
+        table = engine.sql(query).to_arrow_table()
+        return {name: table[name].to_numpy() for name in table.column_names}
+    found: Columns = engine.execute(query).fetchnumpy()
+    return found
+
+
+class Cells(_DuckDb, CellsSystem):
+    """One table in a database file; `variant`: "sorted" (staged in memory, then sorted) or "unsorted", and "Arrow"."""
+
+    def load(self, folder: Path, batches: list[Columns]) -> None:
+        folder.mkdir()
+        in_order = self.variant.startswith("sorted")
+        engine = self.connect(folder / "a.db", preserve_insertion_order=in_order)
+        declared = ", ".join(f"{name} BIGINT" for name in batches[0])
+        staged = "CREATE TEMP TABLE staged" if in_order else "CREATE TABLE cells"
+        engine.execute(f"{staged} ({declared})")
+        for batch in batches:
+            engine.register("batch", batch)
+            engine.execute(f"INSERT INTO {staged.rpartition(' ')[2]} SELECT * FROM batch")
+            engine.unregister("batch")
+        if in_order:
+            engine.execute(f"CREATE TABLE cells AS SELECT * FROM staged {_sorted_by(CELLS_TILE)}")
+        engine.execute("CHECKPOINT")
+        engine.close()
+        self.finish(folder)
+
+    def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> "_Cells":
+        mode = "READ_WRITE" if writable else "READ_ONLY"
+        engine = self.connect(folder / "a.db", access_mode=mode, preserve_insertion_order=False)
+        return _Cells(engine, arrow=self.variant.endswith("Arrow"))
+
+
+class _Cells(CellsHandle):
+    def __init__(self, engine: Any, *, arrow: bool) -> None:
+        self.engine, self.arrow = engine, arrow
+        engine.execute("SELECT * FROM cells LIMIT 0").fetchall()
+
+    def read(self, box: Spans | None) -> Columns:
+        return select(self.engine, "cells", box, arrow=self.arrow)
+
+    def commit(self, cells: Columns) -> None:
+        self.engine.register("batch", cells)
+        self.engine.execute("INSERT INTO cells SELECT * FROM batch")
+        self.engine.unregister("batch")
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+class Parquet(_DuckDb, CellsSystem):
+    """One sorted Parquet file, and one more for each commit."""
+
+    family = "parquet"
+    durability = "fsync of the new file and of its directory; a reader may see a file before it is whole"
+    settings = (
+        f"sorted by tile, then x, y; zstd; row groups of {_ROW_GROUP:,}; parquet_metadata_cache on, results by "
+        "to_arrow_table, preserve_insertion_order off for reads; the engine is made before the clock starts"
+    )
+
+    def load(self, folder: Path, batches: list[Columns]) -> None:
+        folder.mkdir()
+        engine = self.connect()
+        for i, batch in enumerate(batches):
+            engine.register("batch", batch)
+            verb = "INSERT INTO staged" if i else "CREATE TABLE staged AS"
+            engine.execute(f"{verb} SELECT * FROM batch")
+            engine.unregister("batch")
+        _copy(engine, f"SELECT * FROM staged {_sorted_by(CELLS_TILE)}", folder / "load.parquet")
+        engine.close()
+        self.finish(folder)
+
+    def renew(self) -> Any:
+        engine = self.connect(preserve_insertion_order=False)
+        engine.execute("SET parquet_metadata_cache = true")
+        return engine
+
+    def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> "_Files":
+        return _Files(folder, prepared, durable)
+
+    def look_up(self, folder: Path, prepared: Any, box: Spans) -> Columns:
+        """One statement over the files; making a view first would cost a second one."""
+        return select(prepared, _files(folder), box, arrow=True)
+
+
+def _files(folder: Path) -> str:
+    return f"read_parquet('{folder}/*.parquet')"
+
+
+def _copy(engine: Any, query: str, path: Path) -> None:
+    engine.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_ROW_GROUP})")
+
+
+class _Files(CellsHandle):
+    """A view of the files, their footers read."""
+
+    def __init__(self, folder: Path, engine: Any, durable: bool) -> None:
+        self.folder, self.engine, self.durable = folder, engine, durable
+        engine.execute(f"CREATE OR REPLACE VIEW cells AS SELECT * FROM {_files(folder)}")
+        engine.execute("SELECT * FROM cells LIMIT 0").fetchall()
+
+    def read(self, box: Spans | None) -> Columns:
+        return select(self.engine, "cells", box, arrow=True)
+
+    def commit(self, cells: Columns) -> None:
+        path = self.folder / f"part{sum(1 for _ in self.folder.iterdir())}.parquet"
+        self.engine.register("batch", cells)
+        _copy(self.engine, f"SELECT * FROM batch {_sorted_by(CELLS_TILE)}", path)
+        self.engine.unregister("batch")
+        if self.durable:
+            sync(path)
+            sync(self.folder)
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+_CSV_TYPES = "{'x': 'INTEGER', 'y': 'INTEGER', 'a': 'INTEGER', 'b': 'DOUBLE'}"
+
+
+class Csv(_DuckDb, CsvSystem):
+    """read_csv with the types given; `variant`: "unsorted", "sorted" or "sorted Parquet"."""
+
+    def load(self, folder: Path, csv: Path) -> None:
+        folder.mkdir()
+        source = f"SELECT * FROM read_csv('{csv}', header = true, columns = {_CSV_TYPES})"
+        if self.variant == "sorted Parquet":
+            engine = self.connect()
+            _copy(engine, f"{source} {_sorted_by(TABLE_TILE)}", folder / "a.parquet")
+        else:
+            keep = self.variant == "sorted"
+            engine = self.connect(folder / "a.db", preserve_insertion_order=keep)
+            engine.execute(f"CREATE TABLE cells AS {source} {_sorted_by(TABLE_TILE) if keep else ''}")
+            engine.execute("CHECKPOINT")
+        engine.close()
+        sync_tree(folder)
+
+    def everything(self, folder: Path) -> Columns:
+        stored = self.variant != "sorted Parquet"
+        engine = self.connect(folder / "a.db") if stored else self.connect()
+        found = select(engine, "cells" if stored else _files(folder), None, arrow=True)
+        engine.close()
+        return {name: np.asarray(column) for name, column in found.items()}

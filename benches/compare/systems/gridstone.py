@@ -1,0 +1,163 @@
+"""This project. Every opening has a context of its own, so nothing read earlier is cached; its threads have started."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inputs import CELLS_DOMAIN, CELLS_TILE, TABLE_MAX, TABLE_TILE, Array, Box, Columns, Shape, Spans
+from systems.base import CellsHandle, CellsSystem, CsvSystem, DenseHandle, DenseSystem, System
+
+_WARM = "mem://bench-warm"
+
+
+class _Gridstone(System):
+    family, role, module = "gridstone", "gridstone", "gridstone"
+    durability = (
+        '"full": the fragment and its folder are fsynced, then one atomic commit, fsynced; "close": the same, no fsync'
+    )
+    settings = (
+        "Context(threads=…), all else default; a new context for each opening, its threads started by a read of "
+        "another array, in memory"
+    )
+
+    def prepare(self, threads: int) -> None:
+        super().prepare(threads)
+        import gridstone as gs
+
+        if not self.bare:
+            gs.array(_WARM, np.zeros((1024, 1024), np.int32), tile=(256, 256)).close()
+        self.writing = self.context(durable=True)
+
+    def renew(self) -> Any:
+        """A durable context, with running threads and no data of any store."""
+        return self.context(durable=True)
+
+    def context(self, *, durable: bool) -> Any:
+        """A context with running threads and no data of any store."""
+        import gridstone as gs
+
+        made = gs.Context(threads=self.threads, durability="full" if durable else "close")
+        if not self.bare:
+            with gs.open(_WARM, context=made) as array:
+                _ = array[...]
+        return made
+
+    def opened(self, folder: Path, prepared: Any, *, writable: bool, durable: bool) -> Any:
+        """An open array."""
+        import gridstone as gs
+
+        context = prepared if durable and prepared is not None else self.context(durable=durable)
+        return gs.open(folder, mode="r+" if writable else "r", context=context)
+
+
+class Dense(_Gridstone, DenseSystem):
+    """A dense array, `variant` being the filters of its attribute."""
+
+    def create(self, folder: Path, shape: Shape, tile: Shape) -> None:
+        import gridstone as gs
+
+        dims = [gs.Dim(name, (0, n - 1), t) for name, n, t in zip("ij", shape, tile, strict=True)]
+        gs.create(
+            folder, gs.Schema(dims, [gs.Attr("value", "int32", filters=self._filters)]), context=self.writing
+        ).close()
+
+    @property
+    def _filters(self) -> str | list[str]:
+        return self.variant.split(" + ") if " + " in self.variant else self.variant
+
+    def write(self, folder: Path, box: Box, values: Array) -> None:
+        import gridstone as gs
+
+        with gs.open(folder, mode="r+", context=self.writing) as array:
+            array[box] = values
+
+    def load(self, folder: Path, values: Array, tile: Shape) -> None:
+        import gridstone as gs
+
+        gs.array(folder, values, tile=tile, filters=self._filters, context=self.writing).close()
+
+    def open(self, folder: Path, prepared: Any = None, *, writable: bool = False, durable: bool = True) -> "_Dense":
+        return _Dense(self.opened(folder, prepared, writable=writable, durable=durable))
+
+
+class _Dense(DenseHandle):
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def read(self, box: Box) -> Array:
+        found: Array = self.array[box]
+        return found
+
+    def read_into(self, box: Box, out: Array) -> None:
+        self.array.read(box, out=out)
+
+    def points(self, rows: Array, cols: Array) -> Array:
+        found: Array = self.array.vindex[rows, cols]
+        return found
+
+    def update(self, rows: Array, cols: Array, values: Array) -> None:
+        self.array.write_cells((rows, cols), values)
+
+    def close(self) -> None:
+        self.array.close()
+
+
+class Cells(_Gridstone, CellsSystem):
+    """A sparse array that allows duplicates; `variant`: filters, and "one write" if the batches go in together."""
+
+    def load(self, folder: Path, batches: list[Columns]) -> None:
+        import gridstone as gs
+
+        filters = self.variant.partition(",")[0]
+        dims = [gs.Dim(name, (0, n), CELLS_TILE) for name, n in zip("xy", CELLS_DOMAIN, strict=True)]
+        attrs = [gs.Attr(name, "int64", filters=filters) for name in batches[0] if name not in ("x", "y")]
+        schema = gs.Schema(dims, attrs, sparse=True, duplicates=True, coord_filters=filters)
+        if self.variant.endswith("one write"):
+            batches = [{name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}]
+        with gs.create(folder, schema, context=self.writing) as array:
+            for batch in batches:
+                array.write_cells(*_split(batch))
+
+    def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> "_Cells":
+        return _Cells(self.opened(folder, prepared, writable=writable, durable=durable))
+
+
+class _Cells(CellsHandle):
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def read(self, box: Spans | None) -> Columns:
+        where = None if box is None else {"x": box[0], "y": box[1]}
+        found: Columns = self.array.read(where, order="any").to_numpy()
+        return found
+
+    def commit(self, cells: Columns) -> None:
+        self.array.write_cells(*_split(cells))
+
+    def close(self) -> None:
+        self.array.close()
+
+
+def _split(cells: Columns) -> tuple[Columns, Columns]:
+    dims = {name: cells[name] for name in "xy"}
+    return dims, {name: column for name, column in cells.items() if name not in dims}
+
+
+class Csv(_Gridstone, CsvSystem):
+    """gridstone.io.from_csv with the types given, as for the others; sorted into tiles."""
+
+    def load(self, folder: Path, csv: Path) -> None:
+        import gridstone as gs
+
+        dims = [gs.Dim(name, (0, TABLE_MAX), TABLE_TILE, dtype="int32") for name in "xy"]
+        attrs = [gs.Attr("a", "int32"), gs.Attr("b", "float64")]
+        schema = gs.Schema(dims, attrs, sparse=True, duplicates=True)
+        gs.io.from_csv(folder, csv, schema=schema, context=self.writing).close()
+
+    def everything(self, folder: Path) -> Columns:
+        import gridstone as gs
+
+        with gs.open(folder) as array:
+            found: Columns = array.read(order="any").to_numpy()
+        return found

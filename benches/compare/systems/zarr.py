@@ -1,0 +1,91 @@
+"""Zarr v3 through zarr-python: a file per chunk. Also with the codec pipeline of zarrs, which is written in Rust."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from disk import sync_tree
+from inputs import Array, Box, Shape
+from systems.base import DenseHandle, DenseSystem
+
+
+class Dense(DenseSystem):
+    """An array of zarr-python."""
+
+    family, module = "zarr", "zarr"
+    durability = "fsync of every file and directory after the write; chunks are replaced one by one, not atomic"
+    settings = (
+        "chunks as the tiles, no shards; threading.max_workers: the threads; points by get_ and "
+        "set_coordinate_selection; a reused buffer by out="
+    )
+
+    def prepare(self, threads: int) -> None:
+        super().prepare(threads)
+        import zarr
+
+        zarr.config.set({"threading.max_workers": threads})
+
+    def create(self, folder: Path, shape: Shape, tile: Shape) -> None:
+        import zarr
+
+        zarr.create_array(folder, shape=shape, dtype="int32", chunks=tile, compressors=self._compressors())
+
+    def _compressors(self) -> Any:
+        from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
+
+        return {
+            "none": None,
+            "zstd:3": ZstdCodec(level=3),
+            "shuffle + zstd:3": BloscCodec(cname="zstd", clevel=3, shuffle="shuffle", typesize=4),
+            "gzip:6": GzipCodec(level=6),
+        }[self.variant]
+
+    def write(self, folder: Path, box: Box, values: Array) -> None:
+        import zarr
+
+        array: Any = zarr.open_array(folder, mode="r+")
+        array[box] = values
+
+    def open(self, folder: Path, prepared: Any = None, *, writable: bool = False, durable: bool = True) -> "_Dense":
+        return _Dense(folder, "r+" if writable else "r", durable)
+
+
+class _Dense(DenseHandle):
+    """Zarr itself caches no chunks."""
+
+    def __init__(self, folder: Path, mode: Any, durable: bool) -> None:
+        import zarr
+
+        self.folder, self.durable = folder, durable
+        self.array: Any = zarr.open_array(folder, mode=mode)
+
+    def read(self, box: Box) -> Array:
+        return np.asarray(self.array[box])
+
+    def read_into(self, box: Box, out: Array) -> None:
+        from zarr.core.buffer.cpu import NDBuffer
+
+        self.array.get_basic_selection(box, out=NDBuffer(out))
+
+    def points(self, rows: Array, cols: Array) -> Array:
+        return np.asarray(self.array.get_coordinate_selection((rows, cols)))
+
+    def update(self, rows: Array, cols: Array, values: Array) -> None:
+        self.array.set_coordinate_selection((rows, cols), values)
+        if self.durable:
+            sync_tree(self.folder)
+
+
+class Zarrs(Dense):
+    """The same, with codecs, chunks and threads in Rust."""
+
+    family, module = "zarrs", "zarrs"
+    settings = Dense.settings + "; codec_pipeline.path: zarrs.ZarrsCodecPipeline (RAYON_NUM_THREADS: the threads)"
+
+    def prepare(self, threads: int) -> None:
+        super().prepare(threads)
+        import zarr
+        import zarrs  # noqa: F401 -- registers the pipeline
+
+        zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})

@@ -1,0 +1,52 @@
+"""One fresh process of the benchmark: `python worker.py JSON`, started by `harness`. Prints its figures as JSON."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from inputs import Size
+from plan import PLAN, STORES
+from systems.base import System
+from task import Task, WrongResultError
+
+
+def main() -> None:
+    """Builds the one store, or runs the one (case, system), that it is asked for."""
+    asked = json.loads(sys.argv[1])
+    folder = Path(asked["folder"])
+    shutil.rmtree(folder / "scratch", ignore_errors=True)
+    (folder / "scratch").mkdir(parents=True)
+    try:
+        answer = _build(asked, folder) if asked["do"] == "build" else _run(asked, folder)
+    except Exception as error:
+        kind = "wrong result" if isinstance(error, WrongResultError) else type(error).__name__
+        answer = {"error": f"{kind}: {error}"}
+    finally:
+        shutil.rmtree(folder / "scratch", ignore_errors=True)
+    print(json.dumps(answer))
+
+
+def _build(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
+    system = next(s for c in PLAN if c.store == asked["store"] for s in c.systems if s.name == asked["system"])
+    system.prepare(2)
+    task = Task(folder, Size(asked["scale"]), system, check=True)
+    store = task.store(asked["store"])
+    store.parent.mkdir(parents=True, exist_ok=True)
+    STORES[asked["store"]](task, store)
+    return {}
+
+
+def _run(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
+    case = next(c for c in PLAN if c.key == asked["case"])
+    system: System = next(s for s in case.systems if s.name == asked["system"])
+    system.bare = case.bare
+    if not case.bare:
+        system.prepare(case.threads)
+    task = Task(folder, Size(asked["scale"]), system, asked["do"] == "check", case.threads, case.processes)
+    return case.run(task)
+
+
+if __name__ == "__main__":
+    main()
