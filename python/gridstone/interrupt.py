@@ -7,6 +7,7 @@ from typing import TypeVar
 R = TypeVar("R")
 
 _BYTES_MIN = 16 << 20
+_LOOK_EVERY_S = 0.05
 
 
 def interruptible(size: int, work: Callable[[], R]) -> R:
@@ -27,7 +28,9 @@ def interruptible(size: int, work: Callable[[], R]) -> R:
 
     # No daemon: the interpreter must not end under a thread that is inside a C++ library.
     threading.Thread(target=run, name="gridstone-convert").start()
-    done.wait()
+    # Waiting without an end could miss a signal that comes just before it.
+    while not done.wait(_LOOK_EVERY_S):
+        pass
     if raised:
         raise raised[0]
     return made[0]
