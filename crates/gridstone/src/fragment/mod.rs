@@ -3,6 +3,7 @@
 //! Sans-I/O: works over [`crate::base::ByteSource`] and [`crate::base::ByteSink`] and never sees a path. The format is
 //! specified bit by bit in `docs/format/fragment.md`.
 
+mod chunk;
 mod description;
 mod encode;
 mod format;
@@ -11,6 +12,7 @@ mod reader;
 mod root;
 mod writer;
 
+pub use chunk::ChunkedBlock;
 pub use description::{Description, FragmentKind, FragmentOrder, Location, Staged};
 pub use encode::{EncodedPage, EncodedTile, SparseShape, encode_tile, sparse_shape};
 pub use index::Stripe;

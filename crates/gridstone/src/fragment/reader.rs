@@ -5,7 +5,7 @@
 //! before it was compared with what it must fit.
 
 use super::format::{CHUNK_BYTES, FRAME_BYTES, Footer, LARGE_PAGE_BYTES, decode_header};
-use super::index::{PageEntry, Stripe};
+use super::index::{BlockEntry, PageEntry, Stripe};
 use super::root::{Field, Role, Root};
 use super::{Description, FragmentKind};
 use crate::base::{ByteRange, ByteSource, Error, MemorySource, Result, crc32c, xxh3};
@@ -50,6 +50,13 @@ pub struct BlockRef {
 enum Check {
     Block(u32),
     Chunks(Vec<u32>),
+}
+
+impl BlockRef {
+    /// How many cells it holds.
+    pub fn cells(&self) -> usize {
+        self.cells
+    }
 }
 
 impl Fragment {
@@ -147,7 +154,8 @@ impl Fragment {
         Stripe::decode(&self.root, *info, &found)
     }
 
-    fn at(&self, range: ByteRange) -> ByteRange {
+    /// A range of the fragment as one of its source.
+    pub(super) fn at(&self, range: ByteRange) -> ByteRange {
         ByteRange::new(self.base.saturating_add(range.offset), range.len)
     }
 
@@ -162,19 +170,37 @@ impl Fragment {
         cells.saturating_sub(block as u64 * size).min(size) as usize
     }
 
-    /// Block number `block` of tile number `tile` of a field; `cells` is how many it holds.
-    pub fn block(&self, field: usize, tile: u64, block: usize, cells: usize) -> Result<BlockRef> {
-        let missing =
-            || Error::corruption(format!("fragment {}: no block {block} in tile {tile}", self.description.id));
+    fn no_block(&self, tile: u64, block: usize) -> Error {
+        Error::corruption(format!("fragment {}: no block {block} in tile {tile}", self.description.id))
+    }
+
+    /// What the index says of a block: its stripe, its page and its place in the page.
+    pub(super) fn entries(
+        &self,
+        field: usize,
+        tile: u64,
+        block: usize,
+    ) -> Result<(Arc<Stripe>, PageEntry, BlockEntry)> {
+        let missing = || self.no_block(tile, block);
         let (stripe, local) = self.stripe_of(tile).ok_or_else(missing)?;
         let stripe = self.stripe(stripe)?;
         let (from, to) = stripe.block_span(local).ok_or_else(missing)?;
         let page = stripe.page(field, local).ok_or_else(missing)?;
         let entry = (from + block < to).then(|| stripe.block(field, from + block)).flatten().ok_or_else(missing)?;
+        Ok((stripe, page, entry))
+    }
+
+    /// Whether a page holds plain bytes with a checksum per chunk.
+    pub(super) fn is_chunked(&self, page: PageEntry) -> bool {
+        self.pipelines.get(page.pipeline as usize).is_some_and(Pipeline::is_none) && page.len >= LARGE_PAGE_BYTES
+    }
+
+    /// Block number `block` of tile number `tile` of a field; `cells` is how many it holds.
+    pub fn block(&self, field: usize, tile: u64, block: usize, cells: usize) -> Result<BlockRef> {
+        let missing = || self.no_block(tile, block);
+        let (stripe, page, entry) = self.entries(field, tile, block)?;
         let (start, end) = (entry.offset, entry.offset + u64::from(entry.len));
-        let large =
-            self.pipelines.get(page.pipeline as usize).is_some_and(Pipeline::is_none) && page.len >= LARGE_PAGE_BYTES;
-        let (range, check) = if large {
+        let (range, check) = if self.is_chunked(page) {
             let (first, last) = (start / CHUNK_BYTES, end.div_ceil(CHUNK_BYTES));
             let range = ByteRange::new(first * CHUNK_BYTES, (last * CHUNK_BYTES).min(page.len) - first * CHUNK_BYTES);
             (range, Check::Chunks(chunk_checksums(&stripe, page, first, last).ok_or_else(missing)?))
@@ -203,14 +229,17 @@ impl Fragment {
 
     /// Checks and decodes the bytes fetched for `block`. A Corruption error names fragment, tile and attribute.
     pub fn decode(&self, block: &BlockRef, bytes: &Bytes) -> Result<Column> {
-        self.decode_unnamed(block, bytes).map_err(|e| {
-            let column = match self.root.fields.get(block.field).map(|f| f.role) {
-                Some(Role::Dimension(n)) => format!("dimension {n}"),
-                Some(Role::Attribute(n)) => format!("attribute {n}"),
-                None => "no field".to_owned(),
-            };
-            e.context(format!("fragment {}, tile {}, {column}", self.description.id, block.tile))
-        })
+        self.decode_unnamed(block, bytes).map_err(|e| self.named(e, block.field, block.tile))
+    }
+
+    /// An error with fragment, tile and column in front.
+    pub(super) fn named(&self, error: Error, field: usize, tile: u64) -> Error {
+        let column = match self.root.fields.get(field).map(|f| f.role) {
+            Some(Role::Dimension(n)) => format!("dimension {n}"),
+            Some(Role::Attribute(n)) => format!("attribute {n}"),
+            None => "no field".to_owned(),
+        };
+        error.context(format!("fragment {}, tile {tile}, {column}", self.description.id))
     }
 
     fn decode_unnamed(&self, block: &BlockRef, bytes: &[u8]) -> Result<Column> {
@@ -224,7 +253,7 @@ impl Fragment {
             }
         };
         if !sound {
-            return Err(Error::corruption("a block fails its checksum; restore this file from a copy"));
+            return Err(bad_checksum());
         }
         let missing = || Error::corruption("a block that does not fit its page");
         let stored = bytes.get(block.skip..block.skip + block.len).ok_or_else(missing)?;
@@ -232,6 +261,10 @@ impl Fragment {
         let pipeline = self.pipelines.get(block.pipeline as usize).ok_or_else(missing)?;
         decode_block(stored, field.datatype, field.nullable, block.cells, pipeline)
     }
+}
+
+pub(super) fn bad_checksum() -> Error {
+    Error::corruption("a block fails its checksum; restore this file from a copy")
 }
 
 fn chunk_checksums(stripe: &Stripe, page: PageEntry, first: u64, last: u64) -> Option<Vec<u32>> {

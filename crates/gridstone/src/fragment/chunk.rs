@@ -1,0 +1,91 @@
+//! Single cells of a block that is stored raw in a large page, read by the chunks that hold them.
+//!
+//! A large raw page has a checksum per chunk of 4 KiB, so a cell costs the reading and checking of one chunk instead of
+//! its whole block. Only fixed-width cells without nulls lie where arithmetic finds them.
+
+use super::Fragment;
+use super::format::CHUNK_BYTES;
+use super::index::{PageEntry, Stripe};
+use super::reader::bad_checksum;
+use crate::base::{ByteRange, Error, Result, crc32c};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A block whose cells can be read one by one. Chunks are counted in its page.
+#[derive(Debug, Clone)]
+pub struct ChunkedBlock {
+    stripe: Arc<Stripe>,
+    page: PageEntry,
+    start: u64,
+    width: u64,
+    cells: u64,
+    field: usize,
+    tile: u64,
+}
+
+impl Fragment {
+    /// Block number `block` of tile number `tile` of a field, which holds `cells` cells, if its cells can be read one
+    /// by one; else `None`, and [`Fragment::block`] gives the whole.
+    pub fn chunked_block(&self, field: usize, tile: u64, block: usize, cells: usize) -> Result<Option<ChunkedBlock>> {
+        let Some(described) = self.root().fields.get(field) else { return Ok(None) };
+        let Some(width) = described.datatype.width().filter(|_| !described.nullable) else { return Ok(None) };
+        let (stripe, page, entry) = self.entries(field, tile, block)?;
+        if !self.is_chunked(page) {
+            return Ok(None);
+        }
+        if u128::from(entry.len) != width as u128 * cells as u128 {
+            let error = Error::corruption(format!("{cells} cells of {width} bytes lie in {} bytes", entry.len));
+            return Err(self.named(error, field, tile));
+        }
+        let (start, width, cells) = (entry.offset, width as u64, cells as u64);
+        Ok(Some(ChunkedBlock { stripe, page, start, width, cells, field, tile }))
+    }
+
+    /// Where the bytes of `chunks` lie in the fragment's source.
+    pub fn chunk_range(&self, block: &ChunkedBlock, chunks: &Range<u64>) -> ByteRange {
+        let from = chunks.start * CHUNK_BYTES;
+        let to = (chunks.end * CHUNK_BYTES).min(block.page.len);
+        self.at(ByteRange::new(block.page.offset + from, to.saturating_sub(from)))
+    }
+
+    /// Checks the bytes fetched for `chunks`. A Corruption error names fragment, tile and attribute.
+    pub fn check_chunks(&self, block: &ChunkedBlock, chunks: &Range<u64>, bytes: &[u8]) -> Result<()> {
+        let expected = self.chunk_range(block, chunks).len;
+        if bytes.len() as u64 != expected {
+            let error = Error::corruption(format!("{} bytes were read, {expected} wanted", bytes.len()));
+            return Err(self.named(error, block.field, block.tile));
+        }
+        let checksum = |number: u64| block.stripe.chunk_checksum(block.page.first_chunk as usize + number as usize);
+        let mut pairs = bytes.chunks(CHUNK_BYTES as usize).zip(chunks.clone());
+        if pairs.all(|(chunk, number)| checksum(number) == Some(crc32c(chunk))) {
+            return Ok(());
+        }
+        Err(self.named(bad_checksum(), block.field, block.tile))
+    }
+}
+
+impl ChunkedBlock {
+    /// Bytes of a cell.
+    pub fn width(&self) -> usize {
+        self.width as usize
+    }
+
+    /// The chunks that hold cell `cell` of the block; none past its end.
+    pub fn chunks_of(&self, cell: u32) -> Range<u64> {
+        if u64::from(cell) >= self.cells {
+            return 0..0;
+        }
+        let from = self.start + u64::from(cell) * self.width;
+        from / CHUNK_BYTES..(from + self.width).div_ceil(CHUNK_BYTES)
+    }
+
+    /// The bytes of cell `cell` in those of a run of chunks that starts with chunk `first`; `None` past the end of
+    /// either.
+    pub fn value<'b>(&self, cell: u32, first: u64, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        if u64::from(cell) >= self.cells {
+            return None;
+        }
+        let from = (self.start + u64::from(cell) * self.width).checked_sub(first * CHUNK_BYTES)? as usize;
+        bytes.get(from..from + self.width as usize)
+    }
+}
