@@ -147,9 +147,7 @@ class Array:
         """Reads a box whole. order: "row", "col", "global", "any". Sparse: cells in that order (ties of duplicates
         in order of writing). Dense: the memory layout of every column ("global", "any": a flat vector
         in global order)."""
-    def points(
-        self, dims: Sequence[_Column], attrs: Sequence[str] | None, progress: _Progress | None = None
-    ) -> Cells:
+    def points(self, dims: Sequence[_Column], attrs: Sequence[str] | None, progress: _Progress | None = None) -> Cells:
         """Reads the cells at these coordinates, in their order. Dense: one row per point, no coordinates. Sparse: the
         cells that exist, with coordinates; duplicates in order of writing."""
     def scan(

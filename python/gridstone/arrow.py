@@ -15,6 +15,7 @@ from . import dtypes
 from .columns import Column, Field
 from .dtypes import AnyArray
 from .errors import InputError, SchemaError, UnsupportedError
+from .interrupt import interruptible
 
 if TYPE_CHECKING:
     from .schema import Attr, Schema
@@ -152,11 +153,15 @@ def _one_chunk(field: Field, data: Any) -> Any:
     if not isinstance(data, pa.Array | pa.ChunkedArray):
         data = pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.array(data)
     if isinstance(data, pa.ChunkedArray):
-        data = data.combine_chunks()
-        if isinstance(data, pa.ChunkedArray):
-            data = pa.concat_arrays(data.chunks) if data.num_chunks else pa.array([], data.type)
+        chunks = data.chunks
+        if len(chunks) == 1:
+            data = chunks[0]
+        else:
+            size = data.nbytes
+            data = interruptible(size, lambda: pa.concat_arrays(chunks)) if chunks else pa.array([], data.type)
     if pa.types.is_dictionary(data.type):
-        data = data.dictionary_decode()
+        decode = data.dictionary_decode
+        data = interruptible(data.nbytes, decode)
     if pa.types.is_null(data.type):
         data = data.cast(type_of(field.dtype))
     return data
@@ -185,7 +190,9 @@ def _var_column(field: Field, array: Any) -> Column:
     wanted = type_of(field.dtype)
     if dtype_of(array.type) != field.dtype:
         raise InputError(f"{field.title} is {field.dtype}, found an Arrow column of type {array.type}; cast it first")
-    array = array.cast(wanted)
+    if array.type != wanted:
+        narrow = array
+        array = interruptible(narrow.nbytes, lambda: narrow.cast(wanted))
     _, offsets_buffer, bytes_buffer = array.buffers()
     if len(array) == 0 or offsets_buffer is None:
         return Column(field.dtype, np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64), _validity(array))

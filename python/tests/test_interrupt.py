@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import gridstone as gs
+from gridstone.interrupt import interruptible
 
 WATCHDOG_S = 5.0
 START_S = 60.0
@@ -26,6 +28,7 @@ HEAD = """
 import sys, time
 import numpy as np
 import gridstone as gs
+from gridstone.interrupt import interruptible
 uri = sys.argv[1]
 context = gs.Context("64MiB", 1, durability="close")
 
@@ -234,3 +237,26 @@ def test_ctrl_c_in_a_progress_callable(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         a.read(progress=report)
     assert len(a.read()) == 1_000_000
+
+
+def test_ctrl_c_does_not_wait_for_a_call_that_cannot_be_stopped() -> None:
+    """`interruptible` raises while the work goes on; errors and values come through."""
+    ended = threading.Event()
+    start = threading.Event()
+
+    def work() -> int:
+        start.set()
+        assert ended.wait(60)
+        return 7
+
+    def interrupt() -> None:
+        start.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(1 << 30, work)
+    ended.set()
+    assert interruptible(1 << 30, work) == 7
+    with pytest.raises(ZeroDivisionError):
+        interruptible(1 << 30, lambda: 1 // 0)

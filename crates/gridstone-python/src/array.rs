@@ -156,7 +156,7 @@ impl Array {
     ) -> PyResult<Cells> {
         let schema = self.schema(py)?;
         let held = hold_dims(&schema, dims)?;
-        let work = |call: &engine::Call| self.inner.points(&columns(&held)?, attrs.as_deref(), call);
+        let work = |call: &engine::Call| self.inner.points(&columns(&held, call)?, attrs.as_deref(), call);
         let (cells, stats) = interrupt::run(py, progress, work)?;
         Cells::new(py, &self.names(py, attrs.as_deref(), schema.sparse())?, cells, None, stats)
     }
@@ -188,7 +188,7 @@ impl Array {
     ) -> PyResult<Staged> {
         let layout = Order::parse(layout).map_err(|e| raise(py, &e))?;
         let held = hold_attrs(self.schema(py)?.as_ref(), attrs)?;
-        let work = |call: &engine::Call| self.inner.stage_dense(Some(&r#box), &views(&held)?, layout, call);
+        let work = |call: &engine::Call| self.inner.stage_dense(Some(&r#box), &views(&held, call)?, layout, call);
         interrupt::run(py, progress, work).map(Staged::new)
     }
 
@@ -206,7 +206,7 @@ impl Array {
         let schema = self.schema(py)?;
         let (held_dims, held_attrs) = (hold_dims(&schema, dims)?, hold_attrs(&schema, attrs)?);
         let work = |call: &engine::Call| {
-            let data = CellData { dims: columns(&held_dims)?, attrs: views(&held_attrs)?, sorted, dedup };
+            let data = CellData { dims: columns(&held_dims, call)?, attrs: views(&held_attrs, call)?, sorted, dedup };
             self.inner.stage_cells(data, call)
         };
         interrupt::run(py, progress, work).map(Staged::new)
@@ -214,7 +214,7 @@ impl Array {
 
     fn stage_delete(&self, py: Python<'_>, dims: &Bound<'_, PyAny>) -> PyResult<Staged> {
         let held = hold_dims(self.schema(py)?.as_ref(), dims)?;
-        interrupt::run(py, None, |call| self.inner.stage_delete(&columns(&held)?, call)).map(Staged::new)
+        interrupt::run(py, None, |call| self.inner.stage_delete(&columns(&held, call)?, call)).map(Staged::new)
     }
 
     #[pyo3(signature = (r#box, attrs))]

@@ -2,8 +2,8 @@
 
 use crate::buffer::Buffer;
 use crate::errors::input;
-use gridstone::base::Result;
-use gridstone::engine::{Column, ColumnView};
+use gridstone::base::{Cancel, Result};
+use gridstone::engine::{Call, Column, ColumnView};
 use gridstone::schema::Datatype;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
@@ -52,20 +52,22 @@ impl Held {
     }
 
     /// The column, checked.
-    fn view(&self) -> Result<ColumnView<'_>> {
+    fn view(&self, cancel: &dyn Cancel) -> Result<ColumnView<'_>> {
         let offsets = self.offsets.as_ref().and_then(|o| bytemuck::try_cast_slice(bytes(o)).ok());
-        ColumnView::new(self.datatype, bytes(&self.values), offsets, self.validity.as_ref().map(bytes))
+        let validity = self.validity.as_ref().map(bytes);
+        ColumnView::checked(self.datatype, bytes(&self.values), offsets, validity, cancel)
     }
 }
 
 /// The views of several columns, checked, which takes a while for texts; errors have the column's name in front.
-pub(crate) fn views(held: &[(String, Held)]) -> Result<Vec<(String, ColumnView<'_>)>> {
-    held.iter().zip(columns(held)?).map(|((name, _), view)| Ok((name.clone(), view))).collect()
+pub(crate) fn views<'a>(held: &'a [(String, Held)], call: &Call) -> Result<Vec<(String, ColumnView<'a>)>> {
+    held.iter().zip(columns(held, call)?).map(|((name, _), view)| Ok((name.clone(), view))).collect()
 }
 
 /// As [`views`], without the names.
-pub(crate) fn columns(held: &[(String, Held)]) -> Result<Vec<ColumnView<'_>>> {
-    held.iter().map(|(name, held)| held.view().map_err(|e| e.context(format!("{name:?}")))).collect()
+pub(crate) fn columns<'a>(held: &'a [(String, Held)], call: &Call) -> Result<Vec<ColumnView<'a>>> {
+    let cancel = call.cancel.as_ref();
+    held.iter().map(|(name, held)| held.view(cancel).map_err(|e| e.context(format!("{name:?}")))).collect()
 }
 
 /// A column of the engine as buffers.

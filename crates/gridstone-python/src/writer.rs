@@ -102,7 +102,7 @@ impl Writer {
         let held_dims = dims.map(|d| hold_dims(&self.schema, d)).transpose()?.unwrap_or_default();
         let held_attrs = hold_attrs(&self.schema, attrs)?;
         interrupt::run(py, None, |call| {
-            let (dims, attrs) = (columns(&held_dims)?, self.in_order(&views(&held_attrs)?)?);
+            let (dims, attrs) = (columns(&held_dims, call)?, self.in_order(&views(&held_attrs, call)?)?);
             self.lock().append(call, &dims, &attrs)
         })
     }

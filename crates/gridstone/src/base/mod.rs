@@ -22,4 +22,6 @@ pub use element::{Element, ElementKind};
 pub use error::{Error, ErrorKind, Result};
 pub use id::Id;
 pub use io::{ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready};
-pub use services::{Budget, Cache, CacheKey, Cancel, Clock, Entropy, NeverCancel, Progress, Silent};
+pub use services::{
+    Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Progress, Silent, Spawner, Task,
+};

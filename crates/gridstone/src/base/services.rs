@@ -39,6 +39,32 @@ impl Cancel for NeverCancel {
     }
 }
 
+/// A piece of work that stands alone.
+pub type Task<'a> = Box<dyn FnOnce() -> Result<()> + Send + 'a>;
+
+/// Does pieces of work, side by side where there are threads for it.
+pub trait Spawner: Send + Sync {
+    /// How many pieces are done at once.
+    fn threads(&self) -> usize;
+
+    /// Does all tasks; after an error, or once `cancel` says so, no further one is begun.
+    fn each(&self, tasks: Vec<Task<'_>>, cancel: &dyn Cancel) -> Result<()>;
+}
+
+/// Does one piece of work after the other.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Inline;
+
+impl Spawner for Inline {
+    fn threads(&self) -> usize {
+        1
+    }
+
+    fn each(&self, tasks: Vec<Task<'_>>, cancel: &dyn Cancel) -> Result<()> {
+        tasks.into_iter().try_for_each(|task| cancel.check().and_then(|()| task()))
+    }
+}
+
 /// Told how far the work is.
 pub trait Progress: Send + Sync {
     /// `done` of `total` units (cells) are done; `total` is 0 while it is not known.

@@ -22,12 +22,12 @@ impl Array {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?.clone();
         let attrs = Request::new(&schema, None, attrs, ReadOrder::Row)?.attrs;
-        let points = Points::new(call.cancel.as_ref(), &schema, dims)?;
+        let context = self.read_context(&snapshot, call);
+        let points = Points::new(&context, &schema, dims)?;
         let fragments = match points.bounds() {
             Some(bounds) => state.fragments(Some(&bounds))?,
             None => Vec::new(),
         };
-        let context = self.read_context(&snapshot, call);
         let target = Target { array: self.id(), schema, fragments };
         let cells = read_points(&context, &target, &points, &attrs)?;
         Ok((cells, context.counters.snapshot()))

@@ -5,7 +5,7 @@
 //! 3. Merge what lies before the first cell of the next block that is not loaded: nothing that comes later can reach
 //!    before it. Where one fragment stands alone there is no merge.
 
-use super::fetch::{Want, fetch};
+use super::fetch::{SparseBlock, Want, fetch, fetch_coordinates};
 use super::merge::{Frontier, merge};
 use super::open::open_all;
 use super::overlay::{Entry, LiveOverlay, is_small, live_overlay};
@@ -16,6 +16,7 @@ use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout};
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -23,10 +24,7 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Debug, Clone)]
 struct Unit {
     queue: usize,
-    tile: u64,
-    block: usize,
-    cells: usize,
-    bounds: Subarray,
+    at: SparseBlock,
 }
 
 /// A read of a sparse array under way.
@@ -62,7 +60,8 @@ fn empty_cells(schema: &Schema, request: &Request) -> Cells {
 }
 
 /// Sorts cells by their coordinates alone; duplicates stay in order of writing.
-fn sort_cells(cancel: &dyn Cancel, schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
+fn sort_cells(context: &ReadContext, schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
+    let cancel = context.cancel.as_ref();
     if u32::try_from(cells.count).is_err() {
         return Err(Error::budget("more than 2^32 cells cannot be sorted at once; stream them with scan()"));
     }
@@ -74,10 +73,10 @@ fn sort_cells(cancel: &dyn Cancel, schema: &Schema, cells: Cells, order: Order) 
         .collect::<Result<_>>()?;
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let order = KeyLayout::by_coordinates(schema, order).keys(&refs);
-    if order.first_descent().is_none() {
+    if order.first_step(Ordering::Less, cancel)?.is_none() {
         return Ok(cells);
     }
-    let rows = order.sorted_rows(cancel)?;
+    let (_, rows) = order.sort(context.pool.as_ref(), cancel)?;
     let gather = |columns: &[Column]| columns.iter().map(|c| c.view().gather(&rows)).collect();
     Ok(Cells { count: cells.count, dims: gather(&cells.dims), attrs: gather(&cells.attrs) })
 }
@@ -92,15 +91,15 @@ impl Sweep {
         let fragments = open_all(context, &target.schema, large)?;
         let layout = KeyLayout::new(&target.schema);
         let mut units = Vec::new();
-        let mut firsts: Vec<Vec<u64>> = vec![Vec::new(); target.schema.ndim()];
+        let mut starts: Vec<Vec<u64>> = vec![Vec::new(); target.schema.ndim()];
         for (queue, fragment) in fragments.iter().enumerate() {
-            plan_fragment(context, fragment, queue, &request.sub, &mut units, &mut firsts)?;
+            plan_fragment(context, fragment, queue, &request.sub, &mut units, &mut starts)?;
         }
-        let refs: Vec<&[u64]> = firsts.iter().map(Vec::as_slice).collect();
+        let refs: Vec<&[u64]> = starts.iter().map(Vec::as_slice).collect();
         let keys = layout.keys(&refs);
-        let order = keys.sorted_rows(context.cancel.as_ref())?;
+        let (firsts, order) = keys.sort(context.pool.as_ref(), context.cancel.as_ref())?;
         let units: Vec<Unit> = order.iter().filter_map(|i| units.get(*i as usize).cloned()).collect();
-        let total = units.iter().map(|u| u.cells as u64).sum();
+        let total = units.iter().map(|u| u.at.cells as u64).sum();
         let mut queues: Vec<Queue> = fragments.iter().map(|_| Queue::default()).collect();
         if let Some(overlay) = overlay {
             let mut queue = Queue::default();
@@ -117,7 +116,7 @@ impl Sweep {
             layout,
             fragments,
             units,
-            firsts: keys.pick(&order),
+            firsts,
             next: 0,
             queues,
             row_bytes: (target.row_bytes(), target.has_varied()),
@@ -137,13 +136,14 @@ impl Sweep {
         let range = |keys: &Vec<u64>| Some(KeyRange::new(*keys.iter().min()?, *keys.iter().max()?));
         let chunk =
             |queue: &Queue| queue.head()?.0.coords.iter().map(range).collect::<Option<Vec<_>>>().map(Subarray::new);
-        let blocks = self.units.iter().filter_map(|u| u.bounds.intersect(&self.request.sub));
+        let blocks = self.units.iter().filter_map(|u| u.at.bounds.intersect(&self.request.sub));
         blocks.chain(self.queues.iter().filter_map(chunk)).reduce(|a, b| a.union(&b))
     }
 
     /// About how many cells lie in the box: those of a block as far as its MBR reaches into the box along `dim`.
     pub(super) fn estimate(&self, dim: usize) -> u64 {
-        let blocks: f64 = self.units.iter().map(|u| u.cells as f64 * share(&u.bounds, &self.request.sub, dim)).sum();
+        let blocks: f64 =
+            self.units.iter().map(|u| u.at.cells as f64 * share(&u.at.bounds, &self.request.sub, dim)).sum();
         blocks as u64 + self.queues.iter().filter_map(Queue::head).map(|(c, _)| c.len() as u64).sum::<u64>()
     }
 
@@ -165,8 +165,8 @@ impl Sweep {
             }
         }
         match self.request.order {
-            ReadOrder::Row => sort_cells(self.context.cancel.as_ref(), &self.schema, all, Order::Row).map(Some),
-            ReadOrder::Col => sort_cells(self.context.cancel.as_ref(), &self.schema, all, Order::Col).map(Some),
+            ReadOrder::Row => sort_cells(&self.context, &self.schema, all, Order::Row).map(Some),
+            ReadOrder::Col => sort_cells(&self.context, &self.schema, all, Order::Col).map(Some),
             ReadOrder::Global | ReadOrder::Any => Ok(Some(all)),
         }
     }
@@ -220,10 +220,10 @@ impl Sweep {
         let count_max = if self.row_bytes.1 { self.context.pool.threads() * 16 } else { usize::MAX };
         let mut rows = room / self.row_bytes.0.max(1);
         while let Some(unit) = self.units.get(self.next) {
-            if self.next > start && ((unit.cells as u64) > rows || self.next - start >= count_max) {
+            if self.next > start && ((unit.at.cells as u64) > rows || self.next - start >= count_max) {
                 break;
             }
-            rows = rows.saturating_sub(unit.cells as u64);
+            rows = rows.saturating_sub(unit.at.cells as u64);
             self.next += 1;
         }
         self.units.get(start..self.next).unwrap_or_default().to_vec()
@@ -231,7 +231,7 @@ impl Sweep {
 
     /// Loads blocks into their queues; gives the bytes they take.
     fn load_group(&mut self, units: &[Unit]) -> Result<u64> {
-        let held = units.iter().map(|u| u.cells as u64).sum::<u64>().saturating_mul(self.row_bytes.0);
+        let held = units.iter().map(|u| u.at.cells as u64).sum::<u64>().saturating_mul(self.row_bytes.0);
         self.context.budget.take(held);
         let loaded = self.load_units(units);
         self.context.budget.give(held);
@@ -247,11 +247,12 @@ impl Sweep {
 
     /// One chunk per unit, `None` where no row lies in the box.
     fn load_units(&self, units: &[Unit]) -> Result<Vec<Option<Chunk>>> {
-        let coords = self.load_coordinates(units)?;
+        let blocks = units.iter().map(|u| Ok((self.fragment(u)?, &u.at))).collect::<Result<Vec<_>>>()?;
+        let coords = fetch_coordinates(&self.context, &self.schema, &blocks, true)?;
         let mut rows: Vec<Option<Vec<u32>>> = Vec::with_capacity(units.len());
         let mut wants = Vec::new();
         for (unit, coords) in units.iter().zip(&coords) {
-            Counters::add(&self.context.counters.cells_scanned, unit.cells as u64);
+            Counters::add(&self.context.counters.cells_scanned, unit.at.cells as u64);
             let inside = rows_inside(&self.request.sub, unit, coords);
             let wanted = inside.as_ref().is_none_or(|rows| !rows.is_empty());
             if wanted {
@@ -296,37 +297,6 @@ impl Sweep {
         self.fragments.get(unit.queue).ok_or_else(|| Error::corruption("a block of a fragment that is not open"))
     }
 
-    fn load_coordinates(&self, units: &[Unit]) -> Result<Vec<Vec<Vec<u64>>>> {
-        let dims = self.schema.dims();
-        let mut wants = Vec::with_capacity(units.len() * dims.len());
-        for unit in units {
-            let fragment = self.fragment(unit)?;
-            for field in 0..dims.len() {
-                let block = fragment.block(field, unit.tile, unit.block, unit.cells)?;
-                wants.push(Want { fragment: fragment.clone(), block });
-            }
-        }
-        let columns = fetch(&self.context, &wants, true)?;
-        let mut all = Vec::with_capacity(units.len());
-        for (unit, columns) in units.iter().zip(columns.chunks(dims.len())) {
-            let mut coords = Vec::with_capacity(dims.len());
-            for ((column, dim), range) in columns.iter().zip(dims).zip(unit.bounds.ranges()) {
-                let keys = key::encode(dim.datatype(), column.view().values()).ok();
-                let keys = keys.filter(|keys| keys.iter().all(|k| range.contains(*k)));
-                coords.push(keys.ok_or_else(|| {
-                    let id = self.fragment(unit).map(|f| f.description().id.to_string()).unwrap_or_default();
-                    Error::corruption(format!(
-                        "fragment {id}, tile {}: a coordinate of {:?} lies outside its block's MBR",
-                        unit.tile,
-                        dim.name()
-                    ))
-                })?);
-            }
-            all.push(coords);
-        }
-        Ok(all)
-    }
-
     fn want_values(&self, unit: &Unit, wants: &mut Vec<Want>) -> Result<()> {
         if self.is_tombstones(unit) {
             return Ok(());
@@ -336,7 +306,7 @@ impl Sweep {
             let field = fragment.field(Role::Attribute(attr.id())).ok_or_else(|| {
                 Error::corruption(format!("fragment {} lacks attribute {:?}", fragment.description().id, attr.name()))
             })?;
-            let block = fragment.block(field, unit.tile, unit.block, unit.cells)?;
+            let block = fragment.block(field, unit.at.tile, unit.at.block, unit.at.cells)?;
             wants.push(Want { fragment: fragment.clone(), block });
         }
         Ok(())
@@ -374,7 +344,7 @@ fn plan_fragment(
                 let in_tile = block - from;
                 let count = fragment.sparse_block_cells(cells, in_tile);
                 let tile = fragment.first_tile(number) + local as u64;
-                units.push(Unit { queue, tile, block: in_tile, cells: count, bounds });
+                units.push(Unit { queue, at: SparseBlock { tile, block: in_tile, cells: count, bounds } });
             }
             Counters::add(&context.counters.tiles_read, u64::from(touched));
         }
@@ -390,10 +360,10 @@ fn share(bounds: &Subarray, sub: &Subarray, dim: usize) -> f64 {
 
 /// The rows of a block that lie in the box, `None` if all do.
 fn rows_inside(sub: &Subarray, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
-    if sub.covers(&unit.bounds) {
+    if sub.covers(&unit.at.bounds) {
         return None;
     }
-    let mut inside = vec![true; unit.cells];
+    let mut inside = vec![true; unit.at.cells];
     for (range, column) in sub.ranges().iter().zip(coords) {
         inside.iter_mut().zip(column).for_each(|(flag, k)| *flag &= range.contains(*k));
     }
@@ -419,7 +389,7 @@ fn overlay_chunk(
         if !request.sub.contains(cell) {
             continue;
         }
-        if !group.is_empty() && keys.compare(row, keys, group_row) != std::cmp::Ordering::Equal {
+        if !group.is_empty() && keys.compare(row, keys, group_row) != Ordering::Equal {
             resolve_group(live, schema, &mut group, &mut kept);
         }
         group_row = row;

@@ -3,20 +3,12 @@
 use super::ReadContext;
 use super::canvas::Canvas;
 use super::dense::{DensePlan, Painter, attrs_of};
-use super::fetch::{Want, fetch};
+use super::fetch::{SparseBlock, Want, fetch, fetch_coordinates};
 use super::layout::Strided;
 use crate::base::{Counters, Error, Result};
 use crate::fragment::{Fragment, FragmentKind, Role};
-use crate::schema::{Schema, Subarray, key};
+use crate::schema::Subarray;
 use std::sync::Arc;
-
-/// A block of cells, some of which fall on the region.
-struct Block {
-    tile: u64,
-    block: usize,
-    cells: usize,
-    bounds: Subarray,
-}
 
 /// Paints the cells (or clears the tombstones) of `painter` that lie in `region`.
 pub(super) fn paint_sparse(
@@ -29,7 +21,8 @@ pub(super) fn paint_sparse(
     let fragment = &painter.fragment;
     let strided = Strided::packed(&region.shape(), plan.schema.options().cell_order);
     for block in blocks_in(context, fragment, region)? {
-        let coords = read_coordinates(context, &plan.schema, fragment, &block)?;
+        let coords = fetch_coordinates(context, &plan.schema, &[(fragment, &block)], false)?;
+        let coords = coords.into_iter().next().unwrap_or_default();
         let cell = |row: usize| coords.iter().filter_map(move |c| c.get(row).copied());
         let inside = (0..block.cells).filter(|row| region.contains(cell(*row)));
         let places: Vec<(u64, u32)> = inside
@@ -56,7 +49,7 @@ pub(super) fn paint_sparse(
     Ok(())
 }
 
-fn blocks_in(context: &ReadContext, fragment: &Fragment, region: &Subarray) -> Result<Vec<Block>> {
+fn blocks_in(context: &ReadContext, fragment: &Fragment, region: &Subarray) -> Result<Vec<SparseBlock>> {
     let wrong = || Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id));
     let mut found = Vec::new();
     for number in 0..fragment.stripes() {
@@ -73,38 +66,10 @@ fn blocks_in(context: &ReadContext, fragment: &Fragment, region: &Subarray) -> R
                 if bounds.intersects(region) {
                     let tile = fragment.first_tile(number) + local as u64;
                     let count = fragment.sparse_block_cells(cells, block - from);
-                    found.push(Block { tile, block: block - from, cells: count, bounds });
+                    found.push(SparseBlock { tile, block: block - from, cells: count, bounds });
                 }
             }
         }
     }
     Ok(found)
-}
-
-fn read_coordinates(
-    context: &ReadContext,
-    schema: &Schema,
-    fragment: &Arc<Fragment>,
-    block: &Block,
-) -> Result<Vec<Vec<u64>>> {
-    let want = |field: usize| {
-        let block = fragment.block(field, block.tile, block.block, block.cells)?;
-        Ok(Want { fragment: fragment.clone(), block })
-    };
-    let wants = (0..schema.ndim()).map(want).collect::<Result<Vec<Want>>>()?;
-    let columns = fetch(context, &wants, false)?;
-    let mut coords = Vec::with_capacity(columns.len());
-    for ((column, dim), range) in columns.iter().zip(schema.dims()).zip(block.bounds.ranges()) {
-        let keys = key::encode(dim.datatype(), column.view().values()).ok();
-        let keys = keys.filter(|keys| keys.iter().all(|k| range.contains(*k)));
-        coords.push(keys.ok_or_else(|| {
-            Error::corruption(format!(
-                "fragment {}, tile {}: a coordinate of {:?} lies outside its block's MBR",
-                fragment.description().id,
-                block.tile,
-                dim.name()
-            ))
-        })?);
-    }
-    Ok(coords)
 }

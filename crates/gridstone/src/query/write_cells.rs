@@ -5,7 +5,7 @@ use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_filters};
 use crate::base::{Cancel, Error, Result, limits};
 use crate::fragment::{EncodedTile, Field, FragmentKind, Staged, encode_tile, sparse_shape};
-use crate::schema::{Datatype, Filters, Schema, key};
+use crate::schema::{Datatype, Dimension, Filters, Schema, key};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout};
 use std::cmp::Ordering;
 
@@ -67,7 +67,7 @@ pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrit
     if cells == 0 {
         return Ok(None);
     }
-    let rows = order_rows(context.cancel, schema, &keys, write.sorted, write.dedup)?;
+    let rows = order_rows(context, schema, &keys, write.sorted, write.dedup)?;
     let values: Vec<ColumnView<'_>> = write.columns.iter().map(|(_, v)| *v).collect();
     stage_rows(context, schema, FragmentKind::Sparse, ids, &keys, &values, &rows).map(Some)
 }
@@ -82,8 +82,8 @@ pub fn write_tombstones(
     if keys.first().is_none_or(Vec::is_empty) {
         return Ok(None);
     }
-    let order = order_keys(context.cancel, schema, &keys)?;
-    let rows = keep_one(&order, order.sorted_rows(context.cancel)?, Dedup::First);
+    let (order, rows) = order_keys(context.cancel, schema, &keys)?.sort(context.pool, context.cancel)?;
+    let rows = keep_one(context.cancel, &order, &rows, Dedup::First)?;
     stage_rows(context, schema, FragmentKind::Tombstones, Vec::new(), &keys, &[], &rows).map(Some)
 }
 
@@ -116,17 +116,30 @@ pub(super) fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[Colu
         }
         let keys = encode_polled(cancel, dim.datatype(), view.values())
             .map_err(|e| e.context(format!("dimension {:?}", dim.name())))?;
-        if let Some(row) = keys.iter().position(|k| !dim.range().contains(*k)) {
-            let (lo, hi, _) = dim.texts();
-            let found = keys.get(row).map(|k| dim.text(*k)).unwrap_or_default();
-            return Err(Error::bounds(format!(
-                "row {row}: coordinate {found} of dimension {:?} is outside its domain ({lo}, {hi})",
-                dim.name()
-            )));
-        }
+        check_domain(cancel, dim, &keys)?;
         all.push(keys);
     }
     Ok(all)
+}
+
+fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()> {
+    let range = dim.range();
+    for (number, portion) in keys.chunks(PORTION).enumerate() {
+        cancel.check()?;
+        // All are compared, without a branch per cell; the row is looked for when there is one.
+        if portion.iter().fold(true, |inside, k| inside & range.contains(*k)) {
+            continue;
+        }
+        let at = portion.iter().position(|k| !range.contains(*k)).unwrap_or(0);
+        let (lo, hi, _) = dim.texts();
+        let found = portion.get(at).map(|k| dim.text(*k)).unwrap_or_default();
+        return Err(Error::bounds(format!(
+            "row {}: coordinate {found} of dimension {:?} is outside its domain ({lo}, {hi})",
+            number * PORTION + at,
+            dim.name()
+        )));
+    }
+    Ok(())
 }
 
 /// Rows handled between two questions whether to go on: a few milliseconds of work.
@@ -165,62 +178,59 @@ pub(super) fn order_keys(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>]
 }
 
 /// The rows to be written, in global order, duplicates treated as asked.
-fn order_rows(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>], sorted: bool, dedup: Dedup) -> Result<Vec<u32>> {
+fn order_rows(
+    context: &WriteContext<'_>,
+    schema: &Schema,
+    keys: &[Vec<u64>],
+    sorted: bool,
+    dedup: Dedup,
+) -> Result<Vec<u32>> {
+    let cancel = context.cancel;
     let order = order_keys(cancel, schema, keys)?;
-    cancel.check()?;
-    let rows = if sorted {
-        if let Some(row) = order.first_descent() {
-            return Err(Error::input(format!(
-                "row {row} comes before row {} in global order, but sorted=True was given; sort the cells or leave it out",
-                row - 1
-            )));
-        }
-        (0..order.len() as u32).collect()
-    } else {
-        order.sorted_rows(cancel)?
-    };
-    cancel.check()?;
+    if sorted && let Some(row) = order.first_step(Ordering::Less, cancel)? {
+        return Err(Error::input(format!(
+            "row {row} comes before row {} in global order, but sorted=True was given; sort the cells or leave it out",
+            row - 1
+        )));
+    }
+    let (order, rows) = order.sort(context.pool, cancel)?;
     match dedup {
         Dedup::Error if schema.options().duplicates => Ok(rows),
-        Dedup::Error => match duplicate(&order, &rows) {
+        Dedup::Error => match order.first_step(Ordering::Equal, cancel)? {
             None => Ok(rows),
-            Some((a, b)) => {
-                let cell = schema.dims().iter().zip(keys).map(|(d, k)| {
-                    format!("{}={}", d.name(), k.get(a as usize).map(|k| d.text(*k)).unwrap_or_default())
-                });
-                Err(Error::input(format!(
-                    "rows {} and {} are the same cell ({}); drop one, pass dedup=\"first\" or \"last\", or let the array \
-                     allow duplicates",
-                    a.min(b),
-                    a.max(b),
-                    cell.collect::<Vec<_>>().join(", ")
-                )))
-            }
+            Some(at) => Err(same_cell(schema, keys, rows.get(at - 1..=at).unwrap_or_default())),
         },
-        Dedup::First | Dedup::Last => Ok(keep_one(&order, rows, dedup)),
+        Dedup::First | Dedup::Last => keep_one(cancel, &order, &rows, dedup),
     }
 }
 
-fn duplicate(order: &CellKeys, rows: &[u32]) -> Option<(u32, u32)> {
-    rows.windows(2).find_map(|w| match *w {
-        [a, b] if order.compare(a as usize, order, b as usize) == Ordering::Equal => Some((a, b)),
-        _ => None,
-    })
+/// The error for two rows of one cell, which come in row order.
+fn same_cell(schema: &Schema, keys: &[Vec<u64>], rows: &[u32]) -> Error {
+    let at = |place: usize| rows.get(place).copied().unwrap_or(0);
+    let cell = schema
+        .dims()
+        .iter()
+        .zip(keys)
+        .map(|(d, k)| format!("{}={}", d.name(), k.get(at(0) as usize).map(|k| d.text(*k)).unwrap_or_default()));
+    Error::input(format!(
+        "rows {} and {} are the same cell ({}); drop one, pass dedup=\"first\" or \"last\", or let the array allow \
+         duplicates",
+        at(0),
+        at(1),
+        cell.collect::<Vec<_>>().join(", ")
+    ))
 }
 
-fn keep_one(order: &CellKeys, rows: Vec<u32>, dedup: Dedup) -> Vec<u32> {
+/// Of the rows of each cell, which stand together in row order, the first or the last. `order`: their keys.
+fn keep_one(cancel: &dyn Cancel, order: &CellKeys, rows: &[u32], dedup: Dedup) -> Result<Vec<u32>> {
+    let same = |a: usize| a + 1 < rows.len() && order.compare(a, order, a + 1) == Ordering::Equal;
     let mut kept: Vec<u32> = Vec::with_capacity(rows.len());
-    for row in rows {
-        match kept.last_mut() {
-            Some(last) if order.compare(*last as usize, order, row as usize) == Ordering::Equal => {
-                if dedup == Dedup::Last {
-                    *last = row;
-                }
-            }
-            _ => kept.push(row),
-        }
+    for (portion, from) in rows.chunks(PORTION).zip((0..).step_by(PORTION)) {
+        cancel.check()?;
+        let keep = |at: usize| if dedup == Dedup::Last { !same(at) } else { at == 0 || !same(at - 1) };
+        kept.extend(portion.iter().zip(from..).filter(|(_, at)| keep(*at)).map(|(row, _)| *row));
     }
-    kept
+    Ok(kept)
 }
 
 fn stage_rows(

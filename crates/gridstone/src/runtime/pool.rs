@@ -2,7 +2,7 @@
 //! of a fork.
 
 use super::PerProcess;
-use crate::base::{Cancel, Error, Result};
+use crate::base::{Cancel, Error, Result, Spawner, Task};
 use rayon::prelude::*;
 
 /// The environment variable that sizes a pool whose size is not given.
@@ -73,6 +73,16 @@ impl Pool {
                 .with_source(e)
             })
         })
+    }
+}
+
+impl Spawner for Pool {
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn each(&self, tasks: Vec<Task<'_>>, cancel: &dyn Cancel) -> Result<()> {
+        self.map(tasks, cancel, |task| task()).map(drop)
     }
 }
 

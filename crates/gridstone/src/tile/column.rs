@@ -1,6 +1,6 @@
 //! Cells of one attribute or dimension, side by side in memory.
 
-use crate::base::{AlignedBuf, Error, Result};
+use crate::base::{AlignedBuf, Cancel, Error, NeverCancel, Result};
 use crate::schema::{Attribute, Datatype};
 
 /// Values owned: fixed width side by side, or concatenated with offsets; one validity byte per cell if nullable.
@@ -32,10 +32,22 @@ impl<'a> ColumnView<'a> {
         offsets: Option<&'a [u64]>,
         validity: Option<&'a [u8]>,
     ) -> Result<Self> {
+        Self::checked(datatype, values, offsets, validity, &NeverCancel)
+    }
+
+    /// As [`ColumnView::new`], asking `cancel` between portions of texts, whose check takes a while.
+    pub fn checked(
+        datatype: Datatype,
+        values: &'a [u8],
+        offsets: Option<&'a [u64]>,
+        validity: Option<&'a [u8]>,
+        cancel: &dyn Cancel,
+    ) -> Result<Self> {
+        cancel.check()?;
         let bad = |message: String| Err(Error::input(message));
         let len = match (datatype.width(), offsets) {
             (Some(width), None) if values.len().is_multiple_of(width) => values.len() / width,
-            (None, Some(offsets)) => check_offsets(datatype, values, offsets)?,
+            (None, Some(offsets)) => check_offsets(datatype, values, offsets, cancel)?,
             _ => return bad(format!("{} bytes are no column of {datatype}", values.len())),
         };
         if let Some(validity) = validity {
@@ -158,30 +170,34 @@ pub fn try_vec<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
     Ok(all)
 }
 
-fn check_offsets(datatype: Datatype, values: &[u8], offsets: &[u64]) -> Result<usize> {
+/// Cells checked between two questions whether to go on: a few milliseconds of work.
+const PORTION: usize = 1 << 16;
+
+fn check_offsets(datatype: Datatype, values: &[u8], offsets: &[u64], cancel: &dyn Cancel) -> Result<usize> {
     let bad = |message: String| Err(Error::input(message));
     if offsets.first() != Some(&0) || offsets.last() != Some(&(values.len() as u64)) {
         return bad(format!("offsets must start at 0 and end at the {} bytes of values", values.len()));
     }
-    if let Some(row) = offsets.windows(2).position(|w| matches!(w, [a, b] if a > b)) {
-        return bad(format!("row {row}: offsets must not decrease"));
-    }
-    if datatype == Datatype::String {
-        let whole = std::str::from_utf8(values).ok();
-        let split = |o: &u64| whole.is_some_and(|text| text.is_char_boundary(*o as usize));
-        if let Some(row) = offsets.iter().position(|o| !split(o)) {
-            return bad(format!("row {}: a string is not UTF-8", first_bad_row(values, offsets).unwrap_or(row)));
+    // Portions overlap by one offset, so that every cell lies in one of them.
+    for from in (0..offsets.len() - 1).step_by(PORTION) {
+        cancel.check()?;
+        let portion = offsets.get(from..(from + PORTION + 1).min(offsets.len())).unwrap_or_default();
+        if let Some(row) = portion.windows(2).position(|w| matches!(w, [a, b] if a > b)) {
+            return bad(format!("row {}: offsets must not decrease", from + row));
+        }
+        if datatype == Datatype::String && !all_utf8(values, portion) {
+            let row = portion.windows(2).position(|w| !all_utf8(values, w)).unwrap_or(0);
+            return bad(format!("row {}: a string is not UTF-8", from + row));
         }
     }
     Ok(offsets.len() - 1)
 }
 
-fn first_bad_row(values: &[u8], offsets: &[u64]) -> Option<usize> {
-    let bad = |w: &[u64]| match w {
-        [from, to] => values.get(*from as usize..*to as usize).is_none_or(|v| std::str::from_utf8(v).is_err()),
-        _ => true,
-    };
-    offsets.windows(2).position(bad)
+/// Whether the strings between these offsets, which do not decrease, are UTF-8, each by itself.
+fn all_utf8(values: &[u8], offsets: &[u64]) -> bool {
+    let (Some(start), Some(end)) = (offsets.first(), offsets.last()) else { return true };
+    let text = values.get(*start as usize..*end as usize).and_then(|bytes| std::str::from_utf8(bytes).ok());
+    text.is_some_and(|text| text.is_ascii() || offsets.iter().all(|o| text.is_char_boundary((o - start) as usize)))
 }
 
 fn gather_fixed<const N: usize>(values: &[u8], rows: &[u32]) -> AlignedBuf {
@@ -329,6 +345,13 @@ mod tests {
         let refuse = |error: Error, word: &str| assert!(error.message().contains(word), "{error}");
         refuse(ColumnView::new(Datatype::String, &[0xc3, 0xa9], Some(&[0, 1, 2]), None).unwrap_err(), "row 0");
         refuse(ColumnView::new(Datatype::String, &[b'a', 0xff], Some(&[0, 1, 2]), None).unwrap_err(), "row 1");
+        let many: Vec<u64> = (0..3 * PORTION as u64).collect();
+        let mut text = vec![b'a'; many.len() - 1];
+        assert_eq!(ColumnView::new(Datatype::String, &text, Some(&many), None).unwrap().len(), text.len());
+        // A character of two bytes that lies in two cells, the last of one portion and the first of the next.
+        text.splice(PORTION - 1..=PORTION, "é".bytes());
+        let expected = format!("row {}:", PORTION - 1);
+        refuse(ColumnView::new(Datatype::String, &text, Some(&many), None).unwrap_err(), &expected);
         refuse(ColumnView::new(Datatype::Bytes, &[0, 1], Some(&[0, 2, 1, 2]), None).unwrap_err(), "row 1");
         refuse(ColumnView::new(Datatype::Bytes, &[0, 1], Some(&[0, 1]), None).unwrap_err(), "2 bytes");
         refuse(ColumnView::new(Datatype::Bool, &[0, 2], None, None).unwrap_err(), "row 1");

@@ -4,8 +4,9 @@
 //! dimensions: in the domain) in cell order, each in as many bits as its dimension needs, packed with the most
 //! significant first. Keys of up to 64 and 128 bits are machine words; longer ones are compared as words.
 
+use super::radix::sort_keys;
 use super::sort::sort;
-use crate::base::{Cancel, Result};
+use crate::base::{Cancel, Result, Spawner};
 use crate::schema::{Dimension, Extent, Schema};
 use std::cmp::Ordering;
 
@@ -200,34 +201,51 @@ impl CellKeys {
         lo
     }
 
-    /// Whether the cells are in ascending order; the first row that is not, else.
-    pub fn first_descent(&self) -> Option<usize> {
-        (1..self.len()).find(|i| self.compare(*i, self, i - 1) == Ordering::Less)
+    /// The first row, from 1 on, that stands to the one before it as `how` says.
+    pub fn first_step(&self, how: Ordering, cancel: &dyn Cancel) -> Result<Option<usize>> {
+        match self {
+            Self::Narrow(keys) => first_step(keys, how, cancel),
+            Self::Wide(keys) => first_step(keys, how, cancel),
+            Self::Long { words, data } => {
+                let cells: Vec<&[u64]> = data.chunks((*words).max(1)).collect();
+                first_step(&cells, how, cancel)
+            }
+        }
     }
 
-    /// The rows in ascending order of their keys, equal keys in row order. Cancelled if `cancel` says so.
-    pub fn sorted_rows(&self, cancel: &dyn Cancel) -> Result<Vec<u32>> {
+    /// The keys in ascending order and the rows they come from, equal keys in row order. Cancelled if `cancel` says so.
+    pub fn sort(self, spawner: &dyn Spawner, cancel: &dyn Cancel) -> Result<(Self, Vec<u32>)> {
         match self {
-            Self::Narrow(keys) => sort_by_key(keys, cancel),
-            Self::Wide(keys) => sort_by_key(keys, cancel),
+            Self::Narrow(keys) => sort_keys(keys, spawner, cancel).map(|(keys, rows)| (Self::Narrow(keys), rows)),
+            Self::Wide(keys) => sort_keys(keys, spawner, cancel).map(|(keys, rows)| (Self::Wide(keys), rows)),
             Self::Long { .. } => {
-                let by_key = |a: &u32, b: &u32| self.compare(*a as usize, self, *b as usize).then(a.cmp(b));
-                sort((0..self.len() as u32).collect(), by_key, cancel)
+                let by_key = |a: &u32, b: &u32| self.compare(*a as usize, &self, *b as usize).then(a.cmp(b));
+                let rows = sort((0..self.len() as u32).collect(), by_key, cancel)?;
+                Ok((self.pick(&rows), rows))
             }
         }
     }
 }
 
-/// Sorting (key, row) pairs keeps the keys beside the rows while they move, instead of fetching them at random.
-fn sort_by_key<K: Copy + Ord>(keys: &[K], cancel: &dyn Cancel) -> Result<Vec<u32>> {
-    let pairs: Vec<(K, u32)> = keys.iter().copied().zip(0..).collect();
-    Ok(sort(pairs, Ord::cmp, cancel)?.into_iter().map(|(_, row)| row).collect())
+/// Keys looked at between two questions whether to go on: a few milliseconds of work.
+const PORTION: usize = 1 << 18;
+
+fn first_step<K: Ord>(keys: &[K], how: Ordering, cancel: &dyn Cancel) -> Result<Option<usize>> {
+    // Portions overlap by one key, so that every step lies in one of them.
+    for from in (0..keys.len()).step_by(PORTION) {
+        cancel.check()?;
+        let portion = keys.get(from..(from + PORTION + 1).min(keys.len())).unwrap_or_default();
+        if let Some(at) = portion.windows(2).position(|w| matches!(w, [a, b] if b.cmp(a) == how)) {
+            return Ok(Some(from + at + 1));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::NeverCancel;
+    use crate::base::{Inline, NeverCancel};
     use crate::schema::{Order, key};
     use proptest::prelude::*;
 
@@ -259,12 +277,14 @@ mod tests {
                 assert_eq!(by_row.compare(i, &by_row, j), reversed(&cells[i]).cmp(&reversed(&cells[j])));
             }
         }
-        let sorted = keys.sorted_rows(&NeverCancel).unwrap();
-        assert!(
-            sorted
-                .windows(2)
-                .all(|w| { keys.compare(w[0] as usize, &keys, w[1] as usize).then(w[0].cmp(&w[1])) == Ordering::Less })
-        );
+        let (sorted, rows) = keys.clone().sort(&Inline, &NeverCancel).unwrap();
+        let ascending =
+            |w: &[u32]| keys.compare(w[0] as usize, &keys, w[1] as usize).then(w[0].cmp(&w[1])) == Ordering::Less;
+        assert!(rows.windows(2).all(ascending));
+        assert!(rows.iter().enumerate().all(|(i, row)| sorted.compare(i, &keys, *row as usize) == Ordering::Equal));
+        assert_eq!(sorted.first_step(Ordering::Less, &NeverCancel).unwrap(), None);
+        let naive_equal = (1..rows.len()).find(|i| cells[rows[*i] as usize] == cells[rows[i - 1] as usize]);
+        assert_eq!(sorted.first_step(Ordering::Equal, &NeverCancel).unwrap(), naive_equal);
     }
 
     const SMALL: &str = r#"{"name":"a","dtype":"int8","domain":["-9","90"],"tile":"7"},{"name":"b","dtype":"uint16","domain":["3","999"],"tile":"100"}"#;
@@ -282,6 +302,16 @@ mod tests {
             check(&wide, &cells.iter().map(|(a, _, f)| vec![*a, float(*f)]).collect::<Vec<_>>());
             check(&schema(ONE), &cells.iter().map(|(a, _, _)| vec![*a]).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn steps_are_found_across_portions() {
+        let mut keys: Vec<u64> = (0..3 * PORTION as u64).collect();
+        keys[PORTION] -= 1;
+        keys[2 * PORTION] -= 2;
+        let keys = CellKeys::Narrow(keys);
+        assert_eq!(keys.first_step(Ordering::Equal, &NeverCancel).unwrap(), Some(PORTION));
+        assert_eq!(keys.first_step(Ordering::Less, &NeverCancel).unwrap(), Some(2 * PORTION));
     }
 
     #[test]

@@ -17,9 +17,10 @@ mod take;
 
 use super::write_cells::{coordinate_keys, order_keys};
 use super::{Cells, ReadContext, Target};
-use crate::base::{Cancel, Counters, Result};
+use crate::base::{Counters, Result};
 use crate::schema::{Attribute, KeyRange, Schema, Subarray};
 use crate::tile::{CellKeys, ColumnView};
+use std::cmp::Ordering;
 
 /// Cells asked for by their coordinates, sorted into global order.
 #[derive(Debug)]
@@ -36,15 +37,16 @@ impl Points {
     ///
     /// # Errors
     /// Bounds (a point outside the domain), Input (types, lengths, NaN, null), Cancelled; all name the row.
-    pub fn new(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Self> {
+    pub fn new(context: &ReadContext, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Self> {
+        let cancel = context.cancel.as_ref();
         let given = coordinate_keys(cancel, schema, dims)?;
         let keys = order_keys(cancel, schema, &given)?;
-        if keys.first_descent().is_none() {
+        if keys.first_step(Ordering::Less, cancel)?.is_none() {
             return Ok(Self { rows: (0..keys.len() as u32).collect(), coords: given, keys });
         }
-        let rows = keys.sorted_rows(cancel)?;
+        let (keys, rows) = keys.sort(context.pool.as_ref(), cancel)?;
         let pick = |column: &Vec<u64>| rows.iter().filter_map(|r| column.get(*r as usize).copied()).collect();
-        Ok(Self { coords: given.iter().map(pick).collect(), keys: keys.pick(&rows), rows })
+        Ok(Self { coords: given.iter().map(pick).collect(), keys, rows })
     }
 
     /// How many there are.

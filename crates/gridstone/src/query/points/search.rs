@@ -191,7 +191,8 @@ fn keys_of<'s>(layout: &KeyLayout, cells: impl Iterator<Item = Result<&'s [u64]>
 /// Which of `run` lie, in global order, between the first and the last cell of each of several stretches; `None` if the
 /// stretches are not in order.
 fn spans(points: &Points, run: Range<usize>, firsts: &CellKeys, lasts: &CellKeys) -> Option<Vec<Range<usize>>> {
-    if firsts.first_descent().is_some() || lasts.first_descent().is_some() {
+    let in_order = |keys: &CellKeys| (1..keys.len()).all(|at| keys.compare(at - 1, keys, at) != Ordering::Greater);
+    if !in_order(firsts) || !in_order(lasts) {
         return None;
     }
     let mut from = run.start;
