@@ -46,8 +46,13 @@ struct Portion {
     rows: Vec<u32>,
 }
 
-/// Bytes asked for in one submission: few enough that a read's buffer stays in the processor's cache.
+/// Bytes asked for in one submission.
 const SUBMIT_BYTES: u64 = 1 << 20;
+/// Places in a file asked for in one submission. Small buffers live until all of a submission are done with: so many
+/// the allocator keeps, instead of asking the system for their pages each time.
+const SUBMIT_PLACES: usize = 16;
+/// Ranges no further apart than this count as one place.
+const NEAR_BYTES: u64 = 8 << 10;
 /// A job's weight besides its bytes, so that jobs on memory are cut into batches too.
 const JOB_BYTES: u64 = 1_024;
 /// Work that is not worth a task of its own, in bytes.
@@ -209,10 +214,15 @@ fn same_source(a: &Job, b: &Job) -> bool {
 
 /// How many of the first jobs are submitted together.
 fn submission(takes: &Takes, jobs: &[Job]) -> usize {
-    let mut bytes = 0;
+    let (mut bytes, mut places, mut end) = (0, 0, None);
     let fits = |job: &&Job| {
-        bytes += takes.weight(job);
-        bytes <= SUBMIT_BYTES
+        for range in takes.ranges(job) {
+            let near = end.is_some_and(|end| (end..=end + NEAR_BYTES).contains(&range.offset));
+            places += usize::from(!near);
+            bytes += range.len;
+            end = Some(range.end());
+        }
+        bytes <= SUBMIT_BYTES && places <= SUBMIT_PLACES
     };
     jobs.iter().take_while(fits).count().clamp(1, jobs.len().max(1))
 }
