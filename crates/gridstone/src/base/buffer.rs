@@ -35,6 +35,16 @@ impl AlignedBuf {
         Ok(Self { blocks, len })
     }
 
+    /// Bytes that it can hold without moving.
+    pub fn capacity(&self) -> usize {
+        self.blocks.len() * ALIGNMENT
+    }
+
+    /// Shows the first `len` bytes, whatever they hold; fewer if there is less memory.
+    pub fn set_len(&mut self, len: usize) {
+        self.len = len.min(self.capacity());
+    }
+
     /// A buffer that holds a copy of `bytes`.
     pub fn from_slice(bytes: &[u8]) -> Self {
         let mut buf = Self::zeroed(bytes.len());
@@ -77,11 +87,10 @@ impl AlignedBuf {
         if needed > self.blocks.capacity() {
             self.blocks.reserve(needed.max(self.blocks.len() * 2) - self.blocks.len());
         }
-        if len < self.len {
-            // Bytes past the length are kept zero, so that growing again shows zeros.
-            if let Some(tail) = self.as_mut_slice().get_mut(len..) {
-                tail.fill(0);
-            }
+        // Bytes past the length may be stale: what growing shows of them is cleared.
+        let (old, held) = (self.len, self.capacity());
+        if let Some(stale) = bytemuck::cast_slice_mut(&mut self.blocks).get_mut(old..len.min(held).max(old)) {
+            stale.fill(0u8);
         }
         self.blocks.resize(needed, Block([0; ALIGNMENT]));
         self.len = len;
@@ -123,5 +132,14 @@ mod tests {
         buf.resize(10);
         buf.resize(100);
         assert!(buf[10..].iter().all(|b| *b == 0));
+        buf.as_mut_slice().fill(7);
+        buf.set_len(40);
+        assert_eq!((buf.len(), buf[39]), (40, 7));
+        buf.extend_from_slice(&[1]);
+        buf.resize(60);
+        assert_eq!((buf[39], buf[40]), (7, 1));
+        assert!(buf[41..].iter().all(|b| *b == 0));
+        buf.set_len(1000);
+        assert_eq!(buf.len(), buf.capacity());
     }
 }

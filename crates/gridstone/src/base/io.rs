@@ -61,6 +61,16 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         self.submit(ranges)?.wait()
     }
 
+    /// Fills `out` with the bytes from `offset` on, without an allocation where the source can.
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let bytes = self.read_one(ByteRange::new(offset, out.len() as u64))?;
+        if bytes.len() != out.len() {
+            return Err(Error::storage("a source gave fewer bytes than were asked of it"));
+        }
+        out.copy_from_slice(&bytes);
+        Ok(())
+    }
+
     /// Reads one range and waits for it.
     fn read_one(&self, range: ByteRange) -> Result<Bytes> {
         self.read(&[range])?.pop().ok_or_else(|| Error::storage("a source answered one range with none"))

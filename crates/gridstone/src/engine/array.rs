@@ -8,7 +8,7 @@ use crate::fragment;
 use crate::maintain::{VerifyReport, verify};
 use crate::query::{
     CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Scan, Target, WriteContext,
-    open_fragment, read_dense, read_sparse, write_cells, write_dense, write_tombstones,
+    open_fragment, read_dense, read_dense_into, read_sparse, write_cells, write_dense, write_tombstones,
 };
 use crate::runtime::SystemEntropy;
 use crate::schema::{KeyRange, Order, Schema, Subarray};
@@ -192,6 +192,7 @@ impl Array {
             files: self.store.files(),
             cache: self.context.cache.clone(),
             budget: self.context.budget.clone(),
+            arena: self.context.arena.clone(),
             counters: Arc::new(Counters::default()),
             cancel: call.cancel.clone(),
             progress: call.progress.clone(),
@@ -227,6 +228,27 @@ impl Array {
             (read_dense(&context, &target, &request)?, Some(request.sub.shape()))
         };
         Ok((cells, shape, context.counters.snapshot()))
+    }
+
+    /// Reads a box of a dense array into buffers of the caller, one per attribute asked for and as long as its cells;
+    /// gives what the read did. An Input error for attributes that may be null, vary in length or are bool: those need
+    /// [`Array::read`].
+    pub fn read_into(
+        &self,
+        sub: ReadBox<'_>,
+        attrs: Option<&[String]>,
+        order: ReadOrder,
+        outs: &mut [&mut [u8]],
+        call: &Call,
+    ) -> Result<CounterSnapshot> {
+        let (context, target, request) = self.plan(sub, attrs, order, call)?;
+        if target.schema.sparse() {
+            return Err(Error::input(
+                "only a dense read knows before how many cells it will find; read without buffers",
+            ));
+        }
+        read_dense_into(&context, &target, &request, outs)?;
+        Ok(context.counters.snapshot())
     }
 
     /// Streams a box in batches of about `batch_bytes`, coordinates included.

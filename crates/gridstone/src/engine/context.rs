@@ -1,7 +1,7 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
 use crate::base::{Budget, Cache, Error, Result};
-use crate::runtime::{LruCache, Pool};
+use crate::runtime::{Arena, LruCache, Pool};
 use crate::storage::Durability;
 use std::sync::Arc;
 
@@ -33,6 +33,7 @@ pub struct Context {
     pub(super) pool: Arc<Pool>,
     pub(super) budget: Arc<Budget>,
     pub(super) cache: Arc<dyn Cache>,
+    pub(super) arena: Arc<Arena>,
     pub(super) durability: Durability,
 }
 
@@ -50,6 +51,7 @@ impl Context {
             pool: Arc::new(Pool::new(options.threads)?),
             budget: Arc::new(Budget::new(options.memory_budget)),
             cache: Arc::new(LruCache::new(cache)),
+            arena: Arc::new(Arena::new(options.memory_budget / 8)),
             durability: options.durability,
         })
     }
@@ -57,6 +59,11 @@ impl Context {
     /// The number of threads.
     pub fn threads(&self) -> usize {
         self.pool.threads()
+    }
+
+    /// Where the memory of results comes from, and may be given back to.
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
     }
 
     /// The most scratch memory that was in use at once, in bytes.

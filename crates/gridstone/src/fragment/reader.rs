@@ -242,7 +242,26 @@ impl Fragment {
         error.context(format!("fragment {}, tile {tile}, {column}", self.description.id))
     }
 
+    /// As [`Fragment::decode`], of a field of fixed width without nulls, into `out`, which is as long as its cells.
+    pub fn decode_into(&self, block: &BlockRef, bytes: &[u8], out: &mut [u8]) -> Result<()> {
+        self.decode_fixed(block, bytes, out).map_err(|e| self.named(e, block.field, block.tile))
+    }
+
+    fn decode_fixed(&self, block: &BlockRef, bytes: &[u8], out: &mut [u8]) -> Result<()> {
+        let (stored, field, pipeline) = self.stored(block, bytes)?;
+        if field.nullable || field.datatype.width().and_then(|w| w.checked_mul(block.cells)) != Some(out.len()) {
+            return Err(Error::corruption(format!("{} cells do not fit {} bytes", block.cells, out.len())));
+        }
+        pipeline.decode_into(stored, field.datatype.element(), out)
+    }
+
     fn decode_unnamed(&self, block: &BlockRef, bytes: &[u8]) -> Result<Column> {
+        let (stored, field, pipeline) = self.stored(block, bytes)?;
+        decode_block(stored, field.datatype, field.nullable, block.cells, pipeline)
+    }
+
+    /// The stored bytes of a block in the bytes fetched for it, checked, and what they are decoded with.
+    fn stored<'a>(&'a self, block: &BlockRef, bytes: &'a [u8]) -> Result<(&'a [u8], &'a Field, &'a Pipeline)> {
         if bytes.len() as u64 != block.range.len {
             return Err(Error::corruption(format!("{} bytes were read, {} wanted", bytes.len(), block.range.len)));
         }
@@ -259,7 +278,7 @@ impl Fragment {
         let stored = bytes.get(block.skip..block.skip + block.len).ok_or_else(missing)?;
         let field = self.root.fields.get(block.field).ok_or_else(missing)?;
         let pipeline = self.pipelines.get(block.pipeline as usize).ok_or_else(missing)?;
-        decode_block(stored, field.datatype, field.nullable, block.cells, pipeline)
+        Ok((stored, field, pipeline))
     }
 }
 

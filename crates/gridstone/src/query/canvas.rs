@@ -34,6 +34,11 @@ impl<'a> Canvas<'a> {
         Ok(Self { attr, paint })
     }
 
+    /// The attribute that is painted.
+    pub(super) fn attr(&self) -> &'a Attribute {
+        self.attr
+    }
+
     /// Paints a box of `shape` from `column`, laid out as `from`, to where `to` says.
     pub(super) fn paint_box(&mut self, column: &Arc<Column>, shape: &[u64], from: &Strided, to: &Strided) {
         match &mut self.paint {

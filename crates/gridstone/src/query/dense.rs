@@ -4,13 +4,17 @@
 //! 2. A unit is painted from its oldest fragment to its newest: dense fragments box by box, sparse ones and the overlay
 //!    cell by cell. What a newer dense fragment covers wholly is never fetched.
 //! 3. Painted units are copied to their place in the result. Units are independent and run in parallel.
+//!
+//! Attributes of fixed width without nulls need no painting where one fragment stands alone: see `deliver.rs`.
 
 use super::canvas::Canvas;
+use super::deliver::{Sheet, is_deliverable, split};
 use super::fetch::{Want, fetch};
 use super::layout::{ResultLayout, Strided};
 use super::open::open_all;
 use super::overlay::{LiveOverlay, is_small, live_overlay};
-use super::sparse_painter::paint_sparse;
+use super::slots::Slots;
+use super::sparse_painter::{PaintedBlock, blocks_in, paint_sparse};
 use super::{Cells, ReadContext, Request, Target};
 use crate::base::{Counters, Error, Result, limits};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
@@ -21,7 +25,16 @@ use std::sync::Arc;
 /// A fragment that may paint, oldest order first.
 pub(super) struct Painter {
     pub(super) fragment: Arc<Fragment>,
-    grid: Option<TileGrid>,
+    /// The tiles of a dense fragment.
+    pub(super) grid: Option<TileGrid>,
+    /// The blocks of a sparse fragment that touch the box.
+    pub(super) blocks: Vec<PaintedBlock>,
+}
+
+impl Painter {
+    pub(super) fn touches(&self, region: &Subarray) -> bool {
+        self.fragment.description().bounds.intersects(region)
+    }
 }
 
 /// A read of a dense array, planned.
@@ -32,10 +45,23 @@ pub(super) struct DensePlan {
     pub(super) overlay: Option<LiveOverlay>,
 }
 
+/// The most cells of a unit.
+const UNIT_CELLS_MAX: u64 = 1 << 19;
+
 /// Part of one space tile.
 struct Unit {
     tile: u64,
     region: Subarray,
+}
+
+/// Part of a space tile, found in a fragment.
+pub(super) struct Located<'p> {
+    pub(super) fragment: &'p Arc<Fragment>,
+    pub(super) tile: u64,
+    pub(super) tile_box: Subarray,
+    pub(super) blocks: BlockGrid,
+    /// The part, relative to the tile.
+    pub(super) wanted: RelativeBox,
 }
 
 /// Reads a box whole; every column has the box's cells in the layout asked for.
@@ -44,43 +70,112 @@ struct Unit {
 /// Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
 pub fn read_dense(context: &ReadContext, target: &Target, request: &Request) -> Result<Cells> {
     let schema = target.schema.clone();
-    let count = usize::try_from(request.sub.cells()).map_err(|e| {
+    let count = cell_count(&schema, request)?;
+    let (delivered, painted) = split(&schema, request);
+    let attr = |place: &usize| request.attrs.get(*place).and_then(|p| schema.attrs().get(*p));
+    let mut canvases: Vec<Canvas<'_>> =
+        painted.iter().filter_map(attr).map(|a| Canvas::new(a, count)).collect::<Result<_>>()?;
+    let mut buffers = Vec::with_capacity(delivered.len());
+    for attr in delivered.iter().filter_map(attr) {
+        buffers.push(context.arena.take_cells(count, attr.datatype().width().unwrap_or(1))?);
+    }
+    let targets = delivered.iter().filter_map(attr).zip(&mut buffers);
+    let sheets: Vec<Sheet<'_>> =
+        targets.map(|(attr, buf)| Sheet { attr, slots: Slots::new(buf.as_mut_slice()) }).collect();
+    fill_dense(context, target, request, &sheets, &mut canvases)?;
+    let made = delivered.iter().filter_map(attr).zip(buffers).map(|(a, b)| Column::new(a.datatype(), b, None, None));
+    let (mut made, mut drawn) = (made, canvases.into_iter().map(Canvas::finish));
+    let columns =
+        (0..request.attrs.len()).filter_map(|p| if painted.contains(&p) { drawn.next() } else { made.next() });
+    Ok(Cells { count, dims: Vec::new(), attrs: columns.collect::<Result<_>>()? })
+}
+
+/// As [`read_dense`], into buffers of the caller: one per attribute asked for, each as long as the box's cells. Only for
+/// attributes of fixed width without nulls (not bool); Input otherwise.
+pub fn read_dense_into(
+    context: &ReadContext,
+    target: &Target,
+    request: &Request,
+    outs: &mut [&mut [u8]],
+) -> Result<()> {
+    let schema = target.schema.clone();
+    let count = cell_count(&schema, request)?;
+    let mut sheets = Vec::with_capacity(outs.len());
+    if outs.len() != request.attrs.len() {
+        return Err(Error::input(format!("{} buffers were given for {} attributes", outs.len(), request.attrs.len())));
+    }
+    for (attr, out) in attrs_of(&schema, request).zip(outs.iter_mut()) {
+        let width = attr.datatype().width().filter(|_| is_deliverable(attr));
+        if width.and_then(|w| w.checked_mul(count)) != Some(out.len()) {
+            return Err(Error::input(format!(
+                "a buffer of {} bytes cannot take {count} cells of attribute {:?}, a {}",
+                out.len(),
+                attr.name(),
+                attr.datatype()
+            )));
+        }
+        sheets.push(Sheet { attr, slots: Slots::new(out) });
+    }
+    fill_dense(context, target, request, &sheets, &mut [])
+}
+
+fn cell_count(schema: &Schema, request: &Request) -> Result<usize> {
+    usize::try_from(request.sub.cells()).map_err(|e| {
         let asked = request.sub.describe(schema.dims());
         Error::budget(format!(
             "the box {asked} has {} cells; ask for a smaller one, or stream it with scan()",
             request.sub.cells()
         ))
         .with_source(e)
-    })?;
-    let mut canvases: Vec<Canvas<'_>> =
-        attrs_of(&schema, request).map(|a| Canvas::new(a, count)).collect::<Result<_>>()?;
+    })
+}
+
+/// Reads below this size are done where they are asked for: waking other threads would take longer.
+const ALONE_BYTES_MAX: u64 = 512 << 10;
+
+/// Delivers the cells of each sheet's attribute, and paints each canvas, one per other attribute asked for.
+fn fill_dense(
+    context: &ReadContext,
+    target: &Target,
+    request: &Request,
+    sheets: &[Sheet<'_>],
+    canvases: &mut [Canvas<'_>],
+) -> Result<()> {
     let plan = DensePlan::new(context, target, request)?;
-    let row_bytes = target.row_bytes();
-    let layout = ResultLayout::new(&schema, &request.sub, request.order)?;
+    let (count, row_bytes) = (request.sub.cells() as u64, target.row_bytes());
+    let layout = ResultLayout::new(&plan.schema, &request.sub, request.order)?;
+    let painted: Vec<&Attribute> = canvases.iter().map(Canvas::attr).collect();
+    let alone = count.saturating_mul(row_bytes) <= ALONE_BYTES_MAX;
     let mut units = plan.units(context, row_bytes)?.peekable();
     let mut done = 0u64;
     while units.peek().is_some() {
-        let group: Vec<Unit> = units.by_ref().take(context.pool.threads() * 4).collect();
-        let held: u64 = group.iter().map(|u| u.region.cells() as u64 * row_bytes).sum();
+        let group: Vec<Unit> = units.by_ref().take(context.pool.threads() * 16).collect();
+        let cells: u64 = group.iter().map(|u| u.region.cells() as u64).sum();
+        let held = if painted.is_empty() { 0 } else { cells * row_bytes };
         context.budget.take(held);
-        let painted = context.pool.map(group, context.cancel.as_ref(), |unit| {
-            let columns = plan.paint(context, &unit.region)?;
-            Ok((unit, columns))
-        });
-        context.budget.give(held);
-        for (unit, columns) in painted? {
-            let shape = unit.region.shape();
-            let from = Strided::packed(&shape, schema.options().cell_order);
+        let fill = |unit: Unit| {
             let to = layout.place(&unit.region, unit.tile);
+            let columns = plan.fill_unit(context, &unit.region, &to, sheets, &painted)?;
+            Ok((unit, to, columns))
+        };
+        let filled = if alone {
+            group.into_iter().map(fill).collect()
+        } else {
+            context.pool.map(group, context.cancel.as_ref(), fill)
+        };
+        context.budget.give(held);
+        for (unit, to, columns) in filled? {
+            let shape = unit.region.shape();
+            let from = Strided::packed(&shape, plan.schema.options().cell_order);
             for (canvas, column) in canvases.iter_mut().zip(columns) {
                 canvas.paint_box(&Arc::new(column), &shape, &from, &to);
             }
-            done += unit.region.cells() as u64;
         }
-        context.progress.report(done, count as u64);
+        done += cells;
+        context.progress.report(done, count);
     }
-    Counters::add(&context.counters.cells_returned, count as u64);
-    Ok(Cells { count, dims: Vec::new(), attrs: canvases.into_iter().map(Canvas::finish).collect::<Result<_>>()? })
+    Counters::add(&context.counters.cells_returned, count);
+    Ok(())
 }
 
 /// The attributes asked for.
@@ -98,10 +193,38 @@ impl DensePlan {
         let painter = |fragment: Arc<Fragment>| {
             let dense = fragment.description().kind == FragmentKind::Dense;
             let grid = dense.then(|| TileGrid::new(&target.schema, &fragment.root().bounds)).transpose()?;
-            Ok(Painter { fragment, grid })
+            let blocks = if dense { Vec::new() } else { blocks_in(context, &fragment, &request.sub)? };
+            Ok(Painter { fragment, grid, blocks })
         };
         let painters = fragments.into_iter().map(painter).collect::<Result<_>>()?;
         Ok(Self { schema: target.schema.clone(), request: request.clone(), painters, overlay })
+    }
+
+    /// Writes the cells of a unit to its sheets; gives the columns of the `painted` attributes.
+    fn fill_unit(
+        &self,
+        context: &ReadContext,
+        region: &Subarray,
+        to: &Strided,
+        sheets: &[Sheet<'_>],
+        painted: &[&Attribute],
+    ) -> Result<Vec<Column>> {
+        let mut left = Vec::new();
+        for sheet in sheets {
+            if !self.deliver(context, sheet, region, to)? {
+                left.push(sheet);
+            }
+        }
+        let attrs: Vec<&Attribute> = left.iter().map(|s| s.attr).chain(painted.iter().copied()).collect();
+        if attrs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut columns = self.paint(context, region, &attrs)?;
+        let rest = columns.split_off(left.len());
+        for (sheet, column) in left.iter().zip(&columns) {
+            self.move_painted(sheet, column, region, to);
+        }
+        Ok(rest)
     }
 
     /// Cuts the box into units: per space tile, groups of whole blocks that fit a thread's share of a batch.
@@ -109,8 +232,11 @@ impl DensePlan {
         let order = self.schema.options().cell_order;
         let (whole, box_grid) = (self.schema.domain(), TileGrid::new(&self.schema, &self.request.sub)?);
         let tiles = box_grid.len();
-        let share = context.batch_bytes() / row_bytes / context.pool.threads() as u64 / 4;
-        let times = (share.min(1 << 20) / limits::DENSE_BLOCK_CELLS).max(1);
+        let threads = context.pool.threads() as u64;
+        let share = context.batch_bytes() / row_bytes / threads / 4;
+        // Several units per thread, so that all end at about the same time.
+        let share = share.min(UNIT_CELLS_MAX).min(self.request.sub.cells() as u64 / (threads * 4));
+        let times = (share / limits::DENSE_BLOCK_CELLS).max(1);
         let schema = self.schema.clone();
         let units = move |tile: u64| {
             let region = box_grid.tile_box(tile);
@@ -125,18 +251,17 @@ impl DensePlan {
         Ok((0..tiles).flat_map(units))
     }
 
-    /// The cells of `region`, in cell order, a column per attribute asked for.
-    pub(super) fn paint(&self, context: &ReadContext, region: &Subarray) -> Result<Vec<Column>> {
+    /// The cells of `region`, in cell order, a column per attribute.
+    pub(super) fn paint(&self, context: &ReadContext, region: &Subarray, attrs: &[&Attribute]) -> Result<Vec<Column>> {
         let cells = region.cells() as usize;
         Counters::add(&context.counters.cells_scanned, cells as u64);
-        let attrs: Vec<&Attribute> = attrs_of(&self.schema, &self.request).collect();
         let mut canvases: Vec<Canvas<'_>> = attrs.iter().map(|a| Canvas::new(a, cells)).collect::<Result<_>>()?;
-        let mut overlay = self.overlay_cells(region)?;
-        let alone = overlay.is_empty()
-            && self.painters.iter().filter(|p| p.fragment.root().bounds.intersects(region)).count() == 1;
+        let packed = Strided::packed(&region.shape(), self.schema.options().cell_order);
+        let mut overlay = self.overlay_cells(region, &packed)?;
+        let alone = overlay.is_empty() && self.painters.iter().filter(|p| p.touches(region)).count() == 1;
         for (place, painter) in self.painters.iter().enumerate() {
             context.cancel.check()?;
-            if !painter.fragment.root().bounds.intersects(region) {
+            if !painter.touches(region) {
                 continue;
             }
             let order = painter.fragment.description().order;
@@ -145,7 +270,7 @@ impl DensePlan {
             self.paint_overlay(context, &overlay, &mut canvases)?;
             overlay = rest;
             match &painter.grid {
-                Some(grid) => self.paint_dense(context, (place, grid), region, &attrs, &mut canvases, alone)?,
+                Some(grid) => self.paint_dense(context, (place, painter, grid), region, &mut canvases, alone)?,
                 None => paint_sparse(context, self, painter, region, &mut canvases)?,
             }
         }
@@ -164,31 +289,21 @@ impl DensePlan {
     fn paint_dense(
         &self,
         context: &ReadContext,
-        (place, grid): (usize, &TileGrid),
+        (place, painter, grid): (usize, &Painter, &TileGrid),
         region: &Subarray,
-        attrs: &[&Attribute],
         canvases: &mut [Canvas<'_>],
         alone: bool,
     ) -> Result<()> {
-        let Some(fragment) = self.painters.get(place).map(|p| &p.fragment) else { return Ok(()) };
-        let wrong =
-            || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
-        let Some(part) = region.intersect(&fragment.root().bounds) else { return Ok(()) };
+        let Some(part) = region.intersect(&painter.fragment.root().bounds) else { return Ok(()) };
         Counters::add(&context.counters.tiles_considered, 1);
-        let coords: Vec<u64> = self.schema.dims().iter().zip(part.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
-        let tile = grid.index_of(&coords).ok_or_else(wrong)?;
-        let tile_box = grid.tile_box(tile).ok_or_else(wrong)?;
+        let Located { fragment, tile, tile_box, blocks, wanted } = self.locate(painter, grid, &part)?;
         let order = self.schema.options().cell_order;
-        let blocks = BlockGrid::new(&tile_box.shape(), order, u64::from(fragment.root().block_cells));
-        if blocks.len() != fragment.tile_blocks(tile)? as u64 {
-            return Err(wrong());
-        }
-        let wanted = RelativeBox { origin: offsets_in(&part, &tile_box), shape: part.shape() };
         let (mut wants, mut targets, mut shadowed) = (Vec::new(), Vec::new(), false);
         for block in blocks.touched_by(&wanted) {
             let Some(common) = blocks.block_box(block).intersect(&wanted) else { continue };
             let cells = absolute(&common, &tile_box);
-            for (canvas, attr) in attrs.iter().enumerate() {
+            for (number, canvas) in canvases.iter().enumerate() {
+                let attr = canvas.attr();
                 let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
                 if self.shadowed(place, attr, &cells) {
                     shadowed = true;
@@ -199,7 +314,7 @@ impl DensePlan {
                     fragment: fragment.clone(),
                     block: fragment.block(field, tile, block as usize, count)?,
                 });
-                targets.push((canvas, block, cells.clone()));
+                targets.push((number, block, cells.clone()));
             }
         }
         Counters::add(&context.counters.tiles_read, u64::from(!wants.is_empty()));
@@ -218,8 +333,8 @@ impl DensePlan {
         Ok(())
     }
 
-    /// The live overlay entries in `region`, oldest order first.
-    fn overlay_cells(&self, region: &Subarray) -> Result<Vec<OverlayCell>> {
+    /// The live overlay entries in `region`, oldest order first, with their places as `to` gives them.
+    pub(super) fn overlay_cells(&self, region: &Subarray, to: &Strided) -> Result<Vec<OverlayCell>> {
         let Some(live) = &self.overlay else { return Ok(Vec::new()) };
         let layout = crate::tile::KeyLayout::new(&self.schema);
         let corner = |pick: fn(&crate::schema::KeyRange) -> u64| {
@@ -230,7 +345,6 @@ impl DensePlan {
         let (first, last) = (corner(|r| r.lo), corner(|r| r.hi));
         let keys = &live.overlay.keys;
         let from = keys.lower_bound(0, &first, 0);
-        let strided = Strided::packed(&region.shape(), self.schema.options().cell_order);
         let mut found = Vec::new();
         for row in from..keys.len() {
             if keys.compare(row, &last, 0) == std::cmp::Ordering::Greater {
@@ -243,7 +357,7 @@ impl DensePlan {
                 let offset = cell.iter().zip(region.ranges()).map(|(k, r)| k - r.lo);
                 found.push(OverlayCell {
                     order: small.order(),
-                    place: strided.place(offset),
+                    place: to.place(offset),
                     fragment: entry.fragment,
                     row: entry.row,
                 });
@@ -261,12 +375,33 @@ impl DensePlan {
             let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else {
                 continue;
             };
-            for (canvas, attr) in canvases.iter_mut().zip(attrs_of(&self.schema, &self.request)) {
+            for canvas in canvases.iter_mut() {
                 if small.is_tombstone() {
                     canvas.clear_cells(run.iter().map(|c| c.place));
-                } else if let Some(column) = small.column(context, attr.id())? {
+                } else if let Some(column) = small.column(context, canvas.attr().id())? {
                     canvas.paint_cells(&column, run.iter().map(|c| (c.place, c.row)));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts overlay cells, which come in ascending order, on top of what was delivered.
+    pub(super) fn put_overlay(&self, context: &ReadContext, cells: &[OverlayCell], sheet: &Sheet<'_>) -> Result<()> {
+        let Some(live) = &self.overlay else { return Ok(()) };
+        live.count(context, cells.len());
+        for run in cells.chunk_by(|a, b| a.fragment == b.fragment) {
+            let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else {
+                continue;
+            };
+            let column = small.column(context, sheet.attr.id())?;
+            if !small.is_tombstone() && column.is_none() {
+                continue;
+            }
+            for cell in run {
+                let value = column.as_ref().map_or(sheet.attr.fill(), |c| c.view().value(cell.row as usize));
+                // SAFETY: the cell lies in the region of one call of `deliver`, which alone writes there.
+                unsafe { sheet.slots.put(cell.place, value) };
             }
         }
         Ok(())
@@ -274,8 +409,8 @@ impl DensePlan {
 }
 
 /// An overlay entry that falls on a region.
-struct OverlayCell {
-    order: FragmentOrder,
+pub(super) struct OverlayCell {
+    pub(super) order: FragmentOrder,
     place: u64,
     fragment: u32,
     row: u32,

@@ -6,6 +6,7 @@
 //! Invariants: newest order wins per cell, whatever the kind of fragment; no query knows a path.
 
 mod canvas;
+mod deliver;
 mod dense;
 mod fetch;
 mod layout;
@@ -16,6 +17,7 @@ mod points;
 mod request;
 mod run;
 mod scan;
+mod slots;
 mod sparse;
 mod sparse_painter;
 mod stage;
@@ -23,7 +25,7 @@ mod stream;
 mod write_cells;
 mod write_dense;
 
-pub use dense::read_dense;
+pub use dense::{read_dense, read_dense_into};
 pub use open::open_fragment;
 pub use points::{Points, read_points};
 pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};

@@ -2,7 +2,7 @@
 
 use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Progress, Result};
 use crate::fragment::Description;
-use crate::runtime::Pool;
+use crate::runtime::{Arena, Pool};
 use crate::schema::{Schema, Subarray};
 use crate::tile::Column;
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub struct ReadContext {
     pub cache: Arc<dyn Cache>,
     /// Scratch memory.
     pub budget: Arc<Budget>,
+    /// Memory for results.
+    pub arena: Arc<Arena>,
     /// What this query did.
     pub counters: Arc<Counters>,
     /// Whether to go on.

@@ -2,13 +2,29 @@
 
 use super::ReadContext;
 use super::canvas::Canvas;
-use super::dense::{DensePlan, Painter, attrs_of};
+use super::dense::{DensePlan, Painter};
 use super::fetch::{SparseBlock, Want, fetch, fetch_coordinates};
 use super::layout::Strided;
 use crate::base::{Counters, Error, Result};
 use crate::fragment::{Fragment, FragmentKind, Role};
 use crate::schema::Subarray;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+/// A block of a sparse fragment over a dense array. Several units of a read may touch it: its coordinates are kept for
+/// the next one.
+#[derive(Debug)]
+pub(super) struct PaintedBlock {
+    at: SparseBlock,
+    coords: OnceLock<Arc<Vec<Vec<u64>>>>,
+}
+
+impl Painter {
+    /// Whether the coordinates of all its blocks fit a batch.
+    fn holds_coordinates(&self, context: &ReadContext) -> bool {
+        let words: usize = self.blocks.iter().map(|b| b.at.cells * b.at.bounds.ndim()).sum();
+        words as u64 * 8 <= context.batch_bytes()
+    }
+}
 
 /// Paints the cells (or clears the tombstones) of `painter` that lie in `region`.
 pub(super) fn paint_sparse(
@@ -20,9 +36,16 @@ pub(super) fn paint_sparse(
 ) -> Result<()> {
     let fragment = &painter.fragment;
     let strided = Strided::packed(&region.shape(), plan.schema.options().cell_order);
-    for block in blocks_in(context, fragment, region)? {
-        let coords = fetch_coordinates(context, &plan.schema, &[(fragment, &block)], false)?;
-        let coords = coords.into_iter().next().unwrap_or_default();
+    for PaintedBlock { at: block, coords } in painter.blocks.iter().filter(|b| b.at.bounds.intersects(region)) {
+        context.cancel.check()?;
+        let coords = match coords.get() {
+            Some(held) => held.clone(),
+            None => {
+                let read = fetch_coordinates(context, &plan.schema, &[(fragment, block)], false)?;
+                let read = Arc::new(read.into_iter().next().unwrap_or_default());
+                if painter.holds_coordinates(context) { coords.get_or_init(|| read).clone() } else { read }
+            }
+        };
         let cell = |row: usize| coords.iter().filter_map(move |c| c.get(row).copied());
         let inside = (0..block.cells).filter(|row| region.contains(cell(*row)));
         let places: Vec<(u64, u32)> = inside
@@ -32,10 +55,10 @@ pub(super) fn paint_sparse(
         if places.is_empty() {
             continue;
         }
-        for (canvas, attr) in canvases.iter_mut().zip(attrs_of(&plan.schema, &plan.request)) {
+        for canvas in canvases.iter_mut() {
             if fragment.description().kind == FragmentKind::Tombstones {
                 canvas.clear_cells(places.iter().map(|p| p.0));
-            } else if let Some(field) = fragment.field(Role::Attribute(attr.id())) {
+            } else if let Some(field) = fragment.field(Role::Attribute(canvas.attr().id())) {
                 let want = Want {
                     fragment: fragment.clone(),
                     block: fragment.block(field, block.tile, block.block, block.cells)?,
@@ -49,7 +72,8 @@ pub(super) fn paint_sparse(
     Ok(())
 }
 
-fn blocks_in(context: &ReadContext, fragment: &Fragment, region: &Subarray) -> Result<Vec<SparseBlock>> {
+/// The blocks of `fragment` that touch a box.
+pub(super) fn blocks_in(context: &ReadContext, fragment: &Fragment, region: &Subarray) -> Result<Vec<PaintedBlock>> {
     let wrong = || Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id));
     let mut found = Vec::new();
     for number in 0..fragment.stripes() {
@@ -66,7 +90,8 @@ fn blocks_in(context: &ReadContext, fragment: &Fragment, region: &Subarray) -> R
                 if bounds.intersects(region) {
                     let tile = fragment.first_tile(number) + local as u64;
                     let count = fragment.sparse_block_cells(cells, block - from);
-                    found.push(SparseBlock { tile, block: block - from, cells: count, bounds });
+                    let at = SparseBlock { tile, block: block - from, cells: count, bounds };
+                    found.push(PaintedBlock { at, coords: OnceLock::new() });
                 }
             }
         }

@@ -1,9 +1,10 @@
-//! Floor `runtime`: what the engine takes from the process it runs in: threads, time, randomness, cancellation
-//! and a cache.
+//! Floor `runtime`: what the engine takes from the process it runs in: threads, time, randomness, cancellation,
+//! memory for results and a cache.
 //!
 //! Invariants: no thread is started before there is work for it; nothing here can deadlock in the child of a fork
 //! (see [`PerProcess`]).
 
+mod arena;
 mod cache;
 mod cancel;
 mod owner;
@@ -11,6 +12,7 @@ mod per_process;
 mod pool;
 mod system;
 
+pub use arena::Arena;
 pub use cache::LruCache;
 pub use cancel::CancelFlag;
 pub use owner::Owner;

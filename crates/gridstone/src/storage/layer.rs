@@ -187,6 +187,14 @@ impl<L: Layer> ByteSource for LayeredSource<L> {
     fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
         Ok(Box::new(LayeredReads { inner: self.inner.submit(ranges)?, source: self, ranges: ranges.to_vec() }))
     }
+
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let ranges = [ByteRange::new(offset, out.len() as u64)];
+        let call = Call { ranges: &ranges, ..Call::new(Operation::Read, &self.name) };
+        self.layer.around(call, |_| self.inner.read_into(offset, out))?;
+        self.layer.received(&self.name, out.len() as u64);
+        Ok(())
+    }
 }
 
 struct LayeredReads<'a, L> {

@@ -109,11 +109,15 @@ fn read_range(file: &File, path: &Path, range: ByteRange, file_len: u64) -> Resu
     let mut buffer = vec![0; len + ALIGNMENT];
     let lead = (buffer.as_ptr().align_offset(ALIGNMENT) + range.offset as usize % ALIGNMENT) % ALIGNMENT;
     let target = buffer.get_mut(lead..lead + len).unwrap_or_default();
-    file.read_exact_at(target, range.offset).map_err(|e| match e.kind() {
+    fill(file, path, range, file_len, target)?;
+    Ok(Bytes::from(buffer).slice(lead..lead + len))
+}
+
+fn fill(file: &File, path: &Path, range: ByteRange, file_len: u64, out: &mut [u8]) -> Result<()> {
+    file.read_exact_at(out, range.offset).map_err(|e| match e.kind() {
         Os::UnexpectedEof => short(path, range, file_len, e),
         _ => os_error(format_args!("cannot read {}", path.display()), e),
-    })?;
-    Ok(Bytes::from(buffer).slice(lead..lead + len))
+    })
 }
 
 impl Drop for LocalSource {
@@ -130,6 +134,12 @@ impl ByteSource for LocalSource {
     fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
         ranges.iter().try_for_each(|range| self.checked(*range))?;
         Ok(Box::new(Reads { source: self, ranges: ranges.to_vec() }))
+    }
+
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let range = ByteRange::new(offset, out.len() as u64);
+        self.checked(range)?;
+        fill(self.file()?.as_ref(), &self.path, range, self.len, out)
     }
 }
 

@@ -1,0 +1,263 @@
+//! Cells of a dense array on their way straight into the result: what most reads do with most cells.
+//!
+//! The cells of an attribute of fixed width without nulls have their places in the result before anything is read. So a
+//! block that one dense fragment serves alone is read into a scratch buffer that stays in the processor's cache, checked,
+//! decoded, and moved from there to its place in the result: one pass over memory. Neighbouring blocks are read
+//! together. Entries of the overlay are put on top; where fragments lie over each other in any other way, the region is
+//! painted first (`dense.rs`).
+
+use super::dense::{DensePlan, Located, Painter};
+use super::layout::Strided;
+use super::slots::Slots;
+use super::{ReadContext, Request};
+use crate::base::{ByteRange, Counters, Error, Result};
+use crate::fragment::{BlockRef, ChunkedBlock, Fragment, Role};
+use crate::schema::{Attribute, Datatype, Schema, Subarray};
+use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
+use std::cell::Cell;
+use std::ops::Range;
+
+/// Bytes read at once, at most: with what is decoded from them they stay in a core's second-level cache.
+const RUN_BYTES_MAX: u64 = 256 << 10;
+/// Blocks no further apart than this in the file are read together: copying so much costs less than another call.
+const GAP_BYTES: u64 = 8 << 10;
+/// A scratch buffer above this size is freed after use.
+const SCRATCH_BYTES_MAX: usize = 4 << 20;
+
+thread_local! {
+    /// What was read, and what was decoded from it.
+    static SCRATCH: Cell<[Vec<u8>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
+}
+
+/// Whether the cells of an attribute can be delivered: each has its place, and any bytes are a value.
+pub(super) fn is_deliverable(attr: &Attribute) -> bool {
+    attr.datatype().width().is_some() && !attr.nullable() && attr.datatype() != Datatype::Bool
+}
+
+/// The result of one attribute.
+pub(super) struct Sheet<'a> {
+    pub(super) attr: &'a Attribute,
+    pub(super) slots: Slots<'a>,
+}
+
+impl Sheet<'_> {
+    pub(super) fn width(&self) -> usize {
+        self.attr.datatype().width().unwrap_or(1)
+    }
+}
+
+/// The attributes asked for, those that can be delivered apart from those that are painted: places among those asked.
+pub(super) fn split(schema: &Schema, request: &Request) -> (Vec<usize>, Vec<usize>) {
+    let deliverable =
+        |place: &usize| request.attrs.get(*place).and_then(|p| schema.attrs().get(*p)).is_some_and(is_deliverable);
+    (0..request.attrs.len()).partition(deliverable)
+}
+
+/// Where the cells of a region come from.
+enum Origin<'p> {
+    /// Nothing was ever written there.
+    Nowhere,
+    /// One dense fragment, newer than all others there but for entries of the overlay.
+    One(&'p Painter, &'p TileGrid),
+    /// Several fragments.
+    Many,
+}
+
+/// A block, or the chunks of it that hold wanted cells, on its way to the result.
+struct Piece {
+    range: ByteRange,
+    stored: Stored,
+    /// Where the wanted cells lie in the block.
+    from: Strided,
+    shape: Vec<u64>,
+    to: Strided,
+    block_cells: usize,
+}
+
+enum Stored {
+    Chunks(ChunkedBlock, Range<u64>),
+    Block(BlockRef),
+}
+
+impl DensePlan {
+    /// Writes the cells of `region`, which lies in one space tile, to the places that `to` gives; false, and nothing
+    /// done, if they have to be painted.
+    ///
+    /// No two calls at the same time may have a cell in common; that is what the units of a plan are for.
+    pub(super) fn deliver(
+        &self,
+        context: &ReadContext,
+        sheet: &Sheet<'_>,
+        region: &Subarray,
+        to: &Strided,
+    ) -> Result<bool> {
+        context.cancel.check()?;
+        match self.origin(sheet.attr, region) {
+            Origin::Nowhere => {
+                // SAFETY: the cells of the region are this call's own, as promised above.
+                unsafe { sheet.slots.fill(&region.shape(), sheet.attr.fill(), to) };
+                self.put_overlay(context, &self.overlay_cells(region, to)?, sheet)?;
+            }
+            Origin::One(painter, grid) => {
+                let counters = &context.counters;
+                Counters::add(&counters.cells_scanned, region.cells() as u64);
+                let others = self.painters.iter().filter(|p| p.grid.is_some() && p.touches(region)).count() as u64 - 1;
+                Counters::add(&counters.tiles_considered, others + 1);
+                Counters::add(&counters.tiles_shadowed, others);
+                self.move_blocks(context, sheet, &self.locate(painter, grid, region)?, to)?;
+                let overlay = self.overlay_cells(region, to)?;
+                let order = painter.fragment.description().order;
+                let newer = overlay.partition_point(|cell| cell.order < order);
+                self.put_overlay(context, overlay.get(newer..).unwrap_or_default(), sheet)?;
+            }
+            Origin::Many => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Writes the painted cells of a region, in cell order, to the places that `to` gives; the promise of
+    /// [`DensePlan::deliver`] holds here too.
+    pub(super) fn move_painted(&self, sheet: &Sheet<'_>, column: &Column, region: &Subarray, to: &Strided) {
+        let from = Strided::packed(&region.shape(), self.schema.options().cell_order);
+        // SAFETY: as above.
+        unsafe { sheet.slots.move_cells(&region.shape(), sheet.width(), column.view().values(), &from, to) };
+    }
+
+    fn origin(&self, attr: &Attribute, region: &Subarray) -> Origin<'_> {
+        // Tombstones hold no attribute and touch all.
+        let holds = |p: &&Painter| {
+            p.touches(region) && (p.grid.is_none() || p.fragment.description().attrs.contains(&attr.id()))
+        };
+        let Some(newest) = self.painters.iter().rfind(holds) else { return Origin::Nowhere };
+        match &newest.grid {
+            Some(grid) if newest.fragment.description().bounds.covers(region) => Origin::One(newest, grid),
+            _ => Origin::Many,
+        }
+    }
+
+    fn move_blocks(&self, context: &ReadContext, sheet: &Sheet<'_>, at: &Located<'_>, to: &Strided) -> Result<()> {
+        let field = at.fragment.field(Role::Attribute(sheet.attr.id())).ok_or_else(|| {
+            Error::corruption(format!(
+                "fragment {} lacks an attribute it is said to have",
+                at.fragment.description().id
+            ))
+        })?;
+        let mut run: Vec<Piece> = Vec::new();
+        let (mut start, mut end) = (0, 0);
+        Counters::add(&context.counters.tiles_read, 1);
+        for block in at.blocks.touched_by(&at.wanted) {
+            let Some(piece) = self.piece(at, field, block, to)? else { continue };
+            let joins = piece.range.offset >= start
+                && piece.range.offset <= end + GAP_BYTES
+                && piece.range.end().max(end) - start <= RUN_BYTES_MAX;
+            if !joins || run.is_empty() {
+                self.move_run(context, sheet, at.fragment, ByteRange::new(start, end - start), &run)?;
+                run.clear();
+                (start, end) = (piece.range.offset, piece.range.offset);
+            }
+            end = end.max(piece.range.end());
+            run.push(piece);
+        }
+        self.move_run(context, sheet, at.fragment, ByteRange::new(start, end - start), &run)
+    }
+
+    /// The part of the fragment's tile that holds `part`, which lies in its box and in one space tile.
+    pub(super) fn locate<'p>(&self, painter: &'p Painter, grid: &TileGrid, part: &Subarray) -> Result<Located<'p>> {
+        let fragment = &painter.fragment;
+        let wrong =
+            || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
+        let coords: Vec<u64> = self.schema.dims().iter().zip(part.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
+        let tile = grid.index_of(&coords).ok_or_else(wrong)?;
+        let tile_box = grid.tile_box(tile).ok_or_else(wrong)?;
+        let order = self.schema.options().cell_order;
+        let blocks = BlockGrid::new(&tile_box.shape(), order, u64::from(fragment.root().block_cells));
+        if blocks.len() != fragment.tile_blocks(tile)? as u64 {
+            return Err(wrong());
+        }
+        let wanted = RelativeBox { origin: offsets_in(part, &tile_box), shape: part.shape() };
+        Ok(Located { fragment, tile, tile_box, blocks, wanted })
+    }
+
+    fn piece(&self, at: &Located<'_>, field: usize, block: u64, to: &Strided) -> Result<Option<Piece>> {
+        let block_box = at.blocks.block_box(block);
+        let Some(common) = block_box.intersect(&at.wanted) else { return Ok(None) };
+        let cells = block_box.cells() as usize;
+        let minus = |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<u64>>();
+        let from = Strided::packed(&block_box.shape, self.schema.options().cell_order)
+            .at(&minus(&common.origin, &block_box.origin));
+        let last = from.place(common.shape.iter().map(|n| n - 1));
+        let chunked = at.fragment.chunked_block(field, at.tile, block as usize, cells)?;
+        let (range, stored) = match chunked {
+            Some(chunked) => {
+                let chunks = chunked.chunks_of(from.start as u32).start..chunked.chunks_of(last as u32).end;
+                (at.fragment.chunk_range(&chunked, &chunks), Stored::Chunks(chunked, chunks))
+            }
+            None => {
+                let block = at.fragment.block(field, at.tile, block as usize, cells)?;
+                (block.range, Stored::Block(block))
+            }
+        };
+        let to = to.at(&minus(&common.origin, &at.wanted.origin));
+        Ok(Some(Piece { range, stored, from, shape: common.shape, to, block_cells: cells }))
+    }
+
+    fn move_run(
+        &self,
+        context: &ReadContext,
+        sheet: &Sheet<'_>,
+        fragment: &Fragment,
+        range: ByteRange,
+        run: &[Piece],
+    ) -> Result<()> {
+        if run.is_empty() {
+            return Ok(());
+        }
+        context.cancel.check()?;
+        let counters = &context.counters;
+        Counters::add(&counters.requests, 1);
+        Counters::add(&counters.bytes_fetched, range.len);
+        Counters::add(&counters.blocks_decoded, run.len() as u64);
+        Counters::add(&counters.blocks_alone, run.len() as u64);
+        let [mut read, mut decoded] = SCRATCH.take();
+        read.resize(range.len as usize, 0);
+        let named = |e: Error| e.context(format!("fragment {}", fragment.description().id));
+        let filled = fragment.source().read_into(range.offset, &mut read).map_err(named);
+        let moved = filled.and_then(|()| {
+            run.iter().try_for_each(|piece| {
+                let at = (piece.range.offset - range.offset) as usize;
+                let bytes = read.get(at..at + piece.range.len as usize).unwrap_or_default();
+                Counters::add(&counters.bytes_decoded, (piece.block_cells * sheet.width()) as u64);
+                move_piece(sheet, fragment, piece, bytes, &mut decoded)
+            })
+        });
+        if read.capacity() + decoded.capacity() <= SCRATCH_BYTES_MAX {
+            SCRATCH.set([read, decoded]);
+        }
+        moved
+    }
+}
+
+fn move_piece(
+    sheet: &Sheet<'_>,
+    fragment: &Fragment,
+    piece: &Piece,
+    bytes: &[u8],
+    decoded: &mut Vec<u8>,
+) -> Result<()> {
+    let (values, from) = match &piece.stored {
+        Stored::Chunks(block, chunks) => {
+            fragment.check_chunks(block, chunks, bytes)?;
+            let start = block.place_of(piece.from.start, chunks.start);
+            let start = start.ok_or_else(|| Error::corruption("a cell before its chunk"))?;
+            (bytes, Strided { start, ..piece.from.clone() })
+        }
+        Stored::Block(block) => {
+            decoded.resize(piece.block_cells * sheet.width(), 0);
+            fragment.decode_into(block, bytes, decoded)?;
+            (decoded.as_slice(), piece.from.clone())
+        }
+    };
+    // SAFETY: the cells of a piece are cells of the region of one call of `deliver`, and of no other piece.
+    unsafe { sheet.slots.move_cells(&piece.shape, sheet.width(), values, &from, &piece.to) };
+    Ok(())
+}

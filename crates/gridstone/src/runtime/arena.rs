@@ -1,0 +1,124 @@
+//! Memory for results, used again.
+//!
+//! The first touch of fresh memory costs more than reading a file from the page cache (a fault per 4 KiB page, which the
+//! kernel also clears). So a large buffer asks for huge pages, and comes back here when its result is dropped, to be
+//! handed out again as it is.
+
+use crate::base::{AlignedBuf, Error, Result};
+use std::sync::{Mutex, PoisonError};
+
+/// Smaller buffers are left to the allocator, which keeps such memory itself.
+const KEPT_BYTES_MIN: usize = 128 << 10;
+/// Buffers from this size on ask for huge pages: a few times the size of one.
+const HUGE_BYTES_MIN: usize = 8 << 20;
+/// A buffer is handed out for a request of at least this share of its size.
+const SHARE_MIN: usize = 2;
+
+/// Buffers waiting to be used again, at most `limit_bytes` of them.
+#[derive(Debug)]
+pub struct Arena {
+    limit_bytes: usize,
+    held: Mutex<Vec<AlignedBuf>>,
+}
+
+impl Arena {
+    /// An arena that keeps at most `limit_bytes`.
+    pub fn new(limit_bytes: u64) -> Self {
+        Self { limit_bytes: usize::try_from(limit_bytes).unwrap_or(usize::MAX), held: Mutex::default() }
+    }
+
+    /// A buffer of `len` bytes of any content: whoever takes it writes all of them. A Budget error if there is no
+    /// memory for it.
+    pub fn take(&self, len: usize) -> Result<AlignedBuf> {
+        if len >= KEPT_BYTES_MIN {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            let fits = |buf: &AlignedBuf| buf.capacity() >= len && buf.capacity() / SHARE_MIN <= len;
+            let best = held.iter().enumerate().filter(|(_, b)| fits(b)).min_by_key(|(_, b)| b.capacity());
+            if let Some((place, _)) = best {
+                let mut buf = held.swap_remove(place);
+                buf.set_len(len);
+                return Ok(buf);
+            }
+        }
+        let buf = AlignedBuf::try_zeroed(len)?;
+        if len >= HUGE_BYTES_MIN {
+            ask_for_huge_pages(&buf);
+        }
+        Ok(buf)
+    }
+
+    /// `cells` cells of `width` bytes; as [`Arena::take`].
+    pub fn take_cells(&self, cells: usize, width: usize) -> Result<AlignedBuf> {
+        let bytes = cells.checked_mul(width).filter(|bytes| *bytes <= isize::MAX as usize);
+        self.take(bytes.ok_or_else(|| Error::budget(format!("{cells} cells pass this machine's memory")))?)
+    }
+
+    /// Takes a buffer back, if it is worth keeping; else it is freed.
+    pub fn give(&self, buf: AlignedBuf) {
+        let size = buf.capacity();
+        if size < KEPT_BYTES_MIN || size > self.limit_bytes {
+            return;
+        }
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        // The oldest go first.
+        while held.iter().map(AlignedBuf::capacity).sum::<usize>() > self.limit_bytes - size {
+            drop(held.remove(0));
+        }
+        held.push(buf);
+    }
+}
+
+/// Advice only: where it is not taken, everything works as before.
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages(buf: &AlignedBuf) {
+    const HUGE: usize = 2 << 20;
+    let start = (buf.as_ptr() as usize).next_multiple_of(HUGE);
+    let end = (buf.as_ptr() as usize + buf.len()) / HUGE * HUGE;
+    if start < end {
+        // SAFETY: the range lies inside memory that `buf` owns; this advice changes how the kernel maps it, never what
+        // it holds.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_huge_pages(_buf: &AlignedBuf) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_used_again_for_requests_of_its_size() {
+        let arena = Arena::new(1 << 20);
+        let mut buf = arena.take(300_000).unwrap();
+        buf.as_mut_slice().fill(7);
+        let place = buf.as_ptr() as usize;
+        arena.give(buf);
+        assert_ne!(arena.take(400_000).unwrap().as_ptr() as usize, place, "too small");
+        assert_ne!(arena.take(140_000).unwrap().as_ptr() as usize, place, "too large");
+        let again = arena.take(200_000).unwrap();
+        assert_eq!((again.as_ptr() as usize, again.len()), (place, 200_000));
+        assert_ne!(arena.take(200_000).unwrap().as_ptr() as usize, place, "handed out already");
+    }
+
+    #[test]
+    fn what_passes_the_limit_is_freed_oldest_first() {
+        let arena = Arena::new(1 << 20);
+        let sizes = || arena.held.lock().unwrap().iter().map(AlignedBuf::len).collect::<Vec<_>>();
+        for size in [100, 400_000, 500_000, 600_000, 2 << 20] {
+            arena.give(AlignedBuf::zeroed(size));
+        }
+        assert_eq!(sizes(), [600_000]);
+        arena.give(AlignedBuf::zeroed(300_000));
+        assert_eq!(sizes(), [600_000, 300_000]);
+    }
+
+    #[test]
+    fn a_length_beyond_all_memory_is_a_budget_error() {
+        let arena = Arena::new(1 << 20);
+        assert_eq!(arena.take_cells(usize::MAX / 2, 8).unwrap_err().kind(), crate::base::ErrorKind::Budget);
+        assert_eq!(arena.take(1 << 60).unwrap_err().kind(), crate::base::ErrorKind::Budget);
+        assert_eq!(arena.take_cells(3, 8).unwrap().len(), 24);
+    }
+}
