@@ -157,6 +157,9 @@ class Array:
     ) -> dict[str, int]:
         """Reads a box of a dense array into contiguous buffers that do not overlap, one per attribute, none of which
         may be null, of variable length or bool; gives the counters."""
+    def points(self, dims: Sequence[_Column], attrs: Sequence[str] | None, progress: _Progress | None = None) -> Cells:
+        """Reads the cells at these coordinates, in their order. Dense: one row per point, no coordinates. Sparse: the
+        cells that exist, with coordinates; duplicates in order of writing."""
     def scan(
         self,
         box: _Box | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _native, cells, dense, dtypes, history, result, selection
+from . import _native, cells, dense, dtypes, history, lists, result, selection
 from .columns import Column
 from .context import Context, size_bytes
 from .dtypes import AnyArray
@@ -274,6 +274,41 @@ class Array:
         if out is not None:
             result.fill_out(made, out)
         return made
+
+    @property
+    def vindex(self) -> lists.VIndex:
+        """Cells at lists of positions, point by point: `a.vindex[[1, 5], [2, 2]]`."""
+        return lists.VIndex(self)
+
+    @property
+    def oindex(self) -> lists.OIndex:
+        """Lists of positions per axis: `a.oindex[[1, 5], :]`; dense arrays."""
+        return lists.OIndex(self)
+
+    def points(self, coords: Any, attrs: Sequence[str] | str | None = None, *, progress: Progress = None) -> Result:
+        """Reads single cells by their coordinates, given as in `write_cells`, in their order; they may repeat.
+
+        Dense: one row per point, with fill or null where nothing was written. Sparse: the cells that exist (all
+        duplicates, in order of writing); a point without one gives no row.
+
+        Args:
+            coords: a dict by dimension, an (n, ndim) array, or a tuple of arrays.
+            attrs: the attributes wanted; None: all.
+            progress: True for a bar, or a callable `f(done, total)`.
+
+        Raises:
+            BoundsError: a point outside the domain, named by its row.
+            InputError: an unknown dimension or attribute, or coordinates that do not fit.
+            CorruptionError: stored bytes are not what was written.
+        """
+        return lists.read(self, cells.coordinates(self._schema, coords), self._names(attrs), progress)
+
+    def _read_points(self, dims: Mapping[str, Column], names: Sequence[str], progress: Progress) -> "_native.Cells":
+        places = [dims[dim].native() for dim in self.dims]
+        with reporting(progress, "reading") as report:
+            found = self.native.points(places, list(names), report)
+        self._stats = found.stats
+        return found
 
     def scan(
         self,

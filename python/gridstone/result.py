@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class Result:
     """The cells of one read.
 
-    Of a sparse array: a list of cells, each column of length n. Of a dense one: each attribute has the shape of the
-    box (`order="global"`: one flat vector in global order). `result[name]` is one column as NumPy; of a dense result a
-    dimension's name gives the coordinates along that dimension.
+    Of a sparse array, or of points: a list of cells, each column of length n. Of a dense one: each attribute has the
+    shape of the box (`order="global"`: one flat vector in global order). `result[name]` is one column as NumPy; of a
+    dense result a dimension's name gives the coordinates along that dimension.
     """
 
     __slots__ = ("_box", "_budget", "_columns", "_count", "_names", "_order", "_schema", "_shape", "_stats")
@@ -40,10 +40,12 @@ class Result:
         found: Mapping[str, Column],
         stats: Mapping[str, int],
         budget: int,
+        *,
+        listed: bool = False,
     ) -> None:
         self._schema, self._box, self._names, self._order = schema, box, tuple(names), order
         self._columns, self._stats, self._budget = dict(found), dict(stats), budget
-        self._shape = None if schema.sparse else box.shape
+        self._shape = None if schema.sparse or listed else box.shape
         first = next(iter(self._columns.values()))
         self._count = len(first)
 

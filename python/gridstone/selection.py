@@ -134,14 +134,16 @@ def _position(dim: Dim, part: Any) -> int:
     if part is None:
         raise UnsupportedError("numpy.newaxis is not supported; index the result instead: a[...][None]")
     if isinstance(part, bool | np.bool_) or (isinstance(part, np.ndarray) and part.dtype == np.bool_):
-        raise UnsupportedError("boolean masks are not supported by this version; read a box, then apply the mask to it")
+        raise UnsupportedError(
+            "boolean masks go to .vindex[...] (of the array's shape) or .oindex[...] (along one axis)"
+        )
     try:
         return operator.index(part)
     except TypeError:
         pass
     if isinstance(part, list | tuple | np.ndarray):
         raise UnsupportedError(
-            "lists of positions are not supported by this version; use integers and slices, then index the result"
+            "lists of positions go to .oindex[...] (a list per axis) or .vindex[...] (point by point)"
         )
     raise BoundsError(
         f"dimension {dim.name!r}: an index is an integer, a slice or ..., not {part!r}; "

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dense, dtypes, selection
+from . import dense, dtypes, lists, selection
 from .dtypes import AnyArray, Value
 from .errors import UnsupportedError
 
@@ -65,6 +65,21 @@ class AttrView:
     def loc(self) -> "Loc":
         """This attribute by coordinates: `a["v"].loc[100:110]`, half-open."""
         return Loc(self._array, self.name)
+
+    @property
+    def vindex(self) -> lists.VIndex:
+        """This attribute at lists of positions, point by point: `a["v"].vindex[[1, 5], [2, 2]]`."""
+        return lists.VIndex(self._array, self.name)
+
+    @property
+    def oindex(self) -> lists.OIndex:
+        """This attribute at lists of positions per axis: `a["v"].oindex[[1, 5], :]`; dense arrays."""
+        return lists.OIndex(self._array, self.name)
+
+    def points(self, coords: Any) -> AnyArray:
+        """This attribute's values at these coordinates (see `Array.points`); of a sparse array those of the cells that
+        exist."""
+        return self._array.points(coords, self.name)[self.name]
 
     def __getitem__(self, key: Any) -> Any:
         array = self._array

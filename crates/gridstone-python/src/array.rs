@@ -167,6 +167,21 @@ impl Array {
         stats_dict(py, &stats)
     }
 
+    #[pyo3(signature = (dims, attrs, progress = None))]
+    fn points(
+        &self,
+        py: Python<'_>,
+        dims: &Bound<'_, PyAny>,
+        attrs: Option<Vec<String>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Cells> {
+        let schema = self.schema(py)?;
+        let held = hold_dims(&schema, dims)?;
+        let work = |call: &engine::Call| self.inner.points(&columns(&held, call)?, attrs.as_deref(), call);
+        let (cells, stats) = interrupt::run(py, self.inner.context(), progress, work)?;
+        Cells::new(py, &self.names(py, attrs.as_deref(), schema.sparse())?, cells, None, stats, None)
+    }
+
     #[pyo3(signature = (r#box, attrs, order, batch_bytes))]
     fn scan(
         &self,

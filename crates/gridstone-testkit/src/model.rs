@@ -147,6 +147,22 @@ impl Model {
         rows
     }
 
+    /// What a read of the cells at `places` should give: one row per place for a dense array, of a sparse one the rows
+    /// that are there.
+    pub fn points(&self, version: u64, places: &[Place], attrs: &[usize]) -> Vec<Expected> {
+        let state = self.versions.range(..=version).next_back().unwrap().1;
+        let mut found = Vec::new();
+        for place in places {
+            let rows = state.get(place).map(Vec::as_slice).unwrap_or_default();
+            if !self.schema.sparse() {
+                found.push((place.clone(), self.values(rows.first(), attrs)));
+                continue;
+            }
+            found.extend(rows.iter().map(|row| (place.clone(), self.values(Some(row), attrs))));
+        }
+        found
+    }
+
     fn values(&self, row: Option<&Row>, attrs: &[usize]) -> Vec<Value> {
         let blank = |attr: usize| {
             let attr = &self.schema.attrs()[attr];

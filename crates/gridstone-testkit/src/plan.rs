@@ -186,7 +186,7 @@ impl Plan {
     }
 
     /// Random cells: from all places in use or from a few, so that some are named twice.
-    fn cells(&self, count: usize, dice: &mut Dice) -> Vec<Place> {
+    pub(crate) fn cells(&self, count: usize, dice: &mut Dice) -> Vec<Place> {
         let narrow = dice.chance(30);
         let one = |dice: &mut Dice| {
             let near = |used: &Vec<Coord>, dice: &mut Dice| {

@@ -1,7 +1,7 @@
 //! A real array and the oracle side by side: every operation is done to both, and what they read is compared.
 
 use crate::Dice;
-use crate::coord::{Coord, box_texts};
+use crate::coord::{Coord, Place, box_texts};
 use crate::model::{Change, Expected, Model, expected_rows};
 use crate::plan::{Case, Plan, Size};
 use crate::stage::stage;
@@ -200,9 +200,17 @@ impl Session {
         plan.clear();
         plan.fail_nth(1 + dice.below(6) as u64, fault);
         let array = self.array.clone();
-        match self.read_from(&array, &sub, &attrs, order) {
-            Ok(rows) => self.compare(rows, self.model.newest(), &sub, &attrs, order),
-            Err(e) => assert!(plan.struck() && e.kind() == ErrorKind::Storage, "{e} ({:?})\n{self:?}", e.kind()),
+        let places = self.plan.cells(10, dice);
+        let outcome = match dice.chance(50) {
+            true => self
+                .read_from(&array, &sub, &attrs, order)
+                .map(|rows| self.compare(rows, self.model.newest(), &sub, &attrs, order)),
+            false => self
+                .read_points(&array, &places, &attrs)
+                .map(|rows| self.same_points(rows, self.model.newest(), &places, &attrs)),
+        };
+        if let Err(e) = outcome {
+            assert!(plan.struck() && e.kind() == ErrorKind::Storage, "{e} ({:?})\n{self:?}", e.kind());
         }
         plan.clear();
         let rows = self.read_from(&array, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
@@ -229,6 +237,42 @@ impl Session {
         self.note(format!("read {} {order:?} {attrs:?}", show(&sub)));
         let rows = self.read_from(&self.array, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         self.compare(rows, self.model.newest(), &sub, &attrs, order);
+        self.check_points(&self.array, self.model.newest(), &attrs, dice);
+    }
+
+    /// Reads random cells, some of them twice, by their coordinates.
+    fn check_points(&self, array: &Array, version: u64, attrs: &[usize], dice: &mut Dice) {
+        let most = *dice.pick(if self.plan.size == Size::Tiny { &[1, 5, 40][..] } else { &[1, 20, 3_000] });
+        let count = dice.below(most + 1);
+        let mut places = self.plan.cells(count, dice);
+        match dice.below(3) {
+            0 => places.sort(),
+            1 => places.extend(places.clone()),
+            _ => {}
+        }
+        let mut attrs = attrs.to_vec();
+        attrs.extend(attrs.first().copied().filter(|_| dice.chance(10)));
+        let found = self.read_points(array, &places, &attrs).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        self.same_points(found, version, &places, &attrs);
+    }
+
+    fn read_points(&self, array: &Array, places: &[Place], attrs: &[usize]) -> Result<Cells> {
+        let dims = self.model.dims().iter().enumerate();
+        let columns: Vec<_> = dims.map(|(i, dim)| dim.column(places.iter().map(|p| p[i]))).collect();
+        let views: Vec<_> = columns.iter().map(|c| c.view()).collect();
+        let (cells, counters) = array.points(&views, Some(&self.names(attrs)), &Call::default())?;
+        assert_eq!(counters.cells_returned, cells.count as u64, "{self:?}");
+        Ok(cells)
+    }
+
+    fn same_points(&self, cells: Cells, version: u64, places: &[Place], attrs: &[usize]) {
+        let expected = self.model.points(version, places, attrs);
+        let mut found = rows_of(&self.model, &cells);
+        if !self.plan.schema.sparse() {
+            assert!(cells.dims.is_empty() && found.len() == expected.len(), "rows of dense points\n{self:?}");
+            found.iter_mut().zip(&expected).for_each(|(f, e)| f.0.clone_from(&e.0));
+        }
+        self.same(found, expected, ReadOrder::Row);
     }
 
     fn read_old(&mut self, dice: &mut Dice) {
@@ -242,6 +286,7 @@ impl Session {
         let old = old.unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         let rows = self.read_from(&old, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         self.compare(rows, version, &sub, &attrs, order);
+        self.check_points(&old, version, &attrs, dice);
     }
 
     fn names(&self, attrs: &[usize]) -> Vec<String> {
@@ -312,6 +357,7 @@ impl Session {
             let rows = self.read_from(&array, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
             self.compare(rows, self.model.newest(), &sub, &attrs, order);
         }
+        self.check_points(&array, self.model.newest(), &attrs, dice);
         let report = array.verify(&Call::default()).unwrap();
         assert!(report.damage.is_empty(), "{:?}\n{self:?}", report.damage);
     }

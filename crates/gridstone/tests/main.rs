@@ -12,6 +12,7 @@ mod io_count;
 mod many_writers;
 mod oracle;
 mod paper_examples;
+mod points;
 mod processes;
 mod refusals;
 mod scratch;

@@ -76,7 +76,7 @@ impl Array {
         }
     }
 
-    fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
+    pub(super) fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
         let snapshot = self.snapshot();
         let state = snapshot.array_by_id(self.id)?.clone();
         Ok((snapshot, state))
@@ -190,7 +190,7 @@ impl Array {
         Ok(found)
     }
 
-    fn read_context(&self, snapshot: &Snapshot, call: &Call) -> ReadContext {
+    pub(super) fn read_context(&self, snapshot: &Snapshot, call: &Call) -> ReadContext {
         ReadContext {
             store: snapshot.store(),
             pool: self.context.pool.clone(),

@@ -9,6 +9,7 @@ mod context;
 mod group;
 mod listing;
 mod open;
+mod points;
 mod staged;
 mod writer;
 

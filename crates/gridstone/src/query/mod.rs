@@ -13,6 +13,7 @@ mod layout;
 mod merge;
 mod open;
 mod overlay;
+mod points;
 mod request;
 mod run;
 mod scan;
@@ -26,6 +27,7 @@ mod write_dense;
 
 pub use dense::{read_dense, read_dense_into};
 pub use open::open_fragment;
+pub use points::{Points, read_points};
 pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};
 pub use scan::Scan;
 pub use sparse::read_sparse;

@@ -144,15 +144,13 @@ mod tests {
     fn threads_fill_cells_that_lie_among_each_other() {
         let mut bytes = vec![0u8; 4000];
         let slots = Slots::new(&mut bytes);
-        std::thread::scope(|scope| {
-            for column in 0..10u64 {
-                let slots = &slots;
-                // SAFETY: each thread has the column of its own.
-                scope.spawn(move || unsafe {
-                    slots.fill(&[100], &(column as u32).to_le_bytes(), &Strided { start: column, strides: vec![10] });
-                });
-            }
-        });
+        let column = |column: u64| {
+            let to = Strided { start: column, strides: vec![10] };
+            // SAFETY: each item, and so each thread, has a column of its own.
+            unsafe { slots.fill(&[100], &(column as u32).to_le_bytes(), &to) };
+            Ok(())
+        };
+        crate::runtime::Pool::new(Some(3)).unwrap().map((0..10).collect(), &crate::base::NeverCancel, column).unwrap();
         let found: Vec<u32> = bytes.chunks(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect();
         assert!(found.iter().enumerate().all(|(i, v)| *v as usize == i % 10));
     }

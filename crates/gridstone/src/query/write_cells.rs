@@ -134,7 +134,7 @@ fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()
         let (lo, hi, _) = dim.texts();
         let found = portion.get(at).map(|k| dim.text(*k)).unwrap_or_default();
         return Err(Error::bounds(format!(
-            "row {}: coordinate {found} of dimension {:?} is outside its domain ({lo}, {hi}); nothing was written",
+            "row {}: coordinate {found} of dimension {:?} is outside its domain ({lo}, {hi})",
             number * PORTION + at,
             dim.name()
         )));
@@ -161,7 +161,7 @@ fn encode_polled(cancel: &dyn Cancel, datatype: Datatype, values: &[u8]) -> Resu
 }
 
 /// The cells' keys in global order, asking between portions whether to go on.
-fn order_keys(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>]) -> Result<CellKeys> {
+pub(super) fn order_keys(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>]) -> Result<CellKeys> {
     let layout = KeyLayout::new(schema);
     let cells = keys.first().map_or(0, Vec::len);
     let portion = |from: usize| {

@@ -240,7 +240,10 @@ mod tests {
                 }
                 std::thread::current().id()
             };
-            let there = pool.beside(work, MILLISECOND / 10, || drop(looks.fetch_add(1, Ordering::Relaxed))).unwrap();
+            let look = || {
+                looks.fetch_add(1, Ordering::Relaxed);
+            };
+            let there = pool.beside(work, MILLISECOND / 10, look).unwrap();
             assert_ne!(there, here);
             let nested = pool.beside(|| pool.map(vec![1, 2, 3], &NeverCancel, |i| Ok(i * 2)), MILLISECOND, || ());
             assert_eq!(nested.unwrap().unwrap(), [2, 4, 6]);

@@ -105,6 +105,25 @@ impl BlockGrid {
         self.block_box(index).cells()
     }
 
+    /// The block that holds cell `place` of the tile, counted in cell order: its number, and the places of its first
+    /// cell and of one past its last.
+    pub fn block_at(&self, place: u64) -> (u64, u64, u64) {
+        let mut inner = 1u64;
+        for d in self.order.slowest_first(self.tile.len()).rev() {
+            let (Some(extent), Some(side)) = (self.tile.get(d), self.block.get(d)) else { continue };
+            if side == extent {
+                inner = inner.saturating_mul(*extent);
+                continue;
+            }
+            // Blocks are cut along this dimension; along slower ones they are one cell thick.
+            let (step, plane) = (side.saturating_mul(inner), extent.saturating_mul(inner));
+            let (slab, rest) = (place / plane, place % plane);
+            let (start, end) = (slab * plane + rest / step * step, (slab + 1).saturating_mul(plane));
+            return (slab * extent.div_ceil(*side) + rest / step, start, start.saturating_add(step).min(end));
+        }
+        (0, 0, inner)
+    }
+
     /// The numbers, ascending, of the blocks that have a cell in `wanted`.
     pub fn touched_by(&self, wanted: &RelativeBox) -> Vec<u64> {
         let per_dim = wanted.origin.iter().zip(&wanted.shape).zip(&self.block);
@@ -157,6 +176,7 @@ mod tests {
                     let inner = unravel(j, &b.shape, order);
                     let at: Vec<u64> = inner.iter().zip(&b.origin).map(|(a, o)| a + o).collect();
                     prop_assert_eq!(ravel(&at, &tile, order), next + j);
+                    prop_assert_eq!(grid.block_at(next + j), (i, next, next + grid.cells(i)));
                 }
                 next += grid.cells(i);
             }

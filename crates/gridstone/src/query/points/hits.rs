@@ -1,0 +1,171 @@
+//! What single cells (of sparse fragments, of the overlay) and tombstones say at the points asked for.
+
+use super::Points;
+use super::search::search;
+use super::take::{Source, Takes};
+use crate::base::{Counters, Result};
+use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
+use crate::query::overlay::{LiveOverlay, SmallFragment};
+use crate::query::{ReadContext, Target};
+use crate::schema::Attribute;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// A cell, or a tombstone, at a point.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hit {
+    /// The point, by its place in global order.
+    pub(super) point: u32,
+    pub(super) order: FragmentOrder,
+    /// Where it lies: a place in [`Hits::origins`], and a row there.
+    origin: u32,
+    row: u32,
+}
+
+/// A run of cells that hits lie in.
+#[derive(Debug)]
+enum Origin {
+    Small(Arc<SmallFragment>),
+    Block(SparseBlock),
+}
+
+/// A block of a sparse fragment or of tombstones.
+#[derive(Debug, Clone)]
+pub(super) struct SparseBlock {
+    pub(super) fragment: Arc<Fragment>,
+    pub(super) tile: u64,
+    pub(super) block: usize,
+    pub(super) cells: usize,
+}
+
+/// A hit that a value is wanted of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    /// The place of the attribute among those asked for.
+    pub(super) slot: usize,
+    /// A place in [`Hits::all`].
+    pub(super) hit: u32,
+    /// The row of the result.
+    pub(super) row: u32,
+}
+
+/// All hits, in ascending order of point, then from the oldest to the newest, those of one fragment in order of writing.
+#[derive(Debug)]
+pub(super) struct Hits {
+    origins: Vec<Origin>,
+    pub(super) all: Vec<Hit>,
+}
+
+/// Points handled between two questions whether to go on.
+const PORTION: usize = 1 << 16;
+
+impl Hits {
+    /// Searches the overlay and the sparse ones of `fragments`.
+    pub(super) fn find(
+        context: &ReadContext,
+        target: &Target,
+        points: &Points,
+        overlay: Option<&LiveOverlay>,
+        fragments: &[Arc<Fragment>],
+    ) -> Result<Self> {
+        let mut found = Self { origins: Vec::new(), all: Vec::new() };
+        if let Some(live) = overlay {
+            found.add_overlay(context, points, live)?;
+            live.count(context, found.all.len());
+        }
+        for (block, matches) in search(context, &target.schema, points, fragments)? {
+            let (origin, order) = (found.origins.len() as u32, block.fragment.description().order);
+            found.all.extend(matches.into_iter().map(|(point, row)| Hit { point, order, origin, row }));
+            found.origins.push(Origin::Block(block));
+        }
+        context.cancel.check()?;
+        let place = |hit: &Hit| (hit.point, hit.order, hit.origin, hit.row);
+        if !found.all.is_sorted_by_key(place) {
+            found.all.sort_unstable_by_key(place);
+        }
+        let merged = found.all.chunk_by(|a, b| a.point == b.point).filter(|run| run.len() > 1).map(<[Hit]>::len);
+        Counters::add(&context.counters.cells_merged, merged.sum::<usize>() as u64);
+        Ok(found)
+    }
+
+    fn add_overlay(&mut self, context: &ReadContext, points: &Points, live: &LiveOverlay) -> Result<()> {
+        self.origins = live.overlay.fragments.iter().map(|small| Origin::Small(small.clone())).collect();
+        let keys = &live.overlay.keys;
+        let mut next = 0;
+        for point in 0..points.len() {
+            if point.is_multiple_of(PORTION) {
+                context.cancel.check()?;
+            }
+            next = keys.lower_bound(next, &points.keys, point);
+            let same = |row: &usize| keys.compare(*row, &points.keys, point) == Ordering::Equal;
+            for entry in (next..keys.len()).take_while(same).filter_map(|row| live.overlay.entries.get(row)) {
+                if let Some(small) = live.fragment(*entry) {
+                    let (order, origin, row) = (small.order(), entry.fragment, entry.row);
+                    self.all.push(Hit { point: point as u32, order, origin, row });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fragment(&self, hit: &Hit) -> Option<&Arc<Fragment>> {
+        match self.origins.get(hit.origin as usize)? {
+            Origin::Small(small) => Some(&small.fragment),
+            Origin::Block(block) => Some(&block.fragment),
+        }
+    }
+
+    /// Whether it deletes what is older.
+    pub(super) fn is_tombstone(&self, hit: &Hit) -> bool {
+        self.fragment(hit).is_some_and(|f| f.description().kind == FragmentKind::Tombstones)
+    }
+
+    /// Per point the newest hit that says something of an attribute, as its place in `all`; `u32::MAX` where there is
+    /// none. Empty if there is no hit at all.
+    pub(super) fn newest(&self, points: usize, attr: &Attribute) -> Vec<u32> {
+        if self.all.is_empty() {
+            return Vec::new();
+        }
+        let mut newest = vec![u32::MAX; points];
+        for (hit, place) in self.all.iter().zip(0u32..) {
+            let says = self.is_tombstone(hit)
+                || self.fragment(hit).is_some_and(|f| f.description().attrs.contains(&attr.id()));
+            if let Some(slot) = newest.get_mut(hit.point as usize).filter(|_| says) {
+                *slot = place;
+            }
+        }
+        newest
+    }
+
+    /// Adds jobs that take the values of `wanted`; a tombstone, or a fragment without the attribute, leaves its row
+    /// blank.
+    pub(super) fn take(
+        &self,
+        context: &ReadContext,
+        attrs: &[&Attribute],
+        mut wanted: Vec<Wanted>,
+        takes: &mut Takes,
+    ) -> Result<()> {
+        let place = |w: &Wanted| self.all.get(w.hit as usize).map(|hit| (w.slot, hit.origin, hit.row));
+        wanted.sort_unstable_by_key(place);
+        for run in wanted.chunk_by(|a, b| place(a).map(|p| (p.0, p.1)) == place(b).map(|p| (p.0, p.1))) {
+            context.cancel.check()?;
+            let Some((slot, origin, _)) = run.first().and_then(place) else { continue };
+            let (Some(attr), Some(origin)) = (attrs.get(slot), self.origins.get(origin as usize)) else { continue };
+            let cells = run.iter().filter_map(|w| Some((self.all.get(w.hit as usize)?.row, w.row)));
+            match origin {
+                Origin::Small(small) => {
+                    let Some(column) = small.column(context, attr.id())? else { continue };
+                    cells.for_each(|(cell, row)| takes.push(cell, row));
+                    takes.close(slot, Source::Held(column));
+                }
+                Origin::Block(SparseBlock { fragment, tile, block, cells: count }) => {
+                    let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
+                    cells.for_each(|(cell, row)| takes.push(cell, row));
+                    takes.close_block(slot, fragment, (field, *tile, *block, *count))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Reading single cells by their coordinates.
+//!
+//! 1. The points are sorted into global order, in which the cells of every tile, block and chunk stand together.
+//! 2. Plan: for each point and attribute the newest fragment that says something there is found, without reading a
+//!    value; what is to be taken from a block is one job (`take`).
+//! 3. Jobs are fetched, checked, decoded and gathered in parallel, each block once; then the values are put into the
+//!    order asked for.
+//!
+//! Dense fragments are found by arithmetic (`dense`), cells of sparse ones and tombstones by searching the blocks in
+//! whose key range and MBR a point lies (`hits`, `search`).
+
+mod dense;
+mod hits;
+mod search;
+mod sparse;
+mod take;
+
+use super::write_cells::{coordinate_keys, order_keys};
+use super::{Cells, ReadContext, Target};
+use crate::base::{Counters, Result};
+use crate::schema::{Attribute, KeyRange, Schema, Subarray};
+use crate::tile::{CellKeys, ColumnView};
+use std::cmp::Ordering;
+
+/// Cells asked for by their coordinates, sorted into global order.
+#[derive(Debug)]
+pub struct Points {
+    /// The place of each in the list as it was given.
+    rows: Vec<u32>,
+    /// Coordinates as ordered keys, a column per dimension.
+    coords: Vec<Vec<u64>>,
+    keys: CellKeys,
+}
+
+impl Points {
+    /// The points of these coordinates, a column per dimension.
+    ///
+    /// # Errors
+    /// Bounds (a point outside the domain), Input (types, lengths, NaN, null), Cancelled; all name the row.
+    pub fn new(context: &ReadContext, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Self> {
+        let cancel = context.cancel.as_ref();
+        let given = coordinate_keys(cancel, schema, dims)?;
+        let keys = order_keys(cancel, schema, &given)?;
+        if keys.first_step(Ordering::Less, cancel)?.is_none() {
+            return Ok(Self { rows: (0..keys.len() as u32).collect(), coords: given, keys });
+        }
+        let (keys, rows) = keys.sort(context.pool.as_ref(), cancel)?;
+        let pick = |column: &Vec<u64>| rows.iter().filter_map(|r| column.get(*r as usize).copied()).collect();
+        Ok(Self { coords: given.iter().map(pick).collect(), keys, rows })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The least box that holds all of them, `None` if there is none.
+    pub fn bounds(&self) -> Option<Subarray> {
+        let range = |column: &Vec<u64>| Some(KeyRange::new(*column.iter().min()?, *column.iter().max()?));
+        self.coords.iter().map(range).collect::<Option<Vec<_>>>().map(Subarray::new)
+    }
+
+    /// The coordinates of point `point`.
+    fn cell(&self, point: usize) -> impl Iterator<Item = u64> {
+        self.coords.iter().filter_map(move |column| column.get(point).copied())
+    }
+
+    /// The place of point `point` in the list as it was given.
+    fn row(&self, point: usize) -> u32 {
+        self.rows.get(point).copied().unwrap_or(0)
+    }
+}
+
+/// Reads the cells at `points`, the attributes at these places of the schema, in the order given. Dense: one row per
+/// point, without coordinates. Sparse: the cells that exist, with coordinates; where duplicates are allowed all of a
+/// place, in order of writing.
+///
+/// # Errors
+/// Corruption, Storage, Cancelled; Budget if there are more than 2^32 cells.
+pub fn read_points(context: &ReadContext, target: &Target, points: &Points, attrs: &[usize]) -> Result<Cells> {
+    let attrs: Vec<&Attribute> = attrs.iter().filter_map(|p| target.schema.attrs().get(*p)).collect();
+    Counters::add(&context.counters.fragments_considered, target.fragments.len() as u64);
+    Counters::add(&context.counters.cells_scanned, points.len() as u64);
+    let cells = if target.schema.sparse() {
+        sparse::read(context, target, points, &attrs)?
+    } else {
+        dense::read(context, target, points, &attrs)?
+    };
+    Counters::add(&context.counters.cells_returned, cells.count as u64);
+    Ok(cells)
+}

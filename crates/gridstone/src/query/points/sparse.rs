@@ -1,0 +1,67 @@
+//! Points of a sparse array: the cells that exist there.
+
+use super::Points;
+use super::hits::{Hit, Hits, Wanted};
+use super::take::{Takes, take};
+use crate::base::{Error, Result};
+use crate::query::open::open_all;
+use crate::query::overlay::{is_small, live_overlay};
+use crate::query::write_cells::coordinate_column;
+use crate::query::{Cells, ReadContext, Target};
+use crate::schema::{Attribute, Schema};
+use crate::tile::try_vec;
+
+/// The cells at the points, in the order of the list, duplicates in order of writing.
+pub(super) fn read(context: &ReadContext, target: &Target, points: &Points, attrs: &[&Attribute]) -> Result<Cells> {
+    let overlay = live_overlay(context, target)?;
+    let large = target.fragments.iter().filter(|d| overlay.is_none() || !is_small(d)).cloned().collect();
+    let fragments = open_all(context, &target.schema, large)?;
+    let hits = Hits::find(context, target, points, overlay.as_ref(), &fragments)?;
+    let living = living(&target.schema, &hits)?;
+    let mut takes = Takes::default();
+    for slot in 0..attrs.len() {
+        let wanted = living.iter().zip(0u32..).map(|((hit, _), row)| Wanted { slot, hit: *hit, row }).collect();
+        hits.take(context, attrs, wanted, &mut takes)?;
+    }
+    let columns = take(context, attrs, &[takes], living.len())?;
+    let order = in_order(points, &living)?;
+    let mut dims = Vec::with_capacity(target.schema.ndim());
+    for (dim, coords) in target.schema.dims().iter().zip(&points.coords) {
+        let coordinate = |row: &u32| coords.get(living.get(*row as usize)?.1.point as usize).copied();
+        dims.push(coordinate_column(dim.datatype(), &order.iter().filter_map(coordinate).collect::<Vec<u64>>())?);
+    }
+    let attrs = columns.into_iter().map(|column| column.view().gather(&order)).collect();
+    Ok(Cells { count: order.len(), dims, attrs })
+}
+
+/// The hits that live, with their places in [`Hits::all`]: those newer than the newest tombstone of their point; without
+/// duplicates the newest alone.
+fn living(schema: &Schema, hits: &Hits) -> Result<Vec<(u32, Hit)>> {
+    if u32::try_from(hits.all.len()).is_err() {
+        return Err(Error::budget("more than 2^32 cells lie at these points; ask for fewer points at once"));
+    }
+    let mut found = Vec::new();
+    let mut from = 0;
+    for run in hits.all.chunk_by(|a, b| a.point == b.point) {
+        let deleted = run.iter().rposition(|hit| hits.is_tombstone(hit)).map_or(0, |last| last + 1);
+        let skip = if schema.options().duplicates { deleted } else { deleted.max(run.len() - 1) };
+        found.extend((from..).zip(run.iter().copied()).skip(skip));
+        from += run.len() as u32;
+    }
+    Ok(found)
+}
+
+/// The places in `living` in the order that their points were given in.
+fn in_order(points: &Points, living: &[(u32, Hit)]) -> Result<Vec<u32>> {
+    let mut spans = try_vec((0u32, 0u32), points.len())?;
+    let mut from = 0;
+    for run in living.chunk_by(|a, b| a.1.point == b.1.point) {
+        let to = from + run.len() as u32;
+        let row = run.first().map(|(_, hit)| points.row(hit.point as usize));
+        if let Some(span) = row.and_then(|row| spans.get_mut(row as usize)) {
+            *span = (from, to);
+        }
+        from = to;
+    }
+    Ok(spans.into_iter().flat_map(|(from, to)| from..to).collect())
+}

@@ -1,0 +1,285 @@
+"""Cells chosen by lists: of coordinates (`points`), of positions point by point (`vindex`), of positions per axis
+(`oindex`)."""
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import columns, dtypes, selection
+from .columns import Column
+from .dtypes import AnyArray
+from .errors import BoundsError, UnsupportedError
+from .result import Result
+from .schema import Dim, Schema
+from .selection import Box
+
+if TYPE_CHECKING:
+    from .array import Array
+
+Arrays = dict[str, AnyArray]
+
+_GAP = 8
+"""Positions closer than this along an axis are read as one box."""
+_BOX_CELLS = 512
+"""Boxes of fewer cells than this are read point by point: a call costs as much as some hundred points."""
+_POINTS_MAX = 1 << 22
+"""Points looked up in one call, which bounds the memory of their coordinates."""
+
+
+class VIndex:
+    """Cells at lists of positions, point by point: `a.vindex[[1, 5], [2, 2]]` gives the cells (1, 2) and (5, 2).
+
+    There is one integer or array of integers per dimension; they broadcast together as in NumPy's indexing, and the
+    result has their shape. A boolean array of the array's shape chooses the cells where it is true. Dense: an ndarray
+    (a dict of them by attribute). Sparse: a `Result` of the cells that exist.
+    """
+
+    def __init__(self, array: "Array", name: str | None = None) -> None:
+        self._array, self._name = array, name
+
+    def __getitem__(self, key: Any) -> Any:
+        array, schema = self._array, self._array.schema
+        names = array.schema_names if self._name is None else [self._name]
+        given = _point_lists(schema, key)
+        try:
+            lists = np.broadcast_arrays(*given)
+        except ValueError:
+            shapes = " ".join(str(positions.shape) for positions in given)
+            raise BoundsError(f"the lists of positions have shapes {shapes}, which do not broadcast together") from None
+        dims = {
+            dim.name: Column(dim.dtype, _coordinates(dim, np.ravel(offsets)))
+            for dim, offsets in zip(schema.dims, lists, strict=True)
+        }
+        if array.sparse:
+            found = read(array, dims, names)
+            return found if self._name is None else found[self._name]
+        return _one(_values(array, dims, names, lists[0].shape), self._name)
+
+
+class OIndex:
+    """Lists of positions per axis: `a.oindex[[1, 5], :]` gives the rows 1 and 5 of a dense array.
+
+    There is an integer (which drops its axis), a slice, a list of integers or a boolean list per dimension, each for
+    its own axis; lists may be in any order and repeat. The result is an ndarray (a dict of them by attribute).
+    """
+
+    def __init__(self, array: "Array", name: str | None = None) -> None:
+        self._array, self._name = array, name
+
+    def __getitem__(self, key: Any) -> Any:
+        array, schema = self._array, self._array.schema
+        if array.sparse:
+            raise UnsupportedError(
+                "oindex is for dense arrays; of a sparse one read a box, or the cells at points with vindex or points()"
+            )
+        names = array.schema_names if self._name is None else [self._name]
+        parts = selection.expand(key, schema.ndim)
+        pairs = [_axis_list(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))]
+        made = _orthogonal(array, names, [offsets for offsets, _ in pairs])
+        dropped = tuple(0 if drop else slice(None) for _, drop in pairs)
+        dotted = any(part is Ellipsis for part in (key if isinstance(key, tuple) else (key,)))
+        found = {name: values[(*dropped, ...)] for name, values in made.items()}
+        return _one(found if dotted else {name: values[()] for name, values in found.items()}, self._name)
+
+
+def _one(found: Arrays, name: str | None) -> Any:
+    """One array where one attribute was asked for or is all there is."""
+    return next(iter(found.values())) if name is not None or len(found) == 1 else found
+
+
+def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progress: Any = None) -> Result:
+    """The cells at these coordinates, in their order, with coordinates: of a dense array one per point, of a sparse one
+    those that exist."""
+    schema = array.schema
+    cells = array._read_points(dims, names, progress)
+    found = dict(dims)
+    if schema.sparse:
+        found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
+    for name in names:
+        found[name] = columns.from_native(schema.attr(name).dtype, cells.attrs[name])
+    box = _box_around(schema, dims)
+    return Result(schema, box, names, "row", found, cells.stats, array.context.memory_budget, listed=True)
+
+
+def _values(array: "Array", dims: Mapping[str, Column], names: Sequence[str], shape: tuple[int, ...]) -> Arrays:
+    """The attributes of a dense array at these coordinates, as arrays of `shape`."""
+    cells = array._read_points(dims, names, None)
+    made = {name: columns.from_native(array.schema.attr(name).dtype, cells.attrs[name]) for name in names}
+    return {name: column.shaped(shape, "row").numpy()[()] for name, column in made.items()}
+
+
+def _box_around(schema: Schema, dims: Mapping[str, Column]) -> Box:
+    """The least box around the points; an empty one around none."""
+    bounds: list[tuple[Any, Any]] = []
+    for dim in schema.dims:
+        values = dims[dim.name].values
+        plain = values.view(np.int64) if values.dtype.kind in "mM" else values
+        bounds.append((plain.min().item(), plain.max().item()) if plain.size else (1, 0))
+    return Box(schema.dims, tuple(bounds))
+
+
+def _coordinates(dim: Dim, offsets: AnyArray) -> AnyArray:
+    """The coordinates at these positions (uint64, from 0), in the dimension's dtype."""
+    target = dtypes.numpy_of(dim.dtype)
+    ticks = offsets + np.uint64(dtypes.ticks_of(dim.domain[0]) & (2**64 - 1))
+    return ticks.view(np.int64).view(target) if target.kind in "mM" else ticks.astype(target)
+
+
+def _integers(dim: Dim, part: Any, axis: int) -> AnyArray:
+    """A list of positions, or the places where a boolean one is true, as an array; checked against nothing yet."""
+    try:
+        found = np.asarray(part)
+    except ValueError:
+        found = np.empty(0, object)
+    if found.size == 0 and not isinstance(part, np.ndarray):
+        found = found.astype(np.int64)
+    if found.dtype.kind == "b" and found.ndim == 1:
+        if found.size != dim.size:
+            raise BoundsError(
+                f"a boolean list of {found.size} was given for dimension {dim.name!r} (axis {axis}), "
+                f"which has {dim.size} positions"
+            )
+        found = np.flatnonzero(found)
+    if found.dtype.kind not in "iu":
+        raise BoundsError(f"dimension {dim.name!r} (axis {axis}): positions are integers, found {part!r}")
+    return found
+
+
+def _offsets(dim: Dim, found: AnyArray, axis: int) -> AnyArray:
+    """Positions as uint64 from 0, negative ones counted from the end."""
+    size = dim.size
+    if found.size and (int(found.min()) < -size or int(found.max()) >= size):
+        bad = next(value for value in map(int, found.ravel()) if not -size <= value < size)
+        raise BoundsError(
+            f"position {bad} is out of bounds for dimension {dim.name!r} (axis {axis}) with {size} positions; "
+            f"positions count from 0, points() takes coordinates"
+        )
+    if found.dtype.kind == "u":
+        return found.astype(np.uint64)
+    signed = found.astype(np.int64)
+    return signed.view(np.uint64) + (signed < 0) * np.uint64(size & (2**64 - 1))
+
+
+def _point_lists(schema: Schema, key: Any) -> list[AnyArray]:
+    """The positions that `vindex[key]` asks for, an array per dimension."""
+    parts = key if isinstance(key, tuple) else (key,)
+    mask = parts[0] if len(parts) == 1 and schema.ndim > 1 else None
+    if isinstance(mask, list | np.ndarray) and np.asarray(mask).dtype == np.bool_:
+        mask = np.asarray(mask)
+        if mask.shape != schema.shape:
+            raise BoundsError(f"a boolean array of shape {mask.shape} was given, the array has shape {schema.shape}")
+        return [places.astype(np.uint64) for places in np.nonzero(mask)]
+    if len(parts) != schema.ndim:
+        raise BoundsError(
+            f"vindex takes one list of positions per dimension, here {schema.ndim}, or one boolean array of the "
+            f"array's shape; {len(parts)} were given"
+        )
+    made = []
+    for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True)):
+        if isinstance(part, slice) or part is None or part is Ellipsis:
+            raise UnsupportedError("vindex takes integers and lists of them; slices beside lists are for oindex")
+        made.append(_offsets(dim, _integers(dim, part, axis), axis))
+    return made
+
+
+def _axis_list(dim: Dim, part: Any, axis: int) -> tuple[AnyArray, bool]:
+    """The positions along one axis (uint64), and whether a single integer drops it."""
+    if isinstance(part, slice):
+        start, stop, step = part.indices(dim.size)
+        count = len(range(start, stop, step))
+        ticks = np.arange(count, dtype=np.uint64) * np.uint64(step & (2**64 - 1)) + np.uint64(start & (2**64 - 1))
+        return ticks, False
+    if part is None:
+        raise UnsupportedError("numpy.newaxis is not supported; index the result instead: a.oindex[...][None]")
+    if not isinstance(part, bool | np.bool_):
+        try:
+            part = operator.index(part)
+        except TypeError:
+            pass
+        else:
+            return _offsets(dim, np.array([part], np.int64 if part < 2**63 else np.uint64), axis), True
+    found = _integers(dim, part, axis)
+    if found.ndim != 1:
+        raise BoundsError(f"oindex takes flat lists of positions; axis {axis} was given one of shape {found.shape}")
+    return _offsets(dim, found, axis), False
+
+
+def _orthogonal(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) -> Arrays:
+    """The cells at every combination of the lists, read as few boxes, or as points where boxes would be small."""
+    schema = array.schema
+    shape = tuple(offsets.size for offsets in lists)
+    if 0 in shape:
+        attrs = [schema.attr(name) for name in names]
+        return {attr.name: columns.empty(attr.dtype, shape, attr.nullable).numpy() for attr in attrs}
+    unique = [np.unique(offsets, return_inverse=True) for offsets in lists]
+    sorted_lists = [offsets for offsets, _ in unique]
+    runs = [_runs(offsets) for offsets in sorted_lists]
+    boxes = math.prod(len(run) for run in runs)
+    if math.prod(offsets.size for offsets in sorted_lists) < boxes * _BOX_CELLS:
+        made = _by_points(array, names, sorted_lists)
+    else:
+        made = _by_boxes(array, names, sorted_lists, runs)
+    if all(
+        offsets.size == given.size and bool((offsets == given).all())
+        for (offsets, _), given in zip(unique, lists, strict=True)
+    ):
+        return made
+    places = np.ix_(*(inverse.ravel() for _, inverse in unique))
+    return {name: values[places] for name, values in made.items()}
+
+
+def _runs(offsets: AnyArray) -> list[slice]:
+    """Stretches of ascending positions without wide gaps."""
+    cuts = np.flatnonzero(np.diff(offsets) > np.uint64(_GAP)) + 1
+    ends = [0, *cuts.tolist(), offsets.size]
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def _by_boxes(
+    array: "Array", names: Sequence[str], lists: Sequence[AnyArray], runs: Sequence[Sequence[slice]]
+) -> Arrays:
+    made: Arrays = {}
+    shape = tuple(offsets.size for offsets in lists)
+    for place in product(*runs):
+        parts = [offsets[run] for offsets, run in zip(lists, place, strict=True)]
+        low = [dtypes.ticks_of(dim.domain[0]) for dim in array.schema.dims]
+        ends = tuple((base + int(part[0]), base + int(part[-1])) for base, part in zip(low, parts, strict=True))
+        found = array.read(Box(array.schema.dims, ends), list(names)).to_numpy()
+        whole = all(int(part[-1] - part[0]) + 1 == part.size for part in parts)
+        inside = () if whole else np.ix_(*((part - part[0]).astype(np.int64) for part in parts))
+        if all(len(run) == 1 for run in runs):
+            return {name: values[inside] for name, values in found.items()}
+        for name, values in found.items():
+            _target(made, name, values, shape)[place] = values[inside]
+    return made
+
+
+def _by_points(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) -> Arrays:
+    made: Arrays = {}
+    shape = tuple(offsets.size for offsets in lists)
+    step = max(1, _POINTS_MAX // max(1, math.prod(shape[1:])))
+    for start in range(0, shape[0], step):
+        part = [lists[0][start : start + step], *lists[1:]]
+        spread = np.broadcast_arrays(
+            *np.ix_(*(_coordinates(d, p) for d, p in zip(array.schema.dims, part, strict=True)))
+        )
+        dims = {d.name: Column(d.dtype, np.ravel(along)) for d, along in zip(array.schema.dims, spread, strict=True)}
+        found = _values(array, dims, names, spread[0].shape)
+        if step >= shape[0]:
+            return found
+        for name, values in found.items():
+            _target(made, name, values, shape)[start : start + step] = values
+    return made
+
+
+def _target(made: Arrays, name: str, values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
+    """The array that an attribute's parts are put together in; masked if they are."""
+    if name not in made:
+        target: AnyArray = np.empty(shape, values.dtype)
+        masked = np.ma.isMaskedArray(values)
+        made[name] = np.ma.MaskedArray(target, mask=np.zeros(shape, np.bool_)) if masked else target
+    return made[name]
