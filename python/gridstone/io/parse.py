@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
@@ -69,7 +70,7 @@ def table(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -
 
 def _read(dialect: Dialect, data: bytes, names: Sequence[str], types: Types, wanted: Sequence[str]) -> Any:
     return pa_csv.read_csv(
-        pa.BufferReader(data),
+        pa.BufferReader(_owned(data)),
         pa_csv.ReadOptions(column_names=list(names), block_size=max(len(data) + 1, 1 << 16), use_threads=True),
         pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         pa_csv.ConvertOptions(
@@ -80,6 +81,15 @@ def _read(dialect: Dialect, data: bytes, names: Sequence[str], types: Types, wan
             quoted_strings_can_be_null=False,
         ),
     )
+
+
+def _owned(data: bytes) -> Any:
+    """A copy in Arrow's memory. A buffer over Python's is let go of by one of Arrow's threads, which needs the interpreter
+    for it, and takes the process down if that is ending just then.
+    """
+    made = pa.allocate_buffer(len(data))
+    np.frombuffer(made, np.uint8)[:] = np.frombuffer(data, np.uint8)
+    return made
 
 
 def line_of(dialect: Dialect, block: Block, row: int) -> int:
