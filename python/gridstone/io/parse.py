@@ -84,8 +84,8 @@ def _read(dialect: Dialect, data: bytes, names: Sequence[str], types: Types, wan
 
 
 def _owned(data: bytes) -> Any:
-    """A copy in Arrow's memory. A buffer over Python's is let go of by one of Arrow's threads, which needs the interpreter
-    for it, and takes the process down if that is ending just then.
+    """A copy in Arrow's memory. A buffer over Python's is let go of by one of Arrow's threads, which needs the
+    interpreter for it, and takes the process down if that is ending just then.
     """
     made = pa.allocate_buffer(len(data))
     np.frombuffer(made, np.uint8)[:] = np.frombuffer(data, np.uint8)
