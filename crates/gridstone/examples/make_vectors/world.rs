@@ -6,7 +6,7 @@ use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, NeverCancel, Result, Silent, xxh3};
 use gridstone::fragment::Staged;
 use gridstone::query::{CellWrite, Dedup, DenseWrite, WriteContext, write_cells, write_dense, write_tombstones};
-use gridstone::runtime::Pool;
+use gridstone::runtime::{Arena, Pool};
 use gridstone::schema::{Datatype, KeyRange, Order, Schema, Subarray, key};
 use gridstone::storage::{MemoryStorage, Storage};
 use gridstone::tile::Column;
@@ -114,6 +114,7 @@ pub(crate) struct World {
     operations: Vec<Operation>,
     versions: Vec<Value>,
     budget: Budget,
+    arena: Arc<Arena>,
     /// Whether small fragments go into the log.
     pub(crate) inline: bool,
 }
@@ -137,6 +138,7 @@ impl World {
             operations: Vec::new(),
             versions: Vec::new(),
             budget: Budget::new(1 << 30),
+            arena: Arc::new(Arena::new(0)),
             inline: true,
         })
     }
@@ -317,6 +319,7 @@ impl World {
             files: self.store.files(),
             entropy: self.entropy.as_ref(),
             budget: &self.budget,
+            arena: &self.arena,
             cancel: &NeverCancel,
             progress: &Silent,
             schema_number: 0,

@@ -288,6 +288,7 @@ impl Array {
             files: self.store.files(),
             entropy: &SystemEntropy,
             budget: &self.context.budget,
+            arena: &self.context.arena,
             cancel: call.cancel.as_ref(),
             progress: call.progress.as_ref(),
             schema_number: state.schemas().len().saturating_sub(1) as u32,

@@ -1,10 +1,48 @@
 //! A data tile made ready to be written: the pure, parallel part of writing a fragment.
 
+use super::format::{CHUNK_BYTES, LARGE_PAGE_BYTES};
 use super::root::{Field, Role};
-use crate::base::{Result, crc32c};
+use crate::base::{AlignedBuf, Result, crc32c};
 use crate::codec::{self, Pipeline};
 use crate::schema::{Filters, KeyRange, Subarray};
-use crate::tile::{ColumnView, Statistics, encode_block};
+use crate::tile::{Column, ColumnView, Statistics, encode_block};
+
+/// The bytes of a page.
+#[derive(Debug, Clone)]
+pub enum PageBytes {
+    /// Packed by a pipeline.
+    Packed(Vec<u8>),
+    /// The values as they were.
+    Plain(AlignedBuf),
+}
+
+impl PageBytes {
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Packed(bytes) => bytes,
+            Self::Plain(bytes) => bytes,
+        }
+    }
+}
+
+/// A column to be encoded.
+#[derive(Debug)]
+pub enum Cells<'a> {
+    /// Lent: its values are copied.
+    Lent(ColumnView<'a>),
+    /// Given: values that are stored as they are become the page.
+    Given(Column),
+}
+
+impl Cells<'_> {
+    fn view(&self) -> ColumnView<'_> {
+        match self {
+            Self::Lent(view) => *view,
+            Self::Given(column) => column.view(),
+        }
+    }
+}
 
 /// The stored bytes of one field of one tile.
 #[derive(Debug, Clone)]
@@ -12,9 +50,11 @@ pub struct EncodedPage {
     /// The pipeline that packed it.
     pub pipeline: String,
     /// Its blocks one after the other.
-    pub bytes: Vec<u8>,
-    /// Stored length and CRC32C of every block.
+    pub bytes: PageBytes,
+    /// Stored length and CRC32C of every block; the checksum is 0 in a large raw page.
     pub blocks: Vec<(u32, u32)>,
+    /// CRC32C of every chunk of a large raw page.
+    pub chunks: Vec<u32>,
     /// Statistics, of attributes only.
     pub statistics: Option<Statistics>,
 }
@@ -51,7 +91,7 @@ impl EncodedTile {
 
     /// Bytes of memory it takes, about.
     pub fn size_bytes(&self) -> usize {
-        self.pages.iter().map(|p| p.bytes.len() + Self::PAGE_OVERHEAD_BYTES).sum()
+        self.pages.iter().map(|p| p.bytes.as_slice().len() + Self::PAGE_OVERHEAD_BYTES).sum()
     }
 }
 
@@ -59,33 +99,66 @@ impl EncodedTile {
 pub fn encode_tile(
     fields: &[Field],
     filters: &[Filters],
-    columns: &[ColumnView<'_>],
+    columns: Vec<Cells<'_>>,
     cuts: &[usize],
     shape: Option<SparseShape>,
 ) -> Result<EncodedTile> {
     let mut pages = Vec::with_capacity(fields.len());
-    for ((field, filters), view) in fields.iter().zip(filters).zip(columns) {
-        pages.push(encode_page(field, filters, *view, cuts)?);
+    for ((field, filters), cells) in fields.iter().zip(filters).zip(columns) {
+        pages.push(encode_page(field, filters, cells, cuts)?);
     }
     let cells = cuts.last().copied().unwrap_or(0) as u64;
     Ok(EncodedTile { cells, blocks: (cuts.len().max(1) - 1) as u32, pages, shape })
 }
 
-fn encode_page(field: &Field, filters: &Filters, view: ColumnView<'_>, cuts: &[usize]) -> Result<EncodedPage> {
+fn encode_page(field: &Field, filters: &Filters, cells: Cells<'_>, cuts: &[usize]) -> Result<EncodedPage> {
+    let view = cells.view();
     let pipeline = match filters {
         Filters::Auto => choose(view, cuts),
         Filters::Named(name) => Pipeline::parse(name)?,
     };
+    let statistics = matches!(field.role, Role::Attribute(_)).then(|| Statistics::of(view));
+    let plain = pipeline.is_none() && !field.nullable && !field.datatype.is_var();
+    let (bytes, mut blocks) = match cells {
+        Cells::Given(column) if plain => {
+            let width = field.datatype.width().unwrap_or(1);
+            let blocks = cuts.windows(2).map(|cut| if let [a, b] = cut { (b - a) * width } else { 0 }).collect();
+            (PageBytes::Plain(column.into_parts().0), blocks)
+        }
+        cells => {
+            let (bytes, blocks) = encode_blocks(field, cells.view(), cuts, &pipeline)?;
+            (PageBytes::Packed(bytes), blocks)
+        }
+    };
+    let stored = bytes.as_slice();
+    let large = pipeline.is_none() && stored.len() as u64 >= LARGE_PAGE_BYTES;
+    let chunks = if large { stored.chunks(CHUNK_BYTES as usize).map(crc32c).collect() } else { Vec::new() };
+    let mut rest = stored;
+    let mut checked = |len: usize| {
+        let (block, later) = rest.split_at(len.min(rest.len()));
+        rest = later;
+        (len as u32, if large { 0 } else { crc32c(block) })
+    };
+    let blocks = blocks.drain(..).map(&mut checked).collect();
+    Ok(EncodedPage { pipeline: pipeline.name(), bytes, blocks, chunks, statistics })
+}
+
+/// The blocks of a page one after the other, and their lengths.
+fn encode_blocks(
+    field: &Field,
+    view: ColumnView<'_>,
+    cuts: &[usize],
+    pipeline: &Pipeline,
+) -> Result<(Vec<u8>, Vec<usize>)> {
     let mut bytes = Vec::new();
     let mut blocks = Vec::with_capacity(cuts.len());
     for cut in cuts.windows(2) {
         let [from, to] = *cut else { continue };
-        let block = encode_block(view, from, to, field.nullable, &pipeline)?;
-        blocks.push((block.len() as u32, crc32c(&block)));
-        bytes.extend_from_slice(&block);
+        let start = bytes.len();
+        encode_block(view, from, to, field.nullable, pipeline, &mut bytes)?;
+        blocks.push(bytes.len() - start);
     }
-    let statistics = matches!(field.role, Role::Attribute(_)).then(|| Statistics::of(view));
-    Ok(EncodedPage { pipeline: pipeline.name(), bytes, blocks, statistics })
+    Ok((bytes, blocks))
 }
 
 /// The pipeline for a tile, from a sample of its first, middle and last block.

@@ -38,10 +38,9 @@ pub(super) fn encode(
     let mut blocks = ByteWriter::new();
     for field in 0..fields.len() {
         for page in tiles.iter().filter_map(|t| t.pages.get(field)) {
-            let large = page.is_large_raw();
             for (len, crc) in &page.blocks {
                 blocks.u32(*len);
-                blocks.u32(if large { 0 } else { *crc });
+                blocks.u32(*crc);
             }
         }
     }

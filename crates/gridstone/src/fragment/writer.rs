@@ -1,14 +1,15 @@
 //! Writes a fragment: pages and index sections stripe by stripe, then root and footer.
 //!
-//! 1. Encoded tiles are pushed in global order and held until the stripe is full.
-//! 2. A full stripe is flushed: the pages of each field one after the other, then the stripe's index sections.
+//! 1. Encoded tiles are pushed in global order. The page of the first field is written at once, those of the others are
+//!    held until the stripe is full.
+//! 2. A full stripe is flushed: the pages of each other field one after the other, then the stripe's index sections.
 //! 3. `finish` writes root and footer. What a stripe leaves in memory is its row of the section table.
 
-use super::encode::EncodedTile;
-use super::format::{ALIGNMENT, CHUNK_BYTES, Footer, LARGE_PAGE_BYTES, encode_header};
+use super::encode::{EncodedTile, PageBytes};
+use super::format::{ALIGNMENT, CHUNK_BYTES, Footer, encode_header};
 use super::root::{Field, Role, Root, Section, StripeInfo};
 use super::{FragmentKind, index};
-use crate::base::{ByteRange, ByteSink, ByteWriter, Id, Result, crc32c, xxh3};
+use crate::base::{ByteRange, ByteSink, ByteWriter, Id, Result, xxh3};
 use crate::schema::{Schema, Subarray};
 
 /// What is known of a fragment before its first tile.
@@ -68,6 +69,9 @@ pub struct FragmentWriter<S> {
     stripe_bytes: usize,
     pending: Vec<EncodedTile>,
     pending_bytes: usize,
+    /// The index sections of the stripe's pages written so far.
+    pages: ByteWriter,
+    chunks: ByteWriter,
     mbr: Option<Subarray>,
 }
 
@@ -98,20 +102,26 @@ impl<S: ByteSink> FragmentWriter<S> {
             stripe_bytes: spec.stripe_bytes,
             pending: Vec::new(),
             pending_bytes: 0,
+            pages: ByteWriter::new(),
+            chunks: ByteWriter::new(),
             mbr: None,
         })
     }
 
-    /// Adds the next tile in global order.
-    pub fn push(&mut self, tile: EncodedTile) -> Result<()> {
+    /// Adds the next tile in global order; gives back the memory of the page that was written.
+    pub fn push(&mut self, mut tile: EncodedTile) -> Result<PageBytes> {
         self.root.cells += tile.cells;
         self.root.tiles += 1;
         if let Some(shape) = &tile.shape {
             self.mbr = Some(self.mbr.as_ref().map_or_else(|| shape.mbr.clone(), |mbr| mbr.union(&shape.mbr)));
         }
         self.pending_bytes += tile.size_bytes();
+        let written = self.write_page(&mut tile, 0)?;
         self.pending.push(tile);
-        if self.pending_bytes >= self.stripe_bytes { self.flush() } else { Ok(()) }
+        if self.pending_bytes >= self.stripe_bytes {
+            self.flush()?;
+        }
+        Ok(written)
     }
 
     /// Cells pushed so far.
@@ -150,15 +160,14 @@ impl<S: ByteSink> FragmentWriter<S> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let tiles = std::mem::take(&mut self.pending);
+        let mut tiles = std::mem::take(&mut self.pending);
         self.pending_bytes = 0;
-        let mut pages = ByteWriter::new();
-        let mut chunks = ByteWriter::new();
-        for field in 0..self.root.fields.len() {
-            for tile in &tiles {
-                self.write_page(tile, field, &mut pages, &mut chunks)?;
+        for field in 1..self.root.fields.len() {
+            for tile in &mut tiles {
+                self.write_page(tile, field)?;
             }
         }
+        let (pages, chunks) = (std::mem::take(&mut self.pages), std::mem::take(&mut self.chunks));
         let blocks = tiles.iter().map(|t| u64::from(t.blocks)).sum();
         let sections = index::encode(&tiles, &self.root.fields, pages, chunks)?;
         let stripe = self.root.stripes.len() as u32;
@@ -172,25 +181,20 @@ impl<S: ByteSink> FragmentWriter<S> {
         Ok(())
     }
 
-    fn write_page(
-        &mut self,
-        tile: &EncodedTile,
-        field: usize,
-        pages: &mut ByteWriter,
-        chunks: &mut ByteWriter,
-    ) -> Result<()> {
-        let Some(page) = tile.pages.get(field) else { return Ok(()) };
-        let large = page.is_large_raw();
-        self.align(if large { CHUNK_BYTES } else { ALIGNMENT })?;
+    /// Writes the page of one field of a tile, which keeps what the index says of it; gives the page's bytes.
+    fn write_page(&mut self, tile: &mut EncodedTile, field: usize) -> Result<PageBytes> {
+        let nothing = PageBytes::Packed(Vec::new());
+        let Some(page) = tile.pages.get_mut(field) else { return Ok(nothing) };
+        self.align(if page.chunks.is_empty() { ALIGNMENT } else { CHUNK_BYTES })?;
         let pipeline = self.pipeline_number(&page.pipeline);
-        pages.u64(self.position);
-        pages.u64(page.bytes.len() as u64);
-        pages.u32(pipeline);
-        pages.u32((chunks.len() / 4) as u32);
-        if large {
-            page.bytes.chunks(CHUNK_BYTES as usize).for_each(|chunk| chunks.u32(crc32c(chunk)));
-        }
-        self.write(&page.bytes)
+        let bytes = std::mem::replace(&mut page.bytes, nothing);
+        self.pages.u64(self.position);
+        self.pages.u64(bytes.as_slice().len() as u64);
+        self.pages.u32(pipeline);
+        self.pages.u32((self.chunks.len() / 4) as u32);
+        page.chunks.iter().for_each(|crc| self.chunks.u32(*crc));
+        self.write(bytes.as_slice())?;
+        Ok(bytes)
     }
 
     fn pipeline_number(&mut self, name: &str) -> u32 {
@@ -199,13 +203,6 @@ impl<S: ByteSink> FragmentWriter<S> {
             self.root.pipelines.push(name.to_owned());
             self.root.pipelines.len() - 1
         }) as u32
-    }
-}
-
-impl super::encode::EncodedPage {
-    /// Whether the page is raw and large, so that it is page-aligned and checksummed per 4 KiB instead of per block.
-    pub(super) fn is_large_raw(&self) -> bool {
-        self.pipeline == "none" && self.bytes.len() as u64 >= LARGE_PAGE_BYTES
     }
 }
 

@@ -153,6 +153,8 @@ pub struct WriteContext<'a> {
     pub entropy: &'a dyn Entropy,
     /// Scratch memory.
     pub budget: &'a Budget,
+    /// Memory that is used again.
+    pub arena: &'a Arc<Arena>,
     /// Whether to go on.
     pub cancel: &'a dyn Cancel,
     /// Told the cells done.

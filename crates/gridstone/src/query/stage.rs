@@ -3,8 +3,9 @@
 use super::WriteContext;
 use crate::base::{ByteSink, FileRef, Files, Id, Result, limits};
 use crate::fragment::{
-    Description, EncodedTile, FragmentKind, FragmentOrder, FragmentSpec, FragmentWriter, Location, Staged,
+    Description, EncodedTile, FragmentKind, FragmentOrder, FragmentSpec, FragmentWriter, Location, PageBytes, Staged,
 };
+use crate::runtime::Arena;
 use crate::schema::{Schema, Subarray};
 use std::sync::Arc;
 
@@ -58,6 +59,7 @@ pub(super) struct Stage {
     kind: FragmentKind,
     attrs: Vec<u32>,
     schema_number: u32,
+    arena: Arc<Arena>,
 }
 
 impl Stage {
@@ -83,12 +85,15 @@ impl Stage {
         };
         let writer =
             FragmentWriter::new(StageSink::new(context.files.clone(), id, context.inline), schema, &spec, bounds)?;
-        Ok(Self { writer, id, kind, attrs, schema_number: context.schema_number })
+        Ok(Self { writer, id, kind, attrs, schema_number: context.schema_number, arena: context.arena.clone() })
     }
 
     /// Adds the next tile in global order.
     pub(super) fn push(&mut self, tile: EncodedTile) -> Result<()> {
-        self.writer.push(tile)
+        if let PageBytes::Plain(values) = self.writer.push(tile)? {
+            self.arena.give(values);
+        }
+        Ok(())
     }
 
     /// Ends the fragment.

@@ -5,7 +5,7 @@ use super::stage::Stage;
 use super::write_cells::{coordinate_keys, encode_sparse_tile};
 use super::write_dense::{check_columns, dense_cuts, fields_and_filters};
 use crate::base::{Cancel, Error, Result};
-use crate::fragment::{Field, FragmentKind, Staged, encode_tile};
+use crate::fragment::{Cells, Field, FragmentKind, Staged, encode_tile};
 use crate::schema::{Filters, Schema, Subarray};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout, TileGrid};
 use std::cmp::Ordering;
@@ -111,10 +111,9 @@ impl CellStream {
     }
 
     fn flush_dense(&mut self, region: &Subarray) -> Result<()> {
-        let held = self.take_held();
-        let views: Vec<ColumnView<'_>> = held.iter().map(Column::view).collect();
+        let held = self.take_held().into_iter().map(Cells::Given).collect();
         let cuts = dense_cuts(region, self.schema.options().cell_order);
-        self.stage.push(encode_tile(&self.fields, &self.filters, &views, &cuts, None)?)?;
+        self.stage.push(encode_tile(&self.fields, &self.filters, held, &cuts, None)?)?;
         self.tile += 1;
         Ok(())
     }
@@ -183,8 +182,7 @@ impl CellStream {
     fn flush_sparse(&mut self) -> Result<()> {
         let held = self.take_held();
         let keys: Vec<Vec<u64>> = self.keys.iter_mut().map(std::mem::take).collect();
-        let views: Vec<ColumnView<'_>> = held.iter().map(Column::view).collect();
-        self.stage.push(encode_sparse_tile(&self.fields, &self.filters, &keys, &views)?)
+        self.stage.push(encode_sparse_tile(&self.fields, &self.filters, &keys, held)?)
     }
 
     /// Ends the stream; an Input error if a dense box is not complete. `None` if no cell was appended.

@@ -4,7 +4,7 @@ use super::WriteContext;
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_filters};
 use crate::base::{Cancel, Error, Result, limits};
-use crate::fragment::{EncodedTile, Field, FragmentKind, Staged, encode_tile, sparse_shape};
+use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Staged, encode_tile, sparse_shape};
 use crate::schema::{Datatype, Dimension, Filters, Schema, key};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout};
 use std::cmp::Ordering;
@@ -249,17 +249,16 @@ fn stage_rows(
         let columns: Vec<Column> = values.iter().map(|v| v.gather(tile)).collect();
         let picked: Vec<Vec<u64>> =
             keys.iter().map(|k| tile.iter().filter_map(|r| k.get(*r as usize).copied()).collect()).collect();
-        let views: Vec<ColumnView<'_>> = columns.iter().map(Column::view).collect();
-        encode_sparse_tile(&fields, &filters, &picked, &views)
+        encode_sparse_tile(&fields, &filters, &picked, columns)
     };
     let mut done = 0u64;
-    for group in tiles.chunks(context.pool.threads() * 8) {
-        for tile in context.pool.map(group.to_vec(), context.cancel, encode)? {
-            done += tile.cells;
-            stage.push(tile)?;
-        }
+    let write_tile = |tile: EncodedTile| {
+        done += tile.cells;
+        stage.push(tile)?;
         context.progress.report(done, rows.len() as u64);
-    }
+        Ok(())
+    };
+    context.pool.pipe(tiles, context.pool.threads() * 4, context.cancel, encode, write_tile)?;
     stage.finish()
 }
 
@@ -269,17 +268,16 @@ pub(super) fn encode_sparse_tile(
     fields: &[Field],
     filters: &[Filters],
     keys: &[Vec<u64>],
-    attrs: &[ColumnView<'_>],
+    attrs: Vec<Column>,
 ) -> Result<EncodedTile> {
     let cells = keys.first().map_or(0, Vec::len);
     let step = limits::SPARSE_BLOCK_CELLS as usize;
     let cuts: Vec<usize> = (0..cells).step_by(step).chain([cells]).collect();
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let shape = sparse_shape(&refs, &cuts);
-    let coordinates: Vec<Column> =
-        fields.iter().zip(keys).map(|(f, k)| coordinate_column(f.datatype, k)).collect::<Result<_>>()?;
-    let stored = coordinates.iter().map(Column::view).chain(attrs.iter().copied());
-    encode_tile(fields, filters, &stored.collect::<Vec<_>>(), &cuts, Some(shape))
+    let coordinates = fields.iter().zip(keys).map(|(f, k)| coordinate_column(f.datatype, k));
+    let stored = coordinates.chain(attrs.into_iter().map(Ok)).map(|column| column.map(Cells::Given));
+    encode_tile(fields, filters, stored.collect::<Result<Vec<_>>>()?, &cuts, Some(shape))
 }
 
 /// The column of values of these ordered keys.

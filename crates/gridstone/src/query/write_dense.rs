@@ -3,8 +3,8 @@
 use super::WriteContext;
 use super::layout::{Strided, move_cells};
 use super::stage::Stage;
-use crate::base::{AlignedBuf, Error, Result};
-use crate::fragment::{EncodedTile, Field, FragmentKind, FragmentSpec, Staged, encode_tile};
+use crate::base::{Error, Result};
+use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, FragmentSpec, Staged, encode_tile};
 use crate::schema::{Filters, Order, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, ColumnView, TileGrid, offsets_in};
 
@@ -72,44 +72,41 @@ pub fn write_dense(context: &WriteContext<'_>, schema: &Schema, write: &DenseWri
     let grid = TileGrid::new(schema, &write.sub)?;
     let mut stage = Stage::new(context, schema, kind, ids, &write.sub)?;
     let source = Strided::packed(&write.sub.shape(), write.layout);
-    let encode = |tile: u64| encode_one(schema, write, &source, &grid, tile, &fields, &filters);
-    let group = tiles_at_once(context, write, &grid);
-    let (mut next, mut done) = (0, 0u64);
-    while next < grid.len() {
-        let end = next.saturating_add(group).min(grid.len());
-        for tile in context.pool.map((next..end).collect(), context.cancel, encode)? {
-            done += tile.cells;
-            stage.push(tile)?;
-        }
+    let encode = |tile: u64| encode_one(context, schema, write, &source, &grid, tile, (&fields, &filters));
+    let mut done = 0u64;
+    let write_tile = |tile: EncodedTile| {
+        done += tile.cells;
+        stage.push(tile)?;
         context.progress.report(done, write.sub.cells() as u64);
-        next = end;
-    }
+        Ok(())
+    };
+    context.pool.pipe(0..grid.len(), tiles_ahead(context, write, &grid), context.cancel, encode, write_tile)?;
     stage.finish()
 }
 
-/// As many tiles as fit an eighth of the budget with what goes with every page, at least one.
-fn tiles_at_once(context: &WriteContext<'_>, write: &DenseWrite<'_>, grid: &TileGrid) -> u64 {
+/// As many tiles as keep every thread busy while one is written, within an eighth of the budget with what goes with
+/// every page; at least one.
+fn tiles_ahead(context: &WriteContext<'_>, write: &DenseWrite<'_>, grid: &TileGrid) -> usize {
     let bytes: u64 = write.columns.iter().map(|(_, v)| v.values().len() as u64).sum();
     let per_tile = bytes / grid.len().max(1) + (write.columns.len() * EncodedTile::PAGE_OVERHEAD_BYTES) as u64;
-    (context.budget.limit_bytes() / 8 / per_tile).max(1)
+    (context.budget.limit_bytes() / 8 / per_tile).clamp(1, context.pool.threads() as u64 * 2) as usize
 }
 
 fn encode_one(
+    context: &WriteContext<'_>,
     schema: &Schema,
     write: &DenseWrite<'_>,
     source: &Strided,
     grid: &TileGrid,
     tile: u64,
-    fields: &[Field],
-    filters: &[Filters],
+    (fields, filters): (&[Field], &[Filters]),
 ) -> Result<EncodedTile> {
     let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
     let from = source.at(&offsets_in(&region, &write.sub));
     let order = schema.options().cell_order;
-    let columns: Vec<Column> =
-        write.columns.iter().map(|(_, view)| cut(*view, &region, &from, order)).collect::<Result<_>>()?;
-    let views: Vec<ColumnView<'_>> = columns.iter().map(Column::view).collect();
-    encode_tile(fields, filters, &views, &dense_cuts(&region, order), None)
+    let given = |(_, view): &(usize, ColumnView<'_>)| cut(context, *view, &region, &from, order).map(Cells::Given);
+    let columns = write.columns.iter().map(given).collect::<Result<Vec<_>>>()?;
+    encode_tile(fields, filters, columns, &dense_cuts(&region, order), None)
 }
 
 /// The block boundaries of a dense tile in its cells in cell order.
@@ -120,12 +117,19 @@ pub(super) fn dense_cuts(region: &Subarray, order: Order) -> Vec<usize> {
 }
 
 /// The cells of `region`, in cell order, from a buffer in which they lie as `from` says.
-fn cut(view: ColumnView<'_>, region: &Subarray, from: &Strided, order: Order) -> Result<Column> {
+fn cut(
+    context: &WriteContext<'_>,
+    view: ColumnView<'_>,
+    region: &Subarray,
+    from: &Strided,
+    order: Order,
+) -> Result<Column> {
     let shape = region.shape();
     let cells = region.cells() as usize;
     let to = Strided::packed(&shape, order);
     if let Some(width) = view.datatype().width() {
-        let mut values = AlignedBuf::zeroed(cells * width);
+        // Every byte is written: the region has as many cells as the buffer.
+        let mut values = context.arena.take_cells(cells, width)?;
         move_cells(&shape, width, view.values(), from, values.as_mut_slice(), &to);
         let validity = view.validity().map(|theirs| {
             let mut validity = vec![0; cells];

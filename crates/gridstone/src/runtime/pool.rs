@@ -4,7 +4,8 @@
 use super::PerProcess;
 use crate::base::{Cancel, Error, Result, Spawner, Task};
 use rayon::prelude::*;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -65,6 +66,44 @@ impl Pool {
         self.rayon()?.install(|| items.into_par_iter().with_max_len(1).map(one).collect())
     }
 
+    /// Does `work` for all items, side by side and at most `ahead` items ahead of `consume`, which is given the results
+    /// here, in the order of the items. After an error, or once `cancel` says so, no further item is begun.
+    ///
+    /// # Errors
+    /// As [`Pool::map`], and those of `consume`.
+    pub fn pipe<T: Send, R: Send>(
+        &self,
+        items: impl IntoIterator<Item = T>,
+        ahead: usize,
+        cancel: &dyn Cancel,
+        work: impl Fn(T) -> Result<R> + Sync,
+        mut consume: impl FnMut(R) -> Result<()>,
+    ) -> Result<()> {
+        let one = |item| cancel.check().and_then(|()| work(item));
+        let mut items = items.into_iter();
+        if self.threads == 1 {
+            return items.try_for_each(|item| consume(one(item)?));
+        }
+        let one = &one;
+        self.rayon()?.in_place_scope(|scope| {
+            // A queue per item, oldest first: each is answered once, in any order.
+            let mut begun = VecDeque::new();
+            let mut begin = |begun: &mut VecDeque<Receiver<Result<R>>>| {
+                let Some(item) = items.next() else { return };
+                let (give, done) = channel();
+                begun.push_back(done);
+                scope.spawn(move |_| drop(give.send(one(item))));
+            };
+            (0..ahead.max(1)).for_each(|_| begin(&mut begun));
+            while let Some(done) = begun.pop_front() {
+                let result = wait_for(&done)?;
+                begin(&mut begun);
+                consume(result?)?;
+            }
+            Ok(())
+        })
+    }
+
     /// Runs `work` on another thread while `watch` is called here again and again, as long as `work` goes on.
     ///
     /// # Errors
@@ -122,6 +161,28 @@ impl Spawner for Pool {
 
     fn each(&self, tasks: Vec<Task<'_>>, cancel: &dyn Cancel) -> Result<()> {
         self.map(tasks, cancel, |task| task()).map(drop)
+    }
+}
+
+/// What a task of the pool sends. A thread of the pool does other tasks meanwhile, so that threads which all wait for
+/// tasks cannot keep them from being done.
+fn wait_for<R>(done: &Receiver<R>) -> Result<R> {
+    let lost = || Error::storage("the work ended without a result");
+    loop {
+        match done.try_recv() {
+            Ok(result) => return Ok(result),
+            Err(TryRecvError::Disconnected) => return Err(lost()),
+            Err(TryRecvError::Empty) => {}
+        }
+        match rayon::yield_now() {
+            Some(rayon::Yield::Executed) => {}
+            Some(rayon::Yield::Idle) => match done.recv_timeout(Duration::from_millis(1)) {
+                Ok(result) => return Ok(result),
+                Err(RecvTimeoutError::Disconnected) => return Err(lost()),
+                Err(RecvTimeoutError::Timeout) => {}
+            },
+            None => return done.recv().map_err(|_| lost()),
+        }
     }
 }
 
@@ -226,6 +287,67 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Cancelled);
             assert!(begun.into_inner() < 900);
         }
+    }
+
+    #[test]
+    fn a_pipe_keeps_the_order_and_its_distance() {
+        for threads in [1, 2, 3] {
+            let pool = Pool::new(Some(threads)).unwrap();
+            let (begun, mut seen) = (AtomicUsize::new(0), Vec::new());
+            let work = |i: usize| {
+                begun.fetch_add(1, Ordering::Relaxed);
+                Ok(i * 2)
+            };
+            let consume = |i: usize| {
+                seen.push(i);
+                assert!(begun.load(Ordering::Relaxed) <= seen.len() + 4);
+                Ok(())
+            };
+            pool.pipe(0..300, 4, &NeverCancel, work, consume).unwrap();
+            assert_eq!(seen, (0..300).map(|i| i * 2).collect::<Vec<_>>());
+            pool.pipe(0..0, 4, &NeverCancel, work, |_| Ok(())).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_pipe_stops_at_errors_of_either_end_and_when_cancelled() {
+        for threads in [1, 2] {
+            let pool = Pool::new(Some(threads)).unwrap();
+            let begun = AtomicUsize::new(0);
+            let work = |i: usize| {
+                begun.fetch_add(1, Ordering::Relaxed);
+                if i == 20 { Err(Error::corruption("tile 20")) } else { Ok(i) }
+            };
+            let error = pool.pipe(0..1_000, 4, &NeverCancel, work, |_| Ok(())).unwrap_err();
+            assert_eq!(error.message(), "tile 20");
+            let full = |i: usize| if i == 10 { Err(Error::storage("full")) } else { Ok(()) };
+            assert_eq!(pool.pipe(0..1_000, 4, &NeverCancel, work, full).unwrap_err().message(), "full");
+            let flag = CancelFlag::new();
+            let stop = |i: usize| {
+                if i == 5 {
+                    flag.cancel();
+                }
+                Ok(())
+            };
+            assert_eq!(pool.pipe(0..1_000, 4, &flag, work, stop).unwrap_err().kind(), ErrorKind::Cancelled);
+            assert!(begun.into_inner() < 100);
+        }
+    }
+
+    /// All threads of the pool wait in a pipe for tasks that only they can do.
+    #[test]
+    fn pipes_nest_in_a_full_pool() {
+        let pool = Pool::new(Some(2)).unwrap();
+        let inner = |i: u64| {
+            let mut sum = 0;
+            pool.pipe(0..i, 3, &NeverCancel, Ok, |n| {
+                sum += n;
+                Ok(())
+            })?;
+            Ok(sum)
+        };
+        let sums = pool.map((0..50).collect(), &NeverCancel, inner).unwrap();
+        assert_eq!(sums, (0..50).map(|i: u64| i * i.saturating_sub(1) / 2).collect::<Vec<_>>());
     }
 
     #[test]

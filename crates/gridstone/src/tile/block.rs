@@ -16,9 +16,6 @@ use crate::codec::{Pipeline, bits};
 use crate::schema::Datatype;
 use std::borrow::Cow;
 
-/// The stored bytes of a block.
-pub type EncodedBlock = Vec<u8>;
-
 const OFFSETS: Element = Element::unsigned(4);
 
 /// The pipeline of the offsets beside values packed by `pipeline`.
@@ -26,7 +23,7 @@ fn offsets_pipeline(pipeline: &Pipeline) -> Result<Pipeline> {
     Pipeline::parse(if pipeline.is_none() { "none" } else { "delta,for" })
 }
 
-/// Encodes the cells `from..to` of `view`. `nullable` is the attribute's, since it decides the layout. An Input error
+/// Appends the encoded cells `from..to` of `view` to `out`. `nullable` is the attribute's, since it decides the layout. An Input error
 /// says that the values of one block pass 1 GiB.
 pub fn encode_block(
     view: ColumnView<'_>,
@@ -34,12 +31,13 @@ pub fn encode_block(
     to: usize,
     nullable: bool,
     pipeline: &Pipeline,
-) -> Result<EncodedBlock> {
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let cells = to - from;
     let element = view.datatype().element();
     let (values, offsets) = plain_values(view, from, to)?;
     if !nullable && offsets.is_none() {
-        return pipeline.encode(&values, element);
+        return pipeline.encode_into(&values, element, out);
     }
     let validity = match view.validity().and_then(|v| v.get(from..to)) {
         Some(v) if nullable && v.contains(&0) => bits::pack(v),
@@ -52,14 +50,11 @@ pub fn encode_block(
         }
         None => Vec::new(),
     };
-    let values = pipeline.encode(&values, element)?;
-    let mut out = Vec::with_capacity(8 + validity.len() + offsets.len() + values.len());
     out.extend_from_slice(&(validity.len() as u32).to_le_bytes());
     out.extend_from_slice(&(offsets.len() as u32).to_le_bytes());
     out.extend_from_slice(&validity);
     out.extend_from_slice(&offsets);
-    out.extend_from_slice(&values);
-    Ok(out)
+    pipeline.encode_into(&values, element, out)
 }
 
 /// Values side by side, and their offsets from 0 for variable-length types.
@@ -186,7 +181,8 @@ mod tests {
 
     fn roundtrip(column: &Column, nullable: bool, from: usize, to: usize, pipeline: &str) -> Column {
         let pipeline = Pipeline::parse(pipeline).unwrap();
-        let stored = encode_block(column.view(), from, to, nullable, &pipeline).unwrap();
+        let mut stored = Vec::new();
+        encode_block(column.view(), from, to, nullable, &pipeline, &mut stored).unwrap();
         decode_block(&stored, column.datatype(), nullable, to - from, &pipeline).unwrap()
     }
 
@@ -218,7 +214,8 @@ mod tests {
         let column = Column::new(Datatype::Int32, AlignedBuf::from_slice(&values), None, Some(validity)).unwrap();
         for name in ["none", "delta,for", "zstd:1"] {
             let pipeline = Pipeline::parse(name).unwrap();
-            let stored = encode_block(column.view(), 0, 40, true, &pipeline).unwrap();
+            let mut stored = Vec::new();
+            encode_block(column.view(), 0, 40, true, &pipeline, &mut stored).unwrap();
             for end in 0..stored.len() {
                 assert!(decode_block(&stored[..end], Datatype::Int32, true, 40, &pipeline).is_err(), "{name} {end}");
             }

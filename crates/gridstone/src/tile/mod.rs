@@ -13,7 +13,7 @@ mod radix;
 mod sort;
 mod statistics;
 
-pub use block::{EncodedBlock, decode_block, encode_block};
+pub use block::{decode_block, encode_block};
 pub use cells::{BlockGrid, RelativeBox};
 pub use column::{Column, ColumnView, try_vec};
 pub use grid::{TileGrid, offsets_in, ravel, unravel};

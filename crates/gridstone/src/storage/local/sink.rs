@@ -12,6 +12,10 @@ use std::sync::Arc;
 /// Gathers small writes; larger ones pass through.
 const BUFFER_BYTES: usize = 256 * 1024;
 
+/// The device is asked to take so many bytes at a time. An fsync at the end alone would leave it idle until then
+/// (measured: 400 MB written and fsynced in 220 to 250 ms, with this in 150 to 165 ms).
+const WRITEBACK_BYTES: usize = 1 << 20;
+
 /// A data file that nothing refers to yet.
 #[derive(Debug)]
 pub(super) struct LocalSink {
@@ -21,6 +25,9 @@ pub(super) struct LocalSink {
     owner: Owner,
     /// Taken when the file is finished or given up.
     writer: Option<BufWriter<File>>,
+    /// Bytes written, and how many of them the device was asked to take.
+    written: u64,
+    started: u64,
 }
 
 impl LocalSink {
@@ -29,7 +36,7 @@ impl LocalSink {
         let file =
             File::create_new(&path).map_err(|e| os_error(format_args!("cannot create {}", path.display()), e))?;
         let writer = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
-        Ok(Self { path, disk, owner: Owner::here(), writer })
+        Ok(Self { path, disk, owner: Owner::here(), writer, written: 0, started: 0 })
     }
 
     fn complete(&mut self) -> std::io::Result<()> {
@@ -42,7 +49,15 @@ impl LocalSink {
 impl ByteSink for LocalSink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(writer) = self.writer.as_mut() else { return Ok(()) };
-        writer.write_all(bytes).map_err(|e| os_error(format_args!("cannot write {}", self.path.display()), e))
+        for piece in bytes.chunks(WRITEBACK_BYTES) {
+            writer.write_all(piece).map_err(|e| os_error(format_args!("cannot write {}", self.path.display()), e))?;
+            self.written += piece.len() as u64;
+            if self.written - self.started >= WRITEBACK_BYTES as u64 {
+                self.disk.start_writeback(writer.get_ref(), self.started, self.written - self.started);
+                self.started = self.written;
+            }
+        }
+        Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
@@ -78,7 +93,14 @@ mod tests {
             let path = std::env::temp_dir().join(format!("gridstone-{}", SystemEntropy.id()));
             let mut sink = LocalSink::create(path.clone(), Arc::new(Disk::new(Durability::Full))).unwrap();
             sink.write(b"of the parent").unwrap();
-            drop(LocalSink { owner, path: path.clone(), disk: Arc::clone(&sink.disk), writer: sink.writer.take() });
+            drop(LocalSink {
+                owner,
+                path: path.clone(),
+                disk: Arc::clone(&sink.disk),
+                writer: sink.writer.take(),
+                written: 0,
+                started: 0,
+            });
             assert_eq!(path.exists(), stays);
             let _ = fs::remove_file(&path);
         }
