@@ -12,7 +12,7 @@ use super::deliver::{Sheet, is_deliverable, split};
 use super::fetch::{Want, fetch};
 use super::layout::{ResultLayout, Strided};
 use super::open::open_all;
-use super::overlay::{LiveOverlay, is_small, live_overlay};
+use super::overlay::{LiveCells, LiveOverlay, is_small, live_overlay};
 use super::slots::Slots;
 use super::sparse_painter::{PaintedBlock, blocks_in, paint_sparse};
 use super::{Cells, ReadContext, Request, Target};
@@ -42,7 +42,8 @@ pub(super) struct DensePlan {
     pub(super) schema: Arc<Schema>,
     pub(super) request: Request,
     pub(super) painters: Vec<Painter>,
-    pub(super) overlay: Option<LiveOverlay>,
+    /// The overlay, and its live cells in the box.
+    pub(super) overlay: Option<(LiveOverlay, LiveCells)>,
 }
 
 /// The most cells of a unit.
@@ -197,6 +198,11 @@ impl DensePlan {
             Ok(Painter { fragment, grid, blocks })
         };
         let painters = fragments.into_iter().map(painter).collect::<Result<_>>()?;
+        let cells = |live: LiveOverlay| {
+            let cells = live.cells_in(context, &target.schema, &request.sub)?;
+            Ok((live, cells))
+        };
+        let overlay = overlay.map(cells).transpose()?;
         Ok(Self { schema: target.schema.clone(), request: request.clone(), painters, overlay })
     }
 
@@ -335,7 +341,7 @@ impl DensePlan {
 
     /// The live overlay entries in `region`, oldest order first, with their places as `to` gives them.
     pub(super) fn overlay_cells(&self, region: &Subarray, to: &Strided) -> Result<Vec<OverlayCell>> {
-        let Some(live) = &self.overlay else { return Ok(Vec::new()) };
+        let Some((live, cells)) = &self.overlay else { return Ok(Vec::new()) };
         let layout = crate::tile::KeyLayout::new(&self.schema);
         let corner = |pick: fn(&crate::schema::KeyRange) -> u64| {
             let corner: Vec<[u64; 1]> = region.ranges().iter().map(|r| [pick(r)]).collect();
@@ -343,14 +349,14 @@ impl DensePlan {
         };
         // A region lies in one space tile, where a box's first and last cells in global order are its corners.
         let (first, last) = (corner(|r| r.lo), corner(|r| r.hi));
-        let keys = &live.overlay.keys;
+        let keys = &cells.keys;
         let from = keys.lower_bound(0, &first, 0);
         let mut found = Vec::new();
         for row in from..keys.len() {
             if keys.compare(row, &last, 0) == std::cmp::Ordering::Greater {
                 break;
             }
-            let Some(entry) = live.overlay.entries.get(row) else { break };
+            let Some(entry) = cells.entries.get(row) else { break };
             let Some(small) = live.fragment(*entry) else { continue };
             let cell: Vec<u64> = small.coords.iter().filter_map(|c| c.get(entry.row as usize).copied()).collect();
             if region.contains(cell.iter().copied()) {
@@ -369,7 +375,7 @@ impl DensePlan {
 
     /// Paints overlay cells, which come in ascending order.
     fn paint_overlay(&self, context: &ReadContext, cells: &[OverlayCell], canvases: &mut [Canvas<'_>]) -> Result<()> {
-        let Some(live) = &self.overlay else { return Ok(()) };
+        let Some((live, _)) = &self.overlay else { return Ok(()) };
         live.count(context, cells.len());
         for run in cells.chunk_by(|a, b| a.fragment == b.fragment) {
             let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else {
@@ -388,7 +394,7 @@ impl DensePlan {
 
     /// Puts overlay cells, which come in ascending order, on top of what was delivered.
     pub(super) fn put_overlay(&self, context: &ReadContext, cells: &[OverlayCell], sheet: &Sheet<'_>) -> Result<()> {
-        let Some(live) = &self.overlay else { return Ok(()) };
+        let Some((live, _)) = &self.overlay else { return Ok(()) };
         live.count(context, cells.len());
         for run in cells.chunk_by(|a, b| a.fragment == b.fragment) {
             let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else {

@@ -1,17 +1,17 @@
-//! Small sparse fragments of an array, decoded once and held sorted by place: a thousand of them cost a read little
-//! more than none.
+//! Small sparse fragments of an array, decoded once and held: a thousand of them cost a read little more than none.
 //!
-//! An entry is (key, fragment, row), tombstones included, in ascending order of (key, order). The overlay of an array
-//! is kept in the cache and extended with the fragments that a read finds missing; it is never rebuilt. It may hold
-//! fragments that a snapshot does not have: every read says which are live for it.
+//! The overlay of an array is kept in the cache and extended with the fragments that a read finds missing; it is never
+//! rebuilt. It may hold fragments that a snapshot does not have: every read says which are live for it. The cells of a
+//! fragment lie in global order, so a read finds those of its box by binary search, fragment by fragment, and sorts only
+//! them: opening an array never sorts what is not asked for.
 
 use super::fetch::{Want, fetch};
 use super::open::open_all;
 use super::{ReadContext, Target};
 use crate::base::{CacheKey, Counters, Error, Id, Result, limits};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
-use crate::schema::{Schema, key};
-use crate::tile::{CellKeys, Column, KeyLayout};
+use crate::schema::{Dimension, Extent, KeyRange, Order, Schema, Subarray, key};
+use crate::tile::{CellKeys, Column, KeyLayout, unravel};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -21,7 +21,6 @@ pub(super) struct SmallFragment {
     pub(super) fragment: Arc<Fragment>,
     /// Coordinates as ordered keys, a column per dimension.
     pub(super) coords: Vec<Vec<u64>>,
-    keys: CellKeys,
     columns: Vec<OnceLock<Arc<Column>>>,
 }
 
@@ -34,11 +33,16 @@ pub(super) struct Entry {
     pub(super) row: u32,
 }
 
-/// The small fragments of an array, merged.
+/// The small fragments of an array.
 #[derive(Debug)]
 pub(super) struct Overlay {
     pub(super) fragments: Vec<Arc<SmallFragment>>,
     places: HashMap<Id, u32>,
+}
+
+/// The live cells of an overlay in a box, by ascending (key, order, row).
+#[derive(Debug)]
+pub(super) struct LiveCells {
     pub(super) keys: CellKeys,
     pub(super) entries: Vec<Entry>,
 }
@@ -48,6 +52,34 @@ pub(super) struct Overlay {
 pub(super) struct LiveOverlay {
     pub(super) overlay: Arc<Overlay>,
     pub(super) live: Vec<bool>,
+}
+
+/// For each space tile that `sub` touches the keys of its first and last cell in `sub`, in global order; `None` if the
+/// tiles are many or without known ends, or keys are long. In one tile the cells of a box lie between those of its corners.
+fn tile_ends(schema: &Schema, layout: &KeyLayout, sub: &Subarray) -> Option<Vec<(u128, u128)>> {
+    let tiles = |(dim, range): (&Dimension, &KeyRange)| (dim.tile_of(range.lo), dim.tile_of(range.hi));
+    let spans: Vec<(u64, u64)> = schema.dims().iter().zip(sub.ranges()).map(tiles).collect();
+    let count = spans.iter().fold(1u128, |n, (lo, hi)| n.saturating_mul(u128::from(hi - lo) + 1));
+    // Of tiles along a float dimension only the numbers are known, not the first and last coordinate.
+    let unknown = |(dim, (lo, hi)): (&Dimension, &(u64, u64))| lo < hi && matches!(dim.extent(), Extent::Length(_));
+    if count > TILES_SEARCHED_MAX || schema.dims().iter().zip(&spans).any(unknown) {
+        return None;
+    }
+    let shape: Vec<u64> = spans.iter().map(|(lo, hi)| hi - lo + 1).collect();
+    let mut ends = Vec::with_capacity(count as usize);
+    for number in 0..count as u64 {
+        let tile = unravel(number, &shape, Order::Row);
+        let mut corners: Vec<(u64, u64)> = Vec::with_capacity(spans.len());
+        for (((dim, range), (lo, _)), offset) in schema.dims().iter().zip(sub.ranges()).zip(&spans).zip(tile) {
+            let clipped = dim.tile_range(lo + offset).intersect(*range)?;
+            corners.push((clipped.lo, clipped.hi));
+        }
+        let corner = |dim: usize| corners.get(dim).copied().unwrap_or((0, 0));
+        ends.push((layout.key(|d| corner(d).0)?, layout.key(|d| corner(d).1)?));
+    }
+    // In global order, so that the rows found ascend.
+    ends.sort_unstable();
+    Some(ends)
 }
 
 /// Whether a fragment is one for the overlay.
@@ -97,14 +129,13 @@ pub(super) fn live_overlay(context: &ReadContext, target: &Target) -> Result<Opt
 
 fn load(context: &ReadContext, target: &Target, missing: Vec<Arc<Description>>) -> Result<Vec<Arc<SmallFragment>>> {
     let fragments = open_all(context, &target.schema, missing)?;
-    let layout = KeyLayout::new(&target.schema);
     context.pool.map(fragments, context.cancel.as_ref(), |fragment| {
-        SmallFragment::load(context, &target.schema, &layout, fragment).map(Arc::new)
+        SmallFragment::load(context, &target.schema, fragment).map(Arc::new)
     })
 }
 
 impl SmallFragment {
-    fn load(context: &ReadContext, schema: &Schema, layout: &KeyLayout, fragment: Arc<Fragment>) -> Result<Self> {
+    fn load(context: &ReadContext, schema: &Schema, fragment: Arc<Fragment>) -> Result<Self> {
         let mut coords = Vec::with_capacity(schema.ndim());
         for (dim, number) in schema.dims().iter().zip(0u32..) {
             let column = read_field(context, &fragment, Role::Dimension(number))?;
@@ -114,10 +145,44 @@ impl SmallFragment {
                 Error::corruption(format!("fragment {}: impossible coordinates", fragment.description().id))
             })?);
         }
-        let refs: Vec<&[u64]> = coords.iter().map(Vec::as_slice).collect();
-        let keys = layout.keys(&refs);
         let columns = fragment.description().attrs.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { fragment, coords, keys, columns })
+        Ok(Self { fragment, coords, columns })
+    }
+
+    /// How many cells it holds.
+    pub(super) fn len(&self) -> usize {
+        self.coords.first().map_or(0, Vec::len)
+    }
+
+    /// The keys of `rows` in global order.
+    pub(super) fn keys(&self, layout: &KeyLayout, rows: &[u32]) -> CellKeys {
+        let pick = |column: &Vec<u64>| rows.iter().filter_map(|r| column.get(*r as usize).copied()).collect();
+        let coords: Vec<Vec<u64>> = self.coords.iter().map(pick).collect();
+        layout.keys(&coords.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// The rows whose cells lie in `sub`. `ends`: see [`tile_ends`].
+    fn rows_in(&self, sub: &Subarray, layout: &KeyLayout, ends: Option<&[(u128, u128)]>) -> Vec<u32> {
+        let all = 0..self.len() as u32;
+        if sub.covers(&self.fragment.description().bounds) {
+            return all.collect();
+        }
+        let coordinate = |dim: usize, row: u32| self.coords.get(dim).and_then(|c| c.get(row as usize)).copied();
+        let inside = |row: &u32| sub.contains((0..self.coords.len()).filter_map(|d| coordinate(d, *row)));
+        let Some(ends) = ends else { return all.filter(inside).collect() };
+        ends.iter().flat_map(|(first, last)| self.rows_between(layout, *first, *last)).filter(inside).collect()
+    }
+
+    /// The rows whose keys lie from `first` to `last`. Keys are made for the few cells that the search looks at.
+    pub(super) fn rows_between(&self, layout: &KeyLayout, first: u128, last: u128) -> impl Iterator<Item = u32> {
+        let coordinate = |dim: usize, row: u32| self.coords.get(dim).and_then(|c| c.get(row as usize)).copied();
+        let key = move |row: u32| layout.key(|d| coordinate(d, row).unwrap_or(0)).unwrap_or(0);
+        let (mut from, mut to) = (0, self.len() as u32);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if key(middle) < first { from = middle + 1 } else { to = middle }
+        }
+        (from..self.len() as u32).take_while(move |row| key(*row) <= last)
     }
 
     /// Its precedence.
@@ -170,38 +235,52 @@ fn read_field(context: &ReadContext, fragment: &Arc<Fragment>, role: Role) -> Re
 }
 
 impl Overlay {
-    /// `base` with more fragments. Sorting is stable and finds the sorted runs, so this is a merge.
+    /// `base` with more fragments.
     fn extend(base: Option<&Self>, more: Vec<Arc<SmallFragment>>) -> Self {
         let mut fragments = base.map(|b| b.fragments.clone()).unwrap_or_default();
-        let mut entries = base.map(|b| b.entries.clone()).unwrap_or_default();
-        let mut keys = base.map(|b| b.keys.clone());
-        for small in more {
-            let fragment = fragments.len() as u32;
-            entries.extend((0..small.keys.len() as u32).map(|row| Entry { fragment, row }));
-            match &mut keys {
-                Some(keys) => keys.append(&small.keys),
-                None => keys = Some(small.keys.clone()),
-            }
-            fragments.push(small);
-        }
-        let keys = keys.unwrap_or(CellKeys::Narrow(Vec::new()));
-        let order = |e: &Entry| (fragments.get(e.fragment as usize).map(|f| f.order()), e.row);
-        let mut sorted: Vec<u32> = (0..entries.len() as u32).collect();
-        sorted.sort_by(|a, b| {
-            let by_order = || entries.get(*a as usize).map(order).cmp(&entries.get(*b as usize).map(order));
-            keys.compare(*a as usize, &keys, *b as usize).then_with(by_order)
-        });
-        let entries = sorted.iter().filter_map(|i| entries.get(*i as usize).copied()).collect();
+        fragments.extend(more);
         let places = fragments.iter().zip(0u32..).map(|(f, place)| (f.fragment.description().id, place)).collect();
-        Self { places, keys: keys.pick(&sorted), entries, fragments }
+        Self { fragments, places }
     }
 }
+
+/// A box over more space tiles than this is looked for cell by cell.
+const TILES_SEARCHED_MAX: u128 = 16;
 
 impl LiveOverlay {
     /// The fragment of an entry, if it is live.
     pub(super) fn fragment(&self, entry: Entry) -> Option<&Arc<SmallFragment>> {
         let live = self.live.get(entry.fragment as usize).copied().unwrap_or(false);
         if live { self.overlay.fragments.get(entry.fragment as usize) } else { None }
+    }
+
+    /// The live fragments that may hold a cell of `sub`, oldest order first, with their places in the overlay.
+    pub(super) fn fragments(&self, sub: &Subarray) -> Vec<(u32, &Arc<SmallFragment>)> {
+        let all = self.overlay.fragments.iter().zip(&self.live).zip(0u32..);
+        let touching = all.filter(|((f, live), _)| **live && f.fragment.description().bounds.intersects(sub));
+        let mut found: Vec<_> = touching.map(|((f, _), place)| (place, f)).collect();
+        found.sort_by_key(|(_, f)| f.order());
+        found
+    }
+
+    /// The live cells in `sub`.
+    pub(super) fn cells_in(&self, context: &ReadContext, schema: &Schema, sub: &Subarray) -> Result<LiveCells> {
+        let layout = KeyLayout::new(schema);
+        let ends = tile_ends(schema, &layout, sub);
+        let none: Vec<&[u64]> = vec![&[]; schema.ndim()];
+        let (mut keys, mut entries) = (layout.keys(&none), Vec::new());
+        for (fragment, small) in self.fragments(sub) {
+            context.cancel.check()?;
+            let rows = small.rows_in(sub, &layout, ends.as_deref());
+            if !rows.is_empty() {
+                keys.append(&small.keys(&layout, &rows));
+            }
+            entries.extend(rows.into_iter().map(|row| Entry { fragment, row }));
+        }
+        // Oldest first, so that cells of one place stay in order of their age.
+        let (keys, sorted) = keys.sort(context.pool.as_ref(), context.cancel.as_ref())?;
+        let entries = sorted.iter().filter_map(|at| entries.get(*at as usize).copied()).collect();
+        Ok(LiveCells { keys, entries })
     }
 
     /// Counts the entries that a read applied.

@@ -8,7 +8,7 @@
 use super::fetch::{SparseBlock, Want, fetch, fetch_coordinates};
 use super::merge::{Frontier, merge};
 use super::open::open_all;
-use super::overlay::{Entry, LiveOverlay, is_small, live_overlay};
+use super::overlay::{Entry, LiveCells, LiveOverlay, is_small, live_overlay};
 use super::run::{Chunk, Queue, Segment, Standing};
 use super::write_cells::coordinate_column;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
@@ -379,17 +379,12 @@ fn overlay_chunk(
     live: &LiveOverlay,
     request: &Request,
 ) -> Result<Option<Chunk>> {
-    let keys = &live.overlay.keys;
+    let LiveCells { keys, entries } = live.cells_in(context, schema, &request.sub)?;
     let mut kept: Vec<Entry> = Vec::new();
     let mut group: Vec<Entry> = Vec::new();
     let mut group_row = 0;
-    for (row, entry) in live.overlay.entries.iter().enumerate() {
-        let Some(small) = live.fragment(*entry) else { continue };
-        let cell = small.coords.iter().filter_map(|c| c.get(entry.row as usize).copied());
-        if !request.sub.contains(cell) {
-            continue;
-        }
-        if !group.is_empty() && keys.compare(row, keys, group_row) != Ordering::Equal {
+    for (row, entry) in entries.iter().enumerate() {
+        if !group.is_empty() && keys.compare(row, &keys, group_row) != Ordering::Equal {
             resolve_group(live, schema, &mut group, &mut kept);
         }
         group_row = row;

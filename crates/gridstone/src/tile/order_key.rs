@@ -110,6 +110,12 @@ impl KeyLayout {
         }
     }
 
+    /// The key of one cell, given its coordinates as ordered keys by dimension; `None` if keys are longer than 128 bits.
+    pub fn key(&self, coordinate: impl Fn(usize) -> u64) -> Option<u128> {
+        let push = |key: u128, part: &Part| key << part.bits | u128::from(self.part_value(*part, coordinate(part.dim)));
+        (self.bits <= 128).then(|| self.parts.iter().fold(0, push))
+    }
+
     fn fill<K: Copy>(&self, columns: &[&[u64]], keys: &mut [K], push: impl Fn(&K, u32, u64) -> K) {
         for part in &self.parts {
             let Some(column) = columns.get(part.dim) else { continue };
@@ -157,6 +163,15 @@ impl CellKeys {
                 a.get(i * words..(i + 1) * words).cmp(&b.get(j * words..(j + 1) * words))
             }
             _ => Ordering::Equal,
+        }
+    }
+
+    /// The key of cell `i` as [`KeyLayout::key`] gives it.
+    pub fn word(&self, i: usize) -> Option<u128> {
+        match self {
+            Self::Narrow(keys) => keys.get(i).map(|k| u128::from(*k)),
+            Self::Wide(keys) => keys.get(i).copied(),
+            Self::Long { .. } => None,
         }
     }
 
@@ -275,6 +290,11 @@ mod tests {
                 assert_eq!(keys.compare(i, &keys, j), expected, "{:?} {:?}", cells[i], cells[j]);
                 let reversed = |c: &Vec<u64>| c.iter().rev().copied().collect::<Vec<u64>>();
                 assert_eq!(by_row.compare(i, &by_row, j), reversed(&cells[i]).cmp(&reversed(&cells[j])));
+                let layout = KeyLayout::new(schema);
+                if let (Some(a), Some(b)) = (layout.key(|d| cells[i][d]), layout.key(|d| cells[j][d])) {
+                    assert_eq!(a.cmp(&b), expected);
+                    assert_eq!(keys.word(i), Some(a));
+                }
             }
         }
         let (sorted, rows) = keys.clone().sort(&Inline, &NeverCancel).unwrap();

@@ -7,7 +7,8 @@ use crate::base::{Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::overlay::{LiveOverlay, SmallFragment};
 use crate::query::{ReadContext, Target};
-use crate::schema::Attribute;
+use crate::schema::{Attribute, Schema};
+use crate::tile::KeyLayout;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -56,8 +57,8 @@ pub(super) struct Hits {
     pub(super) all: Vec<Hit>,
 }
 
-/// Points handled between two questions whether to go on.
-const PORTION: usize = 1 << 16;
+/// Points that are fewer than this share of a fragment's cells are searched one by one.
+const SEARCHED_SHARE: usize = 16;
 
 impl Hits {
     /// Searches the overlay and the sparse ones of `fragments`.
@@ -70,7 +71,7 @@ impl Hits {
     ) -> Result<Self> {
         let mut found = Self { origins: Vec::new(), all: Vec::new() };
         if let Some(live) = overlay {
-            found.add_overlay(context, points, live)?;
+            found.add_overlay(context, &target.schema, points, live)?;
             live.count(context, found.all.len());
         }
         for (block, matches) in search(context, &target.schema, points, fragments)? {
@@ -88,21 +89,34 @@ impl Hits {
         Ok(found)
     }
 
-    fn add_overlay(&mut self, context: &ReadContext, points: &Points, live: &LiveOverlay) -> Result<()> {
+    fn add_overlay(
+        &mut self,
+        context: &ReadContext,
+        schema: &Schema,
+        points: &Points,
+        live: &LiveOverlay,
+    ) -> Result<()> {
         self.origins = live.overlay.fragments.iter().map(|small| Origin::Small(small.clone())).collect();
-        let keys = &live.overlay.keys;
-        let mut next = 0;
-        for point in 0..points.len() {
-            if point.is_multiple_of(PORTION) {
-                context.cancel.check()?;
-            }
-            next = keys.lower_bound(next, &points.keys, point);
-            let same = |row: &usize| keys.compare(*row, &points.keys, point) == Ordering::Equal;
-            for entry in (next..keys.len()).take_while(same).filter_map(|row| live.overlay.entries.get(row)) {
-                if let Some(small) = live.fragment(*entry) {
-                    let (order, origin, row) = (small.order(), entry.fragment, entry.row);
-                    self.all.push(Hit { point: point as u32, order, origin, row });
+        let layout = KeyLayout::new(schema);
+        for (origin, small) in live.fragments(&schema.domain()) {
+            context.cancel.check()?;
+            let order = small.order();
+            let hit = |point: usize, row: usize| Hit { point: point as u32, order, origin, row: row as u32 };
+            if points.len() * SEARCHED_SHARE < small.len() && layout.bits() <= 128 {
+                for (point, key) in (0..points.len()).filter_map(|p| Some((p, points.keys.word(p)?))) {
+                    self.all.extend(small.rows_between(&layout, key, key).map(|row| hit(point, row as usize)));
                 }
+                continue;
+            }
+            let keys = small.keys(&layout, &(0..small.len() as u32).collect::<Vec<_>>());
+            // The shorter side is walked, the other one searched.
+            let (few, many, points_few) =
+                if points.len() < keys.len() { (&points.keys, &keys, true) } else { (&keys, &points.keys, false) };
+            let mut next = 0;
+            for at in 0..few.len() {
+                next = many.lower_bound(next, few, at);
+                let same = (next..many.len()).take_while(|i| many.compare(*i, few, at) == Ordering::Equal);
+                self.all.extend(same.map(|found| if points_few { hit(at, found) } else { hit(found, at) }));
             }
         }
         Ok(())
