@@ -324,6 +324,7 @@ impl World {
             progress: &Silent,
             schema_number: 0,
             inline: self.inline,
+            quick_cells_max: 0,
         }
     }
 

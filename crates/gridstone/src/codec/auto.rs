@@ -59,6 +59,22 @@ struct Candidate {
     per_value: u64,
 }
 
+/// How much time a choice may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// All candidates are tried.
+    Full,
+    /// Only those that encode at gigabytes per second: for small commits, where trying the others would take longer than
+    /// everything else, and whose cells are packed anew when they are consolidated.
+    Quick,
+}
+
+impl Candidate {
+    fn is_quick(&self) -> bool {
+        matches!(self.pipeline, "for" | "delta,for" | "lz4")
+    }
+}
+
 const fn candidate(pipeline: &'static str, per_byte: u64, per_value: u64) -> Candidate {
     Candidate { pipeline, per_byte, per_value }
 }
@@ -85,13 +101,13 @@ const DOUBLES: [Candidate; 5] = [FRAME, SHUFFLE_ZSTD, PCO_FLOAT_FAST, ZSTD_1, PC
 /// The pipeline for a tile of which `sample` (raw values, up to a few blocks) is typical; `none` if nothing saves 3 %.
 ///
 /// Deterministic: the same sample gives the same pipeline on every machine. The result accepts `element`.
-pub fn choose(sample: &[u8], element: Element) -> Pipeline {
+pub fn choose(sample: &[u8], element: Element, effort: Effort) -> Pipeline {
     let run = middle(sample, element.size().max(1));
     let raw = run.len() as u64;
     let values = raw / u64::from(element.width.max(1));
     let mut best = (1_000 * raw, Pipeline::none());
     let mut stored = Vec::new();
-    for candidate in candidates(element) {
+    for candidate in candidates(element).iter().filter(|c| effort == Effort::Full || c.is_quick()) {
         let weight = candidate.per_byte * raw + candidate.per_value * values;
         if best.0 <= weight {
             break;
@@ -160,24 +176,33 @@ mod tests {
             |f: fn((i64, &i64)) -> i64| (0..).zip(&random).map(f).flat_map(i64::to_le_bytes).collect::<Vec<u8>>();
         let f64s: Vec<u8> = random.iter().flat_map(|r| (*r as f64 * 0.01).to_le_bytes()).collect();
         let long = Element::signed(8);
-        assert_eq!(choose(&i64s(|(_, r)| *r), long).name(), "for");
-        assert_eq!(choose(&i64s(|(i, r)| i * 1_000 + r), long).name(), "delta,for");
-        assert_eq!(choose(&i64s(|(i, _)| i / 128 * 16_384 + i % 128), long).name(), "shuffle,zstd:1");
-        assert_eq!(choose(&f64s, Element::float(8)).name(), "pco:1");
-        assert_eq!(choose(&b"harbour, berth and pilot ".repeat(400), Element::BYTE).name(), "lz4");
+        assert_eq!(choose(&i64s(|(_, r)| *r), long, Effort::Full).name(), "for");
+        assert_eq!(choose(&i64s(|(i, r)| i * 1_000 + r), long, Effort::Full).name(), "delta,for");
+        assert_eq!(choose(&i64s(|(i, _)| i / 128 * 16_384 + i % 128), long, Effort::Full).name(), "shuffle,zstd:1");
+        assert_eq!(choose(&f64s, Element::float(8), Effort::Full).name(), "pco:1");
+        assert_eq!(choose(&b"harbour, berth and pilot ".repeat(400), Element::BYTE, Effort::Full).name(), "lz4");
     }
 
     #[test]
     fn equal_values_take_the_cheapest_filter_and_noise_none() {
         for element in ALL {
-            assert_ne!(choose(&vec![7; 64 * 1024], element).name(), "none");
+            assert_ne!(choose(&vec![7; 64 * 1024], element, Effort::Full).name(), "none");
             if element.width > 1 {
-                assert_eq!(choose(&vec![7; 64 * 1024], element).name(), "for");
+                assert_eq!(choose(&vec![7; 64 * 1024], element, Effort::Full).name(), "for");
             }
-            assert!(choose(&noise(64 * 1024), element).is_none());
-            assert!(choose(&[], element).is_none());
-            assert!(choose(&[1, 2, 3], element).is_none());
+            assert!(choose(&noise(64 * 1024), element, Effort::Full).is_none());
+            assert!(choose(&[], element, Effort::Full).is_none());
+            assert!(choose(&[1, 2, 3], element, Effort::Full).is_none());
         }
+    }
+
+    #[test]
+    fn a_quick_choice_tries_quick_candidates_only() {
+        let values: Vec<u8> = (0..4_096i64).flat_map(|i| (i / 128 * 16_384 + i % 128).to_le_bytes()).collect();
+        assert_eq!(choose(&values, Element::signed(8), Effort::Full).name(), "shuffle,zstd:1");
+        assert!(["for", "delta,for"].contains(&choose(&values, Element::signed(8), Effort::Quick).name().as_str()));
+        assert!(choose(&noise(64 * 1024), Element::float(8), Effort::Quick).is_none());
+        assert!(ALL.iter().all(|e| candidates(*e).iter().any(Candidate::is_quick)));
     }
 
     #[test]

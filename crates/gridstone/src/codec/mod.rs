@@ -48,6 +48,6 @@ pub mod zstd;
 #[cfg(test)]
 mod conformance;
 
-pub use auto::choose;
+pub use auto::{Effort, choose};
 pub use filter::Filter;
 pub use pipeline::Pipeline;

@@ -15,6 +15,9 @@ use crate::schema::{KeyRange, Order, Schema, Subarray};
 use crate::tile::ColumnView;
 use std::sync::{Arc, PoisonError, RwLock};
 
+/// Writes of at most so many cells are packed in little time: trying all filters would take most of a small commit.
+const QUICK_CELLS_MAX: usize = 2_048;
+
 /// A box as text: low and high of every dimension, inclusive; `None`: the whole domain.
 pub type ReadBox<'a> = Option<&'a [(String, String)]>;
 
@@ -293,6 +296,7 @@ impl Array {
             progress: call.progress.as_ref(),
             schema_number: state.schemas().len().saturating_sub(1) as u32,
             inline: true,
+            quick_cells_max: QUICK_CELLS_MAX,
         })
     }
 

@@ -3,7 +3,7 @@
 use super::format::{CHUNK_BYTES, LARGE_PAGE_BYTES};
 use super::root::{Field, Role};
 use crate::base::{AlignedBuf, Result, crc32c};
-use crate::codec::{self, Pipeline};
+use crate::codec::{self, Effort, Pipeline};
 use crate::schema::{Filters, KeyRange, Subarray};
 use crate::tile::{Column, ColumnView, Statistics, encode_block};
 
@@ -95,26 +95,37 @@ impl EncodedTile {
     }
 }
 
+/// How the fields of a tile are packed.
+#[derive(Debug, Clone)]
+pub struct Packing {
+    /// The filters of each field.
+    pub filters: Vec<Filters>,
+    /// How long `auto` may look for the best.
+    pub effort: Effort,
+}
+
 /// Encodes one tile. `columns` follow `fields`; `cuts` are the block boundaries in cells, from 0 to the tile's cells.
 pub fn encode_tile(
     fields: &[Field],
-    filters: &[Filters],
+    packing: &Packing,
     columns: Vec<Cells<'_>>,
     cuts: &[usize],
     shape: Option<SparseShape>,
 ) -> Result<EncodedTile> {
     let mut pages = Vec::with_capacity(fields.len());
-    for ((field, filters), cells) in fields.iter().zip(filters).zip(columns) {
-        pages.push(encode_page(field, filters, cells, cuts)?);
+    for ((field, filters), cells) in fields.iter().zip(&packing.filters).zip(columns) {
+        pages.push(encode_page(field, (filters, packing.effort), cells, cuts)?);
     }
     let cells = cuts.last().copied().unwrap_or(0) as u64;
     Ok(EncodedTile { cells, blocks: (cuts.len().max(1) - 1) as u32, pages, shape })
 }
 
-fn encode_page(field: &Field, filters: &Filters, cells: Cells<'_>, cuts: &[usize]) -> Result<EncodedPage> {
+fn encode_page(
+    field: &Field,
+    (filters, effort): (&Filters, Effort), cells: Cells<'_>, cuts: &[usize]) -> Result<EncodedPage> {
     let view = cells.view();
     let pipeline = match filters {
-        Filters::Auto => choose(view, cuts),
+        Filters::Auto => choose(view, cuts, effort),
         Filters::Named(name) => Pipeline::parse(name)?,
     };
     let statistics = matches!(field.role, Role::Attribute(_)).then(|| Statistics::of(view));
@@ -162,7 +173,7 @@ fn encode_blocks(
 }
 
 /// The pipeline for a tile, from a sample of its first, middle and last block.
-fn choose(view: ColumnView<'_>, cuts: &[usize]) -> Pipeline {
+fn choose(view: ColumnView<'_>, cuts: &[usize], effort: Effort) -> Pipeline {
     let last = cuts.len().saturating_sub(2);
     let mut picks = vec![0, last / 2, last];
     picks.dedup();
@@ -173,7 +184,7 @@ fn choose(view: ColumnView<'_>, cuts: &[usize]) -> Pipeline {
             sample.extend_from_slice(run.view().values());
         }
     }
-    codec::choose(&sample, view.datatype().element())
+    codec::choose(&sample, view.datatype().element(), effort)
 }
 
 /// The extent of a run of sparse cells whose coordinates are `keys`, a column per dimension, cut into blocks.

@@ -14,7 +14,7 @@ mod writer;
 
 pub use chunk::ChunkedBlock;
 pub use description::{Description, FragmentKind, FragmentOrder, Location, Staged};
-pub use encode::{Cells, EncodedPage, EncodedTile, PageBytes, SparseShape, encode_tile, sparse_shape};
+pub use encode::{Cells, EncodedPage, EncodedTile, Packing, PageBytes, SparseShape, encode_tile, sparse_shape};
 pub use index::Stripe;
 pub use reader::{BlockRef, Fragment};
 pub use root::{Field, Role, Root, Section, StripeInfo};

@@ -2,6 +2,7 @@
 
 use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Progress, Result};
 use crate::fragment::Description;
+use crate::codec::Effort;
 use crate::runtime::{Arena, Pool};
 use crate::schema::{Schema, Subarray};
 use crate::tile::Column;
@@ -163,6 +164,15 @@ pub struct WriteContext<'a> {
     pub schema_number: u32,
     /// Whether a small fragment may be kept for the record's body instead of a file.
     pub inline: bool,
+    /// Writes of at most so many cells choose their filters in little time.
+    pub quick_cells_max: usize,
+}
+
+impl WriteContext<'_> {
+    /// How long the filters of a write of `cells` cells may be looked for.
+    pub(super) fn effort(&self, cells: usize) -> Effort {
+        if cells <= self.quick_cells_max { Effort::Quick } else { Effort::Full }
+    }
 }
 
 impl std::fmt::Debug for WriteContext<'_> {

@@ -3,10 +3,10 @@
 use super::WriteContext;
 use super::stage::Stage;
 use super::write_cells::{coordinate_keys, encode_sparse_tile};
-use super::write_dense::{check_columns, dense_cuts, fields_and_filters};
+use super::write_dense::{check_columns, dense_cuts, fields_and_packing};
 use crate::base::{Cancel, Error, Result};
-use crate::fragment::{Cells, Field, FragmentKind, Staged, encode_tile};
-use crate::schema::{Filters, Schema, Subarray};
+use crate::fragment::{Cells, Field, FragmentKind, Packing, Staged, encode_tile};
+use crate::schema::{Schema, Subarray};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout, TileGrid};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct CellStream {
     tile: u64,
     places: Vec<usize>,
     fields: Vec<Field>,
-    filters: Vec<Filters>,
+    packing: Packing,
     keys: Vec<Vec<u64>>,
     held: Vec<Column>,
     last: Option<CellKeys>,
@@ -46,10 +46,11 @@ impl CellStream {
         let ids: Vec<u32> = attrs.iter().map(|a| a.id()).collect();
         let held = attrs.iter().map(|a| Column::empty(a.datatype(), a.nullable())).collect();
         let grid = if schema.sparse() { None } else { Some(TileGrid::new(&schema, &sub)?) };
-        let (fields, filters) = fields_and_filters(&schema, kind, &ids);
+        // How many cells will come is not known: they are taken for many.
+        let (fields, packing) = fields_and_packing(context, &schema, kind, &ids, usize::MAX);
         let stage = Stage::new(context, &schema, kind, ids, &sub)?;
         let keys = if schema.sparse() { vec![Vec::new(); schema.ndim()] } else { Vec::new() };
-        Ok(Self { schema, sub, grid, tile: 0, places, fields, filters, keys, held, last: None, rows: 0, stage })
+        Ok(Self { schema, sub, grid, tile: 0, places, fields, packing, keys, held, last: None, rows: 0, stage })
     }
 
     /// Appends cells: attribute columns in the order of the stream's attributes, coordinates for a sparse array. `cancel`
@@ -113,7 +114,7 @@ impl CellStream {
     fn flush_dense(&mut self, region: &Subarray) -> Result<()> {
         let held = self.take_held().into_iter().map(Cells::Given).collect();
         let cuts = dense_cuts(region, self.schema.options().cell_order);
-        self.stage.push(encode_tile(&self.fields, &self.filters, held, &cuts, None)?)?;
+        self.stage.push(encode_tile(&self.fields, &self.packing, held, &cuts, None)?)?;
         self.tile += 1;
         Ok(())
     }
@@ -182,7 +183,7 @@ impl CellStream {
     fn flush_sparse(&mut self) -> Result<()> {
         let held = self.take_held();
         let keys: Vec<Vec<u64>> = self.keys.iter_mut().map(std::mem::take).collect();
-        self.stage.push(encode_sparse_tile(&self.fields, &self.filters, &keys, held)?)
+        self.stage.push(encode_sparse_tile(&self.fields, &self.packing, &keys, held)?)
     }
 
     /// Ends the stream; an Input error if a dense box is not complete. `None` if no cell was appended.

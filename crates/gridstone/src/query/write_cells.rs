@@ -2,10 +2,10 @@
 
 use super::WriteContext;
 use super::stage::Stage;
-use super::write_dense::{check_columns, fields_and_filters};
+use super::write_dense::{check_columns, fields_and_packing};
 use crate::base::{Cancel, Error, Result, limits};
-use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Staged, encode_tile, sparse_shape};
-use crate::schema::{Datatype, Dimension, Filters, Schema, key};
+use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sparse_shape};
+use crate::schema::{Datatype, Dimension, Schema, key};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout};
 use std::cmp::Ordering;
 
@@ -242,14 +242,14 @@ fn stage_rows(
     values: &[ColumnView<'_>],
     rows: &[u32],
 ) -> Result<Staged> {
-    let (fields, filters) = fields_and_filters(schema, kind, &ids);
+    let (fields, packing) = fields_and_packing(context, schema, kind, &ids, rows.len());
     let mut stage = Stage::new(context, schema, kind, ids, &schema.domain())?;
     let tiles: Vec<&[u32]> = rows.chunks(schema.options().capacity as usize).collect();
     let encode = |tile: &[u32]| {
         let columns: Vec<Column> = values.iter().map(|v| v.gather(tile)).collect();
         let picked: Vec<Vec<u64>> =
             keys.iter().map(|k| tile.iter().filter_map(|r| k.get(*r as usize).copied()).collect()).collect();
-        encode_sparse_tile(&fields, &filters, &picked, columns)
+        encode_sparse_tile(&fields, &packing, &picked, columns)
     };
     let mut done = 0u64;
     let write_tile = |tile: EncodedTile| {
@@ -266,7 +266,7 @@ fn stage_rows(
 /// stored as their keys say, so that -0.0 is stored as +0.0.
 pub(super) fn encode_sparse_tile(
     fields: &[Field],
-    filters: &[Filters],
+    packing: &Packing,
     keys: &[Vec<u64>],
     attrs: Vec<Column>,
 ) -> Result<EncodedTile> {
@@ -277,7 +277,7 @@ pub(super) fn encode_sparse_tile(
     let shape = sparse_shape(&refs, &cuts);
     let coordinates = fields.iter().zip(keys).map(|(f, k)| coordinate_column(f.datatype, k));
     let stored = coordinates.chain(attrs.into_iter().map(Ok)).map(|column| column.map(Cells::Given));
-    encode_tile(fields, filters, stored.collect::<Result<Vec<_>>>()?, &cuts, Some(shape))
+    encode_tile(fields, packing, stored.collect::<Result<Vec<_>>>()?, &cuts, Some(shape))
 }
 
 /// The column of values of these ordered keys.

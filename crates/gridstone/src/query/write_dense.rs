@@ -4,8 +4,8 @@ use super::WriteContext;
 use super::layout::{Strided, move_cells};
 use super::stage::Stage;
 use crate::base::{Error, Result};
-use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, FragmentSpec, Staged, encode_tile};
-use crate::schema::{Filters, Order, Schema, Subarray};
+use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, FragmentSpec, Packing, Staged, encode_tile};
+use crate::schema::{Order, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, ColumnView, TileGrid, offsets_in};
 
 /// A dense box to be written.
@@ -46,15 +46,22 @@ pub(super) fn check_columns(schema: &Schema, columns: &[(usize, ColumnView<'_>)]
     Ok(ids)
 }
 
-/// The fields and filters of a fragment with these attributes.
-pub(super) fn fields_and_filters(schema: &Schema, kind: FragmentKind, ids: &[u32]) -> (Vec<Field>, Vec<Filters>) {
+/// The fields of a fragment with these attributes, and how they are packed in a write of `cells` cells.
+pub(super) fn fields_and_packing(
+    context: &WriteContext<'_>,
+    schema: &Schema,
+    kind: FragmentKind,
+    ids: &[u32],
+    cells: usize,
+) -> (Vec<Field>, Packing) {
     let fields = FragmentSpec::fields(schema, kind, ids);
     let coords = (kind != FragmentKind::Dense).then(|| vec![schema.options().coord_filters.clone(); schema.ndim()]);
     let attrs = match kind {
         FragmentKind::Tombstones => Vec::new(),
         _ => ids.iter().filter_map(|id| schema.attr_by_id(*id)).map(|a| a.filters().clone()).collect(),
     };
-    (fields, coords.unwrap_or_default().into_iter().chain(attrs).collect())
+    let filters = coords.unwrap_or_default().into_iter().chain(attrs).collect();
+    (fields, Packing { filters, effort: context.effort(cells) })
 }
 
 /// Stages a dense box. Errors: Bounds (outside the domain), Input (columns that do not fit), Storage.
@@ -68,11 +75,11 @@ pub fn write_dense(context: &WriteContext<'_>, schema: &Schema, write: &DenseWri
     }
     let ids = check_columns(schema, &write.columns, write.sub.cells())?;
     let kind = FragmentKind::Dense;
-    let (fields, filters) = fields_and_filters(schema, kind, &ids);
+    let (fields, packing) = fields_and_packing(context, schema, kind, &ids, write.sub.cells() as usize);
     let grid = TileGrid::new(schema, &write.sub)?;
     let mut stage = Stage::new(context, schema, kind, ids, &write.sub)?;
     let source = Strided::packed(&write.sub.shape(), write.layout);
-    let encode = |tile: u64| encode_one(context, schema, write, &source, &grid, tile, (&fields, &filters));
+    let encode = |tile: u64| encode_one(context, schema, write, &source, &grid, tile, (&fields, &packing));
     let mut done = 0u64;
     let write_tile = |tile: EncodedTile| {
         done += tile.cells;
@@ -99,14 +106,14 @@ fn encode_one(
     source: &Strided,
     grid: &TileGrid,
     tile: u64,
-    (fields, filters): (&[Field], &[Filters]),
+    (fields, packing): (&[Field], &Packing),
 ) -> Result<EncodedTile> {
     let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
     let from = source.at(&offsets_in(&region, &write.sub));
     let order = schema.options().cell_order;
     let given = |(_, view): &(usize, ColumnView<'_>)| cut(context, *view, &region, &from, order).map(Cells::Given);
     let columns = write.columns.iter().map(given).collect::<Result<Vec<_>>>()?;
-    encode_tile(fields, filters, columns, &dense_cuts(&region, order), None)
+    encode_tile(fields, packing, columns, &dense_cuts(&region, order), None)
 }
 
 /// The block boundaries of a dense tile in its cells in cell order.
