@@ -1,7 +1,7 @@
 //! The floors of the core, timed by criterion: `make bench-core`, or with a part of a name, `make bench-core ONLY=codec`.
 
 use criterion::{BatchSize, Criterion, Throughput};
-use gridstone::base::{Error, Result};
+use gridstone::base::Result;
 use gridstone_bench::{Case, benchmarks};
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn checked(case: &Case) -> Result<Box<dyn gridstone_bench::Work>> {
     Ok(work)
 }
 
-fn or_exit<T>(case: &Case, outcome: Result<T, Error>) -> T {
+fn or_exit<T>(case: &Case, outcome: Result<T>) -> T {
     outcome.unwrap_or_else(|error| {
         eprintln!("{}: {error}", case.name);
         std::process::exit(1)

@@ -8,7 +8,7 @@ use gridstone::tile::CellKeys;
 /// Random keys, keys of which nine in ten share a few values, and keys in order already; of one and of two words.
 pub(crate) fn cases(count: usize) -> Vec<Case> {
     let random = move || below(1 << 40, count).map(|k| k as u64).collect::<Vec<_>>();
-    let skewed = move || random().into_iter().map(|k| if k % 10 == 0 { k } else { k % 50 << 30 }).collect::<Vec<_>>();
+    let skewed = move || random().into_iter().map(|k| if k % 10 == 0 { k } else { (k % 50) << 30 }).collect::<Vec<_>>();
     let sorted = move || (0..count as u64).map(|k| 3 * k).collect::<Vec<_>>();
     vec![
         case("random", count, random),
