@@ -1,5 +1,5 @@
 # Every chore of the project, the same for people and for CI. Needs Rust (stable), Python 3.11 or later, make.
-# Options: PYTHON=python3.12 (which Python), DATA=folder (real data for the demo).
+# Options: PYTHON=python3.12 (which Python), DATA=folder (real data for the demo), ONLY=pattern (names in bench-core).
 
 PYTHON ?= python3
 VENV := .venv
@@ -20,7 +20,7 @@ PEERS := duckdb h5py hdf5plugin matplotlib polars tensorstore tiledb zarr zarrs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test check bench deep help clean
+.PHONY: demo test check bench bench-core instructions deep help clean
 
 demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pictures in demo-out/
 	@echo "== demo: the pictures go to demo-out/"
@@ -51,12 +51,20 @@ bench: $(VENV)/.bench ## measure beside what else a user would pick; results are
 	@echo "== bench"
 	$(BIN)/gridstone bench --repeats 3
 
+bench-core: ## time the floors of the core; ONLY=points for a part of them
+	@echo "== bench-core"
+	cargo bench --package gridstone-bench --features criterion --bench floors -- $(if $(ONLY),'$(ONLY)')
+
+instructions: ## count the instructions of small workloads, compare with the baseline; needs valgrind
+	@echo "== instructions"
+	cargo xtask instructions
+
 deep: export PROPTEST_CASES := 20000
 deep: export HYPOTHESIS_PROFILE := deep
 deep: test ## the tests, with very many more random cases (hours)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 clean: ## remove all that was built or installed here
 	rm -rf $(VENV) demo-out .mypy_cache .pytest_cache .ruff_cache .hypothesis

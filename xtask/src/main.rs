@@ -1,20 +1,28 @@
-//! The house's own chores: `cargo xtask tidy` checks the rules of STYLE.md that a program can decide.
+//! The house's own chores: `cargo xtask tidy` checks the rules of STYLE.md that a program can decide, `cargo xtask
+//! instructions` that the workloads of `benches/core` take no more instructions than they did.
 
 mod finding;
 mod floors;
+mod instructions;
 mod lex;
 mod rules;
 mod tree;
 
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask tidy\n\n  tidy   check floors, lengths, names, words and pages of the whole tree";
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  tidy                    check floors, lengths, names, words and pages of the whole tree
+  instructions            count the instructions of the workloads and compare them with the baseline
+  instructions --record   count them and write the baseline";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy(),
+        ["instructions"] => instructions::run(false),
+        ["instructions", "--record"] => instructions::run(true),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)

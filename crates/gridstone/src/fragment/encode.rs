@@ -122,7 +122,10 @@ pub fn encode_tile(
 
 fn encode_page(
     field: &Field,
-    (filters, effort): (&Filters, Effort), cells: Cells<'_>, cuts: &[usize]) -> Result<EncodedPage> {
+    (filters, effort): (&Filters, Effort),
+    cells: Cells<'_>,
+    cuts: &[usize],
+) -> Result<EncodedPage> {
     let view = cells.view();
     let pipeline = match filters {
         Filters::Auto => choose(view, cuts, effort),

@@ -1,8 +1,8 @@
 //! What a read or a write is given.
 
 use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Progress, Result};
-use crate::fragment::Description;
 use crate::codec::Effort;
+use crate::fragment::Description;
 use crate::runtime::{Arena, Pool};
 use crate::schema::{Schema, Subarray};
 use crate::tile::Column;
