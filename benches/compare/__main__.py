@@ -51,10 +51,19 @@ def _families(systems: str) -> frozenset[str]:
 @click.option("--only", default="", metavar="ROW[,ROW]", help="Only these rows (D3c) or cases (D3c-cold).")
 @click.option("--systems", default="", metavar="NAME[,NAME]", help="Only these systems, and the raw limits.")
 @click.option("--list", "list_only", is_flag=True, help="List the cases and stop.")
+@click.option("--minutes", type=float, help="Begin no further case after so long.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of tables.")
 @click.option("--write-docs", is_flag=True, help="Put the tables into README.md and docs/performance.md.")
 def main(
-    scale: float, repeats: int, out: Path, only: str, systems: str, list_only: bool, as_json: bool, write_docs: bool
+    scale: float,
+    repeats: int,
+    out: Path,
+    only: str,
+    systems: str,
+    list_only: bool,
+    minutes: float | None,
+    as_json: bool,
+    write_docs: bool,
 ) -> None:
     """Checks, measures, and writes results.json, results.md and charts into `out`."""
     size, chosen, families = Size(scale), _chosen(only), _families(systems)
@@ -66,9 +75,10 @@ def main(
     out.mkdir(parents=True, exist_ok=True)
     (out / ".gitignore").write_text("*\n")
     disclosed = machine.disclosure(out, size, repeats)
-    harness = Harness(out.resolve(), size, repeats, lambda line: click.echo(line, err=True), chosen, families)
+    harness = Harness(out.resolve(), size, repeats, lambda line: click.echo(line, err=True), chosen, families, minutes)
     figures = harness.run()
-    judge(chosen, figures)
+    measured = {figure["key"] for figure in figures}
+    judge([case for case in chosen if case.key in measured], figures)
     results: dict[str, Any] = {
         "disclosure": {**disclosed, "load_average_at_end": os.getloadavg()[0]},
         "systems": machine.about(chosen, families),

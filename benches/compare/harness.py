@@ -7,6 +7,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,8 @@ class Harness:
     cases: Sequence[Case]
     families: frozenset[str] = frozenset()
     """The systems wanted, by family; none: all."""
+    minutes: float | None = None
+    """No further case is begun after so long; None: all are."""
     missing: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     _built: dict[tuple[str, str], bool] = field(default_factory=dict)
@@ -47,8 +50,15 @@ class Harness:
             Inputs(self.folder / "inputs", self.size).make(
                 need for case in self.cases for need in (*case.needs, *STORE_NEEDS.get(case.store, ()))
             )
-            usable = {case.key: [s for s in self._wanted(case) if self._usable(case, s)] for case in self.cases}
-            return [self._summary(case, usable[case.key], samples) for case, samples in self._time(usable)]
+            end = None if self.minutes is None else time.monotonic() + self.minutes * 60
+            figures = []
+            for case in self.cases:
+                if end is not None and time.monotonic() > end:
+                    self._miss(f"{case.key} was not measured: the {self.minutes:g} minutes were over")
+                    continue
+                usable = [s for s in self._wanted(case) if self._usable(case, s)]
+                figures.append(self._summary(case, usable, self._time(case, usable)))
+            return figures
         finally:
             for name in ("inputs", "stores", "scratch"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
@@ -93,18 +103,17 @@ class Harness:
             self.say(f"FAILED {self.failures[-1]}")
         return "error" in answer
 
-    def _time(self, usable: dict[str, list[System]]) -> list[tuple[Case, dict[str, list[Sample]]]]:
-        samples: dict[str, dict[str, list[Sample]]] = {case.key: {} for case in self.cases}
+    def _time(self, case: Case, systems: list[System]) -> dict[str, list[Sample]]:
+        """The samples of each system: once around for each repeat, begun by another one each time."""
+        samples: dict[str, list[Sample]] = {}
         for repeat in range(self.repeats):
-            for case in self.cases:
-                self.say(f"repeat {repeat + 1} of {self.repeats}: {case.key}: {case.title(self.size)}")
-                systems = usable[case.key]
-                turn = repeat % max(1, len(systems))
-                for system in systems[turn:] + systems[:turn]:
-                    answer = self._process({"do": "time", "case": case.key, "system": system.name}, case.threads)
-                    if not self._failed(f"{case.key}, {case.title(self.size)}: {system.name}", answer):
-                        samples[case.key].setdefault(system.name, []).append(answer)
-        return [(case, samples[case.key]) for case in self.cases]
+            self.say(f"repeat {repeat + 1} of {self.repeats}: {case.key}: {case.title(self.size)}")
+            turn = repeat % max(1, len(systems))
+            for system in systems[turn:] + systems[:turn]:
+                answer = self._process({"do": "time", "case": case.key, "system": system.name}, case.threads)
+                if not self._failed(f"{case.key}, {case.title(self.size)}: {system.name}", answer):
+                    samples.setdefault(system.name, []).append(answer)
+        return samples
 
     def _process(self, asked: dict[str, Any], threads: int) -> Sample:
         asked = {**asked, "folder": str(self.folder), "scale": self.size.scale}

@@ -62,6 +62,15 @@ def test_it_measures_and_writes(tmp_path: Path) -> None:
     assert not {"inputs", "stores", "scratch"} & {path.name for path in out.iterdir()}
 
 
+def test_cases_that_no_time_is_left_for_are_named(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found = gridstone(*TINY, "--only", "D3b-row,D3b-column", "--minutes", "0", "--out", str(out), "--json", folder=ROOT)
+    assert found.returncode == 0, found.stderr
+    results = json.loads(found.stdout)
+    assert results["cases"] == []
+    assert [line.partition(" ")[0] for line in results["missing"]] == ["D3b-column", "D3b-row"]
+
+
 def test_a_system_that_fails_is_named(modules: None, tmp_path: Path) -> None:
     """A dense system cannot build a store of cells: no figures, a line for each system, nothing timed."""
     from dataclasses import replace

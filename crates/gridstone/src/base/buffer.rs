@@ -72,6 +72,11 @@ impl AlignedBuf {
         bytemuck::cast_slice_mut(&mut self.blocks).get_mut(..self.len).unwrap_or_default()
     }
 
+    /// Makes room for `more` bytes, so that they can be appended without a move.
+    pub fn reserve(&mut self, more: usize) {
+        self.blocks.reserve((self.len + more).div_ceil(ALIGNMENT).saturating_sub(self.blocks.len()));
+    }
+
     /// Appends `bytes`.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         let old = self.len;

@@ -65,7 +65,7 @@ pub enum Effort {
     /// All candidates are tried.
     Full,
     /// Only those that encode at gigabytes per second: for small commits, where trying the others would take longer than
-    /// everything else, and whose cells are packed anew when they are consolidated.
+    /// everything else.
     Quick,
 }
 

@@ -131,8 +131,8 @@ fn cell_count(schema: &Schema, request: &Request) -> Result<usize> {
     })
 }
 
-/// Reads below this size are done where they are asked for: waking other threads would take longer.
-const ALONE_BYTES_MAX: u64 = 512 << 10;
+/// Reads whose blocks hold no more than this are done where they are asked for: waking other threads would take longer.
+const ALONE_BYTES_MAX: u64 = 1 << 20;
 
 /// Delivers the cells of each sheet's attribute, and paints each canvas, one per other attribute asked for.
 fn fill_dense(
@@ -146,7 +146,8 @@ fn fill_dense(
     let (count, row_bytes) = (request.sub.cells() as u64, target.row_bytes());
     let layout = ResultLayout::new(&plan.schema, &request.sub, request.order)?;
     let painted: Vec<&Attribute> = canvases.iter().map(Canvas::attr).collect();
-    let alone = count.saturating_mul(row_bytes) <= ALONE_BYTES_MAX;
+    let width: usize = attrs_of(&plan.schema, request).map(|a| a.datatype().width().unwrap_or(16)).sum();
+    let alone = plan.touched_cells().saturating_mul(width as u64) <= ALONE_BYTES_MAX;
     let mut units = plan.units(context, row_bytes)?.peekable();
     let mut done = 0u64;
     while units.peek().is_some() {
@@ -206,6 +207,21 @@ impl DensePlan {
         Ok(Self { schema: target.schema.clone(), request: request.clone(), painters, overlay })
     }
 
+    /// How many cells the blocks hold that the box touches, about: what a read has to decode, however few it gives.
+    fn touched_cells(&self) -> u64 {
+        let dims = self.schema.dims();
+        let domain = self.schema.domain();
+        let coords: Vec<u64> = dims.iter().zip(self.request.sub.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
+        let Some(tile) = full_tile(&self.schema, &domain, &coords) else { return 0 };
+        let order = self.schema.options().cell_order;
+        let blocks = BlockGrid::new(&tile.shape(), order, limits::DENSE_BLOCK_CELLS);
+        let sides = self.request.sub.ranges().iter().zip(tile.ranges()).zip(blocks.block_shape());
+        sides.fold(1u64, |cells, ((range, tile), side)| {
+            let (lo, hi) = ((range.lo - tile.lo) / side, (range.hi - tile.lo) / side);
+            cells.saturating_mul((hi - lo).saturating_add(1).saturating_mul(*side))
+        })
+    }
+
     /// Writes the cells of a unit to its sheets; gives the columns of the `painted` attributes.
     fn fill_unit(
         &self,
@@ -241,7 +257,7 @@ impl DensePlan {
         let threads = context.pool.threads() as u64;
         let share = context.batch_bytes() / row_bytes / threads / 4;
         // Several units per thread, so that all end at about the same time.
-        let share = share.min(UNIT_CELLS_MAX).min(self.request.sub.cells() as u64 / (threads * 4));
+        let share = share.min(UNIT_CELLS_MAX).min(self.touched_cells() / (threads * 4));
         let times = (share / limits::DENSE_BLOCK_CELLS).max(1);
         let schema = self.schema.clone();
         let units = move |tile: u64| {

@@ -52,7 +52,7 @@ fn fetch_group(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<
 }
 
 /// One submission per run of wants of the same fragment; all are submitted before the first is waited for.
-fn fetch_bytes(context: &ReadContext, wants: &[Want]) -> Result<Vec<Bytes>> {
+pub(super) fn fetch_bytes(context: &ReadContext, wants: &[Want]) -> Result<Vec<Bytes>> {
     let mut pending = Vec::new();
     for run in wants.chunk_by(|a, b| Arc::ptr_eq(&a.fragment, &b.fragment)) {
         let Some(first) = run.first() else { continue };

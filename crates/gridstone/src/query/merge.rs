@@ -86,7 +86,7 @@ impl Output {
     /// A stretch that no other source reaches into: tombstones in it delete nothing any more and are dropped.
     fn take_stretch(&mut self, chunk: &Arc<Chunk>, from: usize, to: usize) {
         let mut start = from;
-        for row in from..to {
+        for row in if chunk.is_all_cells() { to..to } else { from..to } {
             if chunk.is_tombstone(row) {
                 self.push(chunk, start, row);
                 start = row + 1;

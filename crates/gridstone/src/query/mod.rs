@@ -19,6 +19,7 @@ mod run;
 mod scan;
 mod slots;
 mod sparse;
+mod sparse_alone;
 mod sparse_painter;
 mod stage;
 mod stream;

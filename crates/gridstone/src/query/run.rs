@@ -17,6 +17,7 @@ pub(super) enum Standing {
 /// Cells in ascending global order.
 #[derive(Debug)]
 pub(super) struct Chunk {
+    /// Their keys; empty where the chunk's source stands alone, so that nothing is compared.
     pub(super) keys: CellKeys,
     /// Coordinates as ordered keys, a column per dimension.
     pub(super) coords: Vec<Vec<u64>>,
@@ -27,7 +28,12 @@ pub(super) struct Chunk {
 
 impl Chunk {
     pub(super) fn len(&self) -> usize {
-        self.keys.len()
+        self.coords.first().map_or(0, Vec::len)
+    }
+
+    /// Whether no row deletes.
+    pub(super) fn is_all_cells(&self) -> bool {
+        matches!(self.standing, Standing::Fragment(_, FragmentKind::Sparse | FragmentKind::Dense))
     }
 
     /// Bytes of memory it takes.

@@ -22,26 +22,26 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A block to be read, and the queue its cells go to.
 #[derive(Debug, Clone)]
-struct Unit {
+pub(super) struct Unit {
     queue: usize,
-    at: SparseBlock,
+    pub(super) at: SparseBlock,
 }
 
 /// A read of a sparse array under way.
 pub(super) struct Sweep {
-    context: ReadContext,
-    schema: Arc<Schema>,
-    request: Request,
+    pub(super) context: ReadContext,
+    pub(super) schema: Arc<Schema>,
+    pub(super) request: Request,
     layout: KeyLayout,
-    fragments: Vec<Arc<Fragment>>,
+    pub(super) fragments: Vec<Arc<Fragment>>,
     units: Vec<Unit>,
     firsts: CellKeys,
     next: usize,
-    queues: Vec<Queue>,
+    pub(super) queues: Vec<Queue>,
     /// Bytes that a decoded row takes, about, and whether that is but a guess.
-    row_bytes: (u64, bool),
+    pub(super) row_bytes: (u64, bool),
     returned: u64,
-    total: u64,
+    pub(super) total: u64,
 }
 
 /// Reads the cells of a box whole, in the order asked for.
@@ -149,6 +149,16 @@ impl Sweep {
 
     /// All cells in the order asked for; `None`, found out early, if they are more than `cells_max`.
     pub(super) fn collect(mut self, cells_max: u64) -> Result<Option<Cells>> {
+        let found = if self.stands_alone() { self.collect_alone(cells_max)? } else { self.collect_merged(cells_max)? };
+        let Some(all) = found else { return Ok(None) };
+        match self.request.order {
+            ReadOrder::Row => sort_cells(&self.context, &self.schema, all, Order::Row).map(Some),
+            ReadOrder::Col => sort_cells(&self.context, &self.schema, all, Order::Col).map(Some),
+            ReadOrder::Global | ReadOrder::Any => Ok(Some(all)),
+        }
+    }
+
+    fn collect_merged(&mut self, cells_max: u64) -> Result<Option<Cells>> {
         let mut all = empty_cells(&self.schema, &self.request);
         while let Some(batch) = self.next(self.context.batch_bytes())? {
             if (all.count as u64).saturating_add(batch.count as u64) > cells_max {
@@ -164,11 +174,7 @@ impl Sweep {
                 mine.append(theirs.view(), 0, theirs.len());
             }
         }
-        match self.request.order {
-            ReadOrder::Row => sort_cells(&self.context, &self.schema, all, Order::Row).map(Some),
-            ReadOrder::Col => sort_cells(&self.context, &self.schema, all, Order::Col).map(Some),
-            ReadOrder::Global | ReadOrder::Any => Ok(Some(all)),
-        }
+        Ok(Some(all))
     }
 
     /// The next cells in global order, about `bytes` of them, `None` at the end.
@@ -215,7 +221,7 @@ impl Sweep {
     }
 
     /// The next blocks that should take at most `room` bytes, at least one while there is one.
-    fn next_group(&mut self, room: u64) -> Vec<Unit> {
+    pub(super) fn next_group(&mut self, room: u64) -> Vec<Unit> {
         let start = self.next;
         let count_max = if self.row_bytes.1 { self.context.pool.threads() * 16 } else { usize::MAX };
         let mut rows = room / self.row_bytes.0.max(1);
@@ -282,7 +288,8 @@ impl Sweep {
                 (coords.iter().map(pick).collect(), columns.iter().map(|c| c.view().gather(&rows)).collect())
             }
         };
-        let refs: Vec<&[u64]> = coords.iter().map(Vec::as_slice).collect();
+        let alone = self.queues.len() == 1;
+        let refs: Vec<&[u64]> = coords.iter().map(|c| if alone { &[] } else { c.as_slice() }).collect();
         let description = self.fragments.get(unit.queue).map(|f| f.description().clone());
         let order = description.as_ref().map_or(FragmentOrder { version: 0, index: 0 }, |d| d.order);
         let kind = description.map_or(FragmentKind::Sparse, |d| d.kind);
@@ -293,11 +300,11 @@ impl Sweep {
         self.fragments.get(unit.queue).is_some_and(|f| f.description().kind == FragmentKind::Tombstones)
     }
 
-    fn fragment(&self, unit: &Unit) -> Result<&Arc<Fragment>> {
+    pub(super) fn fragment(&self, unit: &Unit) -> Result<&Arc<Fragment>> {
         self.fragments.get(unit.queue).ok_or_else(|| Error::corruption("a block of a fragment that is not open"))
     }
 
-    fn want_values(&self, unit: &Unit, wants: &mut Vec<Want>) -> Result<()> {
+    pub(super) fn want_values(&self, unit: &Unit, wants: &mut Vec<Want>) -> Result<()> {
         if self.is_tombstones(unit) {
             return Ok(());
         }
@@ -359,7 +366,7 @@ fn share(bounds: &Subarray, sub: &Subarray, dim: usize) -> f64 {
 }
 
 /// The rows of a block that lie in the box, `None` if all do.
-fn rows_inside(sub: &Subarray, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
+pub(super) fn rows_inside(sub: &Subarray, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
     if sub.covers(&unit.at.bounds) {
         return None;
     }
@@ -434,13 +441,17 @@ fn collect(schema: &Schema, request: &Request, segments: &[Segment]) -> Result<C
     let count = segments.iter().map(|s| s.to - s.from).sum();
     let mut dims = Vec::with_capacity(schema.ndim());
     for (d, dim) in schema.dims().iter().enumerate() {
-        let run = |s: &Segment| s.chunk.coords.get(d).and_then(|c| c.get(s.from..s.to)).unwrap_or_default().to_vec();
-        let keys: Vec<u64> = segments.iter().flat_map(run).collect();
+        let mut keys: Vec<u64> = Vec::with_capacity(count);
+        for segment in segments {
+            let column = segment.chunk.coords.get(d);
+            keys.extend_from_slice(column.and_then(|c| c.get(segment.from..segment.to)).unwrap_or_default());
+        }
         dims.push(coordinate_column(dim.datatype(), &keys)?);
     }
     let mut attrs = Vec::with_capacity(request.attrs.len());
     for (place, attr) in request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).enumerate() {
         let mut column = Column::empty(attr.datatype(), attr.nullable());
+        column.reserve(count);
         for segment in segments {
             if let Some(values) = segment.chunk.columns.get(place) {
                 column.append(values.view(), segment.from, segment.to);

@@ -201,15 +201,29 @@ fn all_utf8(values: &[u8], offsets: &[u64]) -> bool {
 }
 
 fn gather_fixed<const N: usize>(values: &[u8], rows: &[u32]) -> AlignedBuf {
-    let (cells, _) = values.as_chunks::<N>();
     let mut out = AlignedBuf::zeroed(rows.len() * N);
-    let (slots, _) = out.as_mut_slice().as_chunks_mut::<N>();
+    pick::<N>(values, rows, out.as_mut_slice());
+    out
+}
+
+/// The cells `rows`, of `width` bytes each, side by side in `out`, which has room for them.
+pub fn gather_into(values: &[u8], rows: &[u32], width: usize, out: &mut [u8]) {
+    match width {
+        1 => pick::<1>(values, rows, out),
+        2 => pick::<2>(values, rows, out),
+        4 => pick::<4>(values, rows, out),
+        _ => pick::<8>(values, rows, out),
+    }
+}
+
+fn pick<const N: usize>(values: &[u8], rows: &[u32], out: &mut [u8]) {
+    let (cells, _) = values.as_chunks::<N>();
+    let (slots, _) = out.as_chunks_mut::<N>();
     for (slot, row) in slots.iter_mut().zip(rows) {
         if let Some(cell) = cells.get(*row as usize) {
             *slot = *cell;
         }
     }
-    out
 }
 
 impl Column {
@@ -285,6 +299,17 @@ impl Column {
         self.values.len()
             + self.offsets.as_ref().map_or(0, |o| o.len() * 8)
             + self.validity.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Makes room for `cells` more cells (of variable length: for their offsets).
+    pub fn reserve(&mut self, cells: usize) {
+        match (&mut self.offsets, self.datatype.width()) {
+            (Some(offsets), _) => offsets.reserve(cells),
+            (None, width) => self.values.reserve(cells * width.unwrap_or(1)),
+        }
+        if let Some(validity) = &mut self.validity {
+            validity.reserve(cells);
+        }
     }
 
     /// Appends cells `from..to` of `other`, which has the same type.

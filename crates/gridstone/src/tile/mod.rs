@@ -15,7 +15,7 @@ mod statistics;
 
 pub use block::{decode_block, encode_block};
 pub use cells::{BlockGrid, RelativeBox};
-pub use column::{Column, ColumnView, try_vec};
+pub use column::{Column, ColumnView, gather_into, try_vec};
 pub use grid::{TileGrid, offsets_in, ravel, unravel};
 pub use order_key::{CellKeys, KeyLayout};
 pub use statistics::{Bound, Statistics, Sum};
