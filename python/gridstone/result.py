@@ -277,6 +277,12 @@ def targets(
     flat = order in ("global", "any")
     shape = (math.prod(box.shape),) if flat else box.shape
     for name in names:
+        array = given[name]
+        if not isinstance(array, np.ndarray) or not array.flags.writeable:
+            raise InputError(
+                f"out= for {name!r} must be a NumPy array that may be written, found {type(array).__name__}"
+            )
+    for name in names:
         attr, array = schema.attr(name), given[name]
         if attr.nullable or dtypes.is_var(attr.dtype) or attr.dtype == "bool" or np.ma.isMaskedArray(array):
             return None
@@ -285,7 +291,7 @@ def targets(
             raise _unfit(name, dtype, shape, array)
         memory: Any = "F" if order == "col" else "C"
         contiguous = array.flags.f_contiguous if order == "col" else array.flags.c_contiguous
-        if not contiguous or not array.flags.writeable:
+        if not contiguous:
             return None
         found.append(Target(array, array.reshape(-1, order=memory).view(np.uint8)))
     return found

@@ -173,3 +173,12 @@ def test_numpy_protocol(store_uri: str) -> None:
     assert not hasattr(array, "__array_function__")
     with pytest.raises(gs.errors.InputError, match="copy"):
         np.array(array, copy=False)
+
+
+def test_out_must_be_an_array_that_may_be_written(tmp_path: Path) -> None:
+    array = gs.array(tmp_path / "a.gs", np.arange(4))
+    closed = np.zeros(4, np.int64)
+    closed.flags.writeable = False
+    for wrong in (closed, [0, 0, 0, 0]):
+        with pytest.raises(gs.errors.InputError, match="may be written"):
+            array.read(out=wrong)  # type: ignore[arg-type]

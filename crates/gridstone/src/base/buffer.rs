@@ -72,9 +72,15 @@ impl AlignedBuf {
         bytemuck::cast_slice_mut(&mut self.blocks).get_mut(..self.len).unwrap_or_default()
     }
 
-    /// Makes room for `more` bytes, so that they can be appended without a move.
-    pub fn reserve(&mut self, more: usize) {
-        self.blocks.reserve((self.len + more).div_ceil(ALIGNMENT).saturating_sub(self.blocks.len()));
+    /// Makes room for `more` bytes, so that they can be appended without a move; a Budget error if there is no memory.
+    pub fn try_reserve(&mut self, more: usize) -> super::Result<()> {
+        let blocks = self.len.saturating_add(more).div_ceil(ALIGNMENT).saturating_sub(self.blocks.len());
+        self.blocks.try_reserve(blocks).map_err(|e| {
+            super::Error::budget(format!(
+                "{more} bytes of memory could not be had; ask for a smaller box, or stream it with scan()"
+            ))
+            .with_source(e)
+        })
     }
 
     /// Appends `bytes`.

@@ -8,7 +8,7 @@ use crate::fragment;
 use crate::maintain::{VerifyReport, verify};
 use crate::query::{
     CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Scan, Target, WriteContext,
-    open_fragment, read_dense, read_dense_into, read_sparse, write_cells, write_dense, write_tombstones,
+    open_fragment, read_dense, read_dense_into, read_sparse, touched_cells, write_cells, write_dense, write_tombstones,
 };
 use crate::runtime::SystemEntropy;
 use crate::schema::{KeyRange, Order, Schema, Subarray};
@@ -223,11 +223,15 @@ impl Array {
 
     /// Whether reading a box is a matter of a millisecond or so, so that nobody would want to stop it.
     pub fn is_quick(&self, sub: ReadBox<'_>) -> bool {
-        const CELLS_MAX: u128 = 1 << 15;
+        const CELLS_MAX: u64 = 1 << 18;
         let Ok((_, state)) = self.state() else { return true };
         let Ok(schema) = state.schema() else { return true };
+        let few = |sub: &Subarray| touched_cells(schema, sub).saturating_mul(schema.attrs().len() as u64) <= CELLS_MAX;
         match parse_box(schema, sub) {
-            Ok(Some(sub)) => !schema.sparse() && sub.cells() <= CELLS_MAX && state.has_few_fragments(),
+            Ok(Some(sub)) => {
+                let fixed = schema.attrs().iter().all(|a| !a.datatype().is_var());
+                !schema.sparse() && fixed && few(&sub) && state.has_few_fragments()
+            }
             Ok(None) => false,
             Err(_) => true,
         }

@@ -257,6 +257,10 @@ fn move_piece(
             (decoded.as_slice(), piece.from.clone())
         }
     };
+    let last = from.place(piece.shape.iter().map(|n| n - 1));
+    if last as usize >= values.len() / sheet.width() {
+        return Err(Error::corruption("a block has fewer cells than its place in the array"));
+    }
     // SAFETY: the cells of a piece are cells of the region of one call of `deliver`, and of no other piece.
     unsafe { sheet.slots.move_cells(&piece.shape, sheet.width(), values, &from, &piece.to) };
     Ok(())

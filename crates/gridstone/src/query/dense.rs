@@ -147,7 +147,7 @@ fn fill_dense(
     let layout = ResultLayout::new(&plan.schema, &request.sub, request.order)?;
     let painted: Vec<&Attribute> = canvases.iter().map(Canvas::attr).collect();
     let width: usize = attrs_of(&plan.schema, request).map(|a| a.datatype().width().unwrap_or(16)).sum();
-    let alone = plan.touched_cells().saturating_mul(width as u64) <= ALONE_BYTES_MAX;
+    let alone = touched_cells(&plan.schema, &request.sub).saturating_mul(width as u64) <= ALONE_BYTES_MAX;
     let mut units = plan.units(context, row_bytes)?.peekable();
     let mut done = 0u64;
     while units.peek().is_some() {
@@ -207,21 +207,6 @@ impl DensePlan {
         Ok(Self { schema: target.schema.clone(), request: request.clone(), painters, overlay })
     }
 
-    /// How many cells the blocks hold that the box touches, about: what a read has to decode, however few it gives.
-    fn touched_cells(&self) -> u64 {
-        let dims = self.schema.dims();
-        let domain = self.schema.domain();
-        let coords: Vec<u64> = dims.iter().zip(self.request.sub.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
-        let Some(tile) = full_tile(&self.schema, &domain, &coords) else { return 0 };
-        let order = self.schema.options().cell_order;
-        let blocks = BlockGrid::new(&tile.shape(), order, limits::DENSE_BLOCK_CELLS);
-        let sides = self.request.sub.ranges().iter().zip(tile.ranges()).zip(blocks.block_shape());
-        sides.fold(1u64, |cells, ((range, tile), side)| {
-            let (lo, hi) = ((range.lo - tile.lo) / side, (range.hi - tile.lo) / side);
-            cells.saturating_mul((hi - lo).saturating_add(1).saturating_mul(*side))
-        })
-    }
-
     /// Writes the cells of a unit to its sheets; gives the columns of the `painted` attributes.
     fn fill_unit(
         &self,
@@ -257,7 +242,7 @@ impl DensePlan {
         let threads = context.pool.threads() as u64;
         let share = context.batch_bytes() / row_bytes / threads / 4;
         // Several units per thread, so that all end at about the same time.
-        let share = share.min(UNIT_CELLS_MAX).min(self.touched_cells() / (threads * 4));
+        let share = share.min(UNIT_CELLS_MAX).min(touched_cells(&self.schema, &self.request.sub) / (threads * 4));
         let times = (share / limits::DENSE_BLOCK_CELLS).max(1);
         let schema = self.schema.clone();
         let units = move |tile: u64| {
@@ -436,6 +421,20 @@ pub(super) struct OverlayCell {
     place: u64,
     fragment: u32,
     row: u32,
+}
+
+/// How many cells the blocks of a dense array hold that a box touches, about: what a read has to decode, however few it
+/// gives.
+pub fn touched_cells(schema: &Schema, sub: &Subarray) -> u64 {
+    let dims = schema.dims();
+    let coords: Vec<u64> = dims.iter().zip(sub.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
+    let Some(tile) = full_tile(schema, &schema.domain(), &coords) else { return 0 };
+    let blocks = BlockGrid::new(&tile.shape(), schema.options().cell_order, limits::DENSE_BLOCK_CELLS);
+    let sides = sub.ranges().iter().zip(tile.ranges()).zip(blocks.block_shape());
+    sides.fold(1u64, |cells, ((range, tile), side)| {
+        let (lo, hi) = ((range.lo - tile.lo) / side, (range.hi - tile.lo) / side);
+        cells.saturating_mul((hi - lo).saturating_add(1).saturating_mul(*side))
+    })
 }
 
 /// The space tile at `coords`, clipped to the domain only.

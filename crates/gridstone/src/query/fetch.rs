@@ -20,20 +20,28 @@ const SUBMIT_BYTES_MAX: u64 = 32 << 20;
 /// The decoded blocks, in the order wanted. `parallel` is false inside a task that is itself one of many.
 pub(super) fn fetch(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<Vec<Column>> {
     let mut columns = Vec::with_capacity(wants.len());
-    let mut rest = wants;
-    while !rest.is_empty() {
+    for group in submissions(wants) {
         context.cancel.check()?;
+        columns.extend(fetch_group(context, group, parallel)?);
+    }
+    Ok(columns)
+}
+
+/// `wants` in groups, each to be submitted at once.
+pub(super) fn submissions(mut wants: &[Want]) -> Vec<&[Want]> {
+    let mut groups = Vec::new();
+    while !wants.is_empty() {
         let mut bytes = 0u64;
         let fits = |want: &&Want| {
             bytes = bytes.saturating_add(want.block.range.len);
             bytes <= SUBMIT_BYTES_MAX
         };
-        let count = rest.iter().take_while(fits).count().max(1);
-        let (group, later) = rest.split_at(count.min(rest.len()));
-        columns.extend(fetch_group(context, group, parallel)?);
-        rest = later;
+        let count = wants.iter().take_while(fits).count().max(1);
+        let (group, later) = wants.split_at(count.min(wants.len()));
+        groups.push(group);
+        wants = later;
     }
-    Ok(columns)
+    groups
 }
 
 fn fetch_group(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<Vec<Column>> {

@@ -26,7 +26,7 @@ mod stream;
 mod write_cells;
 mod write_dense;
 
-pub use dense::{read_dense, read_dense_into};
+pub use dense::{read_dense, read_dense_into, touched_cells};
 pub use open::open_fragment;
 pub use points::{Points, read_points};
 pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};

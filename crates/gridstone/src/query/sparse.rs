@@ -451,7 +451,7 @@ fn collect(schema: &Schema, request: &Request, segments: &[Segment]) -> Result<C
     let mut attrs = Vec::with_capacity(request.attrs.len());
     for (place, attr) in request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).enumerate() {
         let mut column = Column::empty(attr.datatype(), attr.nullable());
-        column.reserve(count);
+        column.try_reserve(count)?;
         for segment in segments {
             if let Some(values) = segment.chunk.columns.get(place) {
                 column.append(values.view(), segment.from, segment.to);

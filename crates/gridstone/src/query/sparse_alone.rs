@@ -6,7 +6,7 @@
 use super::Cells;
 use super::deliver::is_deliverable;
 use super::dense::attrs_of;
-use super::fetch::{Want, fetch_bytes, fetch_coordinates};
+use super::fetch::{Want, fetch_bytes, fetch_coordinates, submissions};
 use super::sparse::{Sweep, Unit, rows_inside};
 use crate::base::{AlignedBuf, Counters, Error, Result};
 use crate::fragment::{Fragment, FragmentKind};
@@ -26,9 +26,12 @@ impl Growing {
     }
 
     /// Room for `counts` more cells, cut into a slice for each of them.
-    fn grow(&mut self, counts: &[usize]) -> Vec<&mut [u8]> {
+    /// A Budget error if there is no memory for them.
+    fn grow(&mut self, counts: &[usize]) -> Result<Vec<&mut [u8]>> {
         let (width, old) = (self.width(), self.values.len());
-        self.values.resize(old + counts.iter().sum::<usize>() * width);
+        let more = counts.iter().sum::<usize>() * width;
+        self.values.try_reserve(more)?;
+        self.values.resize(old + more);
         let mut rest = self.values.as_mut_slice().get_mut(old..).unwrap_or_default();
         let mut slices = Vec::with_capacity(counts.len());
         for count in counts {
@@ -36,8 +39,15 @@ impl Growing {
             slices.push(slice);
             rest = later;
         }
-        slices
+        Ok(slices)
     }
+}
+
+type Slices<'a> = std::vec::IntoIter<&'a mut [u8]>;
+
+/// For each column the slices that it grows by.
+fn slices<'a>(columns: &'a mut [Growing], counts: &[usize]) -> Result<Vec<Slices<'a>>> {
+    columns.iter_mut().map(|c| c.grow(counts).map(Vec::into_iter)).collect()
 }
 
 /// A block on its way into the result.
@@ -104,10 +114,14 @@ impl Sweep {
                 kept.push((coords, rows));
             }
         }
-        let bytes = fetch_bytes(context, &wants)?;
+        let mut bytes = Vec::with_capacity(wants.len());
+        for group in submissions(&wants) {
+            context.cancel.check()?;
+            bytes.extend(fetch_bytes(context, group)?);
+        }
         let Some((fragment, _)) = blocks.first() else { return Ok(0) };
-        let mut dim_slices: Vec<_> = dims.iter_mut().map(|d| d.grow(&counts).into_iter()).collect();
-        let mut attr_slices: Vec<_> = attrs.iter_mut().map(|a| a.grow(&counts).into_iter()).collect();
+        let mut dim_slices = slices(dims, &counts)?;
+        let mut attr_slices = slices(attrs, &counts)?;
         let per_unit = self.request.attrs.len().max(1);
         let parts = kept.into_iter().zip(wants.chunks(per_unit).zip(bytes.chunks(per_unit)));
         let items = parts.map(|((coords, rows), (wants, bytes))| {

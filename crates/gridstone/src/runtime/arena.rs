@@ -4,8 +4,9 @@
 //! kernel also clears). So a large buffer asks for huge pages, and comes back here when its result is dropped, to be
 //! handed out again as it is.
 
+use super::PerProcess;
 use crate::base::{AlignedBuf, Error, Result};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Smaller buffers are left to the allocator, which keeps such memory itself.
 const KEPT_BYTES_MIN: usize = 128 << 10;
@@ -18,20 +19,22 @@ const SHARE_MIN: usize = 2;
 #[derive(Debug)]
 pub struct Arena {
     limit_bytes: usize,
-    held: Mutex<Vec<AlignedBuf>>,
+    /// A fork's child starts with none: the lock may be held by a thread that it does not have.
+    held: PerProcess<Mutex<Vec<AlignedBuf>>>,
 }
 
 impl Arena {
     /// An arena that keeps at most `limit_bytes`.
     pub fn new(limit_bytes: u64) -> Self {
-        Self { limit_bytes: usize::try_from(limit_bytes).unwrap_or(usize::MAX), held: Mutex::default() }
+        Self { limit_bytes: usize::try_from(limit_bytes).unwrap_or(usize::MAX), held: PerProcess::new() }
     }
 
     /// A buffer of `len` bytes of any content: whoever takes it writes all of them. A Budget error if there is no
     /// memory for it.
     pub fn take(&self, len: usize) -> Result<AlignedBuf> {
-        if len >= KEPT_BYTES_MIN {
-            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if len >= KEPT_BYTES_MIN
+            && let Some(mut held) = self.lock()
+        {
             let fits = |buf: &AlignedBuf| buf.capacity() >= len && buf.capacity() / SHARE_MIN <= len;
             let best = held.iter().enumerate().filter(|(_, b)| fits(b)).min_by_key(|(_, b)| b.capacity());
             if let Some((place, _)) = best {
@@ -59,12 +62,20 @@ impl Arena {
         if size < KEPT_BYTES_MIN || size > self.limit_bytes {
             return;
         }
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        // Dropped after the lock is let go of: freeing takes a while.
+        let mut gone = Vec::new();
+        let Some(mut held) = self.lock() else { return };
         // The oldest go first.
         while held.iter().map(AlignedBuf::capacity).sum::<usize>() > self.limit_bytes - size {
-            drop(held.remove(0));
+            gone.push(held.remove(0));
         }
         held.push(buf);
+        drop(held);
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, Vec<AlignedBuf>>> {
+        let held = self.held.get_or_try_build(|| Ok(Mutex::default())).ok()?;
+        Some(held.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -105,7 +116,7 @@ mod tests {
     #[test]
     fn what_passes_the_limit_is_freed_oldest_first() {
         let arena = Arena::new(1 << 20);
-        let sizes = || arena.held.lock().unwrap().iter().map(AlignedBuf::len).collect::<Vec<_>>();
+        let sizes = || arena.lock().unwrap().iter().map(AlignedBuf::len).collect::<Vec<_>>();
         for size in [100, 400_000, 500_000, 600_000, 2 << 20] {
             arena.give(AlignedBuf::zeroed(size));
         }

@@ -5,6 +5,7 @@ use super::PerProcess;
 use crate::base::{Cancel, Error, Result, Spawner, Task};
 use rayon::prelude::*;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
@@ -85,14 +86,22 @@ impl Pool {
             return items.try_for_each(|item| consume(one(item)?));
         }
         let one = &one;
+        let stopped = AtomicBool::new(false);
+        let stopped = &stopped;
         self.rayon()?.in_place_scope(|scope| {
+            // Whatever ends this, what has not begun by then does nothing.
+            let _stop = Stop(stopped);
             // A queue per item, oldest first: each is answered once, in any order.
             let mut begun = VecDeque::new();
             let mut begin = |begun: &mut VecDeque<Receiver<Result<R>>>| {
                 let Some(item) = items.next() else { return };
                 let (give, done) = channel();
                 begun.push_back(done);
-                scope.spawn(move |_| drop(give.send(one(item))));
+                scope.spawn(move |_| {
+                    if !stopped.load(Ordering::Relaxed) {
+                        drop(give.send(one(item)));
+                    }
+                });
             };
             (0..ahead.max(1)).for_each(|_| begin(&mut begun));
             while let Some(done) = begun.pop_front() {
@@ -164,6 +173,15 @@ impl Spawner for Pool {
     }
 }
 
+/// Says so when it is dropped.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// What a task of the pool sends. A thread of the pool does other tasks meanwhile, so that threads which all wait for
 /// tasks cannot keep them from being done.
 fn wait_for<R>(done: &Receiver<R>) -> Result<R> {
@@ -209,7 +227,7 @@ mod tests {
     use crate::runtime::CancelFlag;
     use std::collections::HashSet;
     use std::sync::Mutex;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn the_size_comes_from_the_context_then_the_variable_then_the_machine() {

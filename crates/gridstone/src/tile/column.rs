@@ -301,15 +301,9 @@ impl Column {
             + self.validity.as_ref().map_or(0, Vec::len)
     }
 
-    /// Makes room for `cells` more cells (of variable length: for their offsets).
-    pub fn reserve(&mut self, cells: usize) {
-        match (&mut self.offsets, self.datatype.width()) {
-            (Some(offsets), _) => offsets.reserve(cells),
-            (None, width) => self.values.reserve(cells * width.unwrap_or(1)),
-        }
-        if let Some(validity) = &mut self.validity {
-            validity.reserve(cells);
-        }
+    /// Makes room for the values of `cells` more cells of fixed width; a Budget error if there is no memory.
+    pub fn try_reserve(&mut self, cells: usize) -> Result<()> {
+        self.datatype.width().map_or(Ok(()), |width| self.values.try_reserve(cells.saturating_mul(width)))
     }
 
     /// Appends cells `from..to` of `other`, which has the same type.
