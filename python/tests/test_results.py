@@ -175,8 +175,8 @@ def test_numpy_protocol(store_uri: str) -> None:
         np.array(array, copy=False)
 
 
-def test_out_must_be_an_array_that_may_be_written(tmp_path: Path) -> None:
-    array = gs.array(tmp_path / "a.gs", np.arange(4))
+def test_out_must_be_an_array_that_may_be_written() -> None:
+    array = gs.array("mem://out", np.arange(4))
     closed = np.zeros(4, np.int64)
     closed.flags.writeable = False
     for wrong in (closed, [0, 0, 0, 0]):
