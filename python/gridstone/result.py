@@ -277,10 +277,10 @@ def targets(
     flat = order in ("global", "any")
     shape = (math.prod(box.shape),) if flat else box.shape
     for name in names:
-        array = given[name]
-        if not isinstance(array, np.ndarray) or not array.flags.writeable:
+        target: Any = given[name]
+        if not isinstance(target, np.ndarray) or not target.flags.writeable:
             raise InputError(
-                f"out= for {name!r} must be a NumPy array that may be written, found {type(array).__name__}"
+                f"out= for {name!r} must be a NumPy array that may be written, found {type(target).__name__}"
             )
     for name in names:
         attr, array = schema.attr(name), given[name]
