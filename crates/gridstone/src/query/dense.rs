@@ -132,7 +132,7 @@ fn cell_count(schema: &Schema, request: &Request) -> Result<usize> {
 }
 
 /// Reads whose blocks hold no more than this are done where they are asked for: waking other threads would take longer.
-const ALONE_BYTES_MAX: u64 = 1 << 20;
+pub(super) const ALONE_BYTES_MAX: u64 = 1 << 20;
 
 /// Delivers the cells of each sheet's attribute, and paints each canvas, one per other attribute asked for.
 fn fill_dense(

@@ -7,6 +7,7 @@
 
 use super::fetch::{Want, fetch};
 use super::open::open_all;
+use super::sparse_blocks::broken_index;
 use super::{ReadContext, Target};
 use crate::base::{CacheKey, Counters, Error, Id, Result, limits};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
@@ -209,7 +210,7 @@ impl SmallFragment {
 
 /// All cells of one field of a sparse fragment, in its order.
 fn read_field(context: &ReadContext, fragment: &Arc<Fragment>, role: Role) -> Result<Column> {
-    let wrong = || Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id));
+    let wrong = || broken_index(fragment);
     let field = fragment.field(role).ok_or_else(wrong)?;
     let described = fragment.root().fields.get(field).ok_or_else(wrong)?;
     let mut wants = Vec::new();
