@@ -34,7 +34,7 @@ pub fn to_float(key: u64) -> f64 {
 }
 
 /// Calls `f` with every value of a little-endian column as `[u8; N]`.
-fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
+fn words<const N: usize>(bytes: &[u8]) -> impl ExactSizeIterator<Item = [u8; N]> + '_ {
     let (chunks, _) = bytes.as_chunks::<N>();
     chunks.iter().copied()
 }
@@ -68,33 +68,40 @@ macro_rules! with_keys {
 /// The keys of a column of little-endian values. An Input error names the first row whose value is NaN or NaT, or
 /// says that the bytes are not whole values.
 pub fn encode(datatype: Datatype, values: &[u8]) -> Result<Vec<u64>> {
+    let mut keys = Vec::new();
+    encode_into(datatype, values, &mut keys)?;
+    Ok(keys)
+}
+
+/// As [`encode`], appended to `keys`; after an error some may be there.
+pub fn encode_into(datatype: Datatype, values: &[u8], keys: &mut Vec<u64>) -> Result<()> {
     let Element { kind, width } = datatype.element();
     if datatype.is_var() || !values.len().is_multiple_of(usize::from(width)) {
         return Err(Error::input(format!("{} bytes are no column of {datatype} coordinates", values.len())));
     }
-    let keys: Vec<u64> = match (kind, width) {
-        (ElementKind::Float, 4) => floats(words(values).map(|w| f64::from(f32::from_le_bytes(w))))?,
-        (ElementKind::Float, _) => floats(words(values).map(f64::from_le_bytes))?,
-        _ => with_keys!(datatype, values, |keys| keys.collect()),
-    };
+    let from = keys.len();
+    match (kind, width) {
+        (ElementKind::Float, 4) => floats(words(values).map(|w| f64::from(f32::from_le_bytes(w))), keys)?,
+        (ElementKind::Float, _) => floats(words(values).map(f64::from_le_bytes), keys)?,
+        _ => with_keys!(datatype, values, |found| keys.extend(found)),
+    }
     if datatype.is_time()
-        && let Some(row) = keys.iter().position(|k| *k == 0)
+        && let Some(row) = keys.iter().skip(from).position(|k| *k == 0)
     {
         return Err(Error::input(format!("row {row}: NaT is no coordinate; drop such rows or give them a time")));
     }
-    Ok(keys)
+    Ok(())
 }
 
-fn floats(values: impl Iterator<Item = f64>) -> Result<Vec<u64>> {
-    values
-        .enumerate()
-        .map(|(row, v)| {
-            if v.is_nan() {
-                return Err(Error::input(format!("row {row}: NaN is no coordinate; drop such rows or fill them")));
-            }
-            Ok(from_float(v))
-        })
-        .collect()
+fn floats(values: impl ExactSizeIterator<Item = f64>, keys: &mut Vec<u64>) -> Result<()> {
+    keys.reserve(values.len());
+    for (row, value) in values.enumerate() {
+        if value.is_nan() {
+            return Err(Error::input(format!("row {row}: NaN is no coordinate; drop such rows or fill them")));
+        }
+        keys.push(from_float(value));
+    }
+    Ok(())
 }
 
 /// Looks at a column of little-endian coordinates without making keys of them: clears the flags of the rows outside
