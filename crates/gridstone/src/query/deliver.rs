@@ -10,7 +10,7 @@ use super::dense::{DensePlan, Located, Painter};
 use super::layout::Strided;
 use super::slots::Slots;
 use super::{ReadContext, Request};
-use crate::base::{ByteRange, Counters, Error, Result};
+use crate::base::{ByteRange, Counters, Error, Result, limits};
 use crate::fragment::{BlockRef, ChunkedBlock, Fragment, Role};
 use crate::schema::{Attribute, Datatype, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
@@ -19,8 +19,6 @@ use std::ops::Range;
 
 /// Bytes read at once, at most: with what is decoded from them they stay in a core's second-level cache.
 const RUN_BYTES_MAX: u64 = 256 << 10;
-/// Blocks no further apart than this in the file are read together: copying so much costs less than another call.
-const GAP_BYTES: u64 = 8 << 10;
 /// A scratch buffer above this size is freed after use.
 const SCRATCH_BYTES_MAX: usize = 4 << 20;
 
@@ -148,7 +146,7 @@ impl DensePlan {
         for block in at.blocks.touched_by(&at.wanted) {
             let Some(piece) = self.piece(at, field, block, to)? else { continue };
             let joins = piece.range.offset >= start
-                && piece.range.offset <= end + GAP_BYTES
+                && piece.range.offset <= end + limits::GAP_BYTES
                 && piece.range.end().max(end) - start <= RUN_BYTES_MAX;
             if !joins || run.is_empty() {
                 self.move_run(context, sheet, at.fragment, ByteRange::new(start, end - start), &run)?;
