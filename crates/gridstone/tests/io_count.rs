@@ -219,6 +219,25 @@ fn an_overlay_entry_counts_once_on_however_many_attributes() {
     }
 }
 
+/// What has to be decoded decides, not what is returned.
+#[test]
+fn a_read_is_quick_if_it_decodes_little_of_fixed_width() {
+    let wide = |attrs: &str| {
+        let dims = r#"{"name":"y","dtype":"int64","domain":["0","9999"],"tile":"1"},
+            {"name":"x","dtype":"int64","domain":["0","16383"],"tile":"16384"}"#;
+        create(&format!(r#"{{"dims":[{dims}],"attrs":[{attrs}]}}"#)).1
+    };
+    let long = r#"{"name":"v","dtype":"int64"}"#;
+    let array = wide(long);
+    assert!(array.is_quick(Some(&sub(&[(5, 14), (100, 199)]))), "ten blocks");
+    assert!(!array.is_quick(Some(&sub(&[(0, 9_999), (7, 7)]))), "a column: 10,000 cells in as many blocks");
+    assert!(!array.is_quick(None), "all");
+    let texts = wide(&format!(r#"{long},{{"name":"s","dtype":"string"}}"#));
+    assert!(!texts.is_quick(Some(&sub(&[(5, 5), (100, 100)]))), "a text may be of any length");
+    let (_, sparse) = create(POINTS);
+    assert!(!sparse.is_quick(Some(&sub(&[(5, 5)]))), "nobody knows how many cells are there");
+}
+
 /// A sparse array of two dimensions over all of int64, with these cells written.
 fn wide(columns: [Column; 3]) -> Array {
     let domain = format!(r#""dtype":"int64","domain":["{}","{}"]"#, i64::MIN, i64::MAX);
