@@ -228,6 +228,42 @@ def test_fork_while_other_threads_work(tmp_path: Path) -> None:
     assert (a[...] == 7).all()
 
 
+LARGE_ATTRS, LARGE_CELLS = 400, 16_384
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fork_while_other_threads_drop_large_results(tmp_path: Path) -> None:
+    """Memory of dropped results is handed out under a lock, which a fork's child never finds held. A buffer per
+    attribute and many to choose from make it likely that it is held when the fork comes.
+    """
+    attrs = [gs.Attr(f"v{i}", "int64", fill=i) for i in range(LARGE_ATTRS)]
+    a = gs.create(str(tmp_path / "large.gs"), gs.Schema([gs.Dim("x", (0, LARGE_CELLS - 1))], attrs),
+                  context=gs.Context("2GiB", 2))  # fmt: skip
+    kept = [a.read() for _ in range(4)]
+    del kept
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            assert a.read()["v1"].nbytes == 128 << 10
+
+    def child() -> None:
+        for i in range(3):
+            assert int(a.read(attrs=f"v{i}")[f"v{i}"].min()) == i
+
+    threads = [threading.Thread(target=busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(3 * ROUNDS):
+            in_child(child)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(WATCHDOG_S)
+
+
 COUNT_THREADS = """
 import os, threading
 import numpy as np
