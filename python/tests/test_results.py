@@ -128,6 +128,33 @@ def test_out(store_uri: str) -> None:
             array.read({"d0": (1, 2)}, out=wrong)
 
 
+@pytest.mark.parametrize("order", ["row", "col", "global"])
+@pytest.mark.parametrize("fill", [0, -7])
+def test_memory_used_again_shows_nothing_of_what_it_held(memory_uri: str, fill: int, order: str) -> None:
+    """A large result comes from the memory of one that was dropped; cells that nobody wrote are fill all the same."""
+    dims, rows = [gs.Dim("y", (0, 1023), 128), gs.Dim("x", (0, 255), 128)], 256
+    context = gs.Context("64MiB", 2)
+    array = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("v", "int64", fill=fill)]), context=context)
+    expected = np.full((1024, 256), fill)
+    expected[:rows] = array[:rows] = np.arange(1, rows * 256 + 1).reshape(rows, 256)
+    # Nothing is written from 256 to 511; some cells, one by one, from 512 on; a box that fits no tile from 768 on.
+    y, x = np.arange(550, 700, 3), np.arange(0, 250, 5)
+    array.write_cells((y, x), x + 1)
+    expected[y, x] = x + 1
+    array.delete((y[:9], x[:9]))
+    expected[y[:9], x[:9]] = fill
+    expected[800:900, 100:200] = array[800:900, 100:200] = np.arange(10_000).reshape(100, 100)
+    for low in (256, 512, 768):
+        used = array.read({"y": (0, rows - 1)}, order=order)["v"]
+        place = used.__array_interface__["data"][0]
+        assert used.min() > 0 and used.nbytes >= 128 << 10
+        del used
+        found = array.read({"y": (low, low + rows - 1)}, order=order)
+        assert found["v"].__array_interface__["data"][0] == place, "the memory is not used again: this tests nothing"
+        np.testing.assert_array_equal(found.to_dense(), expected[low : low + rows])
+        del found
+
+
 def test_to_dense(store_uri: str) -> None:
     dims = [gs.Dim("x", (-2, 3), 2, "int8"), gs.Dim("y", (0, 4), 2)]
     attrs = [gs.Attr("v", "float64"), gs.Attr("n", "int32", nullable=True)]
