@@ -128,6 +128,40 @@ def test_out(store_uri: str) -> None:
             array.read({"d0": (1, 2)}, out=wrong)
 
 
+def strided(shape: tuple[int, ...], *strides: int) -> np.ndarray:
+    """Zeros of int64 with these strides, counted in quarters of a cell."""
+    first = sum((n - 1) * -s for n, s in zip(shape, strides, strict=True) if s < 0)
+    return np.ndarray(shape, "int64", bytearray(1024), first * 2, [s * 2 for s in strides])
+
+
+@pytest.mark.parametrize(
+    "strides", [(0, 4), (4, 0), (0, 0), (4, 4), (12, 4), (-12, 4), (3, 16), (16, 2), (12, 24), (6, 4)]
+)
+def test_out_that_lies_over_itself(store_uri: str, strides: tuple[int, int]) -> None:
+    """Refused before anything is read, whoever would fill it."""
+    schema = gs.Schema(
+        [gs.Dim("x", (0, 2)), gs.Dim("y", (0, 3))], [gs.Attr("v", "int64"), gs.Attr("n", "int64", nullable=True)]
+    )
+    array = gs.create(store_uri, schema)
+    array[...] = {"v": np.arange(12).reshape(3, 4), "n": np.arange(12).reshape(3, 4)}
+    for name in ("v", "n"):
+        target = strided((3, 4), *strides)
+        with pytest.raises(gs.errors.InputError, match=r"out= for '.'.* own .*threads.* strides .*np.empty"):
+            array.read(attrs=name, out=target)
+        assert not target.any(), "nothing was written"
+
+
+@pytest.mark.parametrize(
+    "strides", [(16, 4), (4, 12), (-16, 4), (16, -4), (64, 8), (32, 4), (16, 12), (8, 24), (12, 16)]
+)
+def test_out_with_a_place_for_every_cell(store_uri: str, strides: tuple[int, int]) -> None:
+    """However its axes lie among each other."""
+    values = np.arange(12).reshape(3, 4)
+    target = strided((3, 4), *strides)
+    gs.array(store_uri, values).read(out=target)
+    np.testing.assert_array_equal(target, values)
+
+
 @pytest.mark.parametrize("order", ["row", "col", "global"])
 @pytest.mark.parametrize("fill", [0, -7])
 def test_memory_used_again_shows_nothing_of_what_it_held(memory_uri: str, fill: int, order: str) -> None:
