@@ -68,8 +68,8 @@ enum Stored {
 }
 
 impl DensePlan {
-    /// Writes the cells of `region`, which lies in one space tile, to the places that `to` gives; false, and nothing
-    /// done, if they have to be painted.
+    /// Writes the cells of `region`, which lies in one space tile, to the places that `to` gives; gives the number of
+    /// overlay entries on top of them, or `None`, and nothing is done, if the cells have to be painted.
     ///
     /// No two calls at the same time may have a cell in common; that is what the units of a plan are for.
     pub(super) fn deliver(
@@ -78,13 +78,15 @@ impl DensePlan {
         sheet: &Sheet<'_>,
         region: &Subarray,
         to: &Strided,
-    ) -> Result<bool> {
+    ) -> Result<Option<usize>> {
         context.cancel.check()?;
         match self.origin(sheet.attr, region) {
             Origin::Nowhere => {
                 // SAFETY: the cells of the region are this call's own, as promised above.
                 unsafe { sheet.slots.fill(&region.shape(), sheet.attr.fill(), to) };
-                self.put_overlay(context, &self.overlay_cells(region, to)?, sheet)?;
+                let overlay = self.overlay_cells(region, to)?;
+                self.put_overlay(context, &overlay, sheet)?;
+                Ok(Some(overlay.len()))
             }
             Origin::One(painter, grid) => {
                 let counters = &context.counters;
@@ -95,12 +97,13 @@ impl DensePlan {
                 self.move_blocks(context, sheet, &self.locate(painter, grid, region)?, to)?;
                 let overlay = self.overlay_cells(region, to)?;
                 let order = painter.fragment.description().order;
-                let newer = overlay.partition_point(|cell| cell.order < order);
-                self.put_overlay(context, overlay.get(newer..).unwrap_or_default(), sheet)?;
+                let older = overlay.partition_point(|cell| cell.order < order);
+                let newer = overlay.get(older..).unwrap_or_default();
+                self.put_overlay(context, newer, sheet)?;
+                Ok(Some(newer.len()))
             }
-            Origin::Many => return Ok(false),
+            Origin::Many => Ok(None),
         }
-        Ok(true)
     }
 
     /// Writes the painted cells of a region, in cell order, to the places that `to` gives; the promise of

@@ -216,14 +216,17 @@ impl DensePlan {
         sheets: &[Sheet<'_>],
         painted: &[&Attribute],
     ) -> Result<Vec<Column>> {
-        let mut left = Vec::new();
+        let (mut left, mut entries) = (Vec::new(), 0);
         for sheet in sheets {
-            if !self.deliver(context, sheet, region, to)? {
-                left.push(sheet);
+            match self.deliver(context, sheet, region, to)? {
+                Some(put) => entries = put.max(entries),
+                None => left.push(sheet),
             }
         }
         let attrs: Vec<&Attribute> = left.iter().map(|s| s.attr).chain(painted.iter().copied()).collect();
         if attrs.is_empty() {
+            // An entry counts once, on however many attributes it was put. Painting counts all those of the region.
+            Counters::add(&context.counters.overlay_entries, entries as u64);
             return Ok(Vec::new());
         }
         let mut columns = self.paint(context, region, &attrs)?;
@@ -393,10 +396,10 @@ impl DensePlan {
         Ok(())
     }
 
-    /// Puts overlay cells, which come in ascending order, on top of what was delivered.
+    /// Puts overlay cells, which come in ascending order, on top of what was delivered. They are not counted here, where
+    /// one attribute is seen.
     pub(super) fn put_overlay(&self, context: &ReadContext, cells: &[OverlayCell], sheet: &Sheet<'_>) -> Result<()> {
         let Some((live, _)) = &self.overlay else { return Ok(()) };
-        live.count(context, cells.len());
         for run in cells.chunk_by(|a, b| a.fragment == b.fragment) {
             let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else {
                 continue;

@@ -1,14 +1,12 @@
 //! Blocks that lie close together in a file: read in one go into a scratch buffer that stays in a core's cache.
 
 use super::ReadContext;
-use crate::base::{ByteRange, Counters, Error, Result};
+use crate::base::{ByteRange, Counters, Error, Result, limits};
 use crate::fragment::Fragment;
 use std::cell::Cell;
 
 /// Bytes read at once, at most: with what is decoded from them they stay in a core's second-level cache.
 const RUN_BYTES_MAX: u64 = 256 << 10;
-/// Blocks no further apart than this in the file are read together: copying so much costs less than another call.
-const GAP_BYTES: u64 = 8 << 10;
 /// A scratch buffer above this size is freed after use.
 const SCRATCH_BYTES_MAX: usize = 4 << 20;
 
@@ -33,7 +31,7 @@ impl<T> Neighbours<T> {
     /// Adds a block that lies at `range`. If it is too far from the others, they are handed out and it begins anew.
     pub(super) fn push(&mut self, range: ByteRange, block: T) -> Option<Self> {
         let joins = range.offset >= self.start
-            && range.offset <= self.end.saturating_add(GAP_BYTES)
+            && range.offset <= self.end.saturating_add(limits::GAP_BYTES)
             && range.end().max(self.end) - self.start <= RUN_BYTES_MAX;
         let before = (!self.blocks.is_empty() && !joins).then(|| std::mem::replace(self, Self::new()));
         if self.blocks.is_empty() {

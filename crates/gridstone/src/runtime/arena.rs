@@ -155,6 +155,36 @@ mod tests {
         assert_eq!(sizes(), [600_000, 300_000]);
     }
 
+    /// As if another thread were taking or giving a buffer at the moment of the fork.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no fork")]
+    fn a_forks_child_takes_and_gives_while_its_parents_lock_is_held() {
+        let arena = Arena::new(1 << 20);
+        arena.give(AlignedBuf::zeroed(300_000));
+        let held = arena.lock();
+        // SAFETY: the child has this thread alone. It allocates, which the C library allows after a fork, and ends
+        // without anything else of this process being run.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: a child that waits for the lock is ended by the alarm's signal.
+            unsafe { libc::alarm(20) };
+            let taken = arena.take(300_000);
+            let whole = taken.is_ok_and(|buf| {
+                let len = buf.len();
+                arena.give(buf);
+                len == 300_000
+            });
+            // SAFETY: ends the child at once, without the test harness, which is the parent's.
+            unsafe { libc::_exit(i32::from(!whole)) };
+        }
+        drop(held);
+        let mut status = -1;
+        // SAFETY: `status` is ours to be written; the child is this test's own.
+        let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!((ended, status), (child, 0), "the child failed, or waits for ever");
+        assert_eq!(arena.take(300_000).unwrap().len(), 300_000);
+    }
+
     #[test]
     fn a_length_beyond_all_memory_is_a_budget_error() {
         let arena = Arena::new(1 << 20);
