@@ -265,9 +265,9 @@ mod tests {
 
     #[test]
     fn floats_in_many_runs_are_those_that_count() {
-        let value = |i: usize| if i % 13 == 0 { f64::NAN } else { (i as f64 - 2_000.0) * 0.1 };
+        let value = |i: usize| if i.is_multiple_of(13) { f64::NAN } else { (i as f64 - 2_000.0) * 0.1 };
         let values: Vec<f64> = (0..5_000).map(value).collect();
-        let validity: Vec<u8> = (0..5_000).map(|i| u8::from(i % 7 != 0)).collect();
+        let validity: Vec<u8> = (0..5_000usize).map(|i| u8::from(!i.is_multiple_of(7))).collect();
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         for validity in [None, Some(validity.as_slice())] {
             let valid = |i: &usize| validity.is_none_or(|v| v[*i] == 1);
