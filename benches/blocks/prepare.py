@@ -3,8 +3,8 @@
     python benches/blocks/prepare.py REAL_FILES OUT
 
 REAL_FILES is the folder that GRIDSTONE_TEST_DATA names; an input whose file is not there is left out. OUT gets a file
-of little-endian values per column, and `inputs.json`: for each input its schema, as the engine reads it, and its columns'
-files. Needs numpy, pyarrow, h5py and Pillow.
+of little-endian values per column, and `inputs.json`: for each input its schema, as the engine reads it, and the files
+of its columns. Needs numpy, pyarrow, h5py and Pillow.
 """
 
 import gzip
@@ -21,8 +21,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-from netcdf import variable
 from PIL import Image
+
+from netcdf import variable
 
 Array = npt.NDArray[Any]
 Columns = dict[str, Array]

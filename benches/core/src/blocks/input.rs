@@ -1,6 +1,7 @@
 //! Prepared inputs: a schema and raw columns, as `benches/blocks/prepare.py` writes them.
 
 use gridstone::base::{AlignedBuf, Error, Result};
+use gridstone::codec::Pipeline;
 use gridstone::engine::Column;
 use gridstone::schema::{Datatype, Schema};
 use serde_json::Value;
@@ -28,6 +29,11 @@ fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str> {
 
 fn list<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
     value.get(key).and_then(Value::as_array).ok_or_else(|| wrong(key))
+}
+
+/// Whether a pipeline, or `auto`, suits a type.
+pub(crate) fn suits(filters: &str, datatype: Datatype) -> bool {
+    filters == "auto" || Pipeline::parse(filters).is_ok_and(|p| p.check(datatype.element()).is_ok())
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
@@ -94,6 +100,12 @@ impl Input {
     /// Values by attribute.
     pub(crate) fn attrs(&self) -> &[(String, Column)] {
         &self.attrs
+    }
+
+    /// Whether a pipeline, or `auto`, suits all columns.
+    pub(crate) fn accepts(&self, filters: &str) -> bool {
+        self.schema(&|_| true, &|_| filters.to_owned()).is_ok()
+            && self.dims.iter().all(|column| suits(filters, column.datatype()))
     }
 
     /// The schema of these attributes, and of the coordinates, with the filters that `filters` names for each: it is

@@ -108,16 +108,16 @@ pub(crate) fn measure(input: &Input, filters: &str, sizes: &[u32], effort: Effor
 }
 
 /// The subjects in another order at every repeat, so that none always follows the same one.
-fn turns(count: usize, repeat: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn turns(count: usize, repeat: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |i| if repeat % 2 == 0 { (i + repeat) % count } else { (2 * count - 1 - i + repeat) % count })
 }
 
 /// Seconds of each thing that a question asks for, of every round.
 #[derive(Debug, Clone, Default)]
-struct Samples(Vec<Vec<f64>>);
+pub(crate) struct Samples(Vec<Vec<f64>>);
 
 impl Samples {
-    fn add(&mut self, round: impl IntoIterator<Item = f64>) {
+    pub(crate) fn add(&mut self, round: impl IntoIterator<Item = f64>) {
         for (at, seconds) in round.into_iter().enumerate() {
             match self.0.get_mut(at) {
                 Some(list) => list.push(seconds),
@@ -128,13 +128,13 @@ impl Samples {
 
     /// The mean over the things of the median over the rounds: what another program takes from this one for a
     /// moment falls on a few samples, which no median heeds.
-    fn typical(self) -> f64 {
+    pub(crate) fn typical(self) -> f64 {
         let count = self.0.len().max(1) as f64;
         self.0.into_iter().map(median).sum::<f64>() / count
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
@@ -218,7 +218,7 @@ impl Subject {
 const EVERYTHING: usize = 3;
 
 /// Seconds that `work` takes; its answer is dropped after the clock has stopped.
-fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<f64> {
+pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<f64> {
     let start = Instant::now();
     let answer = work()?;
     let taken = start.elapsed().as_secs_f64();

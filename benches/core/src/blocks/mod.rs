@@ -21,8 +21,8 @@ use std::path::Path;
 const DENSE: [u32; 7] = [2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072];
 /// Cells of sparse blocks that are compared.
 const SPARSE: [u32; 6] = [256, 512, 1_024, 2_048, 4_096, 8_192];
-/// The filters of all columns.
-const FILTERS: [&str; 2] = ["auto", "shuffle,zstd:3"];
+/// The filters of all columns. What `auto` takes depends on its sample, and so on the blocks: the others stay the same.
+const FILTERS: [&str; 3] = ["auto", "shuffle,zstd:3", "pco:4"];
 
 /// What is compared.
 #[derive(Debug)]
@@ -44,17 +44,21 @@ pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl Fn
     for input in Input::all(folder, &choice.only)? {
         let input = input?;
         let sizes: &[u32] = if input.is_sparse() { &SPARSE } else { &DENSE };
-        for filters in FILTERS.iter().filter(|_| choice.sizes) {
+        let chosen = FILTERS.iter().filter(|filters| choice.sizes && input.accepts(filters));
+        for filters in chosen {
             let measured = measure(&input, filters, sizes, effort)?;
             show(&table::of_input(&measured));
             all.push(measured);
         }
         if choice.columns {
-            packed.extend(columns::pack(&input)?);
+            packed.extend(columns::pack(&input, effort)?);
         }
     }
     for (sparse, filters) in [false, true].into_iter().flat_map(|s| FILTERS.map(|f| (s, f))) {
-        show(&table::summary(&all, sparse, filters));
+        let text = table::summary(&all, sparse, filters);
+        if !text.is_empty() {
+            show(&text);
+        }
     }
     if choice.sizes {
         show(&table::index(&all));
@@ -106,7 +110,7 @@ mod tests {
         for size in DENSE.iter().chain(&SPARSE) {
             assert!(text.contains(&format!("\n| {size} |")), "{size}: {text}");
         }
-        assert!(text.contains("| grid v | int64 | 8 |") && text.contains("| cloud coordinates |"), "{text}");
+        assert!(text.contains("| grid v | int64 | 8.000 |") && text.contains("| cloud coordinates |"), "{text}");
         assert!(compare(&folder, &choice, Effort { repeats: 1, threads: 1 }, |_| {}).is_err());
     }
 }

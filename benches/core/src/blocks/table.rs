@@ -1,7 +1,7 @@
 //! The figures as tables in Markdown, relative to those of the default block size.
 
 use super::columns::{OTHERS, Packed};
-use super::measure::{Figures, Measured, TIMED};
+use super::measure::{Figures, Measured, TIMED, median};
 use gridstone::base::limits;
 use gridstone::engine::BlockCells;
 use std::fmt::Write;
@@ -78,8 +78,8 @@ fn is_inline(measured: &Measured) -> bool {
     measured.rows.iter().any(|row| row.sizes.total <= limits::INLINE_BYTES_MAX as u64)
 }
 
-/// The geometric means over inputs of what the tables of the inputs say, with the least and the greatest; without arrays
-/// that lie in the log.
+/// The medians over inputs of what the tables of the inputs say, with the least and the greatest; without arrays that lie
+/// in the log.
 pub(crate) fn summary(all: &[Measured], sparse: bool, filters: &str) -> String {
     let wanted = |m: &&Measured| m.sparse == sparse && m.filters == filters && !is_inline(m);
     let chosen: Vec<&Measured> = all.iter().filter(wanted).collect();
@@ -93,25 +93,19 @@ pub(crate) fn summary(all: &[Measured], sparse: bool, filters: &str) -> String {
         };
         let found: Vec<Vec<f64>> = chosen.iter().filter_map(pair).collect();
         let column = |at: usize| found.iter().filter_map(move |r| r.get(at).copied());
-        let shares = chosen.iter().filter_map(|m| m.rows.get(place)).map(index_percent);
-        let index = shares.sum::<f64>() / chosen.len() as f64;
+        let index = median(chosen.iter().filter_map(|m| m.rows.get(place)).map(index_percent).collect());
         let _ = write!(text, "| {cells} | {} | {index:.2} % |", spread(column(0)));
         (1..=TIMED.len()).for_each(|at| text.push_str(&format!(" {} |", spread(column(at)))));
-        let decoded = chosen.iter().filter_map(|m| m.rows.get(place)).map(|r| r.decoded.max(1e-9));
-        let _ = writeln!(text, " {:.1} |", mean(decoded));
+        let decoded = chosen.iter().filter_map(|m| m.rows.get(place)).map(|r| r.decoded);
+        let _ = writeln!(text, " {:.1} |", median(decoded.collect()));
     }
     text
 }
 
-fn mean(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    let count = values.clone().count().max(1) as f64;
-    (values.map(f64::ln).sum::<f64>() / count).exp()
-}
-
-/// "mean (least to greatest)".
+/// The median, the least, the greatest.
 fn spread(values: impl Iterator<Item = f64> + Clone) -> String {
     let (lo, hi) = values.clone().fold((f64::MAX, 0f64), |(lo, hi), v| (lo.min(v), hi.max(v)));
-    format!("**{:.2}** {lo:.2}–{hi:.2}", mean(values))
+    format!("**{:.2}** {lo:.2}–{hi:.2}", median(values.collect()))
 }
 
 /// Bytes of index per block, and the share of the whole at the default size.
@@ -132,26 +126,29 @@ pub(crate) fn index(all: &[Measured]) -> String {
     text
 }
 
-/// Bytes per value, column by column.
+/// Bytes per value, column by column, with what `auto` took; and the times of reading the columns, against `auto`'s.
 pub(crate) fn columns(all: &[Packed]) -> String {
-    let mut text = "### Columns, bytes per value\n\n| column | type | raw | auto | took |".to_owned();
-    OTHERS.iter().for_each(|name| text.push_str(&format!(" {name} |")));
-    text.push_str("\n|---|---|--:|--:|---|");
-    text.push_str(&"--:|".repeat(OTHERS.len()));
+    let mut text = "### Columns, bytes per value\n\n| column | type | raw |".to_owned();
+    let head = |text: &mut String| {
+        OTHERS.iter().for_each(|name| text.push_str(&format!(" {name} |")));
+        text.push_str("\n|---|---|--:|");
+        text.push_str(&"--:|".repeat(OTHERS.len()));
+    };
+    head(&mut text);
+    text.push_str("---|\n");
+    let cell = |value: Option<f64>| value.map_or(" - |".to_owned(), |v| format!(" {v:.3} |"));
+    for one in all {
+        let _ = write!(text, "| {} | {} |{}", one.name, one.datatype, cell(Some(one.width)));
+        one.packed.iter().for_each(|p| text.push_str(&cell(p.as_ref().map(|p| p.bytes))));
+        let _ = writeln!(text, " {} |", one.chosen.join(" · "));
+    }
+    text.push_str("\n### Columns, time of a read of everything, `auto` = 1\n\n| column | type | ns per value, auto |");
+    head(&mut text);
     text.push('\n');
     for one in all {
-        let _ = write!(
-            text,
-            "| {} | {} | {} | {:.3} | {} |",
-            one.name,
-            one.datatype,
-            one.width,
-            one.auto,
-            one.chosen.join(" · ")
-        );
-        for other in &one.others {
-            text.push_str(&other.map_or(" - |".to_owned(), |bytes| format!(" {bytes:.3} |")));
-        }
+        let usual = one.packed.first().and_then(|p| p.as_ref().map(|p| p.seconds)).unwrap_or(1.0);
+        let _ = write!(text, "| {} | {} | {:.1} |", one.name, one.datatype, usual * 1e9);
+        one.packed.iter().for_each(|p| text.push_str(&cell(p.as_ref().map(|p| p.seconds / usual))));
         text.push('\n');
     }
     text
