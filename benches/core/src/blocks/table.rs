@@ -128,23 +128,21 @@ pub(crate) fn index(all: &[Measured]) -> String {
 
 /// Bytes per value, column by column, with what `auto` took; and the times of reading the columns, against `auto`'s.
 pub(crate) fn columns(all: &[Packed]) -> String {
-    let mut text = "### Columns, bytes per value\n\n| column | type | raw |".to_owned();
-    let head = |text: &mut String| {
-        OTHERS.iter().for_each(|name| text.push_str(&format!(" {name} |")));
-        text.push_str("\n|---|---|--:|");
-        text.push_str(&"--:|".repeat(OTHERS.len()));
+    let head = |first: &str, last: &str| {
+        let names: String = OTHERS.iter().map(|name| format!(" {name} |")).collect();
+        let lines = "--:|".repeat(OTHERS.len());
+        let end = if last.is_empty() { "" } else { "---|" };
+        format!("| column | type | {first} |{names}{last}\n|---|---|--:|{lines}{end}\n")
     };
-    head(&mut text);
-    text.push_str("---|\n");
+    let mut text = format!("### Columns, bytes per value\n\n{}", head("raw", " auto took |"));
     let cell = |value: Option<f64>| value.map_or(" - |".to_owned(), |v| format!(" {v:.3} |"));
     for one in all {
         let _ = write!(text, "| {} | {} |{}", one.name, one.datatype, cell(Some(one.width)));
         one.packed.iter().for_each(|p| text.push_str(&cell(p.as_ref().map(|p| p.bytes))));
         let _ = writeln!(text, " {} |", one.chosen.join(" · "));
     }
-    text.push_str("\n### Columns, time of a read of everything, `auto` = 1\n\n| column | type | ns per value, auto |");
-    head(&mut text);
-    text.push('\n');
+    text.push_str("\n### Columns, time of a read of everything, `auto` = 1\n\n");
+    text.push_str(&head("auto, ns per value", ""));
     for one in all {
         let usual = one.packed.first().and_then(|p| p.as_ref().map(|p| p.seconds)).unwrap_or(1.0);
         let _ = write!(text, "| {} | {} | {:.1} |", one.name, one.datatype, usual * 1e9);
