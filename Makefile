@@ -57,6 +57,7 @@ bench-core: ## time the floors of the core; ONLY=points for a part of them
 	cargo bench --package gridstone-bench --features criterion --bench floors -- $(if $(ONLY),'$(ONLY)')
 
 bench-blocks: $(VENV)/.bench ## compare block sizes on real columns, DATA=folder or GRIDSTONE_TEST_DATA
+	@test -n '$(or $(DATA),$(GRIDSTONE_TEST_DATA))' || { echo "name the folder of real files: DATA=folder"; exit 1; }
 	@echo "== bench-blocks: the inputs go to $(TARGET)/blocks"
 	$(BIN)/python benches/blocks/prepare.py '$(or $(DATA),$(GRIDSTONE_TEST_DATA))' '$(TARGET)/blocks'
 	cargo run --release --package gridstone-bench --bin blocks -- '$(TARGET)/blocks' --repeats 9

@@ -109,7 +109,9 @@ pub(crate) fn measure(input: &Input, filters: &str, sizes: &[u32], effort: Effor
 
 /// The subjects in another order at every repeat, so that none always follows the same one.
 pub(crate) fn turns(count: usize, repeat: usize) -> impl Iterator<Item = usize> {
-    (0..count).map(move |i| if repeat % 2 == 0 { (i + repeat) % count } else { (2 * count - 1 - i + repeat) % count })
+    (0..count).map(
+        move |i| if repeat.is_multiple_of(2) { (i + repeat) % count } else { (2 * count - 1 - i + repeat) % count },
+    )
 }
 
 /// Seconds of each thing that a question asks for, of every round.
@@ -226,35 +228,40 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<f64> {
     Ok(taken)
 }
 
+/// Bytes read: of everything, of boxes, of a list of cells, column by column.
+type Answers = [Vec<Vec<u8>>; 3];
+const ANSWERS: [&str; 3] = ["everything", "a box", "a list of cells"];
+
 /// Everything is what was written; boxes and cells are the same at every block size.
 fn check(input: &Input, schema: &Schema, subjects: &[Subject], asked: &Asked) -> Result<()> {
-    let differs = |what: &str| Error::input(format!("{}: {what} differs between block sizes", input.name));
-    let columns = |cells: &Cells| -> Vec<Vec<u8>> {
-        cells.dims.iter().chain(&cells.attrs).map(|c| c.view().values().to_vec()).collect()
-    };
-    let mut seen: Option<(Vec<Vec<u8>>, Vec<Vec<u8>>, Vec<Vec<u8>>)> = None;
+    let mut first: Option<Answers> = None;
     for subject in subjects {
-        let order = if input.is_sparse() { ReadOrder::Global } else { ReadOrder::Row };
-        let whole = subject.array.read(None, None, order, &Call::default())?.0;
-        if !input.is_sparse()
-            && !input.attrs().iter().zip(&whole.attrs).all(|(a, b)| a.1.view().values() == b.view().values())
-        {
-            return Err(Error::input(format!("{}: what is read is not what was written", input.name)));
-        }
-        if whole.count != input.cells() || schema.attrs().len() != whole.attrs.len() {
-            return Err(Error::input(format!("{}: {} cells were read", input.name, whole.count)));
-        }
-        let boxes = asked.small.iter().map(|b| Ok(columns(&subject.read(b)?.0).concat())).collect::<Result<_>>()?;
-        let dims: Vec<_> = asked.many.iter().map(Column::view).collect();
-        let many = columns(&subject.array.points(&dims, None, &Call::default())?.0);
-        let found = (columns(&whole), boxes, many);
-        match &seen {
-            None => seen = Some(found),
-            Some(first) if first.0 != found.0 => return Err(differs("everything")),
-            Some(first) if first.1 != found.1 => return Err(differs("a box")),
-            Some(first) if first.2 != found.2 => return Err(differs("a list of cells")),
-            Some(_) => {}
+        let found = answers(input, schema, subject, asked)?;
+        let Some(first) = &first else {
+            first = Some(found);
+            continue;
+        };
+        if let Some(place) = (0..ANSWERS.len()).find(|i| first.get(*i) != found.get(*i)) {
+            let what = ANSWERS.get(place).copied().unwrap_or_default();
+            return Err(Error::input(format!("{}: {what} differs between block sizes", input.name)));
         }
     }
     Ok(())
+}
+
+fn answers(input: &Input, schema: &Schema, subject: &Subject, asked: &Asked) -> Result<Answers> {
+    let columns = |cells: &Cells| -> Vec<Vec<u8>> {
+        cells.dims.iter().chain(&cells.attrs).map(|c| c.view().values().to_vec()).collect()
+    };
+    let order = if input.is_sparse() { ReadOrder::Global } else { ReadOrder::Row };
+    let whole = subject.array.read(None, None, order, &Call::default())?.0;
+    let same = |(given, read): (&(String, Column), &Column)| given.1.view().values() == read.view().values();
+    let as_written = input.is_sparse() || input.attrs().iter().zip(&whole.attrs).all(same);
+    if !as_written || whole.count != input.cells() || schema.attrs().len() != whole.attrs.len() {
+        return Err(Error::input(format!("{}: what is read is not what was written", input.name)));
+    }
+    let boxes = asked.small.iter().map(|b| Ok(columns(&subject.read(b)?.0).concat())).collect::<Result<_>>()?;
+    let dims: Vec<_> = asked.many.iter().map(Column::view).collect();
+    let many = columns(&subject.array.points(&dims, None, &Call::default())?.0);
+    Ok([columns(&whole), boxes, many])
 }

@@ -81,7 +81,7 @@ mod tests {
         std::fs::write(folder.join("v.bin"), longs(|i| i * 7)).unwrap();
         std::fs::write(folder.join("x.bin"), longs(|i| i * 13 % 5_000)).unwrap();
         let dim = |name: &str, last: u32| {
-            format!(r#"{{"name":"{name}","dtype":"int64","domain":["0","{last}"],"tile":"70"}}"#)
+            format!(r#"{{"name":"{name}","dtype":"int64","domain":["0","{last}"],"tile":"20"}}"#)
         };
         let attr = r#"{"name":"v","dtype":"int64"}"#;
         let dense = format!(r#"{{"sparse":false,"dims":[{},{}],"attrs":[{attr}]}}"#, dim("y", 49), dim("z", 99));
