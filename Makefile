@@ -1,5 +1,6 @@
 # Every chore of the project, the same for people and for CI. Needs Rust (stable), Python 3.11 or later, make.
-# Options: PYTHON=python3.12 (which Python), DATA=folder (real data for the demo), ONLY=pattern (names in bench-core).
+# Options: PYTHON=python3.12 (which Python), DATA=folder (real data for the demo and bench-blocks), ONLY=pattern (names in
+# bench-core).
 
 PYTHON ?= python3
 VENV := .venv
@@ -20,7 +21,7 @@ PEERS := duckdb h5py hdf5plugin matplotlib polars tensorstore tiledb zarr zarrs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test check bench bench-core instructions deep help clean
+.PHONY: demo test check bench bench-core bench-blocks instructions deep help clean
 
 demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pictures in demo-out/
 	@echo "== demo: the pictures go to demo-out/"
@@ -54,6 +55,12 @@ bench: $(VENV)/.bench ## measure beside what else a user would pick; results are
 bench-core: ## time the floors of the core; ONLY=points for a part of them
 	@echo "== bench-core"
 	cargo bench --package gridstone-bench --features criterion --bench floors -- $(if $(ONLY),'$(ONLY)')
+
+bench-blocks: $(VENV)/.bench ## compare block sizes on real columns, DATA=folder or GRIDSTONE_TEST_DATA
+	@test -n '$(or $(DATA),$(GRIDSTONE_TEST_DATA))' || { echo "name the folder of real files: DATA=folder"; exit 1; }
+	@echo "== bench-blocks: the inputs go to $(TARGET)/blocks"
+	$(BIN)/python benches/blocks/prepare.py '$(or $(DATA),$(GRIDSTONE_TEST_DATA))' '$(TARGET)/blocks'
+	cargo run --release --package gridstone-bench --bin blocks -- '$(TARGET)/blocks' --repeats 9
 
 instructions: ## count the instructions of small workloads, compare with the baseline; needs valgrind
 	@echo "== instructions"

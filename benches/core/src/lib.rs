@@ -3,6 +3,7 @@
 //! [`benchmarks`] are timed by criterion (`make bench-core`). [`workloads`] are the same at sizes that valgrind runs in
 //! a second or so; their instructions are counted and compared by `cargo xtask instructions`.
 
+pub mod blocks;
 mod case;
 mod cloud;
 mod codecs;

@@ -30,7 +30,7 @@ impl Context {
         if !matches!(verify, "once" | "always") {
             return Err(input(py, &format!("unknown verify {verify:?}; it is \"once\" or \"always\"")));
         }
-        let options = Options { memory_budget, threads, cache, durability };
+        let options = Options { memory_budget, threads, cache, durability, ..Options::default() };
         let inner = engine::Context::new(&options).map_err(|e| raise(py, &e))?;
         Ok(Self { inner })
     }

@@ -8,7 +8,7 @@ use crate::stage::stage;
 use crate::value::values_of;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Array, At, Call, Cells, Context, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
+    Array, At, BlockCells, Call, Cells, Context, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
 };
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::sync::Arc;
@@ -34,13 +34,15 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// A context of one of several budgets (small ones switch the overlay off) and thread counts.
+/// A context of one of several budgets (small ones switch the overlay off), thread counts and block sizes.
 fn context(dice: &mut Dice) -> Context {
+    let (usual, odd) = (BlockCells::default(), BlockCells { dense: 1_000, sparse: 333 });
     let options = Options {
         memory_budget: *dice.pick(&[1 << 20, 1 << 20, 3 << 20, 64 << 20]),
         threads: Some(*dice.pick(&[1, 1, 1, 2])),
         cache: *dice.pick(&[0, 64 << 10, 256 << 20]),
         durability: Durability::Close,
+        blocks: *dice.pick(&[usual, usual, BlockCells { dense: 7, sparse: 3 }, odd]),
     };
     Context::new(&options).unwrap()
 }

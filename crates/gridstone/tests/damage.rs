@@ -30,7 +30,13 @@ struct Damaged {
 }
 
 fn context() -> Context {
-    let options = Options { memory_budget: 1 << 20, threads: Some(1), cache: 1 << 20, durability: Durability::Close };
+    let options = Options {
+        memory_budget: 1 << 20,
+        threads: Some(1),
+        cache: 1 << 20,
+        durability: Durability::Close,
+        ..Options::default()
+    };
     Context::new(&options).unwrap()
 }
 

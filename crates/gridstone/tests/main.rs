@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod block_sizes;
 mod child;
 mod commit_schedules;
 mod concurrent_commits;

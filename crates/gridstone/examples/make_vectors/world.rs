@@ -3,6 +3,7 @@
 use super::model::{Model, places_of};
 use super::value::Cell;
 use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
+use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, NeverCancel, Result, Silent, xxh3};
 use gridstone::fragment::Staged;
 use gridstone::query::{CellWrite, Dedup, DenseWrite, WriteContext, write_cells, write_dense, write_tombstones};
@@ -325,6 +326,7 @@ impl World {
             schema_number: 0,
             inline: self.inline,
             quick_cells_max: 0,
+            blocks: BlockCells::default(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Numbers that bound what the engine accepts from a caller or from disk, and those that several floors have to share.
 
+use super::{Error, Result};
+
 /// The largest number of dimensions of an array.
 pub const DIMENSIONS_MAX: usize = 8;
 /// The largest number of attributes of an array.
@@ -16,9 +18,9 @@ pub const BLOCK_BYTES_MAX: usize = 1 << 30;
 pub const VALUE_BYTES_MAX: usize = 1 << 29;
 /// Cells of any block at most: what a fragment found on disk may claim.
 pub const BLOCK_CELLS_MAX: u32 = 1 << 20;
-/// Cells of a dense block at most.
+/// Cells of a dense block at most, unless a context says otherwise.
 pub const DENSE_BLOCK_CELLS: u64 = 16_384;
-/// Cells of a sparse block at most.
+/// Cells of a sparse block at most, unless a context says otherwise.
 pub const SPARSE_BLOCK_CELLS: u64 = 1_024;
 /// Fragments up to this size live in the body of the record that commits them, in bytes.
 pub const INLINE_BYTES_MAX: usize = 128 * 1024;
@@ -32,3 +34,32 @@ pub const RECORD_LINE_BYTES_MAX: usize = 256 << 20;
 /// microsecond with its buffer, in which a core copies some 8 KiB (measured: 0.4 µs for 64 bytes, 0.9 µs for 8 KiB,
 /// 1.35 µs for 16 KiB): reading a smaller gap is cheaper than another call.
 pub const GAP_BYTES: u64 = 8 * 1024;
+
+/// Cells of the blocks that are written, at most. Each fragment records its own; readers go by that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockCells {
+    /// Of dense fragments.
+    pub dense: u32,
+    /// Of sparse fragments and of tombstones.
+    pub sparse: u32,
+}
+
+impl Default for BlockCells {
+    fn default() -> Self {
+        Self { dense: DENSE_BLOCK_CELLS as u32, sparse: SPARSE_BLOCK_CELLS as u32 }
+    }
+}
+
+impl BlockCells {
+    /// An Input error if no reader would accept such blocks.
+    pub fn check(self) -> Result<()> {
+        for (kind, cells) in [("dense", self.dense), ("sparse", self.sparse)] {
+            if cells == 0 || cells > BLOCK_CELLS_MAX {
+                return Err(Error::input(format!(
+                    "{kind} blocks of {cells} cells are impossible; a block has 1 to {BLOCK_CELLS_MAX}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}

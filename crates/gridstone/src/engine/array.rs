@@ -226,7 +226,10 @@ impl Array {
         const CELLS_MAX: u64 = 1 << 18;
         let Ok((_, state)) = self.state() else { return true };
         let Ok(schema) = state.schema() else { return true };
-        let few = |sub: &Subarray| touched_cells(schema, sub).saturating_mul(schema.attrs().len() as u64) <= CELLS_MAX;
+        // A guess without a look at the fragments: that they were written as this context would write them.
+        let block_cells = u64::from(self.context.blocks.dense);
+        let touched = |sub: &Subarray| touched_cells(schema, sub, block_cells);
+        let few = |sub: &Subarray| touched(sub).saturating_mul(schema.attrs().len() as u64) <= CELLS_MAX;
         match parse_box(schema, sub) {
             Ok(Some(sub)) => {
                 let fixed = schema.attrs().iter().all(|a| !a.datatype().is_var());
@@ -301,6 +304,7 @@ impl Array {
             schema_number: state.schemas().len().saturating_sub(1) as u32,
             inline: true,
             quick_cells_max: QUICK_CELLS_MAX,
+            blocks: self.context.blocks,
         })
     }
 

@@ -1,5 +1,6 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
+use crate::base::limits::BlockCells;
 use crate::base::{Budget, Cache, Error, Result};
 use crate::runtime::{Arena, LruCache, Pool};
 use crate::storage::Durability;
@@ -20,11 +21,19 @@ pub struct Options {
     pub cache: u64,
     /// Whether writes reach the disk before they are acknowledged.
     pub durability: Durability,
+    /// Cells of the blocks that are written. For measurements and tests: what suits most arrays is the default.
+    pub blocks: BlockCells,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { memory_budget: 1 << 30, threads: None, cache: 256 << 20, durability: Durability::Full }
+        Self {
+            memory_budget: 1 << 30,
+            threads: None,
+            cache: 256 << 20,
+            durability: Durability::Full,
+            blocks: BlockCells::default(),
+        }
     }
 }
 
@@ -36,6 +45,7 @@ pub struct Context {
     pub(super) cache: Arc<dyn Cache>,
     pub(super) arena: Arc<Arena>,
     pub(super) durability: Durability,
+    pub(super) blocks: BlockCells,
 }
 
 impl Context {
@@ -47,6 +57,7 @@ impl Context {
                 options.memory_budget
             )));
         }
+        options.blocks.check()?;
         let cache = options.cache.min(options.memory_budget / 2);
         Ok(Self {
             pool: Arc::new(Pool::new(options.threads)?),
@@ -54,6 +65,7 @@ impl Context {
             cache: Arc::new(LruCache::new(cache)),
             arena: Arc::new(Arena::shared(options.memory_budget / 8)),
             durability: options.durability,
+            blocks: options.blocks,
         })
     }
 

@@ -13,6 +13,7 @@ mod points;
 mod staged;
 mod writer;
 
+pub use crate::base::limits::BlockCells;
 pub use crate::maintain::{Damage, VerifyReport};
 pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};

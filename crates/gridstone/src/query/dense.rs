@@ -44,6 +44,8 @@ pub(super) struct DensePlan {
     pub(super) painters: Vec<Painter>,
     /// The overlay, and its live cells in the box.
     pub(super) overlay: Option<(LiveOverlay, LiveCells)>,
+    /// Cells of the largest blocks of the dense fragments.
+    block_cells: u64,
 }
 
 /// The most cells of a unit.
@@ -147,7 +149,7 @@ fn fill_dense(
     let layout = ResultLayout::new(&plan.schema, &request.sub, request.order)?;
     let painted: Vec<&Attribute> = canvases.iter().map(Canvas::attr).collect();
     let width: usize = attrs_of(&plan.schema, request).map(|a| a.datatype().width().unwrap_or(16)).sum();
-    let alone = touched_cells(&plan.schema, &request.sub).saturating_mul(width as u64) <= ALONE_BYTES_MAX;
+    let alone = plan.touched_cells().saturating_mul(width as u64) <= ALONE_BYTES_MAX;
     let mut units = plan.units(context, row_bytes)?.peekable();
     let mut done = 0u64;
     while units.peek().is_some() {
@@ -198,13 +200,15 @@ impl DensePlan {
             let blocks = if dense { Vec::new() } else { blocks_in(context, &fragment, &request.sub)? };
             Ok(Painter { fragment, grid, blocks })
         };
-        let painters = fragments.into_iter().map(painter).collect::<Result<_>>()?;
+        let painters: Vec<Painter> = fragments.into_iter().map(painter).collect::<Result<_>>()?;
+        let dense = painters.iter().filter(|p| p.grid.is_some()).map(|p| u64::from(p.fragment.root().block_cells));
+        let block_cells = dense.max().unwrap_or(limits::DENSE_BLOCK_CELLS);
         let cells = |live: LiveOverlay| {
             let cells = live.cells_in(context, &target.schema, &request.sub)?;
             Ok((live, cells))
         };
         let overlay = overlay.map(cells).transpose()?;
-        Ok(Self { schema: target.schema.clone(), request: request.clone(), painters, overlay })
+        Ok(Self { schema: target.schema.clone(), request: request.clone(), painters, overlay, block_cells })
     }
 
     /// Writes the cells of a unit to its sheets; gives the columns of the `painted` attributes.
@@ -237,7 +241,13 @@ impl DensePlan {
         Ok(rest)
     }
 
-    /// Cuts the box into units: per space tile, groups of whole blocks that fit a thread's share of a batch.
+    fn touched_cells(&self) -> u64 {
+        touched_cells(&self.schema, &self.request.sub, self.block_cells)
+    }
+
+    /// Cuts the box into units: per space tile, groups of whole blocks that fit a thread's share of a batch. With
+    /// fragments of several block sizes they are whole blocks of the largest; any cut would do, but would decode the
+    /// blocks that it goes through twice.
     fn units(&self, context: &ReadContext, row_bytes: u64) -> Result<impl Iterator<Item = Unit> + use<>> {
         let order = self.schema.options().cell_order;
         let (whole, box_grid) = (self.schema.domain(), TileGrid::new(&self.schema, &self.request.sub)?);
@@ -245,14 +255,15 @@ impl DensePlan {
         let threads = context.pool.threads() as u64;
         let share = context.batch_bytes() / row_bytes / threads / 4;
         // Several units per thread, so that all end at about the same time.
-        let share = share.min(UNIT_CELLS_MAX).min(touched_cells(&self.schema, &self.request.sub) / (threads * 4));
-        let times = (share / limits::DENSE_BLOCK_CELLS).max(1);
+        let share = share.min(UNIT_CELLS_MAX).min(self.touched_cells() / (threads * 4));
+        let block_cells = self.block_cells;
+        let times = (share / block_cells).max(1);
         let schema = self.schema.clone();
         let units = move |tile: u64| {
             let region = box_grid.tile_box(tile);
             let full = region.as_ref().and_then(|_| full_tile(&schema, &whole, &box_grid.coords(tile)));
             let (Some(region), Some(full)) = (region, full) else { return Vec::new() };
-            let groups = BlockGrid::coarse(&full.shape(), order, limits::DENSE_BLOCK_CELLS, times);
+            let groups = BlockGrid::coarse(&full.shape(), order, block_cells, times);
             let wanted = RelativeBox { origin: offsets_in(&region, &full), shape: region.shape() };
             let part = |group: u64| groups.block_box(group).intersect(&wanted).map(|b| absolute(&b, &full));
             let parts = groups.touched_by(&wanted).into_iter().filter_map(part);
@@ -426,13 +437,13 @@ pub(super) struct OverlayCell {
     row: u32,
 }
 
-/// How many cells the blocks of a dense array hold that a box touches, about: what a read has to decode, however few it
-/// gives.
-pub fn touched_cells(schema: &Schema, sub: &Subarray) -> u64 {
+/// How many cells the blocks (of at most `block_cells`) of a dense array hold that a box touches, about: what a read has
+/// to decode, however few it gives.
+pub fn touched_cells(schema: &Schema, sub: &Subarray, block_cells: u64) -> u64 {
     let dims = schema.dims();
     let coords: Vec<u64> = dims.iter().zip(sub.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
     let Some(tile) = full_tile(schema, &schema.domain(), &coords) else { return 0 };
-    let blocks = BlockGrid::new(&tile.shape(), schema.options().cell_order, limits::DENSE_BLOCK_CELLS);
+    let blocks = BlockGrid::new(&tile.shape(), schema.options().cell_order, block_cells);
     let sides = sub.ranges().iter().zip(tile.ranges()).zip(blocks.block_shape());
     sides.fold(1u64, |cells, ((range, tile), side)| {
         let (lo, hi) = ((range.lo - tile.lo) / side, (range.hi - tile.lo) / side);

@@ -1,5 +1,6 @@
 //! What a read or a write is given.
 
+use crate::base::limits::BlockCells;
 use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Progress, Result};
 use crate::codec::Effort;
 use crate::fragment::Description;
@@ -166,6 +167,8 @@ pub struct WriteContext<'a> {
     pub inline: bool,
     /// Writes of at most so many cells choose their filters in little time.
     pub quick_cells_max: usize,
+    /// Cells per block at most.
+    pub blocks: BlockCells,
 }
 
 impl WriteContext<'_> {

@@ -73,14 +73,14 @@ impl Stage {
     ) -> Result<Self> {
         let id = context.entropy.id();
         let block_cells = match kind {
-            FragmentKind::Dense => limits::DENSE_BLOCK_CELLS,
-            FragmentKind::Sparse | FragmentKind::Tombstones => limits::SPARSE_BLOCK_CELLS,
+            FragmentKind::Dense => context.blocks.dense,
+            FragmentKind::Sparse | FragmentKind::Tombstones => context.blocks.sparse,
         };
         let spec = FragmentSpec {
             id,
             kind,
             fields: FragmentSpec::fields(schema, kind, &attrs),
-            block_cells: block_cells as u32,
+            block_cells,
             stripe_bytes: stripe_bytes(context),
         };
         let writer =

@@ -4,6 +4,7 @@ use super::WriteContext;
 use super::stage::Stage;
 use super::write_cells::{coordinate_keys, encode_sparse_tile};
 use super::write_dense::{check_columns, dense_cuts, fields_and_packing};
+use crate::base::limits::BlockCells;
 use crate::base::{Cancel, Error, Result};
 use crate::fragment::{Cells, Field, FragmentKind, Packing, Staged, encode_tile};
 use crate::schema::{Schema, Subarray};
@@ -21,6 +22,7 @@ pub struct CellStream {
     places: Vec<usize>,
     fields: Vec<Field>,
     packing: Packing,
+    blocks: BlockCells,
     keys: Vec<Vec<u64>>,
     held: Vec<Column>,
     last: Option<CellKeys>,
@@ -50,7 +52,8 @@ impl CellStream {
         let (fields, packing) = fields_and_packing(context, &schema, kind, &ids, usize::MAX);
         let stage = Stage::new(context, &schema, kind, ids, &sub)?;
         let keys = if schema.sparse() { vec![Vec::new(); schema.ndim()] } else { Vec::new() };
-        Ok(Self { schema, sub, grid, tile: 0, places, fields, packing, keys, held, last: None, rows: 0, stage })
+        let blocks = context.blocks;
+        Ok(Self { schema, sub, grid, tile: 0, places, fields, packing, blocks, keys, held, last: None, rows: 0, stage })
     }
 
     /// Appends cells: attribute columns in the order of the stream's attributes, coordinates for a sparse array. `cancel`
@@ -113,7 +116,7 @@ impl CellStream {
 
     fn flush_dense(&mut self, region: &Subarray) -> Result<()> {
         let held = self.take_held().into_iter().map(Cells::Given).collect();
-        let cuts = dense_cuts(region, self.schema.options().cell_order);
+        let cuts = dense_cuts(region, self.schema.options().cell_order, self.blocks.dense);
         self.stage.push(encode_tile(&self.fields, &self.packing, held, &cuts, None)?)?;
         self.tile += 1;
         Ok(())
@@ -183,7 +186,7 @@ impl CellStream {
     fn flush_sparse(&mut self) -> Result<()> {
         let held = self.take_held();
         let keys: Vec<Vec<u64>> = self.keys.iter_mut().map(std::mem::take).collect();
-        self.stage.push(encode_sparse_tile(&self.fields, &self.packing, &keys, held)?)
+        self.stage.push(encode_sparse_tile((&self.fields, &self.packing), self.blocks.sparse, &keys, held)?)
     }
 
     /// Ends the stream; an Input error if a dense box is not complete. `None` if no cell was appended.

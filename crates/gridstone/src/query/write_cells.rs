@@ -3,7 +3,7 @@
 use super::WriteContext;
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_packing};
-use crate::base::{Cancel, Error, Result, limits};
+use crate::base::{Cancel, Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sparse_shape};
 use crate::schema::{Datatype, Dimension, Schema, key};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout};
@@ -249,7 +249,7 @@ fn stage_rows(
         let columns: Vec<Column> = values.iter().map(|v| v.gather(tile)).collect();
         let picked: Vec<Vec<u64>> =
             keys.iter().map(|k| tile.iter().filter_map(|r| k.get(*r as usize).copied()).collect()).collect();
-        encode_sparse_tile(&fields, &packing, &picked, columns)
+        encode_sparse_tile((&fields, &packing), context.blocks.sparse, &picked, columns)
     };
     let mut done = 0u64;
     let write_tile = |tile: EncodedTile| {
@@ -262,17 +262,16 @@ fn stage_rows(
     stage.finish()
 }
 
-/// Encodes one sparse data tile from its cells in global order: coordinate keys and attribute columns. Coordinates are
-/// stored as their keys say, so that -0.0 is stored as +0.0.
+/// Encodes one sparse data tile, in blocks of `block_cells` cells, from its cells in global order: coordinate keys and
+/// attribute columns. Coordinates are stored as their keys say, so that -0.0 is stored as +0.0.
 pub(super) fn encode_sparse_tile(
-    fields: &[Field],
-    packing: &Packing,
+    (fields, packing): (&[Field], &Packing),
+    block_cells: u32,
     keys: &[Vec<u64>],
     attrs: Vec<Column>,
 ) -> Result<EncodedTile> {
     let cells = keys.first().map_or(0, Vec::len);
-    let step = limits::SPARSE_BLOCK_CELLS as usize;
-    let cuts: Vec<usize> = (0..cells).step_by(step).chain([cells]).collect();
+    let cuts: Vec<usize> = (0..cells).step_by(block_cells as usize).chain([cells]).collect();
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let shape = sparse_shape(&refs, &cuts);
     let coordinates = fields.iter().zip(keys).map(|(f, k)| coordinate_column(f.datatype, k));

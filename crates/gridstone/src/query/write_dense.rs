@@ -113,12 +113,12 @@ fn encode_one(
     let order = schema.options().cell_order;
     let given = |(_, view): &(usize, ColumnView<'_>)| cut(context, *view, &region, &from, order).map(Cells::Given);
     let columns = write.columns.iter().map(given).collect::<Result<Vec<_>>>()?;
-    encode_tile(fields, packing, columns, &dense_cuts(&region, order), None)
+    encode_tile(fields, packing, columns, &dense_cuts(&region, order, context.blocks.dense), None)
 }
 
-/// The block boundaries of a dense tile in its cells in cell order.
-pub(super) fn dense_cuts(region: &Subarray, order: Order) -> Vec<usize> {
-    let blocks = BlockGrid::new(&region.shape(), order, crate::base::limits::DENSE_BLOCK_CELLS);
+/// The boundaries of a dense tile's blocks, of at most `block_cells` cells, in its cells in cell order.
+pub(super) fn dense_cuts(region: &Subarray, order: Order, block_cells: u32) -> Vec<usize> {
+    let blocks = BlockGrid::new(&region.shape(), order, u64::from(block_cells));
     let starts = (0..blocks.len()).map(|b| blocks.start(b) as usize);
     starts.chain([region.cells() as usize]).collect()
 }

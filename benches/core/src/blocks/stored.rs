@@ -1,0 +1,153 @@
+//! An input as an array on disk, written with blocks of one size.
+
+use super::input::Input;
+use gridstone::array::Store;
+use gridstone::base::{Error, Result};
+use gridstone::engine::{
+    Array, At, BlockCells, Call, CellData, Column, Context, Dedup, Durability, Opened, Options, create_array_on,
+    open_on,
+};
+use gridstone::fragment::Fragment;
+use gridstone::runtime::{SystemClock, SystemEntropy};
+use gridstone::schema::{Order, Schema};
+use gridstone::storage::{LocalStorage, Storage};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What an array takes on disk.
+#[derive(Debug, Clone)]
+pub(crate) struct Sizes {
+    /// The fragment, all in all.
+    pub(crate) total: u64,
+    /// The sections of its index.
+    pub(crate) index: u64,
+    /// Blocks of each field together.
+    pub(crate) blocks: u64,
+    /// Stored bytes of each field, coordinates first, at most what they would be unpacked.
+    pub(crate) fields: Vec<u64>,
+    /// The pipelines taken.
+    pub(crate) pipelines: Vec<String>,
+}
+
+/// A folder for one array.
+#[derive(Debug)]
+pub(crate) struct Place {
+    folder: PathBuf,
+    context: Context,
+}
+
+fn no_folder(error: std::io::Error) -> Error {
+    Error::input(format!("a temporary folder cannot be made or removed: {error}"))
+}
+
+/// A context that writes blocks of `cells` cells, dense or sparse.
+///
+/// # Errors
+/// Input if no block can be so large.
+pub(crate) fn context(cells: u32, threads: usize) -> Result<Context> {
+    let blocks = BlockCells { dense: cells, sparse: cells };
+    Context::new(&Options { threads: Some(threads), durability: Durability::Close, blocks, ..Options::default() })
+}
+
+impl Place {
+    /// A folder of the name `name`, for blocks of `cells` cells.
+    ///
+    /// # Errors
+    /// Input for an impossible size.
+    pub(crate) fn new(name: &str, cells: u32, threads: usize) -> Result<Self> {
+        let folder = std::env::temp_dir().join(format!("gridstone-blocks-{}-{name}-{cells}", std::process::id()));
+        Ok(Self { folder, context: context(cells, threads)? })
+    }
+
+    fn storage(&self) -> Result<Arc<dyn Storage>> {
+        Ok(Arc::new(LocalStorage::new(&self.folder, Durability::Close)?))
+    }
+
+    /// Writes the columns that `schema` has, in one commit, in the place of what was here; gives the seconds taken.
+    ///
+    /// # Errors
+    /// Whatever the engine says.
+    pub(crate) fn write(&self, input: &Input, schema: &Schema) -> Result<f64> {
+        self.remove()?;
+        let array = create_array_on(&self.context, self.storage()?, "/", schema.clone(), false)?;
+        let kept = |(name, column): &(String, Column)| Some((schema.attr(name).ok()?, name.clone(), column.clone()));
+        let attrs: Vec<_> = input.attrs().iter().filter_map(kept).collect();
+        let attrs = attrs.iter().map(|(_, name, column)| (name.clone(), column.view())).collect();
+        let start = Instant::now();
+        let staged = if input.is_sparse() {
+            let dims = input.dims().iter().map(Column::view).collect();
+            array.stage_cells(CellData { dims, attrs, sorted: false, dedup: Dedup::Error }, &Call::default())?
+        } else {
+            array.stage_dense(None, &attrs, Order::Row, &Call::default())?
+        };
+        array.commit(vec![staged], None)?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// The array, opened by the context it was written with.
+    ///
+    /// # Errors
+    /// Whatever the engine says.
+    pub(crate) fn open(&self) -> Result<Array> {
+        self.open_with(&self.context)
+    }
+
+    /// The array, opened by another context.
+    ///
+    /// # Errors
+    /// Whatever the engine says.
+    pub(crate) fn open_with(&self, context: &Context) -> Result<Array> {
+        match open_on(context, self.storage()?, "/", false, At::Latest)? {
+            Opened::Array(array) => Ok(array),
+            Opened::Group(_) => Err(Error::input("a group where an array was created")),
+        }
+    }
+
+    /// What the array takes.
+    ///
+    /// # Errors
+    /// Whatever the engine says; Input if it is not of one fragment.
+    pub(crate) fn sizes(&self) -> Result<Sizes> {
+        let store = Store::new(self.storage()?, Arc::new(SystemClock), Arc::new(SystemEntropy));
+        let snapshot = store.latest()?;
+        let state = snapshot.array_by_id(snapshot.node("/")?.id())?.clone();
+        let schema = state.schema()?;
+        let fragments = state.fragments(None)?;
+        let [description] = fragments.as_slice() else { return Err(Error::input("an array of one fragment expected")) };
+        let fragment = Fragment::open(store.files().open(description.location.file)?, description.clone(), schema)?;
+        let root = fragment.root();
+        let fields = (0..root.fields.len()).map(|field| stored_bytes(&fragment, field)).collect::<Result<_>>()?;
+        Ok(Sizes {
+            total: description.location.len,
+            index: root.sections.iter().map(|s| s.range.len).sum(),
+            blocks: root.stripes.iter().map(|s| s.blocks).sum(),
+            fields,
+            pipelines: root.pipelines.clone(),
+        })
+    }
+
+    fn remove(&self) -> Result<()> {
+        if self.folder.exists() { std::fs::remove_dir_all(&self.folder).map_err(no_folder) } else { Ok(()) }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What stays behind lies in the folder for temporary files.
+        let _ = self.remove();
+    }
+}
+
+fn stored_bytes(fragment: &Fragment, field: usize) -> Result<u64> {
+    let root = fragment.root();
+    let width = root.fields.get(field).and_then(|f| f.datatype.width()).unwrap_or(1) as u64;
+    let mut bytes = 0;
+    for tile in 0..root.tiles {
+        for block in 0..fragment.tile_blocks(tile)? {
+            bytes += fragment.block(field, tile, block, 0)?.range.len;
+        }
+    }
+    // Blocks of raw pages are given with the whole chunks they lie in, so that some count twice.
+    Ok(bytes.min(root.cells * width))
+}
