@@ -103,7 +103,9 @@ class Writer:
         """Appends cells: for a dense array attribute values only (all attributes of the writer, equal counts, in the
         global order of the box), for a sparse one coordinates too."""
     def finish(self) -> Staged: ...
-    def abort(self) -> None: ...
+    def abort(self) -> None:
+        """Ends it, whatever other threads do with it: a call under way ends with an InputError. A call during another
+        one is an InputError and changes nothing."""
 
 @final
 class Array:

@@ -247,6 +247,7 @@ class Array:
                 gives flat vectors in global order.
             out: dense: an array of the result's shape and type to fill, or a dict of them by attribute. One
                 that is contiguous in the order asked for, of fixed-width values without nulls, is filled straight.
+                No two of its cells may share memory.
             progress: True for a bar, or a callable `f(done, total)`.
 
         Raises:

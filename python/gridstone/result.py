@@ -282,6 +282,12 @@ def targets(
             raise InputError(
                 f"out= for {name!r} must be a NumPy array that may be written, found {type(target).__name__}"
             )
+        if _overlaps(target):
+            raise InputError(
+                f"out= for {name!r} must have a place of its own for every cell, because several threads may write "
+                f"at once; found shape {target.shape} with strides {target.strides}, which puts cells on the same "
+                f"bytes: give an array that was made at its full size, as by np.empty"
+            )
     for name in names:
         attr, array = schema.attr(name), given[name]
         if attr.nullable or dtypes.is_var(attr.dtype) or attr.dtype == "bool" or np.ma.isMaskedArray(array):
@@ -295,6 +301,26 @@ def targets(
             return None
         found.append(Target(array, array.reshape(-1, order=memory).view(np.uint8)))
     return found
+
+
+def _overlaps(array: AnyArray) -> bool:
+    """Whether two cells of an array have a byte in common."""
+    if array.size < 2 or array.flags.c_contiguous or array.flags.f_contiguous:
+        return False
+    steps = sorted((abs(step), size) for step, size in zip(array.strides, array.shape, strict=True) if size > 1)
+    reach, nested = array.itemsize, True
+    for step, size in steps:
+        nested = nested and step >= reach
+        reach += step * (size - 1)
+    if nested:
+        return False
+    if array.size * array.itemsize > reach:
+        return True
+    # Axes that lie among each other without being nested: only the cells' places can tell.
+    places = np.zeros(1, np.int64)
+    for step, size in steps:
+        places = np.add.outer(places, np.arange(size) * step).ravel()
+    return bool((np.diff(np.sort(places)) < array.itemsize).any())
 
 
 def of_targets(

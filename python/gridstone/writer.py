@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class Writer:
     """One fragment written piece by piece: `with a.writer() as w: w.append(...)`. Leaving the block commits it; an
-    exception in the block leaves the store as it was.
+    exception in the block leaves the store as it was. One thread appends at a time; any may abort.
     """
 
     def __init__(self, array: "Array", native: "_native.Writer", box: Box | None, message: str | None) -> None:
@@ -38,7 +38,8 @@ class Writer:
             attrs: sparse: attribute values, unless `data` is a table.
 
         Raises:
-            InputError: values that do not fit, or cells out of order.
+            InputError: values that do not fit, or cells out of order; or another thread is using the writer, or aborted
+                it meanwhile.
         """
         if not self._open:
             raise InputError("this writer is finished; open another one with array.writer()")
@@ -62,13 +63,15 @@ class Writer:
         return columns.from_values(cells.attr_field(self._array.schema, name), data)
 
     def close(self) -> None:
-        """Finishes the fragment and commits it."""
+        """Finishes the fragment and commits it. An `InputError`, and the writer stays as it is, if another thread is
+        using it."""
         if self._open:
+            staged = self._native.finish()
             self._open = False
-            self._array._commit([self._native.finish()], self._message)
+            self._array._commit([staged], self._message)
 
     def abort(self) -> None:
-        """Drops what was written."""
+        """Drops what was written. An `append` or `close` of another thread that is under way ends with an error."""
         if self._open:
             self._open = False
             self._native.abort()

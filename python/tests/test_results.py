@@ -128,6 +128,67 @@ def test_out(store_uri: str) -> None:
             array.read({"d0": (1, 2)}, out=wrong)
 
 
+def strided(shape: tuple[int, ...], *strides: int) -> np.ndarray:
+    """Zeros of int64 with these strides, counted in quarters of a cell."""
+    first = sum((n - 1) * -s for n, s in zip(shape, strides, strict=True) if s < 0)
+    return np.ndarray(shape, "int64", bytearray(1024), first * 2, [s * 2 for s in strides])
+
+
+@pytest.mark.parametrize(
+    "strides", [(0, 4), (4, 0), (0, 0), (4, 4), (12, 4), (-12, 4), (3, 16), (16, 2), (12, 24), (6, 4)]
+)
+def test_out_that_lies_over_itself(store_uri: str, strides: tuple[int, int]) -> None:
+    """Refused before anything is read, whoever would fill it."""
+    schema = gs.Schema(
+        [gs.Dim("x", (0, 2)), gs.Dim("y", (0, 3))], [gs.Attr("v", "int64"), gs.Attr("n", "int64", nullable=True)]
+    )
+    array = gs.create(store_uri, schema)
+    array[...] = {"v": np.arange(12).reshape(3, 4), "n": np.arange(12).reshape(3, 4)}
+    for name in ("v", "n"):
+        target = strided((3, 4), *strides)
+        with pytest.raises(gs.errors.InputError, match=r"out= for '.'.* own .*threads.* strides .*np.empty"):
+            array.read(attrs=name, out=target)
+        assert not target.any(), "nothing was written"
+
+
+@pytest.mark.parametrize(
+    "strides", [(16, 4), (4, 12), (-16, 4), (16, -4), (64, 8), (32, 4), (16, 12), (8, 24), (12, 16)]
+)
+def test_out_with_a_place_for_every_cell(store_uri: str, strides: tuple[int, int]) -> None:
+    """However its axes lie among each other."""
+    values = np.arange(12).reshape(3, 4)
+    target = strided((3, 4), *strides)
+    gs.array(store_uri, values).read(out=target)
+    np.testing.assert_array_equal(target, values)
+
+
+@pytest.mark.parametrize("order", ["row", "col", "global"])
+@pytest.mark.parametrize("fill", [0, -7])
+def test_memory_used_again_shows_nothing_of_what_it_held(memory_uri: str, fill: int, order: str) -> None:
+    """A large result comes from the memory of one that was dropped; cells that nobody wrote are fill all the same."""
+    dims, rows = [gs.Dim("y", (0, 1023), 128), gs.Dim("x", (0, 255), 128)], 256
+    context = gs.Context("64MiB", 2)
+    array = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("v", "int64", fill=fill)]), context=context)
+    expected = np.full((1024, 256), fill)
+    expected[:rows] = array[:rows] = np.arange(1, rows * 256 + 1).reshape(rows, 256)
+    # Nothing is written from 256 to 511; some cells, one by one, from 512 on; a box that fits no tile from 768 on.
+    y, x = np.arange(550, 700, 3), np.arange(0, 250, 5)
+    array.write_cells((y, x), x + 1)
+    expected[y, x] = x + 1
+    array.delete((y[:9], x[:9]))
+    expected[y[:9], x[:9]] = fill
+    expected[800:900, 100:200] = array[800:900, 100:200] = np.arange(10_000).reshape(100, 100)
+    for low in (256, 512, 768):
+        used = array.read({"y": (0, rows - 1)}, order=order)["v"]
+        place = used.__array_interface__["data"][0]
+        assert used.min() > 0 and used.nbytes >= 128 << 10
+        del used
+        found = array.read({"y": (low, low + rows - 1)}, order=order)
+        assert found["v"].__array_interface__["data"][0] == place, "the memory is not used again: this tests nothing"
+        np.testing.assert_array_equal(found.to_dense(), expected[low : low + rows])
+        del found
+
+
 def test_to_dense(store_uri: str) -> None:
     dims = [gs.Dim("x", (-2, 3), 2, "int8"), gs.Dim("y", (0, 4), 2)]
     attrs = [gs.Attr("v", "float64"), gs.Attr("n", "int32", nullable=True)]

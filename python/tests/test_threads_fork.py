@@ -77,6 +77,75 @@ def test_threads_read_and_write_cells(tmp_path: Path) -> None:
     assert dict(a.meta) == {f"turn {t}": ROUNDS - 1 for t in range(THREADS)}
 
 
+class Appending:
+    """A writer, and a thread that appends a portion to it, which takes a while."""
+
+    CELLS = 1 << 18
+
+    def __init__(self, folder: Path) -> None:
+        schema = gs.Schema([gs.Dim("x", (0, self.CELLS - 1), 1 << 16)], [gs.Attr("v", "float64", filters="zstd:19")])
+        self.array = gs.create(str(folder / "appended.gs"), schema, context=gs.Context("64MiB", 1))
+        self.values = np.random.default_rng(1).standard_normal(self.CELLS).round(2)
+        self.writer = self.array.writer()
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self.append)
+        self.thread.start()
+        time.sleep(0.05)
+
+    def append(self) -> None:
+        try:
+            self.writer.append(self.values)
+        except gs.errors.InputError as error:
+            self.error = error
+
+    def beside(self, work: Callable[[], None]) -> int:
+        """How often this thread comes to its turn while another one does `work`, and then the append ends."""
+        other = threading.Thread(target=work)
+        other.start()
+        turns = 0
+        end = time.monotonic() + WATCHDOG_S
+        while (other.is_alive() or self.thread.is_alive()) and time.monotonic() < end:
+            turns += 1
+            time.sleep(0.001)
+        assert not (other.is_alive() or self.thread.is_alive()), "the threads wait for each other"
+        return turns
+
+
+def test_a_writer_is_aborted_while_another_thread_appends(tmp_path: Path) -> None:
+    """The thread that aborts goes on at once, and keeps no other from running; nothing is left of what was written."""
+    appending, early = Appending(tmp_path), []
+
+    def abort() -> None:
+        appending.writer.abort()
+        early.append(appending.thread.is_alive())
+
+    assert appending.beside(abort) > 20
+    assert early == [True], "the abort waited for the end of the append"
+    assert "aborted" in str(appending.error)
+    with pytest.raises(gs.errors.InputError, match="finished"):
+        appending.writer.append(appending.values)
+    assert appending.array.refresh() == 1
+    assert not list((tmp_path / "appended.gs").rglob("*.frag"))
+
+
+def test_a_writer_is_not_closed_while_another_thread_appends(tmp_path: Path) -> None:
+    """To close or to append then is an error that leaves the writer as it is: it is closed after the append."""
+    appending, refused = Appending(tmp_path), []
+
+    def close() -> None:
+        for work in (appending.writer.close, lambda: appending.writer.append(appending.values)):
+            with pytest.raises(gs.errors.InputError, match="another thread"):
+                work()
+            refused.append(appending.thread.is_alive())
+
+    assert appending.beside(close) > 20
+    assert refused == [True, True], "what is refused is refused at once"
+    assert appending.error is None
+    assert appending.array.version == 1
+    appending.writer.close()
+    np.testing.assert_array_equal(appending.array[...], appending.values)
+
+
 def in_child(work: Callable[[], None]) -> None:
     """Runs `work` in a forked child; fails if it raises, or hangs."""
     sys.stdout.flush()
@@ -157,6 +226,42 @@ def test_fork_while_other_threads_work(tmp_path: Path) -> None:
     a.refresh()
     assert a.meta["child"] is True
     assert (a[...] == 7).all()
+
+
+LARGE_ATTRS, LARGE_CELLS = 400, 16_384
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fork_while_other_threads_drop_large_results(tmp_path: Path) -> None:
+    """Memory of dropped results is handed out under a lock, which a fork's child never finds held. A buffer per
+    attribute and many to choose from make it likely that it is held when the fork comes.
+    """
+    attrs = [gs.Attr(f"v{i}", "int64", fill=i) for i in range(LARGE_ATTRS)]
+    a = gs.create(str(tmp_path / "large.gs"), gs.Schema([gs.Dim("x", (0, LARGE_CELLS - 1))], attrs),
+                  context=gs.Context("2GiB", 2))  # fmt: skip
+    kept = [a.read() for _ in range(4)]
+    del kept
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            assert a.read()["v1"].nbytes == 128 << 10
+
+    def child() -> None:
+        for i in range(3):
+            assert int(a.read(attrs=f"v{i}")[f"v{i}"].min()) == i
+
+    threads = [threading.Thread(target=busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(3 * ROUNDS):
+            in_child(child)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(WATCHDOG_S)
 
 
 COUNT_THREADS = """

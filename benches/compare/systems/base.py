@@ -1,5 +1,9 @@
-"""What a system offers. Each imports its library in `prepare`, so that a process holds one only."""
+"""What a system offers. Each imports its library in `prepare`, so that a process holds one only.
 
+Every system has the abstract methods. What raises NotImplementedError some cannot do: the plan never asks them for it.
+"""
+
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +44,12 @@ class System:
         sync_tree(folder)
 
 
-class DenseHandle:
+class DenseHandle(ABC):
     """An open dense array."""
 
+    @abstractmethod
     def read(self, box: Box) -> Array:
         """The cells of a box, as a new array."""
-        raise NotImplementedError
 
     def read_into(self, box: Box, out: Array) -> None:
         """The cells of a box, into an array that is there."""
@@ -59,11 +63,11 @@ class DenseHandle:
         """Changes single cells; durable when it returns, if it was opened so."""
         raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 -- some hold none
         """Lets go of the files."""
 
 
-class DenseSystem(System):
+class DenseSystem(System, ABC):
     """A system that stores a dense int32 array."""
 
     def create(self, folder: Path, shape: Shape, tile: Shape) -> None:
@@ -80,32 +84,32 @@ class DenseSystem(System):
         self.write(folder, (slice(0, values.shape[0]), slice(0, values.shape[1])), values)
         self.finish(folder)
 
+    @abstractmethod
     def open(self, folder: Path, prepared: Any = None, *, writable: bool = False, durable: bool = True) -> DenseHandle:
         """Opens it with no data cached from earlier; `prepared`: of `renew`, made here if it is None."""
-        raise NotImplementedError
 
 
-class CellsHandle:
+class CellsHandle(ABC):
     """An open set of cells."""
 
+    @abstractmethod
     def read(self, box: Spans | None) -> Columns:
         """All columns of the cells in a box, in any order; None: of all cells."""
-        raise NotImplementedError
 
     def commit(self, cells: Columns) -> None:
         """Adds cells; durable when it returns, if it was opened so."""
         raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 -- some hold none
         """Lets go of the files."""
 
 
-class CellsSystem(System):
+class CellsSystem(System, ABC):
     """A system that stores cells at (x, y) with int64 attributes."""
 
+    @abstractmethod
     def load(self, folder: Path, batches: list[Columns]) -> None:
         """Writes the batches into a folder that does not exist yet; durable when it returns."""
-        raise NotImplementedError
 
     def settle(self, folder: Path) -> None:
         """Brings what was loaded into its quickest state for reading, where that is a step of its own. Not timed."""
@@ -113,9 +117,9 @@ class CellsSystem(System):
     def gather(self, folder: Path) -> None:
         """After many small commits: what is advised for reading them, without merging them. Not timed."""
 
+    @abstractmethod
     def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> CellsHandle:
         """Opens them, with no data cached from earlier."""
-        raise NotImplementedError
 
     def look_up(self, folder: Path, prepared: Any, box: Spans) -> Columns:
         """Opens, reads one box and closes, in the way that is quickest for it."""
@@ -125,13 +129,13 @@ class CellsSystem(System):
         return found
 
 
-class CsvSystem(System):
+class CsvSystem(System, ABC):
     """A system that loads a CSV file."""
 
+    @abstractmethod
     def load(self, folder: Path, csv: Path) -> None:
         """Loads the columns x, y (int32), a and b into a folder that does not exist yet; durable when it returns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def everything(self, folder: Path) -> Columns:
         """All columns that were loaded, in any order."""
-        raise NotImplementedError

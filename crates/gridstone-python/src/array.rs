@@ -145,7 +145,7 @@ impl Array {
         let quick = progress.is_none() && self.inner.is_quick(r#box.as_deref());
         let found = if quick { run_quick(py, work) } else { interrupt::run(py, self.inner.context(), progress, work) };
         let (cells, shape, stats) = found?;
-        let home = shape.is_some().then(|| self.inner.context().arena());
+        let home = Some(self.inner.context().arena());
         Cells::new(py, &self.names(py, attrs.as_deref(), shape.is_none())?, cells, shape, stats, home)
     }
 

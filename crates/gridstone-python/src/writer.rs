@@ -25,6 +25,7 @@ impl Staged {
         Self { inner: Mutex::new(Some(inner)), cells, bytes }
     }
 
+    /// Held for moments, and never while Python runs: who waits for it may hold the GIL.
     fn lock(&self) -> MutexGuard<'_, Option<engine::Staged>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,9 +70,18 @@ pub(crate) fn hold_attrs(schema: &Schema, attrs: &Bound<'_, PyDict>) -> PyResult
 #[pyclass(frozen, module = "gridstone._native")]
 pub(crate) struct Writer {
     context: engine::Context,
-    inner: Mutex<engine::Writer>,
+    shared: Mutex<Shared>,
     schema: Arc<Schema>,
     attrs: Vec<String>,
+}
+
+/// What the threads share that use one writer.
+struct Shared {
+    /// Taken out by the call that works with it: a thread that waited for another one's call would stop all of Python
+    /// if it held the GIL.
+    writer: Option<engine::Writer>,
+    /// The end of it; a call that is working with it then gives nothing.
+    aborted: bool,
 }
 
 impl Writer {
@@ -82,11 +92,44 @@ impl Writer {
         schema: Arc<Schema>,
         attrs: Vec<String>,
     ) -> Self {
-        Self { context, inner: Mutex::new(inner), schema, attrs }
+        Self { context, shared: Mutex::new(Shared { writer: Some(inner), aborted: false }), schema, attrs }
     }
 
-    fn lock(&self) -> MutexGuard<'_, engine::Writer> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Held for moments, and never while Python runs: who waits for it may hold the GIL.
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `work` gives, with the writer to itself.
+    fn run<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut engine::Writer, &engine::Call) -> Result<R> + Send,
+    ) -> PyResult<R> {
+        let mut writer = self.take().map_err(|e| raise(py, &e))?;
+        let outcome = interrupt::run(py, &self.context, None, |call| work(&mut writer, call));
+        let Some(writer) = self.put_back(writer) else { return outcome };
+        let made = outcome?;
+        py.detach(|| drop((writer, made)));
+        Err(raise(py, &aborted()))
+    }
+
+    fn take(&self) -> Result<engine::Writer> {
+        let mut shared = self.lock();
+        let busy =
+            || Error::input("another thread is using this writer: wait for its call to end, or abort the writer");
+        let missing = if shared.aborted { aborted } else { busy };
+        shared.writer.take().ok_or_else(missing)
+    }
+
+    /// Gives the writer back to the caller if it was aborted meanwhile.
+    fn put_back(&self, writer: engine::Writer) -> Option<engine::Writer> {
+        let mut shared = self.lock();
+        if shared.aborted {
+            return Some(writer);
+        }
+        shared.writer = Some(writer);
+        None
     }
 
     fn in_order<'v>(&self, given: &[(String, ColumnView<'v>)]) -> Result<Vec<ColumnView<'v>>> {
@@ -107,19 +150,29 @@ impl Writer {
     fn append(&self, py: Python<'_>, dims: Option<&Bound<'_, PyAny>>, attrs: &Bound<'_, PyDict>) -> PyResult<()> {
         let held_dims = dims.map(|d| hold_dims(&self.schema, d)).transpose()?.unwrap_or_default();
         let held_attrs = hold_attrs(&self.schema, attrs)?;
-        interrupt::run(py, &self.context, None, |call| {
+        self.run(py, |writer, call| {
             let (dims, attrs) = (columns(&held_dims, call)?, self.in_order(&views(&held_attrs, call)?)?);
-            self.lock().append(call, &dims, &attrs)
+            writer.append(call, &dims, &attrs)
         })
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<Staged> {
-        interrupt::run(py, &self.context, None, |call| self.lock().finish(call)).map(Staged::new)
+        self.run(py, engine::Writer::finish).map(Staged::new)
     }
 
-    fn abort(&self) {
-        self.lock().abort();
+    fn abort(&self, py: Python<'_>) {
+        let writer = {
+            let mut shared = self.lock();
+            shared.aborted = true;
+            shared.writer.take()
+        };
+        // What is left of its file goes with it.
+        py.detach(|| drop(writer));
     }
+}
+
+fn aborted() -> Error {
+    Error::input("this writer was aborted, and what it wrote is gone; start another")
 }
 
 /// A list of staged fragments, each taken for a commit to `array`; or none of them, if one cannot be. The GIL is held
@@ -130,11 +183,14 @@ pub(crate) fn take_all(array: &engine::Array, list: &Bound<'_, PyAny>) -> PyResu
     let given: Vec<Bound<'_, Staged>> =
         list.try_iter()?.map(|s| Ok(s?.cast_into::<Staged>()?)).collect::<PyResult<_>>()?;
     for staged in &given {
-        let held = staged.get().lock();
-        let fragments = held.as_ref().filter(|_| seen.insert(staged.as_ptr())).ok_or_else(used)?;
-        array.check_commit(fragments).map_err(|e| raise(py, &e))?;
+        let checked = {
+            let held = staged.get().lock();
+            held.as_ref().filter(|_| seen.insert(staged.as_ptr())).map(|fragments| array.check_commit(fragments))
+        };
+        checked.ok_or_else(used)?.map_err(|e| raise(py, &e))?;
     }
-    given.iter().map(|s| s.get().lock().take().ok_or_else(used)).collect()
+    let take = |staged: &Bound<'_, Staged>| staged.get().lock().take();
+    given.iter().map(|staged| take(staged).ok_or_else(used)).collect()
 }
 
 /// Strings as a Python list.

@@ -195,6 +195,49 @@ fn a_second_read_through_a_context_fetches_less() {
     assert_eq!(warm.count(Operation::Open), 0);
 }
 
+/// The cells that were written one by one lie on two attributes that are delivered and on one that is painted.
+#[test]
+fn an_overlay_entry_counts_once_on_however_many_attributes() {
+    let dims = r#"{"name":"y","dtype":"int64","domain":["0","199"],"tile":"50"},{"name":"x","dtype":"int64","domain":["0","999"]}"#;
+    let attrs =
+        r#"{"name":"a","dtype":"int64"},{"name":"b","dtype":"int64"},{"name":"c","dtype":"int64","nullable":true}"#;
+    let (_, array) = create(&format!(r#"{{"dims":[{dims}],"attrs":[{attrs}]}}"#));
+    let whole = longs((0..200_000).map(noise));
+    let data = vec![("a".to_owned(), whole.view())];
+    let staged = array.stage_dense(None, &data, Order::Row, &Call::default()).unwrap();
+    array.commit(vec![staged], None).unwrap();
+    let places = longs((0..100).map(|i| i * 2));
+    let dims = vec![places.view(), places.view()];
+    let attrs = ["a", "b"].map(|name| (name.to_owned(), places.view())).to_vec();
+    let cells = CellData { dims, attrs, sorted: false, dedup: Dedup::Error };
+    array.commit(vec![array.stage_cells(cells, &Call::default()).unwrap()], None).unwrap();
+    for asked in [vec!["a"], vec!["b"], vec!["a", "b"], vec!["a", "b", "c"]] {
+        let names: Vec<String> = asked.iter().map(|name| (*name).to_owned()).collect();
+        let ranges = sub(&[(0, 199), (0, 999)]);
+        let (_, _, counters) = array.read(Some(&ranges), Some(&names), ReadOrder::Row, &Call::default()).unwrap();
+        assert_eq!(counters.overlay_entries, 100, "{asked:?}");
+    }
+}
+
+/// What has to be decoded decides, not what is returned.
+#[test]
+fn a_read_is_quick_if_it_decodes_little_of_fixed_width() {
+    let wide = |attrs: &str| {
+        let dims = r#"{"name":"y","dtype":"int64","domain":["0","9999"],"tile":"1"},
+            {"name":"x","dtype":"int64","domain":["0","16383"],"tile":"16384"}"#;
+        create(&format!(r#"{{"dims":[{dims}],"attrs":[{attrs}]}}"#)).1
+    };
+    let long = r#"{"name":"v","dtype":"int64"}"#;
+    let array = wide(long);
+    assert!(array.is_quick(Some(&sub(&[(5, 14), (100, 199)]))), "ten blocks");
+    assert!(!array.is_quick(Some(&sub(&[(0, 9_999), (7, 7)]))), "a column: 10,000 cells in as many blocks");
+    assert!(!array.is_quick(None), "all");
+    let texts = wide(&format!(r#"{long},{{"name":"s","dtype":"string"}}"#));
+    assert!(!texts.is_quick(Some(&sub(&[(5, 5), (100, 100)]))), "a text may be of any length");
+    let (_, sparse) = create(POINTS);
+    assert!(!sparse.is_quick(Some(&sub(&[(5, 5)]))), "nobody knows how many cells are there");
+}
+
 /// A sparse array of two dimensions over all of int64, with these cells written.
 fn wide(columns: [Column; 3]) -> Array {
     let domain = format!(r#""dtype":"int64","domain":["{}","{}"]"#, i64::MIN, i64::MAX);

@@ -320,7 +320,11 @@ fn data_tiles(layout: Layout, capacity: u32) -> Vec<DataTile> {
         let (stripe, local) = fragment.stripe_of(number).unwrap();
         let stripe = fragment.stripe(stripe).unwrap();
         let (first, last) = stripe.tile_ends(local).unwrap();
-        (mbr, (value(0, first[0]), value(1, first[1])), (value(0, last[0]), value(1, last[1])))
+        let cell = |keys: gridstone::fragment::Keys<'_>| {
+            let keys: Vec<u64> = keys.iter().collect();
+            (value(0, keys[0]), value(1, keys[1]))
+        };
+        (mbr, cell(first), cell(last))
     };
     listed.iter().zip(0..).map(described).collect()
 }

@@ -55,7 +55,7 @@ counters! {
     bytes_fetched,
     /// Bytes after decoding.
     bytes_decoded,
-    /// Entries of the overlay that were applied.
+    /// Entries of the overlay that were applied, each once, on however many attributes.
     overlay_entries,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers that bound what the engine accepts from a caller or from disk.
+//! Numbers that bound what the engine accepts from a caller or from disk, and those that several floors have to share.
 
 use super::{Error, Result};
 
@@ -30,6 +30,10 @@ pub const PAGE_FRAGMENTS_MAX: usize = 4_096;
 pub const FOLD_VERSIONS: u64 = 64;
 /// A log record's line at most, in bytes.
 pub const RECORD_LINE_BYTES_MAX: usize = 256 << 20;
+/// Parts of a file no further apart than this are read together. A pread that hits the page cache costs about half a
+/// microsecond with its buffer, in which a core copies some 8 KiB (measured: 0.4 µs for 64 bytes, 0.9 µs for 8 KiB,
+/// 1.35 µs for 16 KiB): reading a smaller gap is cheaper than another call.
+pub const GAP_BYTES: u64 = 8 * 1024;
 
 /// Cells of the blocks that are written, at most. Each fragment records its own; readers go by that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -63,7 +63,7 @@ impl Context {
             pool: Arc::new(Pool::new(options.threads)?),
             budget: Arc::new(Budget::new(options.memory_budget)),
             cache: Arc::new(LruCache::new(cache)),
-            arena: Arc::new(Arena::new(options.memory_budget / 8)),
+            arena: Arc::new(Arena::shared(options.memory_budget / 8)),
             durability: options.durability,
             blocks: options.blocks,
         })

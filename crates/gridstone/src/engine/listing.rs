@@ -117,7 +117,7 @@ pub(super) fn tiles(
             if let (Some(bounds), Some(cells)) = (stripe.tile_bounds(tile), stripe.tile_cells(tile))
                 && bounds.intersects(sub)
             {
-                found.push(TileListing { fragment: number, cells, bounds });
+                found.push(TileListing { fragment: number, cells, bounds: bounds.to_subarray() });
             }
         }
     }

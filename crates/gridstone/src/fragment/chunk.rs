@@ -5,8 +5,8 @@
 
 use super::Fragment;
 use super::format::CHUNK_BYTES;
-use super::index::{PageEntry, Stripe};
 use super::reader::bad_checksum;
+use super::stripe::{PageEntry, Stripe};
 use crate::base::{ByteRange, Error, Result, crc32c};
 use std::ops::Range;
 use std::sync::Arc;

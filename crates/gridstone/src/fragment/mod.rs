@@ -10,12 +10,14 @@ mod format;
 mod index;
 mod reader;
 mod root;
+mod statistics;
+mod stripe;
 mod writer;
 
 pub use chunk::ChunkedBlock;
 pub use description::{Description, FragmentKind, FragmentOrder, Location, Staged};
 pub use encode::{Cells, EncodedPage, EncodedTile, Packing, PageBytes, SparseShape, encode_tile, sparse_shape};
-pub use index::Stripe;
 pub use reader::{BlockRef, Fragment};
 pub use root::{Field, Role, Root, Section, StripeInfo};
+pub use stripe::{IndexBox, Keys, Stripe};
 pub use writer::{FragmentSpec, FragmentWriter, Written};

@@ -4,14 +4,14 @@
 //! can be merged into few requests. Nothing is believed before its checksum was checked, and no checked number is used
 //! before it was compared with what it must fit.
 
-use super::format::{CHUNK_BYTES, FRAME_BYTES, Footer, LARGE_PAGE_BYTES, decode_header};
-use super::index::{BlockEntry, PageEntry, Stripe};
-use super::root::{Field, Role, Root};
-use super::{Description, FragmentKind};
+use super::format::{CHUNK_BYTES, FRAME_BYTES, Footer, LARGE_PAGE_BYTES, SectionId, decode_header};
+use super::root::{Field, Role, Root, Section};
+use super::stripe::{BlockEntry, PageEntry, Stripe};
+use super::{Description, FragmentKind, statistics};
 use crate::base::{ByteRange, ByteSource, Error, MemorySource, Result, crc32c, xxh3};
 use crate::codec::Pipeline;
 use crate::schema::Schema;
-use crate::tile::{Column, TileGrid, decode_block};
+use crate::tile::{Column, Statistics, TileGrid, decode_block};
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
 
@@ -141,7 +141,28 @@ impl Fragment {
     }
 
     fn read_stripe(&self, number: usize) -> Result<Stripe> {
-        let sections: Vec<_> = self.root.sections.iter().filter(|s| s.stripe as usize == number).collect();
+        let found = self.read_sections(number, Stripe::needs)?;
+        let info = self.root.stripes.get(number).ok_or_else(|| Error::corruption("a stripe that is not there"))?;
+        Stripe::open(&self.root, *info, &found)
+    }
+
+    /// The statistics of a stripe's tiles, those of one attribute (in the order of the fragment's) after those of
+    /// another. Read anew at each call.
+    pub fn statistics(&self, number: usize) -> Result<Vec<Statistics>> {
+        self.read_statistics(number).map_err(|e| e.context(format!("fragment {}", self.description.id)))
+    }
+
+    fn read_statistics(&self, number: usize) -> Result<Vec<Statistics>> {
+        let found = self.read_sections(number, |id| !Stripe::needs(id))?;
+        let find = |id: SectionId| found.iter().find(|(s, _)| *s == id).map(|(_, b)| b.as_ref()).unwrap_or_default();
+        let info = self.root.stripes.get(number).ok_or_else(|| Error::corruption("a stripe that is not there"))?;
+        statistics::decode(&self.root, *info, find(SectionId::Statistics), find(SectionId::Texts))
+    }
+
+    /// The index sections of a stripe that are `wanted`, checked against their checksums.
+    fn read_sections(&self, number: usize, wanted: impl Fn(SectionId) -> bool) -> Result<Vec<(SectionId, Bytes)>> {
+        let sections = self.root.sections.iter().filter(|s| s.stripe as usize == number && wanted(s.id));
+        let sections: Vec<&Section> = sections.collect();
         let ranges: Vec<ByteRange> = sections.iter().map(|s| self.at(s.range)).collect();
         let mut found = Vec::with_capacity(sections.len());
         for (section, bytes) in sections.iter().zip(self.source.read(&ranges)?) {
@@ -150,8 +171,7 @@ impl Fragment {
             }
             found.push((section.id, bytes));
         }
-        let info = self.root.stripes.get(number).ok_or_else(|| Error::corruption("a stripe that is not there"))?;
-        Stripe::decode(&self.root, *info, &found)
+        Ok(found)
     }
 
     /// A range of the fragment as one of its source.
@@ -184,9 +204,9 @@ impl Fragment {
         let missing = || self.no_block(tile, block);
         let (stripe, local) = self.stripe_of(tile).ok_or_else(missing)?;
         let stripe = self.stripe(stripe)?;
-        let (from, to) = stripe.block_span(local).ok_or_else(missing)?;
-        let page = stripe.page(field, local).ok_or_else(missing)?;
-        let entry = (from + block < to).then(|| stripe.block(field, from + block)).flatten().ok_or_else(missing)?;
+        let named = |e: Error| self.named(e, field, tile);
+        let page = stripe.page(&self.root, field, local).map_err(named)?.ok_or_else(missing)?;
+        let entry = stripe.block(page, field, local, block).map_err(named)?.ok_or_else(missing)?;
         Ok((stripe, page, entry))
     }
 

@@ -77,6 +77,9 @@ impl Check<'_> {
                 self.note(id, Some(first), None, error)?;
                 continue;
             }
+            if let Err(error) = fragment.statistics(stripe) {
+                self.note(id, Some(first), None, error)?;
+            }
             for tile in first..first + info.tiles {
                 for (field, column) in &columns {
                     if let Err(error) =

@@ -8,26 +8,14 @@
 
 use super::dense::{DensePlan, Located, Painter};
 use super::layout::Strided;
+use super::neighbours::Neighbours;
 use super::slots::Slots;
 use super::{ReadContext, Request};
 use crate::base::{ByteRange, Counters, Error, Result};
 use crate::fragment::{BlockRef, ChunkedBlock, Fragment, Role};
 use crate::schema::{Attribute, Datatype, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
-use std::cell::Cell;
 use std::ops::Range;
-
-/// Bytes read at once, at most: with what is decoded from them they stay in a core's second-level cache.
-const RUN_BYTES_MAX: u64 = 256 << 10;
-/// Blocks no further apart than this in the file are read together: copying so much costs less than another call.
-const GAP_BYTES: u64 = 8 << 10;
-/// A scratch buffer above this size is freed after use.
-const SCRATCH_BYTES_MAX: usize = 4 << 20;
-
-thread_local! {
-    /// What was read, and what was decoded from it.
-    static SCRATCH: Cell<[Vec<u8>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
-}
 
 /// Whether the cells of an attribute can be delivered: each has its place, and any bytes are a value.
 pub(super) fn is_deliverable(attr: &Attribute) -> bool {
@@ -80,8 +68,8 @@ enum Stored {
 }
 
 impl DensePlan {
-    /// Writes the cells of `region`, which lies in one space tile, to the places that `to` gives; false, and nothing
-    /// done, if they have to be painted.
+    /// Writes the cells of `region`, which lies in one space tile, to the places that `to` gives; gives the number of
+    /// overlay entries on top of them, or `None`, and nothing is done, if the cells have to be painted.
     ///
     /// No two calls at the same time may have a cell in common; that is what the units of a plan are for.
     pub(super) fn deliver(
@@ -90,13 +78,15 @@ impl DensePlan {
         sheet: &Sheet<'_>,
         region: &Subarray,
         to: &Strided,
-    ) -> Result<bool> {
+    ) -> Result<Option<usize>> {
         context.cancel.check()?;
         match self.origin(sheet.attr, region) {
             Origin::Nowhere => {
                 // SAFETY: the cells of the region are this call's own, as promised above.
                 unsafe { sheet.slots.fill(&region.shape(), sheet.attr.fill(), to) };
-                self.put_overlay(context, &self.overlay_cells(region, to)?, sheet)?;
+                let overlay = self.overlay_cells(region, to)?;
+                self.put_overlay(context, &overlay, sheet)?;
+                Ok(Some(overlay.len()))
             }
             Origin::One(painter, grid) => {
                 let counters = &context.counters;
@@ -107,12 +97,13 @@ impl DensePlan {
                 self.move_blocks(context, sheet, &self.locate(painter, grid, region)?, to)?;
                 let overlay = self.overlay_cells(region, to)?;
                 let order = painter.fragment.description().order;
-                let newer = overlay.partition_point(|cell| cell.order < order);
-                self.put_overlay(context, overlay.get(newer..).unwrap_or_default(), sheet)?;
+                let older = overlay.partition_point(|cell| cell.order < order);
+                let newer = overlay.get(older..).unwrap_or_default();
+                self.put_overlay(context, newer, sheet)?;
+                Ok(Some(newer.len()))
             }
-            Origin::Many => return Ok(false),
+            Origin::Many => Ok(None),
         }
-        Ok(true)
     }
 
     /// Writes the painted cells of a region, in cell order, to the places that `to` gives; the promise of
@@ -142,23 +133,15 @@ impl DensePlan {
                 at.fragment.description().id
             ))
         })?;
-        let mut run: Vec<Piece> = Vec::new();
-        let (mut start, mut end) = (0, 0);
+        let mut near = Neighbours::new();
         Counters::add(&context.counters.tiles_read, 1);
         for block in at.blocks.touched_by(&at.wanted) {
             let Some(piece) = self.piece(at, field, block, to)? else { continue };
-            let joins = piece.range.offset >= start
-                && piece.range.offset <= end + GAP_BYTES
-                && piece.range.end().max(end) - start <= RUN_BYTES_MAX;
-            if !joins || run.is_empty() {
-                self.move_run(context, sheet, at.fragment, ByteRange::new(start, end - start), &run)?;
-                run.clear();
-                (start, end) = (piece.range.offset, piece.range.offset);
+            if let Some(run) = near.push(piece.range, piece) {
+                move_run(context, sheet, at.fragment, run)?;
             }
-            end = end.max(piece.range.end());
-            run.push(piece);
         }
-        self.move_run(context, sheet, at.fragment, ByteRange::new(start, end - start), &run)
+        move_run(context, sheet, at.fragment, near)
     }
 
     /// The part of the fragment's tile that holds `part`, which lies in its box and in one space tile.
@@ -200,41 +183,13 @@ impl DensePlan {
         let to = to.at(&minus(&common.origin, &at.wanted.origin));
         Ok(Some(Piece { range, stored, from, shape: common.shape, to, block_cells: cells }))
     }
+}
 
-    fn move_run(
-        &self,
-        context: &ReadContext,
-        sheet: &Sheet<'_>,
-        fragment: &Fragment,
-        range: ByteRange,
-        run: &[Piece],
-    ) -> Result<()> {
-        if run.is_empty() {
-            return Ok(());
-        }
-        context.cancel.check()?;
-        let counters = &context.counters;
-        Counters::add(&counters.requests, 1);
-        Counters::add(&counters.bytes_fetched, range.len);
-        Counters::add(&counters.blocks_decoded, run.len() as u64);
-        Counters::add(&counters.blocks_alone, run.len() as u64);
-        let [mut read, mut decoded] = SCRATCH.take();
-        read.resize(range.len as usize, 0);
-        let named = |e: Error| e.context(format!("fragment {}", fragment.description().id));
-        let filled = fragment.source().read_into(range.offset, &mut read).map_err(named);
-        let moved = filled.and_then(|()| {
-            run.iter().try_for_each(|piece| {
-                let at = (piece.range.offset - range.offset) as usize;
-                let bytes = read.get(at..at + piece.range.len as usize).unwrap_or_default();
-                Counters::add(&counters.bytes_decoded, (piece.block_cells * sheet.width()) as u64);
-                move_piece(sheet, fragment, piece, bytes, &mut decoded)
-            })
-        });
-        if read.capacity() + decoded.capacity() <= SCRATCH_BYTES_MAX {
-            SCRATCH.set([read, decoded]);
-        }
-        moved
-    }
+fn move_run(context: &ReadContext, sheet: &Sheet<'_>, fragment: &Fragment, run: Neighbours<Piece>) -> Result<()> {
+    run.read(context, fragment, |piece, bytes, decoded| {
+        Counters::add(&context.counters.bytes_decoded, (piece.block_cells * sheet.width()) as u64);
+        move_piece(sheet, fragment, &piece, bytes, decoded)
+    })
 }
 
 fn move_piece(

@@ -134,7 +134,7 @@ fn cell_count(schema: &Schema, request: &Request) -> Result<usize> {
 }
 
 /// Reads whose blocks hold no more than this are done where they are asked for: waking other threads would take longer.
-const ALONE_BYTES_MAX: u64 = 1 << 20;
+pub(super) const ALONE_BYTES_MAX: u64 = 1 << 20;
 
 /// Delivers the cells of each sheet's attribute, and paints each canvas, one per other attribute asked for.
 fn fill_dense(
@@ -220,14 +220,17 @@ impl DensePlan {
         sheets: &[Sheet<'_>],
         painted: &[&Attribute],
     ) -> Result<Vec<Column>> {
-        let mut left = Vec::new();
+        let (mut left, mut entries) = (Vec::new(), 0);
         for sheet in sheets {
-            if !self.deliver(context, sheet, region, to)? {
-                left.push(sheet);
+            match self.deliver(context, sheet, region, to)? {
+                Some(put) => entries = put.max(entries),
+                None => left.push(sheet),
             }
         }
         let attrs: Vec<&Attribute> = left.iter().map(|s| s.attr).chain(painted.iter().copied()).collect();
         if attrs.is_empty() {
+            // An entry counts once, on however many attributes it was put. Painting counts all those of the region.
+            Counters::add(&context.counters.overlay_entries, entries as u64);
             return Ok(Vec::new());
         }
         let mut columns = self.paint(context, region, &attrs)?;
@@ -404,10 +407,10 @@ impl DensePlan {
         Ok(())
     }
 
-    /// Puts overlay cells, which come in ascending order, on top of what was delivered.
+    /// Puts overlay cells, which come in ascending order, on top of what was delivered. They are not counted here, where
+    /// one attribute is seen.
     pub(super) fn put_overlay(&self, context: &ReadContext, cells: &[OverlayCell], sheet: &Sheet<'_>) -> Result<()> {
         let Some((live, _)) = &self.overlay else { return Ok(()) };
-        live.count(context, cells.len());
         for run in cells.chunk_by(|a, b| a.fragment == b.fragment) {
             let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else {
                 continue;

@@ -1,9 +1,8 @@
 //! Fetching and decoding blocks: all ranges are submitted first, then waited for, then decoded in parallel.
 
 use super::ReadContext;
-use crate::base::{ByteRange, Counters, Error, Result};
+use crate::base::{ByteRange, Counters, Result};
 use crate::fragment::{BlockRef, Fragment};
-use crate::schema::{Schema, Subarray, key};
 use crate::tile::Column;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -28,7 +27,7 @@ pub(super) fn fetch(context: &ReadContext, wants: &[Want], parallel: bool) -> Re
 }
 
 /// `wants` in groups, each to be submitted at once.
-pub(super) fn submissions(mut wants: &[Want]) -> Vec<&[Want]> {
+fn submissions(mut wants: &[Want]) -> Vec<&[Want]> {
     let mut groups = Vec::new();
     while !wants.is_empty() {
         let mut bytes = 0u64;
@@ -60,7 +59,7 @@ fn fetch_group(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<
 }
 
 /// One submission per run of wants of the same fragment; all are submitted before the first is waited for.
-pub(super) fn fetch_bytes(context: &ReadContext, wants: &[Want]) -> Result<Vec<Bytes>> {
+fn fetch_bytes(context: &ReadContext, wants: &[Want]) -> Result<Vec<Bytes>> {
     let mut pending = Vec::new();
     for run in wants.chunk_by(|a, b| Arc::ptr_eq(&a.fragment, &b.fragment)) {
         let Some(first) = run.first() else { continue };
@@ -73,53 +72,6 @@ pub(super) fn fetch_bytes(context: &ReadContext, wants: &[Want]) -> Result<Vec<B
     let mut all = Vec::with_capacity(wants.len());
     for (id, one) in pending {
         all.extend(one.wait().map_err(|e| e.context(format!("fragment {id}")))?);
-    }
-    Ok(all)
-}
-
-/// A block of a sparse fragment: where it is, and the MBR of its cells.
-#[derive(Debug, Clone)]
-pub(super) struct SparseBlock {
-    pub(super) tile: u64,
-    /// Counted in its tile.
-    pub(super) block: usize,
-    pub(super) cells: usize,
-    pub(super) bounds: Subarray,
-}
-
-/// The coordinates of sparse blocks as ordered keys, a column per dimension. Corruption if one lies outside its block's
-/// MBR, and so perhaps outside the domain.
-pub(super) fn fetch_coordinates(
-    context: &ReadContext,
-    schema: &Schema,
-    blocks: &[(&Arc<Fragment>, &SparseBlock)],
-    parallel: bool,
-) -> Result<Vec<Vec<Vec<u64>>>> {
-    let dims = schema.dims();
-    let mut wants = Vec::with_capacity(blocks.len() * dims.len());
-    for (fragment, at) in blocks {
-        for field in 0..dims.len() {
-            let block = fragment.block(field, at.tile, at.block, at.cells)?;
-            wants.push(Want { fragment: (*fragment).clone(), block });
-        }
-    }
-    let columns = fetch(context, &wants, parallel)?;
-    let mut all = Vec::with_capacity(blocks.len());
-    for ((fragment, at), columns) in blocks.iter().zip(columns.chunks(dims.len())) {
-        let mut coords = Vec::with_capacity(dims.len());
-        for ((column, dim), range) in columns.iter().zip(dims).zip(at.bounds.ranges()) {
-            let keys = key::encode(dim.datatype(), column.view().values()).ok();
-            let keys = keys.filter(|keys| keys.iter().fold(true, |inside, k| inside & range.contains(*k)));
-            coords.push(keys.ok_or_else(|| {
-                Error::corruption(format!(
-                    "fragment {}, tile {}: a coordinate of {:?} lies outside its block's MBR",
-                    fragment.description().id,
-                    at.tile,
-                    dim.name()
-                ))
-            })?);
-        }
-        all.push(coords);
     }
     Ok(all)
 }

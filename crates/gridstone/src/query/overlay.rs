@@ -5,15 +5,22 @@
 //! fragment lie in global order, so a read finds those of its box by binary search, fragment by fragment, and sorts only
 //! them: opening an array never sorts what is not asked for.
 
-use super::fetch::{Want, fetch};
 use super::open::open_all;
+use super::sparse_blocks::broken_index;
 use super::{ReadContext, Target};
 use crate::base::{CacheKey, Counters, Error, Id, Result, limits};
-use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
+use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, FragmentOrder, Role};
 use crate::schema::{Dimension, Extent, KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout, unravel};
+use bytes::Bytes;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+
+thread_local! {
+    /// Coordinates before they are made into keys.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// A small fragment: coordinates decoded, attributes decoded when first asked for.
 #[derive(Debug)]
@@ -138,12 +145,7 @@ impl SmallFragment {
     fn load(context: &ReadContext, schema: &Schema, fragment: Arc<Fragment>) -> Result<Self> {
         let mut coords = Vec::with_capacity(schema.ndim());
         for (dim, number) in schema.dims().iter().zip(0u32..) {
-            let column = read_field(context, &fragment, Role::Dimension(number))?;
-            let keys = key::encode(dim.datatype(), column.view().values());
-            let keys = keys.ok().filter(|keys| keys.iter().all(|k| dim.range().contains(*k)));
-            coords.push(keys.ok_or_else(|| {
-                Error::corruption(format!("fragment {}: impossible coordinates", fragment.description().id))
-            })?);
+            coords.push(read_keys(context, &fragment, number, dim)?);
         }
         let columns = fragment.description().attrs.iter().map(|_| OnceLock::new()).collect();
         Ok(Self { fragment, coords, columns })
@@ -202,36 +204,73 @@ impl SmallFragment {
         if let Some(column) = slot.get() {
             return Ok(Some(column.clone()));
         }
-        let column = Arc::new(read_field(context, &self.fragment, Role::Attribute(attr))?);
+        let column = Arc::new(read_column(context, &self.fragment, attr)?);
         Ok(Some(slot.get_or_init(|| column).clone()))
     }
 }
 
-/// All cells of one field of a sparse fragment, in its order.
-fn read_field(context: &ReadContext, fragment: &Arc<Fragment>, role: Role) -> Result<Column> {
-    let wrong = || Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id));
+/// Calls `each` with every block of one field of a small fragment, in its order, and the bytes it is stored in. These lie
+/// in memory: a small fragment is fetched whole when it is opened.
+fn for_each_block(
+    context: &ReadContext,
+    fragment: &Fragment,
+    role: Role,
+    mut each: impl FnMut(BlockRef, &Bytes) -> Result<()>,
+) -> Result<()> {
+    let wrong = || broken_index(fragment);
     let field = fragment.field(role).ok_or_else(wrong)?;
-    let described = fragment.root().fields.get(field).ok_or_else(wrong)?;
-    let mut wants = Vec::new();
+    let mut cells = 0;
     for stripe in 0..fragment.stripes() {
         let index = fragment.stripe(stripe)?;
         for local in 0..index.tiles() {
             let tile = fragment.first_tile(stripe) + local as u64;
-            let cells = index.tile_cells(local).ok_or_else(wrong)?;
-            for block in 0..fragment.tile_blocks(tile)? {
-                let block = fragment.block(field, tile, block, fragment.sparse_block_cells(cells, block))?;
-                wants.push(Want { fragment: fragment.clone(), block });
+            let (tile_cells, (from, to)) = index.tile_cells(local).zip(index.block_span(local)).ok_or_else(wrong)?;
+            for block in 0..to - from {
+                let block = fragment.block(field, tile, block, fragment.sparse_block_cells(tile_cells, block))?;
+                let bytes = fragment.source().read_one(block.range)?;
+                Counters::add(&context.counters.requests, 1);
+                Counters::add(&context.counters.bytes_fetched, block.range.len);
+                Counters::add(&context.counters.blocks_decoded, 1);
+                cells += block.cells() as u64;
+                each(block, &bytes)?;
             }
         }
     }
-    let mut all = Column::empty(described.datatype, described.nullable);
-    for column in fetch(context, &wants, false)? {
-        all.append(column.view(), 0, column.len());
-    }
-    if all.len() as u64 != fragment.root().cells {
-        return Err(wrong());
-    }
-    Ok(all)
+    if cells == fragment.root().cells { Ok(()) } else { Err(wrong()) }
+}
+
+/// The coordinates of a small fragment along one dimension, as ordered keys.
+fn read_keys(context: &ReadContext, fragment: &Fragment, number: u32, dim: &Dimension) -> Result<Vec<u64>> {
+    let impossible = || Error::corruption(format!("fragment {}: impossible coordinates", fragment.description().id));
+    let width = dim.datatype().width().ok_or_else(impossible)?;
+    let mut keys = Vec::with_capacity(fragment.root().cells as usize);
+    let mut scratch = SCRATCH.take();
+    let read = for_each_block(context, fragment, Role::Dimension(number), |block, bytes| {
+        scratch.resize(block.cells() * width, 0);
+        fragment.decode_into(&block, bytes, &mut scratch)?;
+        Counters::add(&context.counters.bytes_decoded, scratch.len() as u64);
+        if !key::within(dim.datatype(), &scratch, dim.range()) {
+            return Err(impossible());
+        }
+        key::encode_into(dim.datatype(), &scratch, &mut keys)
+    });
+    SCRATCH.set(scratch);
+    read.map(|()| keys)
+}
+
+/// The values of one attribute of a small fragment.
+fn read_column(context: &ReadContext, fragment: &Fragment, attr: u32) -> Result<Column> {
+    let mut all: Option<Column> = None;
+    for_each_block(context, fragment, Role::Attribute(attr), |block, bytes| {
+        let column = fragment.decode(&block, bytes)?;
+        Counters::add(&context.counters.bytes_decoded, column.size_bytes() as u64);
+        match &mut all {
+            None => all = Some(column),
+            Some(all) => all.append(column.view(), 0, column.len()),
+        }
+        Ok(())
+    })?;
+    all.ok_or_else(|| broken_index(fragment))
 }
 
 impl Overlay {

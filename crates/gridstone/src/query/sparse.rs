@@ -5,11 +5,12 @@
 //! 3. Merge what lies before the first cell of the next block that is not loaded: nothing that comes later can reach
 //!    before it. Where one fragment stands alone there is no merge.
 
-use super::fetch::{SparseBlock, Want, fetch, fetch_coordinates};
+use super::fetch::{Want, fetch};
 use super::merge::{Frontier, merge};
 use super::open::open_all;
 use super::overlay::{Entry, LiveCells, LiveOverlay, is_small, live_overlay};
 use super::run::{Chunk, Queue, Segment, Standing};
+use super::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
 use super::write_cells::coordinate_column;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
@@ -93,7 +94,10 @@ impl Sweep {
         let mut units = Vec::new();
         let mut starts: Vec<Vec<u64>> = vec![Vec::new(); target.schema.ndim()];
         for (queue, fragment) in fragments.iter().enumerate() {
-            plan_fragment(context, fragment, queue, &request.sub, &mut units, &mut starts)?;
+            touched_blocks(context, fragment, &request.sub, |at, first| {
+                starts.iter_mut().zip(first.iter()).for_each(|(column, k)| column.push(k));
+                units.push(Unit { queue, at });
+            })?;
         }
         let refs: Vec<&[u64]> = starts.iter().map(Vec::as_slice).collect();
         let keys = layout.keys(&refs);
@@ -220,6 +224,11 @@ impl Sweep {
         }
     }
 
+    /// How many blocks are not loaded yet.
+    pub(super) fn units_left(&self) -> usize {
+        self.units.len() - self.next
+    }
+
     /// The next blocks that should take at most `room` bytes, at least one while there is one.
     pub(super) fn next_group(&mut self, room: u64) -> Vec<Unit> {
         let start = self.next;
@@ -300,11 +309,11 @@ impl Sweep {
         self.fragments.get(unit.queue).is_some_and(|f| f.description().kind == FragmentKind::Tombstones)
     }
 
-    pub(super) fn fragment(&self, unit: &Unit) -> Result<&Arc<Fragment>> {
+    fn fragment(&self, unit: &Unit) -> Result<&Arc<Fragment>> {
         self.fragments.get(unit.queue).ok_or_else(|| Error::corruption("a block of a fragment that is not open"))
     }
 
-    pub(super) fn want_values(&self, unit: &Unit, wants: &mut Vec<Want>) -> Result<()> {
+    fn want_values(&self, unit: &Unit, wants: &mut Vec<Want>) -> Result<()> {
         if self.is_tombstones(unit) {
             return Ok(());
         }
@@ -320,45 +329,6 @@ impl Sweep {
     }
 }
 
-/// Adds the blocks of `fragment` that touch the box, and their first cells.
-fn plan_fragment(
-    context: &ReadContext,
-    fragment: &Arc<Fragment>,
-    queue: usize,
-    sub: &Subarray,
-    units: &mut Vec<Unit>,
-    firsts: &mut [Vec<u64>],
-) -> Result<()> {
-    let wrong = || Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id));
-    for number in 0..fragment.stripes() {
-        let stripe = fragment.stripe(number)?;
-        Counters::add(&context.counters.tiles_considered, stripe.tiles() as u64);
-        for local in 0..stripe.tiles() {
-            if !stripe.tile_bounds(local).ok_or_else(wrong)?.intersects(sub) {
-                continue;
-            }
-            let cells = stripe.tile_cells(local).ok_or_else(wrong)?;
-            let (from, to) = stripe.block_span(local).ok_or_else(wrong)?;
-            let mut touched = false;
-            for block in from..to {
-                let bounds = stripe.block_bounds(block).ok_or_else(wrong)?;
-                if !bounds.intersects(sub) {
-                    continue;
-                }
-                touched = true;
-                let first = stripe.block_first(block).ok_or_else(wrong)?;
-                firsts.iter_mut().zip(first).for_each(|(column, k)| column.push(*k));
-                let in_tile = block - from;
-                let count = fragment.sparse_block_cells(cells, in_tile);
-                let tile = fragment.first_tile(number) + local as u64;
-                units.push(Unit { queue, at: SparseBlock { tile, block: in_tile, cells: count, bounds } });
-            }
-            Counters::add(&context.counters.tiles_read, u64::from(touched));
-        }
-    }
-    Ok(())
-}
-
 /// The share of the extent of `bounds` along `dim` that lies in `sub`.
 fn share(bounds: &Subarray, sub: &Subarray, dim: usize) -> f64 {
     let (Some(all), Some(wanted)) = (bounds.ranges().get(dim), sub.ranges().get(dim)) else { return 1.0 };
@@ -366,7 +336,7 @@ fn share(bounds: &Subarray, sub: &Subarray, dim: usize) -> f64 {
 }
 
 /// The rows of a block that lie in the box, `None` if all do.
-pub(super) fn rows_inside(sub: &Subarray, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
+fn rows_inside(sub: &Subarray, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
     if sub.covers(&unit.at.bounds) {
         return None;
     }

@@ -1,64 +1,65 @@
-//! Sparse cells of one fragment that stands alone: decoded straight into the columns of the result.
+//! Sparse cells of one fragment that stands alone: read and decoded straight into the columns of the result.
 //!
-//! There is nothing to merge, so a cell's place in the result is known once the rows before it are counted. Blocks that lie
-//! wholly in the box are decoded where their cells belong; of others the rows inside are picked from a scratch buffer.
+//! There is nothing to merge.
+//! 1. Count: a block wholly in the box has all its cells there; of others the coordinates are read, and the rows inside
+//!    picked.
+//! 2. Take memory for so many cells. It is used again after an earlier result, since first-touch page faults of fresh
+//!    memory would cost more than decoding.
+//! 3. Fill: per column and tile, neighbouring blocks are read into a scratch buffer, checked, and decoded at their place;
+//!    where only some rows are wanted, those are picked from what was decoded.
 
 use super::Cells;
 use super::deliver::is_deliverable;
-use super::dense::attrs_of;
-use super::fetch::{Want, fetch_bytes, fetch_coordinates, submissions};
-use super::sparse::{Sweep, Unit, rows_inside};
+use super::dense::{ALONE_BYTES_MAX, attrs_of};
+use super::fetch::fetch;
+use super::neighbours::Neighbours;
+use super::sparse::{Sweep, Unit};
+use super::sparse_blocks::{SparseBlock, outside_bounds, want_coordinates};
 use crate::base::{AlignedBuf, Counters, Error, Result};
-use crate::fragment::{Fragment, FragmentKind};
+use crate::fragment::{BlockRef, Fragment, FragmentKind, Role};
 use crate::schema::{Datatype, key};
 use crate::tile::{Column, gather_into};
-use bytes::Bytes;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// A column of the result that grows.
-struct Growing {
+/// A block with cells in the box.
+struct Part {
+    at: SparseBlock,
+    /// `None`: all of them.
+    some: Option<Picked>,
+}
+
+/// The rows of a block that lie in the box, and their coordinates, a column per dimension.
+struct Picked {
+    rows: Vec<u32>,
+    coords: Vec<Column>,
+}
+
+impl Part {
+    fn count(&self) -> usize {
+        self.some.as_ref().map_or(self.at.cells, |picked| picked.rows.len())
+    }
+}
+
+/// What is stored of a cell, and what of it goes into one column of the result.
+struct Filling {
+    role: Role,
     datatype: Datatype,
     values: AlignedBuf,
 }
 
-impl Growing {
+impl Filling {
     fn width(&self) -> usize {
         self.datatype.width().unwrap_or(1)
     }
-
-    /// Room for `counts` more cells, cut into a slice for each of them.
-    /// A Budget error if there is no memory for them.
-    fn grow(&mut self, counts: &[usize]) -> Result<Vec<&mut [u8]>> {
-        let (width, old) = (self.width(), self.values.len());
-        let more = counts.iter().sum::<usize>() * width;
-        self.values.try_reserve(more)?;
-        self.values.resize(old + more);
-        let mut rest = self.values.as_mut_slice().get_mut(old..).unwrap_or_default();
-        let mut slices = Vec::with_capacity(counts.len());
-        for count in counts {
-            let (slice, later) = rest.split_at_mut(count * width);
-            slices.push(slice);
-            rest = later;
-        }
-        Ok(slices)
-    }
 }
 
-type Slices<'a> = std::vec::IntoIter<&'a mut [u8]>;
-
-/// For each column the slices that it grows by.
-fn slices<'a>(columns: &'a mut [Growing], counts: &[usize]) -> Result<Vec<Slices<'a>>> {
-    columns.iter_mut().map(|c| c.grow(counts).map(Vec::into_iter)).collect()
-}
-
-/// A block on its way into the result.
-struct Item<'a> {
-    coords: Vec<Vec<u64>>,
-    /// The rows in the box; `None`: all.
-    rows: Option<Vec<u32>>,
-    dims: Vec<&'a mut [u8]>,
-    attrs: Vec<&'a mut [u8]>,
-    wants: &'a [Want],
-    bytes: &'a [Bytes],
+/// Blocks of one tile, and their cells' places in one column.
+struct Task<'a> {
+    role: Role,
+    width: usize,
+    parts: &'a [Part],
+    out: &'a mut [u8],
 }
 
 impl Sweep {
@@ -71,102 +72,167 @@ impl Sweep {
 
     /// All cells in global order; `None`, found out early, if they are more than `cells_max`.
     pub(super) fn collect_alone(&mut self, cells_max: u64) -> Result<Option<Cells>> {
-        let growing = |datatype| Growing { datatype, values: AlignedBuf::default() };
-        let mut dims: Vec<Growing> = self.schema.dims().iter().map(|d| growing(d.datatype())).collect();
-        let mut attrs: Vec<Growing> = attrs_of(&self.schema, &self.request).map(|a| growing(a.datatype())).collect();
+        let Some(parts) = self.count(cells_max)? else { return Ok(None) };
+        let count = parts.iter().map(Part::count).sum();
+        let dims = self.schema.dims().iter().zip(0u32..).map(|(d, n)| (Role::Dimension(n), d.datatype()));
+        let attrs = attrs_of(&self.schema, &self.request).map(|a| (Role::Attribute(a.id()), a.datatype()));
+        let mut fillings = Vec::with_capacity(self.schema.ndim() + self.request.attrs.len());
+        for (role, datatype) in dims.chain(attrs) {
+            let values = self.context.arena.take_cells(count, datatype.width().unwrap_or(1))?;
+            fillings.push(Filling { role, datatype, values });
+        }
+        if let Some(fragment) = self.fragments.first() {
+            self.fill_all(fragment, &parts, &mut fillings)?;
+        }
+        Counters::add(&self.context.counters.cells_returned, count as u64);
+        self.context.progress.report(count as u64, count as u64);
+        let column = |f: Filling| Column::new(f.datatype, f.values, None, None);
+        let mut dims = fillings.into_iter().map(column).collect::<Result<Vec<Column>>>()?;
+        let attrs = dims.split_off(self.schema.ndim());
+        Ok(Some(Cells { count, dims, attrs }))
+    }
+
+    /// The blocks with cells in the box; `None` if these are more than `cells_max`.
+    fn count(&mut self, cells_max: u64) -> Result<Option<Vec<Part>>> {
+        let mut parts = Vec::with_capacity(self.units_left());
         let mut count = 0;
         loop {
             self.context.cancel.check()?;
-            let units = self.next_group(self.context.batch_bytes());
-            if units.is_empty() {
-                break;
+            let group = self.next_group(self.context.batch_bytes());
+            if group.is_empty() {
+                return Ok(Some(parts));
             }
-            let held = units.iter().map(|u| u.at.cells as u64).sum::<u64>().saturating_mul(self.row_bytes.0);
+            let held = group.iter().map(|u| u.at.cells as u64).sum::<u64>().saturating_mul(self.row_bytes.0);
             self.context.budget.take(held);
-            let added = self.place(&units, &mut dims, &mut attrs);
+            let picked = self.pick(&group);
             self.context.budget.give(held);
-            count += added?;
-            if count as u64 > cells_max {
+            let mut picked = picked?.into_iter();
+            for unit in group {
+                Counters::add(&self.context.counters.cells_scanned, unit.at.cells as u64);
+                let some = if self.request.sub.covers(&unit.at.bounds) { None } else { picked.next() };
+                let part = Part { at: unit.at, some };
+                count += part.count() as u64;
+                if part.count() > 0 {
+                    parts.push(part);
+                }
+            }
+            if count > cells_max {
                 return Ok(None);
             }
-            self.context.progress.report(count as u64, self.total.max(count as u64));
         }
-        Counters::add(&self.context.counters.cells_returned, count as u64);
-        let column = |grown: Growing| Column::new(grown.datatype, grown.values, None, None);
-        let columns = |all: Vec<Growing>| all.into_iter().map(column).collect::<Result<Vec<Column>>>();
-        Ok(Some(Cells { count, dims: columns(dims)?, attrs: columns(attrs)? }))
     }
 
-    /// Appends the cells of `units` that lie in the box; gives how many they are.
-    fn place(&self, units: &[Unit], dims: &mut [Growing], attrs: &mut [Growing]) -> Result<usize> {
+    /// What is wanted of those of `units` that do not lie wholly in the box.
+    fn pick(&self, units: &[Unit]) -> Result<Vec<Picked>> {
+        let Some(fragment) = self.fragments.first() else { return Ok(Vec::new()) };
+        let dims = self.schema.dims();
+        let split: Vec<&SparseBlock> =
+            units.iter().map(|u| &u.at).filter(|at| !self.request.sub.covers(&at.bounds)).collect();
+        let wants = want_coordinates(&self.schema, split.iter().map(|at| (fragment, *at)))?;
+        let bytes: u64 = wants.iter().map(|w| w.block.cells() as u64 * 8).sum();
+        let columns = fetch(&self.context, &wants, bytes > ALONE_BYTES_MAX)?;
+        let mut found = Vec::with_capacity(split.len());
+        for (at, coords) in split.into_iter().zip(columns.chunks(dims.len())) {
+            let mut flags = vec![true; at.cells];
+            let ranges = at.bounds.ranges().iter().zip(self.request.sub.ranges());
+            for ((column, dim), (bounds, wanted)) in coords.iter().zip(dims).zip(ranges) {
+                if !key::mark(dim.datatype(), column.view().values(), *bounds, *wanted, &mut flags) {
+                    return Err(outside_bounds(fragment, at.tile, dim));
+                }
+            }
+            let rows: Vec<u32> = flags.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect();
+            let coords = coords.iter().map(|c| c.view().gather(&rows)).collect();
+            found.push(Picked { rows, coords });
+        }
+        Ok(found)
+    }
+
+    fn fill_all(&self, fragment: &Fragment, parts: &[Part], fillings: &mut [Filling]) -> Result<()> {
         let context = &self.context;
-        let blocks = units.iter().map(|u| Ok((self.fragment(u)?, &u.at))).collect::<Result<Vec<_>>>()?;
-        let coords = fetch_coordinates(context, &self.schema, &blocks, true)?;
-        let mut kept = Vec::with_capacity(units.len());
-        let (mut wants, mut counts) = (Vec::new(), Vec::with_capacity(units.len()));
-        for (unit, coords) in units.iter().zip(coords) {
-            Counters::add(&context.counters.cells_scanned, unit.at.cells as u64);
-            let rows = rows_inside(&self.request.sub, unit, &coords);
-            let count = rows.as_ref().map_or(unit.at.cells, Vec::len);
-            if count > 0 {
-                self.want_values(unit, &mut wants)?;
-                counts.push(count);
-                kept.push((coords, rows));
+        let tiles: Vec<&[Part]> = parts.chunk_by(|a, b| a.at.tile == b.at.tile).collect();
+        let mut tasks = Vec::with_capacity(tiles.len() * fillings.len());
+        let row_bytes: usize = fillings.iter().map(Filling::width).sum();
+        for filling in &mut *fillings {
+            let (role, width) = (filling.role, filling.width());
+            let mut rest = filling.values.as_mut_slice();
+            for parts in &tiles {
+                let cells: usize = parts.iter().map(Part::count).sum();
+                let (out, later) = rest.split_at_mut((cells * width).min(rest.len()));
+                rest = later;
+                tasks.push(Task { role, width, parts, out });
             }
         }
-        let mut bytes = Vec::with_capacity(wants.len());
-        for group in submissions(&wants) {
-            context.cancel.check()?;
-            bytes.extend(fetch_bytes(context, group)?);
+        let cells: usize = parts.iter().map(|p| p.at.cells).sum();
+        let total = (parts.iter().map(Part::count).sum::<usize>() * row_bytes) as u64;
+        let done = AtomicU64::new(0);
+        let fill = |task: Task<'_>| {
+            let bytes = task.out.len() as u64;
+            self.fill(fragment, task)?;
+            let now = done.fetch_add(bytes, Relaxed) + bytes;
+            if now < total {
+                context.progress.report(now / row_bytes as u64, total / row_bytes as u64);
+            }
+            Ok(())
+        };
+        if (cells * row_bytes) as u64 <= ALONE_BYTES_MAX {
+            return tasks.into_iter().try_for_each(fill);
         }
-        let Some((fragment, _)) = blocks.first() else { return Ok(0) };
-        let mut dim_slices = slices(dims, &counts)?;
-        let mut attr_slices = slices(attrs, &counts)?;
-        let per_unit = self.request.attrs.len().max(1);
-        let parts = kept.into_iter().zip(wants.chunks(per_unit).zip(bytes.chunks(per_unit)));
-        let items = parts.map(|((coords, rows), (wants, bytes))| {
-            let dims = dim_slices.iter_mut().filter_map(Iterator::next).collect();
-            let attrs = attr_slices.iter_mut().filter_map(Iterator::next).collect();
-            Item { coords, rows, dims, attrs, wants, bytes }
-        });
-        let items: Vec<Item<'_>> = items.collect();
-        context.pool.map(items, context.cancel.as_ref(), |item| self.fill(fragment, item))?;
-        Counters::add(&context.counters.blocks_alone, wants.len() as u64);
-        Ok(counts.iter().sum())
+        context.pool.map(tasks, context.cancel.as_ref(), fill).map(drop)
     }
 
-    fn fill(&self, fragment: &Fragment, item: Item<'_>) -> Result<()> {
-        let mut scratch = Vec::new();
-        for ((slice, keys), dim) in item.dims.into_iter().zip(&item.coords).zip(self.schema.dims()) {
-            scratch.clear();
-            match &item.rows {
-                None => key::decode(dim.datatype(), keys.iter().copied(), &mut scratch),
-                Some(rows) => {
-                    let picked = rows.iter().filter_map(|r| keys.get(*r as usize).copied());
-                    key::decode(dim.datatype(), picked, &mut scratch);
+    /// Fills the part of one column that comes from one tile.
+    fn fill(&self, fragment: &Fragment, task: Task<'_>) -> Result<()> {
+        let field = fragment.field(task.role).ok_or_else(|| {
+            Error::corruption(format!("fragment {} lacks an attribute it is said to have", fragment.description().id))
+        })?;
+        let mut near = Neighbours::new();
+        let mut rest = task.out;
+        for part in task.parts {
+            let (out, later) = rest.split_at_mut((part.count() * task.width).min(rest.len()));
+            rest = later;
+            if let (Some(picked), Role::Dimension(n)) = (&part.some, task.role) {
+                let coords = picked.coords.get(n as usize).map(|c| c.view().values()).unwrap_or_default();
+                if coords.len() != out.len() {
+                    return Err(Error::corruption("a block has fewer coordinates than cells"));
                 }
+                out.copy_from_slice(coords);
+                continue;
             }
-            if scratch.len() != slice.len() {
-                return Err(Error::corruption("a block has fewer coordinates than cells"));
-            }
-            slice.copy_from_slice(&scratch);
-        }
-        let counters = &self.context.counters;
-        let attrs = attrs_of(&self.schema, &self.request);
-        for (((slice, want), bytes), attr) in item.attrs.into_iter().zip(item.wants).zip(item.bytes).zip(attrs) {
-            self.context.cancel.check()?;
-            let width = attr.datatype().width().unwrap_or(1);
-            Counters::add(&counters.blocks_decoded, 1);
-            Counters::add(&counters.bytes_decoded, (want.block.cells() * width) as u64);
-            match &item.rows {
-                None => fragment.decode_into(&want.block, bytes, slice)?,
-                Some(rows) => {
-                    scratch.resize(want.block.cells() * width, 0);
-                    fragment.decode_into(&want.block, bytes, &mut scratch)?;
-                    gather_into(&scratch, rows, width, slice);
-                }
+            let block = fragment.block(field, part.at.tile, part.at.block, part.at.cells)?;
+            if let Some(run) = near.push(block.range, (part, block, out)) {
+                self.decode(fragment, (task.role, task.width), run)?;
             }
         }
-        Ok(())
+        self.decode(fragment, (task.role, task.width), near)
+    }
+
+    fn decode(
+        &self,
+        fragment: &Fragment,
+        (role, width): (Role, usize),
+        run: Neighbours<(&Part, BlockRef, &mut [u8])>,
+    ) -> Result<()> {
+        run.read(&self.context, fragment, |(part, block, out), bytes, decoded| {
+            Counters::add(&self.context.counters.bytes_decoded, (block.cells() * width) as u64);
+            let Some(picked) = &part.some else {
+                fragment.decode_into(&block, bytes, out)?;
+                return self.check_bounds(fragment, part, role, out);
+            };
+            decoded.resize(block.cells() * width, 0);
+            fragment.decode_into(&block, bytes, decoded)?;
+            gather_into(decoded, &picked.rows, width, out);
+            Ok(())
+        })
+    }
+
+    /// Corruption if coordinates lie outside their block's MBR, and so perhaps outside the box or the domain.
+    fn check_bounds(&self, fragment: &Fragment, part: &Part, role: Role, values: &[u8]) -> Result<()> {
+        let Role::Dimension(n) = role else { return Ok(()) };
+        let (dim, bounds) = (self.schema.dims().get(n as usize), part.at.bounds.ranges().get(n as usize));
+        let (Some(dim), Some(bounds)) = (dim, bounds) else { return Ok(()) };
+        if key::within(dim.datatype(), values, *bounds) {
+            return Ok(());
+        }
+        Err(outside_bounds(fragment, part.at.tile, dim))
     }
 }

@@ -3,9 +3,10 @@
 use super::ReadContext;
 use super::canvas::Canvas;
 use super::dense::{DensePlan, Painter};
-use super::fetch::{SparseBlock, Want, fetch, fetch_coordinates};
+use super::fetch::{Want, fetch};
 use super::layout::Strided;
-use crate::base::{Counters, Error, Result};
+use super::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
+use crate::base::{Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, Role};
 use crate::schema::Subarray;
 use std::sync::{Arc, OnceLock};
@@ -74,27 +75,7 @@ pub(super) fn paint_sparse(
 
 /// The blocks of `fragment` that touch a box.
 pub(super) fn blocks_in(context: &ReadContext, fragment: &Fragment, region: &Subarray) -> Result<Vec<PaintedBlock>> {
-    let wrong = || Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id));
     let mut found = Vec::new();
-    for number in 0..fragment.stripes() {
-        let stripe = fragment.stripe(number)?;
-        Counters::add(&context.counters.tiles_considered, stripe.tiles() as u64);
-        for local in 0..stripe.tiles() {
-            if !stripe.tile_bounds(local).ok_or_else(wrong)?.intersects(region) {
-                continue;
-            }
-            let cells = stripe.tile_cells(local).ok_or_else(wrong)?;
-            let (from, to) = stripe.block_span(local).ok_or_else(wrong)?;
-            for block in from..to {
-                let bounds = stripe.block_bounds(block).ok_or_else(wrong)?;
-                if bounds.intersects(region) {
-                    let tile = fragment.first_tile(number) + local as u64;
-                    let count = fragment.sparse_block_cells(cells, block - from);
-                    let at = SparseBlock { tile, block: block - from, cells: count, bounds };
-                    found.push(PaintedBlock { at, coords: OnceLock::new() });
-                }
-            }
-        }
-    }
+    touched_blocks(context, fragment, region, |at, _| found.push(PaintedBlock { at, coords: OnceLock::new() }))?;
     Ok(found)
 }

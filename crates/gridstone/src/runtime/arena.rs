@@ -2,31 +2,54 @@
 //!
 //! The first touch of fresh memory costs more than reading a file from the page cache (a fault per 4 KiB page, which the
 //! kernel also clears). So a large buffer asks for huge pages, and comes back here when its result is dropped, to be
-//! handed out again as it is.
+//! handed out again as it is, to any context of the process. When the last context goes, so does the memory.
 
 use super::PerProcess;
 use crate::base::{AlignedBuf, Error, Result};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Smaller buffers are left to the allocator, which keeps such memory itself.
 const KEPT_BYTES_MIN: usize = 128 << 10;
-/// Buffers from this size on ask for huge pages: a few times the size of one.
-const HUGE_BYTES_MIN: usize = 8 << 20;
+/// Buffers from this size on ask for huge pages: at least one of them lies wholly inside.
+const HUGE_BYTES_MIN: usize = 4 << 20;
 /// A buffer is handed out for a request of at least this share of its size.
 const SHARE_MIN: usize = 2;
 
-/// Buffers waiting to be used again, at most `limit_bytes` of them.
+/// A fork's child starts with no buffer: the lock may be held by a thread that it does not have.
+type Held = PerProcess<Mutex<Vec<AlignedBuf>>>;
+
+/// The buffers that the contexts of this process share.
+static SHARED: PerProcess<Mutex<Weak<Held>>> = PerProcess::new();
+
+/// Buffers waiting to be used again, at most `limit_bytes` of them after one was given.
 #[derive(Debug)]
 pub struct Arena {
     limit_bytes: usize,
-    /// A fork's child starts with none: the lock may be held by a thread that it does not have.
-    held: PerProcess<Mutex<Vec<AlignedBuf>>>,
+    held: Arc<Held>,
 }
 
 impl Arena {
-    /// An arena that keeps at most `limit_bytes`.
+    /// An arena of its own that keeps at most `limit_bytes`.
     pub fn new(limit_bytes: u64) -> Self {
-        Self { limit_bytes: usize::try_from(limit_bytes).unwrap_or(usize::MAX), held: PerProcess::new() }
+        Self::of(limit_bytes, Arc::new(PerProcess::new()))
+    }
+
+    /// A share in the buffers of this process; keeps at most `limit_bytes` of what it is given.
+    pub fn shared(limit_bytes: u64) -> Self {
+        let held = SHARED.get_or_try_build(|| Ok(Mutex::default())).map_or_else(
+            |_| Arc::default(),
+            |shared| {
+                let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let held = shared.upgrade().unwrap_or_default();
+                *shared = Arc::downgrade(&held);
+                held
+            },
+        );
+        Self::of(limit_bytes, held)
+    }
+
+    fn of(limit_bytes: u64, held: Arc<Held>) -> Self {
+        Self { limit_bytes: usize::try_from(limit_bytes).unwrap_or(usize::MAX), held }
     }
 
     /// A buffer of `len` bytes of any content: whoever takes it writes all of them. A Budget error if there is no
@@ -114,6 +137,13 @@ mod tests {
     }
 
     #[test]
+    fn shares_are_of_the_same_buffers() {
+        let (one, other) = (Arena::shared(1 << 20), Arena::shared(1 << 20));
+        assert!(Arc::ptr_eq(&one.held, &other.held));
+        assert!(!Arc::ptr_eq(&one.held, &Arena::new(1 << 20).held));
+    }
+
+    #[test]
     fn what_passes_the_limit_is_freed_oldest_first() {
         let arena = Arena::new(1 << 20);
         let sizes = || arena.lock().unwrap().iter().map(AlignedBuf::len).collect::<Vec<_>>();
@@ -123,6 +153,36 @@ mod tests {
         assert_eq!(sizes(), [600_000]);
         arena.give(AlignedBuf::zeroed(300_000));
         assert_eq!(sizes(), [600_000, 300_000]);
+    }
+
+    /// As if another thread were taking or giving a buffer at the moment of the fork.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no fork")]
+    fn a_forks_child_takes_and_gives_while_its_parents_lock_is_held() {
+        let arena = Arena::new(1 << 20);
+        arena.give(AlignedBuf::zeroed(300_000));
+        let held = arena.lock();
+        // SAFETY: the child has this thread alone. It allocates, which the C library allows after a fork, and ends
+        // without anything else of this process being run.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: a child that waits for the lock is ended by the alarm's signal.
+            unsafe { libc::alarm(20) };
+            let taken = arena.take(300_000);
+            let whole = taken.is_ok_and(|buf| {
+                let len = buf.len();
+                arena.give(buf);
+                len == 300_000
+            });
+            // SAFETY: ends the child at once, without the test harness, which is the parent's.
+            unsafe { libc::_exit(i32::from(!whole)) };
+        }
+        drop(held);
+        let mut status = -1;
+        // SAFETY: `status` is ours to be written; the child is this test's own.
+        let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!((ended, status), (child, 0), "the child failed, or waits for ever");
+        assert_eq!(arena.take(300_000).unwrap().len(), 300_000);
     }
 
     #[test]

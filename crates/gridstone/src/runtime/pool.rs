@@ -352,6 +352,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_a_failed_pipe_has_queued_does_nothing() {
+        let begun = AtomicUsize::new(0);
+        let work = |_: usize| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(2 * MILLISECOND);
+            Ok(())
+        };
+        let full = |()| Err(Error::storage("full"));
+        let error = Pool::new(Some(2)).unwrap().pipe(0..1_000, 50, &NeverCancel, work, full).unwrap_err();
+        assert_eq!(error.message(), "full");
+        let begun = begun.into_inner();
+        assert!(begun < 25, "{begun} were done");
+    }
+
     /// All threads of the pool wait in a pipe for tasks that only they can do.
     #[test]
     fn pipes_nest_in_a_full_pool() {

@@ -7,7 +7,7 @@
 //!
 //! Differences between keys of integers are differences between the values.
 
-use super::Datatype;
+use super::{Datatype, KeyRange};
 use crate::base::{Element, ElementKind, Error, Result};
 
 const SIGN: u64 = 1 << 63;
@@ -34,48 +34,96 @@ pub fn to_float(key: u64) -> f64 {
 }
 
 /// Calls `f` with every value of a little-endian column as `[u8; N]`.
-fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
+fn words<const N: usize>(bytes: &[u8]) -> impl ExactSizeIterator<Item = [u8; N]> + '_ {
     let (chunks, _) = bytes.as_chunks::<N>();
     chunks.iter().copied()
+}
+
+/// Evaluates an expression with an iterator over the keys of a column of little-endian values; there is a copy of it per
+/// type, so that each is compiled to a tight loop.
+macro_rules! with_keys {
+    ($datatype:expr, $values:expr, |$keys:ident| $body:expr) => {{
+        let Element { kind, width } = $datatype.element();
+        macro_rules! keys_of {
+            ($key:expr) => {{
+                let $keys = words($values).map($key);
+                $body
+            }};
+        }
+        match (kind, width) {
+            (ElementKind::Unsigned, 1) => keys_of!(|w| u64::from(u8::from_le_bytes(w))),
+            (ElementKind::Unsigned, 2) => keys_of!(|w| u64::from(u16::from_le_bytes(w))),
+            (ElementKind::Unsigned, 4) => keys_of!(|w| u64::from(u32::from_le_bytes(w))),
+            (ElementKind::Unsigned, _) => keys_of!(u64::from_le_bytes),
+            (ElementKind::Signed, 1) => keys_of!(|w| from_signed(i64::from(i8::from_le_bytes(w)))),
+            (ElementKind::Signed, 2) => keys_of!(|w| from_signed(i64::from(i16::from_le_bytes(w)))),
+            (ElementKind::Signed, 4) => keys_of!(|w| from_signed(i64::from(i32::from_le_bytes(w)))),
+            (ElementKind::Signed, _) => keys_of!(|w| from_signed(i64::from_le_bytes(w))),
+            (ElementKind::Float, 4) => keys_of!(|w| from_float(f64::from(f32::from_le_bytes(w)))),
+            (ElementKind::Float, _) => keys_of!(|w| from_float(f64::from_le_bytes(w))),
+        }
+    }};
 }
 
 /// The keys of a column of little-endian values. An Input error names the first row whose value is NaN or NaT, or
 /// says that the bytes are not whole values.
 pub fn encode(datatype: Datatype, values: &[u8]) -> Result<Vec<u64>> {
+    let mut keys = Vec::new();
+    encode_into(datatype, values, &mut keys)?;
+    Ok(keys)
+}
+
+/// As [`encode`], appended to `keys`; after an error some may be there.
+pub fn encode_into(datatype: Datatype, values: &[u8], keys: &mut Vec<u64>) -> Result<()> {
     let Element { kind, width } = datatype.element();
     if datatype.is_var() || !values.len().is_multiple_of(usize::from(width)) {
         return Err(Error::input(format!("{} bytes are no column of {datatype} coordinates", values.len())));
     }
-    let keys: Vec<u64> = match (kind, width) {
-        (ElementKind::Unsigned, 1) => values.iter().map(|b| u64::from(*b)).collect(),
-        (ElementKind::Unsigned, 2) => words(values).map(|w| u64::from(u16::from_le_bytes(w))).collect(),
-        (ElementKind::Unsigned, 4) => words(values).map(|w| u64::from(u32::from_le_bytes(w))).collect(),
-        (ElementKind::Unsigned, _) => words(values).map(u64::from_le_bytes).collect(),
-        (ElementKind::Signed, 1) => words(values).map(|w| from_signed(i64::from(i8::from_le_bytes(w)))).collect(),
-        (ElementKind::Signed, 2) => words(values).map(|w| from_signed(i64::from(i16::from_le_bytes(w)))).collect(),
-        (ElementKind::Signed, 4) => words(values).map(|w| from_signed(i64::from(i32::from_le_bytes(w)))).collect(),
-        (ElementKind::Signed, _) => words(values).map(|w| from_signed(i64::from_le_bytes(w))).collect(),
-        (ElementKind::Float, 4) => floats(words(values).map(|w| f64::from(f32::from_le_bytes(w))))?,
-        (ElementKind::Float, _) => floats(words(values).map(f64::from_le_bytes))?,
-    };
+    let from = keys.len();
+    match (kind, width) {
+        (ElementKind::Float, 4) => floats(words(values).map(|w| f64::from(f32::from_le_bytes(w))), keys)?,
+        (ElementKind::Float, _) => floats(words(values).map(f64::from_le_bytes), keys)?,
+        _ => with_keys!(datatype, values, |found| keys.extend(found)),
+    }
     if datatype.is_time()
-        && let Some(row) = keys.iter().position(|k| *k == 0)
+        && let Some(row) = keys.iter().skip(from).position(|k| *k == 0)
     {
         return Err(Error::input(format!("row {row}: NaT is no coordinate; drop such rows or give them a time")));
     }
-    Ok(keys)
+    Ok(())
 }
 
-fn floats(values: impl Iterator<Item = f64>) -> Result<Vec<u64>> {
-    values
-        .enumerate()
-        .map(|(row, v)| {
-            if v.is_nan() {
-                return Err(Error::input(format!("row {row}: NaN is no coordinate; drop such rows or fill them")));
-            }
-            Ok(from_float(v))
-        })
-        .collect()
+fn floats(values: impl ExactSizeIterator<Item = f64>, keys: &mut Vec<u64>) -> Result<()> {
+    keys.reserve(values.len());
+    for (row, value) in values.enumerate() {
+        if value.is_nan() {
+            return Err(Error::input(format!("row {row}: NaN is no coordinate; drop such rows or fill them")));
+        }
+        keys.push(from_float(value));
+    }
+    Ok(())
+}
+
+/// Looks at a column of little-endian coordinates without making keys of them: clears the flags of the rows outside
+/// `wanted`, and tells whether all rows lie in `bounds`. NaN and NaT lie in no range.
+pub fn mark(datatype: Datatype, values: &[u8], bounds: KeyRange, wanted: KeyRange, flags: &mut [bool]) -> bool {
+    let bounds = without_nat(datatype, bounds);
+    // Without a branch, so that it compiles to vector instructions.
+    with_keys!(datatype, values, |keys| keys.zip(flags).fold(true, |whole, (k, flag)| {
+        *flag &= (wanted.lo <= k) & (k <= wanted.hi);
+        whole & (bounds.lo <= k) & (k <= bounds.hi)
+    }))
+}
+
+/// Whether all of a column of little-endian coordinates lie in `bounds`. NaN and NaT lie in no range.
+pub fn within(datatype: Datatype, values: &[u8], bounds: KeyRange) -> bool {
+    let bounds = without_nat(datatype, bounds);
+    with_keys!(datatype, values, |keys| keys.fold(true, |whole, k| whole & (bounds.lo <= k) & (k <= bounds.hi)))
+}
+
+/// The key of NaT is 0. (Those of NaN lie beyond those of the infinities.)
+fn without_nat(datatype: Datatype, bounds: KeyRange) -> KeyRange {
+    if datatype.is_time() { KeyRange { lo: bounds.lo.max(1), ..bounds } } else { bounds }
 }
 
 /// Appends the little-endian values of `keys` to `out`; the mirror of [`encode`].
@@ -122,7 +170,40 @@ mod tests {
         assert!(encode(Datatype::Int64, &[0; 7]).is_err());
     }
 
+    fn bytes_of(datatype: Datatype, values: &[i64]) -> Vec<u8> {
+        let value = |v: &i64| match datatype {
+            Datatype::Float32 => (*v as f32 * 1e-9).to_le_bytes().to_vec(),
+            Datatype::Float64 => f64::from_bits(*v as u64).to_le_bytes().to_vec(),
+            other => v.to_le_bytes()[..other.width().unwrap()].to_vec(),
+        };
+        values.iter().flat_map(value).collect()
+    }
+
     proptest! {
+        #[test]
+        fn marks_say_what_keys_say(values in proptest::collection::vec(any::<i64>(), 1..50), ends in any::<[u64; 4]>()) {
+            let range = |a: u64, b: u64| KeyRange::new(a.min(b), a.max(b));
+            for datatype in [Datatype::Int8, Datatype::Int16, Datatype::Int32, Datatype::Int64, Datatype::UInt8,
+                Datatype::UInt16, Datatype::UInt32, Datatype::UInt64, Datatype::Float32, Datatype::Float64,
+                Datatype::Datetime(TimeUnit::Second)] {
+                let bytes = bytes_of(datatype, &values);
+                // Half of the ends are keys of values, so that edges are met.
+                let keys = encode(datatype, &bytes);
+                let end = |i: usize| keys.as_ref().ok().filter(|_| ends[i] % 2 == 0).map_or(ends[i], |k| k[ends[i] as usize % k.len()]);
+                let (bounds, wanted) = (range(end(0), end(1)), range(end(2), end(3)));
+                let mut flags = vec![true; values.len()];
+                let whole = mark(datatype, &bytes, bounds, wanted, &mut flags);
+                match keys {
+                    Err(_) => prop_assert!(!mark(datatype, &bytes, range(from_float(f64::NEG_INFINITY), from_float(f64::INFINITY)), wanted, &mut flags)),
+                    Ok(keys) => {
+                        prop_assert_eq!(within(datatype, &bytes, bounds), whole);
+                        prop_assert_eq!(whole, keys.iter().all(|k| bounds.contains(*k)));
+                        prop_assert_eq!(flags, keys.iter().map(|k| wanted.contains(*k)).collect::<Vec<_>>());
+                    }
+                }
+            }
+        }
+
         #[test]
         fn columns_come_back(values in proptest::collection::vec(any::<i64>(), 0..50)) {
             for datatype in [Datatype::Int8, Datatype::Int16, Datatype::Int32, Datatype::Int64, Datatype::UInt8,

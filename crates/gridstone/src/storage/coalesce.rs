@@ -2,11 +2,6 @@
 
 use crate::base::ByteRange;
 
-/// Ranges no further apart than this are read together by a local store. A pread that hits the page cache costs
-/// about half a microsecond with its buffer, in which a core copies some 8 KiB (measured: 0.4 µs for 64 bytes,
-/// 0.9 µs for 8 KiB, 1.35 µs for 16 KiB): reading a smaller gap is cheaper than another call.
-pub(super) const GAP_BYTES: u64 = 8 * 1024;
-
 /// Ranges are not merged beyond this length: a merged read is one allocation, which lives as long as any of its
 /// parts. At this length the cost of the call has vanished.
 pub(super) const MERGED_BYTES_MAX: u64 = 4 << 20;

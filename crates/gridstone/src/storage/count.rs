@@ -1,9 +1,9 @@
 //! A decorator that counts, so that tests can assert what a promise costs in I/O.
 
-use super::coalesce::{GAP_BYTES, MERGED_BYTES_MAX, coalesce};
+use super::coalesce::{MERGED_BYTES_MAX, coalesce};
 use super::layer::{Call, Layer, Layered};
 use super::{Operation, Storage};
-use crate::base::Result;
+use crate::base::{Result, limits};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -45,7 +45,7 @@ impl CountSnapshot {
     fn add(&mut self, call: Call<'_>) {
         *self.operations.entry(call.operation).or_default() += 1;
         self.bytes_written += call.bytes.len() as u64;
-        self.requests += coalesce(call.ranges, GAP_BYTES, MERGED_BYTES_MAX).len() as u64;
+        self.requests += coalesce(call.ranges, limits::GAP_BYTES, MERGED_BYTES_MAX).len() as u64;
         if call.operation == Operation::ReadAll {
             self.requests += 1;
         }

@@ -9,6 +9,7 @@ mod cells;
 mod column;
 mod grid;
 mod order_key;
+mod pairwise;
 mod radix;
 mod sort;
 mod statistics;

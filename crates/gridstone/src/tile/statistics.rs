@@ -7,6 +7,7 @@
 //! is NaN (infinities of both signs) has the bits 0x7ff8000000000000 on every machine.
 
 use super::ColumnView;
+use super::pairwise::Pairwise;
 use crate::base::{Element, ElementKind};
 use crate::schema::{Datatype, key};
 
@@ -88,27 +89,38 @@ impl Statistics {
     }
 
     fn of_floats(view: ColumnView<'_>, null_count: u64) -> Self {
-        let mut values = Vec::with_capacity(view.len());
-        let mut nan_count = 0;
-        for_each_float(view, |row, value| {
-            if value.is_nan() && view.is_valid(row) {
-                nan_count += 1;
-            } else if view.is_valid(row) {
-                values.push(if value == 0.0 { 0.0 } else { value });
+        let (mut low, mut high, mut sum) = (f64::INFINITY, f64::NEG_INFINITY, Pairwise::new());
+        let mut count = 0;
+        for_each_float_run(view, |from, run| {
+            let mut kept = run.len();
+            if null_count > 0 || run.iter().any(|value| value.is_nan()) {
+                kept = 0;
+                for place in 0..run.len() {
+                    if let Some(value) = run.get(place).copied().filter(|v| !v.is_nan() && view.is_valid(from + place))
+                        && let Some(slot) = run.get_mut(kept)
+                    {
+                        *slot = value;
+                        kept += 1;
+                    }
+                }
             }
+            let values = run.get(..kept).unwrap_or_default();
+            count += kept as u64;
+            low = values.iter().fold(low, |a, b| if *b < a { *b } else { a });
+            high = values.iter().fold(high, |a, b| if *b > a { *b } else { a });
+            sum.add(values);
         });
-        let bound = |value: Option<f64>| {
+        let bound = |value: f64| {
             let mut bytes = Vec::with_capacity(8);
-            key::decode(view.datatype(), [key::from_float(value?)], &mut bytes);
-            Some(Bound { bytes, exact: true })
+            key::decode(view.datatype(), [key::from_float(value)], &mut bytes);
+            (count > 0).then_some(Bound { bytes, exact: true })
         };
-        let (min, max) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
         Self {
             null_count,
-            nan_count,
-            min: bound(min),
-            max: bound(max),
-            sum: Sum::Float(canonical(pairwise_sum(&values))),
+            nan_count: view.len() as u64 - null_count - count,
+            min: bound(low),
+            max: bound(high),
+            sum: Sum::Float(canonical(sum.finish())),
         }
     }
 
@@ -197,24 +209,21 @@ fn for_each_integer(view: ColumnView<'_>, mut f: impl FnMut(usize, i128)) {
     }
 }
 
-fn for_each_float(view: ColumnView<'_>, mut f: impl FnMut(usize, f64)) {
-    if view.datatype() == Datatype::Float32 {
-        let words = view.values().as_chunks::<4>().0.iter();
-        words.enumerate().for_each(|(row, w)| f(row, f64::from(f32::from_le_bytes(*w))));
-    } else {
-        let words = view.values().as_chunks::<8>().0.iter();
-        words.enumerate().for_each(|(row, w)| f(row, f64::from_le_bytes(*w)));
+/// Calls `f` with the row of the first value of every run, and the values, -0.0 made +0.0.
+fn for_each_float_run(view: ColumnView<'_>, mut f: impl FnMut(usize, &mut [f64])) {
+    const RUN: usize = 1_024;
+    let mut run = [0.0; RUN];
+    macro_rules! each {
+        ($t:ty) => {
+            for (number, words) in view.values().as_chunks::<{ size_of::<$t>() }>().0.chunks(RUN).enumerate() {
+                // Adding +0.0 changes -0.0 alone.
+                let values = words.iter().map(|word| f64::from(<$t>::from_le_bytes(*word)) + 0.0);
+                run.iter_mut().zip(values).for_each(|(slot, value)| *slot = value);
+                f(number * RUN, run.get_mut(..words.len()).unwrap_or_default());
+            }
+        };
     }
-}
-
-fn pairwise_sum(values: &[f64]) -> f64 {
-    if values.len() <= 128 {
-        // Not `sum()`: what that starts from (0.0 or -0.0) depends on the compiler's version.
-        return values.iter().fold(0.0, |sum, value| sum + value);
-    }
-    let half = values.len().next_power_of_two() / 2;
-    let (left, right) = values.split_at(half);
-    pairwise_sum(left) + pairwise_sum(right)
+    if view.datatype() == Datatype::Float32 { each!(f32) } else { each!(f64) }
 }
 
 /// The sign and payload of a NaN that arithmetic makes depend on the processor.
@@ -252,6 +261,25 @@ mod tests {
         let both: Vec<u8> = [f64::INFINITY, f64::NEG_INFINITY].iter().flat_map(|v| v.to_le_bytes()).collect();
         let Sum::Float(sum) = of(Datatype::Float64, &both, None).sum else { panic!("a float sum") };
         assert_eq!(sum.to_bits(), 0x7ff8_0000_0000_0000);
+    }
+
+    #[test]
+    fn floats_in_many_runs_are_those_that_count() {
+        let value = |i: usize| if i.is_multiple_of(13) { f64::NAN } else { (i as f64 - 2_000.0) * 0.1 };
+        let values: Vec<f64> = (0..5_000).map(value).collect();
+        let validity: Vec<u8> = (0..5_000usize).map(|i| u8::from(!i.is_multiple_of(7))).collect();
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        for validity in [None, Some(validity.as_slice())] {
+            let valid = |i: &usize| validity.is_none_or(|v| v[*i] == 1);
+            let kept: Vec<f64> = (0..5_000).filter(valid).map(value).filter(|v| !v.is_nan()).collect();
+            let s = of(Datatype::Float64, &bytes, validity);
+            assert_eq!(s.min.unwrap().bytes, kept[0].to_le_bytes());
+            assert_eq!(s.max.unwrap().bytes, kept[kept.len() - 1].to_le_bytes());
+            assert_eq!(s.null_count + s.nan_count, 5_000 - kept.len() as u64);
+            let mut sum = Pairwise::new();
+            sum.add(&kept);
+            assert_eq!(s.sum, Sum::Float(sum.finish()));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::take::{Source, Takes};
 use crate::base::{Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::overlay::{LiveOverlay, SmallFragment};
+use crate::query::sparse_blocks::SparseBlock;
 use crate::query::{ReadContext, Target};
 use crate::schema::{Attribute, Schema};
 use crate::tile::KeyLayout;
@@ -27,16 +28,7 @@ pub(super) struct Hit {
 #[derive(Debug)]
 enum Origin {
     Small(Arc<SmallFragment>),
-    Block(SparseBlock),
-}
-
-/// A block of a sparse fragment or of tombstones.
-#[derive(Debug, Clone)]
-pub(super) struct SparseBlock {
-    pub(super) fragment: Arc<Fragment>,
-    pub(super) tile: u64,
-    pub(super) block: usize,
-    pub(super) cells: usize,
+    Block(Arc<Fragment>, SparseBlock),
 }
 
 /// A hit that a value is wanted of.
@@ -74,10 +66,10 @@ impl Hits {
             found.add_overlay(context, &target.schema, points, live)?;
             live.count(context, found.all.len());
         }
-        for (block, matches) in search(context, &target.schema, points, fragments)? {
-            let (origin, order) = (found.origins.len() as u32, block.fragment.description().order);
+        for (fragment, block, matches) in search(context, &target.schema, points, fragments)? {
+            let (origin, order) = (found.origins.len() as u32, fragment.description().order);
             found.all.extend(matches.into_iter().map(|(point, row)| Hit { point, order, origin, row }));
-            found.origins.push(Origin::Block(block));
+            found.origins.push(Origin::Block(fragment, block));
         }
         context.cancel.check()?;
         let place = |hit: &Hit| (hit.point, hit.order, hit.origin, hit.row);
@@ -125,7 +117,7 @@ impl Hits {
     fn fragment(&self, hit: &Hit) -> Option<&Arc<Fragment>> {
         match self.origins.get(hit.origin as usize)? {
             Origin::Small(small) => Some(&small.fragment),
-            Origin::Block(block) => Some(&block.fragment),
+            Origin::Block(fragment, _) => Some(fragment),
         }
     }
 
@@ -173,10 +165,10 @@ impl Hits {
                     cells.for_each(|(cell, row)| takes.push(cell, row));
                     takes.close(slot, Source::Held(column));
                 }
-                Origin::Block(SparseBlock { fragment, tile, block, cells: count }) => {
+                Origin::Block(fragment, at) => {
                     let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
                     cells.for_each(|(cell, row)| takes.push(cell, row));
-                    takes.close_block(slot, fragment, (field, *tile, *block, *count))?;
+                    takes.close_block(slot, fragment, (field, at.tile, at.block, at.cells))?;
                 }
             }
         }

@@ -4,13 +4,12 @@
 //! of its first and its last cell, and only if the point lies in its MBR. Only the coordinates of such blocks are read.
 
 use super::Points;
-use super::hits::SparseBlock;
-use crate::base::{Counters, Error, Result};
-use crate::fragment::{Fragment, FragmentKind, Stripe};
+use crate::base::{Counters, Result};
+use crate::fragment::{Fragment, FragmentKind, IndexBox, Keys, Stripe};
 use crate::query::ReadContext;
-use crate::query::fetch::{Want, fetch};
-use crate::schema::{Schema, Subarray, key};
-use crate::tile::{CellKeys, Column, KeyLayout};
+use crate::query::sparse_blocks::{SparseBlock, broken_index, fetch_coordinates};
+use crate::schema::Schema;
+use crate::tile::{CellKeys, KeyLayout};
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,8 +17,8 @@ use std::sync::Arc;
 /// A block that may hold some of a run of points.
 #[derive(Debug, Clone)]
 struct Candidate {
-    block: SparseBlock,
-    bounds: Subarray,
+    fragment: Arc<Fragment>,
+    at: SparseBlock,
     points: Range<usize>,
 }
 
@@ -35,7 +34,7 @@ pub(super) fn search(
     schema: &Schema,
     points: &Points,
     fragments: &[Arc<Fragment>],
-) -> Result<Vec<(SparseBlock, Matches)>> {
+) -> Result<Vec<(Arc<Fragment>, SparseBlock, Matches)>> {
     let layout = KeyLayout::new(schema);
     let sparse = fragments.iter().filter(|f| f.description().kind != FragmentKind::Dense);
     let candidates: Vec<Candidate> = context
@@ -45,7 +44,7 @@ pub(super) fn search(
         .flatten()
         .collect();
     // Coordinates and what they are decoded from: four words of each.
-    let block_bytes = candidates.iter().map(|c| c.block.cells).max().unwrap_or(1) as u64 * schema.ndim() as u64 * 32;
+    let block_bytes = candidates.iter().map(|c| c.at.cells).max().unwrap_or(1) as u64 * schema.ndim() as u64 * 32;
     let group = usize::try_from(context.batch_bytes() / block_bytes.max(1)).unwrap_or(usize::MAX).max(1);
     let mut found = Vec::new();
     for group in candidates.chunks(group) {
@@ -53,7 +52,7 @@ pub(super) fn search(
         context.budget.take(held);
         let matched = match_group(context, schema, &layout, points, group);
         context.budget.give(held);
-        found.extend(matched?.into_iter().filter(|(_, matches)| !matches.is_empty()));
+        found.extend(matched?.into_iter().filter(|(_, _, matches)| !matches.is_empty()));
     }
     Ok(found)
 }
@@ -64,38 +63,15 @@ fn match_group(
     layout: &KeyLayout,
     points: &Points,
     group: &[Candidate],
-) -> Result<Vec<(SparseBlock, Matches)>> {
-    let mut wants = Vec::with_capacity(group.len() * schema.ndim());
-    for Candidate { block: SparseBlock { fragment, tile, block, cells }, .. } in group {
-        for field in 0..schema.ndim() {
-            wants.push(Want { fragment: fragment.clone(), block: fragment.block(field, *tile, *block, *cells)? });
-        }
-    }
-    let columns = fetch(context, &wants, true)?;
-    let pairs = group.iter().zip(columns.chunks(schema.ndim())).collect();
-    context.pool.map(pairs, context.cancel.as_ref(), |(candidate, columns)| {
-        Counters::add(&context.counters.cells_scanned, candidate.block.cells as u64);
-        let coords = checked_coordinates(schema, candidate, columns)?;
-        Ok((candidate.block.clone(), matches(layout, points, candidate.points.clone(), &coords)))
+) -> Result<Vec<(Arc<Fragment>, SparseBlock, Matches)>> {
+    let blocks: Vec<_> = group.iter().map(|c| (&c.fragment, &c.at)).collect();
+    let coords = fetch_coordinates(context, schema, &blocks, true)?;
+    let pairs = group.iter().zip(&coords).collect();
+    context.pool.map(pairs, context.cancel.as_ref(), |(candidate, coords): (&Candidate, &Vec<Vec<u64>>)| {
+        Counters::add(&context.counters.cells_scanned, candidate.at.cells as u64);
+        let found = matches(layout, points, candidate.points.clone(), coords);
+        Ok((candidate.fragment.clone(), candidate.at.clone(), found))
     })
-}
-
-/// The coordinates of a block as ordered keys; a Corruption error if one lies outside its MBR.
-fn checked_coordinates(schema: &Schema, candidate: &Candidate, columns: &[Column]) -> Result<Vec<Vec<u64>>> {
-    let mut coords = Vec::with_capacity(columns.len());
-    for ((column, dim), range) in columns.iter().zip(schema.dims()).zip(candidate.bounds.ranges()) {
-        let keys = key::encode(dim.datatype(), column.view().values()).ok();
-        let keys = keys.filter(|keys| keys.iter().all(|k| range.contains(*k)));
-        coords.push(keys.ok_or_else(|| {
-            Error::corruption(format!(
-                "fragment {}, tile {}: a coordinate of {:?} lies outside its block's MBR",
-                candidate.block.fragment.description().id,
-                candidate.block.tile,
-                dim.name()
-            ))
-        })?);
-    }
-    Ok(coords)
 }
 
 /// Which rows of a block, whose cells stand in global order, are at which of a run of points.
@@ -129,7 +105,7 @@ fn candidates(
     points: &Points,
     fragment: &Arc<Fragment>,
 ) -> Result<Vec<Candidate>> {
-    let wrong = || Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id));
+    let wrong = || broken_index(fragment);
     let mut found = Vec::new();
     for number in 0..fragment.stripes() {
         context.cancel.check()?;
@@ -140,7 +116,7 @@ fn candidates(
         let firsts = keys_of(layout, tiles.clone().map(|t| ends(t).map(|e| e.0)))?;
         let lasts = keys_of(layout, tiles.clone().map(|t| ends(t).map(|e| e.1)))?;
         for (local, run) in tiles.zip(spans(points, 0..points.len(), &firsts, &lasts).ok_or_else(wrong)?) {
-            if !run.is_empty() && reaches(points, &run, &stripe.tile_bounds(local).ok_or_else(wrong)?) {
+            if !run.is_empty() && reaches(points, &run, stripe.tile_bounds(local).ok_or_else(wrong)?) {
                 let before = found.len();
                 let tile = fragment.first_tile(number) + local as u64;
                 add_blocks(layout, points, (fragment, &stripe, tile, local), run, &mut found)?;
@@ -159,7 +135,7 @@ fn add_blocks(
     run: Range<usize>,
     found: &mut Vec<Candidate>,
 ) -> Result<()> {
-    let wrong = || Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id));
+    let wrong = || broken_index(fragment);
     let (from, to) = stripe.block_span(local).ok_or_else(wrong)?;
     let (count, last) = (stripe.tile_cells(local).ok_or_else(wrong)?, stripe.tile_ends(local).ok_or_else(wrong)?.1);
     let first = |block| stripe.block_first(block).ok_or_else(wrong);
@@ -168,22 +144,22 @@ fn add_blocks(
     let lasts = keys_of(layout, (from + 1..to).map(first).chain([Ok(last)]))?;
     for (block, points_in) in (from..to).zip(spans(points, run, &firsts, &lasts).ok_or_else(wrong)?) {
         let bounds = stripe.block_bounds(block).ok_or_else(wrong)?;
-        if reaches(points, &points_in, &bounds) {
+        if reaches(points, &points_in, bounds) {
             let cells = fragment.sparse_block_cells(count, block - from);
-            let block = SparseBlock { fragment: fragment.clone(), tile, block: block - from, cells };
-            found.push(Candidate { block, bounds, points: points_in });
+            let at = SparseBlock { tile, block: block - from, cells, bounds: bounds.to_subarray() };
+            found.push(Candidate { fragment: fragment.clone(), at, points: points_in });
         }
     }
     Ok(())
 }
 
 /// The keys of cells given one by one.
-fn keys_of<'s>(layout: &KeyLayout, cells: impl Iterator<Item = Result<&'s [u64]>>) -> Result<CellKeys> {
+fn keys_of<'s>(layout: &KeyLayout, cells: impl Iterator<Item = Result<Keys<'s>>>) -> Result<CellKeys> {
     let mut columns: Vec<Vec<u64>> = Vec::new();
     for cell in cells {
-        let cell = cell?;
+        let cell = cell?.iter();
         columns.resize_with(cell.len(), Vec::new);
-        columns.iter_mut().zip(cell).for_each(|(column, k)| column.push(*k));
+        columns.iter_mut().zip(cell).for_each(|(column, k)| column.push(k));
     }
     Ok(layout.keys(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>()))
 }
@@ -207,6 +183,6 @@ fn spans(points: &Points, run: Range<usize>, firsts: &CellKeys, lasts: &CellKeys
 }
 
 /// Whether one of `run` lies in the box.
-fn reaches(points: &Points, run: &Range<usize>, bounds: &Subarray) -> bool {
+fn reaches(points: &Points, run: &Range<usize>, bounds: IndexBox<'_>) -> bool {
     run.clone().any(|point| bounds.contains(points.cell(point)))
 }

@@ -1,8 +1,8 @@
 //! A file that is read at any place.
 
 use super::open_files::OpenFiles;
-use crate::base::{ByteRange, ByteSource, Error, ErrorKind, Pending, Result};
-use crate::storage::coalesce::{GAP_BYTES, MERGED_BYTES_MAX, Merged, coalesce};
+use crate::base::{ByteRange, ByteSource, Error, ErrorKind, Pending, Result, limits};
+use crate::storage::coalesce::{MERGED_BYTES_MAX, Merged, coalesce};
 use crate::storage::os_error::os_error;
 use bytes::Bytes;
 use std::fs::File;
@@ -154,7 +154,7 @@ impl Pending for Reads<'_> {
     fn wait(self: Box<Self>) -> Result<Vec<Bytes>> {
         let mut found = vec![Bytes::new(); self.ranges.len()];
         let file = self.source.file()?;
-        for read in coalesce(&self.ranges, GAP_BYTES, MERGED_BYTES_MAX) {
+        for read in coalesce(&self.ranges, limits::GAP_BYTES, MERGED_BYTES_MAX) {
             self.source.scatter(&file, read, &self.ranges, &mut found)?;
         }
         Ok(found)

@@ -1,0 +1,103 @@
+//! Blocks of sparse fragments and tombstones: which of them a box touches, and their coordinates.
+
+use super::ReadContext;
+use super::fetch::{Want, fetch};
+use crate::base::{Counters, Error, Result};
+use crate::fragment::{Fragment, Keys};
+use crate::schema::{Dimension, Schema, Subarray, key};
+use std::sync::Arc;
+
+/// A block of a sparse fragment: where it is, and the MBR of its cells.
+#[derive(Debug, Clone)]
+pub(super) struct SparseBlock {
+    pub(super) tile: u64,
+    /// Counted in its tile.
+    pub(super) block: usize,
+    pub(super) cells: usize,
+    pub(super) bounds: Subarray,
+}
+
+pub(super) fn broken_index(fragment: &Fragment) -> Error {
+    Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id))
+}
+
+/// Calls `found` with every block whose MBR touches `sub`, in the fragment's order, and the keys of its first cell.
+pub(super) fn touched_blocks(
+    context: &ReadContext,
+    fragment: &Fragment,
+    sub: &Subarray,
+    mut found: impl FnMut(SparseBlock, Keys<'_>),
+) -> Result<()> {
+    let wrong = || broken_index(fragment);
+    for number in 0..fragment.stripes() {
+        context.cancel.check()?;
+        let stripe = fragment.stripe(number)?;
+        Counters::add(&context.counters.tiles_considered, stripe.tiles() as u64);
+        for local in 0..stripe.tiles() {
+            if !stripe.tile_bounds(local).ok_or_else(wrong)?.intersects(sub) {
+                continue;
+            }
+            let tile = fragment.first_tile(number) + local as u64;
+            let tile_cells = stripe.tile_cells(local).ok_or_else(wrong)?;
+            let (from, to) = stripe.block_span(local).ok_or_else(wrong)?;
+            let mut touched = false;
+            for block in from..to {
+                let bounds = stripe.block_bounds(block).ok_or_else(wrong)?;
+                if bounds.intersects(sub) {
+                    touched = true;
+                    let first = stripe.block_first(block).ok_or_else(wrong)?;
+                    let (block, bounds) = (block - from, bounds.to_subarray());
+                    let cells = fragment.sparse_block_cells(tile_cells, block);
+                    found(SparseBlock { tile, block, cells, bounds }, first);
+                }
+            }
+            Counters::add(&context.counters.tiles_read, u64::from(touched));
+        }
+    }
+    Ok(())
+}
+
+/// The columns of coordinates of some blocks, to be fetched: for each block one per dimension.
+pub(super) fn want_coordinates<'a>(
+    schema: &Schema,
+    blocks: impl IntoIterator<Item = (&'a Arc<Fragment>, &'a SparseBlock)>,
+) -> Result<Vec<Want>> {
+    let mut wants = Vec::new();
+    for (fragment, at) in blocks {
+        for field in 0..schema.ndim() {
+            let block = fragment.block(field, at.tile, at.block, at.cells)?;
+            wants.push(Want { fragment: fragment.clone(), block });
+        }
+    }
+    Ok(wants)
+}
+
+/// The coordinates of blocks as ordered keys, a column per dimension. Corruption if one lies outside its block's MBR, and
+/// so perhaps outside the domain.
+pub(super) fn fetch_coordinates(
+    context: &ReadContext,
+    schema: &Schema,
+    blocks: &[(&Arc<Fragment>, &SparseBlock)],
+    parallel: bool,
+) -> Result<Vec<Vec<Vec<u64>>>> {
+    let dims = schema.dims();
+    let wants = want_coordinates(schema, blocks.iter().copied())?;
+    let columns = fetch(context, &wants, parallel)?;
+    let mut all = Vec::with_capacity(blocks.len());
+    for ((fragment, at), columns) in blocks.iter().zip(columns.chunks(dims.len())) {
+        let mut coords = Vec::with_capacity(dims.len());
+        for ((column, dim), range) in columns.iter().zip(dims).zip(at.bounds.ranges()) {
+            let keys = key::encode(dim.datatype(), column.view().values()).ok();
+            let keys = keys.filter(|keys| keys.iter().fold(true, |inside, k| inside & range.contains(*k)));
+            coords.push(keys.ok_or_else(|| outside_bounds(fragment, at.tile, dim))?);
+        }
+        all.push(coords);
+    }
+    Ok(all)
+}
+
+/// What is said of a block whose coordinates do not lie in its MBR.
+pub(super) fn outside_bounds(fragment: &Fragment, tile: u64, dim: &Dimension) -> Error {
+    let (id, name) = (fragment.description().id, dim.name());
+    Error::corruption(format!("fragment {id}, tile {tile}: a coordinate of {name:?} lies outside its block's MBR"))
+}
