@@ -50,7 +50,7 @@ pub(crate) fn cases(cells: usize) -> Vec<Case> {
 }
 
 fn pipeline(name: &str, sample: &[u8], element: Element) -> gridstone::base::Result<Pipeline> {
-    if name == "auto" { Ok(choose(sample, element, Effort::Full)) } else { Pipeline::parse(name) }
+    if name == "auto" { Ok(choose(&[sample], element, Effort::Full)) } else { Pipeline::parse(name) }
 }
 
 /// With `auto`, the choice is part of the work.

@@ -1,7 +1,8 @@
 //! The choice of a pipeline from a sample of a tile: what is stored weighed against the time to decode and encode it.
 //!
-//! 1. Take one run of the sample's values: a quarter of them, at least 1,024 and at most 4,096, from the middle.
-//! 2. Encode it with each candidate of the element's class.
+//! 1. Take a run of values from the middle of each block of the sample, of at most 4,096 values. Runs are encoded one by
+//!    one, as blocks are: what repeats in the next block is of no use to this one.
+//! 2. Encode them with each candidate of the element's class.
 //! 3. Take the candidate of least cost, `none` (cost 1,000 per byte) included, provided that it saves 3 %:
 //!
 //! ```text
@@ -47,8 +48,8 @@
 use super::Pipeline;
 use crate::base::{Element, ElementKind};
 
-/// Values encoded per candidate, at least and at most.
-const RUN_VALUES: (usize, usize) = (1_024, 4_096);
+/// Values of one block encoded per candidate, at most.
+const RUN_VALUES_MAX: usize = 4_096;
 /// A pipeline must save this share of the raw size, in thousandths.
 const SAVING_MIN: u64 = 30;
 
@@ -98,12 +99,13 @@ const LONGS: [Candidate; 7] = [FRAME, DELTA_FRAME, SHUFFLE_ZSTD, PCO_INTEGER, DE
 const SINGLES: [Candidate; 5] = [FRAME, SHUFFLE_ZSTD, ZSTD_1, PCO_FLOAT_FAST, PCO_FLOAT];
 const DOUBLES: [Candidate; 5] = [FRAME, SHUFFLE_ZSTD, PCO_FLOAT_FAST, ZSTD_1, PCO_FLOAT];
 
-/// The pipeline for a tile of which `sample` (raw values, up to a few blocks) is typical; `none` if nothing saves 3 %.
+/// The pipeline for a tile of which `blocks` (the raw values of some of its blocks) are typical; `none` if nothing saves
+/// 3 %.
 ///
 /// Deterministic: the same sample gives the same pipeline on every machine. The result accepts `element`.
-pub fn choose(sample: &[u8], element: Element, effort: Effort) -> Pipeline {
-    let run = middle(sample, element.size().max(1));
-    let raw = run.len() as u64;
+pub fn choose(blocks: &[&[u8]], element: Element, effort: Effort) -> Pipeline {
+    let runs: Vec<&[u8]> = blocks.iter().map(|block| middle(block, element.size().max(1))).collect();
+    let raw = runs.iter().map(|run| run.len() as u64).sum::<u64>();
     let values = raw / u64::from(element.width.max(1));
     let mut best = (1_000 * raw, Pipeline::none());
     let mut stored = Vec::new();
@@ -115,7 +117,7 @@ pub fn choose(sample: &[u8], element: Element, effort: Effort) -> Pipeline {
         let Ok(pipeline) = Pipeline::parse(candidate.pipeline) else { continue };
         stored.clear();
         // A pipeline that does not accept the element is not for this tile.
-        if pipeline.encode_into(run, element, &mut stored).is_err() {
+        if runs.iter().any(|run| pipeline.encode_into(run, element, &mut stored).is_err()) {
             continue;
         }
         let size = 1_000 * stored.len() as u64;
@@ -137,12 +139,12 @@ fn candidates(element: Element) -> &'static [Candidate] {
     }
 }
 
-/// The run of whole values that stands for the sample.
-fn middle(sample: &[u8], width: usize) -> &[u8] {
-    let values = sample.len() / width;
-    let run = (values / 4).clamp(RUN_VALUES.0, RUN_VALUES.1).min(values);
+/// The run of whole values that stands for a block.
+fn middle(block: &[u8], width: usize) -> &[u8] {
+    let values = block.len() / width;
+    let run = values.min(RUN_VALUES_MAX);
     let start = (values - run) / 2 * width;
-    sample.get(start..start + run * width).unwrap_or_default()
+    block.get(start..start + run * width).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -176,32 +178,40 @@ mod tests {
             |f: fn((i64, &i64)) -> i64| (0..).zip(&random).map(f).flat_map(i64::to_le_bytes).collect::<Vec<u8>>();
         let f64s: Vec<u8> = random.iter().flat_map(|r| (*r as f64 * 0.01).to_le_bytes()).collect();
         let long = Element::signed(8);
-        assert_eq!(choose(&i64s(|(_, r)| *r), long, Effort::Full).name(), "for");
-        assert_eq!(choose(&i64s(|(i, r)| i * 1_000 + r), long, Effort::Full).name(), "delta,for");
-        assert_eq!(choose(&i64s(|(i, _)| i / 128 * 16_384 + i % 128), long, Effort::Full).name(), "shuffle,zstd:1");
-        assert_eq!(choose(&f64s, Element::float(8), Effort::Full).name(), "pco:1");
-        assert_eq!(choose(&b"harbour, berth and pilot ".repeat(400), Element::BYTE, Effort::Full).name(), "lz4");
+        assert_eq!(choose(&[&i64s(|(_, r)| *r)], long, Effort::Full).name(), "for");
+        assert_eq!(choose(&[&i64s(|(i, r)| i * 1_000 + r)], long, Effort::Full).name(), "delta,for");
+        assert_eq!(choose(&[&i64s(|(i, _)| i / 128 * 16_384 + i % 128)], long, Effort::Full).name(), "shuffle,zstd:1");
+        assert_eq!(choose(&[&f64s], Element::float(8), Effort::Full).name(), "pco:1");
+        assert_eq!(choose(&[&b"harbour, berth and pilot ".repeat(400)], Element::BYTE, Effort::Full).name(), "lz4");
     }
 
     #[test]
     fn equal_values_take_the_cheapest_filter_and_noise_none() {
         for element in ALL {
-            assert_ne!(choose(&vec![7; 64 * 1024], element, Effort::Full).name(), "none");
+            assert_ne!(choose(&[&vec![7; 64 * 1024]], element, Effort::Full).name(), "none");
             if element.width > 1 {
-                assert_eq!(choose(&vec![7; 64 * 1024], element, Effort::Full).name(), "for");
+                assert_eq!(choose(&[&vec![7; 64 * 1024]], element, Effort::Full).name(), "for");
             }
-            assert!(choose(&noise(64 * 1024), element, Effort::Full).is_none());
-            assert!(choose(&[], element, Effort::Full).is_none());
-            assert!(choose(&[1, 2, 3], element, Effort::Full).is_none());
+            assert!(choose(&[&noise(64 * 1024)], element, Effort::Full).is_none());
+            assert!(choose(&[&[]], element, Effort::Full).is_none());
+            assert!(choose(&[&[1, 2, 3]], element, Effort::Full).is_none());
         }
+    }
+
+    #[test]
+    fn what_repeats_from_block_to_block_is_no_gain() {
+        let block = noise(8 * 1_024);
+        assert!(choose(&[&block, &block, &block], Element::signed(8), Effort::Full).is_none());
+        let (plain, runs) = (noise(8 * 1_024), vec![3; 8 * 1_024]);
+        assert_ne!(choose(&[&plain, &runs, &runs], Element::signed(8), Effort::Full).name(), "none");
     }
 
     #[test]
     fn a_quick_choice_tries_quick_candidates_only() {
         let values: Vec<u8> = (0..4_096i64).flat_map(|i| (i / 128 * 16_384 + i % 128).to_le_bytes()).collect();
-        assert_eq!(choose(&values, Element::signed(8), Effort::Full).name(), "shuffle,zstd:1");
-        assert!(["for", "delta,for"].contains(&choose(&values, Element::signed(8), Effort::Quick).name().as_str()));
-        assert!(choose(&noise(64 * 1024), Element::float(8), Effort::Quick).is_none());
+        assert_eq!(choose(&[&values], Element::signed(8), Effort::Full).name(), "shuffle,zstd:1");
+        assert!(["for", "delta,for"].contains(&choose(&[&values], Element::signed(8), Effort::Quick).name().as_str()));
+        assert!(choose(&[&noise(64 * 1024)], Element::float(8), Effort::Quick).is_none());
         assert!(ALL.iter().all(|e| candidates(*e).iter().any(Candidate::is_quick)));
     }
 

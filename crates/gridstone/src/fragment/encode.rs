@@ -104,6 +104,18 @@ pub struct Packing {
     pub effort: Effort,
 }
 
+impl Packing {
+    /// This, with `auto` settled by a sample of the cells: a column per field, cut into blocks at `cuts`.
+    #[must_use]
+    pub fn settled(&self, sample: &[Column], cuts: &[usize]) -> Self {
+        let settle = |(filters, column): (&Filters, &Column)| match filters {
+            Filters::Auto => Filters::Named(choose(column.view(), cuts, self.effort).name()),
+            Filters::Named(name) => Filters::Named(name.clone()),
+        };
+        Self { filters: self.filters.iter().zip(sample).map(settle).collect(), effort: self.effort }
+    }
+}
+
 /// Encodes one tile. `columns` follow `fields`; `cuts` are the block boundaries in cells, from 0 to the tile's cells.
 pub fn encode_tile(
     fields: &[Field],
@@ -180,14 +192,13 @@ fn choose(view: ColumnView<'_>, cuts: &[usize], effort: Effort) -> Pipeline {
     let last = cuts.len().saturating_sub(2);
     let mut picks = vec![0, last / 2, last];
     picks.dedup();
-    let mut sample = Vec::new();
-    for pick in picks {
-        if let (Some(from), Some(to)) = (cuts.get(pick), cuts.get(pick + 1)) {
-            let run = view.copy_range(*from, *to);
-            sample.extend_from_slice(run.view().values());
-        }
+    if effort == Effort::Quick {
+        picks = vec![last / 2];
     }
-    codec::choose(&sample, view.datatype().element(), effort)
+    let span = |pick: &usize| cuts.get(*pick).copied().zip(cuts.get(pick + 1).copied());
+    let blocks: Vec<Column> = picks.iter().filter_map(span).map(|(from, to)| view.copy_range(from, to)).collect();
+    let blocks: Vec<&[u8]> = blocks.iter().map(|block| block.view().values()).collect();
+    codec::choose(&blocks, view.datatype().element(), effort)
 }
 
 /// The extent of a run of sparse cells whose coordinates are `keys`, a column per dimension, cut into blocks.

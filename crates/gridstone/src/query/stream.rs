@@ -2,7 +2,7 @@
 
 use super::WriteContext;
 use super::stage::Stage;
-use super::write_cells::{coordinate_keys, encode_sparse_tile};
+use super::write_cells::{columns_of, coordinate_keys, encode_sparse_tile, settled_cells, sparse_cuts};
 use super::write_dense::{check_columns, dense_cuts, fields_and_packing};
 use crate::base::limits::BlockCells;
 use crate::base::{Cancel, Error, Result};
@@ -22,6 +22,8 @@ pub struct CellStream {
     places: Vec<usize>,
     fields: Vec<Field>,
     packing: Packing,
+    /// What `packing` was settled to by a tile, and the cells that this still holds for.
+    settled: Option<(Packing, usize)>,
     blocks: BlockCells,
     keys: Vec<Vec<u64>>,
     held: Vec<Column>,
@@ -53,7 +55,22 @@ impl CellStream {
         let stage = Stage::new(context, &schema, kind, ids, &sub)?;
         let keys = if schema.sparse() { vec![Vec::new(); schema.ndim()] } else { Vec::new() };
         let blocks = context.blocks;
-        Ok(Self { schema, sub, grid, tile: 0, places, fields, packing, blocks, keys, held, last: None, rows: 0, stage })
+        Ok(Self {
+            schema,
+            sub,
+            grid,
+            tile: 0,
+            places,
+            fields,
+            packing,
+            settled: None,
+            blocks,
+            keys,
+            held,
+            last: None,
+            rows: 0,
+            stage,
+        })
     }
 
     /// Appends cells: attribute columns in the order of the stream's attributes, coordinates for a sparse array. `cancel`
@@ -186,7 +203,17 @@ impl CellStream {
     fn flush_sparse(&mut self) -> Result<()> {
         let held = self.take_held();
         let keys: Vec<Vec<u64>> = self.keys.iter_mut().map(std::mem::take).collect();
-        self.stage.push(encode_sparse_tile((&self.fields, &self.packing), self.blocks.sparse, &keys, held)?)
+        let columns = columns_of(&self.fields, &keys, held)?;
+        let (packing, cells_left) = match self.settled.take().filter(|(_, cells_left)| *cells_left > 0) {
+            Some(settled) => settled,
+            None => {
+                let cuts = sparse_cuts(columns.first().map_or(0, Column::len), self.blocks.sparse);
+                (self.packing.settled(&columns, &cuts), settled_cells(self.schema.options().capacity as usize))
+            }
+        };
+        let tile = encode_sparse_tile((&self.fields, &packing), self.blocks.sparse, &keys, columns)?;
+        self.settled = Some((packing, cells_left.saturating_sub(tile.cells as usize)));
+        self.stage.push(tile)
     }
 
     /// Ends the stream; an Input error if a dense box is not complete. `None` if no cell was appended.

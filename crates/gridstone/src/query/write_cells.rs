@@ -8,6 +8,7 @@ use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, 
 use crate::schema::{Datatype, Dimension, Schema, key};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout};
 use std::cmp::Ordering;
+use std::sync::OnceLock;
 
 /// What to do with several cells at one place within one write, where the array does not allow them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,12 +245,30 @@ fn stage_rows(
 ) -> Result<Staged> {
     let (fields, packing) = fields_and_packing(context, schema, kind, &ids, rows.len());
     let mut stage = Stage::new(context, schema, kind, ids, &schema.domain())?;
-    let tiles: Vec<&[u32]> = rows.chunks(schema.options().capacity as usize).collect();
-    let encode = |tile: &[u32]| {
-        let columns: Vec<Column> = values.iter().map(|v| v.gather(tile)).collect();
-        let picked: Vec<Vec<u64>> =
-            keys.iter().map(|k| tile.iter().filter_map(|r| k.get(*r as usize).copied()).collect()).collect();
-        encode_sparse_tile((&fields, &packing), context.blocks.sparse, &picked, columns)
+    let capacity = schema.options().capacity as usize;
+    let pick = |rows: &[u32]| -> Vec<Vec<u64>> {
+        keys.iter().map(|k| rows.iter().filter_map(|r| k.get(*r as usize).copied()).collect()).collect()
+    };
+    let gather = |rows: &[u32]| values.iter().map(|v| v.gather(rows)).collect::<Vec<Column>>();
+    let groups: Vec<(&[u32], OnceLock<Packing>)> =
+        rows.chunks(settled_cells(capacity)).map(|group| (group, OnceLock::new())).collect();
+    let settle = |group: &[u32]| {
+        let (rows, cuts) = sample_of(group, context.blocks.sparse as usize);
+        match columns_of(&fields, &pick(&rows), gather(&rows)) {
+            Ok(sample) => packing.settled(&sample, &cuts),
+            // What is wrong with the cells is said where they are encoded.
+            Err(_) => packing.clone(),
+        }
+    };
+    let tiles =
+        groups.iter().flat_map(|(group, settled)| group.chunks(capacity).map(move |tile| (tile, *group, settled)));
+    let encode = |(tile, group, settled): (&[u32], &[u32], &OnceLock<Packing>)| {
+        // A tile that is alone chooses for itself, from its own cells.
+        let alone = group.len() == tile.len();
+        let packing = if alone { &packing } else { settled.get_or_init(|| settle(group)) };
+        let keys = pick(tile);
+        let columns = columns_of(&fields, &keys, gather(tile))?;
+        encode_sparse_tile((&fields, packing), context.blocks.sparse, &keys, columns)
     };
     let mut done = 0u64;
     let write_tile = |tile: EncodedTile| {
@@ -262,21 +281,50 @@ fn stage_rows(
     stage.finish()
 }
 
-/// Encodes one sparse data tile, in blocks of `block_cells` cells, from its cells in global order: coordinate keys and
-/// attribute columns. Coordinates are stored as their keys say, so that -0.0 is stored as +0.0.
+/// Filters are chosen anew after so many cells: trying all candidates takes as long as encoding many times the sample.
+const SETTLED_CELLS: usize = 80_000;
+
+/// Cells of the tiles that share a choice of filters: whole tiles, at least one.
+pub(super) fn settled_cells(capacity: usize) -> usize {
+    (SETTLED_CELLS / capacity.max(1)).max(1).saturating_mul(capacity.max(1))
+}
+
+/// Three blocks of a run of rows, from its start, middle and end, or all of them where they are few; and the cuts
+/// between the blocks.
+fn sample_of(rows: &[u32], block: usize) -> (Vec<u32>, Vec<usize>) {
+    let block = block.max(1);
+    if rows.len() <= 3 * block {
+        return (rows.to_vec(), sparse_cuts(rows.len(), block as u32));
+    }
+    let starts = [0, (rows.len() - block) / 2, rows.len() - block];
+    let sample = starts.iter().filter_map(|start| rows.get(*start..start + block)).flatten().copied().collect();
+    (sample, vec![0, block, 2 * block, 3 * block])
+}
+
+/// The columns of a fragment with these fields: coordinates, then attributes. Coordinates are stored as their keys say, so
+/// that -0.0 is stored as +0.0.
+pub(super) fn columns_of(fields: &[Field], keys: &[Vec<u64>], attrs: Vec<Column>) -> Result<Vec<Column>> {
+    let coordinates = fields.iter().zip(keys).map(|(f, k)| coordinate_column(f.datatype, k));
+    coordinates.chain(attrs.into_iter().map(Ok)).collect()
+}
+
+/// Encodes one sparse data tile, in blocks of `block_cells` cells, from its cells in global order: coordinate keys, and
+/// all its columns.
 pub(super) fn encode_sparse_tile(
     (fields, packing): (&[Field], &Packing),
     block_cells: u32,
     keys: &[Vec<u64>],
-    attrs: Vec<Column>,
+    columns: Vec<Column>,
 ) -> Result<EncodedTile> {
-    let cells = keys.first().map_or(0, Vec::len);
-    let cuts: Vec<usize> = (0..cells).step_by(block_cells as usize).chain([cells]).collect();
+    let cuts = sparse_cuts(keys.first().map_or(0, Vec::len), block_cells);
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let shape = sparse_shape(&refs, &cuts);
-    let coordinates = fields.iter().zip(keys).map(|(f, k)| coordinate_column(f.datatype, k));
-    let stored = coordinates.chain(attrs.into_iter().map(Ok)).map(|column| column.map(Cells::Given));
-    encode_tile(fields, packing, stored.collect::<Result<Vec<_>>>()?, &cuts, Some(shape))
+    encode_tile(fields, packing, columns.into_iter().map(Cells::Given).collect(), &cuts, Some(shape))
+}
+
+/// The block boundaries of a sparse tile.
+pub(super) fn sparse_cuts(cells: usize, block_cells: u32) -> Vec<usize> {
+    (0..cells).step_by(block_cells.max(1) as usize).chain([cells]).collect()
 }
 
 /// The column of values of these ordered keys.

@@ -7,7 +7,7 @@ use crate::codec::Pipeline;
 /// The filters of an attribute's values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filters {
-    /// Chosen per tile from a sample.
+    /// Chosen from a sample: of each dense tile, of some sparse tiles together.
     Auto,
     /// This pipeline, by its canonical name.
     Named(String),
