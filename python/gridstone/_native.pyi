@@ -193,6 +193,10 @@ class Array:
     def meta_keys(self) -> list[str]: ...
     def meta_set(self, changes: Mapping[str, str | None]) -> int:
         """Sets (JSON text) or removes (None) keys in one commit."""
+    def consolidate(self, strategy: str, fragments: list[str] | None, target_bytes: int, dry_run: bool) -> str:
+        """A JSON report: {"before": n, "after": n, "overtaken": n,
+        "merges": [{fragments, cells, bytes, written: [fragments, bytes] | null}]}."""
+
     def verify(self) -> str:
         """A JSON report: {"fragments": n, "tiles": n, "blocks": n, "bytes": n,
         "damage": [{fragment, tile, attribute, message}]}."""

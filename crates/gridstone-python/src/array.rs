@@ -7,7 +7,7 @@ use crate::errors::raise;
 use crate::interrupt::{self, run_quick};
 use crate::store::at;
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
-use gridstone::base::AlignedBuf;
+use gridstone::base::{AlignedBuf, Id};
 use gridstone::engine::{self, CellData, Dedup, ReadOrder, TileListing};
 use gridstone::schema::{Order, Schema, key};
 use pyo3::prelude::*;
@@ -264,6 +264,32 @@ impl Array {
 
     fn meta_set(&self, py: Python<'_>, changes: BTreeMap<String, Option<String>>) -> PyResult<u64> {
         py.detach(|| self.inner.set_metadata(changes.into_iter().collect())).map_err(|e| raise(py, &e))
+    }
+
+    #[pyo3(signature = (strategy, fragments, target_bytes, dry_run))]
+    fn consolidate(
+        &self,
+        py: Python<'_>,
+        strategy: &str,
+        fragments: Option<Vec<String>>,
+        target_bytes: u64,
+        dry_run: bool,
+    ) -> PyResult<String> {
+        let strategy = match fragments {
+            None => engine::parse_strategy(strategy),
+            Some(ids) => ids.iter().map(|id| Id::parse(id)).collect::<Result<_, _>>().map(engine::Strategy::Fragments),
+        };
+        let strategy = strategy.map_err(|e| raise(py, &e))?;
+        let work = |call: &engine::Call| self.inner.consolidate(&strategy, target_bytes, dry_run, call);
+        let report = interrupt::run(py, self.inner.context(), None, work)?;
+        let merges: Vec<_> = report
+            .merges
+            .iter()
+            .map(|m| json!({"fragments": m.fragments, "cells": m.cells, "bytes": m.bytes, "written": m.written}))
+            .collect();
+        let all =
+            json!({"before": report.before, "after": report.after, "overtaken": report.overtaken, "merges": merges});
+        Ok(all.to_string())
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<String> {

@@ -8,7 +8,8 @@ use crate::stage::stage;
 use crate::value::values_of;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Array, At, BlockCells, Call, Cells, Context, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
+    Array, At, BlockCells, Call, Cells, Context, Durability, Opened, Options, ReadOrder, Strategy, create_array_on,
+    open_on,
 };
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::sync::Arc;
@@ -108,7 +109,8 @@ impl Session {
             13 if self.faults.is_some() => self.failing_read(dice),
             13 => self.reopen(dice),
             14 => self.read_old(dice),
-            15..=16 => self.scan(dice),
+            15 => self.scan(dice),
+            16 => self.consolidate(dice),
             17 if self.faults.is_some() => self.failing_write(dice),
             18..=19 if self.faults.is_some() => self.failing_write(dice),
             _ => self.read(dice),
@@ -146,6 +148,38 @@ impl Session {
     fn commit(&self, array: &Array, changes: &[Change], dice: &mut Dice) -> Result<u64> {
         let staged = changes.iter().map(|c| stage(array, &self.model, c, dice)).collect::<Result<Vec<_>>>()?;
         array.commit(staged, dice.chance(20).then(|| "why".to_owned()))
+    }
+
+    /// Merges fragments, through either handle: versions come to pass in which nothing changes.
+    fn consolidate(&mut self, dice: &mut Dice) {
+        // The other handle may be behind: what it would merge may have been merged.
+        let late = dice.chance(30);
+        let array = if late { &self.other } else { &self.array };
+        let fragments = array.fragments().unwrap();
+        let at = dice.below(fragments.len().max(1));
+        let some = || fragments[at..].iter().take(1 + at % 4).map(|f| f.id).collect();
+        let strategy = match dice.below(4) {
+            0 => Strategy::Tiered,
+            1 if !fragments.is_empty() => Strategy::Fragments(some()),
+            _ => Strategy::All,
+        };
+        let target_bytes = *dice.pick(&[1, 5_000, 1 << 30]);
+        match array.consolidate(&strategy, target_bytes, false, &Call::default()) {
+            Ok(report) => assert!(late || report.overtaken == 0, "{self:?}"),
+            Err(e) => {
+                let named = matches!(strategy, Strategy::Fragments(_));
+                assert!(named && e.kind() == ErrorKind::Input, "consolidation failed: {e}\n{self:?}");
+            }
+        }
+        self.array.refresh().unwrap();
+        for version in self.model.newest() + 1..=self.array.version() {
+            self.model.commit(version, &[]);
+        }
+        self.note(format!("consolidate {strategy:?} to {target_bytes} bytes: version {}", self.model.newest()));
+        let (sub, attrs, order) =
+            (self.plan.everything(), (0..self.plan.schema.attrs().len()).collect::<Vec<_>>(), ReadOrder::Any);
+        let rows = self.read_from(&self.array, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        self.compare(rows, self.model.newest(), &sub, &attrs, order);
     }
 
     fn must_refuse(&self, changes: &[Change], error: &gridstone::base::Error) -> bool {

@@ -6,6 +6,7 @@ mod block_sizes;
 mod child;
 mod commit_schedules;
 mod concurrent_commits;
+mod consolidate;
 mod crash;
 mod damage;
 mod edges;

@@ -9,13 +9,13 @@ use gridstone::storage::{LocalStorage, Storage};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-const WRITERS: i64 = 8;
-const COMMITS: i64 = 100;
+pub(crate) const WRITERS: i64 = 8;
+pub(crate) const COMMITS: i64 = 100;
 const JSON: &str = r#"{"sparse":true,"capacity":4,"dims":[{"name":"writer","dtype":"int64","domain":["0","7"],"tile":"2"},
     {"name":"commit","dtype":"int64","domain":["0","99"]},{"name":"half","dtype":"int64","domain":["0","1"]}],
     "attrs":[{"name":"v","dtype":"int64"}]}"#;
 
-fn open(folder: &std::path::Path, writable: bool) -> Array {
+pub(crate) fn open(folder: &std::path::Path, writable: bool) -> Array {
     let options = Options { threads: Some(1), durability: Durability::Close, ..Options::default() };
     let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(folder, Durability::Close).unwrap());
     match open_on(&Context::new(&options).unwrap(), storage, "/", writable, At::Latest).unwrap() {
@@ -30,7 +30,7 @@ fn longs(values: &[i64]) -> Column {
 }
 
 /// Both halves of a commit, a fragment each.
-fn write(array: &Array, writer: i64, commit: i64) -> u64 {
+pub(crate) fn write(array: &Array, writer: i64, commit: i64) -> u64 {
     let half = |half: i64| {
         let (dims, value) = ([longs(&[writer]), longs(&[commit]), longs(&[half])], longs(&[writer * 1_000 + commit]));
         let dims = dims.iter().map(Column::view).collect();
@@ -41,7 +41,7 @@ fn write(array: &Array, writer: i64, commit: i64) -> u64 {
 }
 
 /// The cells there are, checked; fails where one half is there without the other.
-fn read(array: &Array) -> usize {
+pub(crate) fn read(array: &Array) -> usize {
     let (cells, _, _) = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap();
     let column =
         |c: &Column| c.view().values().as_chunks::<8>().0.iter().map(|w| i64::from_le_bytes(*w)).collect::<Vec<_>>();
@@ -56,12 +56,18 @@ fn read(array: &Array) -> usize {
     cells.count
 }
 
-#[test]
-fn eight_writers_lose_nothing() {
-    let folder = crate::scratch::Folder::new("writers");
+/// A folder with the empty array.
+pub(crate) fn created(name: &str) -> crate::scratch::Folder {
+    let folder = crate::scratch::Folder::new(name);
     let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(folder.path(), Durability::Close).unwrap());
     let context = Context::new(&Options { threads: Some(1), ..Options::default() }).unwrap();
     create_array_on(&context, storage, "/", Schema::from_json(JSON).unwrap(), false).unwrap();
+    folder
+}
+
+#[test]
+fn eight_writers_lose_nothing() {
+    let folder = created("writers");
     let (done, reads) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let follower = || {

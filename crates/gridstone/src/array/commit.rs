@@ -220,13 +220,18 @@ fn unknown(version: u64, cause: Error) -> Error {
     .with_source(cause)
 }
 
-/// A Conflict error if a fragment that came by data file is in its array already. Ids of inline fragments are checked
+/// A Conflict error if a fragment that came by data file is in its array already, or one to be taken out is not. Ids of inline fragments are checked
 /// against recent versions only, when the record is applied: they were made for this one commit and cannot be older.
 fn check_once(newest: &Snapshot, changes: &Changes) -> Result<()> {
     for operation in &changes.operations {
-        let Operation::AddFragments { array, fragments } = operation else { continue };
+        let (array, fragments, removed) = match operation {
+            Operation::AddFragments { array, fragments } => (array, fragments, &[][..]),
+            Operation::ReplaceFragments { array, removed, fragments } => (array, fragments, removed.as_slice()),
+            _ => continue,
+        };
         let Ok(state) = newest.array_by_id(*array) else { continue };
         check_pages(state, fragments.iter().filter(|f| f.body.is_none()))?;
+        state.check_present(removed)?;
     }
     Ok(())
 }

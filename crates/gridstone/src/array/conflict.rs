@@ -33,6 +33,7 @@ pub trait Rebase {
 /// The standard table for plain changes: only what is gone or taken conflicts.
 ///
 /// - Fragments added: conflict if the array was removed. An array created at its path later has another id.
+/// - Fragments replaced: conflict if the array was removed, or one of those to be taken out was taken out already.
 /// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
 /// - A node removed: conflict if it was removed already.
 /// - A node created: an Exists error if its path was taken, or if a parent became an array.
@@ -49,7 +50,7 @@ impl StandardRules {
                     continue;
                 }
                 Operation::Remove { id } => *id,
-                Operation::AddFragments { array, .. } => *array,
+                Operation::AddFragments { array, .. } | Operation::ReplaceFragments { array, .. } => *array,
                 Operation::SetMetadata { node, .. } => *node,
             };
             if newest.node_by_id(needed).is_none() && !created.contains(&needed) {
@@ -58,6 +59,9 @@ impl StandardRules {
                      nothing was committed",
                     newest.version()
                 )));
+            }
+            if let Operation::ReplaceFragments { array, removed, .. } = operation {
+                newest.array_by_id(*array)?.check_present(removed)?;
             }
         }
         Ok(())

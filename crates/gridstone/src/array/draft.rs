@@ -40,7 +40,7 @@ impl Draft {
                 Some(Recorded::CreateArray { id: *id, path: path.clone(), schema: Arc::new(schema.clone()) })
             }
             Operation::Remove { id } => Some(Recorded::Remove { id: *id }),
-            Operation::AddFragments { .. } => None,
+            Operation::AddFragments { .. } | Operation::ReplaceFragments { .. } => None,
             Operation::SetMetadata { changes, .. } => {
                 check_texts(changes)?;
                 None

@@ -1,8 +1,9 @@
 //! Folding: what the records since the last root added becomes pages and a new root.
 //!
 //! 1. The inline fragments of those records are copied, checked, into one pack in `_data/`.
-//! 2. Per array that got fragments: the last page that is not full is rewritten with them added. If they do not fit
-//!    one page they are cut by space into several, which are full from then on. Other pages are kept as they are.
+//! 2. Per array that got fragments or lost some: the last page that is not full, and those that describe fragments
+//!    taken out, are rewritten with those added and without these. If they do not fit one page they are cut by space into
+//!    several, which are full from then on. Other pages are kept as they are.
 //! 3. The root is written, naming all pages.
 //!
 //! Each object is durable before the next step, all of them before the record that names the root. Two writers that
@@ -101,6 +102,12 @@ fn inline_by_version(snapshot: &Snapshot) -> BTreeMap<u64, Vec<Id>> {
     wanted
 }
 
+/// Whether a page describes a fragment that was taken out since.
+fn loses(array: &ArrayState, shelf: &Shelf) -> Result<bool> {
+    let near = array.gone.values().any(|gone| gone.bounds.intersects(&shelf.info().bounds));
+    Ok(near && shelf.load()?.iter().any(|d| !array.has(d.id)))
+}
+
 /// Writes pages.
 struct Binder<'a> {
     log: &'a Log,
@@ -121,16 +128,19 @@ impl Binder<'_> {
 
     fn pages(&mut self, array: &ArrayState) -> Result<Vec<PageInfo>> {
         let added: Vec<Arc<Description>> = array.recent().map(|d| self.settled(d)).collect::<Result<_>>()?;
-        let keep = |shelf: &&Arc<Shelf>| shelf.info().full || added.is_empty();
-        let mut pages: Vec<PageInfo> = array.shelves.iter().filter(keep).map(|s| s.info().clone()).collect();
-        if added.is_empty() {
-            return Ok(pages);
-        }
-        let mut fragments = Vec::new();
-        for shelf in array.shelves.iter().filter(|s| !s.info().full) {
-            fragments.extend(shelf.load()?.iter().cloned());
+        let (mut pages, mut fragments) = (Vec::new(), Vec::new());
+        for shelf in &array.shelves {
+            let losing = loses(array, shelf)?;
+            if !losing && (shelf.info().full || added.is_empty()) {
+                pages.push(shelf.info().clone());
+            } else {
+                fragments.extend(shelf.load()?.iter().filter(|d| array.has(d.id)).cloned());
+            }
         }
         fragments.extend(added);
+        if fragments.is_empty() {
+            return Ok(pages);
+        }
         let parts = cut(fragments, limits::PAGE_FRAGMENTS_MAX);
         let full = parts.len() > 1;
         for part in parts {

@@ -31,7 +31,7 @@ mod wording;
 
 pub use conflict::{Rebase, StandardRules};
 pub use floor::Floor;
-pub use operation::{Changes, Operation, Recorded};
+pub use operation::{Changes, Operation, Recorded, Removed};
 pub use record::{Inline, Record};
 pub use shape::RootRef;
 pub use snapshot::Snapshot;

@@ -2,8 +2,8 @@
 //! ([`Recorded`], with fragments described in full).
 
 use crate::base::Id;
-use crate::fragment::{Description, Staged};
-use crate::schema::Schema;
+use crate::fragment::{Description, FragmentOrder, Staged};
+use crate::schema::{Schema, Subarray};
 use std::sync::Arc;
 
 /// What one commit is asked to do, all or nothing.
@@ -19,6 +19,24 @@ impl Changes {
     /// Changes that do `operations`, without a message.
     pub fn new(operations: Vec<Operation>) -> Self {
         Self { message: None, operations }
+    }
+}
+
+/// A fragment taken out of an array: enough to find the manifest page that describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removed {
+    /// The fragment.
+    pub id: Id,
+    /// Its precedence.
+    pub order: FragmentOrder,
+    /// Its box.
+    pub bounds: Subarray,
+}
+
+impl Removed {
+    /// What is to be said when the fragment that `description` describes is taken out.
+    pub fn of(description: &Description) -> Self {
+        Self { id: description.id, order: description.order, bounds: description.bounds.clone() }
     }
 }
 
@@ -51,6 +69,15 @@ pub enum Operation {
         /// The array.
         array: Id,
         /// The fragments, the oldest first.
+        fragments: Vec<Staged>,
+    },
+    /// Puts merged fragments in the place of those that they were merged from.
+    ReplaceFragments {
+        /// The array.
+        array: Id,
+        /// The fragments to take out, at least one.
+        removed: Vec<Removed>,
+        /// What takes their place; their descriptions' order is the greatest of those taken out.
         fragments: Vec<Staged>,
     },
     /// Sets or removes metadata of a node.
@@ -93,6 +120,15 @@ pub enum Recorded {
         /// The fragments, by ascending order.
         fragments: Vec<Arc<Description>>,
     },
+    /// Merged fragments took the place of those that they were merged from.
+    ReplaceFragments {
+        /// The array.
+        array: Id,
+        /// The fragments taken out.
+        removed: Vec<Removed>,
+        /// The fragments put in, all of one order.
+        fragments: Vec<Arc<Description>>,
+    },
     /// Metadata of a node was set or removed.
     SetMetadata {
         /// The node.
@@ -110,6 +146,7 @@ impl Recorded {
             Self::CreateArray { .. } => "create_array",
             Self::Remove { .. } => "remove",
             Self::AddFragments { .. } => "add_fragments",
+            Self::ReplaceFragments { .. } => "replace_fragments",
             Self::SetMetadata { .. } => "set_metadata",
         }
     }
@@ -118,7 +155,7 @@ impl Recorded {
     pub fn node(&self) -> Id {
         match self {
             Self::CreateGroup { id, .. } | Self::CreateArray { id, .. } | Self::Remove { id } => *id,
-            Self::AddFragments { array, .. } => *array,
+            Self::AddFragments { array, .. } | Self::ReplaceFragments { array, .. } => *array,
             Self::SetMetadata { node, .. } => *node,
         }
     }

@@ -169,8 +169,9 @@ impl Snapshot {
     pub(super) fn rest_on(&mut self, root: &Root, reference: RootRef, made: &Shelves, storage: &Arc<dyn Storage>) {
         let folded: HashMap<Id, &RootArray> =
             root.nodes.iter().filter_map(|node| Some((node.id, node.array.as_ref()?))).collect();
-        let touched =
-            |array: &ArrayState| !array.recent.is_empty() || !same_pages(array, folded.get(&array.id).copied());
+        let touched = |array: &ArrayState| {
+            !array.recent.is_empty() || !array.gone.is_empty() || !same_pages(array, folded.get(&array.id).copied())
+        };
         let arrays: Vec<Id> = self
             .tree
             .walk()
@@ -184,6 +185,7 @@ impl Snapshot {
             if let Some(Node::Array(array)) = self.tree.get_mut(id) {
                 let array = Arc::make_mut(array);
                 array.recent.retain(|batch| batch.version > root.version);
+                Arc::make_mut(&mut array.gone).retain(|_, gone| gone.version > root.version);
                 array.shelves = shelves_of(array, folded.get(&id).copied(), made, storage);
             }
         }
@@ -226,6 +228,7 @@ fn node_of(node: RootNode, storage: &Arc<dyn Storage>) -> Node {
                 metadata,
                 shelves: array.pages.into_iter().map(shelf).collect(),
                 recent: Vec::new(),
+                gone: Arc::default(),
             }))
         }
     }

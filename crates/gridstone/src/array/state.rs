@@ -1,13 +1,14 @@
 //! An array and a group as one version knows them.
 //!
 //! An array's fragments are those on the pages of the manifest root, loaded when needed, and those that versions
-//! since then added. Successive snapshots share all that did not change: pages, batches, schemas, metadata.
+//! since then added, without those that they took out. Successive snapshots share all that did not change: pages, batches, schemas, metadata.
 
+use super::operation::Removed;
 use super::shelf::Shelf;
 use crate::base::{Error, Id, Result};
 use crate::fragment::Description;
 use crate::schema::{Schema, Subarray};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Metadata of a node: JSON texts by key.
@@ -20,6 +21,14 @@ pub(super) struct Batch {
     pub(super) fragments: Vec<Arc<Description>>,
 }
 
+/// A fragment that was taken out since the manifest root, which may still describe it.
+#[derive(Debug, Clone)]
+pub(super) struct Gone {
+    /// The version that took it out.
+    pub(super) version: u64,
+    pub(super) bounds: Subarray,
+}
+
 /// An array at one version.
 #[derive(Debug, Clone)]
 pub struct ArrayState {
@@ -29,6 +38,7 @@ pub struct ArrayState {
     pub(super) metadata: Arc<Metadata>,
     pub(super) shelves: Vec<Arc<Shelf>>,
     pub(super) recent: Vec<Arc<Batch>>,
+    pub(super) gone: Arc<HashMap<Id, Gone>>,
 }
 
 /// A group at one version.
@@ -49,6 +59,7 @@ impl ArrayState {
             metadata: Arc::default(),
             shelves: Vec::new(),
             recent: Vec::new(),
+            gone: Arc::default(),
         }
     }
 
@@ -80,7 +91,8 @@ impl ArrayState {
     /// How many fragments it has; nothing is loaded.
     pub fn count_fragments(&self) -> u64 {
         let folded: u64 = self.shelves.iter().map(|s| u64::from(s.info().count)).sum();
-        folded + self.recent.iter().map(|b| b.fragments.len() as u64).sum::<u64>()
+        let added: u64 = self.recent.iter().map(|b| b.fragments.len() as u64).sum();
+        (folded + added).saturating_sub(self.gone.len() as u64)
     }
 
     /// The fragments whose boxes intersect `within` (`None`: all), by ascending order. Loads, and keeps, the manifest
@@ -89,10 +101,10 @@ impl ArrayState {
         let wanted = |bounds: &Subarray| within.is_none_or(|w| w.intersects(bounds));
         let mut found = Vec::new();
         for shelf in self.shelves.iter().filter(|s| wanted(&s.info().bounds)) {
-            found.extend(shelf.load()?.iter().filter(|d| wanted(&d.bounds)).cloned());
+            found.extend(shelf.load()?.iter().filter(|d| wanted(&d.bounds) && self.has(d.id)).cloned());
         }
         found.extend(self.recent().filter(|d| wanted(&d.bounds)).cloned());
-        // Pages are cut by space, so their orders interleave.
+        // Pages are cut by space, so their orders interleave; merged fragments stand where their inputs stood.
         found.sort_by_key(|d| d.order);
         Ok(found)
     }
@@ -102,9 +114,60 @@ impl ArrayState {
         self.shelves.len() <= 1 && self.recent().count() <= 64
     }
 
-    /// The fragments added since the manifest root, by ascending order.
+    /// The fragments added since the manifest root, in the order that they were committed in.
     pub(super) fn recent(&self) -> impl Iterator<Item = &Arc<Description>> {
-        self.recent.iter().flat_map(|batch| &batch.fragments)
+        self.recent.iter().flat_map(|batch| &batch.fragments).filter(|d| self.has(d.id))
+    }
+
+    /// Whether the fragment, which the root or a version since describes, is still in the array.
+    pub(super) fn has(&self, id: Id) -> bool {
+        !self.gone.contains_key(&id)
+    }
+
+    /// A Conflict error unless all of `removed` are in the array. Loads the manifest pages that may describe them.
+    pub(super) fn check_present(&self, removed: &[Removed]) -> Result<()> {
+        let mut missing: HashSet<Id> = removed.iter().map(|r| r.id).filter(|id| self.has(*id)).collect();
+        let whole = missing.len() == removed.len();
+        self.recent().for_each(|d| {
+            missing.remove(&d.id);
+        });
+        for shelf in &self.shelves {
+            let near = |r: &Removed| missing.contains(&r.id) && r.bounds.intersects(&shelf.info().bounds);
+            if removed.iter().any(near) {
+                shelf.load()?.iter().for_each(|d| {
+                    missing.remove(&d.id);
+                });
+            }
+        }
+        if whole && missing.is_empty() {
+            return Ok(());
+        }
+        Err(Error::conflict(format!(
+            "fragments of array {} that were to be merged have been merged or removed by another commit; nothing was \
+             committed",
+            self.path
+        )))
+    }
+
+    /// Puts `fragments` in the place of `removed`, as part of `version`. Input, Bounds or Conflict errors say what does not
+    /// fit; whether those taken out were there is for [`ArrayState::check_present`].
+    pub(super) fn replace(&mut self, version: u64, removed: &[Removed], fragments: &[Arc<Description>]) -> Result<()> {
+        let Some(last) = removed.iter().map(|r| r.order).max() else {
+            return Err(Error::input(format!("array {}: a merge of no fragments", self.path)));
+        };
+        if let Some(wrong) = fragments.iter().find(|d| d.order != last) {
+            return Err(Error::input(format!(
+                "array {}: merged fragment {} has the order {:?}, the greatest of those merged is {last:?}",
+                self.path, wrong.id, wrong.order
+            )));
+        }
+        let gone = Arc::make_mut(&mut self.gone);
+        for Removed { id, bounds, .. } in removed {
+            if gone.insert(*id, Gone { version, bounds: bounds.clone() }).is_some() {
+                return Err(Error::conflict(format!("fragment {id} of array {} was taken out before", self.path)));
+            }
+        }
+        if fragments.is_empty() { Ok(()) } else { self.add(version, fragments) }
     }
 
     /// Adds `fragments`, committed as `version`. Input, Bounds or Conflict errors say what does not fit.

@@ -187,6 +187,12 @@ impl Tree {
                     "the array with the id {array} was removed; fragments written for it cannot be committed"
                 ))),
             },
+            Recorded::ReplaceFragments { array, removed, fragments } => match self.get_mut(*array) {
+                Some(Node::Array(state)) => Arc::make_mut(state).replace(version, removed, fragments),
+                _ => Err(Error::conflict(format!(
+                    "the array with the id {array} was removed; its fragments cannot be merged any more"
+                ))),
+            },
             Recorded::SetMetadata { node, changes } => {
                 let found = self.get_mut(*node);
                 let node = found.ok_or_else(|| Error::not_found(format!("there is no node with the id {node}")))?;

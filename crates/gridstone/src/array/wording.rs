@@ -6,12 +6,13 @@
 //! {"op":"remove","id":…}
 //! {"op":"add_fragments","array":…,"fragments":[{"id":…,"kind":"dense","schema":0,"bounds":[["…","…"]],"cells":9,
 //!    "attrs":[0],"at":{"body":{"offset":0,"len":700,"xxh3":"…"}}}]}          or "at":{"data":{"id":…,"offset":0,"len":9}}
+//! {"op":"replace_fragments","array":…,"removed":[{"id":…,"order":[4,0],"bounds":[["…","…"]]}],"fragments":[{…,"order":[9,0]}]}
 //! {"op":"set_metadata","node":…,"changes":[["unit","\"mm\""],["old",null]]}
 //! ```
-//! Offsets of bodies count from the start of the record's body. A fragment's order is not written: it is the
-//! record's version and the fragment's place among all fragments of the record.
+//! Offsets of bodies count from the start of the record's body. The order of an added fragment is not written: it is the
+//! record's version and the fragment's place among all fragments that the record adds. That of a merged one is.
 
-use super::operation::{Operation, Recorded};
+use super::operation::{Operation, Recorded, Removed};
 use super::record::{BODY_ALIGNMENT, Inline};
 use super::shape::{BoxText, Hex, IdText, Whole};
 use crate::base::{ByteRange, Error, ErrorKind, FileRef, Id, Result, limits, xxh3};
@@ -22,7 +23,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-const KNOWN: [&str; 5] = ["create_group", "create_array", "remove", "add_fragments", "set_metadata"];
+const KNOWN: [&str; 6] =
+    ["create_group", "create_array", "remove", "add_fragments", "replace_fragments", "set_metadata"];
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
@@ -31,7 +33,19 @@ pub(super) enum OperationText {
     CreateArray { id: IdText, path: String, schema: Value },
     Remove { id: IdText },
     AddFragments { array: IdText, fragments: Vec<FragmentText> },
+    ReplaceFragments { array: IdText, removed: Vec<RemovedText>, fragments: Vec<FragmentText> },
     SetMetadata { node: IdText, changes: Vec<(String, Option<String>)> },
+}
+
+/// An order: version and place.
+type OrderText = (Whole, u32);
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RemovedText {
+    id: IdText,
+    order: OrderText,
+    bounds: BoxText,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -44,6 +58,8 @@ pub(super) struct FragmentText {
     cells: Whole,
     attrs: Vec<u32>,
     at: PlaceText,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    order: Option<OrderText>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -64,8 +80,16 @@ impl OperationText {
             Operation::Remove { id } => Self::Remove { id: IdText(*id) },
             Operation::AddFragments { array, fragments } => Self::AddFragments {
                 array: IdText(*array),
-                fragments: fragments.iter().map(|f| FragmentText::of(f, bodies)).collect::<Result<_>>()?,
+                fragments: fragments.iter().map(|f| FragmentText::of(f, None, bodies)).collect::<Result<_>>()?,
             },
+            Operation::ReplaceFragments { array, removed, fragments } => {
+                let merged = |f: &Staged| FragmentText::of(f, Some(order_text(f.description.order)), bodies);
+                Self::ReplaceFragments {
+                    array: IdText(*array),
+                    removed: removed.iter().map(RemovedText::of).collect(),
+                    fragments: fragments.iter().map(merged).collect::<Result<_>>()?,
+                }
+            }
             Operation::SetMetadata { node, changes } => {
                 Self::SetMetadata { node: IdText(*node), changes: changes.clone() }
             }
@@ -86,8 +110,26 @@ pub(super) fn read_schema(value: &Value) -> Result<Arc<Schema>> {
     Schema::from_json(&value.to_string()).map(Arc::new).map_err(newer)
 }
 
+fn order_text(order: FragmentOrder) -> OrderText {
+    (Whole(order.version), order.index)
+}
+
+fn read_order((version, index): OrderText) -> FragmentOrder {
+    FragmentOrder { version: version.0, index }
+}
+
+impl RemovedText {
+    fn of(removed: &Removed) -> Self {
+        Self { id: IdText(removed.id), order: order_text(removed.order), bounds: BoxText::of(&removed.bounds) }
+    }
+
+    fn read(self) -> Result<Removed> {
+        Ok(Removed { id: self.id.0, order: read_order(self.order), bounds: self.bounds.bounds()? })
+    }
+}
+
 impl FragmentText {
-    fn of(staged: &Staged, bodies: &mut Bodies) -> Result<Self> {
+    fn of(staged: &Staged, order: Option<OrderText>, bodies: &mut Bodies) -> Result<Self> {
         let d = &staged.description;
         Ok(Self {
             id: IdText(d.id),
@@ -97,10 +139,12 @@ impl FragmentText {
             cells: Whole(d.cells),
             attrs: d.attrs.clone(),
             at: PlaceText::of(staged, bodies)?,
+            order,
         })
     }
 
-    fn read(self, place: &mut Place) -> Result<Description> {
+    /// `merged`: whether the order is written.
+    fn read(self, merged: bool, place: &mut Place) -> Result<Description> {
         let (id, at) = (self.id.0, self.at);
         let kind = FragmentKind::parse(&self.kind)
             .ok_or_else(|| Error::unsupported(format!("fragment {id} is of the unknown kind {:?}", self.kind)))?;
@@ -108,7 +152,11 @@ impl FragmentText {
             return Err(Error::corruption(format!("fragment {id} lists its attributes out of order or twice")));
         }
         let (schema, bounds, cells, attrs) = (self.schema, self.bounds.bounds()?, self.cells.0, self.attrs);
-        let order = place.next_order()?;
+        let order = match self.order {
+            None if !merged => place.next_order()?,
+            Some(order) if merged => read_order(order),
+            _ => return Err(Error::corruption(format!("fragment {id} is said to be merged, and not to be"))),
+        };
         let location = place.locate(id, at)?;
         Ok(Description { id, kind, order, schema, bounds, cells, attrs, location })
     }
@@ -222,7 +270,12 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
         OperationText::Remove { id } => Recorded::Remove { id: id.0 },
         OperationText::AddFragments { array, fragments } => Recorded::AddFragments {
             array: array.0,
-            fragments: fragments.into_iter().map(|f| f.read(place).map(Arc::new)).collect::<Result<_>>()?,
+            fragments: fragments.into_iter().map(|f| f.read(false, place).map(Arc::new)).collect::<Result<_>>()?,
+        },
+        OperationText::ReplaceFragments { array, removed, fragments } => Recorded::ReplaceFragments {
+            array: array.0,
+            removed: removed.into_iter().map(RemovedText::read).collect::<Result<_>>()?,
+            fragments: fragments.into_iter().map(|f| f.read(true, place).map(Arc::new)).collect::<Result<_>>()?,
         },
         OperationText::SetMetadata { node, changes } => Recorded::SetMetadata { node: node.0, changes },
     })

@@ -207,7 +207,7 @@ impl Array {
         }
     }
 
-    fn plan(
+    pub(super) fn plan(
         &self,
         sub: ReadBox<'_>,
         attrs: Option<&[String]>,
@@ -291,7 +291,7 @@ impl Array {
         Scan::new(context, target, request, batch_bytes)
     }
 
-    fn write_context<'a>(&'a self, state: &ArrayState, call: &'a Call) -> Result<WriteContext<'a>> {
+    pub(super) fn write_context<'a>(&'a self, state: &ArrayState, call: &'a Call) -> Result<WriteContext<'a>> {
         self.check_writable()?;
         Ok(WriteContext {
             pool: &self.context.pool,
@@ -387,8 +387,13 @@ impl Array {
     }
 
     fn change(&self, operations: Vec<Operation>, message: Option<String>) -> Result<u64> {
+        self.commit_changes(&self.snapshot(), Changes { message, operations })
+    }
+
+    /// Commits `changes`, made with a look at `snapshot`, moves to their version and gives it.
+    pub(super) fn commit_changes(&self, snapshot: &Arc<Snapshot>, changes: Changes) -> Result<u64> {
         self.check_writable()?;
-        let newer = self.store.commit(&self.snapshot(), Changes { message, operations }, &mut StandardRules)?;
+        let newer = self.store.commit(snapshot, changes, &mut StandardRules)?;
         let version = newer.version();
         self.move_to(newer);
         Ok(version)

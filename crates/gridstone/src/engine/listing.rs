@@ -24,7 +24,9 @@ pub struct VersionListing {
 impl VersionListing {
     pub(super) fn of(record: &Record, node: Id) -> Self {
         let count = |op: &Recorded| match op {
-            Recorded::AddFragments { fragments, .. } => fragments.len() as u64,
+            Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
+                fragments.len() as u64
+            }
             Recorded::SetMetadata { changes, .. } => changes.len() as u64,
             Recorded::CreateGroup { .. } | Recorded::CreateArray { .. } | Recorded::Remove { .. } => 1,
         };

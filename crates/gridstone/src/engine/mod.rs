@@ -5,6 +5,7 @@
 
 mod array;
 mod call;
+mod consolidate;
 mod context;
 mod group;
 mod listing;
@@ -14,13 +15,14 @@ mod staged;
 mod writer;
 
 pub use crate::base::limits::BlockCells;
-pub use crate::maintain::{Damage, VerifyReport};
+pub use crate::maintain::{Damage, Strategy, VerifyReport};
 pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::Durability;
 pub use crate::tile::{Column, ColumnView};
 pub use array::{Array, CellData, DenseData, ReadBox};
 pub use call::Call;
+pub use consolidate::{ConsolidateReport, MergeListing, parse_strategy};
 pub use context::{Context, Options};
 pub use group::Group;
 pub use listing::{FragmentListing, TileListing, VersionListing};

@@ -77,15 +77,33 @@ impl Fragment {
                 source.len()
             )));
         }
-        if location.len < 2 * FRAME_BYTES {
-            return Err(Error::corruption(format!("{} bytes are too few for a fragment", location.len)));
-        }
-        let (source, base) = if location.len <= WHOLE_BYTES_MAX {
+        if Self::is_read_whole(&description) {
             let bytes = source.read_one(ByteRange::new(location.offset, location.len))?;
-            (Arc::new(MemorySource(bytes)) as Arc<dyn ByteSource>, 0)
-        } else {
-            (source, location.offset)
-        };
+            return Self::open_at(Arc::new(MemorySource(bytes)), 0, description, schema);
+        }
+        Self::open_at(source, location.offset, description, schema)
+    }
+
+    /// Whether a fragment is so small that it is read whole when it is opened.
+    pub fn is_read_whole(description: &Description) -> bool {
+        description.location.len <= WHOLE_BYTES_MAX
+    }
+
+    /// As [`Fragment::open`], of a fragment whose bytes have been read.
+    pub fn open_read(bytes: Bytes, description: Arc<Description>, schema: &Schema) -> Result<Self> {
+        let id = description.id;
+        if bytes.len() as u64 != description.location.len {
+            return Err(Error::storage(format!("fragment {id}: {} bytes were read of it", bytes.len())));
+        }
+        let opened = Self::open_at(Arc::new(MemorySource(bytes)), 0, description, schema);
+        opened.map_err(|e| e.context(format!("fragment {id}")))
+    }
+
+    fn open_at(source: Arc<dyn ByteSource>, base: u64, description: Arc<Description>, schema: &Schema) -> Result<Self> {
+        let len = description.location.len;
+        if len < 2 * FRAME_BYTES {
+            return Err(Error::corruption(format!("{len} bytes are too few for a fragment")));
+        }
         let root = read_root(source.as_ref(), base, &description)?;
         check_root(&root, &description, schema)?;
         let pipelines =

@@ -2,7 +2,7 @@
 
 use crate::base::{Counters, Error, ErrorKind, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, Role};
-use crate::query::{ReadContext, open_fragment};
+use crate::query::ReadContext;
 use crate::schema::Schema;
 use crate::tile::{BlockGrid, TileGrid};
 use std::sync::Arc;
@@ -42,7 +42,9 @@ pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Descripti
     for description in fragments {
         context.cancel.check()?;
         check.report.fragments += 1;
-        match open_fragment(context, schema, description) {
+        // Not from the cache: what matters is what lies in the files now.
+        let source = context.files.open(description.location.file);
+        match source.and_then(|source| Fragment::open(source, description.clone(), schema)) {
             Ok(fragment) => check.fragment(&fragment)?,
             Err(error) => check.note(description.id, None, None, error)?,
         }

@@ -32,7 +32,7 @@ pub use dense::{read_dense, read_dense_into, touched_cells};
 pub use open::open_fragment;
 pub use points::{Points, read_points};
 pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};
-pub use scan::Scan;
+pub use scan::{Scan, Sweeper};
 pub use sparse::read_sparse;
 pub use stream::CellStream;
 pub use write_cells::{CellWrite, Dedup, write_cells, write_tombstones};

@@ -93,7 +93,7 @@ pub struct Target {
 impl Target {
     /// Bytes that a decoded row takes, about. What variable-length values take is guessed from the stored bytes of the
     /// fragments, at a compression of four.
-    pub(super) fn row_bytes(&self) -> u64 {
+    pub fn row_bytes(&self) -> u64 {
         let (dims, attrs) = (self.schema.ndim() as u64 * 8 + 16, self.schema.attrs());
         let fixed: usize = attrs.iter().map(|a| a.datatype().width().unwrap_or(8) + usize::from(a.nullable())).sum();
         let stored = self.fragments.iter().map(|d| d.location.len / d.cells.max(1)).max().unwrap_or(0);

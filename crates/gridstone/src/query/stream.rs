@@ -46,14 +46,31 @@ impl CellStream {
             return Err(Error::input("a stream needs at least one attribute, of a sparse array every one"));
         }
         let kind = if schema.sparse() { FragmentKind::Sparse } else { FragmentKind::Dense };
+        Self::of_kind(context, schema, sub, places, kind)
+    }
+
+    /// Starts a stream of cells with coordinates and the attributes at `places`, into a sparse or a dense array.
+    pub fn of_cells(context: &WriteContext<'_>, schema: Arc<Schema>, places: Vec<usize>) -> Result<Self> {
+        let sub = schema.domain();
+        Self::of_kind(context, schema, sub, places, FragmentKind::Sparse)
+    }
+
+    fn of_kind(
+        context: &WriteContext<'_>,
+        schema: Arc<Schema>,
+        sub: Subarray,
+        places: Vec<usize>,
+        kind: FragmentKind,
+    ) -> Result<Self> {
+        let cells = kind == FragmentKind::Sparse;
         let attrs: Vec<_> = places.iter().filter_map(|p| schema.attrs().get(*p)).collect();
         let ids: Vec<u32> = attrs.iter().map(|a| a.id()).collect();
         let held = attrs.iter().map(|a| Column::empty(a.datatype(), a.nullable())).collect();
-        let grid = if schema.sparse() { None } else { Some(TileGrid::new(&schema, &sub)?) };
+        let grid = if cells { None } else { Some(TileGrid::new(&schema, &sub)?) };
         // How many cells will come is not known: they are taken for many.
         let (fields, packing) = fields_and_packing(context, &schema, kind, &ids, usize::MAX);
         let stage = Stage::new(context, &schema, kind, ids, &sub)?;
-        let keys = if schema.sparse() { vec![Vec::new(); schema.ndim()] } else { Vec::new() };
+        let keys = if cells { vec![Vec::new(); schema.ndim()] } else { Vec::new() };
         let blocks = context.blocks;
         Ok(Self {
             schema,
