@@ -126,7 +126,7 @@ class _Series:
 
         try:
             array = pa.array(self.series, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # mixed objects; integers from 2^63 on
             return columns.from_values(field, self.series.to_numpy(dtype=object), nan_is_null=True)
         return columns.from_values(field, array)
 

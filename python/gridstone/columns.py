@@ -200,6 +200,8 @@ def _typed_objects(field: Field, array: AnyArray) -> tuple[AnyArray, AnyArray]:
     try:
         if target.kind in "mM":
             found = np.array([dtypes.scalar(field.dtype, v, field.title) for v in values], target)
+        elif target.kind in "iu" and all(_is_whole(v) for v in values):
+            found = _whole(values, target)
         else:
             found = np.array(values, None if values else target)
     except ValueError as error:
@@ -209,6 +211,20 @@ def _typed_objects(field: Field, array: AnyArray) -> tuple[AnyArray, AnyArray]:
     made = np.zeros(array.shape, found.dtype)
     made[present] = found
     return made, present
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _whole(values: list[Any], target: np.dtype[Any]) -> AnyArray:
+    """Integers as `target`; as NumPy takes them where one does not fit. NumPy makes floats of small and very large ones
+    together, which would lose digits.
+    """
+    try:
+        return np.array([int(value) for value in values], target)
+    except OverflowError:
+        return np.array(values)
 
 
 def _first_stranger(array: AnyArray) -> str:

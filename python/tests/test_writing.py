@@ -253,3 +253,12 @@ def test_meta(store_uri: str) -> None:
         gs.open(store_uri).meta["x"] = 1
     array.meta.clear()
     assert len(array.meta) == 0
+
+
+def test_frames_hold_large_unsigned_integers_as_objects(tmp_path):
+    schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "uint64", nullable=True)], sparse=True)
+    array = gs.create(tmp_path / "a.gs", schema)
+    values = [5, None, 2**64 - 1]
+    array.write_cells(pd.DataFrame({"x": [1, 2, 3], "v": pd.Series(values, dtype=object)}))
+    found = array.read().to_numpy()["v"]
+    assert [None if m else int(v) for v, m in zip(found.data, np.ma.getmaskarray(found), strict=True)] == values
