@@ -114,6 +114,7 @@ OPERATIONS: dict[str, dict[str, type]] = {
     "create_array": {"id": str, "path": str, "schema": dict},
     "remove": {"id": str},
     "add_fragments": {"array": str, "fragments": list},
+    "replace_fragments": {"array": str, "removed": list, "fragments": list},
     "set_metadata": {"node": str, "changes": list},
 }
 
@@ -135,6 +136,14 @@ def read_record(data: bytes, version: int) -> Record:
         operation = fields(value, {"op": str, **OPERATIONS[name]}, {}, f"{what}: {name}")
         if name == "add_fragments":
             operation["fragments"] = [bodies.description(f) for f in operation["fragments"]]
+        if name == "replace_fragments":
+            operation["fragments"] = [bodies.description(f, merged=True) for f in operation["fragments"]]
+            operation["removed"] = [removed(f) for f in operation["removed"]]
+            need(operation["removed"], f"{what}: a merge of nothing")
+            greatest = max(order for _, order in operation["removed"])
+            need(
+                all(d.order == greatest for d in operation["fragments"]), f"{what}: a merged fragment has another order"
+            )
         operations.append(operation)
     need(bodies.end == len(data), f"{what}: bytes after its bodies")
     parent = None if top["parent"] is None else hex16(top["parent"])
@@ -147,22 +156,40 @@ def read_record(data: bytes, version: int) -> Record:
     return Record(version, hex32(top["commit_id"]), parent, time_us, root, operations, line.xxh3)
 
 
+def order_of(value: Any) -> tuple[int, int]:
+    """An order: version and place."""
+    need(isinstance(value, list) and len(value) == 2, "an order is a version and a place")
+    return whole(value[0]), whole(value[1])
+
+
+def removed(value: Any) -> tuple[str, tuple[int, int]]:
+    """The id and the order of a fragment that was taken out."""
+    f = fields(value, {"id": str, "order": list, "bounds": list}, {}, "a fragment taken out")
+    box(f["bounds"])
+    return hex32(f["id"]), order_of(f["order"])
+
+
 class _Bodies:
     """The fragments of a record: their orders and places."""
 
     def __init__(self, data: bytes, body: int, version: int) -> None:
         self.data, self.body, self.end, self.version, self.index = data, body, body, version, 0
 
-    def description(self, value: Any) -> Description:
-        needed = {"id": str, "kind": str, "schema": int, "bounds": list, "attrs": list, "at": dict}
+    def description(self, value: Any, *, merged: bool = False) -> Description:
+        needed: dict[str, type] = {"id": str, "kind": str, "schema": int, "bounds": list, "attrs": list, "at": dict}
+        if merged:
+            needed["order"] = list
         f = fields(value, needed, {"cells": None}, "a fragment's description")
         if f["kind"] not in KINDS:
             raise Unsupported(f"a fragment of kind {f['kind']!r}")
         attrs = tuple(whole(a) for a in f["attrs"])
         need(all(a < b for a, b in itertools.pairwise(attrs)), "attributes out of order")
         place = self._body(f["at"]["body"]) if "body" in f["at"] else self._data(f["at"])
-        order = (self.version, self.index)
-        self.index += 1
+        if merged:
+            order = order_of(f["order"])
+        else:
+            order = (self.version, self.index)
+            self.index += 1
         cells = whole(f["cells"])
         return Description(hex32(f["id"]), f["kind"], order, f["schema"], tuple(box(f["bounds"])), cells, attrs, *place)
 

@@ -202,13 +202,16 @@ def _insert(state: Version, node: Node) -> None:
     state.nodes[node.id] = node
 
 
+_TARGETS = {"remove": "id", "add_fragments": "array", "replace_fragments": "array", "set_metadata": "node"}
+
+
 def _apply(state: Version, operation: dict[str, Any]) -> None:
     name = operation["op"]
     if name in ("create_group", "create_array"):
         schemas = [Schema.of_json(operation["schema"])] if name == "create_array" else []
         _insert(state, Node(log.hex32(operation["id"]), operation["path"], schemas=schemas))
         return
-    target = log.hex32(operation[{"remove": "id", "add_fragments": "array", "set_metadata": "node"}[name]])
+    target = log.hex32(operation[_TARGETS[name]])
     need(target in state.nodes, "an operation on a node that is not there")
     node = state.nodes[target]
     if name == "remove":
@@ -221,6 +224,14 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
             need(d.id not in known, "a fragment twice")
             need(max(d.attrs, default=0) < len(node.schemas[-1].attrs), "an unknown attribute")
         state.nodes[target] = replace(node, fragments=node.fragments + operation["fragments"])
+    elif name == "replace_fragments":
+        need(node.kind == "array", "fragments of a group")
+        gone = dict(operation["removed"])
+        kept = [d for d in node.fragments if d.id not in gone]
+        there = {d.id: d.order for d in node.fragments if d.id in gone}
+        need(there == gone, "fragments to be replaced that are not there, or have another order")
+        need(not {d.id for d in kept} & {d.id for d in operation["fragments"]}, "a fragment twice")
+        state.nodes[target] = replace(node, fragments=sorted(kept + operation["fragments"], key=lambda d: d.order))
     elif name == "set_metadata":
         metadata = dict(node.metadata)
         for key, text in operation["changes"]:

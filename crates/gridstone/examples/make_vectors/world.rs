@@ -6,8 +6,11 @@ use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, NeverCancel, Result, Silent, xxh3};
 use gridstone::fragment::Staged;
-use gridstone::query::{CellWrite, Dedup, DenseWrite, WriteContext, write_cells, write_dense, write_tombstones};
-use gridstone::runtime::{Arena, Pool};
+use gridstone::maintain::{PlanLimits, Strategy, merge_cells, plan};
+use gridstone::query::{
+    CellWrite, Dedup, DenseWrite, ReadContext, Target, WriteContext, write_cells, write_dense, write_tombstones,
+};
+use gridstone::runtime::{Arena, LruCache, Pool};
 use gridstone::schema::{Datatype, KeyRange, Order, Schema, Subarray, key};
 use gridstone::storage::{MemoryStorage, Storage};
 use gridstone::tile::Column;
@@ -110,11 +113,11 @@ pub(crate) struct World {
     store: Store,
     snapshot: Option<Arc<Snapshot>>,
     entropy: Arc<Numbered>,
-    pool: Pool,
+    pool: Arc<Pool>,
     arrays: BTreeMap<String, Entry>,
     operations: Vec<Operation>,
     versions: Vec<Value>,
-    budget: Budget,
+    budget: Arc<Budget>,
     arena: Arc<Arena>,
     /// Whether small fragments go into the log.
     pub(crate) inline: bool,
@@ -134,11 +137,11 @@ impl World {
             store,
             snapshot: None,
             entropy,
-            pool: Pool::new(Some(1))?,
+            pool: Arc::new(Pool::new(Some(1))?),
             arrays: BTreeMap::new(),
             operations: Vec::new(),
             versions: Vec::new(),
-            budget: Budget::new(1 << 30),
+            budget: Arc::new(Budget::new(1 << 30)),
             arena: Arc::new(Arena::new(0)),
             inline: true,
         })
@@ -153,7 +156,7 @@ impl World {
 
     /// Sets the bytes a quarter of which ends a stripe (64 KiB at least).
     pub(crate) fn set_budget(&mut self, bytes: u64) {
-        self.budget = Budget::new(bytes);
+        self.budget = Arc::new(Budget::new(bytes));
     }
 
     /// Creates an array.
@@ -240,6 +243,31 @@ impl World {
         self.add(path, staged)
     }
 
+    /// Merges all fragments of single cells that have been committed.
+    pub(crate) fn merge(&mut self, path: &str) -> Result<()> {
+        let (snapshot, entry) = (self.snapshot()?.clone(), self.entry(path)?);
+        let (array, schema) = (entry.id, Arc::new(entry.model.schema.clone()));
+        let fragments = snapshot.array_by_id(array)?.fragments(None)?;
+        let limits = PlanLimits { memory_bytes: 1 << 30, cell_bytes: 64 };
+        let reader = ReadContext {
+            store: snapshot.store(),
+            pool: self.pool.clone(),
+            files: self.store.files(),
+            cache: Arc::new(LruCache::new(0)),
+            budget: self.budget.clone(),
+            arena: self.arena.clone(),
+            counters: Arc::default(),
+            cancel: Arc::new(NeverCancel),
+            progress: Arc::new(Silent),
+        };
+        for merge in plan(&fragments, &Strategy::All, limits)? {
+            let target = Target { array, schema: schema.clone(), fragments: Vec::new() };
+            let merged = merge_cells(&reader, &self.context(), &target, &merge, 1 << 20)?;
+            self.operations.push(merged.operation(array));
+        }
+        Ok(())
+    }
+
     /// Commits what was done since the last commit.
     pub(crate) fn commit(&mut self, message: Option<&str>) -> Result<()> {
         let changes = Changes { message: message.map(str::to_owned), operations: std::mem::take(&mut self.operations) };
@@ -316,10 +344,10 @@ impl World {
 
     fn context(&self) -> WriteContext<'_> {
         WriteContext {
-            pool: &self.pool,
+            pool: self.pool.as_ref(),
             files: self.store.files(),
             entropy: self.entropy.as_ref(),
-            budget: &self.budget,
+            budget: self.budget.as_ref(),
             arena: &self.arena,
             cancel: &NeverCancel,
             progress: &Silent,

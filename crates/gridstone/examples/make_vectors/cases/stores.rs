@@ -8,7 +8,7 @@ use gridstone::schema::Order;
 use gridstone::storage::{FLOOR, log_name};
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![groups()?, many_commits()?.finish(), truncated()?])
+    Ok(vec![groups()?, merged()?, many_commits()?.finish(), truncated()?])
 }
 
 const SMALL: &str =
@@ -40,6 +40,32 @@ fn groups() -> Result<Case> {
     world.create_array("/city/rain", POINTS)?;
     world.write_cells("/city/rain", &[vec![signed(7)]], vec![("v", ints(2, [-7]))])?;
     world.commit_and_expect(Some("another array at the same path"))?;
+    Ok(world.finish())
+}
+
+fn merged() -> Result<Case> {
+    let about = "fragments replaced by merged ones, in a sparse array and over a dense one, with tombstones that stay and that go";
+    let mut world = World::new("merged", about)?;
+    world.create_array("/line", SMALL)?;
+    world.create_array("/points", POINTS)?;
+    world.write_box("/line", &[("0", "9")], vec![("v", ints(2, 0..10))], Order::Row)?;
+    world.commit_and_expect(None)?;
+    let cells = |places: &[i64]| places.iter().map(|p| vec![signed(*p)]).collect::<Vec<_>>();
+    for step in 0..4i64 {
+        let values = |count: i64| vec![("v", ints(2, (0..count).map(|i| 100 * step + i)))];
+        world.write_cells("/points", &cells(&[-50 + step, 3, 40 - step]), values(3))?;
+        world.write_cells("/line", &cells(&[step, 9 - step]), values(2))?;
+        if step == 1 {
+            world.delete("/points", &cells(&[3, -50, 7]))?;
+            world.delete("/line", &cells(&[0, 5]))?;
+        }
+        world.commit_and_expect(None)?;
+    }
+    world.merge("/points")?;
+    world.merge("/line")?;
+    world.commit_and_expect(Some("merged"))?;
+    world.write_cells("/points", &cells(&[3]), vec![("v", ints(2, [-1]))])?;
+    world.commit_and_expect(Some("newer than what was merged"))?;
     Ok(world.finish())
 }
 
