@@ -2,7 +2,7 @@
 //! version, whoever else is at work.
 
 use crate::many_writers;
-use gridstone::base::AlignedBuf;
+use gridstone::base::{AlignedBuf, Cancel, ErrorKind};
 use gridstone::engine::{
     Array, At, Call, CellData, Column, Context, Dedup, Opened, Options, ReadOrder, Strategy, create_array_on, open_on,
 };
@@ -141,6 +141,45 @@ fn a_merge_stays_within_its_memory() {
     assert_eq!(cells(&array), before);
     assert!(array.fragments().unwrap().len() < 10, "{}", array.fragments().unwrap().len());
     assert!(array.context().peak_bytes() <= budget, "{} bytes", array.context().peak_bytes());
+}
+
+/// Says stop when it is asked for the n-th time.
+struct After(AtomicU64);
+
+impl Cancel for After {
+    fn cancelled(&self) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
+    }
+}
+
+#[test]
+fn a_merge_that_is_stopped_leaves_no_file() {
+    let wide = LINE.replace("999", "9999999").replace("\"16\"", "10000").replace(":16,", ":10000,");
+    let (array, storage) = created(&wide, 16 << 20);
+    for number in 0..2i64 {
+        let xs: Vec<i64> = (0..100_000).map(|i| i * 97 + number).collect();
+        let mut state = number as u64 + 1;
+        let noise = xs.iter().map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state ^ state >> 29) as i64
+        });
+        let (x, v) = (longs(xs.iter().copied()), longs(noise));
+        let attrs = vec![("v".to_owned(), v.view())];
+        let data = CellData { dims: vec![x.view()], attrs, sorted: false, dedup: Dedup::Error };
+        array.commit(vec![array.stage_cells(data, &Call::default()).unwrap()], None).unwrap();
+    }
+    let before = storage.list("_data").unwrap();
+    let (mut stopped, mut asked) = (0, 1);
+    loop {
+        let call = Call { cancel: Arc::new(After(AtomicU64::new(asked))), ..Call::default() };
+        match array.consolidate(&Strategy::All, 1, false, &call) {
+            Ok(report) => break assert!(report.merges[0].written.unwrap().0 > 1, "one output alone shows nothing"),
+            Err(e) => assert_eq!(e.kind(), ErrorKind::Cancelled),
+        }
+        assert_eq!(storage.list("_data").unwrap(), before, "stopped when asked for the {asked}th time");
+        (stopped, asked) = (stopped + 1, asked + asked / 8 + 1);
+    }
+    assert!(stopped > 10, "{stopped}");
 }
 
 /// Writers, readers and two consolidators on one array: no write fails, nobody sees half a commit.

@@ -262,7 +262,7 @@ impl World {
         };
         for merge in plan(&fragments, &Strategy::All, limits)? {
             let target = Target { array, schema: schema.clone(), fragments: Vec::new() };
-            let merged = merge_cells(&reader, &self.context(), &target, &merge, 1 << 20)?;
+            let merged = merge_cells(&reader, &self.context(), &target, &merge, 1 << 20, &mut Vec::new())?;
             self.operations.push(merged.operation(array));
         }
         Ok(())

@@ -3,7 +3,6 @@
 use super::{Array, Call, Staged};
 use crate::array::Changes;
 use crate::base::{Error, ErrorKind, Result};
-use crate::fragment::FragmentKind;
 use crate::maintain::{Merge, PlanLimits, Strategy, merge_cells, plan};
 use crate::query::{ReadOrder, Target};
 
@@ -83,8 +82,11 @@ impl Array {
         let (snapshot, state) = self.state()?;
         let read = self.read_context(&snapshot, call);
         let write = self.write_context(&state, call)?;
-        let merged = merge_cells(&read, &write, target, merge, target_bytes)?;
-        let mut staged: Staged = self.staged(merged.fragments.clone());
+        let mut done = Vec::new();
+        let merged = merge_cells(&read, &write, target, merge, target_bytes, &mut done);
+        // From here on files go with `staged`, unless they are committed.
+        let mut staged: Staged = self.staged(done);
+        let merged = merged?;
         let changes = Changes::new(vec![merged.operation(self.id())]);
         let outcome = self.commit_changes(&snapshot, changes);
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
@@ -92,12 +94,6 @@ impl Array {
         }
         outcome?;
         Ok((staged.fragments.len() as u64, staged.bytes()))
-    }
-
-    /// How many fragments of single cells the array has: what a policy of merging goes by.
-    pub fn count_sparse_fragments(&self) -> Result<u64> {
-        let fragments = self.state()?.1.fragments(None)?;
-        Ok(fragments.iter().filter(|d| d.kind != FragmentKind::Dense).count() as u64)
     }
 }
 

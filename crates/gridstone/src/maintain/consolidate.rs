@@ -30,12 +30,15 @@ impl Merged {
 }
 
 /// Does `merge` for the array that `target` is of (its fragments do not matter); fragments are cut at about `target_bytes`.
+///
+/// What is written is in `done` after an error too: the caller sees to it that the files go.
 pub fn merge_cells(
     read: &ReadContext,
     write: &WriteContext<'_>,
     target: &Target,
     merge: &Merge,
     target_bytes: u64,
+    done: &mut Vec<Staged>,
 ) -> Result<Merged> {
     let schema = &target.schema;
     let places = places_of(schema, merge)?;
@@ -46,24 +49,16 @@ pub fn merge_cells(
     let inputs = Target { fragments, ..target.clone() };
     let request = Request { sub: schema.domain(), attrs: places.clone(), order: ReadOrder::Global };
     let mut cells = Sweeper::new(read, &inputs, &request)?;
-    let mut out = Output {
-        write,
-        schema,
-        places,
-        cells_max: (target_bytes / bytes_per_cell).max(1),
-        open: None,
-        done: Vec::new(),
-    };
+    let mut out = Output { write, schema, places, cells_max: (target_bytes / bytes_per_cell).max(1), open: None, done };
     while let Some(batch) = cells.next_batch()? {
         write.cancel.check()?;
         out.append(&batch)?;
     }
     out.close()?;
     let order = merge.order();
-    let mut fragments = out.done;
-    fragments.iter_mut().for_each(|staged| staged.description.order = order);
+    done.iter_mut().for_each(|staged| staged.description.order = order);
     let removed = merge.inputs.iter().chain(&merge.retired).map(|d| Removed::of(d)).collect();
-    Ok(Merged { removed, fragments })
+    Ok(Merged { removed, fragments: done.clone() })
 }
 
 /// The places in the schema of the attributes that the inputs have.
@@ -81,7 +76,7 @@ struct Output<'a> {
     places: Vec<usize>,
     cells_max: u64,
     open: Option<(CellStream, u64, Cells)>,
-    done: Vec<Staged>,
+    done: &'a mut Vec<Staged>,
 }
 
 impl Output<'_> {
