@@ -17,6 +17,8 @@ pub enum Change {
     Cells { cells: Vec<Place>, attrs: Vec<usize>, columns: Vec<Vec<Value>>, dedup: Dedup },
     /// Cells to be removed, whether there or not.
     Delete { cells: Vec<Place> },
+    /// A box whose cells are removed.
+    Clear { sub: Vec<(Coord, Coord)> },
 }
 
 /// Attribute values of one cell of the map; `None` where an attribute was not written.
@@ -96,6 +98,7 @@ impl Model {
                     }
                 }
             }
+            Change::Clear { sub } => state.retain(|place, _| !inside(sub, place)),
             Change::Delete { cells } => cells.iter().for_each(|place| drop(state.remove(place))),
         }
     }

@@ -154,7 +154,10 @@ impl Plan {
     /// A random change.
     pub fn change(&self, dice: &mut Dice) -> Change {
         let sparse = self.schema.sparse();
-        if dice.chance(20) {
+        if dice.chance(9) {
+            return Change::Clear { sub: self.a_box(dice) };
+        }
+        if dice.chance(18) {
             let most = if self.size == Size::Tiny { 40 } else { 6_000 };
             let count = dice.below(most) + usize::from(dice.chance(90));
             return Change::Delete { cells: self.cells(count, dice) };

@@ -413,7 +413,7 @@ pub fn rows_of(model: &Model, cells: &Cells) -> Vec<Expected> {
 
 fn is_empty(change: &Change) -> bool {
     match change {
-        Change::Box { .. } => false,
+        Change::Box { .. } | Change::Clear { .. } => false,
         Change::Cells { cells, .. } | Change::Delete { cells } => cells.is_empty(),
     }
 }
@@ -430,6 +430,7 @@ fn describe(change: &Change) -> String {
     match change {
         Change::Box { sub, attrs, .. } => format!("box {} {attrs:?}", show(sub)),
         Change::Cells { cells, attrs, dedup, .. } => format!("{} cells {attrs:?} {dedup:?}", cells.len()),
+        Change::Clear { sub } => format!("clear {}", show(sub)),
         Change::Delete { cells } => format!("delete of {} cells", cells.len()),
     }
 }

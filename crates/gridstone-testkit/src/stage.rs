@@ -38,6 +38,7 @@ pub fn stage(array: &Array, model: &Model, change: &Change, dice: &mut Dice) -> 
             let dims = dims.iter().map(Column::view).collect();
             array.stage_cells(CellData { dims, attrs, sorted, dedup: *dedup }, &Call::default())
         }
+        Change::Clear { sub } => array.stage_delete_box(Some(&box_texts(model.dims(), sub))),
         Change::Delete { cells } => {
             let rows: Vec<usize> = (0..cells.len()).collect();
             let dims = dim_columns(model.dims(), cells, &rows);

@@ -185,6 +185,7 @@ fn a_dense_store() {
         a_box(&schema, &[(-2, 1), (1, 4)], &mut dice),
         some_cells(&schema, vec![place(2, 2), place(-2, 1), place(0, 0)], &mut dice),
         Change::Delete { cells: vec![place(1, 1), place(-3, 4)] },
+        Change::Clear { sub: vec![(Coord::Int(0), Coord::Int(1)), (Coord::Int(2), Coord::Int(2))] },
     ];
     let mut store = Damaged::new(&json, &changes);
     let array = Damaged::open(&store.storage, 1).unwrap();
@@ -206,6 +207,7 @@ fn a_sparse_store() {
         some_cells(&schema, cells, &mut dice),
         Change::Delete { cells: vec![place(0, 0.0)] },
         some_cells(&schema, vec![place(0, 0.25)], &mut dice),
+        Change::Clear { sub: vec![(Coord::Int(5), Coord::Int(10)), (Coord::Float(0.4), Coord::Float(0.6))] },
     ];
     let mut store = Damaged::new(&json, &changes);
     let array = Damaged::open(&store.storage, 1).unwrap();

@@ -152,7 +152,7 @@ impl Binder<'_> {
     /// The description of a fragment that lies where it will stay.
     fn settled(&self, d: &Arc<Description>) -> Result<Arc<Description>> {
         match (d.location.file, self.moved.get(&d.id)) {
-            (FileRef::Data(_), _) => Ok(Arc::clone(d)),
+            (FileRef::Data(_) | FileRef::Nowhere, _) => Ok(Arc::clone(d)),
             (FileRef::Log(_), Some(location)) => {
                 Ok(Arc::new(Description { location: *location, ..Description::clone(d) }))
             }

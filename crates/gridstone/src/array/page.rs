@@ -6,8 +6,8 @@
 //! dimensions u32
 //! sets       u32 count, then per set: u32 count and the attributes' numbers, u32 each, ascending
 //! fragments  u32 count, then per fragment, by ascending order:
-//!              id 16 bytes · kind u8 · file u8 (0 data, 1 log) · zero u16 · schema u32 · set u32 · order.index u32
-//!              · order.version u64 · cells u64 · file id 16 bytes (log: version u64, zero u64) · offset u64 · len u64
+//!              id 16 bytes · kind u8 · file u8 (0 data, 1 log, 2 none) · zero u16 · schema u32 · set u32 · order.index u32
+//!              · order.version u64 · cells u64 · file id 16 bytes (log: version u64, zero u64; none: zeros) · offset u64 · len u64
 //!              · per dimension lo u64, hi u64
 //! xxh3       u64 over all before
 //! ```
@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"GSPAGE\0\0";
 const VERSION: u32 = 0;
-const KINDS: [FragmentKind; 3] = [FragmentKind::Dense, FragmentKind::Sparse, FragmentKind::Tombstones];
+const KINDS: [FragmentKind; 4] =
+    [FragmentKind::Dense, FragmentKind::Sparse, FragmentKind::Tombstones, FragmentKind::Deletion];
 /// Bytes of a fragment without its box.
 const FRAGMENT_LEN: usize = 80;
 
@@ -90,6 +91,7 @@ fn write_fragment(w: &mut ByteWriter, f: &Description, set: u32) {
     w.u8(match f.location.file {
         FileRef::Data(_) => 0,
         FileRef::Log(_) => 1,
+        FileRef::Nowhere => 2,
     });
     w.u16(0);
     w.u32(f.schema);
@@ -103,6 +105,7 @@ fn write_fragment(w: &mut ByteWriter, f: &Description, set: u32) {
             w.u64(version);
             w.u64(0);
         }
+        FileRef::Nowhere => w.raw(&[0; 16]),
     }
     w.u64(f.location.offset);
     w.u64(f.location.len);
@@ -179,6 +182,7 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
             let version = r.u64()?;
             FileRef::Log(if r.u64()? == 0 { version } else { return Err(wrong("the padding")) })
         }
+        2 if read_id(r)? == Id([0; 16]) => FileRef::Nowhere,
         _ => return Err(wrong("the file")),
     };
     let location = Location { file, offset: r.u64()?, len: r.u64()? };
@@ -190,7 +194,11 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
         if lo <= hi { Ok(KeyRange::new(lo, hi)) } else { Err(wrong("the box")) }
     };
     let bounds = Subarray::new((0..dims).map(&mut range).collect::<Result<_>>()?);
-    Ok(Description { id, kind, order, schema, bounds, cells, attrs, location })
+    let description = Description { id, kind, order, schema, bounds, cells, attrs, location };
+    match description.contradiction() {
+        None => Ok(description),
+        Some(why) => Err(Error::corruption(format!("fragment {id} is impossible: {why}"))),
+    }
 }
 
 fn read_id(r: &mut ByteReader<'_>) -> Result<Id> {

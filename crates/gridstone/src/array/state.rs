@@ -200,6 +200,9 @@ impl ArrayState {
         if d.kind == crate::fragment::FragmentKind::Dense && schema.sparse() {
             return wrong("it is dense, the array sparse".to_owned());
         }
+        if let Some(why) = d.contradiction() {
+            return wrong(why.to_owned());
+        }
         let mut known = schema.attrs().iter().map(crate::schema::Attribute::id);
         // Both are ascending: a number not found in the rest is in none of it.
         if let Some(attr) = d.attrs.iter().find(|attr| !known.any(|k| k == **attr)) {

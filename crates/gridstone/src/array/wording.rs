@@ -6,6 +6,7 @@
 //! {"op":"remove","id":…}
 //! {"op":"add_fragments","array":…,"fragments":[{"id":…,"kind":"dense","schema":0,"bounds":[["…","…"]],"cells":9,
 //!    "attrs":[0],"at":{"body":{"offset":0,"len":700,"xxh3":"…"}}}]}          or "at":{"data":{"id":…,"offset":0,"len":9}}
+//!                                                                              of a deletion "at":"nowhere"
 //! {"op":"replace_fragments","array":…,"removed":[{"id":…,"order":[4,0],"bounds":[["…","…"]]}],"fragments":[{…,"order":[9,0]}]}
 //! {"op":"set_metadata","node":…,"changes":[["unit","\"mm\""],["old",null]]}
 //! ```
@@ -67,6 +68,7 @@ pub(super) struct FragmentText {
 enum PlaceText {
     Data { id: IdText, offset: Whole, len: Whole },
     Body { offset: Whole, len: Whole, xxh3: Hex },
+    Nowhere,
 }
 
 impl OperationText {
@@ -179,6 +181,7 @@ impl PlaceText {
             (None, FileRef::Data(id)) => {
                 Ok(Self::Data { id: IdText(id), offset: Whole(d.location.offset), len: Whole(d.location.len) })
             }
+            (None, FileRef::Nowhere) => Ok(Self::Nowhere),
             (None, FileRef::Log(version)) => Err(Error::input(format!(
                 "fragment {} lies in the log record of version {version}; a new fragment needs bytes or a data file",
                 d.id
@@ -237,6 +240,7 @@ impl Place {
             PlaceText::Data { id, offset, len } => {
                 Ok(Location { file: FileRef::Data(id.0), offset: offset.0, len: len.0 })
             }
+            PlaceText::Nowhere => Ok(Location { file: FileRef::Nowhere, offset: 0, len: 0 }),
             PlaceText::Body { offset, len, xxh3 } => {
                 let end = offset.0.checked_add(len.0).filter(|_| offset.0 == next_body(self.end) && len.0 > 0);
                 let end = end.filter(|end| end.checked_add(self.body).is_some());

@@ -94,6 +94,8 @@ pub enum FileRef {
     Data(Id),
     /// The log record of this version, whose body holds inline fragments.
     Log(u64),
+    /// None: what there is to say is said where it is referred to.
+    Nowhere,
 }
 
 /// A store's files, by identity and never by path.

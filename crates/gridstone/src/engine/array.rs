@@ -3,7 +3,7 @@
 use super::listing::{FragmentListing, TileListing, VersionListing, texts, tiles};
 use super::{Call, Context, Staged, Writer};
 use crate::array::{ArrayState, Changes, Operation, Snapshot, StandardRules, Store};
-use crate::base::{CounterSnapshot, Counters, Error, ErrorKind, Id, Result};
+use crate::base::{CounterSnapshot, Counters, Entropy, Error, ErrorKind, Id, Result};
 use crate::fragment;
 use crate::maintain::{VerifyReport, verify};
 use crate::query::{
@@ -164,7 +164,7 @@ impl Array {
     pub fn nonempty_domain(&self) -> Result<Option<Vec<(String, String)>>> {
         let (_, state) = self.state()?;
         let fragments = state.fragments(None)?;
-        let boxes = fragments.iter().filter(|d| d.kind != fragment::FragmentKind::Tombstones).map(|d| d.bounds.clone());
+        let boxes = fragments.iter().filter(|d| !d.kind.deletes()).map(|d| d.bounds.clone());
         let schema = state.schema()?;
         Ok(boxes.reduce(|a, b| a.union(&b)).map(|sub| texts(&sub, schema)))
     }
@@ -185,7 +185,7 @@ impl Array {
         let mut found = Vec::new();
         for (description, number) in state.fragments(None)?.iter().zip(0u32..) {
             call.cancel.check()?;
-            if description.bounds.intersects(&sub) {
+            if description.kind != fragment::FragmentKind::Deletion && description.bounds.intersects(&sub) {
                 let fragment = open_fragment(&context, schema, description)?;
                 found.extend(tiles(number, &fragment, schema, &sub, call.cancel.as_ref())?);
             }
@@ -337,6 +337,18 @@ impl Array {
         let (_, state) = self.state()?;
         let context = self.write_context(&state, call)?;
         Ok(self.staged(write_tombstones(&context, state.schema()?, dims)?.into_iter().collect()))
+    }
+
+    /// Deletes every cell of a box (`None`: the whole domain) that was written before the commit, those that this handle has not
+    /// seen among them. Nothing is deleted before the commit.
+    pub fn stage_delete_box(&self, sub: ReadBox<'_>) -> Result<Staged> {
+        let (_, state) = self.state()?;
+        self.check_writable()?;
+        let schema = state.schema()?;
+        let sub = parse_box(schema, sub)?.unwrap_or_else(|| schema.domain());
+        let number = state.schemas().len().saturating_sub(1) as u32;
+        let description = fragment::Description::deletion(SystemEntropy.id(), number, sub);
+        Ok(self.staged(vec![fragment::Staged { description, body: None }]))
     }
 
     /// Starts one streamed fragment of these attributes (`None`: all).

@@ -46,7 +46,7 @@ impl VersionListing {
 pub struct FragmentListing {
     /// Its id.
     pub id: Id,
-    /// "dense", "sparse" or "tombstones".
+    /// "dense", "sparse", "tombstones" or "deletion".
     pub kind: &'static str,
     /// The version that committed it.
     pub version: u64,

@@ -21,6 +21,8 @@ pub enum FragmentKind {
     Sparse,
     /// Coordinates whose older cells are deleted.
     Tombstones,
+    /// A box whose older cells are deleted; it has no bytes.
+    Deletion,
 }
 
 impl FragmentKind {
@@ -30,12 +32,18 @@ impl FragmentKind {
             Self::Dense => "dense",
             Self::Sparse => "sparse",
             Self::Tombstones => "tombstones",
+            Self::Deletion => "deletion",
         }
+    }
+
+    /// Whether it holds no cells, but says that older ones are deleted.
+    pub fn deletes(self) -> bool {
+        matches!(self, Self::Tombstones | Self::Deletion)
     }
 
     /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Dense, Self::Sparse, Self::Tombstones].into_iter().find(|k| k.name() == name)
+        [Self::Dense, Self::Sparse, Self::Tombstones, Self::Deletion].into_iter().find(|k| k.name() == name)
     }
 }
 
@@ -69,6 +77,27 @@ pub struct Description {
     pub attrs: Vec<u32>,
     /// Where it lies.
     pub location: Location,
+}
+
+impl Description {
+    /// The deletion of a box; its order is not set.
+    pub fn deletion(id: Id, schema: u32, bounds: Subarray) -> Self {
+        let location = Location { file: FileRef::Nowhere, offset: 0, len: 0 };
+        let order = FragmentOrder { version: 0, index: 0 };
+        Self { id, kind: FragmentKind::Deletion, order, schema, bounds, cells: 0, attrs: Vec::new(), location }
+    }
+
+    /// What is wrong with how its parts fit together, if anything is.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let (deletion, nowhere) = (self.kind == FragmentKind::Deletion, self.location.file == FileRef::Nowhere);
+        if deletion != nowhere {
+            return Some("a deletion, and nothing else, lies nowhere");
+        }
+        if deletion && (self.cells > 0 || self.location.len > 0 || self.location.offset > 0) {
+            return Some("a deletion has neither cells nor bytes");
+        }
+        (self.kind.deletes() && !self.attrs.is_empty()).then_some("what deletes has no values of attributes")
+    }
 }
 
 /// A fragment that has been written and that no commit refers to yet. Its description's order is not set.

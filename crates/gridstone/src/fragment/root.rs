@@ -109,6 +109,7 @@ impl Root {
             FragmentKind::Dense => 0,
             FragmentKind::Sparse => 1,
             FragmentKind::Tombstones => 2,
+            FragmentKind::Deletion => return Err(Error::input("a deletion has no bytes to write")),
         });
         w.u8(self.bounds.ndim() as u8);
         w.u8(order_code(self.tile_order));

@@ -85,7 +85,7 @@ fn neighbours(fragments: &[Arc<Description>]) -> Vec<Run> {
     let mut open = false;
     for fragment in fragments {
         match fragment.kind {
-            FragmentKind::Tombstones => {}
+            FragmentKind::Tombstones | FragmentKind::Deletion => {}
             FragmentKind::Dense => open = false,
             FragmentKind::Sparse => {
                 let last = runs.last_mut().filter(|run| open && run.iter().all(|d| d.attrs == fragment.attrs));
@@ -176,13 +176,13 @@ fn merge(fragments: &[Arc<Description>], inputs: Run) -> Merge {
     let (first, last) = (inputs.first().map(|d| d.order), inputs.last().map(|d| d.order));
     let taken: HashSet<Id> = inputs.iter().map(|d| d.id).collect();
     let within = |d: &&Arc<Description>| Some(d.order) >= first && Some(d.order) <= last;
-    let tombstones = fragments.iter().filter(within).filter(|d| d.kind == FragmentKind::Tombstones);
+    let tombstones = fragments.iter().filter(within).filter(|d| d.kind.deletes());
     let touches =
         |d: &&Arc<Description>| inputs.iter().any(|input| input.order < d.order && input.bounds.intersects(&d.bounds));
     let applied: Vec<Arc<Description>> = tombstones.filter(touches).cloned().collect();
     let needed = |d: &Arc<Description>| {
         let older = |other: &&Arc<Description>| {
-            other.order < d.order && other.kind != FragmentKind::Tombstones && !taken.contains(&other.id)
+            other.order < d.order && !other.kind.deletes() && !taken.contains(&other.id)
         };
         fragments.iter().filter(older).any(|other| other.bounds.intersects(&d.bounds))
     };

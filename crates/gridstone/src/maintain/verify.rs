@@ -42,6 +42,9 @@ pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Descripti
     for description in fragments {
         context.cancel.check()?;
         check.report.fragments += 1;
+        if description.kind == FragmentKind::Deletion {
+            continue;
+        }
         // Not from the cache: what matters is what lies in the files now.
         let source = context.files.open(description.location.file);
         match source.and_then(|source| Fragment::open(source, description.clone(), schema)) {

@@ -97,6 +97,11 @@ impl<'a> Canvas<'a> {
         }
     }
 
+    /// Makes a box of `shape`, laid out as `to`, unwritten again.
+    pub(super) fn clear_box(&mut self, shape: &[u64], to: &Strided) {
+        for_each_run(shape, to, to, |run| self.clear_cells((0..run.len).map(|i| run.to + i * run.to_step)));
+    }
+
     /// Makes cells unwritten again.
     pub(super) fn clear_cells(&mut self, cells: impl Iterator<Item = u64>) {
         match &mut self.paint {

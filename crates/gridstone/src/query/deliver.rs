@@ -6,16 +6,17 @@
 //! together. Entries of the overlay are put on top; where fragments lie over each other in any other way, the region is
 //! painted first (`dense.rs`).
 
-use super::dense::{DensePlan, Located, Painter};
+use super::dense::{DensePlan, Layer, Located, Painter};
 use super::layout::Strided;
 use super::neighbours::Neighbours;
 use super::slots::Slots;
 use super::{ReadContext, Request};
 use crate::base::{ByteRange, Counters, Error, Result};
-use crate::fragment::{BlockRef, ChunkedBlock, Fragment, Role};
+use crate::fragment::{BlockRef, ChunkedBlock, Fragment, FragmentOrder, Role};
 use crate::schema::{Attribute, Datatype, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Whether the cells of an attribute can be delivered: each has its place, and any bytes are a value.
 pub(super) fn is_deliverable(attr: &Attribute) -> bool {
@@ -43,10 +44,10 @@ pub(super) fn split(schema: &Schema, request: &Request) -> (Vec<usize>, Vec<usiz
 
 /// Where the cells of a region come from.
 enum Origin<'p> {
-    /// Nothing was ever written there.
-    Nowhere,
+    /// Nothing was ever written there, or all of it deleted with this order: only newer entries of the overlay are left.
+    Nowhere(Option<FragmentOrder>),
     /// One dense fragment, newer than all others there but for entries of the overlay.
-    One(&'p Painter, &'p TileGrid),
+    One(&'p Arc<Fragment>, &'p TileGrid),
     /// Several fragments.
     Many,
 }
@@ -81,29 +82,37 @@ impl DensePlan {
     ) -> Result<Option<usize>> {
         context.cancel.check()?;
         match self.origin(sheet.attr, region) {
-            Origin::Nowhere => {
+            Origin::Nowhere(deleted) => {
                 // SAFETY: the cells of the region are this call's own, as promised above.
                 unsafe { sheet.slots.fill(&region.shape(), sheet.attr.fill(), to) };
-                let overlay = self.overlay_cells(region, to)?;
-                self.put_overlay(context, &overlay, sheet)?;
-                Ok(Some(overlay.len()))
+                self.put_newer(context, sheet, (region, to), deleted).map(Some)
             }
-            Origin::One(painter, grid) => {
+            Origin::One(fragment, grid) => {
                 let counters = &context.counters;
                 Counters::add(&counters.cells_scanned, region.cells() as u64);
-                let others = self.painters.iter().filter(|p| p.grid.is_some() && p.touches(region)).count() as u64 - 1;
+                let others = self.painters.iter().filter(|p| p.is_dense() && p.touches(region)).count() as u64 - 1;
                 Counters::add(&counters.tiles_considered, others + 1);
                 Counters::add(&counters.tiles_shadowed, others);
-                self.move_blocks(context, sheet, &self.locate(painter, grid, region)?, to)?;
-                let overlay = self.overlay_cells(region, to)?;
-                let order = painter.fragment.description().order;
-                let older = overlay.partition_point(|cell| cell.order < order);
-                let newer = overlay.get(older..).unwrap_or_default();
-                self.put_overlay(context, newer, sheet)?;
-                Ok(Some(newer.len()))
+                self.move_blocks(context, sheet, &self.locate(fragment, grid, region)?, to)?;
+                self.put_newer(context, sheet, (region, to), Some(fragment.description().order)).map(Some)
             }
             Origin::Many => Ok(None),
         }
+    }
+
+    /// Puts the overlay's cells of a region that are newer than `order` on top of what was delivered; gives their number.
+    fn put_newer(
+        &self,
+        context: &ReadContext,
+        sheet: &Sheet<'_>,
+        (region, to): (&Subarray, &Strided),
+        order: Option<FragmentOrder>,
+    ) -> Result<usize> {
+        let overlay = self.overlay_cells(region, to)?;
+        let older = overlay.partition_point(|cell| Some(cell.order) < order);
+        let newer = overlay.get(older..).unwrap_or_default();
+        self.put_overlay(context, newer, sheet)?;
+        Ok(newer.len())
     }
 
     /// Writes the painted cells of a region, in cell order, to the places that `to` gives; the promise of
@@ -115,14 +124,14 @@ impl DensePlan {
     }
 
     fn origin(&self, attr: &Attribute, region: &Subarray) -> Origin<'_> {
-        // Tombstones hold no attribute and touch all.
-        let holds = |p: &&Painter| {
-            p.touches(region) && (p.grid.is_none() || p.fragment.description().attrs.contains(&attr.id()))
-        };
-        let Some(newest) = self.painters.iter().rfind(holds) else { return Origin::Nowhere };
-        match &newest.grid {
-            Some(grid) if newest.fragment.description().bounds.covers(region) => Origin::One(newest, grid),
-            _ => Origin::Many,
+        // What deletes holds no attribute and touches all.
+        let holds = |p: &&Painter| p.touches(region) && (!p.is_dense() || p.description.attrs.contains(&attr.id()));
+        let Some(newest) = self.painters.iter().rfind(holds) else { return Origin::Nowhere(None) };
+        match &newest.layer {
+            _ if !newest.hides(attr, region) => Origin::Many,
+            Layer::Dense(fragment, grid) => Origin::One(fragment, grid),
+            Layer::Deletion => Origin::Nowhere(Some(newest.description.order)),
+            Layer::Sparse(..) => Origin::Many,
         }
     }
 
@@ -145,8 +154,12 @@ impl DensePlan {
     }
 
     /// The part of the fragment's tile that holds `part`, which lies in its box and in one space tile.
-    pub(super) fn locate<'p>(&self, painter: &'p Painter, grid: &TileGrid, part: &Subarray) -> Result<Located<'p>> {
-        let fragment = &painter.fragment;
+    pub(super) fn locate<'p>(
+        &self,
+        fragment: &'p Arc<Fragment>,
+        grid: &TileGrid,
+        part: &Subarray,
+    ) -> Result<Located<'p>> {
         let wrong =
             || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
         let coords: Vec<u64> = self.schema.dims().iter().zip(part.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();

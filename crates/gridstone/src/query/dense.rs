@@ -8,32 +8,67 @@
 //! Attributes of fixed width without nulls need no painting where one fragment stands alone: see `deliver.rs`.
 
 use super::canvas::Canvas;
+use super::deletions::Deletions;
 use super::deliver::{Sheet, is_deliverable, split};
 use super::fetch::{Want, fetch};
 use super::layout::{ResultLayout, Strided};
 use super::open::open_all;
-use super::overlay::{LiveCells, LiveOverlay, is_small, live_overlay};
+use super::overlay::{LiveCells, LiveOverlay, live_overlay};
 use super::slots::Slots;
+use super::sparse::large_fragments;
 use super::sparse_painter::{PaintedBlock, blocks_in, paint_sparse};
 use super::{Cells, ReadContext, Request, Target};
 use crate::base::{Counters, Error, Result, limits};
-use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
+use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
 use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
 use std::sync::Arc;
 
-/// A fragment that may paint, oldest order first.
+/// A fragment that may paint, or a deletion that clears; oldest order first.
 pub(super) struct Painter {
-    pub(super) fragment: Arc<Fragment>,
-    /// The tiles of a dense fragment.
-    pub(super) grid: Option<TileGrid>,
-    /// The blocks of a sparse fragment that touch the box.
-    pub(super) blocks: Vec<PaintedBlock>,
+    pub(super) description: Arc<Description>,
+    pub(super) layer: Layer,
+}
+
+/// What a painter paints with.
+pub(super) enum Layer {
+    /// A dense fragment and its tiles.
+    Dense(Arc<Fragment>, TileGrid),
+    /// A sparse fragment, and its blocks that touch the box.
+    Sparse(Arc<Fragment>, Vec<PaintedBlock>),
+    /// A box that is cleared.
+    Deletion,
 }
 
 impl Painter {
+    fn new(context: &ReadContext, target: &Target, request: &Request, fragment: Arc<Fragment>) -> Result<Self> {
+        let description = fragment.description().clone();
+        let layer = if description.kind == FragmentKind::Dense {
+            let grid = TileGrid::new(&target.schema, &fragment.root().bounds)?;
+            Layer::Dense(fragment, grid)
+        } else {
+            let blocks = blocks_in(context, &fragment, &request.sub)?;
+            Layer::Sparse(fragment, blocks)
+        };
+        Ok(Self { description, layer })
+    }
+
     pub(super) fn touches(&self, region: &Subarray) -> bool {
-        self.fragment.description().bounds.intersects(region)
+        self.description.bounds.intersects(region)
+    }
+
+    /// Whether nothing of `attr` in `region` shows through it: all cells there are painted or cleared.
+    pub(super) fn hides(&self, attr: &Attribute, region: &Subarray) -> bool {
+        let all = match self.layer {
+            Layer::Dense(..) => self.description.attrs.contains(&attr.id()),
+            Layer::Deletion => true,
+            Layer::Sparse(..) => false,
+        };
+        all && self.description.bounds.covers(region)
+    }
+
+    pub(super) fn is_dense(&self) -> bool {
+        matches!(self.layer, Layer::Dense(..))
     }
 }
 
@@ -191,18 +226,19 @@ impl DensePlan {
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
         Counters::add(&context.counters.fragments_considered, target.fragments.len() as u64);
         let overlay = live_overlay(context, target)?;
-        let inside = target.fragments.iter().filter(|d| d.bounds.intersects(&request.sub));
-        let large: Vec<_> = inside.filter(|d| overlay.is_none() || !is_small(d)).cloned().collect();
-        let fragments = open_all(context, &target.schema, large)?;
-        let painter = |fragment: Arc<Fragment>| {
-            let dense = fragment.description().kind == FragmentKind::Dense;
-            let grid = dense.then(|| TileGrid::new(&target.schema, &fragment.root().bounds)).transpose()?;
-            let blocks = if dense { Vec::new() } else { blocks_in(context, &fragment, &request.sub)? };
-            Ok(Painter { fragment, grid, blocks })
+        let deletions = Deletions::of(&target.fragments, &request.sub);
+        let large = large_fragments(target, overlay.is_some(), |d| deletions.leave(d, &request.sub));
+        let fragments = open_all(context, &target.schema, large)?.into_iter();
+        let mut painters: Vec<Painter> =
+            fragments.map(|f| Painter::new(context, target, request, f)).collect::<Result<_>>()?;
+        let clearing = |d: &Arc<Description>| Painter { description: d.clone(), layer: Layer::Deletion };
+        painters.extend(deletions.all().iter().map(clearing));
+        painters.sort_by_key(|p| p.description.order);
+        let cells_of = |p: &Painter| match &p.layer {
+            Layer::Dense(fragment, _) => Some(u64::from(fragment.root().block_cells)),
+            Layer::Sparse(..) | Layer::Deletion => None,
         };
-        let painters: Vec<Painter> = fragments.into_iter().map(painter).collect::<Result<_>>()?;
-        let dense = painters.iter().filter(|p| p.grid.is_some()).map(|p| u64::from(p.fragment.root().block_cells));
-        let block_cells = dense.max().unwrap_or(limits::DENSE_BLOCK_CELLS);
+        let block_cells = painters.iter().filter_map(cells_of).max().unwrap_or(limits::DENSE_BLOCK_CELLS);
         let cells = |live: LiveOverlay| {
             let cells = live.cells_in(context, &target.schema, &request.sub)?;
             Ok((live, cells))
@@ -285,39 +321,41 @@ impl DensePlan {
             if !painter.touches(region) {
                 continue;
             }
-            let order = painter.fragment.description().order;
+            let order = painter.description.order;
             let older = overlay.partition_point(|cell| cell.order < order);
             let rest = overlay.split_off(older);
             self.paint_overlay(context, &overlay, &mut canvases)?;
             overlay = rest;
-            match &painter.grid {
-                Some(grid) => self.paint_dense(context, (place, painter, grid), region, &mut canvases, alone)?,
-                None => paint_sparse(context, self, painter, region, &mut canvases)?,
+            match &painter.layer {
+                Layer::Dense(fragment, grid) => {
+                    self.paint_dense(context, (place, fragment, grid), region, &mut canvases, alone)?;
+                }
+                Layer::Sparse(fragment, blocks) => {
+                    paint_sparse(context, self, (fragment, blocks), region, &mut canvases)?;
+                }
+                Layer::Deletion => clear_box(&painter.description.bounds, region, &packed, &mut canvases),
             }
         }
         self.paint_overlay(context, &overlay, &mut canvases)?;
         canvases.into_iter().map(Canvas::finish).collect()
     }
 
-    /// Whether a newer dense fragment with this attribute covers `part` wholly.
+    /// Whether a newer dense fragment with this attribute, or a deletion, covers `part` wholly.
     fn shadowed(&self, place: usize, attr: &Attribute, part: &Subarray) -> bool {
-        self.painters.iter().skip(place + 1).any(|newer| {
-            let description = newer.fragment.description();
-            newer.grid.is_some() && description.attrs.contains(&attr.id()) && description.bounds.covers(part)
-        })
+        self.painters.iter().skip(place + 1).any(|newer| newer.hides(attr, part))
     }
 
     fn paint_dense(
         &self,
         context: &ReadContext,
-        (place, painter, grid): (usize, &Painter, &TileGrid),
+        (place, fragment, grid): (usize, &Arc<Fragment>, &TileGrid),
         region: &Subarray,
         canvases: &mut [Canvas<'_>],
         alone: bool,
     ) -> Result<()> {
-        let Some(part) = region.intersect(&painter.fragment.root().bounds) else { return Ok(()) };
+        let Some(part) = region.intersect(&fragment.root().bounds) else { return Ok(()) };
         Counters::add(&context.counters.tiles_considered, 1);
-        let Located { fragment, tile, tile_box, blocks, wanted } = self.locate(painter, grid, &part)?;
+        let Located { fragment, tile, tile_box, blocks, wanted } = self.locate(fragment, grid, &part)?;
         let order = self.schema.options().cell_order;
         let (mut wants, mut targets, mut shadowed) = (Vec::new(), Vec::new(), false);
         for block in blocks.touched_by(&wanted) {
@@ -427,6 +465,13 @@ impl DensePlan {
         }
         Ok(())
     }
+}
+
+/// Makes the cells of `region`, laid out as `packed`, unwritten where they lie in `deleted`.
+fn clear_box(deleted: &Subarray, region: &Subarray, packed: &Strided, canvases: &mut [Canvas<'_>]) {
+    let Some(part) = deleted.intersect(region) else { return };
+    let (shape, to) = (part.shape(), packed.at(&offsets_in(&part, region)));
+    canvases.iter_mut().for_each(|canvas| canvas.clear_box(&shape, &to));
 }
 
 /// An overlay entry that falls on a region.

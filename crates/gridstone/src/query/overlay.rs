@@ -5,6 +5,7 @@
 //! fragment lie in global order, so a read finds those of its box by binary search, fragment by fragment, and sorts only
 //! them: opening an array never sorts what is not asked for.
 
+use super::deletions::Deletions;
 use super::open::open_all;
 use super::sparse_blocks::broken_index;
 use super::{ReadContext, Target};
@@ -91,7 +92,8 @@ fn tile_ends(schema: &Schema, layout: &KeyLayout, sub: &Subarray) -> Option<Vec<
 
 /// Whether a fragment is one for the overlay.
 pub(super) fn is_small(description: &Description) -> bool {
-    description.kind != FragmentKind::Dense && description.location.len <= limits::INLINE_BYTES_MAX as u64
+    matches!(description.kind, FragmentKind::Sparse | FragmentKind::Tombstones)
+        && description.location.len <= limits::INLINE_BYTES_MAX as u64
 }
 
 /// The overlay over the small fragments of `target`, `None` if there is none or they pass a quarter of the budget.
@@ -190,6 +192,11 @@ impl SmallFragment {
     /// Its precedence.
     pub(super) fn order(&self) -> FragmentOrder {
         self.fragment.description().order
+    }
+
+    /// Whether the cell of a row lies in a box deleted since.
+    pub(super) fn is_deleted(&self, row: u32, deletions: &Deletions) -> bool {
+        deletions.take(self.order(), self.coords.iter().filter_map(move |c| c.get(row as usize).copied()))
     }
 
     /// Whether its rows delete.

@@ -5,6 +5,7 @@
 //! 3. Merge what lies before the first cell of the next block that is not loaded: nothing that comes later can reach
 //!    before it. Where one fragment stands alone there is no merge.
 
+use super::deletions::{Deletions, clear_inside};
 use super::fetch::{Want, fetch};
 use super::merge::{Frontier, merge};
 use super::open::open_all;
@@ -14,7 +15,7 @@ use super::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
 use super::write_cells::coordinate_column;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
-use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
+use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout};
 use std::cmp::Ordering;
@@ -35,6 +36,7 @@ pub(super) struct Sweep {
     pub(super) request: Request,
     layout: KeyLayout,
     pub(super) fragments: Vec<Arc<Fragment>>,
+    pub(super) deletions: Deletions,
     units: Vec<Unit>,
     firsts: CellKeys,
     next: usize,
@@ -86,15 +88,19 @@ impl Sweep {
     /// Plans the read.
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
         let overlay = live_overlay(context, target)?;
-        let inside = target.fragments.iter().filter(|d| d.bounds.intersects(&request.sub));
-        let large: Vec<_> = inside.filter(|d| overlay.is_none() || !is_small(d)).cloned().collect();
         Counters::add(&context.counters.fragments_considered, target.fragments.len() as u64);
+        let deletions = Deletions::of(&target.fragments, &request.sub);
+        let large = large_fragments(target, overlay.is_some(), |d| deletions.leave(d, &request.sub));
         let fragments = open_all(context, &target.schema, large)?;
         let layout = KeyLayout::new(&target.schema);
         let mut units = Vec::new();
         let mut starts: Vec<Vec<u64>> = vec![Vec::new(); target.schema.ndim()];
         for (queue, fragment) in fragments.iter().enumerate() {
+            let order = fragment.description().order;
             touched_blocks(context, fragment, &request.sub, |at, first| {
+                if deletions.cover(order, &at.bounds) {
+                    return;
+                }
                 starts.iter_mut().zip(first.iter()).for_each(|(column, k)| column.push(k));
                 units.push(Unit { queue, at });
             })?;
@@ -107,7 +113,7 @@ impl Sweep {
         let mut queues: Vec<Queue> = fragments.iter().map(|_| Queue::default()).collect();
         if let Some(overlay) = overlay {
             let mut queue = Queue::default();
-            if let Some(chunk) = overlay_chunk(context, &target.schema, &layout, &overlay, request)? {
+            if let Some(chunk) = overlay_chunk(context, &target.schema, &layout, (&overlay, &deletions), request)? {
                 queue.push(chunk);
             }
             queues.push(queue);
@@ -119,6 +125,7 @@ impl Sweep {
             request: request.clone(),
             layout,
             fragments,
+            deletions,
             units,
             firsts,
             next: 0,
@@ -268,7 +275,7 @@ impl Sweep {
         let mut wants = Vec::new();
         for (unit, coords) in units.iter().zip(&coords) {
             Counters::add(&self.context.counters.cells_scanned, unit.at.cells as u64);
-            let inside = rows_inside(&self.request.sub, unit, coords);
+            let inside = self.rows_inside(unit, coords);
             let wanted = inside.as_ref().is_none_or(|rows| !rows.is_empty());
             if wanted {
                 self.want_values(unit, &mut wants)?;
@@ -305,6 +312,22 @@ impl Sweep {
         Chunk { keys: self.layout.keys(&refs), coords, columns, standing: Standing::Fragment(order, kind) }
     }
 
+    /// The rows of a block that lie in the box and are not in a box deleted since, `None` if all are wanted.
+    fn rows_inside(&self, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
+        let order = self.fragments.get(unit.queue).map(|f| f.description().order)?;
+        let mut deleted = self.deletions.newer(order, &unit.at.bounds).peekable();
+        let sub = &self.request.sub;
+        if sub.covers(&unit.at.bounds) && deleted.peek().is_none() {
+            return None;
+        }
+        let mut wanted = vec![true; unit.at.cells];
+        for (range, column) in sub.ranges().iter().zip(coords) {
+            wanted.iter_mut().zip(column).for_each(|(flag, k)| *flag &= range.contains(*k));
+        }
+        clear_inside(deleted, coords, &mut wanted);
+        Some(wanted.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect())
+    }
+
     fn is_tombstones(&self, unit: &Unit) -> bool {
         self.fragments.get(unit.queue).is_some_and(|f| f.description().kind == FragmentKind::Tombstones)
     }
@@ -335,16 +358,14 @@ fn share(bounds: &Subarray, sub: &Subarray, dim: usize) -> f64 {
     all.intersect(*wanted).map_or(0.0, |common| common.count() as f64 / all.count() as f64)
 }
 
-/// The rows of a block that lie in the box, `None` if all do.
-fn rows_inside(sub: &Subarray, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
-    if sub.covers(&unit.at.bounds) {
-        return None;
-    }
-    let mut inside = vec![true; unit.at.cells];
-    for (range, column) in sub.ranges().iter().zip(coords) {
-        inside.iter_mut().zip(column).for_each(|(flag, k)| *flag &= range.contains(*k));
-    }
-    Some(inside.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect())
+/// The fragments to be opened one by one: not those of the overlay, nor what has no bytes, nor what `wanted` leaves out.
+pub(super) fn large_fragments(
+    target: &Target,
+    overlay: bool,
+    wanted: impl Fn(&Description) -> bool,
+) -> Vec<Arc<Description>> {
+    let opened = |d: &&Arc<Description>| d.kind != FragmentKind::Deletion && (!overlay || !is_small(d));
+    target.fragments.iter().filter(opened).filter(|d| wanted(d)).cloned().collect()
 }
 
 /// The live entries of the overlay in the box as one chunk, places resolved among themselves: without duplicates the
@@ -353,7 +374,7 @@ fn overlay_chunk(
     context: &ReadContext,
     schema: &Schema,
     layout: &KeyLayout,
-    live: &LiveOverlay,
+    (live, deletions): (&LiveOverlay, &Deletions),
     request: &Request,
 ) -> Result<Option<Chunk>> {
     let LiveCells { keys, entries } = live.cells_in(context, schema, &request.sub)?;
@@ -361,6 +382,9 @@ fn overlay_chunk(
     let mut group: Vec<Entry> = Vec::new();
     let mut group_row = 0;
     for (row, entry) in entries.iter().enumerate() {
+        if !deletions.is_empty() && live.fragment(*entry).is_some_and(|small| small.is_deleted(entry.row, deletions)) {
+            continue;
+        }
         if !group.is_empty() && keys.compare(row, &keys, group_row) != Ordering::Equal {
             resolve_group(live, schema, &mut group, &mut kept);
         }

@@ -66,8 +66,10 @@ impl Sweep {
     /// Whether all cells come from one fragment, and all attributes are of fixed width without nulls.
     pub(super) fn stands_alone(&self) -> bool {
         let one = self.queues.len() == 1 && self.fragments.len() == 1;
-        let kind = self.fragments.first().map(|f| f.description().kind);
-        one && kind == Some(FragmentKind::Sparse) && attrs_of(&self.schema, &self.request).all(is_deliverable)
+        let whole = self.fragments.first().map(|f| f.description()).is_some_and(|d| {
+            d.kind == FragmentKind::Sparse && !self.deletions.touch(d.order, &self.request.sub)
+        });
+        one && whole && attrs_of(&self.schema, &self.request).all(is_deliverable)
     }
 
     /// All cells in global order; `None`, found out early, if they are more than `cells_max`.

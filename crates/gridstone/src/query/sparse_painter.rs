@@ -2,7 +2,7 @@
 
 use super::ReadContext;
 use super::canvas::Canvas;
-use super::dense::{DensePlan, Painter};
+use super::dense::DensePlan;
 use super::fetch::{Want, fetch};
 use super::layout::Strided;
 use super::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
@@ -19,32 +19,29 @@ pub(super) struct PaintedBlock {
     coords: OnceLock<Arc<Vec<Vec<u64>>>>,
 }
 
-impl Painter {
-    /// Whether the coordinates of all its blocks fit a batch.
-    fn holds_coordinates(&self, context: &ReadContext) -> bool {
-        let words: usize = self.blocks.iter().map(|b| b.at.cells * b.at.bounds.ndim()).sum();
-        words as u64 * 8 <= context.batch_bytes()
-    }
+/// Whether the coordinates of all of `blocks` fit a batch.
+fn coordinates_fit(context: &ReadContext, blocks: &[PaintedBlock]) -> bool {
+    let words: usize = blocks.iter().map(|b| b.at.cells * b.at.bounds.ndim()).sum();
+    words as u64 * 8 <= context.batch_bytes()
 }
 
-/// Paints the cells (or clears the tombstones) of `painter` that lie in `region`.
+/// Paints the cells (or clears the tombstones) of a fragment that lie in `region`; `blocks`: those that touch what is read.
 pub(super) fn paint_sparse(
     context: &ReadContext,
     plan: &DensePlan,
-    painter: &Painter,
+    (fragment, blocks): (&Arc<Fragment>, &[PaintedBlock]),
     region: &Subarray,
     canvases: &mut [Canvas<'_>],
 ) -> Result<()> {
-    let fragment = &painter.fragment;
     let strided = Strided::packed(&region.shape(), plan.schema.options().cell_order);
-    for PaintedBlock { at: block, coords } in painter.blocks.iter().filter(|b| b.at.bounds.intersects(region)) {
+    for PaintedBlock { at: block, coords } in blocks.iter().filter(|b| b.at.bounds.intersects(region)) {
         context.cancel.check()?;
         let coords = match coords.get() {
             Some(held) => held.clone(),
             None => {
                 let read = fetch_coordinates(context, &plan.schema, &[(fragment, block)], false)?;
                 let read = Arc::new(read.into_iter().next().unwrap_or_default());
-                if painter.holds_coordinates(context) { coords.get_or_init(|| read).clone() } else { read }
+                if coordinates_fit(context, blocks) { coords.get_or_init(|| read).clone() } else { read }
             }
         };
         let cell = |row: usize| coords.iter().filter_map(move |c| c.get(row).copied());

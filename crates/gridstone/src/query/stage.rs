@@ -74,7 +74,7 @@ impl Stage {
         let id = context.entropy.id();
         let block_cells = match kind {
             FragmentKind::Dense => context.blocks.dense,
-            FragmentKind::Sparse | FragmentKind::Tombstones => context.blocks.sparse,
+            FragmentKind::Sparse | FragmentKind::Tombstones | FragmentKind::Deletion => context.blocks.sparse,
         };
         let spec = FragmentSpec {
             id,

@@ -1,7 +1,7 @@
 //! A store's files by identity, and the names they have.
 
 use super::{Storage, names};
-use crate::base::{ByteSink, ByteSource, FileRef, Files, Id, Result};
+use crate::base::{Error, ByteSink, ByteSource, FileRef, Files, Id, Result};
 use std::sync::Arc;
 
 /// The object that holds the lowest version still kept.
@@ -36,6 +36,7 @@ impl Files for StoreFiles {
         self.storage.open(&match file {
             FileRef::Data(id) => data_name(id),
             FileRef::Log(version) => log_name(version),
+            FileRef::Nowhere => return Err(Error::corruption("bytes are wanted of a deletion, which has none")),
         })
     }
 

@@ -1,12 +1,15 @@
-//! Points of a dense array: the newest fragment that covers each, unless a newer single cell or tombstone lies there.
+//! Points of a dense array: the newest fragment or deletion that covers each, unless a newer single cell or tombstone lies
+//! there.
 
 use super::Points;
 use super::hits::{Hits, Wanted};
 use super::take::{Takes, take};
 use crate::base::{Counters, Error, Result};
-use crate::fragment::{Fragment, FragmentKind, Role};
+use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
+use crate::query::deletions::Deletions;
 use crate::query::open::open_all;
-use crate::query::overlay::{is_small, live_overlay};
+use crate::query::overlay::live_overlay;
+use crate::query::sparse::large_fragments;
 use crate::query::{Cells, ReadContext, Target};
 use crate::schema::{Attribute, KeyRange, Schema, Subarray};
 use crate::tile::{BlockGrid, TileGrid};
@@ -20,10 +23,24 @@ struct Group {
     region: Subarray,
 }
 
-/// A dense fragment.
+/// A dense fragment, or a box deleted.
 struct Layer {
-    fragment: Arc<Fragment>,
-    grid: TileGrid,
+    order: FragmentOrder,
+    bounds: Subarray,
+    /// The fragment and its tiles; `None` if the box was deleted.
+    stored: Option<(Arc<Fragment>, TileGrid)>,
+}
+
+impl Layer {
+    fn deletion(description: &Arc<Description>) -> Self {
+        Self { order: description.order, bounds: description.bounds.clone(), stored: None }
+    }
+
+    fn dense(schema: &Schema, fragment: Arc<Fragment>) -> Result<Self> {
+        let (order, bounds) = (fragment.description().order, fragment.root().bounds.clone());
+        let grid = TileGrid::new(schema, &bounds)?;
+        Ok(Self { order, bounds, stored: Some((fragment, grid)) })
+    }
 }
 
 /// A read of points under way.
@@ -44,15 +61,14 @@ pub(super) fn read(context: &ReadContext, target: &Target, points: &Points, attr
     let overlay = live_overlay(context, target)?;
     let groups = groups(context, &target.schema, points)?;
     let touched = |bounds: &Subarray| groups.iter().any(|group| group.region.intersects(bounds));
-    let large = target.fragments.iter().filter(|d| (overlay.is_none() || !is_small(d)) && touched(&d.bounds));
-    let fragments = open_all(context, &target.schema, large.cloned().collect())?;
+    let large = large_fragments(target, overlay.is_some(), |d| touched(&d.bounds));
+    let fragments = open_all(context, &target.schema, large)?;
     let hits = Hits::find(context, target, points, overlay.as_ref(), &fragments)?;
     let dense = fragments.into_iter().filter(|f| f.description().kind == FragmentKind::Dense);
-    let layer = |fragment: Arc<Fragment>| {
-        let grid = TileGrid::new(&target.schema, &fragment.root().bounds)?;
-        Ok(Layer { fragment, grid })
-    };
-    let layers = dense.map(layer).collect::<Result<_>>()?;
+    let mut layers = dense.map(|f| Layer::dense(&target.schema, f)).collect::<Result<Vec<_>>>()?;
+    let deletions = Deletions::of(&target.fragments, &target.schema.domain());
+    layers.extend(deletions.all().iter().map(Layer::deletion));
+    layers.sort_by_key(|layer| layer.order);
     let newest = attrs.iter().map(|attr| hits.newest(points.len(), attr)).collect();
     let plan = Plan { context, schema: &target.schema, points, attrs, layers, hits, newest };
     let share = groups.len().div_ceil(context.pool.threads() * 4).max(1);
@@ -108,9 +124,9 @@ impl Plan<'_> {
             if open.is_empty() {
                 break;
             }
-            let bounds = &layer.fragment.root().bounds;
-            let Some(field) = layer.fragment.field(Role::Attribute(attr.id())) else { continue };
-            if !bounds.intersects(&group.region) {
+            let bounds = &layer.bounds;
+            let field = layer.stored.as_ref().map(|(fragment, _)| fragment.field(Role::Attribute(attr.id())));
+            if field == Some(None) || !bounds.intersects(&group.region) {
                 continue;
             }
             covered.clear();
@@ -121,13 +137,15 @@ impl Plan<'_> {
             }
             let whole = covered.len() == group.points.len();
             covered.retain(|point| match self.newest_hit(slot, *point) {
-                Some((hit, order)) if order > layer.fragment.description().order => {
+                Some((hit, order)) if order > layer.order => {
                     wanted.push(Wanted { slot, hit, row: self.points.row(*point as usize) });
                     false
                 }
                 _ => true,
             });
-            let blocks = self.take_layer(layer, (slot, field), &covered, takes)?;
+            // What was deleted and not written since stays blank.
+            let (Some((fragment, grid)), Some(Some(field))) = (&layer.stored, field) else { continue };
+            let blocks = self.take_layer((fragment, grid), (slot, field), &covered, takes)?;
             let alone = whole && covered.len() == group.points.len();
             Counters::add(&self.context.counters.blocks_alone, if alone { blocks } else { 0 });
         }
@@ -136,7 +154,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    fn newest_hit(&self, slot: usize, point: u32) -> Option<(u32, crate::fragment::FragmentOrder)> {
+    fn newest_hit(&self, slot: usize, point: u32) -> Option<(u32, FragmentOrder)> {
         let place = *self.newest.get(slot)?.get(point as usize)?;
         self.hits.all.get(place as usize).map(|hit| (place, hit.order))
     }
@@ -168,19 +186,18 @@ impl Plan<'_> {
     /// of blocks.
     fn take_layer(
         &self,
-        layer: &Layer,
+        (fragment, grid): (&Arc<Fragment>, &TileGrid),
         (slot, field): (usize, usize),
         points: &[u32],
         takes: &mut Takes,
     ) -> Result<u64> {
-        let fragment = &layer.fragment;
         let wrong =
             || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
         let Some(first) = points.first() else { return Ok(0) };
         let first = self.points.cell(*first as usize);
         let coords: Vec<u64> = self.schema.dims().iter().zip(first).map(|(d, k)| d.tile_of(k)).collect();
-        let tile = layer.grid.index_of(&coords).ok_or_else(wrong)?;
-        let tile_box = layer.grid.tile_box(tile).ok_or_else(wrong)?;
+        let tile = grid.index_of(&coords).ok_or_else(wrong)?;
+        let tile_box = grid.tile_box(tile).ok_or_else(wrong)?;
         let (shape, order) = (tile_box.shape(), self.schema.options().cell_order);
         let blocks = BlockGrid::new(&shape, order, u64::from(fragment.root().block_cells));
         if blocks.len() != fragment.tile_blocks(tile)? as u64 {

@@ -66,7 +66,7 @@ impl Points {
     }
 
     /// The coordinates of point `point`.
-    fn cell(&self, point: usize) -> impl Iterator<Item = u64> {
+    fn cell(&self, point: usize) -> impl Iterator<Item = u64> + Clone {
         self.coords.iter().filter_map(move |column| column.get(point).copied())
     }
 

@@ -4,8 +4,10 @@ use super::Points;
 use super::hits::{Hit, Hits, Wanted};
 use super::take::{Takes, take};
 use crate::base::{Error, Result};
+use crate::query::deletions::Deletions;
 use crate::query::open::open_all;
-use crate::query::overlay::{is_small, live_overlay};
+use crate::query::overlay::live_overlay;
+use crate::query::sparse::large_fragments;
 use crate::query::write_cells::coordinate_column;
 use crate::query::{Cells, ReadContext, Target};
 use crate::schema::{Attribute, Schema};
@@ -14,9 +16,13 @@ use crate::tile::try_vec;
 /// The cells at the points, in the order of the list, duplicates in order of writing.
 pub(super) fn read(context: &ReadContext, target: &Target, points: &Points, attrs: &[&Attribute]) -> Result<Cells> {
     let overlay = live_overlay(context, target)?;
-    let large = target.fragments.iter().filter(|d| overlay.is_none() || !is_small(d)).cloned().collect();
+    let deletions = Deletions::of(&target.fragments, &target.schema.domain());
+    let large = large_fragments(target, overlay.is_some(), |d| !deletions.cover(d.order, &d.bounds));
     let fragments = open_all(context, &target.schema, large)?;
-    let hits = Hits::find(context, target, points, overlay.as_ref(), &fragments)?;
+    let mut hits = Hits::find(context, target, points, overlay.as_ref(), &fragments)?;
+    if !deletions.is_empty() {
+        hits.all.retain(|hit| !deletions.take(hit.order, points.cell(hit.point as usize)));
+    }
     let living = living(&target.schema, &hits)?;
     let mut takes = Takes::default();
     for slot in 0..attrs.len() {
