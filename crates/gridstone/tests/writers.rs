@@ -69,6 +69,7 @@ impl World {
             cells: 2,
             attrs: vec![0],
             location: Location { file: FileRef::Log(0), offset: 0, len: body.len() as u64 },
+            over: None,
         };
         Staged { description, body: Some(body) }
     }

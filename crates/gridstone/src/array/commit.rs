@@ -18,7 +18,7 @@ use super::record::{self, Head, Record};
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
 use super::store::Store;
-use crate::base::{Error, ErrorKind, Id, Result};
+use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Staged;
 use crate::storage::{PutOutcome, log_name};
 use std::collections::HashSet;
@@ -230,7 +230,9 @@ fn check_once(newest: &Snapshot, changes: &Changes) -> Result<()> {
             _ => continue,
         };
         let Ok(state) = newest.array_by_id(*array) else { continue };
-        check_pages(state, fragments.iter().filter(|f| f.body.is_none()))?;
+        let by_file = |f: &&Staged| f.body.is_none() && f.description.location.file != FileRef::Nowhere;
+        check_pages(state, fragments.iter().filter(by_file))?;
+        state.check_masked(fragments.iter().map(|f| &f.description))?;
         state.check_present(removed)?;
     }
     Ok(())

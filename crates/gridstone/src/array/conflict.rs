@@ -33,7 +33,8 @@ pub trait Rebase {
 /// The standard table for plain changes: only what is gone or taken conflicts.
 ///
 /// - Fragments added: conflict if the array was removed. An array created at its path later has another id.
-/// - Fragments replaced: conflict if the array was removed, or one of those to be taken out was taken out already.
+/// - Masks added: conflict also if a fragment that one lies over was taken out.
+/// - Fragments replaced: conflict if the array was removed, or one of those to be taken out was taken out already, or masked.
 /// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
 /// - A node removed: conflict if it was removed already.
 /// - A node created: an Exists error if its path was taken, or if a parent became an array.
@@ -60,8 +61,14 @@ impl StandardRules {
                     newest.version()
                 )));
             }
-            if let Operation::ReplaceFragments { array, removed, .. } = operation {
-                newest.array_by_id(*array)?.check_present(removed)?;
+            match operation {
+                Operation::ReplaceFragments { array, removed, .. } => {
+                    newest.array_by_id(*array)?.check_present(removed)?;
+                }
+                Operation::AddFragments { array, fragments } if !created.contains(array) => {
+                    newest.array_by_id(*array)?.check_masked(fragments.iter().map(|f| &f.description))?;
+                }
+                _ => {}
             }
         }
         Ok(())

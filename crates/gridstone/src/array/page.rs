@@ -8,7 +8,7 @@
 //! fragments  u32 count, then per fragment, by ascending order:
 //!              id 16 bytes · kind u8 · file u8 (0 data, 1 log, 2 none) · zero u16 · schema u32 · set u32 · order.index u32
 //!              · order.version u64 · cells u64 · file id 16 bytes (log: version u64, zero u64; none: zeros) · offset u64 · len u64
-//!              · per dimension lo u64, hi u64
+//!              · per dimension lo u64, hi u64 · of a mask the id of its fragment, 16 bytes
 //! xxh3       u64 over all before
 //! ```
 //! Attribute lists are kept once each, since the fragments of an array mostly have the same.
@@ -21,8 +21,13 @@ use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"GSPAGE\0\0";
 const VERSION: u32 = 0;
-const KINDS: [FragmentKind; 4] =
-    [FragmentKind::Dense, FragmentKind::Sparse, FragmentKind::Tombstones, FragmentKind::Deletion];
+const KINDS: [FragmentKind; 5] = [
+    FragmentKind::Dense,
+    FragmentKind::Sparse,
+    FragmentKind::Tombstones,
+    FragmentKind::Deletion,
+    FragmentKind::Mask,
+];
 /// Bytes of a fragment without its box.
 const FRAGMENT_LEN: usize = 80;
 
@@ -113,6 +118,7 @@ fn write_fragment(w: &mut ByteWriter, f: &Description, set: u32) {
         w.u64(range.lo);
         w.u64(range.hi);
     }
+    f.over.iter().for_each(|over| w.raw(&over.0));
 }
 
 /// The fragments of the page in `bytes`, which must be the one that `info` tells of; else a Corruption error.
@@ -194,7 +200,8 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
         if lo <= hi { Ok(KeyRange::new(lo, hi)) } else { Err(wrong("the box")) }
     };
     let bounds = Subarray::new((0..dims).map(&mut range).collect::<Result<_>>()?);
-    let description = Description { id, kind, order, schema, bounds, cells, attrs, location };
+    let over = if kind == FragmentKind::Mask { Some(read_id(r)?) } else { None };
+    let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over };
     match description.contradiction() {
         None => Ok(description),
         Some(why) => Err(Error::corruption(format!("fragment {id} is impossible: {why}"))),

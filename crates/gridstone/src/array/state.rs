@@ -124,40 +124,74 @@ impl ArrayState {
         !self.gone.contains_key(&id)
     }
 
-    /// A Conflict error unless all of `removed` are in the array. Loads the manifest pages that may describe them.
+    /// A Conflict error unless all of `removed` are in the array, and with each the masks over it. Loads the manifest pages that
+    /// may describe them.
     pub(super) fn check_present(&self, removed: &[Removed]) -> Result<()> {
-        let mut missing: HashSet<Id> = removed.iter().map(|r| r.id).filter(|id| self.has(*id)).collect();
-        let whole = missing.len() == removed.len();
-        self.recent().for_each(|d| {
+        let taken: HashSet<Id> = removed.iter().map(|r| r.id).collect();
+        let mut missing = taken.clone();
+        let mut unmasked = true;
+        self.look_near(removed, |d| {
             missing.remove(&d.id);
-        });
-        for shelf in &self.shelves {
-            let near = |r: &Removed| missing.contains(&r.id) && r.bounds.intersects(&shelf.info().bounds);
-            if removed.iter().any(near) {
-                shelf.load()?.iter().for_each(|d| {
-                    missing.remove(&d.id);
-                });
-            }
+            unmasked &= d.over.is_none_or(|over| !taken.contains(&over) || taken.contains(&d.id));
+        })?;
+        if !missing.is_empty() || taken.len() < removed.len() {
+            return Err(Error::conflict(format!(
+                "fragments of array {} that were to be merged have been merged or removed by another commit; nothing was \
+                 committed",
+                self.path
+            )));
         }
-        if whole && missing.is_empty() {
+        if unmasked {
             return Ok(());
         }
         Err(Error::conflict(format!(
-            "fragments of array {} that were to be merged have been merged or removed by another commit; nothing was \
-             committed",
+            "cells of fragments of array {} that were to be merged have been deleted by another commit; nothing was committed",
             self.path
         )))
+    }
+
+    /// A Conflict error unless the fragments that the masks among `added` lie over are in the array.
+    pub(super) fn check_masked<'a>(&self, added: impl Iterator<Item = &'a Description>) -> Result<()> {
+        let over = |d: &Description| Some(Removed { id: d.over?, order: d.order, bounds: d.bounds.clone() });
+        let wanted: Vec<Removed> = added.filter_map(over).collect();
+        let mut missing: HashSet<Id> = wanted.iter().map(|r| r.id).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        self.look_near(&wanted, |d| {
+            missing.remove(&d.id);
+        })?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(Error::conflict(format!(
+            "fragments of array {} whose cells were to be deleted have been merged by another commit; nothing was committed",
+            self.path
+        )))
+    }
+
+    /// Calls `each` with every fragment of the array that lies in a batch, or on a manifest page that one of `wanted` touches.
+    fn look_near(&self, wanted: &[Removed], mut each: impl FnMut(&Description)) -> Result<()> {
+        self.recent().for_each(|d| each(d));
+        for shelf in &self.shelves {
+            if wanted.iter().any(|r| r.bounds.intersects(&shelf.info().bounds)) {
+                shelf.load()?.iter().filter(|d| self.has(d.id)).for_each(|d| each(d));
+            }
+        }
+        Ok(())
     }
 
     /// Puts `fragments` in the place of `removed`, as part of `version`. Input, Bounds or Conflict errors say what does not
     /// fit; whether those taken out were there is for [`ArrayState::check_present`].
     pub(super) fn replace(&mut self, version: u64, removed: &[Removed], fragments: &[Arc<Description>]) -> Result<()> {
-        let Some(last) = removed.iter().map(|r| r.order).max() else {
+        if removed.is_empty() {
             return Err(Error::input(format!("array {}: a merge of no fragments", self.path)));
-        };
-        if let Some(wrong) = fragments.iter().find(|d| d.order != last) {
+        }
+        // What deletes may have been taken out with them, and have a greater order.
+        let known = |d: &&Arc<Description>| removed.iter().any(|r| r.order == d.order);
+        if let Some(wrong) = fragments.iter().find(|d| !known(d)) {
             return Err(Error::input(format!(
-                "array {}: merged fragment {} has the order {:?}, the greatest of those merged is {last:?}",
+                "array {}: merged fragment {} has the order {:?}, which none of those merged has",
                 self.path, wrong.id, wrong.order
             )));
         }
@@ -199,6 +233,9 @@ impl ArrayState {
         schema.check_inside(&d.bounds)?;
         if d.kind == crate::fragment::FragmentKind::Dense && schema.sparse() {
             return wrong("it is dense, the array sparse".to_owned());
+        }
+        if d.over.is_some_and(|over| !self.has(over)) || (d.over.is_some() && !schema.sparse()) {
+            return wrong("it masks a fragment that is not in the array, or not of cells alone".to_owned());
         }
         if let Some(why) = d.contradiction() {
             return wrong(why.to_owned());

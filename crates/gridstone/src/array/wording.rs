@@ -10,6 +10,7 @@
 //! {"op":"replace_fragments","array":…,"removed":[{"id":…,"order":[4,0],"bounds":[["…","…"]]}],"fragments":[{…,"order":[9,0]}]}
 //! {"op":"set_metadata","node":…,"changes":[["unit","\"mm\""],["old",null]]}
 //! ```
+//! A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
 //! Offsets of bodies count from the start of the record's body. The order of an added fragment is not written: it is the
 //! record's version and the fragment's place among all fragments that the record adds. That of a merged one is.
 
@@ -61,6 +62,8 @@ pub(super) struct FragmentText {
     at: PlaceText,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     order: Option<OrderText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    over: Option<IdText>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,7 +85,7 @@ impl OperationText {
             Operation::Remove { id } => Self::Remove { id: IdText(*id) },
             Operation::AddFragments { array, fragments } => Self::AddFragments {
                 array: IdText(*array),
-                fragments: fragments.iter().map(|f| FragmentText::of(f, None, bodies)).collect::<Result<_>>()?,
+                fragments: fragments.iter().map(|f| FragmentText::of(f, earlier(f), bodies)).collect::<Result<_>>()?,
             },
             Operation::ReplaceFragments { array, removed, fragments } => {
                 let merged = |f: &Staged| FragmentText::of(f, Some(order_text(f.description.order)), bodies);
@@ -120,6 +123,12 @@ fn read_order((version, index): OrderText) -> FragmentOrder {
     FragmentOrder { version: version.0, index }
 }
 
+/// The order of what deletes only what was there at an earlier version.
+fn earlier(staged: &Staged) -> Option<OrderText> {
+    let d = &staged.description;
+    (d.kind.deletes() && d.order.version > 0).then(|| order_text(d.order))
+}
+
 impl RemovedText {
     fn of(removed: &Removed) -> Self {
         Self { id: IdText(removed.id), order: order_text(removed.order), bounds: BoxText::of(&removed.bounds) }
@@ -142,6 +151,7 @@ impl FragmentText {
             attrs: d.attrs.clone(),
             at: PlaceText::of(staged, bodies)?,
             order,
+            over: d.over.map(IdText),
         })
     }
 
@@ -157,10 +167,12 @@ impl FragmentText {
         let order = match self.order {
             None if !merged => place.next_order()?,
             Some(order) if merged => read_order(order),
+            Some(order) if kind.deletes() && order.0.0 < place.version => read_order(order),
             _ => return Err(Error::corruption(format!("fragment {id} is said to be merged, and not to be"))),
         };
         let location = place.locate(id, at)?;
-        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location })
+        let over = self.over.map(|id| id.0);
+        Ok(Description { id, kind, order, schema, bounds, cells, attrs, location, over })
     }
 }
 

@@ -164,7 +164,7 @@ impl Array {
     pub fn nonempty_domain(&self) -> Result<Option<Vec<(String, String)>>> {
         let (_, state) = self.state()?;
         let fragments = state.fragments(None)?;
-        let boxes = fragments.iter().filter(|d| !d.kind.deletes()).map(|d| d.bounds.clone());
+        let boxes = fragments.iter().filter(|d| d.kind.holds_cells()).map(|d| d.bounds.clone());
         let schema = state.schema()?;
         Ok(boxes.reduce(|a, b| a.union(&b)).map(|sub| texts(&sub, schema)))
     }
@@ -185,7 +185,8 @@ impl Array {
         let mut found = Vec::new();
         for (description, number) in state.fragments(None)?.iter().zip(0u32..) {
             call.cancel.check()?;
-            if description.kind != fragment::FragmentKind::Deletion && description.bounds.intersects(&sub) {
+            let stored = description.kind.holds_cells() || description.kind == fragment::FragmentKind::Tombstones;
+            if stored && description.bounds.intersects(&sub) {
                 let fragment = open_fragment(&context, schema, description)?;
                 found.extend(tiles(number, &fragment, schema, &sub, call.cancel.as_ref())?);
             }

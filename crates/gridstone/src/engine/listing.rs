@@ -46,7 +46,7 @@ impl VersionListing {
 pub struct FragmentListing {
     /// Its id.
     pub id: Id,
-    /// "dense", "sparse", "tombstones" or "deletion".
+    /// "dense", "sparse", "tombstones", "deletion" or "mask".
     pub kind: &'static str,
     /// The version that committed it.
     pub version: u64,

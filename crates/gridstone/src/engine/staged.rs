@@ -73,6 +73,7 @@ mod tests {
             cells: 5,
             attrs: vec![0],
             location: Location { file: FileRef::Data(id), offset: 0, len: 5 },
+            over: None,
         };
         let fragment = fragment::Staged { description, body: None };
         (Staged::new(SystemEntropy.id(), vec![fragment], storage.clone()), data_name(id))

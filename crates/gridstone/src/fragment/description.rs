@@ -23,6 +23,8 @@ pub enum FragmentKind {
     Tombstones,
     /// A box whose older cells are deleted; it has no bytes.
     Deletion,
+    /// Rows of one sparse fragment that are deleted; see [`super::Mask`].
+    Mask,
 }
 
 impl FragmentKind {
@@ -33,17 +35,23 @@ impl FragmentKind {
             Self::Sparse => "sparse",
             Self::Tombstones => "tombstones",
             Self::Deletion => "deletion",
+            Self::Mask => "mask",
         }
     }
 
-    /// Whether it holds no cells, but says that older ones are deleted.
+    /// Whether it holds cells.
+    pub fn holds_cells(self) -> bool {
+        matches!(self, Self::Dense | Self::Sparse)
+    }
+
+    /// Whether it says that all older cells at its places are deleted.
     pub fn deletes(self) -> bool {
         matches!(self, Self::Tombstones | Self::Deletion)
     }
 
     /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Dense, Self::Sparse, Self::Tombstones, Self::Deletion].into_iter().find(|k| k.name() == name)
+        [Self::Dense, Self::Sparse, Self::Tombstones, Self::Deletion, Self::Mask].into_iter().find(|k| k.name() == name)
     }
 }
 
@@ -69,14 +77,16 @@ pub struct Description {
     pub order: FragmentOrder,
     /// The number, in its array's history, of the schema it was written with.
     pub schema: u32,
-    /// The box written (dense) or the minimum bounding rectangle of its cells.
+    /// The box written (dense) or deleted, or the minimum bounding rectangle of the cells; of a mask that of its fragment.
     pub bounds: Subarray,
-    /// How many cells it holds.
+    /// How many cells it holds; of a mask how many rows it deletes.
     pub cells: u64,
     /// The attributes it has values of, by permanent number, ascending; empty for tombstones.
     pub attrs: Vec<u32>,
     /// Where it lies.
     pub location: Location,
+    /// Of a mask: the fragment whose rows it deletes.
+    pub over: Option<Id>,
 }
 
 impl Description {
@@ -84,7 +94,7 @@ impl Description {
     pub fn deletion(id: Id, schema: u32, bounds: Subarray) -> Self {
         let location = Location { file: FileRef::Nowhere, offset: 0, len: 0 };
         let order = FragmentOrder { version: 0, index: 0 };
-        Self { id, kind: FragmentKind::Deletion, order, schema, bounds, cells: 0, attrs: Vec::new(), location }
+        Self { id, kind: FragmentKind::Deletion, order, schema, bounds, cells: 0, attrs: Vec::new(), location, over: None }
     }
 
     /// What is wrong with how its parts fit together, if anything is.
@@ -96,7 +106,10 @@ impl Description {
         if deletion && (self.cells > 0 || self.location.len > 0 || self.location.offset > 0) {
             return Some("a deletion has neither cells nor bytes");
         }
-        (self.kind.deletes() && !self.attrs.is_empty()).then_some("what deletes has no values of attributes")
+        if (self.kind == FragmentKind::Mask) != self.over.is_some() {
+            return Some("a mask, and nothing else, lies over a fragment");
+        }
+        (!self.kind.holds_cells() && !self.attrs.is_empty()).then_some("what deletes has no values of attributes")
     }
 }
 

@@ -109,7 +109,9 @@ impl Root {
             FragmentKind::Dense => 0,
             FragmentKind::Sparse => 1,
             FragmentKind::Tombstones => 2,
-            FragmentKind::Deletion => return Err(Error::input("a deletion has no bytes to write")),
+            FragmentKind::Deletion | FragmentKind::Mask => {
+                return Err(Error::input(format!("a {} is no fragment of cells", self.kind.name())));
+            }
         });
         w.u8(self.bounds.ndim() as u8);
         w.u8(order_code(self.tile_order));

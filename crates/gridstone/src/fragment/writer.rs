@@ -43,7 +43,7 @@ impl FragmentSpec {
         match kind {
             FragmentKind::Dense => attrs.collect(),
             FragmentKind::Sparse => dims.chain(attrs).collect(),
-            FragmentKind::Tombstones | FragmentKind::Deletion => dims.collect(),
+            FragmentKind::Tombstones | FragmentKind::Deletion | FragmentKind::Mask => dims.collect(),
         }
     }
 }

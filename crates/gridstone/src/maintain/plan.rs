@@ -43,7 +43,7 @@ pub struct PlanLimits {
 pub struct Merge {
     /// The fragments whose cells are merged, by ascending order; all have the same attributes.
     pub inputs: Vec<Arc<Description>>,
-    /// The tombstones that are applied to inputs older than they.
+    /// The tombstones and deletions that are applied to inputs older than they, and the masks over inputs.
     pub applied: Vec<Arc<Description>>,
     /// Those of them that nothing older is left under: they are taken out with the inputs.
     pub retired: Vec<Arc<Description>>,
@@ -85,7 +85,7 @@ fn neighbours(fragments: &[Arc<Description>]) -> Vec<Run> {
     let mut open = false;
     for fragment in fragments {
         match fragment.kind {
-            FragmentKind::Tombstones | FragmentKind::Deletion => {}
+            FragmentKind::Tombstones | FragmentKind::Deletion | FragmentKind::Mask => {}
             FragmentKind::Dense => open = false,
             FragmentKind::Sparse => {
                 let last = runs.last_mut().filter(|run| open && run.iter().all(|d| d.attrs == fragment.attrs));
@@ -179,14 +179,18 @@ fn merge(fragments: &[Arc<Description>], inputs: Run) -> Merge {
     let tombstones = fragments.iter().filter(within).filter(|d| d.kind.deletes());
     let touches =
         |d: &&Arc<Description>| inputs.iter().any(|input| input.order < d.order && input.bounds.intersects(&d.bounds));
-    let applied: Vec<Arc<Description>> = tombstones.filter(touches).cloned().collect();
+    let masks: Vec<Arc<Description>> =
+        fragments.iter().filter(|d| d.over.is_some_and(|over| taken.contains(&over))).cloned().collect();
+    let mut applied: Vec<Arc<Description>> = tombstones.filter(touches).cloned().collect();
     let needed = |d: &Arc<Description>| {
         let older = |other: &&Arc<Description>| {
-            other.order < d.order && !other.kind.deletes() && !taken.contains(&other.id)
+            other.order < d.order && other.kind.holds_cells() && !taken.contains(&other.id)
         };
         fragments.iter().filter(older).any(|other| other.bounds.intersects(&d.bounds))
     };
-    let retired = applied.iter().filter(|d| !needed(d)).cloned().collect();
+    let mut retired: Vec<Arc<Description>> = applied.iter().filter(|d| !needed(d)).cloned().collect();
+    applied.extend(masks.iter().cloned());
+    retired.extend(masks);
     Merge { inputs, applied, retired }
 }
 
@@ -212,6 +216,7 @@ mod tests {
             cells: len / 10 + 1,
             attrs: if kind == FragmentKind::Tombstones { Vec::new() } else { vec![0] },
             location: Location { file: FileRef::Data(Id(id)), offset: 0, len },
+            over: None,
         })
     }
 

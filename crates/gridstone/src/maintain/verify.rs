@@ -2,7 +2,7 @@
 
 use crate::base::{Counters, Error, ErrorKind, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, Role};
-use crate::query::ReadContext;
+use crate::query::{ReadContext, read_mask};
 use crate::schema::Schema;
 use crate::tile::{BlockGrid, TileGrid};
 use std::sync::Arc;
@@ -42,8 +42,13 @@ pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Descripti
     for description in fragments {
         context.cancel.check()?;
         check.report.fragments += 1;
-        if description.kind == FragmentKind::Deletion {
-            continue;
+        match description.kind {
+            FragmentKind::Dense | FragmentKind::Sparse | FragmentKind::Tombstones => {}
+            FragmentKind::Deletion => continue,
+            FragmentKind::Mask => {
+                check.mask(description, fragments)?;
+                continue;
+            }
         }
         // Not from the cache: what matters is what lies in the files now.
         let source = context.files.open(description.location.file);
@@ -68,6 +73,17 @@ impl Check<'_> {
         let message = damage_or(error)?.to_string();
         self.report.damage.push(Damage { fragment, tile, column, message });
         Ok(())
+    }
+
+    /// A mask is checked whole, against the fragment that it lies over.
+    fn mask(&mut self, mask: &Arc<Description>, fragments: &[Arc<Description>]) -> Result<()> {
+        let over = fragments.iter().find(|d| Some(d.id) == mask.over).map(|d| (d.id, d.cells));
+        let read = match over {
+            Some(over) => read_mask(self.context, mask, over),
+            None => Err(Error::corruption("a mask lies over a fragment that is not in the array")),
+        };
+        self.report.bytes += mask.location.len;
+        read.map(drop).or_else(|error| self.note(mask.id, None, None, error))
     }
 
     /// Stripe by stripe: where the index of one is damaged, that is reported once, and its tiles cannot be found.

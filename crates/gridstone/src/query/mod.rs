@@ -11,6 +11,7 @@ mod deliver;
 mod dense;
 mod fetch;
 mod layout;
+mod masks;
 mod merge;
 mod neighbours;
 mod open;
@@ -30,6 +31,7 @@ mod write_cells;
 mod write_dense;
 
 pub use dense::{read_dense, read_dense_into, touched_cells};
+pub use masks::read_mask;
 pub use open::open_fragment;
 pub use points::{Points, read_points};
 pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};

@@ -6,11 +6,12 @@
 //! them: opening an array never sorts what is not asked for.
 
 use super::deletions::Deletions;
+use super::masks::{Masks, is_masked};
 use super::open::open_all;
 use super::sparse_blocks::broken_index;
 use super::{ReadContext, Target};
 use crate::base::{CacheKey, Counters, Error, Id, Result, limits};
-use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, FragmentOrder, Role};
+use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, FragmentOrder, Mask, Role};
 use crate::schema::{Dimension, Extent, KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout, unravel};
 use bytes::Bytes;
@@ -30,6 +31,8 @@ pub(super) struct SmallFragment {
     /// Coordinates as ordered keys, a column per dimension.
     pub(super) coords: Vec<Vec<u64>>,
     columns: Vec<OnceLock<Arc<Column>>>,
+    /// The first row of each of its tiles.
+    tiles: Vec<u32>,
 }
 
 /// One cell, or one deleted cell, of a small fragment.
@@ -60,6 +63,8 @@ pub(super) struct LiveCells {
 pub(super) struct LiveOverlay {
     pub(super) overlay: Arc<Overlay>,
     pub(super) live: Vec<bool>,
+    /// The masks over its fragments.
+    masks: Masks,
 }
 
 /// For each space tile that `sub` touches the keys of its first and last cell in `sub`, in global order; `None` if the
@@ -133,7 +138,7 @@ pub(super) fn live_overlay(context: &ReadContext, target: &Target) -> Result<Opt
             *flag = true;
         }
     }
-    Ok(Some(LiveOverlay { overlay, live }))
+    Ok(Some(LiveOverlay { overlay, live, masks: Masks::load(context, &target.fragments)? }))
 }
 
 fn load(context: &ReadContext, target: &Target, missing: Vec<Arc<Description>>) -> Result<Vec<Arc<SmallFragment>>> {
@@ -150,7 +155,8 @@ impl SmallFragment {
             coords.push(read_keys(context, &fragment, number, dim)?);
         }
         let columns = fragment.description().attrs.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { fragment, coords, columns })
+        let tiles = tile_starts(&fragment)?;
+        Ok(Self { fragment, coords, columns, tiles })
     }
 
     /// How many cells it holds.
@@ -199,6 +205,13 @@ impl SmallFragment {
         deletions.take(self.order(), self.coords.iter().filter_map(move |c| c.get(row as usize).copied()))
     }
 
+    /// Whether one of `masks` deletes a row.
+    pub(super) fn is_masked(&self, row: u32, masks: &[Arc<Mask>]) -> bool {
+        let tile = self.tiles.partition_point(|first| *first <= row).saturating_sub(1);
+        let first = self.tiles.get(tile).copied().unwrap_or(0);
+        is_masked(masks, tile as u64, (row - first) as usize)
+    }
+
     /// Whether its rows delete.
     pub(super) fn is_tombstone(&self) -> bool {
         self.fragment.description().kind == FragmentKind::Tombstones
@@ -214,6 +227,20 @@ impl SmallFragment {
         let column = Arc::new(read_column(context, &self.fragment, attr)?);
         Ok(Some(slot.get_or_init(|| column).clone()))
     }
+}
+
+/// The first row of each tile of a fragment.
+fn tile_starts(fragment: &Fragment) -> Result<Vec<u32>> {
+    let wrong = || broken_index(fragment);
+    let (mut starts, mut cells) = (Vec::new(), 0);
+    for stripe in 0..fragment.stripes() {
+        let index = fragment.stripe(stripe)?;
+        for local in 0..index.tiles() {
+            starts.push(u32::try_from(cells).map_err(|_| wrong())?);
+            cells += index.tile_cells(local).ok_or_else(wrong)?;
+        }
+    }
+    Ok(starts)
 }
 
 /// Calls `each` with every block of one field of a small fragment, in its order, and the bytes it is stored in. These lie
@@ -317,7 +344,11 @@ impl LiveOverlay {
         let (mut keys, mut entries) = (layout.keys(&none), Vec::new());
         for (fragment, small) in self.fragments(sub) {
             context.cancel.check()?;
-            let rows = small.rows_in(sub, &layout, ends.as_deref());
+            let mut rows = small.rows_in(sub, &layout, ends.as_deref());
+            let masks = self.masks.over(small.fragment.description().id);
+            if !masks.is_empty() {
+                rows.retain(|row| !small.is_masked(*row, masks));
+            }
             if !rows.is_empty() {
                 keys.append(&small.keys(&layout, &rows));
             }

@@ -7,6 +7,7 @@
 
 use super::deletions::{Deletions, clear_inside};
 use super::fetch::{Want, fetch};
+use super::masks::{self, Masks};
 use super::merge::{Frontier, merge};
 use super::open::open_all;
 use super::overlay::{Entry, LiveCells, LiveOverlay, is_small, live_overlay};
@@ -37,6 +38,7 @@ pub(super) struct Sweep {
     layout: KeyLayout,
     pub(super) fragments: Vec<Arc<Fragment>>,
     pub(super) deletions: Deletions,
+    pub(super) masks: Masks,
     units: Vec<Unit>,
     firsts: CellKeys,
     next: usize,
@@ -126,6 +128,7 @@ impl Sweep {
             layout,
             fragments,
             deletions,
+            masks: Masks::load(context, &target.fragments)?,
             units,
             firsts,
             next: 0,
@@ -314,10 +317,15 @@ impl Sweep {
 
     /// The rows of a block that lie in the box and are not in a box deleted since, `None` if all are wanted.
     fn rows_inside(&self, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
-        let order = self.fragments.get(unit.queue).map(|f| f.description().order)?;
-        let mut deleted = self.deletions.newer(order, &unit.at.bounds).peekable();
+        let fragment = self.fragments.get(unit.queue)?;
+        let mut deleted = self.deletions.newer(fragment.description().order, &unit.at.bounds).peekable();
+        let masks = self.masks.over(fragment.description().id);
+        let first = unit.at.first_row(fragment);
         let sub = &self.request.sub;
-        if sub.covers(&unit.at.bounds) && deleted.peek().is_none() {
+        if sub.covers(&unit.at.bounds)
+            && deleted.peek().is_none()
+            && !masks::touch(masks, unit.at.tile, first, unit.at.cells)
+        {
             return None;
         }
         let mut wanted = vec![true; unit.at.cells];
@@ -325,6 +333,7 @@ impl Sweep {
             wanted.iter_mut().zip(column).for_each(|(flag, k)| *flag &= range.contains(*k));
         }
         clear_inside(deleted, coords, &mut wanted);
+        masks::clear(masks, unit.at.tile, first, &mut wanted);
         Some(wanted.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect())
     }
 
@@ -364,7 +373,8 @@ pub(super) fn large_fragments(
     overlay: bool,
     wanted: impl Fn(&Description) -> bool,
 ) -> Vec<Arc<Description>> {
-    let opened = |d: &&Arc<Description>| d.kind != FragmentKind::Deletion && (!overlay || !is_small(d));
+    let in_file = |d: &Description| d.kind.holds_cells() || d.kind == FragmentKind::Tombstones;
+    let opened = |d: &&Arc<Description>| in_file(d) && (!overlay || !is_small(d));
     target.fragments.iter().filter(opened).filter(|d| wanted(d)).cloned().collect()
 }
 

@@ -1,8 +1,8 @@
 //! Sparse cells of one fragment that stands alone: read and decoded straight into the columns of the result.
 //!
 //! There is nothing to merge.
-//! 1. Count: a block wholly in the box has all its cells there; of others the coordinates are read, and the rows inside
-//!    picked.
+//! 1. Count: a block wholly in the box, and without a masked row, has all its cells there; of others the coordinates are
+//!    read, and the rows wanted picked.
 //! 2. Take memory for so many cells. It is used again after an earlier result, since first-touch page faults of fresh
 //!    memory would cost more than decoding.
 //! 3. Fill: per column and tile, neighbouring blocks are read into a scratch buffer, checked, and decoded at their place;
@@ -12,6 +12,7 @@ use super::Cells;
 use super::deliver::is_deliverable;
 use super::dense::{ALONE_BYTES_MAX, attrs_of};
 use super::fetch::fetch;
+use super::masks;
 use super::neighbours::Neighbours;
 use super::sparse::{Sweep, Unit};
 use super::sparse_blocks::{SparseBlock, outside_bounds, want_coordinates};
@@ -19,6 +20,7 @@ use crate::base::{AlignedBuf, Counters, Error, Result};
 use crate::fragment::{BlockRef, Fragment, FragmentKind, Role};
 use crate::schema::{Datatype, key};
 use crate::tile::{Column, gather_into};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -111,7 +113,7 @@ impl Sweep {
             let mut picked = picked?.into_iter();
             for unit in group {
                 Counters::add(&self.context.counters.cells_scanned, unit.at.cells as u64);
-                let some = if self.request.sub.covers(&unit.at.bounds) { None } else { picked.next() };
+                let some = if self.is_whole(&unit.at) { None } else { picked.next() };
                 let part = Part { at: unit.at, some };
                 count += part.count() as u64;
                 if part.count() > 0 {
@@ -124,12 +126,21 @@ impl Sweep {
         }
     }
 
-    /// What is wanted of those of `units` that do not lie wholly in the box.
+    /// Whether all cells of a block are wanted: they lie in the box and none is masked.
+    fn is_whole(&self, at: &SparseBlock) -> bool {
+        let masked = |fragment: &Arc<Fragment>| {
+            let masks = self.masks.over(fragment.description().id);
+            masks::touch(masks, at.tile, at.first_row(fragment), at.cells)
+        };
+        self.request.sub.covers(&at.bounds) && (self.masks.is_empty() || !self.fragments.first().is_some_and(masked))
+    }
+
+    /// What is wanted of those of `units` that are not wanted whole.
     fn pick(&self, units: &[Unit]) -> Result<Vec<Picked>> {
         let Some(fragment) = self.fragments.first() else { return Ok(Vec::new()) };
         let dims = self.schema.dims();
         let split: Vec<&SparseBlock> =
-            units.iter().map(|u| &u.at).filter(|at| !self.request.sub.covers(&at.bounds)).collect();
+            units.iter().map(|u| &u.at).filter(|at| !self.is_whole(at)).collect();
         let wants = want_coordinates(&self.schema, split.iter().map(|at| (fragment, *at)))?;
         let bytes: u64 = wants.iter().map(|w| w.block.cells() as u64 * 8).sum();
         let columns = fetch(&self.context, &wants, bytes > ALONE_BYTES_MAX)?;
@@ -142,6 +153,8 @@ impl Sweep {
                     return Err(outside_bounds(fragment, at.tile, dim));
                 }
             }
+            let masks = self.masks.over(fragment.description().id);
+            masks::clear(masks, at.tile, at.first_row(fragment), &mut flags);
             let rows: Vec<u32> = flags.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect();
             let coords = coords.iter().map(|c| c.view().gather(&rows)).collect();
             found.push(Picked { rows, coords });

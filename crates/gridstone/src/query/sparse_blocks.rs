@@ -17,6 +17,13 @@ pub(super) struct SparseBlock {
     pub(super) bounds: Subarray,
 }
 
+impl SparseBlock {
+    /// The row in its tile of its first cell.
+    pub(super) fn first_row(&self, fragment: &Fragment) -> usize {
+        self.block * fragment.root().block_cells as usize
+    }
+}
+
 pub(super) fn broken_index(fragment: &Fragment) -> Error {
     Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id))
 }

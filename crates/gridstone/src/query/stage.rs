@@ -74,7 +74,7 @@ impl Stage {
         let id = context.entropy.id();
         let block_cells = match kind {
             FragmentKind::Dense => context.blocks.dense,
-            FragmentKind::Sparse | FragmentKind::Tombstones | FragmentKind::Deletion => context.blocks.sparse,
+            _ => context.blocks.sparse,
         };
         let spec = FragmentSpec {
             id,
@@ -110,6 +110,7 @@ impl Stage {
             cells: written.cells,
             attrs: self.attrs,
             location,
+            over: None,
         };
         Ok(Staged { description, body: body.map(bytes::Bytes::from) })
     }

@@ -61,6 +61,7 @@ fn staged(lo: i64, hi: i64, location: Location, body: Option<Bytes>) -> Staged {
         bounds: cells(lo, hi),
         cells: (hi - lo + 1) as u64,
         attrs: vec![0, 1],
+        over: None,
         location,
     };
     Staged { description, body }

@@ -5,6 +5,7 @@ use super::search::search;
 use super::take::{Source, Takes};
 use crate::base::{Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
+use crate::query::masks::{Masks, is_masked};
 use crate::query::overlay::{LiveOverlay, SmallFragment};
 use crate::query::sparse_blocks::SparseBlock;
 use crate::query::{ReadContext, Target};
@@ -112,6 +113,18 @@ impl Hits {
             }
         }
         Ok(())
+    }
+
+    /// Whether a row was masked.
+    pub(super) fn is_masked(&self, hit: &Hit, masks: &Masks) -> bool {
+        match self.origins.get(hit.origin as usize) {
+            None => false,
+            Some(Origin::Small(small)) => small.is_masked(hit.row, masks.over(small.fragment.description().id)),
+            Some(Origin::Block(fragment, at)) => {
+                let row = at.first_row(fragment) + hit.row as usize;
+                is_masked(masks.over(fragment.description().id), at.tile, row)
+            }
+        }
     }
 
     fn fragment(&self, hit: &Hit) -> Option<&Arc<Fragment>> {

@@ -5,6 +5,7 @@ use super::hits::{Hit, Hits, Wanted};
 use super::take::{Takes, take};
 use crate::base::{Error, Result};
 use crate::query::deletions::Deletions;
+use crate::query::masks::Masks;
 use crate::query::open::open_all;
 use crate::query::overlay::live_overlay;
 use crate::query::sparse::large_fragments;
@@ -20,6 +21,12 @@ pub(super) fn read(context: &ReadContext, target: &Target, points: &Points, attr
     let large = large_fragments(target, overlay.is_some(), |d| !deletions.cover(d.order, &d.bounds));
     let fragments = open_all(context, &target.schema, large)?;
     let mut hits = Hits::find(context, target, points, overlay.as_ref(), &fragments)?;
+    let masks = Masks::load(context, &target.fragments)?;
+    if !masks.is_empty() {
+        let masked: Vec<bool> = hits.all.iter().map(|hit| hits.is_masked(hit, &masks)).collect();
+        let mut masked = masked.into_iter();
+        hits.all.retain(|_| !masked.next().unwrap_or(false));
+    }
     if !deletions.is_empty() {
         hits.all.retain(|hit| !deletions.take(hit.order, points.cell(hit.point as usize)));
     }
