@@ -16,6 +16,7 @@ mod writer;
 
 pub use crate::base::limits::BlockCells;
 pub use crate::maintain::{Damage, Strategy, VerifyReport};
+pub use crate::query::condition::{Batch, Bound, Condition, Coordinates, Facts, Selection, Verdict};
 pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::Durability;

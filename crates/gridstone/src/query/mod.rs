@@ -7,6 +7,7 @@
 
 mod canvas;
 mod deletions;
+pub mod condition;
 mod deliver;
 mod dense;
 mod fetch;

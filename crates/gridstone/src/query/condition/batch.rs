@@ -1,0 +1,134 @@
+//! The columns that a condition is evaluated on.
+
+use super::bind::{Field, Place};
+use crate::base::{Error, Result};
+use crate::query::Cells;
+use crate::schema::{Order, Subarray, key};
+use crate::tile::ColumnView;
+use std::borrow::Cow;
+
+/// The coordinates of a batch's rows in one dimension.
+#[derive(Debug, Clone, Copy)]
+pub enum Coordinates<'a> {
+    /// Values.
+    Column(ColumnView<'a>),
+    /// Ordered keys.
+    Keys(&'a [u64]),
+    /// Those of a dense box: from key `first`, each `repeat` times, `count` different ones, and again from the first.
+    Regular {
+        /// The first row's key.
+        first: u64,
+        /// Rows that have the same key.
+        repeat: u64,
+        /// Different keys.
+        count: u64,
+    },
+}
+
+/// Columns of `rows` cells. What a condition needs of them says [`super::Bound::columns`].
+#[derive(Debug, Clone)]
+pub struct Batch<'a> {
+    rows: usize,
+    dims: Vec<(usize, Coordinates<'a>)>,
+    attrs: Vec<(usize, ColumnView<'a>)>,
+}
+
+impl<'a> Batch<'a> {
+    /// A batch of `rows` cells without columns.
+    pub fn new(rows: usize) -> Self {
+        Self { rows, dims: Vec::new(), attrs: Vec::new() }
+    }
+
+    /// The batch of cells that a read gave; `attrs`: the places in the schema of its attributes.
+    pub fn of_cells(cells: &'a Cells, attrs: &[usize]) -> Self {
+        let dims = cells.dims.iter().enumerate().map(|(d, c)| (d, Coordinates::Column(c.view()))).collect();
+        let attrs = attrs.iter().zip(&cells.attrs).map(|(place, c)| (*place, c.view())).collect();
+        Self { rows: cells.count, dims, attrs }
+    }
+
+    /// The batch with the coordinates of the dimension at `place` in the schema.
+    #[must_use]
+    pub fn with_dim(mut self, place: usize, coordinates: Coordinates<'a>) -> Self {
+        self.dims.push((place, coordinates));
+        self
+    }
+
+    /// The batch with the values of the attribute at `place` in the schema.
+    #[must_use]
+    pub fn with_attr(mut self, place: usize, values: ColumnView<'a>) -> Self {
+        self.attrs.push((place, values));
+        self
+    }
+
+    /// The batch with all coordinates of a dense box, whose cells lie in `order`; nothing is materialised but what a
+    /// condition needs.
+    #[must_use]
+    pub fn with_box(mut self, sub: &Subarray, order: Order) -> Self {
+        let shape = sub.shape();
+        let mut repeat = 1u64;
+        for d in order.slowest_first(shape.len()).rev() {
+            let (Some(range), Some(count)) = (sub.ranges().get(d), shape.get(d)) else { continue };
+            self.dims.push((d, Coordinates::Regular { first: range.lo, repeat, count: *count }));
+            repeat = repeat.saturating_mul(*count);
+        }
+        self
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The values of `field`, if they are there as values; an Input error if they do not fit.
+    pub(super) fn column(&self, field: Field) -> Result<Option<ColumnView<'a>>> {
+        let view = match field.place {
+            Place::Attr(place) => self.attrs.iter().find(|(p, _)| *p == place).map(|(_, v)| *v),
+            Place::Dim(place) => match self.coordinates(place) {
+                Some(Coordinates::Column(view)) => Some(view),
+                _ => None,
+            },
+        };
+        match view {
+            Some(view) if view.len() != self.rows || view.datatype() != field.datatype => Err(Error::input(format!(
+                "a condition needs {} values of {}, the batch has {} of {}",
+                self.rows,
+                field.datatype,
+                view.len(),
+                view.datatype()
+            ))),
+            found => Ok(found),
+        }
+    }
+
+    fn coordinates(&self, place: usize) -> Option<Coordinates<'a>> {
+        self.dims.iter().find(|(p, _)| *p == place).map(|(_, c)| *c)
+    }
+
+    /// The ordered keys of a dimension that is not there as values.
+    pub(super) fn keys(&self, field: Field) -> Result<Cow<'a, [u64]>> {
+        let found = match field.place {
+            Place::Dim(place) => self.coordinates(place),
+            Place::Attr(_) => None,
+        };
+        match found {
+            Some(Coordinates::Keys(keys)) if keys.len() == self.rows => Ok(Cow::Borrowed(keys)),
+            Some(Coordinates::Regular { first, repeat, count }) => {
+                Ok(Cow::Owned(regular(first, repeat, count, self.rows)))
+            }
+            Some(Coordinates::Column(view)) => key::encode(field.datatype, view.values()).map(Cow::Owned),
+            _ => Err(Error::input(format!("the batch lacks the {} cells of {:?}", self.rows, field.place))),
+        }
+    }
+}
+
+/// The keys of a regular dimension, run by run.
+fn regular(first: u64, repeat: u64, count: u64, rows: usize) -> Vec<u64> {
+    let repeat = usize::try_from(repeat.max(1)).unwrap_or(usize::MAX);
+    let mut keys = Vec::with_capacity(rows);
+    let mut next = 0;
+    while keys.len() < rows {
+        keys.extend(std::iter::repeat_n(first.saturating_add(next), repeat.min(rows - keys.len())));
+        next = if next + 1 >= count { 0 } else { next + 1 };
+    }
+    keys
+}

@@ -1,0 +1,168 @@
+//! A condition bound to a schema: names resolved, literals converted, `not` pushed down to the leaves.
+
+use super::complaint::nearest;
+use super::leaf;
+use super::pair::Pair;
+use super::simplify;
+use super::tree::{Condition, Literal};
+use super::values::Values;
+use crate::base::{Error, Result};
+use crate::schema::{Datatype, Schema};
+
+/// Where a column stands in the schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// A dimension, by its place.
+    Dim(usize),
+    /// An attribute, by its place.
+    Attr(usize),
+}
+
+/// The columns that a condition looks at, by place in the schema, ascending.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needed {
+    /// Dimensions.
+    pub dims: Vec<usize>,
+    /// Attributes.
+    pub attrs: Vec<usize>,
+}
+
+/// A column of the schema, as a leaf sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) place: Place,
+    pub(super) datatype: Datatype,
+    pub(super) nullable: bool,
+}
+
+impl Field {
+    /// Whether it may hold NaN or NaT: coordinates never are.
+    pub(super) fn may_be_nan(self) -> bool {
+        matches!(self.place, Place::Attr(_)) && (self.datatype.is_float() || self.datatype.is_time())
+    }
+}
+
+/// A node of a bound condition. Every node says which rows are *true*.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node {
+    Constant(bool),
+    /// Rows with a value.
+    Valid(Field),
+    /// Rows without.
+    Null(Field),
+    /// Rows with a value in the set.
+    In(Field, Values),
+    Pair(Pair),
+    And(Vec<Node>),
+    Or(Vec<Node>),
+}
+
+/// A condition bound to a schema: checked, and ready to be evaluated on columns of that schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bound {
+    pub(super) root: Node,
+}
+
+impl Condition {
+    /// The condition with its names and literals checked against `schema`; an Input error names the column, its type
+    /// and what does not fit.
+    pub fn bind(&self, schema: &Schema) -> Result<Bound> {
+        self.check()?;
+        Ok(Bound { root: build(self, schema, false)? })
+    }
+}
+
+impl Bound {
+    /// The columns that its evaluation needs. Fewer than its text names, where one decides nothing.
+    pub fn columns(&self) -> Needed {
+        let mut places = Vec::new();
+        gather(&self.root, &mut places);
+        places.sort_unstable();
+        places.dedup();
+        let dims = places.iter().filter_map(|p| if let Place::Dim(d) = p { Some(*d) } else { None }).collect();
+        let attrs = places.iter().filter_map(|p| if let Place::Attr(a) = p { Some(*a) } else { None }).collect();
+        Needed { dims, attrs }
+    }
+
+    /// Whether it is the same for every row of any data, and what.
+    pub fn constant(&self) -> Option<bool> {
+        if let Node::Constant(value) = self.root { Some(value) } else { None }
+    }
+}
+
+fn gather(node: &Node, places: &mut Vec<Place>) {
+    match node {
+        Node::Constant(_) => {}
+        Node::Valid(field) | Node::Null(field) | Node::In(field, _) => places.push(field.place),
+        Node::Pair(pair) => places.extend([pair.left.place, pair.right.place]),
+        Node::And(args) | Node::Or(args) => args.iter().for_each(|a| gather(a, places)),
+    }
+}
+
+fn build(condition: &Condition, schema: &Schema, negated: bool) -> Result<Node> {
+    let find = |name: &str| find(schema, name);
+    let set = |field: Field, values: Values| {
+        let values = if negated { values.complement(field.datatype) } else { values };
+        simplify::leaf(field, values)
+    };
+    Ok(match condition {
+        Condition::True {} => Node::Constant(!negated),
+        Condition::False {} => Node::Constant(negated),
+        Condition::Column { column } => {
+            let field = find(column)?;
+            set(field, leaf::flag(column, field.datatype)?)
+        }
+        Condition::Compare { is, column, value } => {
+            let field = find(column)?;
+            let against = leaf::against(column, field.datatype, value)?;
+            set(field, Values::compared(field.datatype, *is, &against))
+        }
+        Condition::In { column, values } => {
+            let field = find(column)?;
+            let one = |value: &Literal| leaf::against(column, field.datatype, value);
+            let all: Vec<_> = values.iter().map(one).collect::<Result<_>>()?;
+            set(field, Values::members(field.datatype, &all))
+        }
+        Condition::Between { column, low, high } => {
+            let field = find(column)?;
+            set(field, leaf::between(column, field.datatype, low, high)?)
+        }
+        Condition::CompareColumns { is, left, right } => {
+            Pair::new(*is, (left, find(left)?), (right, find(right)?), negated)?
+        }
+        Condition::IsNull { column } => nulls(find(column)?, !negated),
+        Condition::IsNotNull { column } => nulls(find(column)?, negated),
+        Condition::Not { arg } => build(arg, schema, !negated)?,
+        Condition::And { args } | Condition::Or { args } => {
+            let parts = args.iter().map(|a| build(a, schema, negated)).collect::<Result<Vec<_>>>()?;
+            // De Morgan, which three-valued logic keeps.
+            let all = matches!(condition, Condition::And { .. }) != negated;
+            simplify::join(parts, all)
+        }
+    })
+}
+
+fn nulls(field: Field, wanted: bool) -> Node {
+    match (field.nullable, wanted) {
+        (false, wanted) => Node::Constant(!wanted),
+        (true, true) => Node::Null(field),
+        (true, false) => Node::Valid(field),
+    }
+}
+
+fn find(schema: &Schema, name: &str) -> Result<Field> {
+    let dims = schema.dims().iter().enumerate();
+    if let Some((place, dim)) = dims.clone().find(|(_, d)| d.name() == name) {
+        return Ok(Field { place: Place::Dim(place), datatype: dim.datatype(), nullable: false });
+    }
+    if let Some((place, attr)) = schema.attrs().iter().enumerate().find(|(_, a)| a.name() == name) {
+        return Ok(Field { place: Place::Attr(place), datatype: attr.datatype(), nullable: attr.nullable() });
+    }
+    let names: Vec<&str> = dims.map(|(_, d)| d.name()).chain(schema.attrs().iter().map(|a| a.name())).collect();
+    let meant = nearest(name, names.iter().copied()).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
+    let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+    let more = if names.len() > 20 { ", …" } else { "" };
+    Err(Error::input(format!(
+        "no dimension or attribute {name:?}{meant} (there are: {shown}{more}; text stands in single quotes)"
+    )))
+}

@@ -1,0 +1,35 @@
+//! One entry for fuzzers: what must hold of any text.
+
+use super::{Condition, Facts, Verdict};
+use crate::base::{Error, Result};
+use crate::schema::Schema;
+
+const SCHEMA: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","domain":["-9","999"]},
+    {"name":"y","dtype":"float32","domain":["-1.5","1e9"]}],
+    "attrs":[{"name":"i","dtype":"int8"},{"name":"u","dtype":"uint64","nullable":true},{"name":"f","dtype":"float32"},
+    {"name":"d","dtype":"float64","nullable":true},{"name":"b","dtype":"bool"},{"name":"t","dtype":"datetime64[ns]"},
+    {"name":"w","dtype":"timedelta64[W]"},{"name":"s","dtype":"string","nullable":true},{"name":"r","dtype":"bytes"}]}"#;
+
+/// Parses any bytes as a condition and as its JSON; binds what is one. An error says which promise was broken: that
+/// text and JSON come back to the same tree, that bounds lie in the domain, that no rows are none.
+pub fn fuzz(data: &[u8]) -> Result<()> {
+    let text = String::from_utf8_lossy(data);
+    for condition in [Condition::parse(&text), Condition::from_json(&text)].into_iter().flatten() {
+        let (printed, json) = (condition.to_string(), condition.to_json());
+        if Condition::parse(&printed)? != condition {
+            return Err(Error::input(format!("{printed:?} is another condition")));
+        }
+        if Condition::from_json(&json)? != condition {
+            return Err(Error::input(format!("{json:?} is another condition")));
+        }
+        let schema = Schema::from_json(SCHEMA)?;
+        let Ok(bound) = condition.bind(&schema) else { continue };
+        if bound.prune(&Facts::new(0)) != Verdict::None {
+            return Err(Error::input(format!("{printed:?} selects rows where there are none")));
+        }
+        if let Some(sub) = bound.bounds(&schema) {
+            schema.check_inside(&sub)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! Conditions on cells: the one tree, its text and JSON forms, and what evaluates it.
+//!
+//! ```text
+//! "sog > 3 and status in (1, 5)"  --parse-->  Condition  <--serde-->  JSON (log, receipts, Python)
+//!                                                 | bind(&Schema)
+//!                                                 v
+//!                                               Bound  --evaluate(&Batch)-->  Selection   (which rows)
+//!                                                      --prune(&Facts)----->  Verdict     (None, All, Some)
+//!                                                      --bounds(&Schema)--->  Subarray    (where to look)
+//! ```
+//!
+//! Invariants: a [`Bound`] holds no `not`: it was pushed down to the leaves, so that the rows where a condition is
+//! *true* are found with one bitmap, though its logic is three-valued. What a leaf accepts is a set of half-open
+//! intervals that every part (evaluation, pruning, bounds) reads; literals met the column's type once, exactly, when
+//! the set was made. Sans-I/O. Semantics for users: `docs/guide/conditions.md`; reasons: `docs/design/007-conditions.md`.
+
+mod batch;
+mod bind;
+mod complaint;
+mod evaluate;
+mod exact;
+mod fuzz;
+mod interval;
+mod leaf;
+mod pair;
+mod parse;
+mod print;
+mod prune;
+mod selection;
+mod simplify;
+#[cfg(test)]
+mod tests;
+mod time;
+mod token;
+mod tree;
+mod values;
+
+pub use batch::{Batch, Coordinates};
+pub use bind::{Bound, Needed, Place};
+pub use fuzz::fuzz;
+pub use prune::{Facts, Verdict};
+pub use selection::Selection;
+pub use tree::{Comparison, Condition, Literal};

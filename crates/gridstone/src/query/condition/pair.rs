@@ -1,0 +1,237 @@
+//! Two columns compared, row by row.
+
+use super::batch::Batch;
+use super::bind::{Field, Node};
+use super::evaluate::{bytes_of_keys, of_validity, words};
+use super::exact::{self, Number};
+use super::interval::Intervals;
+use super::selection::Selection;
+use super::simplify;
+use super::time::{Moment, in_months};
+use super::tree::Comparison;
+use super::values::{Values, keys_of, number_of};
+use crate::base::{Element, ElementKind, Error, Result};
+use crate::schema::{Datatype, key};
+use crate::tile::ColumnView;
+use std::cmp::Ordering;
+
+/// How two values can stand to each other, as bits of a set.
+const LESS: u8 = 1;
+const EQUAL: u8 = 2;
+const GREATER: u8 = 4;
+const UNORDERED: u8 = 8;
+
+/// Two columns, and the outcomes of comparing them that are accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Pair {
+    pub(super) left: Field,
+    pub(super) right: Field,
+    pub(super) outcomes: u8,
+}
+
+/// The bit of an outcome.
+pub(super) fn outcome(ordering: Option<Ordering>) -> u8 {
+    match ordering {
+        Some(Ordering::Less) => LESS,
+        Some(Ordering::Equal) => EQUAL,
+        Some(Ordering::Greater) => GREATER,
+        None => UNORDERED,
+    }
+}
+
+/// The outcomes that a comparison accepts.
+fn accepted(is: Comparison) -> u8 {
+    match is {
+        Comparison::Eq => EQUAL,
+        Comparison::Ne => LESS | GREATER | UNORDERED,
+        Comparison::Lt => LESS,
+        Comparison::Le => LESS | EQUAL,
+        Comparison::Gt => GREATER,
+        Comparison::Ge => GREATER | EQUAL,
+    }
+}
+
+/// What can be compared with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Number,
+    Bool,
+    Text,
+    Bytes,
+    Datetime,
+    Months,
+    Timedelta,
+}
+
+fn family(datatype: Datatype) -> Family {
+    match datatype {
+        Datatype::Bool => Family::Bool,
+        Datatype::String => Family::Text,
+        Datatype::Bytes => Family::Bytes,
+        Datatype::Datetime(_) => Family::Datetime,
+        Datatype::Timedelta(unit) if in_months(unit) => Family::Months,
+        Datatype::Timedelta(_) => Family::Timedelta,
+        _ => Family::Number,
+    }
+}
+
+impl Pair {
+    /// The node of `left is right`, or of its opposite; an Input error if the two columns cannot be compared.
+    pub(super) fn new(
+        is: Comparison,
+        (left_name, left): (&str, Field),
+        (right_name, right): (&str, Field),
+        negated: bool,
+    ) -> Result<Node> {
+        if family(left.datatype) != family(right.datatype) {
+            return Err(Error::input(format!(
+                "{left_name:?} is {} and {right_name:?} is {}: these cannot be compared with each other",
+                left.datatype, right.datatype
+            )));
+        }
+        let mut outcomes = accepted(is);
+        if negated {
+            outcomes ^= LESS | EQUAL | GREATER | UNORDERED;
+        }
+        if left == right {
+            return Ok(with_itself(left, outcomes));
+        }
+        Ok(Node::Pair(Self { left, right, outcomes }))
+    }
+
+    /// The rows whose two values stand to each other in an accepted way; where one is null, none.
+    pub(super) fn evaluate(&self, batch: &Batch<'_>) -> Result<Selection> {
+        let (left, right) = (Side::new(self.left, batch)?, Side::new(self.right, batch)?);
+        let found = Selection::of_words(left.wide.compare(&right.wide, self.outcomes), batch.rows());
+        let valid = [left.valid, right.valid];
+        Ok(valid.iter().flatten().fold(found, |found, valid| found.and(valid)))
+    }
+}
+
+/// A value equals itself unless it is NaN.
+fn with_itself(field: Field, outcomes: u8) -> Node {
+    let (equal, nan) = (outcomes & EQUAL != 0, outcomes & UNORDERED != 0);
+    let all = Values::none(field.datatype).complement(field.datatype);
+    let values = match all {
+        Values::Keys(..) => {
+            let (first, end) = keys_of(field.datatype);
+            Values::Keys(if equal { Intervals::one(first, end) } else { Intervals::empty() }, nan)
+        }
+        Values::Texts(_) if equal => all,
+        Values::Texts(_) => Values::none(field.datatype),
+    };
+    simplify::leaf(field, values)
+}
+
+/// The values of one side, as wide as its kind needs.
+enum Wide<'a> {
+    Signed(Vec<i64>),
+    Unsigned(Vec<u64>),
+    Float(Vec<f64>),
+    /// Ticks of a datetime or timedelta.
+    Ticks(Vec<i64>, Datatype),
+    Texts(ColumnView<'a>),
+}
+
+struct Side<'a> {
+    wide: Wide<'a>,
+    valid: Option<Selection>,
+}
+
+impl<'a> Side<'a> {
+    fn new(field: Field, batch: &Batch<'a>) -> Result<Self> {
+        let Some(view) = batch.column(field)? else {
+            let bytes = bytes_of_keys(field.datatype, &batch.keys(field)?);
+            return Ok(Self { wide: widened(field.datatype, &bytes), valid: None });
+        };
+        let wide = if field.datatype.is_var() { Wide::Texts(view) } else { widened(field.datatype, view.values()) };
+        Ok(Self { wide, valid: view.validity().map(of_validity) })
+    }
+}
+
+/// Fixed-width values, widened.
+fn widened<'a>(datatype: Datatype, bytes: &[u8]) -> Wide<'a> {
+    macro_rules! each {
+        ($t:ty, $wide:ty) => {
+            bytes.as_chunks::<{ size_of::<$t>() }>().0.iter().map(|b| <$wide>::from(<$t>::from_le_bytes(*b))).collect()
+        };
+    }
+    match datatype.element() {
+        _ if datatype.is_time() => Wide::Ticks(each!(i64, i64), datatype),
+        Element { kind: ElementKind::Float, width: 4 } => Wide::Float(each!(f32, f64)),
+        Element { kind: ElementKind::Float, .. } => Wide::Float(each!(f64, f64)),
+        Element { kind: ElementKind::Signed, width: 1 } => Wide::Signed(each!(i8, i64)),
+        Element { kind: ElementKind::Signed, width: 2 } => Wide::Signed(each!(i16, i64)),
+        Element { kind: ElementKind::Signed, width: 4 } => Wide::Signed(each!(i32, i64)),
+        Element { kind: ElementKind::Signed, .. } => Wide::Signed(each!(i64, i64)),
+        Element { kind: ElementKind::Unsigned, width: 1 } => Wide::Unsigned(each!(u8, u64)),
+        Element { kind: ElementKind::Unsigned, width: 2 } => Wide::Unsigned(each!(u16, u64)),
+        Element { kind: ElementKind::Unsigned, width: 4 } => Wide::Unsigned(each!(u32, u64)),
+        Element { kind: ElementKind::Unsigned, .. } => Wide::Unsigned(each!(u64, u64)),
+    }
+}
+
+/// When a tick is, or how long; `None` for NaT.
+fn moment(datatype: Datatype, ticks: i64) -> Option<Moment> {
+    match datatype {
+        _ if ticks == i64::MIN => None,
+        Datatype::Timedelta(unit) => Some(Moment::of_timedelta(ticks, unit)),
+        Datatype::Datetime(unit) => Some(Moment::of_datetime(ticks, unit)),
+        _ => None,
+    }
+}
+
+/// How two values by their ordered keys stand to each other; the keys are of values, not of NaN.
+pub(super) fn compare_keys((left, a): (Datatype, u64), (right, b): (Datatype, u64)) -> Option<Ordering> {
+    if left.is_time() {
+        return Some(moment(left, key::to_signed(a))?.cmp(&moment(right, key::to_signed(b))?));
+    }
+    exact::compare(number_of(left, a), number_of(right, b))
+}
+
+fn rows<A: Copy, B: Copy>(a: &[A], b: &[B], outcomes: u8, compare: impl Fn(A, B) -> Option<Ordering>) -> Vec<u64> {
+    let pairs: Vec<(A, B)> = a.iter().copied().zip(b.iter().copied()).collect();
+    words(&pairs, |(a, b)| outcome(compare(*a, *b)) & outcomes != 0)
+}
+
+impl Wide<'_> {
+    /// A bit per row: whether its outcome is among `outcomes`.
+    fn compare(&self, other: &Self, outcomes: u8) -> Vec<u64> {
+        let float = |v: f64| Number::Float(v);
+        match (self, other) {
+            (Self::Signed(a), Self::Signed(b)) => rows(a, b, outcomes, |a, b| Some(a.cmp(&b))),
+            (Self::Unsigned(a), Self::Unsigned(b)) => rows(a, b, outcomes, |a, b| Some(a.cmp(&b))),
+            (Self::Float(a), Self::Float(b)) => rows(a, b, outcomes, |a, b| a.partial_cmp(&b)),
+            (Self::Signed(a), Self::Unsigned(b)) => {
+                rows(a, b, outcomes, |a, b| Some(i128::from(a).cmp(&i128::from(b))))
+            }
+            (Self::Unsigned(a), Self::Signed(b)) => {
+                rows(a, b, outcomes, |a, b| Some(i128::from(a).cmp(&i128::from(b))))
+            }
+            (Self::Signed(a), Self::Float(b)) => {
+                rows(a, b, outcomes, |a, b| exact::compare(Number::Int(a.into()), float(b)))
+            }
+            (Self::Unsigned(a), Self::Float(b)) => {
+                rows(a, b, outcomes, |a, b| exact::compare(Number::Int(a.into()), float(b)))
+            }
+            (Self::Float(a), Self::Signed(b)) => {
+                rows(a, b, outcomes, |a, b| exact::compare(float(a), Number::Int(b.into())))
+            }
+            (Self::Float(a), Self::Unsigned(b)) => {
+                rows(a, b, outcomes, |a, b| exact::compare(float(a), Number::Int(b.into())))
+            }
+            (Self::Ticks(a, x), Self::Ticks(b, y)) if x == y => {
+                rows(a, b, outcomes, |a, b| if a == i64::MIN || b == i64::MIN { None } else { Some(a.cmp(&b)) })
+            }
+            (Self::Ticks(a, x), Self::Ticks(b, y)) => {
+                rows(a, b, outcomes, |a, b| Some(moment(*x, a)?.cmp(&moment(*y, b)?)))
+            }
+            (Self::Texts(a), Self::Texts(b)) => {
+                let all: Vec<usize> = (0..a.len()).collect();
+                words(&all, |row| outcome(Some(a.value(*row).cmp(b.value(*row)))) & outcomes != 0)
+            }
+            // Sides of different kinds were refused when the pair was made.
+            _ => Vec::new(),
+        }
+    }
+}

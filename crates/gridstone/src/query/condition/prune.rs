@@ -1,0 +1,241 @@
+//! What can be said of many rows without looking at them: from their statistics and boxes.
+
+use super::bind::{Bound, Field, Node, Place};
+use super::interval::Cut;
+use super::pair::{self, Pair};
+use super::values::{Values, keys_of, last_below};
+use crate::schema::{Datatype, KeyRange, Schema, Subarray, key};
+use crate::tile::{Bound as Limit, Statistics};
+use std::cmp::Ordering;
+
+/// How many of some rows a condition selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// None, for certain.
+    None,
+    /// Each, for certain.
+    All,
+    /// Some, perhaps; look at them.
+    Some,
+}
+
+/// What is known of some rows: of a tile, a block, a fragment.
+#[derive(Debug, Clone)]
+pub struct Facts<'a> {
+    rows: u64,
+    sub: Option<&'a Subarray>,
+    attrs: Vec<(usize, &'a Statistics)>,
+}
+
+impl<'a> Facts<'a> {
+    /// Of `rows` rows nothing else is known.
+    pub fn new(rows: u64) -> Self {
+        Self { rows, sub: None, attrs: Vec::new() }
+    }
+
+    /// All their coordinates lie in `sub`.
+    #[must_use]
+    pub fn within(mut self, sub: &'a Subarray) -> Self {
+        self.sub = Some(sub);
+        self
+    }
+
+    /// The statistics of exactly these rows' values of the attribute at `place` in the schema.
+    #[must_use]
+    pub fn with_attr(mut self, place: usize, statistics: &'a Statistics) -> Self {
+        self.attrs.push((place, statistics));
+        self
+    }
+}
+
+impl Bound {
+    /// How many of the rows that `facts` describe are selected. [`Verdict::Some`] where that cannot be told.
+    pub fn prune(&self, facts: &Facts<'_>) -> Verdict {
+        if facts.rows == 0 { Verdict::None } else { verdict(&self.root, facts) }
+    }
+
+    /// The least box that the condition confines the coordinates to, each part of it taken by itself; `None` if no
+    /// coordinate can be selected. Rows outside are never selected.
+    pub fn bounds(&self, schema: &Schema) -> Option<Subarray> {
+        confine(&self.root, schema)
+    }
+}
+
+fn verdict(node: &Node, facts: &Facts<'_>) -> Verdict {
+    match node {
+        Node::Constant(true) => Verdict::All,
+        Node::Constant(false) => Verdict::None,
+        Node::Valid(field) => by_nulls(*field, facts, Verdict::None, Verdict::All),
+        Node::Null(field) => by_nulls(*field, facts, Verdict::All, Verdict::None),
+        Node::In(field, values) => Spread::of(*field, facts).map_or(Verdict::Some, |s| s.verdict(values)),
+        Node::Pair(pair) => of_pair(pair, facts),
+        Node::And(args) => joined(args, facts, Verdict::All, Verdict::None),
+        Node::Or(args) => joined(args, facts, Verdict::None, Verdict::All),
+    }
+}
+
+/// `settled` as soon as one part says so, `neutral` if all parts do.
+fn joined(args: &[Node], facts: &Facts<'_>, neutral: Verdict, settled: Verdict) -> Verdict {
+    let mut found = neutral;
+    for arg in args {
+        match verdict(arg, facts) {
+            v if v == settled => return settled,
+            v if v == neutral => {}
+            _ => found = Verdict::Some,
+        }
+    }
+    found
+}
+
+fn by_nulls(field: Field, facts: &Facts<'_>, all_null: Verdict, none_null: Verdict) -> Verdict {
+    match Spread::of(field, facts) {
+        Some(spread) if spread.nulls == 0 => none_null,
+        Some(spread) if spread.nulls == facts.rows => all_null,
+        _ => Verdict::Some,
+    }
+}
+
+/// What is known of one column: how many rows have no value, NaN, or a value, and between which two those lie.
+struct Spread {
+    nulls: u64,
+    nans: u64,
+    values: u64,
+    range: Range,
+}
+
+enum Range {
+    /// Inclusive keys.
+    Keys(u64, u64),
+    /// Half-open.
+    Texts(Cut, Cut),
+}
+
+impl Spread {
+    /// `None` where nothing is known, or where what is does not fit the rows or the type.
+    fn of(field: Field, facts: &Facts<'_>) -> Option<Self> {
+        match field.place {
+            Place::Dim(place) => {
+                let range = facts.sub?.ranges().get(place)?;
+                Some(Self { nulls: 0, nans: 0, values: facts.rows, range: Range::Keys(range.lo, range.hi) })
+            }
+            Place::Attr(place) => {
+                let (_, statistics) = facts.attrs.iter().find(|(p, _)| *p == place)?;
+                let (nulls, nans) = (statistics.null_count, statistics.nan_count);
+                let values = facts.rows.checked_sub(nulls)?.checked_sub(nans)?;
+                Some(Self { nulls, nans, values, range: range_of(field.datatype, statistics)? })
+            }
+        }
+    }
+
+    fn verdict(&self, accepted: &Values) -> Verdict {
+        let (touched, covered, nan) = match (accepted, &self.range) {
+            (Values::Keys(set, nan), Range::Keys(lo, hi)) => {
+                // Ends that are no value's key (of float32, between two) only make this more careful.
+                let (lo, hi) = (u128::from(*lo), u128::from(*hi) + 1);
+                (set.touches(&lo, &hi), set.covers(&lo, &hi), *nan)
+            }
+            (Values::Texts(set), Range::Texts(from, to)) => (set.touches(from, to), set.covers(from, to), false),
+            _ => return Verdict::Some,
+        };
+        let may = (self.values > 0 && touched) || (self.nans > 0 && nan);
+        let must = self.nulls == 0 && (self.nans == 0 || nan) && (self.values == 0 || covered);
+        match (may, must) {
+            (false, _) => Verdict::None,
+            (true, true) => Verdict::All,
+            (true, false) => Verdict::Some,
+        }
+    }
+}
+
+/// Between which values those of the statistics lie; the type's own ends where one is missing.
+fn range_of(datatype: Datatype, statistics: &Statistics) -> Option<Range> {
+    let bytes = |limit: &Option<Limit>| limit.as_ref().map(|l| l.bytes.clone());
+    let (min, max) = (bytes(&statistics.min), bytes(&statistics.max));
+    if datatype.is_var() {
+        let from = Cut::Below(min.unwrap_or_default());
+        return Some(Range::Texts(from, max.map_or(Cut::End, |text| Cut::above(&text))));
+    }
+    let (first, end) = keys_of(datatype);
+    let key_of = |bytes: Vec<u8>| match key::encode(datatype, &bytes).ok()?.as_slice() {
+        [key] => Some(*key),
+        _ => None,
+    };
+    let lo = min.map_or_else(|| u64::try_from(first).ok(), key_of)?;
+    let hi = max.map_or_else(|| u64::try_from(end - 1).ok(), key_of)?;
+    (lo <= hi).then_some(Range::Keys(lo, hi))
+}
+
+/// Which outcomes are possible between two columns.
+fn of_pair(pair: &Pair, facts: &Facts<'_>) -> Verdict {
+    let (Some(a), Some(b)) = (Spread::of(pair.left, facts), Spread::of(pair.right, facts)) else {
+        return Verdict::Some;
+    };
+    if a.nulls == facts.rows || b.nulls == facts.rows {
+        return Verdict::None;
+    }
+    let (Some(least), Some(greatest)) = extremes(pair, &a.range, &b.range) else { return Verdict::Some };
+    let mut possible = if a.nans > 0 || b.nans > 0 { pair::outcome(None) } else { 0 };
+    if a.values > 0 && b.values > 0 {
+        possible |= between(least, greatest);
+    }
+    if possible & pair.outcomes == 0 {
+        Verdict::None
+    } else if possible & !pair.outcomes == 0 && a.nulls == 0 && b.nulls == 0 {
+        Verdict::All
+    } else {
+        Verdict::Some
+    }
+}
+
+/// How the least of the left side stands to the greatest of the right, and the greatest to the least.
+fn extremes(pair: &Pair, a: &Range, b: &Range) -> (Option<Ordering>, Option<Ordering>) {
+    let (left, right) = (pair.left.datatype, pair.right.datatype);
+    match (a, b) {
+        (Range::Keys(a, z), Range::Keys(b, y)) => {
+            (pair::compare_keys((left, *a), (right, *y)), pair::compare_keys((left, *z), (right, *b)))
+        }
+        (Range::Texts(a, z), Range::Texts(b, y)) => (Some(below(a, y)), Some(below(b, z).reverse())),
+        _ => (None, None),
+    }
+}
+
+/// How the least text above `from` stands to the greatest below `to`, which may be the least itself.
+fn below(from: &Cut, to: &Cut) -> Ordering {
+    match from {
+        _ if from >= to => Ordering::Greater,
+        Cut::Below(text) if Cut::above(text) == *to => Ordering::Equal,
+        _ => Ordering::Less,
+    }
+}
+
+/// The outcomes between the least against the greatest and the greatest against the least.
+fn between(least: Ordering, greatest: Ordering) -> u8 {
+    let [less, equal, greater] = [Ordering::Less, Ordering::Equal, Ordering::Greater].map(|o| pair::outcome(Some(o)));
+    match (least, greatest) {
+        (Ordering::Greater, _) => greater,
+        (_, Ordering::Less) => less,
+        (Ordering::Equal, Ordering::Equal) => equal,
+        (Ordering::Equal, _) => equal | greater,
+        (_, Ordering::Equal) => less | equal,
+        (Ordering::Less, Ordering::Greater) => less | equal | greater,
+    }
+}
+
+fn confine(node: &Node, schema: &Schema) -> Option<Subarray> {
+    match node {
+        Node::Constant(false) => None,
+        Node::In(Field { place: Place::Dim(place), datatype, .. }, Values::Keys(set, _)) => {
+            let mut ranges = schema.domain().ranges().to_vec();
+            let range = ranges.get_mut(*place)?;
+            let domain = super::interval::Intervals::one(range.lo.into(), u128::from(range.hi) + 1);
+            let inside = set.intersect(&domain);
+            let (from, to) = (inside.list().first()?.0, inside.list().last()?.1);
+            let (lo, hi) = (u64::try_from(from).ok()?, last_below(*datatype, to));
+            *range = KeyRange { lo, hi };
+            (lo <= hi).then(|| Subarray::new(ranges))
+        }
+        Node::And(args) => args.iter().try_fold(schema.domain(), |sub, arg| sub.intersect(&confine(arg, schema)?)),
+        Node::Or(args) => args.iter().filter_map(|arg| confine(arg, schema)).reduce(|a, b| a.union(&b)),
+        _ => Some(schema.domain()),
+    }
+}

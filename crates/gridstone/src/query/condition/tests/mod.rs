@@ -1,0 +1,7 @@
+//! Tests of conditions: random ones on random columns against an oracle that goes row by row; borders; texts.
+
+mod borders;
+mod oracle;
+mod random;
+mod text;
+mod world;

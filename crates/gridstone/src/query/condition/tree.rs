@@ -1,0 +1,355 @@
+//! The tree of a condition, and its JSON form.
+//!
+//! JSON, one object per node, `op` first; literals are objects of one key, numbers as text so that none is rounded:
+//!
+//! ```json
+//! {"op": "and", "args": [
+//!   {"op": "compare", "is": ">", "column": "sog", "value": {"float": "3.5"}},
+//!   {"op": "in", "column": "status", "values": [{"int": "1"}, {"int": "5"}]},
+//!   {"op": "between", "column": "t", "low": {"text": "2024-01-01"}, "high": {"datetime": ["1704153600", "s"]}},
+//!   {"op": "compare_columns", "is": "<", "left": "a", "right": "b"},
+//!   {"op": "not", "arg": {"op": "is_null", "column": "name"}},
+//!   {"op": "or", "args": [{"op": "is_not_null", "column": "v"}, {"op": "column", "column": "flag"}, {"op": "true"}]}]}
+//! ```
+//! Literals: `int`, `float`, `bool`, `text`, `bytes` (hexadecimal), `datetime` and `timedelta` (ticks, NumPy's unit).
+
+use crate::base::{Error, Result};
+use crate::schema::{Datatype, TimeUnit};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::hash::{Hash, Hasher};
+
+/// Nodes below each other, at most: what recursion and serde_json bear.
+pub(super) const DEPTH_MAX: usize = 50;
+/// Nodes and literals of one condition, at most.
+pub(super) const SIZE_MAX: usize = 1 << 20;
+/// Bytes of a condition's text or JSON, at most.
+pub(super) const TEXT_BYTES_MAX: usize = 64 << 20;
+
+/// How two values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Comparison {
+    /// Equal.
+    #[serde(rename = "==")]
+    Eq,
+    /// Not equal.
+    #[serde(rename = "!=")]
+    Ne,
+    /// Less.
+    #[serde(rename = "<")]
+    Lt,
+    /// Less or equal.
+    #[serde(rename = "<=")]
+    Le,
+    /// Greater.
+    #[serde(rename = ">")]
+    Gt,
+    /// Greater or equal.
+    #[serde(rename = ">=")]
+    Ge,
+}
+
+impl Comparison {
+    /// As it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Eq => "==",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+        }
+    }
+
+    /// The same comparison with its sides exchanged.
+    #[must_use]
+    pub fn flipped(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::Le => Self::Ge,
+            Self::Gt => Self::Lt,
+            Self::Ge => Self::Le,
+            same => same,
+        }
+    }
+}
+
+/// A value in a condition. It is of no column's type yet: [`Condition::bind`] makes it one, exactly.
+#[derive(Debug, Clone)]
+pub enum Literal {
+    /// An integer.
+    Int(i128),
+    /// A float; NaN is one.
+    Float(f64),
+    /// True or false.
+    Bool(bool),
+    /// Text; beside a column of times, a time in ISO 8601 or a number and a unit.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// Ticks since 1970-01-01 (the least is NaT).
+    Datetime(i64, TimeUnit),
+    /// Ticks (the least is NaT).
+    Timedelta(i64, TimeUnit),
+}
+
+/// A condition on the cells of an array, by the names of its dimensions and attributes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Condition {
+    /// Always true.
+    True {},
+    /// Never true.
+    False {},
+    /// A column of bools by itself.
+    Column {
+        /// Its name.
+        column: String,
+    },
+    /// A column compared with a literal.
+    Compare {
+        /// How.
+        is: Comparison,
+        /// The column's name.
+        column: String,
+        /// What it is compared with.
+        value: Literal,
+    },
+    /// Two columns compared.
+    CompareColumns {
+        /// How.
+        is: Comparison,
+        /// The left one's name.
+        left: String,
+        /// The right one's name.
+        right: String,
+    },
+    /// A column that equals one of some literals.
+    In {
+        /// Its name.
+        column: String,
+        /// The literals.
+        values: Vec<Literal>,
+    },
+    /// A column between two literals, both included.
+    Between {
+        /// Its name.
+        column: String,
+        /// The least.
+        low: Literal,
+        /// The greatest.
+        high: Literal,
+    },
+    /// A column without a value.
+    IsNull {
+        /// Its name.
+        column: String,
+    },
+    /// A column with a value.
+    IsNotNull {
+        /// Its name.
+        column: String,
+    },
+    /// The opposite; of what is unknown because of a null, unknown again.
+    Not {
+        /// Of what.
+        arg: Box<Condition>,
+    },
+    /// All of them.
+    And {
+        /// Two or more.
+        args: Vec<Condition>,
+    },
+    /// At least one of them.
+    Or {
+        /// Two or more.
+        args: Vec<Condition>,
+    },
+}
+
+impl Condition {
+    /// All of `args`; true if there is none.
+    pub fn all(mut args: Vec<Self>) -> Self {
+        match (args.len(), args.pop()) {
+            (0, _) | (_, None) => Self::True {},
+            (1, Some(only)) => only,
+            (_, Some(last)) => {
+                args.push(last);
+                Self::And { args }
+            }
+        }
+    }
+
+    /// At least one of `args`; false if there is none.
+    pub fn any(mut args: Vec<Self>) -> Self {
+        match (args.len(), args.pop()) {
+            (0, _) | (_, None) => Self::False {},
+            (1, Some(only)) => only,
+            (_, Some(last)) => {
+                args.push(last);
+                Self::Or { args }
+            }
+        }
+    }
+
+    /// The opposite of `arg`.
+    pub fn negate(arg: Self) -> Self {
+        Self::Not { arg: Box::new(arg) }
+    }
+
+    /// The condition written as JSON (see the module); an Input error says what is wrong with it.
+    pub fn from_json(text: &str) -> Result<Self> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(Error::input(format!("a condition of {} bytes; {TEXT_BYTES_MAX} are allowed", text.len())));
+        }
+        let condition: Self = serde_json::from_str(text)
+            .map_err(|e| Error::input(format!("this is no condition in JSON: {e}")).with_source(e))?;
+        condition.check()?;
+        Ok(condition)
+    }
+
+    /// The condition as JSON on one line.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// An Input error if it is deeper or larger than the engine takes, or an `and` or `or` has fewer than two parts.
+    pub(super) fn check(&self) -> Result<()> {
+        let mut size = 0;
+        self.check_at(1, &mut size)
+    }
+
+    fn check_at(&self, depth: usize, size: &mut usize) -> Result<()> {
+        *size += match self {
+            Self::In { values, .. } => values.len() + 1,
+            _ => 1,
+        };
+        if depth > DEPTH_MAX {
+            return Err(Error::input(format!(
+                "a condition of more than {DEPTH_MAX} levels; write a and b and c, not a and (b and (c))"
+            )));
+        }
+        if *size > SIZE_MAX {
+            return Err(Error::input(format!("a condition of more than {SIZE_MAX} parts; ask in several calls")));
+        }
+        match self {
+            Self::Not { arg } => arg.check_at(depth + 1, size),
+            Self::And { args } | Self::Or { args } if args.len() < 2 => {
+                Err(Error::input("\"and\" and \"or\" need two parts at least"))
+            }
+            Self::And { args } | Self::Or { args } => args.iter().try_for_each(|a| a.check_at(depth + 1, size)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bits by which floats in trees are the same: NaN is itself, -0.0 is not 0.0.
+fn float_bits(value: f64) -> u64 {
+    if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
+}
+
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Float(a), Self::Float(b)) => float_bits(*a) == float_bits(*b),
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Text(a), Self::Text(b)) => a == b,
+            (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            (Self::Datetime(a, u), Self::Datetime(b, v)) | (Self::Timedelta(a, u), Self::Timedelta(b, v)) => {
+                (a, u) == (b, v)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Literal {}
+
+impl Hash for Literal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Self::Int(value) => value.hash(state),
+            Self::Float(value) => float_bits(*value).hash(state),
+            Self::Bool(value) => value.hash(state),
+            Self::Text(value) => value.hash(state),
+            Self::Bytes(value) => value.hash(state),
+            Self::Datetime(ticks, unit) | Self::Timedelta(ticks, unit) => (ticks, unit).hash(state),
+        }
+    }
+}
+
+/// A literal as JSON has it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Written {
+    Int(String),
+    Float(String),
+    Bool(bool),
+    Text(String),
+    Bytes(String),
+    Datetime(String, String),
+    Timedelta(String, String),
+}
+
+/// NumPy's name of a unit.
+pub(super) fn unit_name(unit: TimeUnit) -> String {
+    let name = Datatype::Datetime(unit).to_string();
+    name.trim_start_matches("datetime64[").trim_end_matches(']').to_owned()
+}
+
+/// The unit of this name.
+pub(super) fn unit_named(name: &str) -> Option<TimeUnit> {
+    match Datatype::parse(&format!("datetime64[{name}]")) {
+        Ok(Datatype::Datetime(unit)) => Some(unit),
+        _ => None,
+    }
+}
+
+/// Ticks as text, NaT included.
+pub(super) fn ticks_text(ticks: i64) -> String {
+    if ticks == i64::MIN { "NaT".to_owned() } else { ticks.to_string() }
+}
+
+/// The mirror of [`ticks_text`].
+pub(super) fn ticks_of(text: &str) -> Option<i64> {
+    if text == "NaT" { Some(i64::MIN) } else { text.parse().ok() }
+}
+
+impl Serialize for Literal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let written = match self {
+            Self::Int(value) => Written::Int(value.to_string()),
+            Self::Float(value) => Written::Float(format!("{value:?}")),
+            Self::Bool(value) => Written::Bool(*value),
+            Self::Text(value) => Written::Text(value.clone()),
+            Self::Bytes(value) => Written::Bytes(crate::schema::bytes_to_text(Datatype::Bytes, value)),
+            Self::Datetime(ticks, unit) => Written::Datetime(ticks_text(*ticks), unit_name(*unit)),
+            Self::Timedelta(ticks, unit) => Written::Timedelta(ticks_text(*ticks), unit_name(*unit)),
+        };
+        written.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Literal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let bad = |text: &str, what: &str| de::Error::custom(format!("{text:?} is no {what}"));
+        let time = |ticks: &str, unit: &str| -> std::result::Result<(i64, TimeUnit), D::Error> {
+            let unit = unit_named(unit).ok_or_else(|| bad(unit, "unit of time"))?;
+            Ok((ticks_of(ticks).ok_or_else(|| bad(ticks, "number of ticks"))?, unit))
+        };
+        Ok(match Written::deserialize(deserializer)? {
+            Written::Int(text) => Self::Int(text.parse().map_err(|_| bad(&text, "integer of 128 bits"))?),
+            Written::Float(text) => Self::Float(text.parse().map_err(|_| bad(&text, "float"))?),
+            Written::Bool(value) => Self::Bool(value),
+            Written::Text(text) => Self::Text(text),
+            Written::Bytes(text) => {
+                let bytes = crate::schema::text_to_bytes(Datatype::Bytes, &text);
+                Self::Bytes(bytes.map_err(|_| bad(&text, "hexadecimal text"))?)
+            }
+            Written::Datetime(ticks, unit) => time(&ticks, &unit).map(|(t, u)| Self::Datetime(t, u))?,
+            Written::Timedelta(ticks, unit) => time(&ticks, &unit).map(|(t, u)| Self::Timedelta(t, u))?,
+        })
+    }
+}
