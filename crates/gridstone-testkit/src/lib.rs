@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test kit fails by panicking")]
 
 mod alloc;
+mod condition;
 mod coord;
 mod dice;
 mod model;

@@ -80,6 +80,17 @@ impl Model {
         self.versions.insert(version, Arc::new(state));
     }
 
+    /// Removes, as `version`, the cells in `sub` whose value of an attribute `selects` takes.
+    pub fn commit_where(&mut self, version: u64, sub: &[(Coord, Coord)], attr: usize, selects: &dyn Fn(&Value) -> bool) {
+        assert!(version > self.newest(), "version {version} is not after {}", self.newest());
+        let mut state = State::clone(self.versions.values().next_back().unwrap());
+        for (_, rows) in state.iter_mut().filter(|(place, _)| inside(sub, place)) {
+            rows.retain(|row| !selects(&self.values(Some(row), &[attr])[0]));
+        }
+        state.retain(|_, rows| !rows.is_empty());
+        self.versions.insert(version, Arc::new(state));
+    }
+
     fn apply(&self, state: &mut State, change: &Change) {
         match change {
             Change::Box { sub, attrs, columns } => {

@@ -1,6 +1,7 @@
 //! A real array and the oracle side by side: every operation is done to both, and what they read is compared.
 
 use crate::Dice;
+use crate::condition::condition;
 use crate::coord::{Coord, Place, box_texts};
 use crate::model::{Change, Expected, Model, expected_rows};
 use crate::plan::{Case, Plan, Size};
@@ -8,7 +9,7 @@ use crate::stage::stage;
 use crate::value::values_of;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Array, At, BlockCells, Call, Cells, Context, Durability, Opened, Options, ReadOrder, Strategy, create_array_on,
+    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Opened, Options, ReadOrder, Strategy, create_array_on,
     open_on,
 };
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
@@ -109,6 +110,7 @@ impl Session {
             13 if self.faults.is_some() => self.failing_read(dice),
             13 => self.reopen(dice),
             14 => self.read_old(dice),
+            15 if dice.chance(50) => self.delete_where(dice),
             15 => self.scan(dice),
             16 => self.consolidate(dice),
             17 if self.faults.is_some() => self.failing_write(dice),
@@ -180,6 +182,30 @@ impl Session {
             (self.plan.everything(), (0..self.plan.schema.attrs().len()).collect::<Vec<_>>(), ReadOrder::Any);
         let rows = self.read_from(&self.array, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         self.compare(rows, self.model.newest(), &sub, &attrs, order);
+    }
+
+    /// Deletes what a condition on one attribute selects.
+    fn delete_where(&mut self, dice: &mut Dice) {
+        let schema = self.plan.schema.clone();
+        let place = dice.below(schema.attrs().len());
+        let sub = if dice.chance(50) { self.plan.everything() } else { self.plan.a_box(dice) };
+        let (text, selects) = condition(&schema.attrs()[place], dice);
+        self.note(format!("delete from {} where {text}", show(&sub)));
+        let condition = Condition::parse(&text).unwrap();
+        let texts = box_texts(self.model.dims(), &sub);
+        let outcome = self.array.delete_where(Some(&texts), &condition, None, &Call::default());
+        let version = outcome.unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        if version > self.model.newest() {
+            self.model.commit_where(version, &sub, place, selects.as_ref());
+        } else {
+            let attrs = [place];
+            let left = self.model.read(version, &sub, &attrs, ReadOrder::Row);
+            let written = schema.sparse() && left.iter().any(|(_, values)| selects(&values[0]));
+            assert!(!written, "nothing was deleted\n{self:?}");
+        }
+        let all: Vec<usize> = (0..schema.attrs().len()).collect();
+        let rows = self.read_from(&self.array, &sub, &all, ReadOrder::Any).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        self.compare(rows, self.model.newest(), &sub, &all, ReadOrder::Any);
     }
 
     fn must_refuse(&self, changes: &[Change], error: &gridstone::base::Error) -> bool {

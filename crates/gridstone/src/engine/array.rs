@@ -438,7 +438,7 @@ impl Array {
 }
 
 /// The box written as text; Bounds errors name the dimension.
-fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Subarray>> {
+pub(super) fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Subarray>> {
     let Some(sub) = sub else { return Ok(None) };
     if sub.len() != schema.ndim() {
         return Err(Error::bounds(format!(

@@ -7,6 +7,7 @@ mod array;
 mod call;
 mod consolidate;
 mod context;
+mod delete;
 mod group;
 mod listing;
 mod open;

@@ -6,6 +6,7 @@
 //! Invariants: newest order wins per cell, whatever the kind of fragment; no query knows a path.
 
 mod canvas;
+mod delete;
 mod deletions;
 pub mod condition;
 mod deliver;
@@ -31,6 +32,7 @@ mod stream;
 mod write_cells;
 mod write_dense;
 
+pub use delete::{Doomed, delete_where};
 pub use dense::{read_dense, read_dense_into, touched_cells};
 pub use masks::read_mask;
 pub use open::open_fragment;

@@ -115,6 +115,16 @@ impl Hits {
         Ok(())
     }
 
+    /// The rows of blocks that were hit: fragment, data tile, row in it.
+    pub(super) fn stored(&self) -> impl Iterator<Item = (Arc<Fragment>, u64, usize)> {
+        self.all.iter().filter_map(|hit| match self.origins.get(hit.origin as usize)? {
+            Origin::Small(_) => None,
+            Origin::Block(fragment, at) => {
+                Some((fragment.clone(), at.tile, at.first_row(fragment) + hit.row as usize))
+            }
+        })
+    }
+
     /// Whether a row was masked.
     pub(super) fn is_masked(&self, hit: &Hit, masks: &Masks) -> bool {
         match self.origins.get(hit.origin as usize) {

@@ -18,9 +18,11 @@ mod take;
 use super::write_cells::{coordinate_keys, order_keys};
 use super::{Cells, ReadContext, Target};
 use crate::base::{Counters, Result};
+use crate::fragment::Fragment;
 use crate::schema::{Attribute, KeyRange, Schema, Subarray};
 use crate::tile::{CellKeys, ColumnView};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// Cells asked for by their coordinates, sorted into global order.
 #[derive(Debug)]
@@ -70,10 +72,25 @@ impl Points {
         self.coords.iter().filter_map(move |column| column.get(point).copied())
     }
 
+    /// The coordinates of the point that was given in this row, if points were given in global order.
+    pub(super) fn cell_of_row(&self, row: usize) -> impl Iterator<Item = u64> + Clone {
+        self.cell(row)
+    }
+
     /// The place of point `point` in the list as it was given.
     fn row(&self, point: usize) -> u32 {
         self.rows.get(point).copied().unwrap_or(0)
     }
+}
+
+/// The rows of the sparse ones of `fragments` that lie at `points`, dead or alive: fragment, data tile, row in it.
+pub(super) fn rows_at(
+    context: &ReadContext,
+    target: &Target,
+    points: &Points,
+    fragments: &[Arc<Fragment>],
+) -> Result<Vec<(Arc<Fragment>, u64, usize)>> {
+    Ok(hits::Hits::find(context, target, points, None, fragments)?.stored().collect())
 }
 
 /// Reads the cells at `points`, the attributes at these places of the schema, in the order given. Dense: one row per

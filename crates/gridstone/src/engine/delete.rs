@@ -1,0 +1,73 @@
+//! Deleting what a condition selects: look, stage, commit; again if another commit changed what was looked at.
+
+use super::array::parse_box;
+use super::{Array, Call, ReadBox, Staged};
+use crate::array::{Changes, Operation};
+use crate::base::{ErrorKind, Result};
+use crate::query::condition::Condition;
+use crate::query::{Doomed, Target, delete_where};
+
+/// How often a delete is tried whose fragments others merge meanwhile.
+const TRIES: usize = 16;
+
+impl Array {
+    /// Deletes the cells in a box (`None`: the whole domain) that `condition` selects, and gives the version that did it; the
+    /// present one if none was selected. Cells that others commit meanwhile stay, whatever they hold.
+    ///
+    /// # Errors
+    /// Input (not writable; a condition that does not fit the schema), Corruption, Storage, Cancelled; Conflict if others
+    /// merge the same fragments again and again.
+    pub fn delete_where(
+        &self,
+        sub: ReadBox<'_>,
+        condition: &Condition,
+        message: Option<String>,
+        call: &Call,
+    ) -> Result<u64> {
+        let mut tries = 1;
+        loop {
+            match self.try_delete_where(sub, condition, message.clone(), call) {
+                Err(e) if e.kind() == ErrorKind::Conflict && tries < TRIES => {
+                    tries += 1;
+                    self.refresh()?;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn try_delete_where(
+        &self,
+        sub: ReadBox<'_>,
+        condition: &Condition,
+        message: Option<String>,
+        call: &Call,
+    ) -> Result<u64> {
+        let (snapshot, state) = self.state()?;
+        let schema = state.schema()?.clone();
+        let write = self.write_context(&state, call)?;
+        let bound = condition.bind(&schema)?;
+        let asked = parse_box(&schema, sub)?.unwrap_or_else(|| schema.domain());
+        let Some(sub) = bound.bounds(&schema).and_then(|reach| reach.intersect(&asked)) else {
+            return Ok(snapshot.version());
+        };
+        let target = Target { array: self.id(), fragments: state.fragments(Some(&sub))?, schema };
+        let doomed = Doomed { sub, condition: &bound, version: snapshot.version() };
+        let read = self.read_context(&snapshot, call);
+        let mut found = Vec::new();
+        let outcome = delete_where(&read, &write, &target, &doomed, &mut found);
+        // From here on the files go with it, unless the commit keeps them.
+        let mut staged: Staged = self.staged(found);
+        outcome?;
+        if staged.fragments.is_empty() {
+            return Ok(snapshot.version());
+        }
+        let operations = vec![Operation::AddFragments { array: self.id(), fragments: staged.fragments.clone() }];
+        let outcome = self.commit_changes(&snapshot, Changes { message, operations });
+        if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
+            staged.keep_files();
+        }
+        outcome
+    }
+}
+

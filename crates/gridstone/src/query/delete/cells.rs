@@ -1,0 +1,132 @@
+//! The cells of a dense array that a condition selects, and the tombstones at them.
+//!
+//! Cells that were never written read as fill and may be selected too; there is nothing to delete. So only what fragments
+//! reach is looked at: the boxes of dense ones, and the cells of sparse ones.
+
+use super::Doomed;
+use crate::base::Result;
+use crate::fragment::{Description, FragmentKind, Staged};
+use crate::query::condition::{Batch, Coordinates};
+use crate::query::dense::absolute;
+use crate::query::points::{Points, read_points};
+use crate::query::sparse::Sweep;
+use crate::query::write_cells::{coordinate_column, write_tombstones};
+use crate::query::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
+use crate::schema::{Order, Subarray};
+use crate::tile::{BlockGrid, Column, ColumnView, TileGrid, unravel};
+use std::sync::Arc;
+
+/// Stages tombstones for the cells selected.
+pub(super) fn delete(
+    read: &ReadContext,
+    write: &WriteContext<'_>,
+    target: &Target,
+    doomed: &Doomed<'_>,
+    staged: &mut Vec<Staged>,
+) -> Result<()> {
+    let mut search = Search { read, write, target, doomed, staged };
+    let of_kind = |kind: FragmentKind| target.fragments.iter().filter(move |d| d.kind == kind);
+    let mut regions: Vec<Subarray> =
+        of_kind(FragmentKind::Dense).filter_map(|d| d.bounds.intersect(&doomed.sub)).collect();
+    regions.sort_by_key(|region| std::cmp::Reverse(region.cells()));
+    let mut done: Vec<Subarray> = Vec::new();
+    for region in regions {
+        // Cells looked at twice are deleted twice, which does no harm; most overwrites lie inside a larger box.
+        if !done.iter().any(|larger| larger.covers(&region)) {
+            search.region(&region)?;
+            done.push(region);
+        }
+    }
+    let single: Vec<Arc<Description>> = of_kind(FragmentKind::Sparse).cloned().collect();
+    if single.is_empty() { Ok(()) } else { search.single_cells(single, &done) }
+}
+
+struct Search<'a> {
+    read: &'a ReadContext,
+    write: &'a WriteContext<'a>,
+    target: &'a Target,
+    doomed: &'a Doomed<'a>,
+    staged: &'a mut Vec<Staged>,
+}
+
+impl Search<'_> {
+    /// Judges the cells of a box, tile by tile.
+    fn region(&mut self, region: &Subarray) -> Result<()> {
+        let order = self.target.schema.options().cell_order;
+        let cells = (self.read.batch_bytes() / self.target.row_bytes()).max(1);
+        let grid = TileGrid::new(&self.target.schema, region)?;
+        for tile in (0..grid.len()).filter_map(|tile| grid.tile_box(tile)) {
+            let pieces = BlockGrid::new(&tile.shape(), order, cells);
+            for piece in 0..pieces.len() {
+                self.read.cancel.check()?;
+                self.piece(&absolute(&pieces.block_box(piece), &tile), order)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, piece: &Subarray, order: Order) -> Result<()> {
+        let attrs = self.doomed.condition.columns().attrs;
+        let layout = if order == Order::Row { ReadOrder::Row } else { ReadOrder::Col };
+        let request = Request { sub: piece.clone(), attrs: attrs.clone(), order: layout };
+        let columns = if attrs.is_empty() { Vec::new() } else { read_dense(self.read, self.target, &request)?.attrs };
+        let count = piece.cells() as usize;
+        let mut batch = Batch::new(count).with_box(piece, order);
+        for (place, column) in attrs.iter().zip(&columns) {
+            batch = batch.with_attr(*place, column.view());
+        }
+        let selected = self.doomed.condition.evaluate(&batch)?;
+        if selected.count() == count {
+            let mut description =
+                Description::deletion(self.write.entropy.id(), self.write.schema_number, piece.clone());
+            description.order = self.doomed.order();
+            self.staged.push(Staged { description, body: None });
+            return Ok(());
+        }
+        let shape = piece.shape();
+        let mut keys: Vec<Vec<u64>> = vec![Vec::new(); shape.len()];
+        for row in selected.rows() {
+            let offsets = unravel(row as u64, &shape, order);
+            for ((column, offset), range) in keys.iter_mut().zip(offsets).zip(piece.ranges()) {
+                column.push(range.lo + offset);
+            }
+        }
+        let dims = self.target.schema.dims().iter().zip(&keys);
+        let columns = dims.map(|(dim, keys)| coordinate_column(dim.datatype(), keys)).collect::<Result<Vec<_>>>()?;
+        self.bury(&columns)
+    }
+
+    /// Judges the cells of sparse fragments, but for those in boxes that were looked at.
+    fn single_cells(&mut self, fragments: Vec<Arc<Description>>, seen: &[Subarray]) -> Result<()> {
+        let attrs = self.doomed.condition.columns().attrs;
+        let written = Target { fragments, ..self.target.clone() };
+        let request = Request { sub: self.doomed.sub.clone(), attrs: Vec::new(), order: ReadOrder::Global };
+        let mut sweep = Sweep::new(self.read, &written, &request)?;
+        while let Some(cells) = sweep.next(self.read.batch_bytes())? {
+            let views: Vec<ColumnView<'_>> = cells.dims.iter().map(Column::view).collect();
+            let points = Points::new(self.read, &self.target.schema, &views)?;
+            let values = read_points(self.read, self.target, &points, &attrs)?;
+            let mut batch = Batch::of_cells(&values, &attrs);
+            for (dim, column) in views.iter().enumerate() {
+                batch = batch.with_dim(dim, Coordinates::Column(*column));
+            }
+            let selected = self.doomed.condition.evaluate(&batch)?;
+            let near: Vec<&Subarray> =
+                seen.iter().filter(|region| points.bounds().is_some_and(|b| b.intersects(region))).collect();
+            let unseen = |row: &usize| !near.iter().any(|region| region.contains(points.cell_of_row(*row)));
+            let rows: Vec<u32> = selected.rows().filter(unseen).map(|row| row as u32).collect();
+            let dims: Vec<Column> = views.iter().map(|view| view.gather(&rows)).collect();
+            self.bury(&dims)?;
+        }
+        Ok(())
+    }
+
+    fn bury(&mut self, dims: &[Column]) -> Result<()> {
+        let views: Vec<ColumnView<'_>> = dims.iter().map(Column::view).collect();
+        if let Some(mut staged) = write_tombstones(self.write, &self.target.schema, &views)? {
+            staged.description.order = self.doomed.order();
+            self.staged.push(staged);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! The rows of a sparse array's fragments that a condition selects, and the masks over them.
+
+use super::Doomed;
+use crate::base::{Error, FileRef, Id, Result, limits};
+use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Location, Mask, Role, Staged};
+use crate::query::condition::{Batch, Coordinates};
+use crate::query::deletions::Deletions;
+use crate::query::fetch::{Want, fetch};
+use crate::query::masks::{Masks, is_masked};
+use crate::query::open::open_all;
+use crate::query::points::{Points, rows_at};
+use crate::query::sparse::Sweep;
+use crate::query::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
+use crate::query::{ReadContext, ReadOrder, Request, Target, WriteContext};
+use crate::tile::{Column, ColumnView};
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Masks the rows that hold the cells selected.
+pub(super) fn mask(
+    read: &ReadContext,
+    write: &WriteContext<'_>,
+    target: &Target,
+    doomed: &Doomed<'_>,
+    staged: &mut Vec<Staged>,
+) -> Result<()> {
+    let holds = |d: &&Arc<Description>| d.kind == FragmentKind::Sparse && d.bounds.intersects(&doomed.sub);
+    let described = target.fragments.iter().filter(holds).cloned().collect();
+    let fragments = open_all(read, &target.schema, described)?;
+    let old = Masks::load(read, &target.fragments)?;
+    let search = Search { read, target, doomed, fragments, old };
+    let masks = if target.schema.options().duplicates { search.each_row()? } else { search.each_cell()? };
+    for (fragment, mask) in search.fragments.iter().zip(masks) {
+        if mask.rows() > 0 {
+            staged.push(stage(write, fragment.description(), &mask)?);
+        }
+    }
+    Ok(())
+}
+
+struct Search<'a> {
+    read: &'a ReadContext,
+    target: &'a Target,
+    doomed: &'a Doomed<'a>,
+    fragments: Vec<Arc<Fragment>>,
+    /// What is masked already.
+    old: Masks,
+}
+
+impl Search<'_> {
+    fn blank(&self) -> Vec<Mask> {
+        vec![Mask::default(); self.fragments.len()]
+    }
+
+    /// Where a place may hold several cells each is judged by itself.
+    fn each_row(&self) -> Result<Vec<Mask>> {
+        let mut masks = self.blank();
+        let deletions = Deletions::of(&self.target.fragments, &self.doomed.sub);
+        for (fragment, mask) in self.fragments.iter().zip(&mut masks) {
+            let mut blocks = Vec::new();
+            touched_blocks(self.read, fragment, &self.doomed.sub, |at, _| blocks.push(at))?;
+            let largest = blocks.iter().map(|at| at.cells).max().unwrap_or(1) as u64;
+            let room = self.read.batch_bytes() / largest.saturating_mul(self.target.row_bytes()).max(1);
+            for group in blocks.chunks(usize::try_from(room).unwrap_or(usize::MAX).max(1)) {
+                self.read.cancel.check()?;
+                self.judge_blocks(fragment, group, &deletions, mask)?;
+            }
+        }
+        Ok(masks)
+    }
+
+    fn judge_blocks(
+        &self,
+        fragment: &Arc<Fragment>,
+        blocks: &[SparseBlock],
+        deletions: &Deletions,
+        mask: &mut Mask,
+    ) -> Result<()> {
+        let schema = &self.target.schema;
+        let attrs = self.doomed.condition.columns().attrs;
+        let pairs: Vec<_> = blocks.iter().map(|at| (fragment, at)).collect();
+        let coords = fetch_coordinates(self.read, schema, &pairs, true)?;
+        let mut wants = Vec::with_capacity(blocks.len() * attrs.len());
+        for at in blocks {
+            for attr in attrs.iter().filter_map(|place| schema.attrs().get(*place)) {
+                let field = fragment.field(Role::Attribute(attr.id())).ok_or_else(|| lacking(fragment, attr.name()))?;
+                let block = fragment.block(field, at.tile, at.block, at.cells)?;
+                wants.push(Want { fragment: fragment.clone(), block });
+            }
+        }
+        let mut values = fetch(self.read, &wants, true)?.into_iter();
+        for (at, coords) in blocks.iter().zip(&coords) {
+            let columns: Vec<Column> = values.by_ref().take(attrs.len()).collect();
+            let mut batch = Batch::new(at.cells);
+            for (dim, keys) in coords.iter().enumerate() {
+                batch = batch.with_dim(dim, Coordinates::Keys(keys));
+            }
+            for (place, column) in attrs.iter().zip(&columns) {
+                batch = batch.with_attr(*place, column.view());
+            }
+            let (order, tile_cells) = (fragment.description().order, tile_cells(fragment, at.tile)?);
+            let first = at.first_row(fragment);
+            for row in self.doomed.condition.evaluate(&batch)?.rows() {
+                let cell = coords.iter().filter_map(move |c| c.get(row).copied());
+                if self.doomed.sub.contains(cell.clone()) && !deletions.take(order, cell) {
+                    self.add(fragment, mask, (at.tile, tile_cells, first + row));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a place holds one cell, that cell is judged, and all rows that were ever written there go with it.
+    fn each_cell(&self) -> Result<Vec<Mask>> {
+        let schema = &self.target.schema;
+        let attrs = self.doomed.condition.columns().attrs;
+        let request = Request { sub: self.doomed.sub.clone(), attrs: attrs.clone(), order: ReadOrder::Global };
+        let mut masks = self.blank();
+        let places: HashMap<Id, usize> =
+            self.fragments.iter().enumerate().map(|(place, f)| (f.description().id, place)).collect();
+        let mut sweep = Sweep::new(self.read, self.target, &request)?;
+        while let Some(cells) = sweep.next(self.read.batch_bytes())? {
+            let selected = self.doomed.condition.evaluate(&Batch::of_cells(&cells, &attrs))?;
+            let rows: Vec<u32> = selected.rows().map(|row| row as u32).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let dims: Vec<Column> = cells.dims.iter().map(|c| c.view().gather(&rows)).collect();
+            let views: Vec<ColumnView<'_>> = dims.iter().map(Column::view).collect();
+            let points = Points::new(self.read, schema, &views)?;
+            for (fragment, tile, row) in rows_at(self.read, self.target, &points, &self.fragments)? {
+                let place = places.get(&fragment.description().id);
+                if let Some(mask) = place.and_then(|place| masks.get_mut(*place)) {
+                    self.add(&fragment, mask, (tile, tile_cells(&fragment, tile)?, row));
+                }
+            }
+        }
+        Ok(masks)
+    }
+
+    /// Masks a row, unless it is masked already.
+    fn add(&self, fragment: &Fragment, mask: &mut Mask, (tile, cells, row): (u64, usize, usize)) {
+        if !is_masked(self.old.over(fragment.description().id), tile, row) {
+            mask.add(tile, cells, row);
+        }
+    }
+}
+
+fn lacking(fragment: &Fragment, attr: &str) -> Error {
+    Error::corruption(format!("fragment {} lacks attribute {attr:?}", fragment.description().id))
+}
+
+fn tile_cells(fragment: &Fragment, tile: u64) -> Result<usize> {
+    let wrong = || Error::corruption(format!("fragment {}: no tile {tile}", fragment.description().id));
+    let (stripe, local) = fragment.stripe_of(tile).ok_or_else(wrong)?;
+    let cells = fragment.stripe(stripe)?.tile_cells(local).ok_or_else(wrong)?;
+    usize::try_from(cells).map_err(|_| wrong())
+}
+
+/// A mask over one fragment, in memory while small enough for a record's body, else in a data file.
+fn stage(write: &WriteContext<'_>, over: &Description, mask: &Mask) -> Result<Staged> {
+    let bytes = mask.encode(over.id)?;
+    let id: Id = write.entropy.id();
+    let location = Location { file: FileRef::Data(id), offset: 0, len: bytes.len() as u64 };
+    let body = if write.inline && bytes.len() <= limits::INLINE_BYTES_MAX {
+        Some(Bytes::from(bytes))
+    } else {
+        let mut file = write.files.create(id)?;
+        file.write(&bytes)?;
+        file.finish()?;
+        None
+    };
+    let description = Description {
+        id,
+        kind: FragmentKind::Mask,
+        order: FragmentOrder { version: 0, index: 0 },
+        schema: write.schema_number,
+        bounds: over.bounds.clone(),
+        cells: mask.rows(),
+        attrs: Vec::new(),
+        location,
+        over: Some(over.id),
+    };
+    Ok(Staged { description, body })
+}
