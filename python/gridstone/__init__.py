@@ -15,6 +15,7 @@ from . import errors
 from ._native import __version__
 from .array import Array
 from .context import Context
+from .expressions import Expression, col
 from .group import Group
 from .schema import Attr, Dim, Schema
 from .store import array, create, delete, exists, group, ls, open
@@ -30,12 +31,14 @@ __all__ = [
     "Attr",
     "Context",
     "Dim",
+    "Expression",
     "Group",
     "Result",
     "Schema",
     "Stream",
     "__version__",
     "array",
+    "col",
     "create",
     "delete",
     "errors",

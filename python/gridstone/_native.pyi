@@ -30,12 +30,16 @@ __all__ = [
     "Staged",
     "Writer",
     "__version__",
+    "check_condition",
     "check_schema",
     "create_array",
     "create_group",
     "delete_store",
     "exists",
     "open",
+    "parse_condition",
+    "print_condition",
+    "select_rows",
 ]
 
 __version__: str
@@ -225,3 +229,18 @@ def exists(uri: str) -> bool:
 def delete_store(context: Context, uri: str) -> None: ...
 def check_schema(schema_json: str) -> str:
     """The schema with every default written out; SchemaError if it is not valid."""
+
+def parse_condition(text: str) -> str:
+    """The condition written in `text`, as JSON; InputError shows the place that is wrong."""
+
+def print_condition(condition_json: str) -> str:
+    """The text of a condition in JSON, which parses back to the same; InputError if it is none."""
+
+def check_condition(condition_json: str, schema_json: str) -> str:
+    """What a condition means for a schema, a JSON object: columns (names of those that decide it), box (list of
+    [low, high] texts, null if nothing can be selected), constant (bool or null). InputError names what does not fit."""
+
+def select_rows(
+    condition_json: str, schema_json: str, rows: int, columns: Mapping[str, _Column]
+) -> Buffer:
+    """One byte per row, 1 where the condition is true; columns by the names of dimensions and attributes."""

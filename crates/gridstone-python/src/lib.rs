@@ -6,6 +6,7 @@ mod array;
 mod buffer;
 mod cells;
 mod columns;
+mod condition;
 mod context;
 mod errors;
 mod group;
@@ -32,5 +33,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::exists, module)?)?;
     module.add_function(wrap_pyfunction!(store::delete_store, module)?)?;
     module.add_function(wrap_pyfunction!(store::check_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(condition::parse_condition, module)?)?;
+    module.add_function(wrap_pyfunction!(condition::print_condition, module)?)?;
+    module.add_function(wrap_pyfunction!(condition::check_condition, module)?)?;
+    module.add_function(wrap_pyfunction!(condition::select_rows, module)?)?;
     Ok(())
 }

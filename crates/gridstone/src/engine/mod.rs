@@ -5,6 +5,7 @@
 
 mod array;
 mod call;
+mod conditions;
 mod consolidate;
 mod context;
 mod delete;
@@ -24,6 +25,7 @@ pub use crate::storage::Durability;
 pub use crate::tile::{Column, ColumnView};
 pub use array::{Array, CellData, DenseData, ReadBox};
 pub use call::Call;
+pub use conditions::{ConditionListing, check_condition, select_rows};
 pub use consolidate::{ConsolidateReport, MergeListing, parse_strategy};
 pub use context::{Context, Options};
 pub use group::Group;

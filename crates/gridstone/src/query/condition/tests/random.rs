@@ -46,7 +46,8 @@ proptest! {
     fn pruning_is_never_wrong(world in world(1..5), condition in condition(), known in any::<u32>()) {
         let columns: Vec<Column> = world.iter().map(column).collect();
         let statistics: Vec<Statistics> = columns.iter().map(|c| Statistics::of(c.view())).collect();
-        let ranges = keys_of(&columns).iter().map(|k| KeyRange::new(*k.iter().min().unwrap(), *k.iter().max().unwrap()));
+        let keys = keys_of(&columns);
+        let ranges = keys.iter().map(|k| KeyRange::new(*k.iter().min().unwrap(), *k.iter().max().unwrap()));
         let sub = Subarray::new(ranges.collect());
         let rows = world[0].cells.len();
         let mut facts = Facts::new(rows as u64);

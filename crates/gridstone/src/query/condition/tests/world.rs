@@ -60,7 +60,7 @@ fn integers(bits: u32, signed: bool) -> BoxedStrategy<i128> {
     prop_oneof![
         3 => lo.max(-3)..5i128,
         1 => select(vec![lo, lo + 1, hi - 1, hi, hi / 2]),
-        1 => (lo..=hi),
+        1 => lo..=hi,
     ]
     .boxed()
 }
