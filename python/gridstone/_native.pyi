@@ -189,6 +189,10 @@ class Array:
         """Writes cells (into a sparse or a dense array); dedup: "error", "first", "last"."""
     def stage_delete(self, dims: Sequence[_Column]) -> Staged:
         """Writes tombstones for these coordinates."""
+    def stage_delete_box(self, box: _Box) -> Staged:
+        """Deletes every cell of a box that is older than the commit."""
+    def delete_where(self, box: _Box | None, condition_json: str, message: str | None) -> int:
+        """Deletes and commits what a condition selects; the version, the present one if that is nothing."""
     def writer(self, box: _Box | None, attrs: Sequence[str] | None) -> Writer: ...
     def commit(self, staged: Sequence[Staged], message: str | None) -> int:
         """Commits all in one version, moves to it and returns it; at "r+" only."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _native, cells, consolidation, dense, dtypes, history, lists, result, selection
+from . import _native, cells, consolidation, deletion, dense, dtypes, history, lists, result, selection
 from .columns import Column
 from .consolidation import Consolidation
 from .context import Context, size_bytes
@@ -420,15 +420,27 @@ class Array:
             return self.version
         return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=message, progress=progress)
 
-    def delete(self, coords: Any, *, message: str | None = None) -> int:
-        """Deletes the cells at these coordinates (given as in `write_cells`) and returns the version committed. A
-        deleted dense cell reads as never written.
+    def delete(
+        self, box: BoxLike = None, where: Any = None, coords: Any = None, *, message: str | None = None
+    ) -> int:
+        """Deletes cells. A deleted dense cell reads as never written.
+
+        Args:
+            box: every cell in it that was written before the commit, by others too (as in `read`); with `where` only
+                the cells that it selects.
+            where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
+                sees; what others commit meanwhile stays.
+            coords: the cells at these coordinates (as in `write_cells`), alone.
+            message: kept with the version.
+
+        Returns:
+            The version committed; the present one if there is nothing to delete.
+
+        Raises:
+            InputError: nothing is named, coords together with another argument, or a condition that does not fit the
+                schema.
         """
-        dims = cells.coordinates(self._schema, coords)
-        if len(next(iter(dims.values()))) == 0:
-            return self.version
-        staged = self._writable().stage_delete([column.native() for column in dims.values()])
-        return self._commit([staged], message)
+        return deletion.delete(self, box, where, coords, message)
 
     def writer(self, box: BoxLike = None, order: str = "global", *, message: str | None = None) -> Writer:
         """A context manager that streams one fragment: `with a.writer() as w: w.append(...)`.

@@ -96,7 +96,7 @@ def test_points_of_a_sparse_array(data: st.DataObject) -> None:
     for number in range(data.draw(st.integers(0, 4))):
         cells = data.draw(st.lists(cell, max_size=20, unique=True))
         if data.draw(st.integers(0, 3)) == 0:
-            array.delete({"x": [x for x, _ in cells], "t": [float(t) for _, t in cells]})
+            array.delete(coords={"x": [x for x, _ in cells], "t": [float(t) for _, t in cells]})
             for place in cells:
                 there.pop(place, None)
             continue

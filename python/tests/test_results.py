@@ -175,7 +175,7 @@ def test_memory_used_again_shows_nothing_of_what_it_held(memory_uri: str, fill: 
     y, x = np.arange(550, 700, 3), np.arange(0, 250, 5)
     array.write_cells((y, x), x + 1)
     expected[y, x] = x + 1
-    array.delete((y[:9], x[:9]))
+    array.delete(coords=(y[:9], x[:9]))
     expected[y[:9], x[:9]] = fill
     expected[800:900, 100:200] = array[800:900, 100:200] = np.arange(10_000).reshape(100, 100)
     for low in (256, 512, 768):

@@ -232,7 +232,7 @@ class Machine(RuleBasedStateMachine):
         if not where:
             return
         coords = {d.name: coordinates(d, [p[i] for p in where]) for i, d in enumerate(self.schema.dims)}
-        version = self.a.delete(coords if r.random() < 0.5 else tuple(coords.values()), message="delete")
+        version = self.a.delete(coords=coords if r.random() < 0.5 else tuple(coords.values()), message="delete")
         self.model.delete(where)
         self.committed(version, "delete")
 
@@ -286,7 +286,7 @@ class Machine(RuleBasedStateMachine):
             if outside is not None:
                 moved = [outside if i == axis else column for i, column in enumerate(coords)]
                 found.append(("outside", lambda moved=moved: write(tuple(moved), attrs)))
-                found.append(("delete outside", lambda moved=moved: self.a.delete(tuple(moved))))
+                found.append(("delete outside", lambda moved=moved: self.a.delete(coords=tuple(moved))))
         backwards = sorted(where, key=lambda place: self.model.order_key(place, "global"), reverse=True)
         if len(backwards) > 1:
             turned = [coordinates(d, [p[i] for p in backwards]) for i, d in enumerate(self.schema.dims)]
@@ -521,7 +521,7 @@ class Machine(RuleBasedStateMachine):
         assert dict(old.meta) == state.meta
         self.look(old, state, r)
         with pytest.raises(errors.AccessError):
-            old.delete([coordinates(w.dim, w.values[:1]) for w in self.windows])
+            old.delete(coords=[coordinates(w.dim, w.values[:1]) for w in self.windows])
         with pytest.raises(errors.BoundsError):
             old.refresh()
 

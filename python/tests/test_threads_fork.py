@@ -64,7 +64,7 @@ def test_threads_read_and_write_cells(tmp_path: Path) -> None:
         for turn in range(ROUNDS):
             places = np.arange(turn * 10, turn * 10 + 10)
             a.write_cells({"t": np.full(10, t), "i": places}, [f"{t}.{i}" for i in places])
-            a.delete({"t": [t], "i": [turn * 10]})
+            a.delete(coords={"t": [t], "i": [turn * 10]})
             mine = a.scan({"t": (t, t)}, order="row", batch_bytes=100).to_arrow()
             assert mine.column("s").to_pylist() == [f"{t}.{i}" for i in range(turn * 10 + 10) if i % 10]
             a.meta[f"turn {t}"] = turn

@@ -92,7 +92,7 @@ def test_cells_into_a_dense_array(store_uri: str) -> None:
     values[places] = np.arange(300)
     array.write_cells(places, np.arange(300))
     np.testing.assert_array_equal(array[...], values)
-    array.delete((places[0][:10], places[1][:10]))
+    array.delete(coords=(places[0][:10], places[1][:10]))
     values[places[0][:10], places[1][:10]] = 0
     np.testing.assert_array_equal(array[...], values)
 
@@ -169,7 +169,7 @@ def test_writer_sparse(store_uri: str) -> None:
         (lambda a: a.write_cells(pa.table({"x": [1], "v": [1]})), gs.errors.InputError, "'y'"),
         (lambda a: a.write_cells([1, 2]), gs.errors.InputError, "table"),
         (lambda a: a.write(np.zeros(3)), gs.errors.UnsupportedError, "dense"),
-        (lambda a: a.delete(np.zeros((2, 3), int)), gs.errors.InputError, r"\(n, 2\)"),
+        (lambda a: a.delete(coords=np.zeros((2, 3), int)), gs.errors.InputError, r"\(n, 2\)"),
     ],
 )
 def test_refusals_say_why_and_write_nothing(memory_uri: str, attempt, kind: type[Exception], word: str) -> None:

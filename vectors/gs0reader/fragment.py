@@ -45,6 +45,8 @@ class Fragment:
     bounds: Box
     places: list[tuple[int, ...]]
     attrs: dict[int, list[Cell]]
+    tiles: list[int] = field(default_factory=list)
+    """The cells of each data tile."""
 
 
 @dataclass
@@ -251,6 +253,7 @@ def _stripe(reading: _Reading, number: int, tiles: Iterator[Box] | None, fragmen
     _check_statistics(reading, found, text_count, columns)
     for tile in range(tile_count):
         fragment.places.extend(places[tile])
+        fragment.tiles.append(len(places[tile]))
         for f, column in zip(reading.fields, columns, strict=True):
             if f.is_attr:
                 fragment.attrs[f.number].extend(column[tile])

@@ -13,7 +13,8 @@ from .checksums import xxh3
 from .schema import Box, fields
 
 HEX16, HEX32 = re.compile("[0-9a-f]{16}"), re.compile("[0-9a-f]{32}")
-KINDS = ("dense", "sparse", "tombstones")
+KINDS = ("dense", "sparse", "tombstones", "deletion", "mask")
+DELETES = ("tombstones", "deletion")
 ALIGNMENT = 64
 
 
@@ -28,7 +29,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Description:
-    """What a record or a page says of a fragment. ``file`` is a data file's id or a version."""
+    """What a record or a page says of a fragment. ``file`` is a data file's id, a version, or None of a deletion."""
 
     id: str
     kind: str
@@ -37,9 +38,19 @@ class Description:
     bounds: tuple[tuple[int, int], ...]
     cells: int
     attrs: tuple[int, ...]
-    file: str | int
+    file: str | int | None
     offset: int
     length: int
+    over: str | None = None
+
+    def check(self) -> "Description":
+        """Refuses what does not fit together."""
+        deletion = self.kind == "deletion"
+        need(deletion == (self.file is None), "a deletion, and nothing else, lies nowhere")
+        need(not deletion or (self.cells, self.offset, self.length) == (0, 0, 0), "a deletion with cells or bytes")
+        need((self.kind == "mask") == (self.over is not None), "a mask, and nothing else, lies over a fragment")
+        need(self.kind in ("dense", "sparse") or not self.attrs, "what deletes has no attributes")
+        return self
 
 
 def whole(value: Any) -> int:
@@ -140,10 +151,8 @@ def read_record(data: bytes, version: int) -> Record:
             operation["fragments"] = [bodies.description(f, merged=True) for f in operation["fragments"]]
             operation["removed"] = [removed(f) for f in operation["removed"]]
             need(operation["removed"], f"{what}: a merge of nothing")
-            greatest = max(order for _, order in operation["removed"])
-            need(
-                all(d.order == greatest for d in operation["fragments"]), f"{what}: a merged fragment has another order"
-            )
+            known = {order for _, order in operation["removed"]}
+            need(all(d.order in known for d in operation["fragments"]), f"{what}: a merged fragment has another order")
         operations.append(operation)
     need(bodies.end == len(data), f"{what}: bytes after its bodies")
     parent = None if top["parent"] is None else hex16(top["parent"])
@@ -176,22 +185,31 @@ class _Bodies:
         self.data, self.body, self.end, self.version, self.index = data, body, body, version, 0
 
     def description(self, value: Any, *, merged: bool = False) -> Description:
-        needed: dict[str, type] = {"id": str, "kind": str, "schema": int, "bounds": list, "attrs": list, "at": dict}
+        needed: dict[str, type] = {"id": str, "kind": str, "schema": int, "bounds": list, "attrs": list}
         if merged:
             needed["order"] = list
-        f = fields(value, needed, {"cells": None}, "a fragment's description")
+        optional = {"cells": None, "at": None, "order": None, "over": None}
+        f = fields(value, needed, optional, "a fragment's description")
         if f["kind"] not in KINDS:
             raise Unsupported(f"a fragment of kind {f['kind']!r}")
         attrs = tuple(whole(a) for a in f["attrs"])
         need(all(a < b for a, b in itertools.pairwise(attrs)), "attributes out of order")
-        place = self._body(f["at"]["body"]) if "body" in f["at"] else self._data(f["at"])
-        if merged:
+        place: tuple[str | int | None, int, int]
+        if f["at"] == "nowhere":
+            place = (None, 0, 0)
+        else:
+            need(isinstance(f["at"], dict), "a place is an object")
+            place = self._body(f["at"]["body"]) if "body" in f["at"] else self._data(f["at"])
+        if f["order"] is not None:
             order = order_of(f["order"])
+            need(merged or (f["kind"] in DELETES and order[0] < self.version), "an order that is not its own")
         else:
             order = (self.version, self.index)
             self.index += 1
         cells = whole(f["cells"])
-        return Description(hex32(f["id"]), f["kind"], order, f["schema"], tuple(box(f["bounds"])), cells, attrs, *place)
+        over = None if f["over"] is None else hex32(f["over"])
+        bounds = tuple(box(f["bounds"]))
+        return Description(hex32(f["id"]), f["kind"], order, f["schema"], bounds, cells, attrs, *place, over).check()
 
     def _data(self, at: Any) -> tuple[str, int, int]:
         outer = fields(at, {"data": dict}, {}, "a place")
@@ -236,10 +254,10 @@ def _described(r: Cursor, dims: int, sets: list[tuple[int, ...]]) -> Description
     schema, attrs, index, version, cells = r.u32(), r.u32(), r.u32(), r.u64(), r.u64()
     raw, offset, length = r.take(16), r.u64(), r.u64()
     bounds = tuple((r.u64(), r.u64()) for _ in range(dims))
-    need(kind < 3 and place < 2 and zero == b"\0\0" and attrs < len(sets), "an impossible description")
-    need(place == 0 or not raw[8:].strip(b"\0"), "an impossible description")
+    need(kind < 5 and place < 3 and zero == b"\0\0" and attrs < len(sets), "an impossible description")
+    need(place == 0 or not raw[8 * (place == 1) :].strip(b"\0"), "an impossible description")
     need(all(lo <= hi for lo, hi in bounds), "an impossible box")
-    file = raw.hex() if place == 0 else int.from_bytes(raw[:8], "little")
-    return Description(
-        fragment, KINDS[kind], (version, index), schema, bounds, cells, sets[attrs], file, offset, length
-    )
+    file = (raw.hex(), int.from_bytes(raw[:8], "little"), None)[place]
+    over = r.take(16).hex() if KINDS[kind] == "mask" else None
+    order, known = (version, index), sets[attrs]
+    return Description(fragment, KINDS[kind], order, schema, bounds, cells, known, file, offset, length, over).check()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from . import fragment, log
+from . import fragment, log, mask
 from .bytes import Unsupported, need
 from .checksums import xxh3
 from .schema import Box, Cell, Datatype, Schema, fields
@@ -142,8 +142,13 @@ class Store:
         schema = node.schemas[-1]
         found: dict[tuple[int, ...], list[Row]] = {}
         for d in sorted(node.fragments, key=lambda d: d.order):
-            if all(a <= hi and lo <= b for (a, b), (lo, hi) in zip(d.bounds, within, strict=True)):
-                _lay(schema, found, self._fragment(node, d), within)
+            if d.kind == "mask" or not all(a <= hi and lo <= b for (a, b), (lo, hi) in zip(d.bounds, within, strict=True)):
+                continue
+            if d.kind == "deletion":
+                for place in [p for p in found if all(a <= k <= b for k, (a, b) in zip(p, d.bounds, strict=True))]:
+                    del found[place]
+                continue
+            _lay(schema, found, self._fragment(node, d), within, self._masked(node, d))
         if schema.sparse:
             places = sorted(found, key=schema.global_key)
             return [(place, row) for place in places for row in found[place]]
@@ -151,11 +156,25 @@ class Store:
         every = itertools.product(*(range(lo, hi + 1) for lo, hi in within))
         return [(place, found.get(place, unwritten)[0]) for place in every]
 
+    def _masked(self, node: Node, d: log.Description) -> set[int]:
+        """The rows of a fragment that masks delete."""
+        found: set[int] = set()
+        for m in node.fragments:
+            if m.over == d.id:
+                need(d.kind == "sparse" and node.schemas[-1].sparse and m.bounds == d.bounds, "a mask over another kind")
+                found |= mask.rows(self._stored(m), d.id, self._fragment(node, d).tiles, m.cells)
+        return found
+
+    def _stored(self, d: log.Description) -> bytes:
+        name = f"_data/{d.file}.frag" if isinstance(d.file, str) else f"_log/{d.file:020}"
+        data = self._read(name)[d.offset : d.offset + d.length]
+        need(len(data) == d.length, "bytes that are not there")
+        return data
+
     def _fragment(self, node: Node, d: log.Description) -> fragment.Fragment:
         if d not in self._decoded:
-            name = f"_data/{d.file}.frag" if isinstance(d.file, str) else f"_log/{d.file:020}"
-            data = self._read(name)[d.offset : d.offset + d.length]
-            need(len(data) == d.length and d.schema < len(node.schemas), "a fragment that is not there")
+            need(d.schema < len(node.schemas), "a fragment of an unknown schema")
+            data = self._stored(d)
             decoded = fragment.read(data, bytes.fromhex(d.id), node.schemas[d.schema])
             self._decoded[d] = decoded
         decoded = self._decoded[d]
@@ -177,10 +196,16 @@ class Store:
         return len(rows), columns
 
 
-def _lay(schema: Schema, found: dict[tuple[int, ...], list[Row]], newer: fragment.Fragment, within: Box) -> None:
-    """Lays a fragment over older ones."""
+def _lay(
+    schema: Schema,
+    found: dict[tuple[int, ...], list[Row]],
+    newer: fragment.Fragment,
+    within: Box,
+    masked: set[int],
+) -> None:
+    """Lays a fragment, without the rows that are masked, over older ones."""
     for i, place in enumerate(newer.places):
-        if not all(lo <= key <= hi for key, (lo, hi) in zip(place, within, strict=True)):
+        if i in masked or not all(lo <= key <= hi for key, (lo, hi) in zip(place, within, strict=True)):
             continue
         if newer.kind == "tombstones":
             found.pop(place, None)
@@ -222,6 +247,7 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
         known = {d.id for d in node.fragments}
         for d in operation["fragments"]:
             need(d.id not in known, "a fragment twice")
+            need(d.over is None or d.over in known, "a mask over a fragment that is not there")
             need(max(d.attrs, default=0) < len(node.schemas[-1].attrs), "an unknown attribute")
         state.nodes[target] = replace(node, fragments=node.fragments + operation["fragments"])
     elif name == "replace_fragments":

@@ -8,7 +8,7 @@ use crate::interrupt::{self, run_quick};
 use crate::store::at;
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
 use gridstone::base::{AlignedBuf, Id};
-use gridstone::engine::{self, CellData, Dedup, ReadOrder, TileListing};
+use gridstone::engine::{self, CellData, Condition, Dedup, ReadOrder, TileListing};
 use gridstone::schema::{Order, Schema, key};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -237,6 +237,25 @@ impl Array {
         let held = hold_dims(self.schema(py)?.as_ref(), dims)?;
         interrupt::run(py, self.inner.context(), None, |call| self.inner.stage_delete(&columns(&held, call)?, call))
             .map(Staged::new)
+    }
+
+    #[pyo3(signature = (r#box))]
+    fn stage_delete_box(&self, py: Python<'_>, r#box: Box) -> PyResult<Staged> {
+        self.inner.stage_delete_box(Some(&r#box)).map(Staged::new).map_err(|e| raise(py, &e))
+    }
+
+    #[pyo3(signature = (r#box, condition_json, message))]
+    fn delete_where(
+        &self,
+        py: Python<'_>,
+        r#box: Option<Box>,
+        condition_json: &str,
+        message: Option<String>,
+    ) -> PyResult<u64> {
+        let condition = Condition::from_json(condition_json).map_err(|e| raise(py, &e))?;
+        interrupt::run(py, self.inner.context(), None, |call| {
+            self.inner.delete_where(r#box.as_deref(), &condition, message.clone(), call)
+        })
     }
 
     #[pyo3(signature = (r#box, attrs))]

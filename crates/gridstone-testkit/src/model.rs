@@ -81,7 +81,13 @@ impl Model {
     }
 
     /// Removes, as `version`, the cells in `sub` whose value of an attribute `selects` takes.
-    pub fn commit_where(&mut self, version: u64, sub: &[(Coord, Coord)], attr: usize, selects: &dyn Fn(&Value) -> bool) {
+    pub fn commit_where(
+        &mut self,
+        version: u64,
+        sub: &[(Coord, Coord)],
+        attr: usize,
+        selects: &dyn Fn(&Value) -> bool,
+    ) {
         assert!(version > self.newest(), "version {version} is not after {}", self.newest());
         let mut state = State::clone(self.versions.values().next_back().unwrap());
         for (_, rows) in state.iter_mut().filter(|(place, _)| inside(sub, place)) {

@@ -9,8 +9,8 @@ use crate::stage::stage;
 use crate::value::values_of;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Opened, Options, ReadOrder, Strategy, create_array_on,
-    open_on,
+    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Opened, Options, ReadOrder, Strategy,
+    create_array_on, open_on,
 };
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::sync::Arc;

@@ -257,9 +257,9 @@ def delete(
     if source is not None:
         from ..io import read_csv
 
-        array.delete(read_csv(source, array.schema, attrs=[]), message=message)
+        array.delete(coords=read_csv(source, array.schema, attrs=[]), message=message)
     else:
-        array.delete(options.coordinates_of(array, coords), message=message)
+        array.delete(coords=options.coordinates_of(array, coords), message=message)
     _written(array, json_out)
 
 

@@ -42,6 +42,19 @@ impl Model {
         self.places.remove(keys);
     }
 
+    /// Deletes what is in a box.
+    pub(crate) fn delete_box(&mut self, sub: &Subarray) {
+        self.places.retain(|keys, _| !sub.contains(keys.iter().copied()));
+    }
+
+    /// Deletes the cells whose attribute at this place of the schema is selected.
+    pub(crate) fn delete_where(&mut self, attr: usize, selects: impl Fn(&Cell) -> bool) {
+        let schema = &self.schema;
+        let blank = |row: &Row| row[attr].clone().unwrap_or_else(|| Some(schema.attrs()[attr].fill().to_vec()));
+        self.places.values_mut().for_each(|rows| rows.retain(|row| !selects(&blank(row))));
+        self.places.retain(|_, rows| !rows.is_empty());
+    }
+
     /// What reading `sub` should give: a dense box in row-major order, sparse cells in global order.
     pub(crate) fn read(&self, sub: &Subarray) -> Result<Value> {
         let dims = self.schema.dims();

@@ -5,10 +5,12 @@ use super::value::Cell;
 use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, NeverCancel, Result, Silent, xxh3};
-use gridstone::fragment::Staged;
+use gridstone::fragment::{Description, Staged};
 use gridstone::maintain::{PlanLimits, Strategy, merge_cells, plan};
+use gridstone::query::condition::Condition;
 use gridstone::query::{
-    CellWrite, Dedup, DenseWrite, ReadContext, Target, WriteContext, write_cells, write_dense, write_tombstones,
+    CellWrite, Dedup, DenseWrite, Doomed, ReadContext, Target, WriteContext, delete_where, write_cells, write_dense,
+    write_tombstones,
 };
 use gridstone::runtime::{Arena, LruCache, Pool};
 use gridstone::schema::{Datatype, KeyRange, Order, Schema, Subarray, key};
@@ -243,14 +245,39 @@ impl World {
         self.add(path, staged)
     }
 
-    /// Merges all fragments of single cells that have been committed.
-    pub(crate) fn merge(&mut self, path: &str) -> Result<()> {
-        let (snapshot, entry) = (self.snapshot()?.clone(), self.entry(path)?);
+    /// Deletes a box.
+    pub(crate) fn delete_box(&mut self, path: &str, sub: &[(&str, &str)]) -> Result<()> {
+        let id = self.entropy.id();
+        let model = &mut self.entry(path)?.model;
+        let sub = parse_box(&model.schema, sub)?;
+        model.delete_box(&sub);
+        self.add(path, Some(Staged { description: Description::deletion(id, 0, sub), body: None }))
+    }
+
+    /// Deletes what a condition selects of what has been committed; `selects` says it of an attribute's cell.
+    pub(crate) fn delete_where(
+        &mut self,
+        path: &str,
+        text: &str,
+        attr: &str,
+        selects: impl Fn(&Cell) -> bool,
+    ) -> Result<()> {
+        let (snapshot, reader) = (self.snapshot()?.clone(), self.reader()?);
+        let entry = self.entry(path)?;
         let (array, schema) = (entry.id, Arc::new(entry.model.schema.clone()));
+        entry.model.delete_where(schema.attr(attr)?.0, selects);
         let fragments = snapshot.array_by_id(array)?.fragments(None)?;
-        let limits = PlanLimits { memory_bytes: 1 << 30, cell_bytes: 64 };
-        let reader = ReadContext {
-            store: snapshot.store(),
+        let condition = Condition::parse(text)?.bind(&schema)?;
+        let doomed = Doomed { sub: schema.domain(), condition: &condition, version: snapshot.version() };
+        let mut staged = Vec::new();
+        delete_where(&reader, &self.context(), &Target { array, schema, fragments }, &doomed, &mut staged)?;
+        self.operations.push(Operation::AddFragments { array, fragments: staged });
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<ReadContext> {
+        Ok(ReadContext {
+            store: self.snapshot()?.store(),
             pool: self.pool.clone(),
             files: self.store.files(),
             cache: Arc::new(LruCache::new(0)),
@@ -259,7 +286,16 @@ impl World {
             counters: Arc::default(),
             cancel: Arc::new(NeverCancel),
             progress: Arc::new(Silent),
-        };
+        })
+    }
+
+    /// Merges all fragments of single cells that have been committed.
+    pub(crate) fn merge(&mut self, path: &str) -> Result<()> {
+        let (snapshot, entry) = (self.snapshot()?.clone(), self.entry(path)?);
+        let (array, schema) = (entry.id, Arc::new(entry.model.schema.clone()));
+        let fragments = snapshot.array_by_id(array)?.fragments(None)?;
+        let limits = PlanLimits { memory_bytes: 1 << 30, cell_bytes: 64 };
+        let reader = self.reader()?;
         for merge in plan(&fragments, &Strategy::All, limits)? {
             let target = Target { array, schema: schema.clone(), fragments: Vec::new() };
             let merged = merge_cells(&reader, &self.context(), &target, &merge, 1 << 20, &mut Vec::new())?;

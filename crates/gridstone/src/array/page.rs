@@ -21,13 +21,8 @@ use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"GSPAGE\0\0";
 const VERSION: u32 = 0;
-const KINDS: [FragmentKind; 5] = [
-    FragmentKind::Dense,
-    FragmentKind::Sparse,
-    FragmentKind::Tombstones,
-    FragmentKind::Deletion,
-    FragmentKind::Mask,
-];
+const KINDS: [FragmentKind; 5] =
+    [FragmentKind::Dense, FragmentKind::Sparse, FragmentKind::Tombstones, FragmentKind::Deletion, FragmentKind::Mask];
 /// Bytes of a fragment without its box.
 const FRAGMENT_LEN: usize = 80;
 

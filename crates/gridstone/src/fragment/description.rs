@@ -94,7 +94,17 @@ impl Description {
     pub fn deletion(id: Id, schema: u32, bounds: Subarray) -> Self {
         let location = Location { file: FileRef::Nowhere, offset: 0, len: 0 };
         let order = FragmentOrder { version: 0, index: 0 };
-        Self { id, kind: FragmentKind::Deletion, order, schema, bounds, cells: 0, attrs: Vec::new(), location, over: None }
+        Self {
+            id,
+            kind: FragmentKind::Deletion,
+            order,
+            schema,
+            bounds,
+            cells: 0,
+            attrs: Vec::new(),
+            location,
+            over: None,
+        }
     }
 
     /// What is wrong with how its parts fit together, if anything is.

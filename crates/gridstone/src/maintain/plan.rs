@@ -183,9 +183,8 @@ fn merge(fragments: &[Arc<Description>], inputs: Run) -> Merge {
         fragments.iter().filter(|d| d.over.is_some_and(|over| taken.contains(&over))).cloned().collect();
     let mut applied: Vec<Arc<Description>> = tombstones.filter(touches).cloned().collect();
     let needed = |d: &Arc<Description>| {
-        let older = |other: &&Arc<Description>| {
-            other.order < d.order && other.kind.holds_cells() && !taken.contains(&other.id)
-        };
+        let older =
+            |other: &&Arc<Description>| other.order < d.order && other.kind.holds_cells() && !taken.contains(&other.id);
         fragments.iter().filter(older).any(|other| other.bounds.intersects(&d.bounds))
     };
     let mut retired: Vec<Arc<Description>> = applied.iter().filter(|d| !needed(d)).cloned().collect();

@@ -62,11 +62,7 @@ impl Deletions {
 }
 
 /// Clears the flags of the cells (coordinates as ordered keys, a column per dimension) that lie in one of `boxes`.
-pub(super) fn clear_inside<'a>(
-    boxes: impl Iterator<Item = &'a Subarray>,
-    coords: &[Vec<u64>],
-    flags: &mut [bool],
-) {
+pub(super) fn clear_inside<'a>(boxes: impl Iterator<Item = &'a Subarray>, coords: &[Vec<u64>], flags: &mut [bool]) {
     for deleted in boxes {
         let mut inside = vec![true; flags.len()];
         for (range, column) in deleted.ranges().iter().zip(coords) {

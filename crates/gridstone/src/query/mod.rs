@@ -6,9 +6,9 @@
 //! Invariants: newest order wins per cell, whatever the kind of fragment; no query knows a path.
 
 mod canvas;
+pub mod condition;
 mod delete;
 mod deletions;
-pub mod condition;
 mod deliver;
 mod dense;
 mod fetch;

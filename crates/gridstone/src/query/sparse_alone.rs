@@ -68,9 +68,11 @@ impl Sweep {
     /// Whether all cells come from one fragment, and all attributes are of fixed width without nulls.
     pub(super) fn stands_alone(&self) -> bool {
         let one = self.queues.len() == 1 && self.fragments.len() == 1;
-        let whole = self.fragments.first().map(|f| f.description()).is_some_and(|d| {
-            d.kind == FragmentKind::Sparse && !self.deletions.touch(d.order, &self.request.sub)
-        });
+        let whole = self
+            .fragments
+            .first()
+            .map(|f| f.description())
+            .is_some_and(|d| d.kind == FragmentKind::Sparse && !self.deletions.touch(d.order, &self.request.sub));
         one && whole && attrs_of(&self.schema, &self.request).all(is_deliverable)
     }
 
@@ -139,8 +141,7 @@ impl Sweep {
     fn pick(&self, units: &[Unit]) -> Result<Vec<Picked>> {
         let Some(fragment) = self.fragments.first() else { return Ok(Vec::new()) };
         let dims = self.schema.dims();
-        let split: Vec<&SparseBlock> =
-            units.iter().map(|u| &u.at).filter(|at| !self.is_whole(at)).collect();
+        let split: Vec<&SparseBlock> = units.iter().map(|u| &u.at).filter(|at| !self.is_whole(at)).collect();
         let wants = want_coordinates(&self.schema, split.iter().map(|at| (fragment, *at)))?;
         let bytes: u64 = wants.iter().map(|w| w.block.cells() as u64 * 8).sum();
         let columns = fetch(&self.context, &wants, bytes > ALONE_BYTES_MAX)?;

@@ -1,7 +1,7 @@
 //! A store's files by identity, and the names they have.
 
 use super::{Storage, names};
-use crate::base::{Error, ByteSink, ByteSource, FileRef, Files, Id, Result};
+use crate::base::{ByteSink, ByteSource, Error, FileRef, Files, Id, Result};
 use std::sync::Arc;
 
 /// The object that holds the lowest version still kept.

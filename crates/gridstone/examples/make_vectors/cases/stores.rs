@@ -8,7 +8,7 @@ use gridstone::schema::Order;
 use gridstone::storage::{FLOOR, log_name};
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![groups()?, merged()?, many_commits()?.finish(), truncated()?])
+    Ok(vec![groups()?, merged()?, deleted()?, many_commits()?.finish(), truncated()?])
 }
 
 const SMALL: &str =
@@ -66,6 +66,47 @@ fn merged() -> Result<Case> {
     world.commit_and_expect(Some("merged"))?;
     world.write_cells("/points", &cells(&[3]), vec![("v", ints(2, [-1]))])?;
     world.commit_and_expect(Some("newer than what was merged"))?;
+    Ok(world.finish())
+}
+
+const REPEATED: &str = r#"{"sparse":true,"capacity":3,"duplicates":true,
+    "dims":[{"name":"p","dtype":"int64","domain":["-50","50"],"tile":"10"}],"attrs":[{"name":"v","dtype":"int16"}]}"#;
+
+fn deleted() -> Result<Case> {
+    let about = "boxes deleted, in a dense and in sparse arrays; cells that a condition selects: masks (also two over one fragment), \
+                 tombstones and a deletion of the order of an earlier version; all folded into pages at the end";
+    let mut world = World::new("deleted", about)?;
+    for (path, schema) in [("/line", SMALL), ("/points", POINTS), ("/repeated", REPEATED)] {
+        world.create_array(path, schema)?;
+    }
+    world.write_box("/line", &[("0", "9")], vec![("v", ints(2, 0..10))], Order::Row)?;
+    let places: Vec<Vec<u64>> = (-5..5).map(|p| vec![signed(10 * p)]).collect();
+    let twice: Vec<Vec<u64>> = places.iter().flat_map(|p| [p.clone(), p.clone()]).collect();
+    world.write_cells("/points", &places, vec![("v", ints(2, 0..10))])?;
+    world.write_cells("/repeated", &twice, vec![("v", ints(2, 0..20))])?;
+    world.commit_and_expect(None)?;
+    world.delete_box("/line", &[("3", "5")])?;
+    world.delete_box("/points", &[("-20", "0")])?;
+    world.delete_box("/repeated", &[("40", "50")])?;
+    world.commit_and_expect(Some("a box of each"))?;
+    world.write_cells("/line", &[vec![signed(4)]], vec![("v", ints(2, [70]))])?;
+    world.write_cells("/points", &[vec![signed(0)], vec![signed(10)]], vec![("v", ints(2, [70, 2]))])?;
+    world.commit_and_expect(Some("newer cells in them"))?;
+    let above = |least: i64| move |cell: &Option<Vec<u8>>| cell.as_ref().is_some_and(|c| i64::from(c[0]) >= least);
+    for path in ["/line", "/points", "/repeated"] {
+        world.delete_where(path, "v >= 8", "v", above(8))?;
+    }
+    world.write_cells("/line", &[vec![signed(9)]], vec![("v", ints(2, [9]))])?;
+    world.commit_and_expect(Some("by condition, with a newer cell in the same commit"))?;
+    world
+        .delete_where("/repeated", "v in (1, 4)", "v", |cell| cell.as_ref().is_some_and(|c| c[0] == 1 || c[0] == 4))?;
+    world.delete_where("/line", "v >= 0", "v", |_| true)?;
+    world.commit_and_expect(Some("a second mask; a dense array all of which is selected"))?;
+    for version in 6..=66i64 {
+        world.set_metadata("/line", "version", Some(&version.to_string()))?;
+        world.commit(None)?;
+    }
+    world.expect(&[])?;
     Ok(world.finish())
 }
 

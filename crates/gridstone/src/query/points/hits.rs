@@ -119,9 +119,7 @@ impl Hits {
     pub(super) fn stored(&self) -> impl Iterator<Item = (Arc<Fragment>, u64, usize)> {
         self.all.iter().filter_map(|hit| match self.origins.get(hit.origin as usize)? {
             Origin::Small(_) => None,
-            Origin::Block(fragment, at) => {
-                Some((fragment.clone(), at.tile, at.first_row(fragment) + hit.row as usize))
-            }
+            Origin::Block(fragment, at) => Some((fragment.clone(), at.tile, at.first_row(fragment) + hit.row as usize)),
         })
     }
 

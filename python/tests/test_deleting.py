@@ -1,0 +1,201 @@
+"""Deleting by box, by condition and by coordinates."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gridstone as gs
+
+
+def points(uri: str, *, duplicates: bool, count: int = 3_000) -> gs.Array:
+    """`count` cells at x = 0, 1, 2, … with v = x % 10 and, every seventh, no w."""
+    schema = gs.Schema(
+        [gs.Dim("x", domain=(0, 9_999), tile=500)],
+        [gs.Attr("v", "int32"), gs.Attr("w", "float64", nullable=True)],
+        sparse=True,
+        capacity=100,
+        duplicates=duplicates,
+    )
+    array = gs.create(uri, schema)
+    x = np.arange(count)
+    w = np.ma.masked_array(x / 2, mask=x % 7 == 0)
+    array.write_cells({"x": x}, {"v": x % 10, "w": w})
+    return array
+
+
+def held(array: gs.Array) -> list[int]:
+    return [int(x) for x in array.read().to_numpy()["x"]]
+
+
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_a_box_takes_all_that_is_older(tmp_path: Path, duplicates: bool) -> None:
+    a = points(str(tmp_path / "a"), duplicates=duplicates)
+    before = a.version
+    assert a.delete({"x": (100, 2_899)}) == before + 1
+    assert held(a) == [*range(100), *range(2_900, 3_000)]
+    assert a.delete((slice(0, 100),)) == before + 2
+    a.write_cells({"x": [50, 150]}, {"v": [1, 2], "w": [0.5, 1.5]})
+    assert held(a) == [50, 150, *range(2_900, 3_000)]
+    assert held(a.at(version=before)) == list(range(3_000))
+    kinds = [f for f in a.fragments.column("kind").to_pylist() if f == "deletion"]
+    assert len(kinds) == 2
+    a.consolidate("all")
+    assert held(a) == [50, 150, *range(2_900, 3_000)]
+    assert a.fragments.num_rows == 1, "nothing older is left that the deletions could take"
+
+
+@pytest.mark.parametrize("duplicates", [False, True])
+@pytest.mark.parametrize("where", ["v in (2, 5) and x >= 1000", (gs.col("v").isin([2, 5])) & (gs.col("x") >= 1000)])
+def test_a_condition_takes_what_it_selects(tmp_path: Path, duplicates: bool, where: Any) -> None:
+    a = points(str(tmp_path / "a"), duplicates=duplicates)
+    before = a.version
+    a.delete(where=where)
+    left = [x for x in range(3_000) if not (x % 10 in (2, 5) and x >= 1_000)]
+    assert held(a) == left
+    assert held(a.at(version=before)) == list(range(3_000))
+    found = a.points({"x": [1_002, 1_003, 2]}).to_numpy()
+    assert sorted(int(x) for x in found["x"]) == [2, 1_003]
+    a.delete({"x": (0, 99)}, where="w is null")
+    left = [x for x in left if not (x < 100 and x % 7 == 0)]
+    assert held(a) == left
+    assert a.delete(where="v == 77") == a.version, "nothing is selected: no version is made"
+    a.consolidate("all")
+    assert held(a) == left
+    assert [f for f in a.fragments.column("kind").to_pylist() if f == "mask"] == []
+    assert a.verify()["damage"] == []
+
+
+def test_what_was_written_under_a_deleted_cell_stays_gone(tmp_path: Path) -> None:
+    a = points(str(tmp_path / "a"), duplicates=False)
+    a.write_cells({"x": [10, 11]}, {"v": [500, 0], "w": [1.0, 1.0]})
+    a.delete(where="v == 500")
+    assert 10 not in held(a)
+    a.delete(where="x == 11 and v == 1")
+    assert 11 in held(a), "the older value of the cell is not what it holds"
+
+
+def test_with_duplicates_each_cell_is_judged_alone(tmp_path: Path) -> None:
+    a = points(str(tmp_path / "a"), duplicates=True, count=10)
+    a.write_cells({"x": [3, 3, 4]}, {"v": [100, 3, 100], "w": [0.0, 0.0, 0.0]})
+    a.delete(where="v == 100")
+    assert held(a) == [0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9]
+    a.delete(where="v == 3")
+    assert held(a) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+
+
+def test_dense_cells_are_as_if_never_written(tmp_path: Path) -> None:
+    schema = gs.Schema(
+        [gs.Dim("y", domain=(0, 99), tile=32), gs.Dim("x", domain=(0, 99), tile=32)],
+        [gs.Attr("v", "int32", fill=-1), gs.Attr("w", "float32", nullable=True)],
+    )
+    a = gs.create(str(tmp_path / "a"), schema)
+    v = np.arange(10_000, dtype="int32").reshape(100, 100)
+    a.write({"v": v, "w": v.astype("float32")})
+    a.write_cells({"y": [5], "x": [5]}, {"v": [20_000]})
+    seen = a.version
+    a.delete(where="v >= 9000 or v between 1000 and 1010")
+    expected = v.copy()
+    expected[5, 5] = 20_000
+    gone = (expected >= 9_000) | ((expected >= 1_000) & (expected <= 1_010))
+    expected[gone] = -1
+    assert np.array_equal(a["v"][:], expected)
+    assert np.array_equal(np.ma.getmaskarray(a["w"][:]), gone)
+    a.delete({"y": (10, 20), "x": (30, 40)})
+    expected[10:21, 30:41] = -1
+    assert np.array_equal(a["v"][:], expected)
+    assert np.array_equal(a["v"][8:30, 25:50], expected[8:30, 25:50])
+    flat = a.points({"y": [10, 10, 99], "x": [30, 29, 0]}, attrs=["v"]).to_numpy()["v"]
+    assert list(flat) == [-1, 1_029, -1]
+    assert a.at(version=seen)["v"][99, 0] == 9_900
+
+
+def test_what_others_write_meanwhile_stays(tmp_path: Path) -> None:
+    a = points(str(tmp_path / "a"), duplicates=False, count=100)
+    b = gs.open(str(tmp_path / "a"), mode="r+")
+    assert isinstance(b, gs.Array)
+    b.write_cells({"x": [3, 200]}, {"v": [3, 3], "w": [9.0, 9.0]})
+    a.delete(where="v == 3")
+    assert {3, 200} <= set(held(a)) and 13 not in held(a), "a condition takes what the handle saw"
+    a.delete({"x": (150, 9_999)})
+    assert 200 not in held(a), "a box takes all that is there"
+
+
+def test_a_delete_that_a_merge_overtakes_looks_again(tmp_path: Path) -> None:
+    a = points(str(tmp_path / "a"), duplicates=False, count=100)
+    a.write_cells({"x": [200]}, {"v": [3], "w": [9.0]})
+    b = gs.open(str(tmp_path / "a"), mode="r+")
+    assert isinstance(b, gs.Array)
+    b.consolidate("all")
+    assert b.fragments.num_rows == 1
+    a.delete(where="v == 3")
+    assert [x for x in held(a) if x % 10 == 3 or x == 200] == []
+
+
+def test_deletes_and_merges_at_once(tmp_path: Path) -> None:
+    a = points(str(tmp_path / "a"), duplicates=False, count=2_000)
+    failures: list[BaseException] = []
+
+    def work(turn: int) -> None:
+        try:
+            mine = gs.open(str(tmp_path / "a"), mode="r+")
+            assert isinstance(mine, gs.Array)
+            for step in range(12):
+                if turn == 0:
+                    mine.consolidate("all")
+                else:
+                    mine.delete(where=f"v == {turn} and x < {200 * step}")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(turn,)) for turn in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    a.refresh()
+    assert held(a) == [x for x in range(2_000) if not (x % 10 in (1, 2, 3))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "say what to delete"),
+        ({"coords": {"x": [1]}, "where": "v == 1"}, "without box and where"),
+        ({"where": "speed > 3"}, "speed"),
+        ({"where": "v >"}, "v >"),
+        ({"where": "v == 'a'"}, "int32"),
+        ({"box": {"y": (1, 2)}}, "no dimension"),
+    ],
+)
+def test_what_cannot_be_deleted_is_said(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    a = points(str(tmp_path / "a"), duplicates=False, count=10)
+    version = a.version
+    with pytest.raises(gs.errors.InputError, match=message):
+        a.delete(**arguments)
+    assert a.version == version and len(held(a)) == 10
+    with pytest.raises(gs.errors.AccessError):
+        gs.open(str(tmp_path / "a")).delete(where="v == 1")  # type: ignore[union-attr]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(0, 9)), min_size=1, max_size=8))
+def test_many_deletes_agree_with_a_set(steps: list[tuple[int, int, int]]) -> None:
+    a = points(f"mem://deletes-{np.random.default_rng().integers(2**62)}", duplicates=False, count=300)
+    left = set(range(300))
+    for number, (lo, hi, v) in enumerate(steps):
+        lo, hi = min(lo, hi), max(lo, hi)
+        if number % 3 == 0:
+            a.delete({"x": (lo, hi)})
+            left -= set(range(lo, hi + 1))
+        else:
+            a.delete({"x": (lo, hi)}, where=gs.col("v") <= v)
+            left -= {x for x in range(lo, hi + 1) if x % 10 <= v}
+        if number % 4 == 3:
+            a.consolidate("all")
+        assert held(a) == sorted(left)
