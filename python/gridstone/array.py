@@ -420,9 +420,7 @@ class Array:
             return self.version
         return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=message, progress=progress)
 
-    def delete(
-        self, box: BoxLike = None, where: Any = None, coords: Any = None, *, message: str | None = None
-    ) -> int:
+    def delete(self, box: BoxLike = None, where: Any = None, coords: Any = None, *, message: str | None = None) -> int:
         """Deletes cells. A deleted dense cell reads as never written.
 
         Args:

@@ -159,7 +159,7 @@ def test_deletes_and_merges_at_once(tmp_path: Path) -> None:
         thread.join()
     assert failures == []
     a.refresh()
-    assert held(a) == [x for x in range(2_000) if not (x % 10 in (1, 2, 3))]
+    assert held(a) == [x for x in range(2_000) if x % 10 not in (1, 2, 3)]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ class Description:
     length: int
     over: str | None = None
 
-    def check(self) -> "Description":
+    def check(self) -> Description:
         """Refuses what does not fit together."""
         deletion = self.kind == "deletion"
         need(deletion == (self.file is None), "a deletion, and nothing else, lies nowhere")

@@ -142,7 +142,8 @@ class Store:
         schema = node.schemas[-1]
         found: dict[tuple[int, ...], list[Row]] = {}
         for d in sorted(node.fragments, key=lambda d: d.order):
-            if d.kind == "mask" or not all(a <= hi and lo <= b for (a, b), (lo, hi) in zip(d.bounds, within, strict=True)):
+            pairs = zip(d.bounds, within, strict=True)
+            if d.kind == "mask" or not all(a <= hi and lo <= b for (a, b), (lo, hi) in pairs):
                 continue
             if d.kind == "deletion":
                 for place in [p for p in found if all(a <= k <= b for k, (a, b) in zip(p, d.bounds, strict=True))]:
@@ -161,7 +162,8 @@ class Store:
         found: set[int] = set()
         for m in node.fragments:
             if m.over == d.id:
-                need(d.kind == "sparse" and node.schemas[-1].sparse and m.bounds == d.bounds, "a mask over another kind")
+                sparse = d.kind == "sparse" and node.schemas[-1].sparse
+                need(sparse and m.bounds == d.bounds, "a mask over another kind")
                 found |= mask.rows(self._stored(m), d.id, self._fragment(node, d).tiles, m.cells)
         return found
 
