@@ -122,6 +122,9 @@ def test_write_and_delete(loaded: Path, tmp_path: Path, call) -> None:
     assert call("delete", loaded, "--coord", "x=3,y=4")[0] == 0
     assert gs.open(loaded).read()["x"].tolist() == [1, 5, 9]
     assert call("delete", loaded, "--csv", tmp_path / "b.csv")[0] == 0
+    assert call("delete", loaded, "--box", "x=3:4", "--where", "y > 1000000")[0] == 0
+    assert call("delete", loaded, "--where", "nobody > 3")[0] == 1
+    assert call("delete", loaded, "--where", "x > 3", "--coord", "x=3,y=4")[0] == 2
     assert gs.open(loaded).read()["x"].tolist() == [1, 9]
     history = json.loads(call("history", loaded, "--json")[1])
     assert [v["version"] for v in history] == [1, 2, 3, 4, 5] and history[2]["message"] == "more"

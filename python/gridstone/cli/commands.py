@@ -232,6 +232,8 @@ def _written(array: Array, json_out: bool) -> None:
     "--coord", "coords", multiple=True, metavar="DIM=VALUE,...", help='A cell: "x=1,y=2"; may be given again.'
 )
 @click.option("--csv", "source", type=_FILE, help="Cells from the dimensions' columns of a CSV file.")
+@options.within_box
+@click.option("--where", metavar="CONDITION", help='Cells for which it is true: "sog > 3 and status in (1, 5)".')
 @click.option("--all", "whole", is_flag=True, help="Delete the whole store, every version of it.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--message", "-m", help="Kept with the version.")
@@ -241,6 +243,8 @@ def delete(
     uri: str,
     coords: Sequence[str],
     source: Path | None,
+    box: Sequence[str],
+    where: str | None,
     whole: bool,
     yes: bool,
     message: str | None,
@@ -248,13 +252,15 @@ def delete(
     json_out: bool,
 ) -> None:
     """Delete cells, or with --all the store."""
-    if sum((bool(coords), source is not None, whole)) != 1:
-        raise click.UsageError("give --coord, --csv or --all, one of them")
+    if sum((bool(coords), source is not None, bool(box) or where is not None, whole)) != 1:
+        raise click.UsageError("give --coord, --csv, --all, or --box and --where: one of them")
     if whole:
         _delete_store(uri, yes, json_out)
         return
     array = options.opened(uri, path, "r+")
-    if source is not None:
+    if box or where is not None:
+        array.delete(options.box_of(array, box), where, message=message)
+    elif source is not None:
         from ..io import read_csv
 
         array.delete(coords=read_csv(source, array.schema, attrs=[]), message=message)
