@@ -10,7 +10,7 @@
 //! Fragments are durable before they are given to a commit, packs and pages before step 2: so whatever a record
 //! names is there.
 
-use super::conflict::Rebase;
+use super::conflict::{Queueing, Rebase};
 use super::draft;
 use super::fold::fold;
 use super::operation::{Changes, Operation};
@@ -50,7 +50,20 @@ impl Store {
     /// # Errors
     /// Conflict, Exists or NotFound if the changes no longer make sense; CommitUnknown if the storage does not tell
     /// whether the commit happened; Input if they never made sense; else nothing was committed.
-    pub fn commit(&self, base: &Arc<Snapshot>, mut changes: Changes, rebase: &mut dyn Rebase) -> Result<Arc<Snapshot>> {
+    pub fn commit(&self, base: &Arc<Snapshot>, changes: Changes, rebase: &mut dyn Rebase) -> Result<Arc<Snapshot>> {
+        match &self.queues {
+            Some(queues) if rebase.queueing() != Queueing::Apart => queues.queue()?.commit(self, base, changes, rebase),
+            _ => self.commit_alone(base, changes, rebase),
+        }
+    }
+
+    /// As [`Store::commit`], whatever other threads of this process commit meanwhile.
+    pub(super) fn commit_alone(
+        &self,
+        base: &Arc<Snapshot>,
+        mut changes: Changes,
+        rebase: &mut dyn Rebase,
+    ) -> Result<Arc<Snapshot>> {
         let (commit_id, read_version) = (self.entropy.id(), base.version());
         let mut newest = Arc::clone(base);
         loop {
