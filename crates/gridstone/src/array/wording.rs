@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-const KNOWN: [&str; 6] =
+pub(super) const KNOWN: [&str; 6] =
     ["create_group", "create_array", "remove", "add_fragments", "replace_fragments", "set_metadata"];
 
 #[derive(Serialize, Deserialize)]
