@@ -16,8 +16,10 @@ from ._native import __version__
 from .array import Array
 from .context import Context
 from .group import Group
+from .receipt import Receipt
 from .schema import Attr, Dim, Schema
 from .store import array, create, delete, exists, group, ls, open
+from .transaction import Transaction, commit, transaction
 
 if TYPE_CHECKING:
     from . import io as io
@@ -31,11 +33,14 @@ __all__ = [
     "Context",
     "Dim",
     "Group",
+    "Receipt",
     "Result",
     "Schema",
     "Stream",
+    "Transaction",
     "__version__",
     "array",
+    "commit",
     "create",
     "delete",
     "errors",
@@ -45,6 +50,7 @@ __all__ = [
     "ls",
     "open",
     "plot",
+    "transaction",
 ]
 
 _LAZY_MODULES = ("io", "plot")

@@ -11,6 +11,7 @@ mod errors;
 mod group;
 mod interrupt;
 mod store;
+mod transaction;
 mod writer;
 
 use pyo3::prelude::*;
@@ -26,11 +27,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<writer::Writer>()?;
     module.add_class::<array::Array>()?;
     module.add_class::<group::Group>()?;
+    module.add_class::<transaction::Transaction>()?;
     module.add_function(wrap_pyfunction!(store::create_array, module)?)?;
     module.add_function(wrap_pyfunction!(store::create_group, module)?)?;
     module.add_function(wrap_pyfunction!(store::open, module)?)?;
     module.add_function(wrap_pyfunction!(store::exists, module)?)?;
     module.add_function(wrap_pyfunction!(store::delete_store, module)?)?;
     module.add_function(wrap_pyfunction!(store::check_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(transaction::commit_receipts, module)?)?;
+    module.add_function(wrap_pyfunction!(transaction::check_receipt, module)?)?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::writer::{CellMap, commit_cells, context};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{Array, Call, Context, Durability, Isolation, Options, Transaction, create_array};
 use gridstone::storage::{
-    CountingStorage, Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage,
+    CountingStorage, Fault, FaultPlan, FaultyStorage, HookedStorage, Operation, Storage,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier, Condvar, Mutex};
@@ -177,54 +177,34 @@ fn together(gate: &Gate, first: Work<'_>, works: Vec<Work<'_>>) -> Vec<Result<u6
 }
 
 #[test]
-fn one_that_conflicts_fails_alone_with_its_own_error() {
+fn one_that_makes_no_sense_fails_alone_with_its_own_error() {
     let inner = memory();
     let (gate, storage) = Gate::over(inner.clone());
     let array = opened(&context(), &storage, "/sparse");
-    let removed = array.clone();
-    let victim = Transaction::begin_on(&context(), inner.clone(), Isolation::Snapshot).unwrap();
-    let doomed = victim.create_array("/doomed", schema(true), false).map(drop);
-    doomed.unwrap();
-    victim.commit(None).unwrap();
-    let doomed = match gridstone::engine::open_on(&context(), storage.clone(), "/doomed", true, gridstone::engine::At::Latest) {
-        Ok(gridstone::engine::Opened::Array(array)) => array,
-        other => panic!("{other:?}"),
+    let write = |n: i64| -> Work<'_> {
+        let array = array.clone();
+        Box::new(move || commit_cells(&array, &one(n, n, n), None))
     };
-    let remover = Transaction::begin_on(&context(), inner.clone(), Isolation::Snapshot).unwrap();
-    remover.remove("/doomed").unwrap();
-    remover.commit(None).unwrap();
-    drop(doomed);
-    let write = |n: i64| -> Work<'_> { Box::new(move || commit_cells(&removed_clone(&removed), &one(n, n, n), None)) };
-    let bad_json: Work<'_> = Box::new(|| array.set_metadata(vec![("k".to_owned(), Some("{".to_owned()))]));
-    let outcomes = together(&gate, write(1), vec![write(2), bad_json, write(3), write(4)]);
+    let bad: Work<'_> = Box::new(|| array.set_metadata(vec![("k".to_owned(), Some("{".to_owned()))]));
+    let outcomes = together(&gate, write(1), vec![write(2), bad, write(3), write(4)]);
     let kinds: Vec<_> = outcomes.iter().map(|o| o.as_ref().map_err(gridstone::base::Error::kind).err()).collect();
     assert_eq!(kinds, [None, Some(ErrorKind::Input), None, None]);
     let expected: CellMap = (1..5).map(|n| ((n, n), n)).collect();
     assert_eq!(cells(&opened(&context(), &inner, "/sparse"), ALL), expected);
 }
 
-fn removed_clone(array: &Array) -> Array {
-    array.clone()
-}
-
 #[test]
 fn a_member_whose_array_was_removed_leaves_the_group() {
     let inner = memory();
     let (gate, storage) = Gate::over(inner.clone());
-    let (dense, sparse) = {
-        let transaction = Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot).unwrap();
-        drop(transaction);
-        (opened(&context(), &storage, "/dense"), opened(&context(), &storage, "/sparse"))
+    // Transactions begun from one another share a queue.
+    let begun = Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot).unwrap();
+    let writing = |path: &str, n: i64| {
+        let transaction = begun.again().unwrap();
+        commit_cells(&transaction.array(path).unwrap(), &one(n, n, n), None).unwrap();
+        transaction
     };
-    drop(dense);
-    // Handles that share a queue: clones of one, each writing to its own array through a transaction.
-    let transaction = Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot).unwrap();
-    let to_dense = transaction.again().unwrap();
-    let to_sparse = transaction.again().unwrap();
-    commit_cells(&to_dense.array("/dense").unwrap(), &one(1, 1, 1), None).unwrap();
-    commit_cells(&to_sparse.array("/sparse").unwrap(), &one(2, 2, 2), None).unwrap();
-    let first = transaction.again().unwrap();
-    commit_cells(&first.array("/sparse").unwrap(), &one(3, 3, 3), None).unwrap();
+    let (first, others) = (writing("/sparse", 1), [writing("/dense", 2), writing("/sparse", 3), writing("/sparse", 4)]);
     gate.shut();
     let outcomes = std::thread::scope(|scope| {
         let first = scope.spawn(move || first.commit(None));
@@ -232,20 +212,20 @@ fn a_member_whose_array_was_removed_leaves_the_group() {
         let remover = Transaction::begin_on(&context(), inner.clone(), Isolation::Snapshot).unwrap();
         remover.remove("/dense").unwrap();
         remover.commit(None).unwrap();
-        let threads = [to_dense, to_sparse].map(|t| {
-            let thread = scope.spawn(move || t.commit(None));
+        let threads = others.map(|transaction| {
+            let thread = scope.spawn(move || transaction.commit(None));
             std::thread::sleep(Duration::from_millis(15));
             thread
         });
         gate.open();
         first.join().unwrap().unwrap();
-        threads.map(|t| t.join().unwrap())
+        threads.map(|thread| thread.join().unwrap())
     });
-    assert_eq!(outcomes[0].as_ref().unwrap_err().kind(), ErrorKind::Conflict);
-    assert!(outcomes[0].as_ref().unwrap_err().message().contains("removed"));
-    assert!(outcomes[1].is_ok());
-    assert_eq!(cells(&opened(&context(), &inner, "/sparse"), ALL).len(), 2);
-    drop(sparse);
+    let error = outcomes[0].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.message().contains("removed"), "{error}");
+    assert_eq!(outcomes[1].as_ref().unwrap(), outcomes[2].as_ref().unwrap(), "the others share a record");
+    assert_eq!(cells(&opened(&context(), &inner, "/sparse"), ALL).len(), 3);
 }
 
 #[test]
@@ -361,5 +341,4 @@ fn a_group_ends_where_its_record_would_be_large() {
     for name in inner.list("_log").unwrap() {
         assert!(inner.read_all(&name).unwrap().len() < (1 << 20) + (256 << 10), "{name}");
     }
-    let _ = MemoryStorage::new();
 }

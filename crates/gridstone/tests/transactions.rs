@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub(crate) const SIDE: i64 = 40;
+/// All cells of a sparse array take more than a log record takes in.
+pub(crate) const SIDE: i64 = 150;
 
 pub(crate) fn schema(sparse: bool) -> Schema {
     Schema::from_json(&format!(

@@ -53,18 +53,20 @@ impl Store {
     pub fn commit(&self, base: &Arc<Snapshot>, changes: Changes, rebase: &mut dyn Rebase) -> Result<Arc<Snapshot>> {
         match &self.queues {
             Some(queues) if rebase.queueing() != Queueing::Apart => queues.queue()?.commit(self, base, changes, rebase),
-            _ => self.commit_alone(base, changes, rebase),
+            _ => self.commit_alone(base.version(), base, changes, rebase),
         }
     }
 
-    /// As [`Store::commit`], whatever other threads of this process commit meanwhile.
+    /// As [`Store::commit`], whatever other threads of this process commit meanwhile. `read_version` is what the changes were
+    /// made with a look at; they are known to stand after `base`, which may be newer.
     pub(super) fn commit_alone(
         &self,
+        read_version: u64,
         base: &Arc<Snapshot>,
         mut changes: Changes,
         rebase: &mut dyn Rebase,
     ) -> Result<Arc<Snapshot>> {
-        let (commit_id, read_version) = (self.entropy.id(), base.version());
+        let commit_id = self.entropy.id();
         let mut newest = Arc::clone(base);
         loop {
             newest = self.folded(newest)?;

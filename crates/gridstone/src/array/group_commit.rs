@@ -48,6 +48,8 @@ pub struct GroupCommit {
 struct Line {
     /// Whether a commit is under way.
     busy: bool,
+    /// What the last commit gave: who has waited for it need not read it again, or lose its slot to it.
+    last: Option<Arc<Snapshot>>,
     waiting: VecDeque<Arc<Entry>>,
 }
 
@@ -116,19 +118,27 @@ impl GroupCommit {
                 Ok(snapshot)
             }
             Verdict::Unknown(why) => Err(Error::commit_unknown(why)),
-            Verdict::Alone => store.commit_alone(base, changes, rebase),
+            Verdict::Alone => store.commit_alone(base.version(), base, changes, rebase),
             Verdict::Lead(followers) => {
                 let mut turn = Turn { queue: self, followers };
                 if turn.followers.is_empty() {
-                    return store.commit_alone(base, changes, rebase);
+                    let outcome = turn.single(store, base, changes, rebase);
+                    turn.note(&outcome);
+                    return outcome;
                 }
                 if let Some(outcome) = turn.lead(store, &entry) {
                     return outcome;
                 }
                 drop(turn);
-                store.commit_alone(base, changes, rebase)
+                store.commit_alone(base.version(), base, changes, rebase)
             }
         }
+    }
+
+    /// What the last commit gave, if it is of the store of `base` and newer.
+    fn newer_than(&self, base: &Snapshot) -> Option<Arc<Snapshot>> {
+        let last = locked(&self.line).last.clone()?;
+        (last.store() == base.store() && last.version() > base.version()).then_some(last)
     }
 
     /// Waits for the entry's verdict.
@@ -177,15 +187,41 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    /// Commits `changes` of one commit, after what the last commit gave if that is newer and the rules can tell from it.
+    fn single(
+        &self,
+        store: &Store,
+        base: &Arc<Snapshot>,
+        changes: Changes,
+        rebase: &mut dyn Rebase,
+    ) -> Result<Arc<Snapshot>> {
+        if let Some(last) = self.queue.newer_than(base).filter(|_| rebase.newest_suffices()) {
+            let mut adapted = changes.clone();
+            if rebase.rebase_past_floor(&last, &mut adapted).is_ok() {
+                return store.commit_alone(base.version(), &last, adapted, rebase);
+            }
+        }
+        // What does not stand fails for its own reason.
+        store.commit_alone(base.version(), base, changes, rebase)
+    }
+
+    fn note(&self, outcome: &Result<Arc<Snapshot>>) {
+        if let Ok(snapshot) = outcome {
+            locked(&self.queue.line).last = Some(Arc::clone(snapshot));
+        }
+    }
+
     /// Commits for `leader` and the followers, and tells these. `None`: the leader is to commit by itself.
     fn lead(&mut self, store: &Store, leader: &Arc<Entry>) -> Option<Result<Arc<Snapshot>>> {
         let entries: Vec<&Arc<Entry>> = std::iter::once(leader).chain(&self.followers).collect();
-        let newest = entries.iter().map(|e| &e.base).max_by_key(|base| base.version())?;
+        let read = entries.iter().map(|e| &e.base).max_by_key(|base| base.version())?;
+        let newest = self.queue.newer_than(read).unwrap_or_else(|| Arc::clone(read));
         let mut members = Members { changes: entries.iter().filter_map(|e| e.shared.clone()).map(Some).collect() };
         let mut changes = Changes::default();
         let outcome = members
-            .settle(newest, &mut changes)
-            .and_then(|()| store.commit_alone(newest, std::mem::take(&mut changes), &mut members));
+            .settle(&newest, &mut changes)
+            .and_then(|()| store.commit_alone(read.version(), &newest, std::mem::take(&mut changes), &mut members));
+        self.note(&outcome);
         let stands = |place: usize| members.changes.get(place).is_some_and(Option::is_some);
         let verdict = |place: usize| match &outcome {
             Ok(snapshot) if stands(place) => Verdict::Committed(Arc::clone(snapshot)),
