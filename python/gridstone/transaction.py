@@ -17,7 +17,7 @@ from .schema import Schema
 class Transaction:
     """Changes of any number of arrays of a store that become one version, or none; made by `gridstone.transaction`.
 
-    `tx["/path"]` is an array as usual: what is written to it, its metadata included, is staged, and what is read from it
+    `tx["/path"]` is an array as usual: what is written to it, its metadata included, is staged; what is read from it
     is the snapshot that the transaction began with and, above that, what was staged so far. Its `version` is the
     snapshot's.
     Leaving the block commits; an exception in it, Ctrl-C too, leaves the store as it was. Threads may write through one

@@ -319,7 +319,15 @@ fn nodes_come_and_go_inside() {
     let names = |path: &str| transaction.children(path).unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
     assert_eq!((names("/"), names("/g")), (vec!["dense".into(), "g".into(), "sparse".into()], Vec::<String>::new()));
     assert_eq!([transaction.kind("/g").unwrap(), transaction.kind("/g/gone").unwrap()], [Some("group"), None]);
+    // Groups that were made on the way can be removed and replaced as well.
+    transaction.create_array("/p/q/r", schema(true), false).unwrap();
+    transaction.remove("/p/q").unwrap();
+    transaction.create_array("/s/t", schema(true), false).unwrap();
+    transaction.create_array("/s", schema(true), true).unwrap();
     transaction.commit(None).unwrap();
+    let found = Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot).unwrap();
+    let kinds = ["/p", "/p/q", "/s", "/s/t"].map(|path| found.kind(path).unwrap());
+    assert_eq!(kinds, [Some("group"), None, Some("array"), None]);
     assert_eq!(cells(&opened(&context(), &storage, "/sparse"), ALL), one(1, 1, 1));
     assert_eq!(data_files(&storage), 0, "the file of the array that was replaced is gone");
 }
@@ -360,6 +368,28 @@ fn small_writes_wait_in_memory_and_make_one_object() {
     transaction.commit(None).unwrap();
     let counts = counting.snapshot();
     assert_eq!((counts.count(Operation::PutIfAbsent), counts.count(Operation::Create)), (1, 0));
+}
+
+#[test]
+fn small_writes_beyond_some_megabytes_go_to_files() {
+    let storage = memory();
+    let transaction = begin(&storage);
+    let array = transaction.array("/sparse").unwrap();
+    let mut random = crate::writer::Random(11);
+    let mut expected = CellMap::new();
+    for n in 0..95 {
+        let some: CellMap = (0..9_000).map(|i| ((i / SIDE + n, i % SIDE), random.next() as i64)).filter(|(at, _)| at.0 < SIDE).collect();
+        commit_cells(&array, &some, None).unwrap();
+        expected.extend(some);
+    }
+    let files = data_files(&storage);
+    assert!(files > 0 && files < 50, "{files} files");
+    assert_eq!(cells(&array, ALL), expected);
+    transaction.commit(None).unwrap();
+    assert_eq!(cells(&opened(&context(), &storage, "/sparse"), ALL), expected);
+    let record = storage.read_all("_log/00000000000000000003").unwrap();
+    assert!(record.len() < 9 << 20, "{} bytes", record.len());
+    assert_eq!(data_files(&storage), files);
 }
 
 /// A snapshot does not move while others commit, and a commit that loses its slot is tried again.

@@ -8,7 +8,7 @@ use super::draft;
 use super::operation::{Changes, Operation};
 use super::snapshot::Snapshot;
 use super::wording::{Bodies, OperationText, Place, read_operation};
-use crate::base::{ByteRange, ByteSource, Entropy, Error, FileRef, Pending, Ready, Result};
+use crate::base::{ByteRange, ByteSource, Entropy, Error, FileRef, Id, Pending, Ready, Result};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -19,6 +19,9 @@ pub struct Provisional {
     base: Arc<Snapshot>,
     view: Arc<Snapshot>,
     operations: Vec<Operation>,
+    /// Groups that were made for what lies below them, each with the operation that it was made for. The commit makes them anew,
+    /// or finds them made by another.
+    implied: Vec<(usize, Id, String)>,
     bodies: Arc<StagedBodies>,
     /// Fragments staged so far.
     index: u32,
@@ -28,7 +31,7 @@ impl Provisional {
     /// Nothing is staged after `base`.
     pub fn new(base: Arc<Snapshot>) -> Self {
         let (view, bodies) = (Arc::clone(&base), Arc::default());
-        Self { base, view, operations: Vec::new(), bodies, index: 0 }
+        Self { base, view, operations: Vec::new(), implied: Vec::new(), bodies, index: 0 }
     }
 
     /// What the changes come after.
@@ -60,14 +63,19 @@ impl Provisional {
         let mut next = Snapshot::clone(&self.view);
         let (mut bodies, from) = (Bodies::default(), self.bodies.next());
         let mut place = Place::starting(self.version(), from, self.index);
-        for operation in draft::operations(&self.view, &changes, entropy)? {
-            let text = serde_json::to_value(OperationText::of(&operation, &mut bodies)?)
+        let drafted = draft::operations(&self.view, &changes, entropy)?;
+        for operation in &drafted {
+            let text = serde_json::to_value(OperationText::of(operation, &mut bodies)?)
                 .map_err(|e| Error::input("a change cannot be written as JSON").with_source(e))?;
             next.provisionally(&read_operation(text, &mut place)?, self.version())?;
         }
         self.index = place.index();
         self.bodies.extend(place.inline.iter().map(|inline| inline.range.offset).zip(bodies.parts));
         self.view = Arc::new(next);
+        let at = self.operations.len();
+        let given: Vec<Id> = changes.operations.iter().filter_map(created_group).map(|(id, _)| id).collect();
+        let implied = drafted.iter().filter_map(created_group).filter(|(id, _)| !given.contains(id));
+        self.implied.extend(implied.map(|(id, path)| (at, id, path.to_owned())));
         self.operations.extend(changes.operations);
         Ok(())
     }
@@ -75,8 +83,16 @@ impl Provisional {
     /// What is to be committed: what was staged, without fragments of arrays that were removed again; neighbouring additions
     /// to one array are one.
     pub fn into_operations(self) -> Vec<Operation> {
+        let removed: Vec<Id> = self
+            .operations
+            .iter()
+            .filter_map(|operation| if let Operation::Remove { id } = operation { Some(*id) } else { None })
+            .collect();
         let mut made: Vec<Operation> = Vec::with_capacity(self.operations.len());
-        for operation in self.operations {
+        for (place, operation) in self.operations.into_iter().enumerate() {
+            // What is removed by its id has to be made with it.
+            let needed = self.implied.iter().filter(|(at, id, _)| *at == place && removed.contains(id));
+            made.extend(needed.map(|(_, id, path)| Operation::CreateGroup { id: *id, path: path.clone() }));
             let Operation::AddFragments { array, fragments } = operation else {
                 made.push(operation);
                 continue;
@@ -93,6 +109,10 @@ impl Provisional {
         }
         made
     }
+}
+
+fn created_group(operation: &Operation) -> Option<(Id, &str)> {
+    if let Operation::CreateGroup { id, path } = operation { Some((*id, path)) } else { None }
 }
 
 /// The bodies of staged fragments, as a file that grows.

@@ -427,6 +427,9 @@ impl Array {
     /// fragments' files are removed; who wants to keep them for another try asks [`Array::check_commit`] first.
     pub fn commit(&self, mut staged: Vec<Staged>, message: Option<String>) -> Result<u64> {
         staged.iter().try_for_each(|s| self.check_commit(s))?;
+        if let Some(transaction) = &self.within {
+            transaction.make_room(&mut staged)?;
+        }
         let fragments: Vec<fragment::Staged> = staged.iter().flat_map(|s| s.fragments.iter().cloned()).collect();
         if fragments.is_empty() {
             return Ok(self.version());

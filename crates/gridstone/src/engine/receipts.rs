@@ -48,7 +48,7 @@ impl Array {
 }
 
 /// Moves a fragment that waits in memory to its file, which is durable then.
-fn settle(files: &dyn Files, fragment: &mut fragment::Staged) -> Result<()> {
+pub(super) fn settle(files: &dyn Files, fragment: &mut fragment::Staged) -> Result<()> {
     if let Some(body) = &fragment.body {
         let mut sink = files.create(fragment.description.id)?;
         sink.write(body)?;

@@ -4,14 +4,18 @@
 //! fragments wait in memory for the record, large ones lie in files that go with the transaction unless it is committed.
 
 use super::open::{store_at, store_on};
+use super::receipts::settle;
 use super::staged_reads::{StagedCache, StagedFiles};
 use super::{Array, Context, Staged};
 use crate::array::{Changes, Node, Operation, Provisional, Reads, Rebase, Serializable, Snapshot, StandardRules, Store};
-use crate::base::{Cache, Entropy, Error, ErrorKind, Files, Result};
+use crate::base::{ByteSource, Cache, Entropy, Error, ErrorKind, Files, Result};
 use crate::runtime::{Owner, SystemEntropy};
 use crate::schema::Schema;
 use crate::storage::Storage;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of small fragments that wait for a transaction's record, about. Whoever reads the record reads them.
+const BODIES_BYTES_MAX: u64 = 8 << 20;
 
 /// What may happen between a transaction's snapshot and its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,6 +183,16 @@ impl Transaction {
     /// Where its reads find bytes and what was decoded.
     pub(super) fn reading(&self) -> (Arc<dyn Files>, Arc<dyn Cache>) {
         (self.shared.files.clone(), self.shared.cache.clone())
+    }
+
+    /// Moves small fragments to files, if the record that they wait for is large already.
+    pub(super) fn make_room(&self, staged: &mut [Staged]) -> Result<()> {
+        let (_, held) = self.with(|open| Ok(open.provisional.log_file()))?;
+        if held.len() < BODIES_BYTES_MAX {
+            return Ok(());
+        }
+        let mut fragments = staged.iter_mut().flat_map(|s| s.fragments.iter_mut());
+        fragments.try_for_each(|fragment| settle(self.shared.files.as_ref(), fragment))
     }
 
     /// Stages `changes`, whose files, if any, `staged` holds; gives the version that the transaction reads.
