@@ -4,9 +4,7 @@ use crate::transactions::{cells, memory, one, opened, schema};
 use crate::writer::{CellMap, commit_cells, context};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{Array, Call, Context, Durability, Isolation, Options, Transaction, create_array};
-use gridstone::storage::{
-    CountingStorage, Fault, FaultPlan, FaultyStorage, HookedStorage, Operation, Storage,
-};
+use gridstone::storage::{CountingStorage, Fault, FaultPlan, FaultyStorage, HookedStorage, Operation, Storage};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::time::Duration;
@@ -28,7 +26,8 @@ fn slow(inner: Arc<dyn Storage>) -> Arc<CountingStorage> {
 /// Each thread writes a row, cell by cell; the versions that they were told.
 fn write_rows(array: &Array) -> Vec<u64> {
     std::thread::scope(|scope| {
-        let row = |y: i64| (0..WRITES).map(|x| commit_cells(array, &one(y, x, 1 + y * 100 + x), None).unwrap()).collect();
+        let row =
+            |y: i64| (0..WRITES).map(|x| commit_cells(array, &one(y, x, 1 + y * 100 + x), None).unwrap()).collect();
         let threads: Vec<_> = (0..THREADS).map(|y| scope.spawn(move || -> Vec<u64> { row(y) })).collect();
         threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
     })

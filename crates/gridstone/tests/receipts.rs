@@ -5,8 +5,8 @@ use crate::transactions::{cells, memory, one, opened, schema};
 use crate::writer::{CellMap, bytes_of, commit_cells, context, view};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Array, At, Call, CellData, Dedup, Opened, Receipt, Strategy, Transaction, Isolation, commit_receipts, commit_receipts_on,
-    create_array, open,
+    Array, At, Call, CellData, Dedup, Isolation, Opened, Receipt, Strategy, Transaction, commit_receipts,
+    commit_receipts_on, create_array, open,
 };
 use gridstone::storage::{CountingStorage, MemoryStorage, Operation, Storage};
 use std::path::Path;

@@ -225,9 +225,7 @@ impl Turn<'_> {
         let stands = |place: usize| members.changes.get(place).is_some_and(Option::is_some);
         let verdict = |place: usize| match &outcome {
             Ok(snapshot) if stands(place) => Verdict::Committed(Arc::clone(snapshot)),
-            Err(e) if e.kind() == ErrorKind::CommitUnknown && stands(place) => {
-                Verdict::Unknown(e.message().to_owned())
-            }
+            Err(e) if e.kind() == ErrorKind::CommitUnknown && stands(place) => Verdict::Unknown(e.message().to_owned()),
             _ => Verdict::Alone,
         };
         for (follower, place) in std::mem::take(&mut self.followers).into_iter().zip(1..) {

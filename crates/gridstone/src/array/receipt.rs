@@ -77,13 +77,14 @@ impl Receipt {
             fragments,
             footers: self.footers.iter().copied().map(Hex).collect(),
         };
-        serde_json::to_string(&text)
-            .map_err(|e| Error::input("the receipt cannot be written as JSON").with_source(e))
+        serde_json::to_string(&text).map_err(|e| Error::input("the receipt cannot be written as JSON").with_source(e))
     }
 
     /// The mirror of [`Receipt::to_json`]. Input if `text` is no receipt, Unsupported if it is one of another version.
     pub fn from_json(text: &str) -> Result<Self> {
-        let bad = |why: String| Error::input(format!("this is not a Gridstone receipt as write(commit=False) gives it: {why}"));
+        let bad = |why: String| {
+            Error::input(format!("this is not a Gridstone receipt as write(commit=False) gives it: {why}"))
+        };
         let value: serde_json::Value = serde_json::from_str(text).map_err(|e| bad(e.to_string()))?;
         match value.get("gridstone_receipt").map(serde_json::Value::as_u64) {
             Some(Some(RECEIPT)) => {}
@@ -171,10 +172,9 @@ impl ReceiptRules {
             });
             match same {
                 Some(fragments) => fragments.extend(receipt.fragments.iter().cloned()),
-                None => made.push(Operation::AddFragments {
-                    array: receipt.array,
-                    fragments: receipt.fragments.clone(),
-                }),
+                None => {
+                    made.push(Operation::AddFragments { array: receipt.array, fragments: receipt.fragments.clone() })
+                }
             }
         }
         made

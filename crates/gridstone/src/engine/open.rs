@@ -102,13 +102,7 @@ pub fn create_array_on(
     create_array_in(context, store_on(storage), path, schema, overwrite)
 }
 
-fn create_array_in(
-    context: &Context,
-    store: Arc<Store>,
-    path: &str,
-    schema: Schema,
-    overwrite: bool,
-) -> Result<Array> {
+fn create_array_in(context: &Context, store: Arc<Store>, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
     let id = SystemEntropy.id();
     let create = Operation::CreateArray { id, path: path.to_owned(), schema };
     let snapshot = create_node(&store, path, create, overwrite)?;

@@ -147,7 +147,11 @@ fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged
     let description = &fragment.description;
     let name = data_name(description.id);
     let schema = state.schemas().get(description.schema as usize).ok_or_else(|| {
-        Error::input(format!("{name} was written with schema {}, the array has {}", description.schema, state.schemas().len()))
+        Error::input(format!(
+            "{name} was written with schema {}, the array has {}",
+            description.schema,
+            state.schemas().len()
+        ))
     })?;
     let source = files.open(description.location.file).map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::not_found(format!(
@@ -158,7 +162,10 @@ fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged
         _ => e,
     })?;
     let changed = |why: String| {
-        Error::corruption(format!("the file {name} of a receipt for {} was changed: {why}; nothing was committed", state.path()))
+        Error::corruption(format!(
+            "the file {name} of a receipt for {} was changed: {why}; nothing was committed",
+            state.path()
+        ))
     };
     if source.len() != description.location.len {
         return Err(changed(format!("{} bytes were written, it has {}", description.location.len, source.len())));

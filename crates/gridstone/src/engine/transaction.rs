@@ -7,7 +7,9 @@ use super::open::{store_at, store_on};
 use super::receipts::settle;
 use super::staged_reads::{StagedCache, StagedFiles};
 use super::{Array, Context, Staged};
-use crate::array::{Changes, Node, Operation, Provisional, Reads, Rebase, Serializable, Snapshot, StandardRules, Store};
+use crate::array::{
+    Changes, Node, Operation, Provisional, Reads, Rebase, Serializable, Snapshot, StandardRules, Store,
+};
 use crate::base::{ByteSource, Cache, Entropy, Error, ErrorKind, Files, Result};
 use crate::runtime::{Owner, SystemEntropy};
 use crate::schema::Schema;
@@ -32,9 +34,7 @@ impl Isolation {
         match name {
             "snapshot" => Ok(Self::Snapshot),
             "serializable" => Ok(Self::Serializable),
-            other => {
-                Err(Error::input(format!("unknown isolation {other:?}; it is \"snapshot\" or \"serializable\"")))
-            }
+            other => Err(Error::input(format!("unknown isolation {other:?}; it is \"snapshot\" or \"serializable\""))),
         }
     }
 }
@@ -125,9 +125,7 @@ impl Transaction {
         let end = state.end;
         match &mut state.open {
             Some(open) => work(open),
-            None => Err(Error::input(format!(
-                "this transaction {end}; begin another one, and open its arrays there"
-            ))),
+            None => Err(Error::input(format!("this transaction {end}; begin another one, and open its arrays there"))),
         }
     }
 
@@ -296,7 +294,9 @@ impl Transaction {
     pub fn remove(&self, path: &str) -> Result<()> {
         self.note(|reads, base| reads.note_node(base, path));
         if path == "/" {
-            return Err(Error::input("the root of a store cannot be removed; create(\"/\", …, overwrite=True) replaces it"));
+            return Err(Error::input(
+                "the root of a store cannot be removed; create(\"/\", …, overwrite=True) replaces it",
+            ));
         }
         self.with(|open| {
             let id = open.provisional.view().node(path)?.id();

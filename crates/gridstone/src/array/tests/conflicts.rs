@@ -108,7 +108,8 @@ impl World {
 
     fn replacement(&self, first: usize) -> Operation {
         let array = self.base.array("/A").unwrap();
-        let removed: Vec<Removed> = array.fragments(None).unwrap()[first..first + 2].iter().map(|d| Removed::of(d)).collect();
+        let removed: Vec<Removed> =
+            array.fragments(None).unwrap()[first..first + 2].iter().map(|d| Removed::of(d)).collect();
         let mut merged = inline(0, 39);
         merged.description.order = removed[1].order;
         Operation::ReplaceFragments { array: array.id(), removed, fragments: vec![merged] }
@@ -119,8 +120,7 @@ impl World {
         let group = |path: &str| Operation::CreateGroup { id: fresh(), path: path.to_owned() };
         let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema() };
         let remove = |path: &str| Operation::Remove { id: self.id(path) };
-        let fragment =
-            |path: &str| Operation::AddFragments { array: self.id(path), fragments: vec![inline(5, 15)] };
+        let fragment = |path: &str| Operation::AddFragments { array: self.id(path), fragments: vec![inline(5, 15)] };
         let metadata = |path: &str| Operation::SetMetadata {
             node: self.id(path),
             changes: vec![("k".to_owned(), Some(value.to_owned())), (format!("k{value}"), Some("1".to_owned()))],
@@ -147,7 +147,8 @@ impl World {
 
 /// The rows of the page: name and what becomes of it, by column.
 fn table() -> Vec<(String, Vec<String>)> {
-    let rows = PAGE.lines().skip_while(|line| !line.starts_with("| ours")).skip(2).take_while(|line| line.starts_with("| "));
+    let rows =
+        PAGE.lines().skip_while(|line| !line.starts_with("| ours")).skip(2).take_while(|line| line.starts_with("| "));
     let row = |(number, line): (usize, &str)| {
         let mut parts = line.trim_matches('|').split(" | ").map(|part| part.trim().to_owned());
         let head = parts.next().unwrap();
