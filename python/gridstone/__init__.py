@@ -17,8 +17,10 @@ from .array import Array
 from .context import Context
 from .expressions import Expression, col
 from .group import Group
+from .receipt import Receipt
 from .schema import Attr, Dim, Schema
 from .store import array, create, delete, exists, group, ls, open
+from .transaction import Transaction, commit, transaction
 
 if TYPE_CHECKING:
     from . import io as io
@@ -33,12 +35,15 @@ __all__ = [
     "Dim",
     "Expression",
     "Group",
+    "Receipt",
     "Result",
     "Schema",
     "Stream",
+    "Transaction",
     "__version__",
     "array",
     "col",
+    "commit",
     "create",
     "delete",
     "errors",
@@ -48,6 +53,7 @@ __all__ = [
     "ls",
     "open",
     "plot",
+    "transaction",
 ]
 
 _LAZY_MODULES = ("io", "plot")

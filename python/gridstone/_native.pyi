@@ -28,10 +28,13 @@ __all__ = [
     "Group",
     "Scan",
     "Staged",
+    "Transaction",
     "Writer",
     "__version__",
     "check_condition",
+    "check_receipt",
     "check_schema",
+    "commit_receipts",
     "create_array",
     "create_group",
     "delete_store",
@@ -196,6 +199,10 @@ class Array:
     def writer(self, box: _Box | None, attrs: Sequence[str] | None) -> Writer: ...
     def commit(self, staged: Sequence[Staged], message: str | None) -> int:
         """Commits all in one version, moves to it and returns it; at "r+" only."""
+    def receipt(self, staged: Sequence[Staged]) -> str:
+        """A receipt, as JSON, for all of them; their files are left to whoever commits it."""
+    @property
+    def in_transaction(self) -> bool: ...
     def meta_get(self, key: str) -> str | None:
         """JSON text of a metadata value."""
     def meta_keys(self) -> list[str]: ...
@@ -222,6 +229,34 @@ class Group:
     def children(self) -> list[tuple[str, str]]:
         """(name, "array" | "group") of each child, sorted by name."""
 
+@final
+class Transaction:
+    """Changes of any number of arrays that become one version, or none."""
+
+    def __new__(cls, context: Context, uri: str, isolation: str) -> Transaction: ...
+    @property
+    def uri(self) -> str: ...
+    @property
+    def base_version(self) -> int:
+        """The version that it reads."""
+    @property
+    def version(self) -> int | None:
+        """The version that it made, None before it is committed."""
+    @property
+    def is_open(self) -> bool: ...
+    def array(self, path: str) -> Array:
+        """The array, for reading and writing within the transaction."""
+    def kind(self, path: str) -> str | None:
+        """What lies there: "array", "group" or None."""
+    def children(self, path: str) -> list[tuple[str, str]]:
+        """(name, "array" | "group") of each child, sorted by name."""
+    def create_array(self, path: str, schema_json: str, overwrite: bool) -> Array: ...
+    def create_group(self, path: str) -> None: ...
+    def remove(self, path: str) -> None: ...
+    def commit(self, message: str | None) -> int: ...
+    def abort(self) -> None:
+        """Gives up all that was staged; nothing happens to one that has ended."""
+
 def create_array(context: Context, uri: str, path: str, schema_json: str, overwrite: bool) -> Array: ...
 def create_group(context: Context, uri: str, path: str) -> Group: ...
 def open(
@@ -246,3 +281,8 @@ def check_condition(condition_json: str, schema_json: str) -> str:
 
 def select_rows(condition_json: str, schema_json: str, rows: int, columns: Mapping[str, _Column]) -> Buffer:
     """One byte per row, 1 where the condition is true; columns by the names of dimensions and attributes."""
+def commit_receipts(context: Context, uri: str, receipts: Sequence[str], message: str | None) -> int:
+    """Commits receipts (JSON) in one version and returns it."""
+
+def check_receipt(text: str) -> tuple[str, int, int]:
+    """The receipt as it is written, its cells and bytes; an InputError if it is none."""

@@ -4,21 +4,35 @@ import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from . import _native, cells, consolidation, deletion, dense, dtypes, history, lists, result, selection
+from . import (
+    _native,
+    cells,
+    consolidation,
+    deletion,
+    dense,
+    dtypes,
+    history,
+    lists,
+    receipt,
+    reopening,
+    result,
+    selection,
+)
 from .columns import Column
 from .consolidation import Consolidation
 from .context import Context, size_bytes
 from .dtypes import AnyArray
-from .errors import AccessError, BoundsError, InputError, NotFoundError, UnsupportedError
+from .errors import AccessError, BoundsError, InputError, UnsupportedError
 from .history import Version
 from .meta import Metadata
 from .progress import Progress, reporting
+from .receipt import Closing, Kept, Message, Receipt
 from .result import Result
-from .schema import Dim, Schema
+from .schema import Schema
 from .selection import Box, BoxLike
 from .view import AttrView, Loc
 from .writer import Writer
@@ -142,7 +156,7 @@ class Array:
     @property
     def chunks(self) -> tuple[int, ...]:
         """Positions per space tile and dimension; a `SchemaError` if a dimension is float."""
-        return tuple(_positions_per_tile(dim) for dim in self._schema.dims)
+        return tuple(dim.positions_per_tile for dim in self._schema.dims)
 
     @property
     def domain(self) -> tuple[tuple[Any, Any], ...]:
@@ -194,7 +208,7 @@ class Array:
             )
         if self._unpickled and not self.native.writable:
             # The core opened it at the version that was pickled, and holds it there.
-            self._native = _open(self._context, self._uri, self._path, False, None)
+            self._native = reopening.open_native(self._context, self._uri, self._path, False, None)
             self._unpickled = False
         version = self.native.refresh()
         self._schema = Schema.from_json(self.native.schema_json)
@@ -365,7 +379,13 @@ class Array:
             return
         dense.write(self, None, selection.axes_of(self._schema, key), value)
 
-    def write(self, data: Any, box: BoxLike = None, *, message: str | None = None, progress: Progress = None) -> int:
+    @overload
+    def write(self, data: Any, box: BoxLike = ..., *, message: Message = ..., progress: Progress = ...) -> int: ...
+    @overload
+    def write(self, data: Any, box: BoxLike = ..., *, progress: Progress = ..., commit: Literal[False]) -> Receipt: ...
+    def write(
+        self, data: Any, box: BoxLike = None, *, message: Message = None, progress: Progress = None, commit: bool = True
+    ) -> int | Receipt:
         """Writes a dense box: an ndarray, or a dict of them by attribute, of exactly the box's shape (or scalars).
 
         Args:
@@ -373,6 +393,7 @@ class Array:
             box: in coordinates, as in `read`; None: the whole domain.
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`.
+            commit: False: only write, and return a `Receipt` for `gridstone.commit`.
 
         Returns:
             The version committed.
@@ -384,9 +405,30 @@ class Array:
         where = selection.box_of(self._schema, box)
         if where.empty:
             raise InputError(f"the box {where} is empty; there is nothing to write")
-        dense.write_box(self, where, data, message, progress)
-        return self.version
+        return dense.write_box(self, where, data, receipt.closing(message, commit), progress)
 
+    @overload
+    def write_cells(
+        self,
+        coords: Any,
+        attrs: Any = ...,
+        *,
+        sorted: bool = ...,
+        dedup: str = ...,
+        message: Message = ...,
+        progress: Progress = ...,
+    ) -> int: ...
+    @overload
+    def write_cells(
+        self,
+        coords: Any,
+        attrs: Any = ...,
+        *,
+        sorted: bool = ...,
+        dedup: str = ...,
+        progress: Progress = ...,
+        commit: Literal[False],
+    ) -> Receipt: ...
     def write_cells(
         self,
         coords: Any,
@@ -394,9 +436,10 @@ class Array:
         *,
         sorted: bool = False,
         dedup: str = "error",
-        message: str | None = None,
+        message: Message = None,
         progress: Progress = None,
-    ) -> int:
+        commit: bool = True,
+    ) -> int | Receipt:
         """Writes single cells, of a sparse array or into a dense one.
 
         Args:
@@ -407,6 +450,7 @@ class Array:
             dedup: what to do with several cells at one place: "error", or keep the "first" or "last".
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`.
+            commit: as in `write`.
 
         Returns:
             The version committed.
@@ -416,11 +460,28 @@ class Array:
             BoundsError: a coordinate outside the domain.
         """
         dims, values = cells.of_cells(self._schema, coords, attrs)
+        closing = receipt.closing(message, commit)
         if len(next(iter(dims.values()))) == 0:
-            return self.version
-        return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=message, progress=progress)
+            return self._commit([], closing)
+        return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=closing, progress=progress)
 
-    def delete(self, box: BoxLike = None, where: Any = None, coords: Any = None, *, message: str | None = None) -> int:
+    @overload
+    def delete(
+        self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, message: Message = ..., commit: bool = ...
+    ) -> int: ...
+    @overload
+    def delete(
+        self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, commit: Literal[False]
+    ) -> Receipt: ...
+    def delete(
+        self,
+        box: BoxLike = None,
+        where: Any = None,
+        coords: Any = None,
+        *,
+        message: Message = None,
+        commit: bool = True,
+    ) -> int | Receipt:
         """Deletes cells. A deleted dense cell reads as never written.
 
         Args:
@@ -430,6 +491,7 @@ class Array:
                 sees; what others commit meanwhile stays.
             coords: the cells at these coordinates (as in `write_cells`), alone.
             message: kept with the version.
+            commit: as in `write`; a delete by condition is always committed.
 
         Returns:
             The version committed; the present one if there is nothing to delete.
@@ -438,22 +500,25 @@ class Array:
             InputError: nothing is named, coords together with another argument, or a condition that does not fit the
                 schema.
         """
-        return deletion.delete(self, box, where, coords, message)
+        return deletion.delete(self, box, where, coords, receipt.closing(message, commit))
 
-    def writer(self, box: BoxLike = None, order: str = "global", *, message: str | None = None) -> Writer:
+    def writer(
+        self, box: BoxLike = None, order: str = "global", *, message: Message = None, commit: bool = True
+    ) -> Writer:
         """A context manager that streams one fragment: `with a.writer() as w: w.append(...)`.
 
         Args:
             box: dense: the box that the fragment covers; None: the whole domain. Sparse: None.
             order: "global": pieces follow each other in global order.
             message: kept with the version.
+            commit: False: leaving the block commits nothing; `w.receipt` is for `gridstone.commit` then.
         """
         _known("order", order, ("global",))
         if self.sparse and box is not None:
             raise InputError("a sparse fragment has no box: its cells say where they are; leave box=None")
         where = None if self.sparse else selection.box_of(self._schema, box)
         native = self._writable().writer(None if where is None else where.texts, None)
-        return Writer(self, native, where, message)
+        return Writer(self, native, where, receipt.closing(message, commit))
 
     def _writable(self) -> "_native.Array":
         if not self.native.writable:
@@ -461,8 +526,8 @@ class Array:
         return self.native
 
     def _stage_box(
-        self, box: Box, made: Mapping[str, Any], layout: str, message: str | None, progress: Progress
-    ) -> int:
+        self, box: Box, made: Mapping[str, Any], layout: str, message: Closing, progress: Progress
+    ) -> int | Receipt:
         with reporting(progress, "writing") as report:
             staged = self._writable().stage_dense(box.texts, made, layout, report)
         return self._commit([staged], message)
@@ -474,9 +539,9 @@ class Array:
         *,
         sorted: bool,
         dedup: str,
-        message: str | None,
+        message: Closing,
         progress: Progress,
-    ) -> int:
+    ) -> int | Receipt:
         _known("dedup", dedup, _DEDUPS)
         native = {name: column.native() for name, column in values.items()}
         places = [column.native() for column in dims.values()]
@@ -484,8 +549,10 @@ class Array:
             staged = self._writable().stage_cells(places, native, sorted, dedup, report)
         return self._commit([staged], message)
 
-    def _commit(self, staged: Sequence["_native.Staged"], message: str | None) -> int:
+    def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt:
         self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}
+        if isinstance(message, Kept):
+            return Receipt(self._writable().receipt(staged))
         return self._writable().commit(staged, message)
 
     def consolidate(
@@ -537,7 +604,9 @@ class Array:
         return (self[i] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self._uri, self._path, self.version, self.mode, self._pinned, self._context)
+        if self.native.in_transaction:
+            raise UnsupportedError("an array of a transaction cannot be pickled; open it outside of the transaction")
+        return reopening.reopen, (self._uri, self._path, self.version, self.mode, self._pinned, self._context)
 
     def __repr__(self) -> str:
         if self._native is None:
@@ -557,25 +626,6 @@ class Array:
         return html.array(self)
 
 
-def _positions_per_tile(dim: Dim) -> int:
-    size = dim.size
-    return size if dim.tile is None else min(size, dtypes.ticks_of(dim.tile))
-
-
 def _known(what: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise InputError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}")
-
-
-def _open(context: Context, uri: str, path: str, writable: bool, version: int | None) -> "_native.Array":
-    found = _native.open(context.native, uri, path, writable, version, None)
-    if not isinstance(found, _native.Array):
-        raise NotFoundError(f"{uri!r} holds a group at {path!r}, where there was an array; open it anew")
-    return found
-
-
-def _reopen(uri: str, path: str, version: int, mode: str, pinned: bool, context: Context) -> Array:
-    """The array that was pickled: at its version, or at the newest if it can write."""
-    writable = mode == "r+"
-    found = _open(context, uri, path, writable, None if writable else version)
-    return Array(found, context, pinned=pinned, unpickled=True)

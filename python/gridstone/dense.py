@@ -11,6 +11,7 @@ from .cells import attr_field
 from .columns import Column
 from .dtypes import AnyArray
 from .errors import InputError
+from .receipt import Closing, Receipt
 from .schema import Schema
 from .selection import Axis, Box, axes_of, covering
 
@@ -118,7 +119,7 @@ def positions(schema: Schema, axes: Sequence[Axis]) -> dict[str, Column]:
     return found
 
 
-def write_box(array: "Array", box: Box, value: Any, message: str | None, progress: Any) -> None:
+def write_box(array: "Array", box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:
     """Writes arrays of exactly the box's shape (or single values) to it."""
     shape = box.shape
     made = {}
@@ -127,7 +128,7 @@ def write_box(array: "Array", box: Box, value: Any, message: str | None, progres
         if found not in ((), shape):
             raise InputError(f"attribute {name!r}: the data has shape {found}, the box {box} has shape {shape}")
         made[name] = columns.from_values(attr_field(array.schema, name), data, shape)
-    _stage_box(array, box, made, shape, message, progress)
+    return _stage_box(array, box, made, shape, message, progress)
 
 
 def _stage_box(
@@ -135,12 +136,12 @@ def _stage_box(
     box: Box,
     made: Mapping[str, Column],
     shape: tuple[int, ...],
-    message: str | None = None,
+    message: Closing = None,
     progress: Any = None,
-) -> None:
+) -> int | Receipt:
     layout = "col" if made and all(_is_col(column) for column in made.values()) else "row"
     native = {name: _shaped(column, shape).native(layout) for name, column in made.items()}
-    array._stage_box(box, native, layout, message, progress)
+    return array._stage_box(box, native, layout, message, progress)
 
 
 def _is_col(column: Column) -> bool:

@@ -93,6 +93,12 @@ class Dim(_Frozen):
             )
         return dtypes.ticks_of(self.domain[1]) - dtypes.ticks_of(self.domain[0]) + 1
 
+    @property
+    def positions_per_tile(self) -> int:
+        """Coordinates in a space tile, at most; a `SchemaError` for float dimensions."""
+        size = self.size
+        return size if self.tile is None else min(size, dtypes.ticks_of(self.tile))
+
     def _json(self) -> dict[str, Any]:
         extent = "float64" if dtypes.is_float(self.dtype) else self.dtype
         tile = None if self.tile is None else dtypes.to_text(extent, self.tile)

@@ -9,6 +9,7 @@ from . import cells, columns
 from .columns import Column
 from .dense import by_attribute
 from .errors import InputError
+from .receipt import Closing, Receipt
 from .selection import Box
 
 if TYPE_CHECKING:
@@ -21,14 +22,20 @@ class Writer:
     exception in the block leaves the store as it was. One thread appends at a time; any may abort.
     """
 
-    def __init__(self, array: "Array", native: "_native.Writer", box: Box | None, message: str | None) -> None:
+    def __init__(self, array: "Array", native: "_native.Writer", box: Box | None, message: Closing) -> None:
         self._array, self._native, self._box, self._message = array, native, box, message
         self._open = True
+        self._receipt: Receipt | None = None
 
     @property
     def box(self) -> Box | None:
         """The box that a dense fragment covers."""
         return self._box
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """Of a writer with `commit=False`, once it is closed: what `gridstone.commit` takes."""
+        return self._receipt
 
     def append(self, data: Any, attrs: Any = None) -> None:
         """Appends cells that follow those appended before in global order.
@@ -68,7 +75,8 @@ class Writer:
         if self._open:
             staged = self._native.finish()
             self._open = False
-            self._array._commit([staged], self._message)
+            made = self._array._commit([staged], self._message)
+            self._receipt = made if isinstance(made, Receipt) else None
 
     def abort(self) -> None:
         """Drops what was written. An `append` or `close` of another thread that is under way ends with an error."""

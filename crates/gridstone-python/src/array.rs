@@ -273,6 +273,16 @@ impl Array {
         py.detach(|| self.inner.commit(staged, message)).map_err(|e| raise(py, &e))
     }
 
+    fn receipt(&self, py: Python<'_>, staged: &Bound<'_, PyAny>) -> PyResult<String> {
+        let staged = take_all(&self.inner, staged)?;
+        py.detach(|| self.inner.receipt(staged)?.to_json()).map_err(|e| raise(py, &e))
+    }
+
+    #[getter]
+    fn in_transaction(&self) -> bool {
+        self.inner.transaction().is_some()
+    }
+
     fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {
         self.inner.metadata(key).map_err(|e| raise(py, &e))
     }

@@ -12,6 +12,7 @@ mod errors;
 mod group;
 mod interrupt;
 mod store;
+mod transaction;
 mod writer;
 
 use pyo3::prelude::*;
@@ -27,6 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<writer::Writer>()?;
     module.add_class::<array::Array>()?;
     module.add_class::<group::Group>()?;
+    module.add_class::<transaction::Transaction>()?;
     module.add_function(wrap_pyfunction!(store::create_array, module)?)?;
     module.add_function(wrap_pyfunction!(store::create_group, module)?)?;
     module.add_function(wrap_pyfunction!(store::open, module)?)?;
@@ -37,5 +39,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(condition::print_condition, module)?)?;
     module.add_function(wrap_pyfunction!(condition::check_condition, module)?)?;
     module.add_function(wrap_pyfunction!(condition::select_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(transaction::commit_receipts, module)?)?;
+    module.add_function(wrap_pyfunction!(transaction::check_receipt, module)?)?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Processes that a test starts, watches and kills: this very binary, told by its environment what to do.
 
-use crate::{crash, processes};
+use crate::{crash, processes, receipts};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
@@ -85,6 +85,7 @@ fn entry() {
         "write-for-ever" => crash::write_for_ever(&store),
         "write-beside-others" => processes::write_beside_others(&store, number),
         "read-beside-writers" => processes::read_beside_writers(&store, number),
+        "write-a-part" => receipts::write_a_part(&store, number),
         other => panic!("no role {other}"),
     }
 }

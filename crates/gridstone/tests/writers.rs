@@ -74,13 +74,18 @@ impl World {
         Staged { description, body: Some(body) }
     }
 
+    /// Changes that add a new fragment, and its id.
+    pub(crate) fn addition(&self) -> (Id, Changes) {
+        let fragment = self.fragment();
+        let id = fragment.description.id;
+        (id, Changes::new(vec![Operation::AddFragments { array: ARRAY, fragments: vec![fragment] }]))
+    }
+
     /// Commits `count` fragments one by one, each after what the one before gave back; their ids.
     pub(crate) fn write(&self, mut snapshot: Arc<Snapshot>, count: usize) -> Vec<Id> {
         let store = self.store();
         let one = |_| {
-            let fragment = self.fragment();
-            let id = fragment.description.id;
-            let changes = Changes::new(vec![Operation::AddFragments { array: ARRAY, fragments: vec![fragment] }]);
+            let (id, changes) = self.addition();
             snapshot = store.commit(&snapshot, changes, &mut StandardRules).unwrap();
             assert!(ids(&snapshot).contains(&id));
             id

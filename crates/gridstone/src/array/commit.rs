@@ -10,7 +10,7 @@
 //! Fragments are durable before they are given to a commit, packs and pages before step 2: so whatever a record
 //! names is there.
 
-use super::conflict::Rebase;
+use super::conflict::{Queueing, Rebase};
 use super::draft;
 use super::fold::fold;
 use super::operation::{Changes, Operation};
@@ -50,8 +50,23 @@ impl Store {
     /// # Errors
     /// Conflict, Exists or NotFound if the changes no longer make sense; CommitUnknown if the storage does not tell
     /// whether the commit happened; Input if they never made sense; else nothing was committed.
-    pub fn commit(&self, base: &Arc<Snapshot>, mut changes: Changes, rebase: &mut dyn Rebase) -> Result<Arc<Snapshot>> {
-        let (commit_id, read_version) = (self.entropy.id(), base.version());
+    pub fn commit(&self, base: &Arc<Snapshot>, changes: Changes, rebase: &mut dyn Rebase) -> Result<Arc<Snapshot>> {
+        match &self.queues {
+            Some(queues) if rebase.queueing() != Queueing::Apart => queues.queue()?.commit(self, base, changes, rebase),
+            _ => self.commit_alone(base.version(), base, changes, rebase),
+        }
+    }
+
+    /// As [`Store::commit`], whatever other threads of this process commit meanwhile. `read_version` is what the changes were
+    /// made with a look at; they are known to stand after `base`, which may be newer.
+    pub(super) fn commit_alone(
+        &self,
+        read_version: u64,
+        base: &Arc<Snapshot>,
+        mut changes: Changes,
+        rebase: &mut dyn Rebase,
+    ) -> Result<Arc<Snapshot>> {
+        let commit_id = self.entropy.id();
         let mut newest = Arc::clone(base);
         loop {
             newest = self.folded(newest)?;

@@ -7,11 +7,28 @@ use super::snapshot::Snapshot;
 use crate::base::{Error, Id, Result};
 use std::sync::Arc;
 
+/// How a commit goes along with others of its process to the same store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queueing {
+    /// It may share a record with others, if its changes allow.
+    Shared,
+    /// It has a record of its own and waits its turn, so that nobody of its process takes its slot meanwhile. Its rules
+    /// are decided quickly.
+    InTurn,
+    /// It goes by itself: to decide may take long, and others must not wait for that.
+    Apart,
+}
+
 /// Decides whether changes still stand after another commit came first, and adapts them.
 pub trait Rebase {
     /// Called for every version that came in between, in order: `lost_to` is its record, `newest` the store with it.
     /// May change `changes`. A Conflict error gives the commit up.
     fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()>;
+
+    /// How it goes along with other commits of this process.
+    fn queueing(&self) -> Queueing {
+        Queueing::Apart
+    }
 
     /// Whether [`Rebase::rebase_past_floor`] decides as well as a look at every version in between would: a writer that
     /// is far behind then opens the newest version instead of reading all of them.
@@ -42,7 +59,8 @@ pub trait Rebase {
 pub struct StandardRules;
 
 impl StandardRules {
-    fn check(newest: &Snapshot, changes: &Changes) -> Result<()> {
+    /// A Conflict error if `changes` make no sense after `newest`.
+    pub(super) fn check(newest: &Snapshot, changes: &Changes) -> Result<()> {
         let mut created: Vec<Id> = Vec::new();
         for operation in &changes.operations {
             let needed = match operation {
@@ -76,6 +94,10 @@ impl StandardRules {
 }
 
 impl Rebase for StandardRules {
+    fn queueing(&self) -> Queueing {
+        Queueing::Shared
+    }
+
     /// Ids never come back, so what the newest version still has was there in between.
     fn newest_suffices(&self) -> bool {
         true

@@ -4,6 +4,7 @@
 //! record; [`Snapshot::rest_on`] exchanges the root underneath for a newer one, which changes where fragments are
 //! described and not what there is.
 
+use super::operation::Recorded;
 use super::record::Record;
 use super::root::{Root, RootArray, RootNode};
 use super::shape::RootRef;
@@ -134,6 +135,11 @@ impl Snapshot {
         }
         (self.version, self.time_us, self.record) = (record.version, record.time_us, Some(record.xxh3));
         Ok(())
+    }
+
+    /// Does `operation` as part of `version`, which is not committed, and may never be; the snapshot stays of its version.
+    pub(super) fn provisionally(&mut self, operation: &Recorded, version: u64) -> Result<()> {
+        self.tree.apply(operation, version)
     }
 
     /// Moves on by `record`, found in the log. A Corruption error if it does not follow from this snapshot.

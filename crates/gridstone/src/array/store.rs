@@ -6,6 +6,7 @@
 use super::commit::ATTEMPTS;
 use super::conflict::MustBeFirst;
 use super::floor::Floor;
+use super::group_commit::Queues;
 use super::log::Log;
 use super::operation::{Changes, Operation};
 use super::path;
@@ -23,6 +24,8 @@ pub struct Store {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) entropy: Arc<dyn Entropy>,
     pub(super) fold_versions: u64,
+    /// Where commits of this process meet, if they do.
+    pub(super) queues: Option<Arc<dyn Queues>>,
     /// The newest version seen, from which the search for the newest starts.
     seen: AtomicU64,
 }
@@ -31,13 +34,20 @@ impl Store {
     /// The store in `storage`, existing or not. Nothing is read or written.
     pub fn new(storage: Arc<dyn Storage>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
         let (log, fold_versions) = (Log { storage }, limits::FOLD_VERSIONS);
-        Self { log, clock, entropy, fold_versions, seen: AtomicU64::new(0) }
+        Self { log, clock, entropy, fold_versions, queues: None, seen: AtomicU64::new(0) }
     }
 
     /// The same store, folding when the newest root is `versions` (at least one) behind.
     #[must_use]
     pub fn with_fold_versions(mut self, versions: u64) -> Self {
         self.fold_versions = versions.max(1);
+        self
+    }
+
+    /// The same store, whose commits meet those of all others with the same `queues`: small ones share records.
+    #[must_use]
+    pub fn with_queues(mut self, queues: Arc<dyn Queues>) -> Self {
+        self.queues = Some(queues);
         self
     }
 

@@ -1,7 +1,9 @@
 //! Tests of the floor as a whole, over storages that count and fail.
 
+mod conflicts;
 mod crash;
 mod damage;
 mod folding;
 mod life;
+mod serializable;
 mod world;

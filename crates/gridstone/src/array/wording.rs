@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-const KNOWN: [&str; 6] =
+pub(super) const KNOWN: [&str; 6] =
     ["create_group", "create_array", "remove", "add_fragments", "replace_fragments", "set_metadata"];
 
 #[derive(Serialize, Deserialize)]
@@ -140,7 +140,7 @@ impl RemovedText {
 }
 
 impl FragmentText {
-    fn of(staged: &Staged, order: Option<OrderText>, bodies: &mut Bodies) -> Result<Self> {
+    pub(super) fn of(staged: &Staged, order: Option<OrderText>, bodies: &mut Bodies) -> Result<Self> {
         let d = &staged.description;
         Ok(Self {
             id: IdText(d.id),
@@ -156,7 +156,7 @@ impl FragmentText {
     }
 
     /// `merged`: whether the order is written.
-    fn read(self, merged: bool, place: &mut Place) -> Result<Description> {
+    pub(super) fn read(self, merged: bool, place: &mut Place) -> Result<Description> {
         let (id, at) = (self.id.0, self.at);
         let kind = FragmentKind::parse(&self.kind)
             .ok_or_else(|| Error::unsupported(format!("fragment {id} is of the unknown kind {:?}", self.kind)))?;
@@ -237,7 +237,17 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new(version: u64, body: u64) -> Self {
-        Self { version, body, end: 0, index: 0, inline: Vec::new() }
+        Self::starting(version, body, 0)
+    }
+
+    /// As `new`, where `index` fragments of the version came before.
+    pub(super) fn starting(version: u64, body: u64, index: u32) -> Self {
+        Self { version, body, end: 0, index, inline: Vec::new() }
+    }
+
+    /// How many fragments the version has got an order for.
+    pub(super) fn index(&self) -> u32 {
+        self.index
     }
 
     fn next_order(&mut self) -> Result<FragmentOrder> {

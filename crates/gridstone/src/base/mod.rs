@@ -23,5 +23,6 @@ pub use error::{Error, ErrorKind, Result};
 pub use id::Id;
 pub use io::{ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready};
 pub use services::{
-    Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Progress, Silent, Spawner, Task,
+    Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Progress, Signal, Signals, Silent, Spawner,
+    Task,
 };

@@ -79,6 +79,21 @@ impl Progress for Silent {
     fn report(&self, _done: u64, _total: u64) {}
 }
 
+/// Raised once by one thread, waited for by another.
+pub trait Signal: Send + Sync + std::fmt::Debug {
+    /// Lets whoever waits go on, now and later.
+    fn raise(&self);
+
+    /// Blocks until the signal is raised.
+    fn wait(&self);
+}
+
+/// Makes signals: how threads wait is for the runtime to say, and in tests for a scheduler.
+pub trait Signals: Send + Sync + std::fmt::Debug {
+    /// A signal that is not raised.
+    fn signal(&self) -> Arc<dyn Signal>;
+}
+
 /// One number for scratch memory, caches and indexes, shared by all work of a context.
 #[derive(Debug)]
 pub struct Budget {

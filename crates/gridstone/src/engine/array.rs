@@ -1,7 +1,7 @@
 //! An array at one version of its store: reading, staging, committing.
 
 use super::listing::{FragmentListing, TileListing, VersionListing, texts, tiles};
-use super::{Call, Context, Staged, Writer};
+use super::{Call, Context, Staged, Transaction, Writer};
 use crate::array::{ArrayState, Changes, Operation, Snapshot, StandardRules, Store};
 use crate::base::{CounterSnapshot, Counters, Entropy, Error, ErrorKind, Id, Result};
 use crate::fragment;
@@ -46,12 +46,15 @@ pub struct Array {
     id: Id,
     writable: bool,
     pinned: bool,
+    /// The transaction that it is a part of.
+    within: Option<Transaction>,
 }
 
 impl Clone for Array {
     fn clone(&self) -> Self {
         let snapshot = RwLock::new(self.snapshot());
-        Self { context: self.context.clone(), store: self.store.clone(), snapshot, ..*self }
+        let (context, store, within) = (self.context.clone(), self.store.clone(), self.within.clone());
+        Self { context, store, snapshot, within, ..*self }
     }
 }
 
@@ -64,10 +67,48 @@ impl Array {
         writable: bool,
         pinned: bool,
     ) -> Self {
-        Self { context, store, snapshot: RwLock::new(snapshot), id, writable, pinned }
+        Self { context, store, snapshot: RwLock::new(snapshot), id, writable, pinned, within: None }
     }
 
-    fn snapshot(&self) -> Arc<Snapshot> {
+    /// The same array as a part of `transaction`: it reads what that has staged, and stages what it writes.
+    pub(super) fn within(self, transaction: Transaction) -> Self {
+        Self { within: Some(transaction), ..self }
+    }
+
+    /// The transaction that it is a part of.
+    pub fn transaction(&self) -> Option<&Transaction> {
+        self.within.as_ref()
+    }
+
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// An Input error on an array of a transaction; `what` cannot be done there.
+    pub(super) fn check_outside(&self, what: &str) -> Result<()> {
+        match self.within {
+            None => Ok(()),
+            Some(_) => Err(Error::input(format!("{what} inside a transaction; open the array outside of it for that"))),
+        }
+    }
+
+    /// Tells the transaction, if there is one, that cells in `sub` are read.
+    pub(super) fn note(&self, sub: &Subarray) {
+        if let Some(transaction) = &self.within {
+            transaction.note(|reads, _| reads.note_box(self.id, sub));
+        }
+    }
+
+    fn note_key(&self, key: Option<&str>) {
+        if let Some(transaction) = &self.within {
+            transaction.note(|reads, _| reads.note_key(self.id, key));
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+        if let Some(transaction) = &self.within {
+            return transaction.view();
+        }
         self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -80,6 +121,9 @@ impl Array {
     }
 
     pub(super) fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
+        if let Some(transaction) = &self.within {
+            transaction.check_open()?;
+        }
         let snapshot = self.snapshot();
         let state = snapshot.array_by_id(self.id)?.clone();
         Ok((snapshot, state))
@@ -127,6 +171,7 @@ impl Array {
 
     /// Moves to the newest version and gives it. An Input error on a handle opened at a version.
     pub fn refresh(&self) -> Result<u64> {
+        self.check_outside("an array cannot be moved to another version")?;
         if self.pinned {
             return Err(Error::input("this array was opened at a version; open it without one to follow the newest"));
         }
@@ -163,6 +208,7 @@ impl Array {
     /// The union of all fragments' boxes, tombstones left out; `None` if there is no cell.
     pub fn nonempty_domain(&self) -> Result<Option<Vec<(String, String)>>> {
         let (_, state) = self.state()?;
+        self.note(&state.schema()?.domain());
         let fragments = state.fragments(None)?;
         let boxes = fragments.iter().filter(|d| d.kind.holds_cells()).map(|d| d.bounds.clone());
         let schema = state.schema()?;
@@ -173,6 +219,7 @@ impl Array {
     pub fn fragments(&self) -> Result<Vec<FragmentListing>> {
         let (_, state) = self.state()?;
         let schema = state.schema()?;
+        self.note(&schema.domain());
         Ok(state.fragments(None)?.iter().map(|d| FragmentListing::of(d, schema)).collect())
     }
 
@@ -181,6 +228,7 @@ impl Array {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?;
         let sub = parse_box(schema, sub)?.unwrap_or_else(|| schema.domain());
+        self.note(&sub);
         let context = self.read_context(&snapshot, call);
         let mut found = Vec::new();
         for (description, number) in state.fragments(None)?.iter().zip(0u32..) {
@@ -195,11 +243,15 @@ impl Array {
     }
 
     pub(super) fn read_context(&self, snapshot: &Snapshot, call: &Call) -> ReadContext {
+        let (files, cache) = match &self.within {
+            Some(transaction) => transaction.reading(),
+            None => (self.store.files(), self.context.cache.clone()),
+        };
         ReadContext {
             store: snapshot.store(),
             pool: self.context.pool.clone(),
-            files: self.store.files(),
-            cache: self.context.cache.clone(),
+            files,
+            cache,
             budget: self.context.budget.clone(),
             arena: self.context.arena.clone(),
             counters: Arc::new(Counters::default()),
@@ -218,6 +270,7 @@ impl Array {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?.clone();
         let request = Request::new(&schema, parse_box(&schema, sub)?, attrs, order)?;
+        self.note(&request.sub);
         let target = Target { array: self.id, fragments: state.fragments(Some(&request.sub))?, schema };
         Ok((self.read_context(&snapshot, call), target, request))
     }
@@ -309,6 +362,13 @@ impl Array {
         })
     }
 
+    pub(super) fn check_writable(&self) -> Result<()> {
+        if self.writable {
+            return Ok(());
+        }
+        Err(Error::input("this array was opened for reading; open it with mode \"r+\" to write"))
+    }
+
     pub(super) fn staged(&self, fragments: Vec<fragment::Staged>) -> Staged {
         Staged::new(self.id, fragments, self.store.storage().clone())
     }
@@ -376,22 +436,21 @@ impl Array {
         self.check_writable()
     }
 
-    fn check_writable(&self) -> Result<()> {
-        if self.writable {
-            return Ok(());
-        }
-        Err(Error::input("this array was opened for reading; open it with mode \"r+\" to write"))
-    }
-
     /// Commits staged fragments in one version, moves to it and gives it. If the commit certainly did not happen, the
     /// fragments' files are removed; who wants to keep them for another try asks [`Array::check_commit`] first.
     pub fn commit(&self, mut staged: Vec<Staged>, message: Option<String>) -> Result<u64> {
         staged.iter().try_for_each(|s| self.check_commit(s))?;
+        if let Some(transaction) = &self.within {
+            transaction.make_room(&mut staged)?;
+        }
         let fragments: Vec<fragment::Staged> = staged.iter().flat_map(|s| s.fragments.iter().cloned()).collect();
         if fragments.is_empty() {
             return Ok(self.version());
         }
         let operations = vec![Operation::AddFragments { array: self.id, fragments }];
+        if let Some(transaction) = &self.within {
+            return transaction.stage(Changes { message, operations }, staged);
+        }
         let outcome = self.change(operations, message);
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             staged.iter_mut().for_each(Staged::keep_files);
@@ -406,6 +465,9 @@ impl Array {
     /// Commits `changes`, made with a look at `snapshot`, moves to their version and gives it.
     pub(super) fn commit_changes(&self, snapshot: &Arc<Snapshot>, changes: Changes) -> Result<u64> {
         self.check_writable()?;
+        if let Some(transaction) = &self.within {
+            return transaction.stage(changes, Vec::new());
+        }
         let newer = self.store.commit(snapshot, changes, &mut StandardRules)?;
         let version = newer.version();
         self.move_to(newer);
@@ -414,11 +476,13 @@ impl Array {
 
     /// The JSON text of a metadata value.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
+        self.note_key(Some(key));
         Ok(self.state()?.1.metadata().get(key).cloned())
     }
 
     /// The metadata's keys, sorted.
     pub fn metadata_keys(&self) -> Result<Vec<String>> {
+        self.note_key(None);
         Ok(self.state()?.1.metadata().keys().cloned().collect())
     }
 

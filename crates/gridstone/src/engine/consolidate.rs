@@ -45,6 +45,7 @@ impl Array {
         dry_run: bool,
         call: &Call,
     ) -> Result<ConsolidateReport> {
+        self.check_outside("fragments cannot be merged")?;
         let (_, state) = self.state()?;
         let fragments = state.fragments(None)?;
         let (context, target, _) = self.plan(None, None, ReadOrder::Global, call)?;

@@ -15,7 +15,7 @@ impl Array {
     /// present one if none was selected. Cells that others commit meanwhile stay, whatever they hold.
     ///
     /// # Errors
-    /// Input (not writable; a condition that does not fit the schema), Corruption, Storage, Cancelled; Conflict if others
+    /// Input (not writable; within a transaction; a condition that does not fit the schema), Corruption, Storage, Cancelled; Conflict if others
     /// merge the same fragments again and again.
     pub fn delete_where(
         &self,
@@ -24,6 +24,7 @@ impl Array {
         message: Option<String>,
         call: &Call,
     ) -> Result<u64> {
+        self.check_outside("a delete by condition")?;
         let mut tries = 1;
         loop {
             match self.try_delete_where(sub, condition, message.clone(), call) {

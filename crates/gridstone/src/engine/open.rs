@@ -1,5 +1,6 @@
 //! Creating and opening stores, arrays and groups.
 
+use super::queue::{ProcessQueue, queue_of};
 use super::{Array, Context, Group};
 use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Entropy, Error, Result};
@@ -28,8 +29,20 @@ pub enum Opened {
     Group(Group),
 }
 
-fn store_on(storage: Arc<dyn Storage>) -> Arc<Store> {
-    Arc::new(Store::new(storage, Arc::new(SystemClock), Arc::new(SystemEntropy)))
+/// A store whose handles queue up with those of its clones only.
+pub(super) fn store_on(storage: Arc<dyn Storage>) -> Arc<Store> {
+    queued_store(storage, Arc::default())
+}
+
+/// The store at `uri`, whose handles queue up with all others of this process.
+pub(super) fn store_at(context: &Context, uri: &str) -> Result<Arc<Store>> {
+    let storage = open_uri(uri, context.durability)?;
+    let queue = queue_of(&storage.describe(), context.durability)?;
+    Ok(queued_store(storage, queue))
+}
+
+fn queued_store(storage: Arc<dyn Storage>, queue: Arc<ProcessQueue>) -> Arc<Store> {
+    Arc::new(Store::new(storage, Arc::new(SystemClock), Arc::new(SystemEntropy)).with_queues(queue))
 }
 
 fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
@@ -45,17 +58,20 @@ fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
 /// # Errors
 /// NotFound (no store, no such path or version), SnapshotExpired, Corruption, Unsupported (newer format), Storage.
 pub fn open(context: &Context, uri: &str, path: &str, writable: bool, at: At) -> Result<Opened> {
-    open_on(context, open_uri(uri, context.durability)?, path, writable, at)
+    open_in(context, store_at(context, uri)?, path, writable, at)
 }
 
 /// Opens what lies at `path` in the store on `storage`; see [`open`].
 pub fn open_on(context: &Context, storage: Arc<dyn Storage>, path: &str, writable: bool, at: At) -> Result<Opened> {
+    open_in(context, store_on(storage), path, writable, at)
+}
+
+fn open_in(context: &Context, store: Arc<Store>, path: &str, writable: bool, at: At) -> Result<Opened> {
     if writable && at != At::Latest {
         return Err(Error::input(
             "a past version is read-only: open it with mode \"r\", or open the newest with \"r+\"",
         ));
     }
-    let store = store_on(storage);
     let snapshot = snapshot_at(&store, at)?;
     match snapshot.node(path)? {
         Node::Array(array) => {
@@ -72,7 +88,7 @@ pub fn open_on(context: &Context, storage: Arc<dyn Storage>, path: &str, writabl
 /// # Errors
 /// Schema, Exists, Storage, Access.
 pub fn create_array(context: &Context, uri: &str, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
-    create_array_on(context, open_uri(uri, context.durability)?, path, schema, overwrite)
+    create_array_in(context, store_at(context, uri)?, path, schema, overwrite)
 }
 
 /// Creates an array in the store on `storage`; see [`create_array`].
@@ -83,7 +99,10 @@ pub fn create_array_on(
     schema: Schema,
     overwrite: bool,
 ) -> Result<Array> {
-    let store = store_on(storage);
+    create_array_in(context, store_on(storage), path, schema, overwrite)
+}
+
+fn create_array_in(context: &Context, store: Arc<Store>, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
     let id = SystemEntropy.id();
     let create = Operation::CreateArray { id, path: path.to_owned(), schema };
     let snapshot = create_node(&store, path, create, overwrite)?;
@@ -95,7 +114,7 @@ pub fn create_array_on(
 /// # Errors
 /// Exists (something else lies there), Storage, Access. A group that exists is opened.
 pub fn create_group(context: &Context, uri: &str, path: &str) -> Result<Group> {
-    let store = store_on(open_uri(uri, context.durability)?);
+    let store = store_at(context, uri)?;
     if store.exists()? {
         let snapshot = store.latest()?;
         if let Ok(Node::Group(_)) = snapshot.node(path) {

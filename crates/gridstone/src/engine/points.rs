@@ -25,7 +25,10 @@ impl Array {
         let context = self.read_context(&snapshot, call);
         let points = Points::new(&context, &schema, dims)?;
         let fragments = match points.bounds() {
-            Some(bounds) => state.fragments(Some(&bounds))?,
+            Some(bounds) => {
+                self.note(&bounds);
+                state.fragments(Some(&bounds))?
+            }
             None => Vec::new(),
         };
         let target = Target { array: self.id(), schema, fragments };

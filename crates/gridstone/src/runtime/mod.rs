@@ -10,6 +10,7 @@ mod cancel;
 mod owner;
 mod per_process;
 mod pool;
+mod signal;
 mod system;
 
 pub use arena::Arena;
@@ -18,4 +19,5 @@ pub use cancel::CancelFlag;
 pub use owner::Owner;
 pub use per_process::PerProcess;
 pub use pool::{Pool, THREADS_VARIABLE};
+pub use signal::CondvarSignals;
 pub use system::{SystemClock, SystemEntropy};

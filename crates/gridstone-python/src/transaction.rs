@@ -1,0 +1,102 @@
+//! Transactions, and commits of receipts.
+
+use crate::array::Array;
+use crate::context::Context;
+use crate::errors::raise;
+use gridstone::engine::{self, Isolation, Receipt};
+use gridstone::schema::Schema;
+use pyo3::prelude::*;
+
+/// Changes of any number of arrays that become one version, or none.
+#[pyclass(frozen, module = "gridstone._native")]
+pub(crate) struct Transaction {
+    inner: engine::Transaction,
+}
+
+#[pymethods]
+impl Transaction {
+    #[new]
+    fn new(py: Python<'_>, context: &Context, uri: &str, isolation: &str) -> PyResult<Self> {
+        let begin = || engine::Transaction::begin(&context.inner, uri, Isolation::parse(isolation)?);
+        Ok(Self { inner: py.detach(begin).map_err(|e| raise(py, &e))? })
+    }
+
+    #[getter]
+    fn uri(&self) -> String {
+        self.inner.uri()
+    }
+
+    #[getter]
+    fn base_version(&self) -> u64 {
+        self.inner.base_version()
+    }
+
+    #[getter]
+    fn version(&self, py: Python<'_>) -> Option<u64> {
+        py.detach(|| self.inner.version())
+    }
+
+    #[getter]
+    fn is_open(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.inner.is_open())
+    }
+
+    fn array(&self, py: Python<'_>, path: &str) -> PyResult<Array> {
+        let inner = py.detach(|| self.inner.array(path)).map_err(|e| raise(py, &e))?;
+        Ok(Array { inner })
+    }
+
+    fn kind(&self, py: Python<'_>, path: &str) -> PyResult<Option<&'static str>> {
+        py.detach(|| self.inner.kind(path)).map_err(|e| raise(py, &e))
+    }
+
+    fn children(&self, py: Python<'_>, path: &str) -> PyResult<Vec<(String, &'static str)>> {
+        py.detach(|| self.inner.children(path)).map_err(|e| raise(py, &e))
+    }
+
+    fn create_array(&self, py: Python<'_>, path: &str, schema_json: &str, overwrite: bool) -> PyResult<Array> {
+        let made = py.detach(|| self.inner.create_array(path, Schema::from_json(schema_json)?, overwrite));
+        Ok(Array { inner: made.map_err(|e| raise(py, &e))? })
+    }
+
+    fn create_group(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        py.detach(|| self.inner.create_group(path)).map_err(|e| raise(py, &e))
+    }
+
+    fn remove(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        py.detach(|| self.inner.remove(path)).map_err(|e| raise(py, &e))
+    }
+
+    #[pyo3(signature = (message))]
+    fn commit(&self, py: Python<'_>, message: Option<String>) -> PyResult<u64> {
+        py.detach(|| self.inner.commit(message)).map_err(|e| raise(py, &e))
+    }
+
+    fn abort(&self, py: Python<'_>) {
+        py.detach(|| self.inner.abort());
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (context, uri, receipts, message))]
+pub(crate) fn commit_receipts(
+    py: Python<'_>,
+    context: &Context,
+    uri: &str,
+    receipts: Vec<String>,
+    message: Option<String>,
+) -> PyResult<u64> {
+    let commit = || {
+        let receipts = receipts.iter().map(|text| Receipt::from_json(text)).collect::<Result<Vec<_>, _>>()?;
+        engine::commit_receipts(&context.inner, uri, &receipts, message)
+    };
+    py.detach(commit).map_err(|e| raise(py, &e))
+}
+
+/// What a receipt says for people: its JSON made anew, and the cells and bytes of its fragments.
+#[pyfunction]
+pub(crate) fn check_receipt(py: Python<'_>, text: &str) -> PyResult<(String, u64, u64)> {
+    let receipt = Receipt::from_json(text).map_err(|e| raise(py, &e))?;
+    let text = receipt.to_json().map_err(|e| raise(py, &e))?;
+    Ok((text, receipt.cells(), receipt.bytes()))
+}

@@ -1,0 +1,308 @@
+//! Group commit: threads of one process that commit to the same store at the same time share records.
+//!
+//! 1. Who comes while no commit is under way commits at once: a lone writer never waits, and there is no timer.
+//! 2. Who comes during a commit waits in line. When that commit ends, the first in line becomes the leader: it writes one
+//!    record for itself and for those behind it that may share it (at most [`MEMBERS_MAX`], about [`BYTES_MAX`]), in the
+//!    order in which they came.
+//! 3. Each member is looked at alone against every version that came first. One that does not stand leaves the group.
+//! 4. Once the record is committed all members get its snapshot. If its outcome is unknown, or the leader panics, all are
+//!    told so. If it was certainly not committed, and for who left the group, nothing has happened: each commits by itself
+//!    then, and has its own error.
+//!
+//! Only changes that cannot get in each other's way share a record: fragments added and metadata set, without a message, since
+//! a message belongs to one commit. Others wait for their turn and commit alone ([`Queueing::InTurn`]).
+//! No lock is held while a storage is used or a signal raised, so a scheduler may stand in for threads.
+
+use super::conflict::{Queueing, Rebase, StandardRules};
+use super::operation::{Changes, Operation};
+use super::record::Record;
+use super::snapshot::Snapshot;
+use super::store::Store;
+use crate::base::{Error, ErrorKind, Result, Signal, Signals};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Commits that share a record, at most.
+const MEMBERS_MAX: usize = 64;
+
+/// Bytes of a shared record, about: more would make those in front wait for those behind.
+const BYTES_MAX: usize = 1 << 20;
+
+/// Bytes that an operation and a fragment take in a record's line, about.
+const LINE_BYTES: usize = 512;
+
+/// Where a store's commits meet in this process.
+pub trait Queues: Send + Sync + std::fmt::Debug {
+    /// The queue of this process; the child of a fork has another one than its parent.
+    fn queue(&self) -> Result<&GroupCommit>;
+}
+
+/// Commits in line; see the module.
+#[derive(Debug)]
+pub struct GroupCommit {
+    line: Mutex<Line>,
+    signals: Arc<dyn Signals>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    /// Whether a commit is under way.
+    busy: bool,
+    /// What the last commit gave: who has waited for it need not read it again, or lose its slot to it.
+    last: Option<Arc<Snapshot>>,
+    waiting: VecDeque<Arc<Entry>>,
+}
+
+/// One commit in line.
+#[derive(Debug)]
+struct Entry {
+    base: Arc<Snapshot>,
+    /// What it does, if it may share a record.
+    shared: Option<Changes>,
+    bytes: usize,
+    verdict: Mutex<Option<Verdict>>,
+    signal: Arc<dyn Signal>,
+}
+
+/// What becomes of a commit in line.
+#[derive(Debug)]
+enum Verdict {
+    /// It commits now, for itself and for these.
+    Lead(Vec<Arc<Entry>>),
+    /// It was committed by another.
+    Committed(Arc<Snapshot>),
+    /// Nothing has happened; it is to commit by itself.
+    Alone,
+    /// Whether it was committed is not known, and this says why.
+    Unknown(String),
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Entry {
+    fn tell(&self, verdict: Verdict) {
+        *locked(&self.verdict) = Some(verdict);
+        self.signal.raise();
+    }
+
+    /// Whether it may share a record with `leader`. Another store may have taken the place of a deleted one.
+    fn joins(&self, leader: &Self) -> bool {
+        self.shared.is_some() && leader.shared.is_some() && self.base.store() == leader.base.store()
+    }
+}
+
+impl GroupCommit {
+    /// An empty line, in which threads wait for `signals`.
+    pub fn new(signals: Arc<dyn Signals>) -> Self {
+        Self { line: Mutex::default(), signals }
+    }
+
+    /// Commits `changes` to `store` as [`Store::commit`] does, now or when its turn comes, perhaps together with others.
+    pub(super) fn commit(
+        &self,
+        store: &Store,
+        base: &Arc<Snapshot>,
+        changes: Changes,
+        rebase: &mut dyn Rebase,
+    ) -> Result<Arc<Snapshot>> {
+        let may_share = rebase.queueing() == Queueing::Shared && is_shareable(&changes);
+        let bytes = if may_share { size_bytes(&changes) } else { 0 };
+        let shared = may_share.then(|| changes.clone());
+        let (verdict, signal) = (Mutex::new(None), self.signals.signal());
+        let entry = Arc::new(Entry { base: Arc::clone(base), shared, bytes, verdict, signal });
+        match self.enter(&entry) {
+            Verdict::Committed(snapshot) => {
+                store.saw(snapshot.version());
+                Ok(snapshot)
+            }
+            Verdict::Unknown(why) => Err(Error::commit_unknown(why)),
+            Verdict::Alone => store.commit_alone(base.version(), base, changes, rebase),
+            Verdict::Lead(followers) => {
+                let mut turn = Turn { queue: self, followers };
+                if turn.followers.is_empty() {
+                    let outcome = turn.single(store, base, changes, rebase);
+                    turn.note(&outcome);
+                    return outcome;
+                }
+                if let Some(outcome) = turn.lead(store, &entry) {
+                    return outcome;
+                }
+                drop(turn);
+                store.commit_alone(base.version(), base, changes, rebase)
+            }
+        }
+    }
+
+    /// What the last commit gave, if it is of the store of `base` and newer.
+    fn newer_than(&self, base: &Snapshot) -> Option<Arc<Snapshot>> {
+        let last = locked(&self.line).last.clone()?;
+        (last.store() == base.store() && last.version() > base.version()).then_some(last)
+    }
+
+    /// Waits for the entry's verdict.
+    fn enter(&self, entry: &Arc<Entry>) -> Verdict {
+        {
+            let mut line = locked(&self.line);
+            if !line.busy {
+                line.busy = true;
+                return Verdict::Lead(Vec::new());
+            }
+            line.waiting.push_back(Arc::clone(entry));
+        }
+        entry.signal.wait();
+        // Who raises the signal has told the verdict; without one nothing has happened.
+        locked(&entry.verdict).take().unwrap_or(Verdict::Alone)
+    }
+
+    /// Ends a turn: the first in line leads next.
+    fn pass_on(&self) {
+        let (leader, followers) = {
+            let mut line = locked(&self.line);
+            let Some(leader) = line.waiting.pop_front() else {
+                line.busy = false;
+                return;
+            };
+            let (mut followers, mut bytes) = (Vec::new(), leader.bytes);
+            while let Some(next) = line.waiting.pop_front() {
+                bytes = bytes.saturating_add(next.bytes);
+                if followers.len() + 1 >= MEMBERS_MAX || bytes > BYTES_MAX || !next.joins(&leader) {
+                    line.waiting.push_front(next);
+                    break;
+                }
+                followers.push(next);
+            }
+            (leader, followers)
+        };
+        leader.tell(Verdict::Lead(followers));
+    }
+}
+
+/// A turn to commit. However it ends, nobody is left waiting.
+struct Turn<'a> {
+    queue: &'a GroupCommit,
+    /// Those who have not been told their verdict.
+    followers: Vec<Arc<Entry>>,
+}
+
+impl Turn<'_> {
+    /// Commits `changes` of one commit, after what the last commit gave if that is newer and the rules can tell from it.
+    fn single(
+        &self,
+        store: &Store,
+        base: &Arc<Snapshot>,
+        changes: Changes,
+        rebase: &mut dyn Rebase,
+    ) -> Result<Arc<Snapshot>> {
+        if let Some(last) = self.queue.newer_than(base).filter(|_| rebase.newest_suffices()) {
+            let mut adapted = changes.clone();
+            if rebase.rebase_past_floor(&last, &mut adapted).is_ok() {
+                return store.commit_alone(base.version(), &last, adapted, rebase);
+            }
+        }
+        // What does not stand fails for its own reason.
+        store.commit_alone(base.version(), base, changes, rebase)
+    }
+
+    fn note(&self, outcome: &Result<Arc<Snapshot>>) {
+        if let Ok(snapshot) = outcome {
+            locked(&self.queue.line).last = Some(Arc::clone(snapshot));
+        }
+    }
+
+    /// Commits for `leader` and the followers, and tells these. `None`: the leader is to commit by itself.
+    fn lead(&mut self, store: &Store, leader: &Arc<Entry>) -> Option<Result<Arc<Snapshot>>> {
+        let entries: Vec<&Arc<Entry>> = std::iter::once(leader).chain(&self.followers).collect();
+        let read = entries.iter().map(|e| &e.base).max_by_key(|base| base.version())?;
+        let newest = self.queue.newer_than(read).unwrap_or_else(|| Arc::clone(read));
+        let mut members = Members { changes: entries.iter().filter_map(|e| e.shared.clone()).map(Some).collect() };
+        let mut changes = Changes::default();
+        let outcome = members
+            .settle(&newest, &mut changes)
+            .and_then(|()| store.commit_alone(read.version(), &newest, std::mem::take(&mut changes), &mut members));
+        self.note(&outcome);
+        let stands = |place: usize| members.changes.get(place).is_some_and(Option::is_some);
+        let verdict = |place: usize| match &outcome {
+            Ok(snapshot) if stands(place) => Verdict::Committed(Arc::clone(snapshot)),
+            Err(e) if e.kind() == ErrorKind::CommitUnknown && stands(place) => Verdict::Unknown(e.message().to_owned()),
+            _ => Verdict::Alone,
+        };
+        for (follower, place) in std::mem::take(&mut self.followers).into_iter().zip(1..) {
+            follower.tell(verdict(place));
+        }
+        match verdict(0) {
+            Verdict::Alone | Verdict::Lead(_) => None,
+            Verdict::Committed(_) | Verdict::Unknown(_) => Some(outcome),
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        for follower in self.followers.drain(..) {
+            follower.tell(Verdict::Unknown(
+                "the thread that was writing a record for several commits stopped in the middle of it, so whether this one \
+                 was committed is not known, and nothing was deleted; look at the history"
+                    .to_owned(),
+            ));
+        }
+        self.queue.pass_on();
+    }
+}
+
+/// The members of a group, as the rules of their one commit: who does not stand after what came first leaves.
+struct Members {
+    /// The changes of each; `None` once it has left.
+    changes: Vec<Option<Changes>>,
+}
+
+impl Members {
+    /// Makes `all` the changes of those who stand after `newest`.
+    fn settle(&mut self, newest: &Snapshot, all: &mut Changes) -> Result<()> {
+        for member in &mut self.changes {
+            if member.as_ref().is_some_and(|changes| StandardRules::check(newest, changes).is_err()) {
+                *member = None;
+            }
+        }
+        let standing: Vec<&Changes> = self.changes.iter().flatten().collect();
+        if standing.is_empty() {
+            return Err(Error::conflict("none of the commits that were to share a record still stands"));
+        }
+        all.operations = standing.into_iter().flat_map(|changes| changes.operations.iter().cloned()).collect();
+        Ok(())
+    }
+}
+
+impl Rebase for Members {
+    fn newest_suffices(&self) -> bool {
+        true
+    }
+
+    fn rebase(&mut self, _lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        self.settle(newest, changes)
+    }
+
+    fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        self.settle(newest, changes)
+    }
+}
+
+/// Whether the changes may stand in a record beside others of their kind. What this does not name goes alone.
+fn is_shareable(changes: &Changes) -> bool {
+    let beside = |op: &Operation| matches!(op, Operation::AddFragments { .. } | Operation::SetMetadata { .. });
+    changes.message.is_none() && changes.operations.iter().all(beside) && size_bytes(changes) <= BYTES_MAX
+}
+
+/// Bytes that the changes take in a record, about.
+fn size_bytes(changes: &Changes) -> usize {
+    let text = |(key, value): &(String, Option<String>)| key.len() + value.as_ref().map_or(0, String::len);
+    let of = |operation: &Operation| match operation {
+        Operation::AddFragments { fragments, .. } => {
+            fragments.iter().map(|f| LINE_BYTES + f.body.as_ref().map_or(0, bytes::Bytes::len)).sum()
+        }
+        Operation::SetMetadata { changes, .. } => changes.iter().map(text).sum(),
+        _ => 0,
+    };
+    changes.operations.iter().map(|op| LINE_BYTES + of(op)).sum()
+}

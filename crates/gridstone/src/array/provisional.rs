@@ -1,0 +1,160 @@
+//! Changes that are staged and not committed, and the store as it will be with them.
+//!
+//! Each operation is worded and read as in a record of the version after the base, with that record's orders and places, and
+//! applied to a copy of the base: so what a transaction sees is what its commit will do. All that is staged stands
+//! above every order of the base; bodies of small fragments lie in a log file of that version that exists in memory only.
+
+use super::draft;
+use super::operation::{Changes, Operation};
+use super::snapshot::Snapshot;
+use super::wording::{Bodies, OperationText, Place, read_operation};
+use crate::base::{ByteRange, ByteSource, Entropy, Error, FileRef, Id, Pending, Ready, Result};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Staged changes over a snapshot.
+#[derive(Debug)]
+pub struct Provisional {
+    base: Arc<Snapshot>,
+    view: Arc<Snapshot>,
+    operations: Vec<Operation>,
+    /// Groups that were made for what lies below them, each with the operation that it was made for. The commit makes them anew,
+    /// or finds them made by another.
+    implied: Vec<(usize, Id, String)>,
+    bodies: Arc<StagedBodies>,
+    /// Fragments staged so far.
+    index: u32,
+}
+
+impl Provisional {
+    /// Nothing is staged after `base`.
+    pub fn new(base: Arc<Snapshot>) -> Self {
+        let (view, bodies) = (Arc::clone(&base), Arc::default());
+        Self { base, view, operations: Vec::new(), implied: Vec::new(), bodies, index: 0 }
+    }
+
+    /// What the changes come after.
+    pub fn base(&self) -> &Arc<Snapshot> {
+        &self.base
+    }
+
+    /// The base with all that is staged. It has the base's version.
+    pub fn view(&self) -> &Arc<Snapshot> {
+        &self.view
+    }
+
+    /// The version that staged fragments have in their order.
+    pub fn version(&self) -> u64 {
+        self.base.version() + 1
+    }
+
+    /// The file that staged fragments which are to live in the record seem to lie in, and its bytes.
+    pub fn log_file(&self) -> (FileRef, Arc<StagedBodies>) {
+        (FileRef::Log(self.version()), Arc::clone(&self.bodies))
+    }
+
+    /// Stages `operations` after those before.
+    ///
+    /// # Errors
+    /// Those of a commit, as far as they do not depend on others; nothing is staged then.
+    pub fn stage(&mut self, operations: Vec<Operation>, entropy: &dyn Entropy) -> Result<()> {
+        let changes = Changes::new(operations);
+        let mut next = Snapshot::clone(&self.view);
+        let (mut bodies, from) = (Bodies::default(), self.bodies.next());
+        let mut place = Place::starting(self.version(), from, self.index);
+        let drafted = draft::operations(&self.view, &changes, entropy)?;
+        for operation in &drafted {
+            let text = serde_json::to_value(OperationText::of(operation, &mut bodies)?)
+                .map_err(|e| Error::input("a change cannot be written as JSON").with_source(e))?;
+            next.provisionally(&read_operation(text, &mut place)?, self.version())?;
+        }
+        self.index = place.index();
+        self.bodies.extend(place.inline.iter().map(|inline| inline.range.offset).zip(bodies.parts));
+        self.view = Arc::new(next);
+        let at = self.operations.len();
+        let given: Vec<Id> = changes.operations.iter().filter_map(created_group).map(|(id, _)| id).collect();
+        let implied = drafted.iter().filter_map(created_group).filter(|(id, _)| !given.contains(id));
+        self.implied.extend(implied.map(|(id, path)| (at, id, path.to_owned())));
+        self.operations.extend(changes.operations);
+        Ok(())
+    }
+
+    /// What is to be committed: what was staged, without fragments of arrays that were removed again; neighbouring additions
+    /// to one array are one.
+    pub fn into_operations(self) -> Vec<Operation> {
+        let removed: Vec<Id> = self
+            .operations
+            .iter()
+            .filter_map(|operation| if let Operation::Remove { id } = operation { Some(*id) } else { None })
+            .collect();
+        let mut made: Vec<Operation> = Vec::with_capacity(self.operations.len());
+        for (place, operation) in self.operations.into_iter().enumerate() {
+            // What is removed by its id has to be made with it.
+            let needed = self.implied.iter().filter(|(at, id, _)| *at == place && removed.contains(id));
+            made.extend(needed.map(|(_, id, path)| Operation::CreateGroup { id: *id, path: path.clone() }));
+            let Operation::AddFragments { array, fragments } = operation else {
+                made.push(operation);
+                continue;
+            };
+            if self.view.node_by_id(array).is_none() {
+                continue;
+            }
+            match made.last_mut() {
+                Some(Operation::AddFragments { array: last, fragments: before }) if *last == array => {
+                    before.extend(fragments);
+                }
+                _ => made.push(Operation::AddFragments { array, fragments }),
+            }
+        }
+        made
+    }
+}
+
+fn created_group(operation: &Operation) -> Option<(Id, &str)> {
+    if let Operation::CreateGroup { id, path } = operation { Some((*id, path)) } else { None }
+}
+
+/// The bodies of staged fragments, as a file that grows.
+#[derive(Debug, Default)]
+pub struct StagedBodies {
+    parts: RwLock<BTreeMap<u64, Bytes>>,
+}
+
+impl StagedBodies {
+    /// Where the next body may start.
+    fn next(&self) -> u64 {
+        self.len().next_multiple_of(super::record::BODY_ALIGNMENT)
+    }
+
+    fn extend(&self, parts: impl Iterator<Item = (u64, Bytes)>) {
+        self.parts.write().unwrap_or_else(PoisonError::into_inner).extend(parts);
+    }
+
+    fn part(&self, range: ByteRange) -> Option<Bytes> {
+        let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
+        let (start, part) = parts.range(..=range.offset).next_back()?;
+        let from = usize::try_from(range.offset - start).ok()?;
+        let to = from.checked_add(usize::try_from(range.len).ok()?)?;
+        (to <= part.len()).then(|| part.slice(from..to))
+    }
+}
+
+impl ByteSource for StagedBodies {
+    fn len(&self) -> u64 {
+        let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
+        parts.last_key_value().map_or(0, |(start, part)| start + part.len() as u64)
+    }
+
+    fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
+        let slice = |range: &ByteRange| {
+            self.part(*range).ok_or_else(|| {
+                Error::corruption(format!(
+                    "{} bytes at offset {} are not those of one staged fragment",
+                    range.len, range.offset
+                ))
+            })
+        };
+        Ok(Box::new(Ready(ranges.iter().map(slice).collect::<Result<_>>()?)))
+    }
+}

@@ -1,0 +1,193 @@
+//! Receipts: fragments written by one process, to be committed by another.
+//!
+//! ```json
+//! {"gridstone_receipt":1,"id":…,"store":…,"array":…,"path":"/temp","version":7,"writer":"gridstone 0.1.0, process 4711",
+//!  "fragments":[{"id":…,"kind":"dense","schema":0,"bounds":[…],"cells":9,"attrs":[0],"at":{"data":{…}}}],"footers":["…"]}
+//! ```
+//! Fragments are worded as in a record. All is bound by id: `path` is for people. `version` is that of the store when the
+//! receipt was written, before which it cannot have been committed; `footers` are the checksums of the last 64 bytes of the
+//! files, which pin the rest.
+
+use super::conflict::{Queueing, Rebase, StandardRules};
+use super::operation::{Changes, Operation, Recorded};
+use super::record::Record;
+use super::shape::{Hex, IdText, Whole};
+use super::snapshot::Snapshot;
+use super::wording::{Bodies, FragmentText, Place};
+use crate::base::{Error, FileRef, Id, Result};
+use crate::fragment::Staged;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The version of receipts that this engine writes and reads.
+const RECEIPT: u64 = 1;
+
+/// Written fragments of one array that no commit refers to yet; a value that may be sent anywhere.
+#[derive(Debug, Clone)]
+pub struct Receipt {
+    /// Its own random id.
+    pub id: Id,
+    /// The store.
+    pub store: Id,
+    /// The array.
+    pub array: Id,
+    /// Where the array was, for people.
+    pub path: String,
+    /// The store's version when it was written.
+    pub version: u64,
+    /// What wrote it, for people.
+    pub writer: String,
+    /// The fragments, the oldest first, each in a data file of its own.
+    pub fragments: Vec<Staged>,
+    /// The checksum of the last 64 bytes of each fragment; 0 of a deletion, which has none.
+    pub footers: Vec<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReceiptText {
+    gridstone_receipt: u64,
+    id: IdText,
+    store: IdText,
+    array: IdText,
+    path: String,
+    version: Whole,
+    writer: String,
+    fragments: Vec<FragmentText>,
+    footers: Vec<Hex>,
+}
+
+impl Receipt {
+    /// It as JSON; an Input error if a fragment does not lie in a data file.
+    pub fn to_json(&self) -> Result<String> {
+        let mut bodies = Bodies::default();
+        let fragments = self.fragments.iter().map(|f| FragmentText::of(f, None, &mut bodies)).collect::<Result<_>>()?;
+        if !bodies.parts.is_empty() {
+            return Err(Error::input("a receipt tells of data files only, and a fragment of this one is in memory"));
+        }
+        let text = ReceiptText {
+            gridstone_receipt: RECEIPT,
+            id: IdText(self.id),
+            store: IdText(self.store),
+            array: IdText(self.array),
+            path: self.path.clone(),
+            version: Whole(self.version),
+            writer: self.writer.clone(),
+            fragments,
+            footers: self.footers.iter().copied().map(Hex).collect(),
+        };
+        serde_json::to_string(&text).map_err(|e| Error::input("the receipt cannot be written as JSON").with_source(e))
+    }
+
+    /// The mirror of [`Receipt::to_json`]. Input if `text` is no receipt, Unsupported if it is one of another version.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let bad = |why: String| {
+            Error::input(format!("this is not a Gridstone receipt as write(commit=False) gives it: {why}"))
+        };
+        let value: serde_json::Value = serde_json::from_str(text).map_err(|e| bad(e.to_string()))?;
+        match value.get("gridstone_receipt").map(serde_json::Value::as_u64) {
+            Some(Some(RECEIPT)) => {}
+            Some(Some(other)) => {
+                return Err(Error::unsupported(format!(
+                    "the receipt is of version {other}, this Gridstone knows version {RECEIPT}; write and commit with the same"
+                )));
+            }
+            _ => return Err(bad("it does not say its version".to_owned())),
+        }
+        let text: ReceiptText = serde_json::from_value(value).map_err(|e| bad(e.to_string()))?;
+        let mut place = Place::new(0, 0);
+        let mut read = |text: FragmentText| {
+            let description = text.read(false, &mut place).map_err(|e| bad(e.to_string()))?;
+            match description.location.file {
+                FileRef::Data(_) | FileRef::Nowhere => Ok(Staged { description, body: None }),
+                FileRef::Log(_) => Err(bad("it speaks of a fragment in the log".to_owned())),
+            }
+        };
+        let fragments: Vec<Staged> = text.fragments.into_iter().map(&mut read).collect::<Result<_>>()?;
+        if text.footers.len() != fragments.len() {
+            return Err(bad(format!("{} footers for {} fragments", text.footers.len(), fragments.len())));
+        }
+        Ok(Self {
+            id: text.id.0,
+            store: text.store.0,
+            array: text.array.0,
+            path: text.path,
+            version: text.version.0,
+            writer: text.writer,
+            fragments,
+            footers: text.footers.into_iter().map(|f| f.0).collect(),
+        })
+    }
+}
+
+/// The rules for committing receipts: those of [`StandardRules`], and that none of them was committed before. Versions
+/// in between are looked at one by one: a fragment that was committed and then merged is found in none of the newest.
+#[derive(Debug)]
+pub struct ReceiptRules {
+    /// The receipt of each fragment.
+    fragments: HashMap<Id, Id>,
+}
+
+impl ReceiptRules {
+    /// The rules for `receipts`; an Input error if two are one, or hold the same fragment.
+    pub fn new(receipts: &[Receipt]) -> Result<Self> {
+        let mut fragments = HashMap::new();
+        for (place, receipt) in receipts.iter().enumerate() {
+            let known = receipts.iter().take(place).any(|r| r.id == receipt.id);
+            let ids = receipt.fragments.iter().map(|f| f.description.id);
+            let mut twice = ids.map(|id| fragments.insert(id, receipt.id)).collect::<Vec<_>>().into_iter().flatten();
+            if known || twice.next().is_some() {
+                return Err(Error::input(format!(
+                    "the receipt {} is given twice; a receipt can be committed once. Nothing was committed",
+                    receipt.id
+                )));
+            }
+        }
+        Ok(Self { fragments })
+    }
+
+    /// A Conflict error if `record` commits one of the receipts.
+    pub fn check(&self, record: &Record) -> Result<()> {
+        let added = record.operations.iter().filter_map(|operation| match operation {
+            Recorded::AddFragments { fragments, .. } => Some(fragments),
+            _ => None,
+        });
+        match added.flatten().find_map(|d| self.fragments.get(&d.id)) {
+            Some(receipt) => Err(Error::conflict(format!(
+                "the receipt {receipt} was committed already, in version {}; nothing was committed now",
+                record.version
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// What commits `receipts`: the later in the list, the greater its order.
+    pub fn operations(receipts: &[Receipt]) -> Vec<Operation> {
+        let mut made: Vec<Operation> = Vec::new();
+        for receipt in receipts.iter().filter(|r| !r.fragments.is_empty()) {
+            let same = made.iter_mut().find_map(|operation| match operation {
+                Operation::AddFragments { array, fragments } if *array == receipt.array => Some(fragments),
+                _ => None,
+            });
+            match same {
+                Some(fragments) => fragments.extend(receipt.fragments.iter().cloned()),
+                None => {
+                    made.push(Operation::AddFragments { array: receipt.array, fragments: receipt.fragments.clone() })
+                }
+            }
+        }
+        made
+    }
+}
+
+impl Rebase for ReceiptRules {
+    fn queueing(&self) -> Queueing {
+        Queueing::InTurn
+    }
+
+    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        self.check(lost_to)?;
+        StandardRules.rebase(lost_to, newest, changes)
+    }
+}

@@ -1,0 +1,152 @@
+//! Serializable isolation: a commit stands only if nothing that was read for it has changed since.
+//!
+//! Remembered are the boxes read of each array, the metadata keys, the paths looked up and the groups listed. Every version
+//! between the snapshot that was read and the commit's own is compared with them, whichever slot the commit wins: a
+//! version that cannot be read any more is an error, never passed over. A merge changes no cell, so it never conflicts.
+
+use super::conflict::{Queueing, Rebase, StandardRules};
+use super::operation::{Changes, Recorded};
+use super::record::Record;
+use super::snapshot::Snapshot;
+use crate::base::{Error, Id, Result};
+use crate::schema::Subarray;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Boxes that are remembered of one array. Beyond that their union stands for them, which is safe and coarse.
+const BOXES_MAX: usize = 1_024;
+
+/// What was read of a store.
+#[derive(Debug, Clone, Default)]
+pub struct Reads {
+    boxes: HashMap<Id, Vec<Subarray>>,
+    /// Metadata keys by node; `None`: all of them.
+    keys: HashMap<Id, Option<BTreeSet<String>>>,
+    /// What was found at a path.
+    nodes: BTreeMap<String, Option<Id>>,
+    /// The children found in a group.
+    listings: BTreeMap<String, Vec<(String, Id)>>,
+}
+
+impl Reads {
+    /// Cells of `array` in `sub` were read.
+    pub fn note_box(&mut self, array: Id, sub: &Subarray) {
+        let boxes = self.boxes.entry(array).or_default();
+        if boxes.iter().any(|known| known.covers(sub)) {
+            return;
+        }
+        boxes.push(sub.clone());
+        if boxes.len() > BOXES_MAX {
+            let union = boxes.drain(..).reduce(|a, b| a.union(&b));
+            boxes.extend(union);
+        }
+    }
+
+    /// A metadata key of `node` was looked up, or (`None`) all were.
+    pub fn note_key(&mut self, node: Id, key: Option<&str>) {
+        let keys = self.keys.entry(node).or_insert_with(|| Some(BTreeSet::new()));
+        match (keys.as_mut(), key) {
+            (Some(keys), Some(key)) => {
+                keys.insert(key.to_owned());
+            }
+            _ => *keys = None,
+        }
+    }
+
+    /// It was looked up what lies at `path` in `base`.
+    pub fn note_node(&mut self, base: &Snapshot, path: &str) {
+        self.nodes.entry(path.to_owned()).or_insert_with(|| node_at(base, path));
+    }
+
+    /// The children of the group at `path` in `base` were listed.
+    pub fn note_listing(&mut self, base: &Snapshot, path: &str) {
+        self.listings.entry(path.to_owned()).or_insert_with(|| listing_of(base, path));
+    }
+
+    /// A Conflict error if `record`, after which the store is `newest`, changed something that was read.
+    fn check(&self, record: &Record, newest: &Snapshot) -> Result<()> {
+        let version = record.version;
+        for operation in &record.operations {
+            self.check_operation(operation).map_err(|what| overtaken(version, &what))?;
+        }
+        if let Some((path, _)) = self.nodes.iter().find(|(path, id)| node_at(newest, path) != **id) {
+            return Err(overtaken(version, &format!("changed what lies at {path}, which was looked up")));
+        }
+        match self.listings.iter().find(|(path, found)| listing_of(newest, path) != **found) {
+            Some((path, _)) => Err(overtaken(version, &format!("changed the children of {path}, which were listed"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Err: what it did. Every operation there is has its line here; nodes that come and go are seen by their paths.
+    fn check_operation(&self, operation: &Recorded) -> std::result::Result<(), String> {
+        match operation {
+            Recorded::AddFragments { array, fragments } => {
+                match fragments.iter().find(|d| self.has_read(*array, &d.bounds)) {
+                    Some(d) => Err(format!("wrote to {} of the array {array}, where cells were read", d.bounds)),
+                    None => Ok(()),
+                }
+            }
+            Recorded::SetMetadata { node, changes } => {
+                match changes.iter().find(|(key, _)| self.has_looked_up(*node, key)) {
+                    Some((key, _)) => Err(format!("set the metadata key {key:?}, which was read")),
+                    None => Ok(()),
+                }
+            }
+            Recorded::Remove { id } => {
+                if self.boxes.contains_key(id) || self.keys.contains_key(id) {
+                    return Err(format!("removed the array or group with the id {id}, which was read"));
+                }
+                Ok(())
+            }
+            Recorded::ReplaceFragments { .. } | Recorded::CreateGroup { .. } | Recorded::CreateArray { .. } => Ok(()),
+        }
+    }
+
+    fn has_read(&self, array: Id, bounds: &Subarray) -> bool {
+        self.boxes.get(&array).is_some_and(|boxes| boxes.iter().any(|sub| sub.intersects(bounds)))
+    }
+
+    fn has_looked_up(&self, node: Id, key: &str) -> bool {
+        self.keys.get(&node).is_some_and(|keys| keys.as_ref().is_none_or(|keys| keys.contains(key)))
+    }
+}
+
+fn node_at(snapshot: &Snapshot, path: &str) -> Option<Id> {
+    snapshot.node(path).ok().map(super::Node::id)
+}
+
+fn listing_of(snapshot: &Snapshot, path: &str) -> Vec<(String, Id)> {
+    let children = snapshot.children(path).unwrap_or_default();
+    children.into_iter().map(|(name, node)| (name.to_owned(), node.id())).collect()
+}
+
+fn overtaken(version: u64, what: &str) -> Error {
+    Error::conflict(format!(
+        "version {version}, committed meanwhile, {what} by this serializable transaction; nothing was committed, run it again"
+    ))
+}
+
+/// The rules of a serializable commit: those of [`StandardRules`], and that nothing read has changed.
+#[derive(Debug)]
+pub struct Serializable {
+    reads: Reads,
+}
+
+impl Serializable {
+    /// The rules of a commit that `reads` were made for, all from the snapshot that it is committed after.
+    pub fn new(reads: Reads) -> Self {
+        Self { reads }
+    }
+}
+
+impl Rebase for Serializable {
+    fn queueing(&self) -> Queueing {
+        Queueing::InTurn
+    }
+
+    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        self.reads.check(lost_to, newest)?;
+        StandardRules.rebase(lost_to, newest, changes)
+    }
+}

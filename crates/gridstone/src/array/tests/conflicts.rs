@@ -1,0 +1,215 @@
+//! The table of conflicts in `docs/format/conflicts.md`, pair by pair: each is tried, and the store afterwards compared with
+//! a model that knows nothing of the engine's tree.
+
+use super::world::*;
+use crate::array::wording::KNOWN;
+use crate::array::{Changes, Node, Operation, Removed, Snapshot, StandardRules, Store};
+use crate::base::{ErrorKind, Id};
+use crate::fragment::{Description, Staged};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+const PAGE: &str = include_str!("../../../../../docs/format/conflicts.md");
+
+/// What lies at a path.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Thing {
+    /// `None` for a group that was made for what lies below it.
+    id: Option<Id>,
+    array: bool,
+    fragments: BTreeSet<Id>,
+    metadata: BTreeMap<String, String>,
+}
+
+/// A store as paths and what lies there.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Model(BTreeMap<String, Thing>);
+
+impl Model {
+    fn of(snapshot: &Snapshot) -> Self {
+        let thing = |node: &Node| {
+            let (array, fragments) = match node {
+                Node::Group(_) => (false, BTreeSet::new()),
+                Node::Array(array) => (true, array.fragments(None).unwrap().iter().map(|d| d.id).collect()),
+            };
+            Thing { id: Some(node.id()), array, fragments, metadata: node.metadata().clone() }
+        };
+        Self(snapshot.nodes().into_iter().map(|node| (node.path().to_owned(), thing(node))).collect())
+    }
+
+    fn put(&mut self, path: &str, id: Id, array: bool) {
+        for (at, _) in path.match_indices('/').skip(1) {
+            self.0.entry(path[..at].to_owned()).or_default();
+        }
+        self.0.insert(path.to_owned(), Thing { id: Some(id), array, ..Thing::default() });
+    }
+
+    fn of_id(&mut self, id: Id) -> &mut Thing {
+        self.0.values_mut().find(|thing| thing.id == Some(id)).unwrap()
+    }
+
+    /// Every operation of the log has its line here.
+    fn apply(&mut self, operation: &Operation) {
+        match operation {
+            Operation::CreateGroup { id, path } => self.put(path, *id, false),
+            Operation::CreateArray { id, path, .. } => self.put(path, *id, true),
+            Operation::Remove { id } => {
+                let path = self.0.iter().find(|(_, thing)| thing.id == Some(*id)).unwrap().0.clone();
+                self.0.retain(|p, _| *p != path && !p.starts_with(&format!("{path}/")));
+            }
+            Operation::AddFragments { array, fragments } => {
+                self.of_id(*array).fragments.extend(fragments.iter().map(|f| f.description.id));
+            }
+            Operation::ReplaceFragments { array, removed, fragments } => {
+                let held = &mut self.of_id(*array).fragments;
+                removed.iter().for_each(|r| assert!(held.remove(&r.id)));
+                held.extend(fragments.iter().map(|f| f.description.id));
+            }
+            Operation::SetMetadata { node, changes } => {
+                for (key, value) in changes {
+                    let held = &mut self.of_id(*node).metadata;
+                    match value {
+                        Some(text) => held.insert(key.clone(), text.clone()),
+                        None => held.remove(key),
+                    };
+                }
+            }
+        }
+    }
+
+    fn matches(&self, found: &Self) -> bool {
+        let same = |(path, thing): (&String, &Thing)| {
+            let expected = Thing { id: self.0.get(path).and_then(|known| known.id).and(thing.id), ..thing.clone() };
+            self.0.get(path) == Some(&expected)
+        };
+        self.0.len() == found.0.len() && found.0.iter().all(same)
+    }
+}
+
+/// A store with an array A of four fragments, and a group G with an array C.
+struct World {
+    store: Store,
+    base: Arc<Snapshot>,
+}
+
+impl World {
+    fn new() -> Self {
+        let store = store_in(memory());
+        let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema() };
+        let one = store.create(Changes::new(vec![array("/A"), array("/G/C")])).unwrap();
+        let id = one.array("/A").unwrap().id();
+        let fragments = (0..4).map(|n| inline(n * 10, n * 10 + 9)).collect();
+        let base = store.commit(&one, add(id, fragments), &mut StandardRules).unwrap();
+        Self { store, base }
+    }
+
+    fn id(&self, path: &str) -> Id {
+        self.base.node(path).unwrap().id()
+    }
+
+    fn replacement(&self, first: usize) -> Operation {
+        let array = self.base.array("/A").unwrap();
+        let removed: Vec<Removed> =
+            array.fragments(None).unwrap()[first..first + 2].iter().map(|d| Removed::of(d)).collect();
+        let mut merged = inline(0, 39);
+        merged.description.order = removed[1].order;
+        Operation::ReplaceFragments { array: array.id(), removed, fragments: vec![merged] }
+    }
+
+    /// The operations of the row of this name. The value is written by whoever does it.
+    fn operations(&self, name: &str, value: &str) -> Vec<Operation> {
+        let group = |path: &str| Operation::CreateGroup { id: fresh(), path: path.to_owned() };
+        let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema() };
+        let remove = |path: &str| Operation::Remove { id: self.id(path) };
+        let fragment = |path: &str| Operation::AddFragments { array: self.id(path), fragments: vec![inline(5, 15)] };
+        let metadata = |path: &str| Operation::SetMetadata {
+            node: self.id(path),
+            changes: vec![("k".to_owned(), Some(value.to_owned())), (format!("k{value}"), Some("1".to_owned()))],
+        };
+        match name {
+            "create_group P" => vec![group("/P")],
+            "create_group P/q/r" => vec![group("/P/q/r")],
+            "create_array P" => vec![array("/P")],
+            "create_array G/n" => vec![array("/G/n")],
+            "remove A" => vec![remove("/A")],
+            "remove G" => vec![remove("/G")],
+            "add_fragments A" => vec![fragment("/A")],
+            "add_fragments A, a deletion" => {
+                let description = Description::deletion(fresh(), 0, inline(5, 15).description.bounds);
+                let fragments = vec![Staged { description, body: None }];
+                vec![Operation::AddFragments { array: self.id("/A"), fragments }]
+            }
+            "add_fragments C" => vec![fragment("/G/C")],
+            "replace_fragments f0 f1" => vec![self.replacement(0)],
+            "replace_fragments f1 f2" => vec![self.replacement(1)],
+            "replace_fragments f2 f3" => vec![self.replacement(2)],
+            "set_metadata A" => vec![metadata("/A")],
+            "set_metadata G" => vec![metadata("/G")],
+            "remove A, create_array A" => vec![remove("/A"), array("/A")],
+            other => panic!("the table has a row {other:?}, of which this test does not know how to do it"),
+        }
+    }
+}
+
+/// The rows of the page: name and what becomes of it, by column.
+fn table() -> Vec<(String, Vec<String>)> {
+    let rows =
+        PAGE.lines().skip_while(|line| !line.starts_with("| ours")).skip(2).take_while(|line| line.starts_with("| "));
+    let row = |(number, line): (usize, &str)| {
+        let mut parts = line.trim_matches('|').split(" | ").map(|part| part.trim().to_owned());
+        let head = parts.next().unwrap();
+        let (n, name) = head.split_once(' ').unwrap();
+        assert_eq!(n, number.to_string(), "rows are numbered");
+        (name.trim_matches('`').to_owned(), parts.collect())
+    };
+    (1..).zip(rows).map(row).collect()
+}
+
+#[test]
+fn every_operation_of_the_log_has_a_row_and_a_column() {
+    let table = table();
+    for known in KNOWN {
+        let rows = table.iter().filter(|(name, _)| name.split([' ', ',']).any(|word| word == known));
+        assert!(rows.count() > 0, "docs/format/conflicts.md has no row for the operation {known}");
+    }
+    let mut done = BTreeSet::new();
+    for (name, outcomes) in &table {
+        assert_eq!(outcomes.len(), table.len(), "row {name} has a column for each row");
+        let world = World::new();
+        let changes = Changes::new(world.operations(name, "1"));
+        let made = world.store.commit(&world.base, changes, &mut StandardRules).unwrap();
+        let record = world.store.record(made.version()).unwrap();
+        done.extend(record.operations.iter().map(crate::array::Recorded::name));
+    }
+    assert_eq!(done, KNOWN.into_iter().collect(), "the rows do every operation");
+}
+
+#[test]
+fn every_pair_comes_out_as_the_table_says() {
+    let table = table();
+    let mut tried = 0;
+    for (ours, outcomes) in &table {
+        for ((theirs, _), expected) in table.iter().zip(outcomes) {
+            let world = World::new();
+            let (ours_ops, theirs_ops) = (world.operations(ours, "1"), world.operations(theirs, "2"));
+            let mut model = Model::of(&world.base);
+            world.store.commit(&world.base, Changes::new(theirs_ops.clone()), &mut StandardRules).unwrap();
+            theirs_ops.iter().for_each(|op| model.apply(op));
+            let outcome = world.store.commit(&world.base, Changes::new(ours_ops.clone()), &mut StandardRules);
+            let pair = format!("{ours} after {theirs}");
+            match (expected.as_str(), outcome) {
+                ("+", Ok(snapshot)) => {
+                    assert_eq!(snapshot.version(), 4, "{pair}");
+                    ours_ops.iter().for_each(|op| model.apply(op));
+                }
+                ("C", Err(e)) => assert_eq!(e.kind(), ErrorKind::Conflict, "{pair}: {e}"),
+                ("E", Err(e)) => assert_eq!(e.kind(), ErrorKind::Exists, "{pair}: {e}"),
+                (expected, outcome) => panic!("{pair}: {expected} expected, found {outcome:?}"),
+            }
+            let found = Model::of(&world.store.latest().unwrap());
+            assert!(model.matches(&found), "{pair}: expected {model:#?}\nfound {found:#?}");
+            tried += 1;
+        }
+    }
+    assert_eq!(tried, table.len() * table.len());
+}

@@ -1,0 +1,213 @@
+//! Writing in many processes and committing in one.
+//!
+//! A writer makes its fragments durable in files and hands a [`Receipt`] to whoever commits. That one looks at each file,
+//! cheaply, and adds all of them in one version. Files of receipts that are never committed are removed by a vacuum.
+
+use super::open::{store_at, store_on};
+use super::{Array, Context, Staged};
+use crate::array::{ArrayState, Changes, ReceiptRules, Snapshot, Store};
+use crate::base::{ByteRange, ByteSource, Entropy, Error, ErrorKind, FileRef, Files, Id, NeverCancel, Result, xxh3};
+use crate::fragment::{self, Fragment};
+use crate::runtime::SystemEntropy;
+use crate::storage::{Storage, data_name};
+use std::sync::Arc;
+
+pub use crate::array::Receipt;
+
+/// Bytes at the end of a fragment that pin the rest of it.
+const FOOTER_BYTES: u64 = 64;
+
+impl Array {
+    /// A receipt for staged fragments, whose files are left to whoever commits it. Small fragments are written to files now.
+    ///
+    /// # Errors
+    /// Input (fragments of another array, not writable, inside a transaction), Storage; nothing is left behind then.
+    pub fn receipt(&self, mut staged: Vec<Staged>) -> Result<Receipt> {
+        staged.iter().try_for_each(|s| self.check_commit(s))?;
+        self.check_outside("receipts cannot be written")?;
+        let (snapshot, state) = self.state()?;
+        let files = self.store().files();
+        let (mut fragments, mut footers) = (Vec::new(), Vec::new());
+        for fragment in staged.iter_mut().flat_map(|s| s.fragments.iter_mut()) {
+            settle(files.as_ref(), fragment)?;
+            footers.push(match fragment.description.location.file {
+                FileRef::Nowhere => 0,
+                file => footer(files.open(file)?.as_ref())?,
+            });
+            fragments.push(fragment.clone());
+        }
+        staged.iter_mut().for_each(Staged::keep_files);
+        Ok(Receipt {
+            id: SystemEntropy.id(),
+            store: snapshot.store(),
+            array: self.id(),
+            path: state.path().to_owned(),
+            version: snapshot.version(),
+            writer: format!("gridstone {}, process {}", env!("CARGO_PKG_VERSION"), std::process::id()),
+            fragments,
+            footers,
+        })
+    }
+}
+
+/// Moves a fragment that waits in memory to its file, which is durable then.
+pub(super) fn settle(files: &dyn Files, fragment: &mut fragment::Staged) -> Result<()> {
+    if let Some(body) = &fragment.body {
+        let mut sink = files.create(fragment.description.id)?;
+        sink.write(body)?;
+        sink.finish()?;
+        fragment.body = None;
+    }
+    Ok(())
+}
+
+fn footer(source: &dyn ByteSource) -> Result<u64> {
+    let len = source.len();
+    let range = ByteRange::new(len.saturating_sub(FOOTER_BYTES), len.min(FOOTER_BYTES));
+    source.read_one(range).map(|bytes| xxh3(&bytes))
+}
+
+/// Commits `receipts`, of any arrays of the store at `uri`, in one version, and gives it. Where cells of several lie at one
+/// place the one later in the list wins. Without any fragment nothing is committed and the newest version is given.
+///
+/// # Errors
+/// Input (a receipt of another store, or given twice), Conflict (committed before; its array was removed), NotFound (its file
+/// is gone; names it), Corruption (its file was changed), SnapshotExpired (written so long ago that nobody can tell whether
+/// it was committed), CommitUnknown, Storage. The files stay, so that the others can be committed.
+pub fn commit_receipts(context: &Context, uri: &str, receipts: &[Receipt], message: Option<String>) -> Result<u64> {
+    let store = store_at(context, uri)?;
+    commit_in(context, &store, receipts, message)
+}
+
+/// Commits receipts to the store on `storage`; see [`commit_receipts`].
+pub fn commit_receipts_on(
+    context: &Context,
+    storage: Arc<dyn Storage>,
+    receipts: &[Receipt],
+    message: Option<String>,
+) -> Result<u64> {
+    commit_in(context, &store_on(storage), receipts, message)
+}
+
+fn commit_in(context: &Context, store: &Store, receipts: &[Receipt], message: Option<String>) -> Result<u64> {
+    let mut rules = ReceiptRules::new(receipts)?;
+    let newest = store.latest()?;
+    if let Some(stranger) = receipts.iter().find(|r| r.store != newest.store()) {
+        return Err(Error::input(format!(
+            "the receipt {} is of the store with the id {}, {} has the id {}; commit it there. Nothing was committed",
+            stranger.id,
+            stranger.store,
+            store.storage().describe(),
+            newest.store()
+        )));
+    }
+    check_new(store, &newest, receipts, &rules)?;
+    check_files(context, store, &newest, receipts)?;
+    let operations = ReceiptRules::operations(receipts);
+    if operations.is_empty() {
+        return Ok(newest.version());
+    }
+    Ok(store.commit(&newest, Changes { message, operations }, &mut rules)?.version())
+}
+
+/// An error if one of the receipts was committed, or nobody can tell any more, since it was written.
+fn check_new(store: &Store, newest: &Snapshot, receipts: &[Receipt], rules: &ReceiptRules) -> Result<()> {
+    let Some(oldest) = receipts.iter().filter(|r| !r.fragments.is_empty()).min_by_key(|r| r.version) else {
+        return Ok(());
+    };
+    let from = oldest.version.saturating_add(1);
+    let mut expected = from;
+    for record in store.history(from, newest.version())? {
+        let record = record?;
+        if record.version != expected {
+            return Err(Error::snapshot_expired(format!(
+                "the receipt {} was written at version {}, and the log begins at {} now, so nobody can tell whether it was \
+                 committed; look whether its cells are there, and else write them again",
+                oldest.id, oldest.version, record.version
+            )));
+        }
+        rules.check(&record)?;
+        expected += 1;
+    }
+    Ok(())
+}
+
+/// An error unless the array and the files of every receipt are there and as they were written.
+fn check_files(context: &Context, store: &Store, newest: &Snapshot, receipts: &[Receipt]) -> Result<()> {
+    let files = store.files();
+    let mut checks: Vec<(&Arc<ArrayState>, &fragment::Staged, u64)> = Vec::new();
+    for receipt in receipts {
+        let state = newest.array_by_id(receipt.array).map_err(|e| gone(receipt, newest, e))?;
+        checks.extend(receipt.fragments.iter().zip(&receipt.footers).map(|(f, footer)| (state, f, *footer)));
+    }
+    let check = |(state, fragment, footer): (&Arc<ArrayState>, &fragment::Staged, u64)| {
+        check_file(files.as_ref(), state, fragment, footer)
+    };
+    context.pool.map(checks, &NeverCancel, check).map(|_| ())
+}
+
+fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged, expected: u64) -> Result<()> {
+    let description = &fragment.description;
+    if description.location.file == FileRef::Nowhere {
+        return Ok(());
+    }
+    let name = data_name(description.id);
+    let schema = state.schemas().get(description.schema as usize).ok_or_else(|| {
+        Error::input(format!(
+            "{name} was written with schema {}, the array has {}",
+            description.schema,
+            state.schemas().len()
+        ))
+    })?;
+    let source = files.open(description.location.file).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => Error::not_found(format!(
+            "the file {name} of a receipt for {} is gone, vacuumed or deleted; write its cells again. Nothing was committed",
+            state.path()
+        ))
+        .with_source(e),
+        _ => e,
+    })?;
+    let changed = |why: String| {
+        Error::corruption(format!(
+            "the file {name} of a receipt for {} was changed: {why}; nothing was committed",
+            state.path()
+        ))
+    };
+    if source.len() != description.location.len {
+        return Err(changed(format!("{} bytes were written, it has {}", description.location.len, source.len())));
+    }
+    if footer(source.as_ref())? != expected {
+        return Err(changed("its last bytes are others".to_owned()));
+    }
+    let opened = Fragment::open(source, Arc::new(description.clone()), schema);
+    opened.map(|_| ()).map_err(|e| changed(e.message().to_owned()).with_source(e))
+}
+
+fn gone(receipt: &Receipt, newest: &Snapshot, cause: Error) -> Error {
+    Error::conflict(format!(
+        "the receipt {} is for the array {} (id {}), which version {} does not have any more; an array created at its path \
+         later is another one. Nothing was committed",
+        receipt.id,
+        receipt.path,
+        receipt.array,
+        newest.version()
+    ))
+    .with_source(cause)
+}
+
+impl Receipt {
+    /// Cells in its fragments.
+    pub fn cells(&self) -> u64 {
+        self.fragments.iter().map(|f| f.description.cells).sum()
+    }
+
+    /// Bytes of its fragments.
+    pub fn bytes(&self) -> u64 {
+        self.fragments.iter().map(|f| f.description.location.len).sum()
+    }
+
+    /// The ids of its fragments, which are those of their files.
+    pub fn fragment_ids(&self) -> Vec<Id> {
+        self.fragments.iter().map(|f| f.description.id).collect()
+    }
+}

@@ -1,0 +1,352 @@
+//! Transactions: changes of any number of arrays in one commit, all or nothing.
+//!
+//! A transaction reads the snapshot that it began with and, above every order of it, what it has staged so far. Small staged
+//! fragments wait in memory for the record, large ones lie in files that go with the transaction unless it is committed.
+
+use super::open::{store_at, store_on};
+use super::receipts::settle;
+use super::staged_reads::{StagedCache, StagedFiles};
+use super::{Array, Context, Staged};
+use crate::array::{
+    Changes, Node, Operation, Provisional, Reads, Rebase, Serializable, Snapshot, StandardRules, Store,
+};
+use crate::base::{ByteSource, Cache, Entropy, Error, ErrorKind, Files, Result};
+use crate::runtime::{Owner, SystemEntropy};
+use crate::schema::Schema;
+use crate::storage::Storage;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of small fragments that wait for a transaction's record, about. Whoever reads the record reads them.
+const BODIES_BYTES_MAX: u64 = 8 << 20;
+
+/// What may happen between a transaction's snapshot and its commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// Anything that does not make its changes impossible.
+    Snapshot,
+    /// Nothing that changes what it has read: as if transactions had run one after the other.
+    Serializable,
+}
+
+impl Isolation {
+    /// The isolation named "snapshot" or "serializable".
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "snapshot" => Ok(Self::Snapshot),
+            "serializable" => Ok(Self::Serializable),
+            other => Err(Error::input(format!("unknown isolation {other:?}; it is \"snapshot\" or \"serializable\""))),
+        }
+    }
+}
+
+/// A transaction; clones are handles of the same one. Threads may stage through one at the same time.
+#[derive(Debug, Clone)]
+pub struct Transaction {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    context: Context,
+    store: Arc<Store>,
+    base: Arc<Snapshot>,
+    isolation: Isolation,
+    files: Arc<dyn Files>,
+    cache: Arc<StagedCache>,
+    /// The process that it belongs to: a forked child has a copy, whose lock may be held for ever.
+    owner: Owner,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// `None` once it has ended.
+    open: Option<Open>,
+    /// What is seen after the end.
+    view: Arc<Snapshot>,
+    end: &'static str,
+    committed: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Open {
+    provisional: Provisional,
+    staged: Vec<Staged>,
+    reads: Reads,
+}
+
+impl Transaction {
+    /// Begins a transaction on the newest version of the store at `uri`.
+    ///
+    /// # Errors
+    /// NotFound (no store), Corruption, Unsupported (newer format), Storage.
+    pub fn begin(context: &Context, uri: &str, isolation: Isolation) -> Result<Self> {
+        Self::begin_in(context, store_at(context, uri)?, isolation)
+    }
+
+    /// Begins a transaction in the store on `storage`; see [`Transaction::begin`].
+    pub fn begin_on(context: &Context, storage: Arc<dyn Storage>, isolation: Isolation) -> Result<Self> {
+        Self::begin_in(context, store_on(storage), isolation)
+    }
+
+    fn begin_in(context: &Context, store: Arc<Store>, isolation: Isolation) -> Result<Self> {
+        Ok(Self::over(context, store.clone(), store.latest()?, isolation))
+    }
+
+    /// Begins another transaction on the newest version of the same store.
+    pub fn again(&self) -> Result<Self> {
+        let Shared { context, store, base, isolation, .. } = self.shared.as_ref();
+        Ok(Self::over(context, store.clone(), store.refresh(base)?, *isolation))
+    }
+
+    fn over(context: &Context, store: Arc<Store>, base: Arc<Snapshot>, isolation: Isolation) -> Self {
+        let provisional = Provisional::new(base.clone());
+        let (file, source) = provisional.log_file();
+        let files = Arc::new(StagedFiles { store: store.files(), file, source });
+        let cache = Arc::new(StagedCache::new(context.cache.clone()));
+        let open = Open { provisional, staged: Vec::new(), reads: Reads::default() };
+        let state = State { open: Some(open), view: base.clone(), end: "", committed: None };
+        let (context, owner, state) = (context.clone(), Owner::here(), Mutex::new(state));
+        Self { shared: Arc::new(Shared { context, store, base, isolation, files, cache, owner, state }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `work` gives, with the open transaction. An Input error if it has ended, or belongs to another process.
+    fn with<R>(&self, work: impl FnOnce(&mut Open) -> Result<R>) -> Result<R> {
+        if !self.shared.owner.is_here() {
+            return Err(Error::input(
+                "a transaction belongs to the process that began it; begin another one in this process",
+            ));
+        }
+        let mut state = self.lock();
+        let end = state.end;
+        match &mut state.open {
+            Some(open) => work(open),
+            None => Err(Error::input(format!("this transaction {end}; begin another one, and open its arrays there"))),
+        }
+    }
+
+    /// The store's URI.
+    pub fn uri(&self) -> String {
+        self.shared.store.storage().describe()
+    }
+
+    /// The version that it reads.
+    pub fn base_version(&self) -> u64 {
+        self.shared.base.version()
+    }
+
+    /// The version that it made; `None` before it is committed.
+    pub fn version(&self) -> Option<u64> {
+        self.lock().committed
+    }
+
+    /// How isolated it is.
+    pub fn isolation(&self) -> Isolation {
+        self.shared.isolation
+    }
+
+    /// Whether it has neither been committed nor aborted.
+    pub fn is_open(&self) -> bool {
+        self.check_open().is_ok()
+    }
+
+    pub(super) fn check_open(&self) -> Result<()> {
+        self.with(|_| Ok(()))
+    }
+
+    /// The store as the transaction sees it.
+    pub(super) fn view(&self) -> Arc<Snapshot> {
+        if !self.shared.owner.is_here() {
+            return self.shared.base.clone();
+        }
+        let state = self.lock();
+        state.open.as_ref().map_or(&state.view, |open| open.provisional.view()).clone()
+    }
+
+    /// Remembers a read, if it matters.
+    pub(super) fn note(&self, read: impl FnOnce(&mut Reads, &Snapshot)) {
+        if self.shared.isolation == Isolation::Serializable {
+            // After the end nothing is read.
+            let _ = self.with(|open| {
+                read(&mut open.reads, open.provisional.base());
+                Ok(())
+            });
+        }
+    }
+
+    /// Where its reads find bytes and what was decoded.
+    pub(super) fn reading(&self) -> (Arc<dyn Files>, Arc<dyn Cache>) {
+        (self.shared.files.clone(), self.shared.cache.clone())
+    }
+
+    /// Moves small fragments to files, if the record that they wait for is large already.
+    pub(super) fn make_room(&self, staged: &mut [Staged]) -> Result<()> {
+        let (_, held) = self.with(|open| Ok(open.provisional.log_file()))?;
+        if held.len() < BODIES_BYTES_MAX {
+            return Ok(());
+        }
+        let mut fragments = staged.iter_mut().flat_map(|s| s.fragments.iter_mut());
+        fragments.try_for_each(|fragment| settle(self.shared.files.as_ref(), fragment))
+    }
+
+    /// Stages `changes`, whose files, if any, `staged` holds; gives the version that the transaction reads.
+    pub(super) fn stage(&self, changes: Changes, mut staged: Vec<Staged>) -> Result<u64> {
+        if changes.message.is_some() {
+            return Err(Error::input(
+                "a transaction has one message, given when it begins; leave the message of the write out",
+            ));
+        }
+        for operation in &changes.operations {
+            if let Operation::AddFragments { array, fragments } = operation {
+                self.shared.cache.keep(*array, fragments.iter().map(|f| f.description.id));
+            }
+        }
+        self.with(|open| {
+            open.provisional.stage(changes.operations, &SystemEntropy)?;
+            open.staged.append(&mut staged);
+            Ok(self.base_version())
+        })
+    }
+
+    /// The array at `path`, for reading and writing within the transaction.
+    ///
+    /// # Errors
+    /// NotFound if there is none, or a group.
+    pub fn array(&self, path: &str) -> Result<Array> {
+        self.note(|reads, base| reads.note_node(base, path));
+        self.check_open()?;
+        let view = self.view();
+        let id = view.array(path)?.id();
+        let Shared { context, store, .. } = self.shared.as_ref();
+        Ok(Array::new(context.clone(), store.clone(), view, id, true, false).within(self.clone()))
+    }
+
+    /// What lies at `path`: "array", "group" or `None`.
+    pub fn kind(&self, path: &str) -> Result<Option<&'static str>> {
+        self.note(|reads, base| reads.note_node(base, path));
+        self.check_open()?;
+        match self.view().node(path) {
+            Ok(node) => Ok(Some(node.kind())),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Name and kind of every child of the group at `path`, sorted by name.
+    pub fn children(&self, path: &str) -> Result<Vec<(String, &'static str)>> {
+        self.note(|reads, base| {
+            reads.note_node(base, path);
+            reads.note_listing(base, path);
+        });
+        self.check_open()?;
+        let view = self.view();
+        let children = view.children(path)?;
+        Ok(children.into_iter().map(|(name, node)| (name.to_owned(), node.kind())).collect())
+    }
+
+    /// Creates an array, and the groups above it that are missing; with `overwrite` in the place of what is there.
+    ///
+    /// # Errors
+    /// Exists, Input (the path).
+    pub fn create_array(&self, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
+        let create = Operation::CreateArray { id: SystemEntropy.id(), path: path.to_owned(), schema };
+        self.create(path, create, overwrite)?;
+        self.array(path)
+    }
+
+    /// Creates a group, and those above it that are missing. One that is there is left as it is.
+    ///
+    /// # Errors
+    /// Exists if there is an array, Input (the path).
+    pub fn create_group(&self, path: &str) -> Result<()> {
+        if self.kind(path)? == Some("group") {
+            return Ok(());
+        }
+        self.create(path, Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() }, false)
+    }
+
+    fn create(&self, path: &str, create: Operation, overwrite: bool) -> Result<()> {
+        self.note(|reads, base| reads.note_node(base, path));
+        self.with(|open| {
+            let there = open.provisional.view().node(path).ok().map(Node::id);
+            let operations = match there {
+                None => vec![create],
+                Some(id) if overwrite => vec![Operation::Remove { id }, create],
+                Some(_) => {
+                    return Err(Error::exists(format!(
+                        "{path} exists in the store, or was created in this transaction; use it, or pass overwrite=True to \
+                         replace it"
+                    )));
+                }
+            };
+            open.provisional.stage(operations, &SystemEntropy)
+        })
+    }
+
+    /// Removes what lies at `path` and everything below it.
+    ///
+    /// # Errors
+    /// NotFound; Input for the root, which can only be replaced.
+    pub fn remove(&self, path: &str) -> Result<()> {
+        self.note(|reads, base| reads.note_node(base, path));
+        if path == "/" {
+            return Err(Error::input(
+                "the root of a store cannot be removed; create(\"/\", …, overwrite=True) replaces it",
+            ));
+        }
+        self.with(|open| {
+            let id = open.provisional.view().node(path)?.id();
+            open.provisional.stage(vec![Operation::Remove { id }], &SystemEntropy)
+        })
+    }
+
+    /// Commits all that was staged in one version, and gives it; without changes the version that was read. The transaction
+    /// has ended afterwards, whatever the outcome. Unless the commit happened, or may have, its files are removed.
+    ///
+    /// # Errors
+    /// Conflict if another commit made it impossible or, serializable, changed what it has read; Exists, NotFound;
+    /// CommitUnknown; SnapshotExpired if what came in between cannot be told any more; Storage.
+    pub fn commit(&self, message: Option<String>) -> Result<u64> {
+        let Open { provisional, staged, reads } = self.end("failed to commit")?;
+        let view = provisional.view().clone();
+        let operations = provisional.into_operations();
+        let outcome = if operations.is_empty() {
+            Ok(self.base_version())
+        } else {
+            let mut rules: Box<dyn Rebase> = match self.shared.isolation {
+                Isolation::Snapshot => Box::new(StandardRules),
+                Isolation::Serializable => Box::new(Serializable::new(reads)),
+            };
+            let made = self.shared.store.commit(&self.shared.base, Changes { message, operations }, rules.as_mut());
+            made.map(|snapshot| snapshot.version())
+        };
+        if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
+            // Files of arrays that were removed again go.
+            staged.into_iter().filter(|s| view.node_by_id(s.array).is_some()).for_each(|mut s| s.keep_files());
+        }
+        if let Ok(version) = outcome {
+            let mut state = self.lock();
+            (state.end, state.committed) = ("was committed", Some(version));
+        }
+        outcome
+    }
+
+    /// Gives up all that was staged and removes its files. One that has ended stays as it is.
+    pub fn abort(&self) {
+        // The files go with what is staged, outside of the lock.
+        let _ = self.end("was aborted");
+    }
+
+    fn end(&self, end: &'static str) -> Result<Open> {
+        self.check_open()?;
+        let mut state = self.lock();
+        let ended = |state: &State| Error::input(format!("this transaction {}; begin another one", state.end));
+        let Some(open) = state.open.take() else { return Err(ended(&state)) };
+        (state.view, state.end) = (open.provisional.view().clone(), end);
+        Ok(open)
+    }
+}
