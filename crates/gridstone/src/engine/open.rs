@@ -28,8 +28,13 @@ pub enum Opened {
     Group(Group),
 }
 
-fn store_on(storage: Arc<dyn Storage>) -> Arc<Store> {
-    Arc::new(Store::new(storage, Arc::new(SystemClock), Arc::new(SystemEntropy)))
+fn store_on(storage: Arc<dyn Storage>) -> Store {
+    Store::new(storage, Arc::new(SystemClock), Arc::new(SystemEntropy))
+}
+
+/// The store as `context` wants it written.
+fn store_of(context: &Context, storage: Arc<dyn Storage>) -> Arc<Store> {
+    Arc::new(store_on(storage).with_fold_versions(context.fold_versions))
 }
 
 fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
@@ -55,7 +60,7 @@ pub fn open_on(context: &Context, storage: Arc<dyn Storage>, path: &str, writabl
             "a past version is read-only: open it with mode \"r\", or open the newest with \"r+\"",
         ));
     }
-    let store = store_on(storage);
+    let store = store_of(context, storage);
     let snapshot = snapshot_at(&store, at)?;
     match snapshot.node(path)? {
         Node::Array(array) => {
@@ -83,7 +88,7 @@ pub fn create_array_on(
     schema: Schema,
     overwrite: bool,
 ) -> Result<Array> {
-    let store = store_on(storage);
+    let store = store_of(context, storage);
     let id = SystemEntropy.id();
     let create = Operation::CreateArray { id, path: path.to_owned(), schema };
     let snapshot = create_node(&store, path, create, overwrite)?;
@@ -95,7 +100,7 @@ pub fn create_array_on(
 /// # Errors
 /// Exists (something else lies there), Storage, Access. A group that exists is opened.
 pub fn create_group(context: &Context, uri: &str, path: &str) -> Result<Group> {
-    let store = store_on(open_uri(uri, context.durability)?);
+    let store = store_of(context, open_uri(uri, context.durability)?);
     if store.exists()? {
         let snapshot = store.latest()?;
         if let Ok(Node::Group(_)) = snapshot.node(path) {
