@@ -32,8 +32,8 @@ pub(super) struct LocalSink {
 impl LocalSink {
     /// Creates the file; Exists if there is one.
     pub(super) fn create(path: PathBuf, disk: Arc<Disk>) -> Result<Self> {
-        let file =
-            DiskFile::create(&path, &disk).map_err(|e| os_error(format_args!("cannot create {}", path.display()), e))?;
+        let file = DiskFile::create(&path, &disk)
+            .map_err(|e| os_error(format_args!("cannot create {}", path.display()), e))?;
         let writer = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
         Ok(Self { path, disk, owner: Owner::here(), writer, written: 0, started: 0 })
     }
@@ -90,7 +90,8 @@ mod tests {
     fn a_forked_child_leaves_its_parents_file() {
         for (owner, stays) in [(Owner::elsewhere(), true), (Owner::here(), false)] {
             let path = std::env::temp_dir().join(format!("gridstone-{}", SystemEntropy.id()));
-            let mut sink = LocalSink::create(path.clone(), Arc::new(Disk::new(Durability::Full, Arc::new(SystemCalls)))).unwrap();
+            let mut sink =
+                LocalSink::create(path.clone(), Arc::new(Disk::new(Durability::Full, Arc::new(SystemCalls)))).unwrap();
             sink.write(b"of the parent").unwrap();
             drop(LocalSink {
                 owner,
