@@ -1,6 +1,6 @@
 //! Processes that a test starts, watches and kills: this very binary, told by its environment what to do.
 
-use crate::{crash, kill, processes};
+use crate::{crash, kill, processes, stress};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
@@ -90,6 +90,7 @@ fn entry() {
         "write-for-ever" => crash::write_for_ever(&store),
         "write-beside-others" => processes::write_beside_others(&store, number),
         "read-beside-writers" => processes::read_beside_writers(&store, number),
+        "write-in-threads" => stress::write_in_threads(&store, number),
         "live-a-chapter" => kill::live_a_chapter(&store, number),
         other => panic!("no role {other}"),
     }

@@ -22,6 +22,7 @@ mod processes;
 mod refusals;
 mod scratch;
 mod stopping;
+mod stress;
 mod vectors;
 mod verify;
 mod writer;
