@@ -19,6 +19,7 @@ mod paper_examples;
 mod points;
 mod power;
 mod processes;
+mod pure_rust;
 mod refusals;
 mod scratch;
 mod stopping;
