@@ -1,8 +1,9 @@
 # Every chore of the project, the same for people and for CI. Needs Rust (stable), Python 3.11 or later, make.
 # Options: PYTHON=python3.12 (which Python), DATA=folder (real data for the demo and bench-blocks), ONLY=pattern (names in
-# bench-core).
+# bench-core), MINUTES=n (for each target of fuzz).
 
 PYTHON ?= python3
+MINUTES ?= 5
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -21,7 +22,7 @@ PEERS := duckdb h5py hdf5plugin matplotlib polars tensorstore tiledb zarr zarrs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test check bench bench-core bench-blocks instructions deep help clean
+.PHONY: demo test check bench bench-core bench-blocks instructions deep fuzz miri help clean
 
 demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pictures in demo-out/
 	@echo "== demo: the pictures go to demo-out/"
@@ -68,7 +69,23 @@ instructions: ## count the instructions of small workloads, compare with the bas
 
 deep: export PROPTEST_CASES := 20000
 deep: export HYPOTHESIS_PROFILE := deep
-deep: test ## the tests, with very many more random cases (hours)
+deep: export GRIDSTONE_TEST_DEEP := 1
+deep: export GRIDSTONE_TEST_WRITES := 1000
+deep: test fuzz miri ## the tests with very many more random cases, fuzzing by the minute, Miri (hours)
+
+fuzz: ## try to break each decoder for MINUTES minutes (5)
+	@echo "== fuzz"
+	cargo run --release --package gridstone-fuzz -- --seconds $$(( 60 * $(MINUTES) ))
+
+# Isolation is off for the names of temporary files and the seeds of random cases.
+miri: export MIRIFLAGS := -Zmiri-disable-isolation
+miri: export PROPTEST_CASES := 4
+miri: ## run what touches no device under Miri; needs the nightly toolchain with miri
+	@cargo +nightly miri --version >/dev/null \
+		|| { echo "Miri is missing: rustup toolchain install nightly --component miri"; exit 1; }
+	@echo "== miri"
+	cargo +nightly miri test --package gridstone --lib -- base:: schema:: tile:: fragment:: codec::
+	cargo +nightly miri test --package gridstone --test main -- pure_rust::
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,6 +1,6 @@
 //! Processes that a test starts, watches and kills: this very binary, told by its environment what to do.
 
-use crate::{crash, processes, receipts};
+use crate::{crash, kill, processes, receipts, stress};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
@@ -34,15 +34,20 @@ impl Child {
     /// The number in the next line `word number` that the child has said; `None` once it has ended. A line that its
     /// death cut short was not said.
     pub(crate) fn hear(&mut self, word: &str) -> Option<u64> {
+        self.hear_any(&[word]).map(|(_, number)| number)
+    }
+
+    /// As [`Child::hear`], for several words: which of them it was, and its number.
+    pub(crate) fn hear_any(&mut self, words: &[&str]) -> Option<(usize, u64)> {
         loop {
             let mut line = String::new();
             self.output.read_line(&mut line).unwrap();
             if !line.ends_with('\n') {
                 return None;
             }
-            let number = line.trim().strip_prefix(word).and_then(|rest| rest.strip_prefix(' '));
-            if let Some(number) = number {
-                return Some(number.parse().unwrap());
+            let number_of = |word: &&str| line.trim().strip_prefix(*word)?.strip_prefix(' ');
+            if let Some((which, number)) = words.iter().map(number_of).enumerate().find_map(|(i, n)| Some((i, n?))) {
+                return Some((which, number.parse().unwrap()));
             }
         }
     }
@@ -86,6 +91,8 @@ fn entry() {
         "write-beside-others" => processes::write_beside_others(&store, number),
         "read-beside-writers" => processes::read_beside_writers(&store, number),
         "write-a-part" => receipts::write_a_part(&store, number),
+        "write-in-threads" => stress::write_in_threads(&store, number),
+        "live-a-chapter" => kill::live_a_chapter(&store, number),
         other => panic!("no role {other}"),
     }
 }

@@ -1,11 +1,12 @@
 //! Commits and reads under many schedules, explored by shuttle: it takes control before every operation on the
-//! storage. Promised: history is one line, no commit is lost or doubled, readers see prefixes of it, whatever folds.
+//! storage. Promised: history is one line, no commit is lost or doubled, readers see prefixes of it, whatever folds
+//! and merges.
 
 use super::writers::{World, ids};
 use gridstone::array::Snapshot;
 use gridstone::base::Id;
 use gridstone::storage::{HookedStorage, MemoryStorage, Storage};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 fn world(fold_versions: u64) -> World {
@@ -59,6 +60,65 @@ fn two_writers_and_a_reader_that_always_fold() {
 #[test]
 fn three_writers_and_a_reader_that_fold_now_and_then() {
     explore(3, 3, 3, 1_000);
+}
+
+/// Who works on a store at once: each entry is a thread. A vacuum will be one more.
+struct Cast {
+    writers: usize,
+    commits: usize,
+    mergers: usize,
+    merges: usize,
+}
+
+/// The ids that were written and are in `id`, which may be merged.
+fn written_in(id: Id, merges: &BTreeMap<Id, [Id; 2]>) -> Vec<Id> {
+    match merges.get(&id) {
+        Some(inputs) => inputs.iter().flat_map(|id| written_in(*id, merges)).collect(),
+        None => vec![id],
+    }
+}
+
+/// Writers, mergers and a reader: every write is there exactly once, in a fragment of its own or in a merged one.
+fn explore_merges(cast: &'static Cast, fold_versions: u64, schedules: usize) {
+    let scenario = move || {
+        let world = world(fold_versions);
+        let one = world.create().unwrap();
+        let (w, o) = (&world, &one);
+        let with = || (w.clone(), Arc::clone(o));
+        let writer = |(world, one): (World, Arc<Snapshot>)| move || world.write(one, cast.commits);
+        let merger = |(world, one): (World, Arc<Snapshot>)| move || world.merge(one, cast.merges);
+        let writers: Vec<_> = (0..cast.writers).map(|_| shuttle::thread::spawn(writer(with()))).collect();
+        let mergers: Vec<_> = (0..cast.mergers).map(|_| shuttle::thread::spawn(merger(with()))).collect();
+        let (reading, from) = with();
+        let reader = shuttle::thread::spawn(move || reading.count(from, 2));
+        let mut written: Vec<Id> = writers.into_iter().flat_map(|t| t.join().unwrap()).collect();
+        let merges: BTreeMap<Id, [Id; 2]> = mergers.into_iter().flat_map(|t| t.join().unwrap()).collect();
+        reader.join().unwrap();
+
+        let store = world.store();
+        let last = store.latest().unwrap();
+        let mut found: Vec<Id> = ids(&last).into_iter().flat_map(|id| written_in(id, &merges)).collect();
+        (found.sort(), written.sort());
+        assert_eq!(found, written);
+        assert_eq!(last.version() as usize, 1 + written.len() + merges.len());
+        world.count(one, 1);
+    };
+    shuttle::check_random(scenario, schedules);
+}
+
+#[test]
+fn writers_and_a_merger_without_folds() {
+    explore_merges(&Cast { writers: 2, commits: 2, mergers: 1, merges: 3 }, 64, 1_000);
+}
+
+#[test]
+fn writers_and_two_mergers_that_always_fold() {
+    explore_merges(&Cast { writers: 2, commits: 3, mergers: 2, merges: 2 }, 1, 1_000);
+}
+
+#[test]
+fn writers_and_two_mergers_that_fold_now_and_then() {
+    explore_merges(&Cast { writers: 2, commits: 3, mergers: 2, merges: 3 }, 3, 1_000);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Writers and readers of one small store, for the tests that let many of them loose on it.
 
 use bytes::Bytes;
-use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
-use gridstone::base::{Clock, Entropy, FileRef, Id};
+use gridstone::array::{Changes, Operation, Recorded, Removed, Snapshot, StandardRules, Store};
+use gridstone::base::{Clock, Entropy, ErrorKind, FileRef, Id};
 use gridstone::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
 use gridstone::schema::{KeyRange, Schema, Subarray};
 use gridstone::storage::Storage;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -91,6 +92,46 @@ impl World {
             id
         };
         (0..count).map(one).collect()
+    }
+
+    /// Merges the two oldest fragments, so often; what each merged fragment was made from. A merge whose inputs another
+    /// took first is given up, by a Conflict and nothing else.
+    pub(crate) fn merge(&self, mut snapshot: Arc<Snapshot>, rounds: usize) -> BTreeMap<Id, [Id; 2]> {
+        let (store, mut merges) = (self.store(), BTreeMap::new());
+        for _ in 0..rounds {
+            snapshot = store.refresh(&snapshot).unwrap();
+            let fragments = snapshot.array_by_id(ARRAY).unwrap().fragments(None).unwrap();
+            let Some([a, b]) = fragments.first_chunk() else { continue };
+            let mut merged = self.fragment();
+            let id = merged.description.id;
+            (merged.description.order, merged.description.cells) = (b.order, a.cells + b.cells);
+            let removed = vec![Removed::of(a), Removed::of(b)];
+            let operation = Operation::ReplaceFragments { array: ARRAY, removed, fragments: vec![merged] };
+            match store.commit(&snapshot, Changes::new(vec![operation]), &mut StandardRules) {
+                Ok(next) => {
+                    snapshot = next;
+                    merges.insert(id, [a.id, b.id]);
+                }
+                Err(e) => assert_eq!(e.kind(), ErrorKind::Conflict, "{e}"),
+            }
+        }
+        merges
+    }
+
+    /// Follows the store, checking that at each version the cells are those that were added up to it, merged or not.
+    pub(crate) fn count(&self, mut snapshot: Arc<Snapshot>, rounds: usize) {
+        for _ in 0..rounds {
+            let store = self.store();
+            let next = store.refresh(&snapshot).unwrap();
+            assert!(next.version() >= snapshot.version());
+            let added = |operation: &Recorded| matches!(operation, Recorded::AddFragments { .. });
+            let records = store.history(1, next.version()).unwrap().map(Result::unwrap);
+            let adds = records.filter(|record| record.operations.iter().any(added)).count() as u64;
+            let fragments = next.array_by_id(ARRAY).unwrap().fragments(None).unwrap();
+            assert_eq!(fragments.iter().map(|d| d.cells).sum::<u64>(), 2 * adds, "version {}", next.version());
+            assert!(fragments.is_sorted_by(|a, b| a.order < b.order));
+            snapshot = next;
+        }
     }
 
     /// Follows the store, checking that what it sees only grows, by whole versions.

@@ -14,6 +14,9 @@ mod cut;
 mod draft;
 mod floor;
 mod fold;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod group_commit;
 mod line;
 mod log;

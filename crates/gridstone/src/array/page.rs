@@ -126,7 +126,8 @@ pub(super) fn decode(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Descriptio
     Ok(fragments)
 }
 
-fn read_page(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Description>>> {
+/// The fragments of a page of which the checksum and the number of dimensions are as `info` says.
+pub(super) fn read_page(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Description>>> {
     let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(|| Error::corruption("it is cut"))?;
     let mut r = ByteReader::new(content, "a manifest page");
     if r.take(MAGIC.len())? != MAGIC {

@@ -172,6 +172,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls C")]
     fn the_choice_fits_the_values() {
         let random: Vec<i64> = noise(16_384 * 8).iter().step_by(8).map(|b| i64::from(*b)).collect();
         let i64s =
@@ -186,6 +187,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls C")]
     fn equal_values_take_the_cheapest_filter_and_noise_none() {
         for element in ALL {
             assert_ne!(choose(&[&vec![7; 64 * 1024]], element, Effort::Full).name(), "none");
@@ -199,6 +201,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls C")]
     fn what_repeats_from_block_to_block_is_no_gain() {
         let block = noise(8 * 1_024);
         assert!(choose(&[&block, &block, &block], Element::signed(8), Effort::Full).is_none());
@@ -207,6 +210,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls C")]
     fn a_quick_choice_tries_quick_candidates_only() {
         let values: Vec<u8> = (0..4_096i64).flat_map(|i| (i / 128 * 16_384 + i % 128).to_le_bytes()).collect();
         assert_eq!(choose(&[&values], Element::signed(8), Effort::Full).name(), "shuffle,zstd:1");

@@ -35,6 +35,10 @@ impl Filter for Delta {
         len
     }
 
+    fn decoded_len_max(&self, len: usize) -> usize {
+        len
+    }
+
     fn encode(&self, input: &[u8], element: Element, out: &mut Vec<u8>) -> Result<()> {
         if !self.accepts(element) {
             return Err(refused("delta", element));

@@ -17,6 +17,13 @@ pub trait Filter: Send + Sync + Debug {
     /// The largest number of bytes `encode` makes of `len` bytes.
     fn encoded_len_max(&self, len: usize) -> usize;
 
+    /// The largest number of bytes that any `len` encoded bytes decode to: what a length found on disk is held against
+    /// before memory is had for it. A filter whose encoding knows no bound keeps this one.
+    fn decoded_len_max(&self, len: usize) -> usize {
+        let _ = len;
+        usize::MAX
+    }
+
     /// Appends the encoded form of `input` to `out`.
     ///
     /// Errors: Input if `input` must hold whole elements and does not, Schema if `element` is not accepted. After an

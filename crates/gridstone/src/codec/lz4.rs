@@ -25,6 +25,11 @@ impl Filter for Lz4 {
         lz4_flex::block::get_maximum_output_size(len)
     }
 
+    fn decoded_len_max(&self, len: usize) -> usize {
+        // A byte more lengthens a match by 255.
+        len.saturating_mul(255)
+    }
+
     fn encode(&self, input: &[u8], _element: Element, out: &mut Vec<u8>) -> Result<()> {
         append_with(out, self.encoded_len_max(input.len()), |room| {
             lz4_flex::block::compress_into(input, room)

@@ -123,6 +123,11 @@ impl Pipeline {
         Ok(())
     }
 
+    /// The largest number of bytes that any `len` stored bytes decode to.
+    pub fn decoded_len_max(&self, len: usize) -> usize {
+        self.filters.iter().rev().fold(len, |len, filter| filter.decoded_len_max(len))
+    }
+
     /// The `expected_len` raw bytes that `stored` was made from.
     ///
     /// Errors: as [`Self::decode_into`]; nothing is allocated for an `expected_len` above the limit of a block.
@@ -265,7 +270,9 @@ mod tests {
 
     #[test]
     fn a_length_that_is_not_the_expected_one_is_corruption() {
-        for text in ["none", "delta", "for", "lz4", "zstd", "gzip", "pco", "delta,for", "delta,for,zstd:1"] {
+        let texts = ["none", "delta", "for", "lz4", "zstd", "gzip", "pco", "delta,for", "delta,for,zstd:1"];
+        // Miri cannot call C.
+        for text in texts.into_iter().filter(|text| !cfg!(miri) || !text.contains('z') || text.contains("lz4")) {
             let pipeline = Pipeline::parse(text).unwrap();
             let stored = pipeline.encode(&[5; 800], Element::signed(4)).unwrap();
             for wrong in [0, 796, 804, 1 << 20, BLOCK_BYTES_MAX + 1] {
@@ -288,9 +295,10 @@ mod tests {
         #[test]
         fn every_pipeline_gives_back_its_input(
             values in prop::collection::vec(-500i32..500, 0..5000),
-            pick in 0..8usize,
+            pick in 0..if cfg!(miri) { 4 } else { 8usize },
         ) {
-            let text = ["none", "delta,for", "delta,shuffle,zstd:1", "bitshuffle,lz4", "for,gzip:6", "delta,pco:2",
+            // Miri takes the first four, since it cannot call C.
+            let text = ["none", "delta,for", "bitshuffle,lz4", "delta,pco:2", "delta,shuffle,zstd:1", "for,gzip:6",
                 "for,lz4,zstd:3", "delta,delta,bitshuffle,zstd:1"][pick];
             let input: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
             let pipeline = Pipeline::parse(text).unwrap();

@@ -33,6 +33,10 @@ impl Filter for Shuffle {
         len
     }
 
+    fn decoded_len_max(&self, len: usize) -> usize {
+        len
+    }
+
     fn encode(&self, input: &[u8], element: Element, out: &mut Vec<u8>) -> Result<()> {
         let out = grow(out, input.len());
         match element.width {

@@ -1,6 +1,6 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
-use crate::base::limits::BlockCells;
+use crate::base::limits::{BlockCells, FOLD_VERSIONS};
 use crate::base::{Budget, Cache, Error, Result};
 use crate::runtime::{Arena, LruCache, Pool};
 use crate::storage::Durability;
@@ -46,6 +46,7 @@ pub struct Context {
     pub(super) arena: Arc<Arena>,
     pub(super) durability: Durability,
     pub(super) blocks: BlockCells,
+    pub(super) fold_versions: u64,
 }
 
 impl Context {
@@ -66,7 +67,15 @@ impl Context {
             arena: Arc::new(Arena::shared(options.memory_budget / 8)),
             durability: options.durability,
             blocks: options.blocks,
+            fold_versions: FOLD_VERSIONS,
         })
+    }
+
+    /// The same context, whose writers fold the log when its newest root is `versions` behind: for tests, which want
+    /// to see many folds. No reader notices.
+    #[must_use]
+    pub fn with_fold_versions(self, versions: u64) -> Self {
+        Self { fold_versions: versions, ..self }
     }
 
     /// The number of threads.

@@ -30,19 +30,24 @@ pub enum Opened {
 }
 
 /// A store whose handles queue up with those of its clones only.
-pub(super) fn store_on(storage: Arc<dyn Storage>) -> Arc<Store> {
-    queued_store(storage, Arc::default())
+pub(super) fn store_on(context: &Context, storage: Arc<dyn Storage>) -> Arc<Store> {
+    queued_store(context, storage, Arc::default())
 }
 
 /// The store at `uri`, whose handles queue up with all others of this process.
 pub(super) fn store_at(context: &Context, uri: &str) -> Result<Arc<Store>> {
     let storage = open_uri(uri, context.durability)?;
     let queue = queue_of(&storage.describe(), context.durability)?;
-    Ok(queued_store(storage, queue))
+    Ok(queued_store(context, storage, queue))
 }
 
-fn queued_store(storage: Arc<dyn Storage>, queue: Arc<ProcessQueue>) -> Arc<Store> {
-    Arc::new(Store::new(storage, Arc::new(SystemClock), Arc::new(SystemEntropy)).with_queues(queue))
+/// The store as `context` wants it written.
+fn queued_store(context: &Context, storage: Arc<dyn Storage>, queue: Arc<ProcessQueue>) -> Arc<Store> {
+    Arc::new(plain_store(storage).with_fold_versions(context.fold_versions).with_queues(queue))
+}
+
+fn plain_store(storage: Arc<dyn Storage>) -> Store {
+    Store::new(storage, Arc::new(SystemClock), Arc::new(SystemEntropy))
 }
 
 fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
@@ -63,7 +68,7 @@ pub fn open(context: &Context, uri: &str, path: &str, writable: bool, at: At) ->
 
 /// Opens what lies at `path` in the store on `storage`; see [`open`].
 pub fn open_on(context: &Context, storage: Arc<dyn Storage>, path: &str, writable: bool, at: At) -> Result<Opened> {
-    open_in(context, store_on(storage), path, writable, at)
+    open_in(context, store_on(context, storage), path, writable, at)
 }
 
 fn open_in(context: &Context, store: Arc<Store>, path: &str, writable: bool, at: At) -> Result<Opened> {
@@ -99,7 +104,7 @@ pub fn create_array_on(
     schema: Schema,
     overwrite: bool,
 ) -> Result<Array> {
-    create_array_in(context, store_on(storage), path, schema, overwrite)
+    create_array_in(context, store_on(context, storage), path, schema, overwrite)
 }
 
 fn create_array_in(context: &Context, store: Arc<Store>, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
@@ -153,13 +158,13 @@ fn create_node(store: &Store, path: &str, create: Operation, overwrite: bool) ->
 
 /// Whether there is a store at `uri`.
 pub fn exists(uri: &str) -> Result<bool> {
-    store_on(open_uri(uri, crate::storage::Durability::Full)?).exists()
+    plain_store(open_uri(uri, crate::storage::Durability::Full)?).exists()
 }
 
 /// Deletes the store at `uri` with all its history; NotFound if there is none.
 pub fn delete_store(context: &Context, uri: &str) -> Result<()> {
     let storage = open_uri(uri, context.durability)?;
-    if !store_on(storage.clone()).exists()? {
+    if !plain_store(storage.clone()).exists()? {
         return Err(Error::not_found(format!("there is no Gridstone store in {}", storage.describe())));
     }
     storage.remove_everything()

@@ -86,7 +86,7 @@ pub fn commit_receipts_on(
     receipts: &[Receipt],
     message: Option<String>,
 ) -> Result<u64> {
-    commit_in(context, &store_on(storage), receipts, message)
+    commit_in(context, &store_on(context, storage), receipts, message)
 }
 
 fn commit_in(context: &Context, store: &Store, receipts: &[Receipt], message: Option<String>) -> Result<u64> {

@@ -86,7 +86,7 @@ impl Transaction {
 
     /// Begins a transaction in the store on `storage`; see [`Transaction::begin`].
     pub fn begin_on(context: &Context, storage: Arc<dyn Storage>, isolation: Isolation) -> Result<Self> {
-        Self::begin_in(context, store_on(storage), isolation)
+        Self::begin_in(context, store_on(context, storage), isolation)
     }
 
     fn begin_in(context: &Context, store: Arc<Store>, isolation: Isolation) -> Result<Self> {

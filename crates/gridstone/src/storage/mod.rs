@@ -37,7 +37,7 @@ pub use fault::{Fault, FaultPlan, FaultyStorage};
 pub use files::{FLOOR, LATEST, StoreFiles, data_name, log_name, manifest_name};
 pub use hook::HookedStorage;
 pub use layer::Operation;
-pub use local::{Durability, LocalStorage};
+pub use local::{DiskCalls, Durability, LocalStorage, SystemCalls};
 pub use memory::MemoryStorage;
 pub use uri::open_uri;
 

@@ -1,13 +1,15 @@
 //! The steps of which durable changes of a directory tree are made.
 
 use super::Durability;
+use super::calls::DiskCalls;
 use crate::base::{Entropy, Error, Result};
 use crate::runtime::SystemEntropy;
 use crate::storage::PutOutcome;
 use crate::storage::os_error::os_error;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind as Os, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What `link` answers on filesystems without hard links: EPERM by POSIX; ENOSYS, ENOTSUP and EOPNOTSUPP from
@@ -25,24 +27,18 @@ const NO_LINKS: [i32; 4] = [1, 45, 78, 102];
 pub(super) struct Disk {
     durability: Durability,
     failed: AtomicBool,
-    sync: fn(&File) -> io::Result<()>,
-    link: fn(&Path, &Path) -> io::Result<()>,
+    calls: Arc<dyn DiskCalls>,
 }
 
 impl Disk {
-    pub(super) fn new(durability: Durability) -> Self {
-        Self {
-            durability,
-            failed: AtomicBool::new(false),
-            sync: File::sync_all,
-            link: |from, to| fs::hard_link(from, to),
-        }
+    /// A disk that is changed by `calls`.
+    pub(super) fn new(durability: Durability, calls: Arc<dyn DiskCalls>) -> Self {
+        Self { durability, failed: AtomicBool::new(false), calls }
     }
 
-    /// A disk that answers as these do.
-    #[cfg(test)]
-    pub(super) fn faulty(sync: fn(&File) -> io::Result<()>, link: fn(&Path, &Path) -> io::Result<()>) -> Self {
-        Self { sync, link, ..Self::new(Durability::Full) }
+    /// The calls that change it.
+    pub(super) fn calls(&self) -> &dyn DiskCalls {
+        self.calls.as_ref()
     }
 
     /// A Storage error if an fsync has failed before.
@@ -58,25 +54,25 @@ impl Disk {
     }
 
     /// Makes the bytes of a file durable that nothing refers to yet. A failure condemns that file only.
-    pub(super) fn sync_bytes(&self, file: &File) -> io::Result<()> {
-        if self.durability == Durability::Full { (self.sync)(file) } else { Ok(()) }
+    pub(super) fn sync_bytes(&self, file: &DiskFile) -> io::Result<()> {
+        if self.durability == Durability::Full { self.calls.sync_file(&file.path, &file.file) } else { Ok(()) }
     }
 
     /// Asks the device to begin with bytes that an fsync will wait for later. Advice: a failure shows in that fsync.
     #[cfg(target_os = "linux")]
-    pub(super) fn start_writeback(&self, file: &File, offset: u64, len: u64) {
+    pub(super) fn start_writeback(&self, file: &DiskFile, offset: u64, len: u64) {
         use std::os::fd::AsRawFd;
         if self.durability == Durability::Full {
             // SAFETY: the descriptor is open as long as `file` is borrowed; the call touches no memory of ours.
             unsafe {
-                libc::sync_file_range(file.as_raw_fd(), offset as i64, len as i64, libc::SYNC_FILE_RANGE_WRITE);
+                libc::sync_file_range(file.file.as_raw_fd(), offset as i64, len as i64, libc::SYNC_FILE_RANGE_WRITE);
             }
         }
     }
 
     /// Elsewhere the fsync does it all.
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn start_writeback(&self, _file: &File, _offset: u64, _len: u64) {}
+    pub(super) fn start_writeback(&self, _file: &DiskFile, _offset: u64, _len: u64) {}
 
     /// Makes the names in a folder durable.
     pub(super) fn sync_folder(&self, path: &Path) -> Result<()> {
@@ -85,7 +81,7 @@ impl Disk {
         }
         self.trusted(path)?;
         let failed = |e| os_error(format_args!("cannot make {} durable", path.display()), e);
-        match (self.sync)(&File::open(path).map_err(failed)?) {
+        match self.calls.sync_folder(path, &File::open(path).map_err(failed)?) {
             // What filesystems answer that cannot fsync a folder: they order such changes themselves, or nobody can.
             Err(e) if matches!(e.kind(), Os::InvalidInput | Os::Unsupported) => Ok(()),
             Err(e) => Err(self.distrusted(failed(e))),
@@ -103,7 +99,10 @@ impl Disk {
         self.trusted(path)?;
         let failed = |e| os_error(format_args!("cannot make {} durable", path.display()), e);
         let file = File::open(path).map_err(failed)?;
-        self.sync_bytes(&file).map_err(|e| self.distrusted(failed(e)))
+        if self.durability == Durability::Close {
+            return Ok(());
+        }
+        self.calls.sync_file(path, &file).map_err(|e| self.distrusted(failed(e)))
     }
 
     fn distrusted(&self, error: Error) -> Error {
@@ -121,18 +120,31 @@ impl Disk {
             missing.push(folder);
         }
         for folder in missing.into_iter().rev() {
-            make_folder(folder)?;
+            self.make_folder(folder)?;
             self.sync_parent(folder)?;
         }
         Ok(())
     }
 
+    /// Makes one folder, unless it is there; an Input error if a file is in its place.
+    pub(super) fn make_folder(&self, path: &Path) -> Result<()> {
+        match self.calls.make_folder(path) {
+            Err(e) if e.kind() == Os::AlreadyExists && path.is_dir() => Ok(()),
+            Err(e) if matches!(e.kind(), Os::AlreadyExists | Os::NotADirectory) => Err(Error::input(format!(
+                "cannot make the folder {}: a file is where a folder should be; move it, or use another path",
+                path.display()
+            ))
+            .with_source(e)),
+            made => made.map_err(|e| os_error(format_args!("cannot make the folder {}", path.display()), e)),
+        }
+    }
+
     /// An Unsupported error if `folder` is on a filesystem without hard links. Leaves nothing there.
     pub(super) fn try_link(&self, folder: &Path) -> Result<()> {
         let [from, to] = ["from", "to"].map(|end| folder.join(end));
-        let trial = Temporary { path: Some(temporary_path(&to)) };
+        let trial = Temporary { path: Some(temporary_path(&to)), calls: Arc::clone(&self.calls) };
         let temporary = Temporary::write(&from, b"", Durability::Close, self)?;
-        temporary.link(trial.path.as_deref().unwrap_or(&to), self).map(drop)
+        temporary.link(trial.path.as_deref().unwrap_or(&to)).map(drop)
     }
 }
 
@@ -145,16 +157,28 @@ pub(super) fn there(path: &Path) -> Result<bool> {
     }
 }
 
-/// Makes one folder, unless it is there; an Input error if a file is in its place.
-pub(super) fn make_folder(path: &Path) -> Result<()> {
-    match fs::create_dir(path) {
-        Err(e) if e.kind() == Os::AlreadyExists && path.is_dir() => Ok(()),
-        Err(e) if matches!(e.kind(), Os::AlreadyExists | Os::NotADirectory) => Err(Error::input(format!(
-            "cannot make the folder {}: a file is where a folder should be; move it, or use another path",
-            path.display()
-        ))
-        .with_source(e)),
-        made => made.map_err(|e| os_error(format_args!("cannot make the folder {}", path.display()), e)),
+/// A file that is being written, front to back.
+#[derive(Debug)]
+pub(super) struct DiskFile {
+    file: File,
+    path: PathBuf,
+    calls: Arc<dyn DiskCalls>,
+}
+
+impl DiskFile {
+    /// Creates the file; an error of the kind AlreadyExists if there is one.
+    pub(super) fn create(path: &Path, disk: &Disk) -> io::Result<Self> {
+        Ok(Self { file: disk.calls.create(path)?, path: path.to_owned(), calls: Arc::clone(&disk.calls) })
+    }
+}
+
+impl Write for DiskFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.calls.write(&self.path, &self.file, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -162,6 +186,7 @@ pub(super) fn make_folder(path: &Path) -> Result<()> {
 #[derive(Debug)]
 pub(super) struct Temporary {
     path: Option<PathBuf>,
+    calls: Arc<dyn DiskCalls>,
 }
 
 impl Temporary {
@@ -169,8 +194,8 @@ impl Temporary {
     pub(super) fn write(target: &Path, bytes: &[u8], durability: Durability, disk: &Disk) -> Result<Self> {
         let path = temporary_path(target);
         let failed = |e| os_error(format_args!("cannot write {}", target.display()), e);
-        let mut file = File::create_new(&path).map_err(failed)?;
-        let temporary = Self { path: Some(path) };
+        let mut file = DiskFile::create(&path, disk).map_err(failed)?;
+        let temporary = Self { path: Some(path), calls: Arc::clone(&disk.calls) };
         file.write_all(bytes).map_err(failed)?;
         if durability == Durability::Full {
             disk.sync_bytes(&file).map_err(failed)?;
@@ -179,8 +204,8 @@ impl Temporary {
     }
 
     /// Gives the file the name `target`, unless something has it; the temporary name goes either way.
-    pub(super) fn link(self, target: &Path, disk: &Disk) -> Result<PutOutcome> {
-        match self.path.as_deref().map_or(Ok(()), |path| (disk.link)(path, target)) {
+    pub(super) fn link(self, target: &Path) -> Result<PutOutcome> {
+        match self.path.as_deref().map_or(Ok(()), |path| self.calls.link(path, target)) {
             Ok(()) => Ok(PutOutcome::Created),
             Err(e) if e.kind() == Os::AlreadyExists => Ok(PutOutcome::Exists),
             Err(e) => Err(link_error(target, e)),
@@ -190,7 +215,7 @@ impl Temporary {
     /// Gives the file the name `target`, in place of what has it.
     pub(super) fn rename(mut self, target: &Path) -> Result<()> {
         let Some(path) = self.path.as_deref() else { return Ok(()) };
-        fs::rename(path, target).map_err(|e| os_error(format_args!("cannot write {}", target.display()), e))?;
+        self.calls.rename(path, target).map_err(|e| os_error(format_args!("cannot write {}", target.display()), e))?;
         self.path = None;
         Ok(())
     }
@@ -200,7 +225,7 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
             // What cannot be removed now is invisible, and goes with the store.
-            let _ = fs::remove_file(path);
+            let _ = self.calls.remove_file(path);
         }
     }
 }

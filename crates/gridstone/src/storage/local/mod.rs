@@ -6,6 +6,7 @@
 //! opened, removed with the store. The temporary name goes before the folder is fsynced, so that one fsync settles
 //! both names.
 
+mod calls;
 mod durable;
 mod open_files;
 mod sink;
@@ -15,6 +16,7 @@ use super::os_error::os_error;
 use super::{PutOutcome, Storage, names};
 use crate::base::{ByteSink, ByteSource, Error, Result};
 use bytes::Bytes;
+pub use calls::{DiskCalls, SystemCalls};
 use std::fs;
 use std::io::ErrorKind as Os;
 use std::path::{Path, PathBuf};
@@ -45,13 +47,21 @@ impl LocalStorage {
     /// # Errors
     /// Input if the path is empty or holds a NUL byte.
     pub fn new(root: impl AsRef<Path>, durability: Durability) -> Result<Self> {
+        Self::with_calls(root, durability, Arc::new(SystemCalls))
+    }
+
+    /// The store in the directory `root`, changed by `calls` alone; see [`LocalStorage::new`].
+    ///
+    /// # Errors
+    /// Those of [`LocalStorage::new`].
+    pub fn with_calls(root: impl AsRef<Path>, durability: Durability, calls: Arc<dyn DiskCalls>) -> Result<Self> {
         let root = root.as_ref();
         if root.as_os_str().as_encoded_bytes().contains(&0) {
             return Err(Error::input(format!("the path {root:?} holds a NUL byte; give one without")));
         }
         let bad = |e| Error::input(format!("{root:?} cannot be the path of a store: {e}")).with_source(e);
         let root = std::path::absolute(root).map_err(bad)?;
-        Ok(Self { root, disk: Arc::new(durable::Disk::new(durability)), files: &open_files::OPEN_FILES })
+        Ok(Self { root, disk: Arc::new(durable::Disk::new(durability, calls)), files: &open_files::OPEN_FILES })
     }
 
     fn path(&self, name: &str) -> Result<PathBuf> {
@@ -62,19 +72,19 @@ impl LocalStorage {
     fn make_log(&self) -> Result<()> {
         let (log, fresh) = (self.root.join(names::LOG), !durable::there(&self.root)?);
         self.disk.make_path(&self.root)?;
-        durable::make_folder(&log)?;
+        self.disk.make_folder(&log)?;
         self.disk.try_link(&log).inspect_err(|_| {
             // What another process has put there meanwhile stays, since only empty folders go.
-            let _ = fs::remove_dir(&log);
+            let _ = self.disk.calls().remove_folder(&log);
             if fresh {
-                let _ = fs::remove_dir(&self.root);
+                let _ = self.disk.calls().remove_folder(&self.root);
             }
         })
     }
 
     fn removed(&self, folder: &str) -> Result<()> {
         let path = self.root.join(folder);
-        match fs::remove_dir_all(&path) {
+        match self.disk.calls().remove_all(&path) {
             Err(e) if e.kind() != Os::NotFound => Err(os_error(format_args!("cannot delete {}", path.display()), e)),
             _ => Ok(()),
         }
@@ -87,7 +97,8 @@ impl LocalStorage {
             return durable::there(&aside);
         }
         self.removed(names::REMOVED)?;
-        fs::rename(&log, &aside).map_err(|e| os_error(format_args!("cannot delete {}", log.display()), e))?;
+        let renamed = self.disk.calls().rename(&log, &aside);
+        renamed.map_err(|e| os_error(format_args!("cannot delete {}", log.display()), e))?;
         self.disk.sync_folder(&self.root)?;
         Ok(true)
     }
@@ -104,7 +115,7 @@ impl Storage for LocalStorage {
         }
         for folder in [names::LOG, names::DATA, names::MANIFEST] {
             let path = self.root.join(folder);
-            durable::make_folder(&path)?;
+            self.disk.make_folder(&path)?;
             self.disk.sync_folder(&path)?;
         }
         self.disk.sync_folder(&self.root)
@@ -132,7 +143,7 @@ impl Storage for LocalStorage {
         }
         self.disk.trusted(&path)?;
         let temporary = durable::Temporary::write(&path, bytes, Durability::Full, &self.disk)?;
-        match temporary.link(&path, &self.disk)? {
+        match temporary.link(&path)? {
             PutOutcome::Exists => Ok(PutOutcome::Exists),
             PutOutcome::Created => {
                 self.disk.sync_parent(&path)?;
@@ -161,7 +172,7 @@ impl Storage for LocalStorage {
 
     fn delete(&self, name: &str) -> Result<()> {
         let path = self.path(name)?;
-        match fs::remove_file(&path) {
+        match self.disk.calls().remove_file(&path) {
             Err(e) if e.kind() != Os::NotFound => Err(os_error(format_args!("cannot delete {}", path.display()), e)),
             _ => Ok(()),
         }
@@ -205,7 +216,7 @@ impl Storage for LocalStorage {
             self.removed(folder)?;
         }
         // The store is gone; a root that holds other things, or must stay for another reason, stays.
-        let _ = fs::remove_dir(&self.root);
+        let _ = self.disk.calls().remove_folder(&self.root);
         Ok(())
     }
 }

@@ -1,10 +1,9 @@
 //! A file being written, front to back, under its own name.
 
-use super::durable::Disk;
+use super::durable::{Disk, DiskFile};
 use crate::base::{ByteSink, Result};
 use crate::runtime::Owner;
 use crate::storage::os_error::os_error;
-use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ pub(super) struct LocalSink {
     /// Who removes the file if it is given up: a forked child only drops its copy.
     owner: Owner,
     /// Taken when the file is finished or given up.
-    writer: Option<BufWriter<File>>,
+    writer: Option<BufWriter<DiskFile>>,
     /// Bytes written, and how many of them the device was asked to take.
     written: u64,
     started: u64,
@@ -33,8 +32,8 @@ pub(super) struct LocalSink {
 impl LocalSink {
     /// Creates the file; Exists if there is one.
     pub(super) fn create(path: PathBuf, disk: Arc<Disk>) -> Result<Self> {
-        let file =
-            File::create_new(&path).map_err(|e| os_error(format_args!("cannot create {}", path.display()), e))?;
+        let file = DiskFile::create(&path, &disk)
+            .map_err(|e| os_error(format_args!("cannot create {}", path.display()), e))?;
         let writer = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
         Ok(Self { path, disk, owner: Owner::here(), writer, written: 0, started: 0 })
     }
@@ -74,7 +73,7 @@ impl Drop for LocalSink {
             // Without this the buffer would be written to a file that is about to go.
             let _ = writer.into_parts();
             if self.owner.is_here() {
-                let _ = fs::remove_file(&self.path);
+                let _ = self.disk.calls().remove_file(&self.path);
             }
         }
     }
@@ -82,7 +81,7 @@ impl Drop for LocalSink {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Durability;
+    use super::super::{Durability, SystemCalls};
     use super::*;
     use crate::base::Entropy;
     use crate::runtime::SystemEntropy;
@@ -91,7 +90,8 @@ mod tests {
     fn a_forked_child_leaves_its_parents_file() {
         for (owner, stays) in [(Owner::elsewhere(), true), (Owner::here(), false)] {
             let path = std::env::temp_dir().join(format!("gridstone-{}", SystemEntropy.id()));
-            let mut sink = LocalSink::create(path.clone(), Arc::new(Disk::new(Durability::Full))).unwrap();
+            let mut sink =
+                LocalSink::create(path.clone(), Arc::new(Disk::new(Durability::Full, Arc::new(SystemCalls)))).unwrap();
             sink.write(b"of the parent").unwrap();
             drop(LocalSink {
                 owner,
@@ -102,7 +102,7 @@ mod tests {
                 started: 0,
             });
             assert_eq!(path.exists(), stays);
-            let _ = fs::remove_file(&path);
+            let _ = std::fs::remove_file(&path);
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::base::{ByteRange, ErrorKind};
 use crate::runtime::SystemEntropy;
 use crate::storage::conformance;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory of its own that goes away with this value.
 struct Scratch(PathBuf);
@@ -190,27 +191,34 @@ fn a_file_that_cannot_be_opened_again_is_named() {
     assert_eq!(read(2).unwrap(), "012");
 }
 
-/// The first fsync of a folder fails, later ones succeed: what Linux does.
-#[test]
-fn after_a_failed_fsync_nothing_is_called_durable() {
-    thread_local!(static LEFT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
-    fn sync(file: &fs::File) -> std::io::Result<()> {
-        if LEFT.get() == 0 || !file.metadata()?.is_dir() {
-            return Ok(());
+/// So many fsyncs of folders fail, later ones succeed: what Linux does.
+#[derive(Debug, Default)]
+struct Disk(AtomicU32);
+
+impl DiskCalls for Disk {
+    fn sync_folder(&self, path: &Path, folder: &fs::File) -> std::io::Result<()> {
+        if self.0.load(Ordering::Relaxed) == 0 {
+            return SystemCalls.sync_folder(path, folder);
         }
-        LEFT.set(LEFT.get() - 1);
+        self.0.fetch_sub(1, Ordering::Relaxed);
         Err(std::io::Error::from_raw_os_error(5))
     }
+}
+
+#[test]
+fn after_a_failed_fsync_nothing_is_called_durable() {
+    let disk = Arc::new(Disk::default());
     let scratch = Scratch::new();
-    let disk = Arc::new(durable::Disk::faulty(sync, |from, to| fs::hard_link(from, to)));
-    let storage = LocalStorage { disk, ..scratch.store() };
+    let disk_calls = Arc::clone(&disk);
+    let root = scratch.store().root;
+    let storage = LocalStorage::with_calls(root, Durability::Full, disk_calls).unwrap();
     storage.put_if_absent("_log/1", b"a").unwrap();
     storage.sync("_log/1").unwrap();
     let mut half = storage.create("_data/a.frag").unwrap();
     half.write(b"x").unwrap();
-    LEFT.set(1);
+    disk.0.store(1, Ordering::Relaxed);
     assert_eq!(storage.put_if_absent("_log/2", b"b").unwrap_err().os_error(), Some(5));
-    assert_eq!((LEFT.get(), storage.read_all("_log/2").unwrap().as_ref()), (0, &b"b"[..]));
+    assert_eq!((disk.0.load(Ordering::Relaxed), storage.read_all("_log/2").unwrap().as_ref()), (0, &b"b"[..]));
     let refused = [
         storage.sync("_log/2").unwrap_err(),
         storage.put_if_absent("_log/3", b"c").unwrap_err(),
@@ -225,12 +233,19 @@ fn after_a_failed_fsync_nothing_is_called_durable() {
     LocalStorage::new(scratch.0.join("a.gs"), Durability::Full).unwrap().sync("_log/2").unwrap();
 }
 
+#[derive(Debug)]
+struct NoLinks;
+
+impl DiskCalls for NoLinks {
+    fn link(&self, _: &Path, _: &Path) -> std::io::Result<()> {
+        Err(std::io::Error::from_raw_os_error(1))
+    }
+}
+
 #[test]
 fn a_filesystem_without_links_gets_no_store() {
     let without_links = |scratch: &Scratch| {
-        let link = |_: &Path, _: &Path| Err(std::io::Error::from_raw_os_error(1));
-        let disk = Arc::new(durable::Disk::faulty(fs::File::sync_all, link));
-        LocalStorage { disk, ..LocalStorage::new(scratch.0.join("b.gs"), Durability::Full).unwrap() }
+        LocalStorage::with_calls(scratch.0.join("b.gs"), Durability::Full, Arc::new(NoLinks)).unwrap()
     };
     let scratch = Scratch::new();
     let root = scratch.0.join("b.gs");

@@ -1,0 +1,60 @@
+//! What fuzz targets reach of the manifest, which nobody outside this floor decodes. Only with the feature `fuzzing`.
+
+use super::line;
+use super::page::{self, PageInfo};
+use super::root;
+use super::shape::RootRef;
+use super::snapshot::Snapshot;
+use super::tree::Node;
+use crate::base::{Error, Id, Result, limits};
+use crate::schema::{KeyRange, Subarray};
+use crate::storage::Storage;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Decodes a manifest root whatever reference names it, encodes it again, and goes over the state that rests on it, its
+/// pages found in `storage`. Says whether the second decoding gives the same.
+///
+/// # Errors
+/// Those of opening a store.
+pub fn manifest_root(bytes: &[u8], storage: &Arc<dyn Storage>) -> Result<bool> {
+    let line = line::open(bytes, "a manifest root")?;
+    let named = line::parse::<Value>(line, "a manifest root")?;
+    let version = named.get("version").and_then(Value::as_u64).unwrap_or(1);
+    let reference = RootRef { id: Id([0; 16]), version, xxh3: line.xxh3 };
+    let decoded = root::decode(bytes, reference)?;
+    let again = root::encode(&decoded)?;
+    let same = decoded == root::decode(&again, RootRef { xxh3: root::checksum(&again)?, ..reference })?;
+    let snapshot = Snapshot::of_root(decoded, reference, storage)?;
+    for node in snapshot.nodes() {
+        match node {
+            Node::Group(group) => drop(snapshot.children(group.path())?),
+            Node::Array(array) => drop(array.fragments(None)?),
+        }
+    }
+    Ok(same)
+}
+
+/// Decodes a manifest page whatever root tells of it, encodes it again, and says whether the second decoding gives the
+/// same.
+///
+/// # Errors
+/// Those of opening a store.
+pub fn manifest_page(bytes: &[u8]) -> Result<bool> {
+    let (Some((_, sum)), Some(dims)) = (bytes.split_last_chunk::<8>(), bytes.get(12..16)) else {
+        return Err(Error::corruption("too few bytes for a manifest page"));
+    };
+    let dims = dims.try_into().map_or(0, u32::from_le_bytes) as usize;
+    if dims > limits::DIMENSIONS_MAX {
+        return Err(Error::corruption(format!("a manifest page of {dims} dimensions")));
+    }
+    let bounds = Subarray::new(vec![KeyRange::new(0, 0); dims]);
+    let (first, id) = (crate::fragment::FragmentOrder { version: 0, index: 0 }, Id([0; 16]));
+    let named = PageInfo { id, xxh3: u64::from_le_bytes(*sum), count: 0, bounds, first, last: first, full: false };
+    let fragments = page::read_page(bytes, &named)?;
+    if fragments.is_empty() {
+        return Ok(true);
+    }
+    let (again, sum) = page::encode(&fragments)?;
+    Ok(page::decode(&again, &PageInfo::of(id, sum, &fragments, false)?)? == fragments)
+}

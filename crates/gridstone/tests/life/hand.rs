@@ -1,0 +1,177 @@
+//! The hand that does what a script says: handles that stay open from step to step, so that each is behind by what
+//! the others did.
+
+use super::model::{Area, COLUMNS, Cells, Note, Place, ROWS, TILE};
+use crate::writer::{as_text, bytes_of, view};
+use gridstone::array::{Changes, Operation, StandardRules, Store};
+use gridstone::base::{AlignedBuf, Entropy, Result};
+use gridstone::engine::{
+    Array, At, Call, CellData, Column, Context, Dedup, Durability, Opened, Options, Staged, Strategy, create_array_on,
+    open_on,
+};
+use gridstone::runtime::{SystemClock, SystemEntropy};
+use gridstone::schema::{Datatype, Order, Schema};
+use gridstone::storage::Storage;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A log is folded whenever its newest root is so many versions behind.
+pub(crate) const FOLD_VERSIONS: u64 = 3;
+
+/// A context of its own, so that nothing is answered from a cache.
+pub(crate) fn context() -> Context {
+    let options = Options { threads: Some(1), durability: Durability::Close, ..Options::default() };
+    Context::new(&options).unwrap().with_fold_versions(FOLD_VERSIONS)
+}
+
+fn schema(sparse: bool) -> Schema {
+    let dim = |name: &str, count: i64, tile: i64| {
+        let tile = if sparse { "null".to_owned() } else { format!("\"{tile}\"") };
+        format!(r#"{{"name":"{name}","dtype":"int64","domain":["0","{}"],"tile":{tile}}}"#, count - 1)
+    };
+    Schema::from_json(&format!(
+        r#"{{"sparse":{sparse},"capacity":16,"dims":[{},{}],
+        "attrs":[{{"name":"n","dtype":"int64"}},{{"name":"v","dtype":"bytes","filters":"none"}}]}}"#,
+        dim("y", ROWS, TILE.0),
+        dim("x", COLUMNS, TILE.1)
+    ))
+    .unwrap()
+}
+
+/// The two attributes of cells as columns.
+pub(crate) fn columns(cells: &Cells) -> [Column; 2] {
+    let numbers = AlignedBuf::from_slice(&bytes_of(cells.values().map(|v| v.0)));
+    let mut bytes = Vec::new();
+    let mut offsets = vec![0];
+    for (_, value) in cells.values() {
+        bytes.extend_from_slice(value);
+        offsets.push(bytes.len() as u64);
+    }
+    let bytes = AlignedBuf::from_slice(&bytes);
+    [
+        Column::new(Datatype::Int64, numbers, None, None).unwrap(),
+        Column::new(Datatype::Bytes, bytes, Some(offsets), None).unwrap(),
+    ]
+}
+
+/// The coordinates of places, one buffer per dimension.
+fn coordinates<'a>(places: impl Iterator<Item = &'a Place> + Clone) -> [Vec<u8>; 2] {
+    [bytes_of(places.clone().map(|p| p.0)), bytes_of(places.map(|p| p.1))]
+}
+
+/// Who writes a store.
+pub(crate) struct Hand {
+    context: Context,
+    storage: Arc<dyn Storage>,
+    arrays: BTreeMap<String, Array>,
+}
+
+impl Hand {
+    pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
+        Self { context: context(), storage, arrays: BTreeMap::new() }
+    }
+
+    /// The array at `path`: the handle that is open, or a new one.
+    pub(crate) fn array(&mut self, path: &str) -> Result<&Array> {
+        if !self.arrays.contains_key(path) {
+            match open_on(&self.context, self.storage.clone(), path, true, At::Latest)? {
+                Opened::Array(array) => self.arrays.insert(path.to_owned(), array),
+                Opened::Group(_) => panic!("{path} is a group, which the script did not make"),
+            };
+        }
+        Ok(&self.arrays[path])
+    }
+
+    /// The store below the engine, for what the engine does not offer.
+    pub(crate) fn store(&self) -> Store {
+        let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+        Store::new(self.storage.clone(), clock, entropy).with_fold_versions(FOLD_VERSIONS)
+    }
+
+    pub(crate) fn create(&mut self, path: &str, sparse: bool, overwrite: bool) -> Result<u64> {
+        self.arrays.remove(path);
+        let made = create_array_on(&self.context, self.storage.clone(), path, schema(sparse), overwrite)?;
+        let version = made.version();
+        self.arrays.insert(path.to_owned(), made);
+        Ok(version)
+    }
+
+    pub(crate) fn create_group(&mut self, path: &str) -> Result<u64> {
+        let store = self.store();
+        let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() };
+        let made = store.commit(&store.latest()?, Changes::new(vec![create]), &mut StandardRules)?;
+        Ok(made.version())
+    }
+
+    pub(crate) fn remove(&mut self, path: &str) -> Result<u64> {
+        self.arrays.remove(path);
+        let store = self.store();
+        let base = store.latest()?;
+        let remove = Operation::Remove { id: base.node(path)?.id() };
+        Ok(store.commit(&base, Changes::new(vec![remove]), &mut StandardRules)?.version())
+    }
+
+    /// Fills boxes, each a fragment of its own, in one commit.
+    pub(crate) fn write_boxes(&mut self, path: &str, boxes: &[(Area, Cells)]) -> Result<u64> {
+        let array = self.array(path)?;
+        let stage = |(area, cells): &(Area, Cells)| {
+            let columns = columns(cells);
+            let data = vec![("n".to_owned(), columns[0].view()), ("v".to_owned(), columns[1].view())];
+            array.stage_dense(Some(&[as_text(area.0), as_text(area.1)]), &data, Order::Row, &Call::default())
+        };
+        let staged = boxes.iter().map(stage).collect::<Result<Vec<_>>>()?;
+        array.commit(staged, Some("boxes".to_owned()))
+    }
+
+    pub(crate) fn write_cells(&mut self, path: &str, cells: &Cells) -> Result<u64> {
+        let array = self.array(path)?;
+        array.commit(vec![staged_cells(array, cells)?], None)
+    }
+
+    /// Streams cells, which are in global order, in portions of seven.
+    pub(crate) fn stream(&mut self, path: &str, area: Option<Area>, cells: &Cells) -> Result<u64> {
+        let array = self.array(path)?;
+        let bounds = area.map(|area| [as_text(area.0), as_text(area.1)]);
+        let mut writer = array.writer(bounds.as_ref().map(|b| b.as_slice()), None)?;
+        let all: Vec<_> = cells.iter().map(|(place, value)| (*place, value.clone())).collect();
+        for portion in all.chunks(7) {
+            let portion: Cells = portion.iter().cloned().collect();
+            let (places, columns) = (coordinates(portion.keys()), columns(&portion));
+            let dims = if area.is_some() { Vec::new() } else { places.iter().map(|b| view(b)).collect() };
+            writer.append(&Call::default(), &dims, &[columns[0].view(), columns[1].view()])?;
+        }
+        array.commit(vec![writer.finish(&Call::default())?], None)
+    }
+
+    pub(crate) fn delete(&mut self, path: &str, places: &BTreeSet<Place>) -> Result<u64> {
+        let array = self.array(path)?;
+        let dims = coordinates(places.iter());
+        array.commit(vec![array.stage_delete(&[view(&dims[0]), view(&dims[1])], &Call::default())?], None)
+    }
+
+    /// Cells and tombstones of others, in one commit.
+    pub(crate) fn replace(&mut self, path: &str, places: &BTreeSet<Place>, cells: &Cells) -> Result<u64> {
+        let array = self.array(path)?;
+        let dims = coordinates(places.iter());
+        let tombstones = array.stage_delete(&[view(&dims[0]), view(&dims[1])], &Call::default())?;
+        array.commit(vec![tombstones, staged_cells(array, cells)?], None)
+    }
+
+    pub(crate) fn note(&mut self, path: &str, notes: Vec<Note>) -> Result<u64> {
+        self.array(path)?.set_metadata(notes)
+    }
+
+    pub(crate) fn consolidate(&mut self, path: &str, strategy: &Strategy, target_bytes: u64) -> Result<u64> {
+        let array = self.array(path)?;
+        array.refresh()?;
+        array.consolidate(strategy, target_bytes, false, &Call::default())?;
+        Ok(array.version())
+    }
+}
+
+fn staged_cells(array: &Array, cells: &Cells) -> Result<Staged> {
+    let (places, columns) = (coordinates(cells.keys()), columns(cells));
+    let dims = places.iter().map(|b| view(b)).collect();
+    let attrs = vec![("n".to_owned(), columns[0].view()), ("v".to_owned(), columns[1].view())];
+    array.stage_cells(CellData { dims, attrs, sorted: false, dedup: Dedup::Error }, &Call::default())
+}

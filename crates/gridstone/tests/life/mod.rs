@@ -1,0 +1,293 @@
+//! The scripted life of a store, which crash harnesses cut short: every kind of work there is, once in a table.
+//!
+//! A [`Kind`] does something to a store and says what it means to the model. The script does each kind twice, in
+//! chapters of two steps (with `GRIDSTONE_TEST_DEEP` several times over); folds happen every third version, so that each kind meets some. The version that a step ends
+//! at is found in a rehearsal; whatever a step commits before its last version changes nothing that is read.
+//! A new kind of work is one more entry of [`kinds`].
+
+pub(crate) mod check;
+pub(crate) mod hand;
+pub(crate) mod model;
+
+use gridstone::base::Result;
+use gridstone::engine::Strategy;
+use gridstone::storage::Storage;
+use hand::Hand;
+use model::{EVERYWHERE, Model, Node, Size, TILE, area, filled, notes, scattered};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// The dense array of the script, and the sparse one.
+pub(crate) const GRID: &str = "/grid";
+pub(crate) const CELLS: &str = "/deep/cells";
+
+/// A kind of work.
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    /// Does it, as the seed says, and gives the store's version afterwards.
+    pub(crate) act: fn(&mut Hand, u64) -> Result<u64>,
+    /// What it means. Its last version shows this; earlier ones, if it makes several, show what was there before.
+    pub(crate) mean: fn(&mut Model, u64),
+}
+
+/// Every kind of work, in the order in which the script does them.
+pub(crate) fn kinds() -> Vec<Kind> {
+    let mut all = creations();
+    all.extend(dense_writes());
+    all.extend(sparse_writes());
+    all.extend(merges());
+    all.extend(nodes());
+    all
+}
+
+/// Both arrays, each made where nothing is and then made anew in place of what is there.
+fn creations() -> Vec<Kind> {
+    vec![
+        Kind {
+            name: "create a dense array",
+            act: |hand, _| hand.create(GRID, false, true),
+            mean: |model, _| model.put_array(GRID, false),
+        },
+        Kind {
+            name: "create a sparse array below a group",
+            act: |hand, _| hand.create(CELLS, true, true),
+            mean: |model, _| model.put_array(CELLS, true),
+        },
+    ]
+}
+
+fn dense_writes() -> Vec<Kind> {
+    vec![
+        Kind {
+            name: "small box",
+            act: |hand, seed| hand.write_boxes(GRID, &[(area(seed), filled(area(seed), Size::Small, seed))]),
+            mean: |model, seed| model.cells(GRID).extend(filled(area(seed), Size::Small, seed)),
+        },
+        Kind {
+            name: "large box",
+            act: |hand, seed| hand.write_boxes(GRID, &[(EVERYWHERE, filled(EVERYWHERE, Size::Large, seed))]),
+            mean: |model, seed| model.cells(GRID).extend(filled(EVERYWHERE, Size::Large, seed)),
+        },
+        Kind {
+            name: "two boxes in one commit",
+            act: |hand, seed| {
+                let (one, two) = (area(seed), area(seed + 100));
+                let first = (one, filled(one, Size::Large, seed));
+                hand.write_boxes(GRID, &[first, (two, filled(two, Size::Small, seed + 1))])
+            },
+            mean: |model, seed| {
+                let (one, two) = (area(seed), area(seed + 100));
+                model.cells(GRID).extend(filled(one, Size::Large, seed));
+                model.cells(GRID).extend(filled(two, Size::Small, seed + 1));
+            },
+        },
+        Kind {
+            name: "streamed tile",
+            act: |hand, seed| {
+                let tile = ((0, TILE.0 - 1), (0, TILE.1 - 1));
+                hand.stream(GRID, Some(tile), &filled(tile, Size::Small, seed))
+            },
+            mean: |model, seed| {
+                let tile = ((0, TILE.0 - 1), (0, TILE.1 - 1));
+                model.cells(GRID).extend(filled(tile, Size::Small, seed));
+            },
+        },
+        Kind {
+            name: "cells into a dense array",
+            act: |hand, seed| hand.write_cells(GRID, &scattered(9, Size::Small, seed)),
+            mean: |model, seed| model.cells(GRID).extend(scattered(9, Size::Small, seed)),
+        },
+        Kind {
+            name: "tombstones in a dense array",
+            act: |hand, seed| hand.delete(GRID, &scattered(20, Size::Small, seed).into_keys().collect()),
+            mean: |model, seed| model.delete(GRID, &scattered(20, Size::Small, seed).into_keys().collect()),
+        },
+        Kind {
+            name: "metadata of a dense array",
+            act: |hand, seed| hand.note(GRID, notes(seed)),
+            mean: |model, seed| note(model, GRID, seed),
+        },
+    ]
+}
+
+fn sparse_writes() -> Vec<Kind> {
+    vec![
+        Kind {
+            name: "few cells",
+            act: |hand, seed| hand.write_cells(CELLS, &scattered(9, Size::Small, seed)),
+            mean: |model, seed| model.cells(CELLS).extend(scattered(9, Size::Small, seed)),
+        },
+        Kind {
+            name: "many bytes of cells",
+            act: |hand, seed| hand.write_cells(CELLS, &scattered(80, Size::Large, seed)),
+            mean: |model, seed| model.cells(CELLS).extend(scattered(80, Size::Large, seed)),
+        },
+        Kind {
+            name: "streamed cells",
+            act: |hand, seed| hand.stream(CELLS, None, &scattered(80, Size::Large, seed)),
+            mean: |model, seed| model.cells(CELLS).extend(scattered(80, Size::Large, seed)),
+        },
+        Kind {
+            name: "tombstones",
+            act: |hand, seed| hand.delete(CELLS, &scattered(20, Size::Small, seed).into_keys().collect()),
+            mean: |model, seed| model.delete(CELLS, &scattered(20, Size::Small, seed).into_keys().collect()),
+        },
+        Kind {
+            name: "tombstones and cells in one commit",
+            act: |hand, seed| {
+                let gone: BTreeSet<_> = scattered(20, Size::Small, seed).into_keys().collect();
+                hand.replace(CELLS, &gone, &scattered(12, Size::Small, seed + 1))
+            },
+            mean: |model, seed| {
+                model.delete(CELLS, &scattered(20, Size::Small, seed).into_keys().collect());
+                model.cells(CELLS).extend(scattered(12, Size::Small, seed + 1));
+            },
+        },
+        Kind {
+            name: "metadata of a sparse array",
+            act: |hand, seed| hand.note(CELLS, notes(seed)),
+            mean: |model, seed| note(model, CELLS, seed),
+        },
+    ]
+}
+
+fn note(model: &mut Model, path: &str, seed: u64) {
+    for (key, value) in notes(seed) {
+        match value {
+            Some(value) => drop(model.notes(path).insert(key, value)),
+            None => drop(model.notes(path).remove(&key)),
+        }
+    }
+}
+
+/// Work that nobody who reads can notice.
+fn merges() -> Vec<Kind> {
+    vec![
+        Kind {
+            name: "consolidate cells by tiers",
+            act: |hand, _| hand.consolidate(CELLS, &Strategy::Tiered, 1 << 30),
+            mean: |_, _| {},
+        },
+        Kind {
+            name: "consolidate all cells into small fragments",
+            act: |hand, _| hand.consolidate(CELLS, &Strategy::All, 20_000),
+            mean: |_, _| {},
+        },
+        Kind {
+            name: "consolidate a dense array",
+            act: |hand, _| hand.consolidate(GRID, &Strategy::All, 1 << 30),
+            mean: |_, _| {},
+        },
+    ]
+}
+
+/// Changes of the tree: what is made with an even seed goes with the odd one after it.
+fn nodes() -> Vec<Kind> {
+    vec![
+        Kind {
+            name: "make and remove a group",
+            act: |hand, seed| match seed % 2 {
+                0 => hand.create_group("/deep/group"),
+                _ => hand.remove("/deep/group"),
+            },
+            mean: |model, seed| match seed % 2 {
+                0 => model.put("/deep/group", Node::Group),
+                _ => model.remove("/deep/group"),
+            },
+        },
+        Kind {
+            name: "remove and make anew all below a group",
+            act: |hand, seed| match seed % 2 {
+                0 => hand.remove("/deep"),
+                _ => hand.create(CELLS, true, false),
+            },
+            mean: |model, seed| match seed % 2 {
+                0 => model.remove("/deep"),
+                _ => model.put_array(CELLS, true),
+            },
+        },
+    ]
+}
+
+/// One step of the script.
+pub(crate) struct Step {
+    pub(crate) kind: usize,
+    pub(crate) seed: u64,
+}
+
+/// How often the script goes over all kinds, each time with other seeds.
+fn laps() -> usize {
+    if std::env::var_os("GRIDSTONE_TEST_DEEP").is_some() { 4 } else { 1 }
+}
+
+/// The script: a chapter for each kind, with two steps of it, the first with an even seed and the second with the odd
+/// one after it.
+pub(crate) fn chapters(kinds: &[Kind]) -> Vec<Vec<Step>> {
+    let steps = |n: usize| [0, 1].map(|step| Step { kind: n % kinds.len(), seed: 2 * n as u64 + step }).into();
+    (0..kinds.len() * laps()).map(steps).collect()
+}
+
+/// The store at every version of the script, as the rehearsal found it.
+pub(crate) struct Life {
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) chapters: Vec<Vec<Step>>,
+    /// What the store holds, by version; at 0 there is none.
+    pub(crate) models: Vec<Arc<Model>>,
+    /// The version that each chapter begins at, and the last.
+    pub(crate) starts: Vec<u64>,
+    /// The version that each step ends at.
+    ends: Vec<u64>,
+}
+
+impl Life {
+    /// Does the whole script on `storage`; `between` is told the number of each chapter before it begins, and that of
+    /// the last when all is done; `said` each version that was acknowledged.
+    pub(crate) fn rehearsed_on(
+        storage: &Arc<dyn Storage>,
+        mut between: impl FnMut(usize),
+        mut said: impl FnMut(u64),
+    ) -> Self {
+        let kinds = kinds();
+        let chapters = chapters(&kinds);
+        let (mut models, mut model) = (vec![Arc::new(Model::default())], Model::default());
+        let (mut starts, mut ends) = (vec![0], Vec::new());
+        for (number, chapter) in chapters.iter().enumerate() {
+            between(number);
+            perform(&kinds, chapter, storage, |step, version| {
+                let before: Arc<Model> = models.last().unwrap().clone();
+                (kinds[step.kind].mean)(&mut model, step.seed);
+                if version as usize >= models.len() {
+                    models.resize(version as usize, before);
+                    models.push(Arc::new(model.clone()));
+                } else {
+                    assert!(version as usize == models.len() - 1 && model == *before, "{}", kinds[step.kind].name);
+                }
+                ends.push(version);
+                said(version);
+            });
+            starts.push(models.len() as u64 - 1);
+        }
+        between(chapters.len());
+        Self { kinds, chapters, models, starts, ends }
+    }
+
+    /// The versions that may be found when `said` was acknowledged: it, and those of the step that was under way.
+    pub(crate) fn possible(&self, said: u64) -> RangeInclusive<u64> {
+        said..=self.ends.iter().copied().find(|end| *end > said).unwrap_or(said)
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        self.models.len() as u64 - 1
+    }
+}
+
+/// Does a chapter by a hand of its own; `done` is told each step with the version that it ended at.
+pub(crate) fn perform(kinds: &[Kind], chapter: &[Step], storage: &Arc<dyn Storage>, mut done: impl FnMut(&Step, u64)) {
+    let mut hand = Hand::new(storage.clone());
+    for step in chapter {
+        let kind = &kinds[step.kind];
+        let version = (kind.act)(&mut hand, step.seed).unwrap_or_else(|e| panic!("{}: {e}", kind.name));
+        done(step, version);
+    }
+}

@@ -1,0 +1,215 @@
+//! Whatever a power cut leaves of what was not yet made durable, the store is whole, holds all that was acknowledged,
+//! and goes on working.
+//!
+//! The [`crate::life`] is lived on a folder whose changing calls are recorded below all logic of the engine. For every
+//! prefix of the record the folder is rebuilt as a power cut may leave it (see [`disk`]), several times, and checked.
+//! The harness is tried itself: records in which one kind of fsync is left out, or comes too late, must be found
+//! wanting.
+
+mod disk;
+mod trace;
+
+use crate::child::Folder;
+use crate::life::{Life, check};
+use disk::{Cut, Disk, Image};
+use gridstone::storage::{Durability, LocalStorage, Storage};
+use gridstone_testkit::Dice;
+use std::collections::HashSet;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use trace::{Event, Recorder};
+
+/// Prefixes of the record at least: fewer would mean that calls are not recorded.
+const EVENTS_MIN: usize = 400;
+
+const STORE: &str = "store";
+
+/// The record of a life, its paths relative to the folder in which the store was made.
+struct Recording {
+    life: Life,
+    events: Vec<Event>,
+}
+
+fn recorded() -> Recording {
+    let folder = Folder::new("power");
+    let recorder = Arc::new(Recorder::default());
+    let store = folder.0.join(STORE);
+    let storage: Arc<dyn Storage> =
+        Arc::new(LocalStorage::with_calls(&store, Durability::Full, recorder.clone()).unwrap());
+    let life = Life::rehearsed_on(&storage, |_| {}, |version| recorder.note(Event::Said(version)));
+    let events = recorder.events().into_iter().map(|event| relative(event, &folder.0)).collect();
+    Recording { life, events }
+}
+
+fn relative(event: Event, top: &Path) -> Event {
+    let cut = |path: PathBuf| path.strip_prefix(top).unwrap().to_owned();
+    match event {
+        Event::Create(path) => Event::Create(cut(path)),
+        Event::Write(path, bytes) => Event::Write(cut(path), bytes),
+        Event::SyncFile(path) => Event::SyncFile(cut(path)),
+        Event::SyncFolder(path) => Event::SyncFolder(cut(path)),
+        Event::Link(from, to) => Event::Link(cut(from), cut(to)),
+        Event::Rename(from, to) => Event::Rename(cut(from), cut(to)),
+        Event::RemoveFile(path) => Event::RemoveFile(cut(path)),
+        Event::MakeFolder(path) => Event::MakeFolder(cut(path)),
+        Event::RemoveFolder(path) => Event::RemoveFolder(cut(path)),
+        Event::RemoveAll(path) => Event::RemoveAll(cut(path)),
+        Event::Said(version) => Event::Said(version),
+    }
+}
+
+/// An image to be checked: where it came from, and the versions that it may show.
+struct Suspect {
+    what: String,
+    image: Image,
+    versions: RangeInclusive<u64>,
+}
+
+/// The images of every prefix of the events, each once; `mixed` of them by dice per prefix.
+fn suspects<'a>(life: &'a Life, events: &'a [Event], seed: u64, mixed: u64) -> impl Iterator<Item = Suspect> + 'a {
+    let (mut disk, mut said, mut dice) = (Disk::new(), 0, Dice::new(seed));
+    let mut seen = HashSet::new();
+    events.iter().enumerate().flat_map(move |(n, event)| {
+        disk.apply(event);
+        if let Event::Said(version) = event {
+            said = *version;
+        }
+        let versions = life.possible(said);
+        let plain = [Cut::Lost, Cut::Kept, Cut::NamesOnly, Cut::BytesOnly];
+        let dice = &mut dice;
+        let cuts: Vec<Cut> = plain.into_iter().chain((0..mixed).map(|_| Cut::Mixed(dice.word()))).collect();
+        let mut found = Vec::new();
+        for cut in cuts {
+            let image = disk.after(cut, STORE);
+            let mut hasher = DefaultHasher::new();
+            (&image, said).hash(&mut hasher);
+            if seen.insert(hasher.finish()) {
+                let what = format!("seed {seed}, {cut:?} after event {n}, {}", shown(event));
+                found.push(Suspect { what, image, versions: versions.clone() });
+            }
+        }
+        found
+    })
+}
+
+fn shown(event: &Event) -> String {
+    match event {
+        Event::Write(path, bytes) => format!("write of {} bytes to {}", bytes.len(), path.display()),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Puts the image into a folder and checks what a process finds there.
+fn checked(suspect: &Suspect, life: &Life, work: &Path) -> Result<(), String> {
+    let _ = fs::remove_dir_all(work);
+    for (path, content) in &suspect.image {
+        let path = work.join(path.trim_start_matches('/'));
+        match content {
+            None => fs::create_dir_all(path).unwrap(),
+            Some(bytes) => fs::write(path, bytes).unwrap(),
+        }
+    }
+    let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(work, Durability::Close).unwrap());
+    let outcome = check::survives(&storage, life, suspect.versions.clone());
+    outcome.map(drop).map_err(|wrong| format!("{}: {wrong}", suspect.what))
+}
+
+/// Checks all images on two threads, until one is wrong; gives how many there were.
+fn check_all(recording: &Recording, events: &[Event], seed: u64, mixed: u64) -> Result<usize, String> {
+    let folder = Folder::new(&format!("power-{seed}-{}", events.len()));
+    let all = std::sync::Mutex::new(suspects(&recording.life, events, seed, mixed));
+    let count = AtomicUsize::new(0);
+    let wrong = std::sync::Mutex::new(None);
+    std::thread::scope(|scope| {
+        for n in 0..2 {
+            let (all, count, wrong, work) = (&all, &count, &wrong, folder.0.join(format!("work-{n}")));
+            scope.spawn(move || {
+                while wrong.lock().unwrap().is_none() {
+                    let Some(suspect) = all.lock().unwrap().next() else { break };
+                    count.fetch_add(1, Ordering::Relaxed);
+                    if let Err(what) = checked(&suspect, &recording.life, &work) {
+                        wrong.lock().unwrap().get_or_insert(what);
+                    }
+                }
+            });
+        }
+    });
+    wrong.into_inner().unwrap().map_or(Ok(count.into_inner()), Err)
+}
+
+fn seed() -> u64 {
+    std::env::var("GRIDSTONE_TEST_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(2_016)
+}
+
+fn mixed() -> u64 {
+    if std::env::var_os("GRIDSTONE_TEST_DEEP").is_some() { 40 } else { 2 }
+}
+
+#[test]
+fn a_power_cut_at_any_point_of_any_work_loses_nothing() {
+    let recording = recorded();
+    assert!(recording.events.len() >= EVENTS_MIN, "{} events", recording.events.len());
+    match check_all(&recording, &recording.events, seed(), mixed()) {
+        Ok(images) => {
+            println!("{} events, {images} images, {} versions", recording.events.len(), recording.life.last())
+        }
+        Err(wrong) => panic!("GRIDSTONE_TEST_SEED={}: {wrong}", seed()),
+    }
+}
+
+/// The record as it would be if the engine left out what `left_out` says.
+fn without(events: &[Event], left_out: impl Fn(&Event) -> bool) -> Vec<Event> {
+    events.iter().filter(|event| !left_out(event)).cloned().collect()
+}
+
+fn syncs_folder(event: &Event, folder: &str) -> bool {
+    matches!(event, Event::SyncFolder(path) if path.ends_with(folder))
+}
+
+fn syncs_file(event: &Event, folder: &str) -> bool {
+    matches!(event, Event::SyncFile(path) if path.parent().is_some_and(|parent| parent.ends_with(folder)))
+}
+
+/// The record as it would be if every file and name in `folder` were made durable after the next log record only.
+fn late(events: &[Event], folder: &str) -> Vec<Event> {
+    let (mut found, mut held) = (Vec::new(), Vec::new());
+    for event in events {
+        if syncs_folder(event, folder) || syncs_file(event, folder) {
+            held.push(event.clone());
+            continue;
+        }
+        found.push(event.clone());
+        if syncs_folder(event, "_log") {
+            found.append(&mut held);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_missing_or_late_fsync_is_found() {
+    let recording = recorded();
+    let events = &recording.events;
+    let mut broken = Vec::new();
+    for folder in ["_log", "_data", "_manifest"] {
+        broken.push((format!("no fsync of the folder {folder}"), without(events, |e| syncs_folder(e, folder))));
+        broken.push((format!("no fsync of files in {folder}"), without(events, |e| syncs_file(e, folder))));
+    }
+    for folder in ["_data", "_manifest"] {
+        broken.push((format!("records before what they name in {folder}"), late(events, folder)));
+    }
+    broken.push(("no fsync of the store's folder".to_owned(), without(events, |e| syncs_folder(e, STORE))));
+    let above = |event: &Event| matches!(event, Event::SyncFolder(path) if path.as_os_str().is_empty());
+    broken.push(("no fsync of the folder above the store".to_owned(), without(events, above)));
+    for (what, broken) in broken {
+        assert_ne!(broken.len(), 0);
+        match check_all(&recording, &broken, seed(), 1) {
+            Ok(images) => panic!("{what}: not found in {images} images"),
+            Err(wrong) => println!("{what}: found: {wrong}"),
+        }
+    }
+}

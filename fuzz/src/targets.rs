@@ -1,0 +1,295 @@
+//! The targets: functions of any bytes that must not panic and must not ask for much memory at once.
+//!
+//! Each says whether its input was accepted, so that the driver goes on from there. A new decoder is one more entry of
+//! [`TARGETS`], with a function that gives inputs to start from.
+
+use crate::corpus::{Seed, seeds};
+use crate::seal;
+use gridstone::array::{Floor, Node, Record, RootRef, Store, fuzzing};
+use gridstone::base::{Budget, Counters, Element, Error, ErrorKind, FileRef, Id, NeverCancel, Silent};
+use gridstone::codec::Pipeline;
+use gridstone::fragment::{Description, Location, Role, Root};
+use gridstone::maintain::verify;
+use gridstone::query::{ReadContext, ReadOrder, Request, Target as ReadTarget, read_dense, read_sparse};
+use gridstone::runtime::{Arena, LruCache, Pool, SystemClock, SystemEntropy};
+use gridstone::schema::Schema;
+use gridstone::storage::{MemoryStorage, Storage, StoreFiles, data_name, log_name};
+use gridstone_testkit::{Case, Kind, Session, Size};
+use std::sync::Arc;
+
+/// A function under attack.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    /// Decodes the bytes; whether they were accepted.
+    pub run: fn(&[u8]) -> bool,
+    /// Inputs to start from.
+    pub corpus: fn() -> Vec<Vec<u8>>,
+    /// The most bytes that one allocation may take, for an input of so many bytes.
+    pub allocation_max: fn(usize) -> usize,
+}
+
+/// Every target.
+pub const TARGETS: [Target; 8] = [
+    Target { name: "codec", run: codec, corpus: codec_corpus, allocation_max: |len| (1 << 17) + 64 * len },
+    Target { name: "fragment", run: fragment, corpus: fragment_corpus, allocation_max: |_| 64 << 20 },
+    Target { name: "log_record", run: log_record, corpus: record_corpus, allocation_max: small },
+    Target { name: "manifest_root", run: manifest_root, corpus: root_corpus, allocation_max: small },
+    Target { name: "manifest_page", run: manifest_page, corpus: page_corpus, allocation_max: small },
+    Target { name: "floor", run: floor, corpus: floor_corpus, allocation_max: small },
+    Target { name: "schema", run: schema, corpus: schema_corpus, allocation_max: small },
+    Target { name: "operations", run: operations, corpus: operations_corpus, allocation_max: |_| 256 << 20 },
+];
+
+/// For what is written in JSON or in words of fixed width.
+fn small(len: usize) -> usize {
+    (1 << 16) + 256 * len
+}
+
+/// Whether it worked; fails on an error that damage must not give.
+fn accepted<T>(outcome: Result<T, Error>) -> Option<T> {
+    use ErrorKind::{
+        Bounds, Budget, Conflict, Corruption, Exists, Input, NotFound, Schema, SnapshotExpired, Unsupported,
+    };
+    let expected =
+        [Corruption, Unsupported, Schema, NotFound, Exists, Conflict, Input, Bounds, SnapshotExpired, Budget];
+    outcome.inspect_err(|e| assert!(expected.contains(&e.kind()), "{:?}: {e}", e.kind())).ok()
+}
+
+const PIPELINES: [&str; 14] = [
+    "none",
+    "zstd:1",
+    "lz4",
+    "gzip:1",
+    "delta",
+    "for",
+    "shuffle",
+    "bitshuffle",
+    "pco",
+    "delta,for",
+    "shuffle,zstd",
+    "bitshuffle,lz4",
+    "delta,pco",
+    "delta,shuffle,gzip",
+];
+const ELEMENTS: [Element; 8] = [
+    Element::unsigned(1),
+    Element::signed(2),
+    Element::unsigned(4),
+    Element::signed(8),
+    Element::float(4),
+    Element::float(8),
+    Element::unsigned(8),
+    Element::BYTE,
+];
+
+/// A pipeline, an element, the length to decode to, and stored bytes.
+fn codec(data: &[u8]) -> bool {
+    let Some(([pipeline, element, low, high], stored)) = data.split_first_chunk::<4>() else { return false };
+    let pipeline = Pipeline::parse(PIPELINES[usize::from(*pipeline) % PIPELINES.len()]).unwrap();
+    let element = ELEMENTS[usize::from(*element) % ELEMENTS.len()];
+    let len = usize::from(u16::from_le_bytes([*low, *high]));
+    let Some(values) = accepted(pipeline.decode(stored, element, len)) else { return false };
+    assert_eq!(values.len(), len);
+    if let Some(again) = accepted(pipeline.encode(&values, element)) {
+        assert!(pipeline.decode(&again, element, len).unwrap() == values, "other bytes came back");
+    }
+    true
+}
+
+fn codec_corpus() -> Vec<Vec<u8>> {
+    let mut inputs = Vec::new();
+    for (p, pipeline) in PIPELINES.iter().enumerate() {
+        for (e, element) in ELEMENTS.iter().enumerate() {
+            for len in [8u16, 400, 9_600] {
+                let values: Vec<u8> =
+                    (0..len / 8).flat_map(|n| (u64::from(n) * 3 + u64::from(n % 7)).to_le_bytes()).collect();
+                let pipeline = Pipeline::parse(pipeline).unwrap();
+                let Ok(stored) = pipeline.encode(&values, *element) else { continue };
+                let [low, high] = len.to_le_bytes();
+                inputs.push([&[p as u8, e as u8, low, high][..], &stored].concat());
+            }
+        }
+    }
+    inputs
+}
+
+fn seed_of(selector: u8) -> &'static Seed {
+    &seeds()[usize::from(selector) % seeds().len()]
+}
+
+/// Which store, and a fragment of its array. It is opened, verified and read as it is, and sealed anew.
+fn fragment(data: &[u8]) -> bool {
+    let Some((selector, bytes)) = data.split_first() else { return false };
+    let seed = seed_of(*selector);
+    read_fragment(seed, bytes);
+    let mut sealed = bytes.to_vec();
+    seal::fragment(&mut sealed);
+    read_fragment(seed, &sealed)
+}
+
+/// What a store would say of a fragment, if it believed it.
+fn described(root: Option<Root>, bytes: &[u8], seed: &Seed) -> Description {
+    let id = bytes.get(32..48).and_then(|id| id.try_into().ok()).map_or(Id([1; 16]), Id);
+    let location = Location { file: FileRef::Data(Id([1; 16])), offset: 0, len: bytes.len() as u64 };
+    let first = Description::clone(&seed.fragments[0].0);
+    let Some(root) = root else { return Description { id, location, ..first } };
+    let attr = |role: Role| match role {
+        Role::Attribute(number) => Some(number),
+        Role::Dimension(_) => None,
+    };
+    let attrs = root.fields.iter().filter_map(|field| attr(field.role)).collect();
+    Description { id, location, kind: root.kind, bounds: root.bounds, cells: root.cells, attrs, ..first }
+}
+
+fn read_fragment(seed: &Seed, bytes: &[u8]) -> bool {
+    let root = seal::root_of(bytes).map(|(root, ..)| root);
+    let description = Arc::new(described(root, bytes, seed));
+    let storage = MemoryStorage::new();
+    storage.put(&data_name(Id([1; 16])), bytes).unwrap();
+    let context = ReadContext {
+        store: Id([2; 16]),
+        pool: Arc::new(Pool::new(Some(1)).unwrap()),
+        files: Arc::new(StoreFiles { storage: Arc::new(storage) }),
+        cache: Arc::new(LruCache::new(0)),
+        budget: Arc::new(Budget::new(16 << 20)),
+        arena: Arc::new(Arena::new(0)),
+        counters: Arc::new(Counters::default()),
+        cancel: Arc::new(NeverCancel),
+        progress: Arc::new(Silent),
+    };
+    let report = verify(&context, &seed.schema, std::slice::from_ref(&description)).unwrap();
+    let target = ReadTarget { array: Id([3; 16]), schema: seed.schema.clone(), fragments: vec![description] };
+    let request = Request::new(&seed.schema, None, None, ReadOrder::Row).unwrap();
+    let read = if seed.schema.sparse() { read_sparse } else { read_dense };
+    accepted(read(&context, &target, &request)).is_some() && report.damage.is_empty()
+}
+
+fn fragment_corpus() -> Vec<Vec<u8>> {
+    let of = |(n, seed): (usize, &'static Seed)| {
+        seed.fragments.iter().map(move |(_, bytes)| [&[n as u8][..], bytes].concat())
+    };
+    seeds().iter().enumerate().flat_map(of).collect()
+}
+
+/// Which store, which of its versions, and the record of that version. The store is opened at it.
+fn log_record(data: &[u8]) -> bool {
+    let Some(([selector, version], bytes)) = data.split_first_chunk::<2>() else { return false };
+    let seed = seed_of(*selector);
+    let version = 1 + u64::from(*version) % seed.version;
+    let _ = accepted(Record::decode(bytes, version));
+    let sealed = seal::line(bytes, 64);
+    if let Some(record) = accepted(Record::decode(&sealed, version)) {
+        let file = sealed.clone().into();
+        record.inline.iter().for_each(|inline| drop(accepted(record.body(inline, &file))));
+    }
+    let storage = copied(seed);
+    storage.put(&log_name(version), &sealed).unwrap();
+    let store = Store::new(Arc::new(storage), Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let Some(snapshot) = accepted(store.at_version(version)) else { return false };
+    for node in snapshot.nodes() {
+        match node {
+            Node::Group(group) => drop(accepted(snapshot.children(group.path()))),
+            Node::Array(array) => {
+                let _ = (accepted(array.fragments(None)), accepted(array.schema()));
+            }
+        }
+    }
+    true
+}
+
+/// A copy of a seed's log and manifest.
+fn copied(seed: &Seed) -> MemoryStorage {
+    let storage = MemoryStorage::new();
+    for name in ["_log", "_manifest"].iter().flat_map(|folder| seed.storage.list(folder).unwrap()) {
+        storage.put(&name, &seed.storage.read_all(&name).unwrap()).unwrap();
+    }
+    storage
+}
+
+fn record_corpus() -> Vec<Vec<u8>> {
+    let mut inputs = Vec::new();
+    for (n, seed) in seeds().iter().enumerate() {
+        for version in 1..=seed.version {
+            inputs.push([&[n as u8, (version - 1) as u8][..], &seed.record(version)].concat());
+        }
+    }
+    inputs
+}
+
+/// Which store's pages are at hand, and a manifest root.
+fn manifest_root(data: &[u8]) -> bool {
+    let Some((selector, bytes)) = data.split_first() else { return false };
+    let storage: Arc<dyn Storage> = Arc::new(seed_of(*selector).storage.clone());
+    let _ = accepted(fuzzing::manifest_root(bytes, &storage));
+    let same = accepted(fuzzing::manifest_root(&seal::line(bytes, 1), &storage));
+    assert_ne!(same, Some(false), "another root came back");
+    same.is_some()
+}
+
+fn root_corpus() -> Vec<Vec<u8>> {
+    let of = |(n, seed): (usize, &Seed)| {
+        seed.manifest(false).into_iter().map(|bytes| [&[n as u8][..], &bytes].concat()).collect::<Vec<_>>()
+    };
+    seeds().iter().enumerate().flat_map(of).collect()
+}
+
+fn manifest_page(data: &[u8]) -> bool {
+    let _ = accepted(fuzzing::manifest_page(data));
+    let mut sealed = data.to_vec();
+    seal::page(&mut sealed);
+    let same = accepted(fuzzing::manifest_page(&sealed));
+    assert_ne!(same, Some(false), "another page came back");
+    same.is_some()
+}
+
+fn page_corpus() -> Vec<Vec<u8>> {
+    seeds().iter().flat_map(|seed| seed.manifest(true)).collect()
+}
+
+fn floor(data: &[u8]) -> bool {
+    let _ = accepted(Floor::decode(data));
+    let Some(floor) = accepted(Floor::decode(&seal::line(data, 1))) else { return false };
+    assert_eq!(Floor::decode(&floor.encode().unwrap()).unwrap(), floor);
+    true
+}
+
+fn floor_corpus() -> Vec<Vec<u8>> {
+    let floor = |version| Floor { version, root: RootRef { id: Id([7; 16]), version, xxh3: version ^ 0xabcd } };
+    [1, 64, u64::MAX].into_iter().map(|version| floor(version).encode().unwrap()).collect()
+}
+
+fn schema(data: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(data) else { return false };
+    let Some(schema) = accepted(Schema::from_json(text)) else { return false };
+    assert_eq!(Schema::from_json(&schema.to_json()).unwrap(), schema);
+    true
+}
+
+fn schema_corpus() -> Vec<Vec<u8>> {
+    let mut texts: Vec<Vec<u8>> = seeds().iter().map(|seed| seed.schema.to_json().into_bytes()).collect();
+    for kind in [Kind::Dense, Kind::Sparse, Kind::Duplicates] {
+        texts.extend((0..8).map(|n| gridstone_testkit::Plan::new(kind, Size::Tiny, n).schema.to_json().into_bytes()));
+    }
+    texts
+}
+
+/// The kind and the seed of an array, then a seed for each operation: what the engine says is compared with the oracle.
+fn operations(data: &[u8]) -> bool {
+    let Some(([kind, faults], rest)) = data.split_first_chunk::<2>() else { return false };
+    let (words, _) = rest.as_chunks::<8>();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let Some((seed, operations)) = words.split_first() else { return false };
+    let kind = [Kind::Dense, Kind::Sparse, Kind::Duplicates][usize::from(*kind) % 3];
+    let operations = operations.iter().take(20).copied().collect();
+    let case = Case { kind, size: Size::Tiny, seed: *seed, operations };
+    Session::new(&case, Arc::new(MemoryStorage::new()), faults % 2 == 1).run(&case);
+    true
+}
+
+fn operations_corpus() -> Vec<Vec<u8>> {
+    (0..12u8)
+        .map(|n| (0..2 + 8 * 12).map(|i| n.wrapping_mul(31).wrapping_add(i).wrapping_mul(n | 1)).collect())
+        .collect()
+}
