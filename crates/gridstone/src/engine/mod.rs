@@ -11,6 +11,7 @@ mod group;
 mod listing;
 mod open;
 mod points;
+mod seal;
 mod staged;
 mod writer;
 
@@ -18,7 +19,7 @@ pub use crate::base::limits::BlockCells;
 pub use crate::maintain::{Damage, Strategy, VerifyReport};
 pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
-pub use crate::storage::Durability;
+pub use crate::storage::{Durability, key_from_environment, key_id};
 pub use crate::tile::{Column, ColumnView};
 pub use array::{Array, CellData, DenseData, ReadBox};
 pub use call::Call;

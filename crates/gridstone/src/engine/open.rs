@@ -5,7 +5,7 @@ use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Entropy, Error, Result};
 use crate::runtime::{SystemClock, SystemEntropy};
 use crate::schema::Schema;
-use crate::storage::{Storage, open_uri};
+use crate::storage::{FLOOR, SealedStorage, Storage, log_name, open_uri};
 use std::sync::Arc;
 
 /// Which version is opened.
@@ -28,8 +28,10 @@ pub enum Opened {
     Group(Group),
 }
 
-fn store_on(storage: Arc<dyn Storage>) -> Arc<Store> {
-    Arc::new(Store::new(storage, Arc::new(SystemClock), Arc::new(SystemEntropy)))
+/// The store on `storage`, which is sealed or not as the context and the store say.
+fn store_on(context: &Context, storage: Arc<dyn Storage>) -> Arc<Store> {
+    let sealed = SealedStorage::new(storage, context.sealing.clone(), Arc::new(SystemEntropy));
+    Arc::new(Store::new(Arc::new(sealed), Arc::new(SystemClock), Arc::new(SystemEntropy)))
 }
 
 fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
@@ -43,7 +45,8 @@ fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
 /// Opens what lies at `path` in the store at `uri`.
 ///
 /// # Errors
-/// NotFound (no store, no such path or version), SnapshotExpired, Corruption, Unsupported (newer format), Storage.
+/// NotFound (no store, no such path or version), SnapshotExpired, Corruption, Unsupported (newer format), Storage; Access if
+/// the store is sealed and its key is missing or another, or it is not sealed and the context has a key.
 pub fn open(context: &Context, uri: &str, path: &str, writable: bool, at: At) -> Result<Opened> {
     open_on(context, open_uri(uri, context.durability)?, path, writable, at)
 }
@@ -55,7 +58,7 @@ pub fn open_on(context: &Context, storage: Arc<dyn Storage>, path: &str, writabl
             "a past version is read-only: open it with mode \"r\", or open the newest with \"r+\"",
         ));
     }
-    let store = store_on(storage);
+    let store = store_on(context, storage);
     let snapshot = snapshot_at(&store, at)?;
     match snapshot.node(path)? {
         Node::Array(array) => {
@@ -83,7 +86,7 @@ pub fn create_array_on(
     schema: Schema,
     overwrite: bool,
 ) -> Result<Array> {
-    let store = store_on(storage);
+    let store = store_on(context, storage);
     let id = SystemEntropy.id();
     let create = Operation::CreateArray { id, path: path.to_owned(), schema };
     let snapshot = create_node(&store, path, create, overwrite)?;
@@ -95,7 +98,7 @@ pub fn create_array_on(
 /// # Errors
 /// Exists (something else lies there), Storage, Access. A group that exists is opened.
 pub fn create_group(context: &Context, uri: &str, path: &str) -> Result<Group> {
-    let store = store_on(open_uri(uri, context.durability)?);
+    let store = store_on(context, open_uri(uri, context.durability)?);
     if store.exists()? {
         let snapshot = store.latest()?;
         if let Ok(Node::Group(_)) = snapshot.node(path) {
@@ -132,15 +135,20 @@ fn create_node(store: &Store, path: &str, create: Operation, overwrite: bool) ->
     store.commit(&base, Changes::new(operations), &mut StandardRules)
 }
 
-/// Whether there is a store at `uri`.
+/// Whether there is a store at `uri`, sealed or not.
 pub fn exists(uri: &str) -> Result<bool> {
-    store_on(open_uri(uri, crate::storage::Durability::Full)?).exists()
+    is_store(open_uri(uri, crate::storage::Durability::Full)?.as_ref())
 }
 
-/// Deletes the store at `uri` with all its history; NotFound if there is none.
+/// By names alone, so that no key is needed.
+fn is_store(storage: &dyn Storage) -> Result<bool> {
+    Ok(storage.exists(&log_name(1))? || storage.exists(FLOOR)?)
+}
+
+/// Deletes the store at `uri` with all its history; NotFound if there is none. A sealed one needs no key for that.
 pub fn delete_store(context: &Context, uri: &str) -> Result<()> {
     let storage = open_uri(uri, context.durability)?;
-    if !store_on(storage.clone()).exists()? {
+    if !is_store(storage.as_ref())? {
         return Err(Error::not_found(format!("there is no Gridstone store in {}", storage.describe())));
     }
     storage.remove_everything()
