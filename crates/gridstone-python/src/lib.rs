@@ -10,6 +10,7 @@ mod context;
 mod errors;
 mod group;
 mod interrupt;
+mod keys;
 mod store;
 mod writer;
 
@@ -20,6 +21,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<context::Context>()?;
+    module.add_class::<keys::Keys>()?;
     module.add_class::<cells::Cells>()?;
     module.add_class::<cells::Scan>()?;
     module.add_class::<writer::Staged>()?;
@@ -32,5 +34,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::exists, module)?)?;
     module.add_function(wrap_pyfunction!(store::delete_store, module)?)?;
     module.add_function(wrap_pyfunction!(store::check_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
     Ok(())
 }

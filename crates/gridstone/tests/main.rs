@@ -18,6 +18,7 @@ mod points;
 mod processes;
 mod refusals;
 mod scratch;
+mod sealing;
 mod stopping;
 mod vectors;
 mod verify;
