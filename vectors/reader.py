@@ -1,4 +1,4 @@
-"""Prints a store as the independent reader sees it: ``python vectors/reader.py STORE [VERSION [KEY]]``, the key in hex."""
+"""Prints a store as the independent reader sees it: ``python vectors/reader.py STORE [VERSION [KEY]]`` (hex)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sealed objects: ``docs/format/sealing.md``. AES-256-GCM by FIPS 197 and SP 800-38D, plain and slow: for small vectors."""
+"""Sealed objects: ``docs/format/sealing.md``. AES-256-GCM by FIPS 197 and SP 800-38D, plain and slow."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+//! What sealing promises, object by object: the same bytes back, or an error of the right kind.
+
 use super::header::{HEADER_BYTES, SEGMENT_LOG2};
 use super::*;
 use crate::base::{Id, Key, Keys};
@@ -150,6 +152,31 @@ fn every_flipped_bit_is_an_error_and_never_other_plaintext() {
             let expected = if place < HEADER_BYTES { ErrorKind::Corruption } else { ErrorKind::Access };
             assert_eq!(keyless.kind(), expected, "byte {place}: {keyless}");
         }
+    }
+}
+
+/// The header's checksum protects against nobody, so what it says is bound by the key.
+#[test]
+fn a_forged_header_does_not_open_an_object() {
+    let (inner, sealed) = pair();
+    sealed.put(NAME, &counted(50)).unwrap();
+    let whole = inner.read_all(NAME).unwrap().to_vec();
+    for (place, value) in [(13, 12), (13, 13), (13, 20), (13, 21), (12, 2), (8, 1), (14, 1), (16, 0), (32, 0), (63, 0)]
+    {
+        let mut forged = whole.clone();
+        forged[place] ^= value | 1;
+        forged[place] = if place == 13 { value } else { forged[place] };
+        let sum = crate::base::xxh3(&forged[8..64]);
+        forged[64..72].copy_from_slice(&sum.to_le_bytes());
+        inner.put(NAME, &forged).unwrap();
+        let kind = sealed.read_all(NAME).unwrap_err().kind();
+        let expected = match place {
+            13 if value <= 20 => ErrorKind::Corruption,
+            8 | 12 | 13 | 14 => ErrorKind::Unsupported,
+            16 => ErrorKind::Access,
+            _ => ErrorKind::Corruption,
+        };
+        assert_eq!(kind, expected, "byte {place}");
     }
 }
 
