@@ -220,6 +220,24 @@ fn an_object_that_was_cut_or_grew_is_noticed() {
     }
 }
 
+/// Each length of an object says one plain length, so that no two objects of one content differ in it.
+#[test]
+fn lengths_and_plain_lengths_belong_together() {
+    let header = Header { segment_log2: SEGMENT_LOG2, key: KeyId([0; 16]), salt: [0; 32] };
+    let plain_len = |sealed| Segments::new(&header, sealed, "x").map(|segments| segments.plain_len).ok();
+    let stride = SEGMENT as u64 + 16;
+    let sealed_len = |plain: u64| 72 + plain + 16 * plain.div_ceil(SEGMENT as u64).max(1);
+    let mut expected = (0..3 * SEGMENT as u64).peekable();
+    for sealed in 0..sealed_len(2 * SEGMENT as u64 + 100) {
+        let plain = expected.next_if(|plain| sealed_len(*plain) == sealed);
+        assert_eq!(plain_len(sealed), plain, "{sealed} bytes");
+    }
+    assert_eq!(plain_len(72 + stride * (1 << 32)), Some(1 << 46));
+    for impossible in [72 + stride + 16, 72 + stride * (1 << 32) + 17, u64::MAX] {
+        assert_eq!(plain_len(impossible), None);
+    }
+}
+
 #[test]
 fn segments_and_objects_cannot_change_places() {
     let (inner, sealed) = pair();
