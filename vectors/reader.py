@@ -1,4 +1,4 @@
-"""Prints a store as the independent reader sees it: ``python vectors/reader.py STORE [VERSION]``."""
+"""Prints a store as the independent reader sees it: ``python vectors/reader.py STORE [VERSION [KEY]]`` (hex)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def listing(store: Store, version: int) -> dict[str, Any]:
 
 def main(arguments: list[str]) -> int:
     """The command line."""
-    if len(arguments) not in (1, 2):
+    if len(arguments) not in (1, 2, 3):
         print(__doc__, file=sys.stderr)
         return 2
-    store = Store(Path(arguments[0]))
+    store = Store(Path(arguments[0]), bytes.fromhex(arguments[2]) if len(arguments) > 2 else None)
     try:
         version = int(arguments[1]) if len(arguments) > 1 else store.newest()
         print(json.dumps(listing(store, version), ensure_ascii=False))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gs0reader import Damaged, Store, Unsupported
+from gs0reader import Damaged, Store, Unsupported, seal
 from gs0reader.checksums import crc32c, xxh3
 from gs0reader.schema import Cell, Datatype, Schema
 from gs0reader.store import column
@@ -24,6 +24,12 @@ by_case = pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
 @cache
 def expected(case: Path) -> dict[str, Any]:
     return json.loads((case / "expect.json").read_text())
+
+
+def opened(case: Path, folder: Path) -> Store:
+    """The vector, or a copy of it, with the key that it needs."""
+    key = expected(case).get("key")
+    return Store(folder, None if key is None else bytes.fromhex(key))
 
 
 def check(store: Store, expect: dict[str, Any]) -> None:
@@ -78,7 +84,7 @@ KNOWN = {
 
 @by_case
 def test_the_independent_reader_agrees(case):
-    store = Store(case / "store")
+    store = opened(case, case / "store")
     assert store.newest() >= expected(case)["versions"][-1]["version"]
     check(store, expected(case))
 
@@ -109,9 +115,9 @@ def test_flipped_bits_are_refused(case, tmp_path):
             bad[place] ^= 1 << bit
             target.write_bytes(bad)
             with pytest.raises((Damaged, Unsupported)):
-                check(Store(copy), expected(case))
+                check(opened(case, copy), expected(case))
         target.write_bytes(path.read_bytes())
-    check(Store(copy), expected(case))
+    check(opened(case, copy), expected(case))
 
 
 @by_case
@@ -124,11 +130,35 @@ def test_truncated_files_are_refused(case, tmp_path):
         for length in (0, len(whole) // 2, len(whole) - 1):
             target.write_bytes(whole[:length])
             with pytest.raises((Damaged, Unsupported)):
-                check(Store(copy), expected(case))
+                check(opened(case, copy), expected(case))
         target.unlink()
         with pytest.raises(Damaged):
-            check(Store(copy), expected(case))
+            check(opened(case, copy), expected(case))
         target.write_bytes(whole)
+
+
+def test_the_cipher_of_known_bytes():
+    """FIPS 197, appendix C.3; the GCM specification, test cases 13 and 14; RFC 5869, test case 1."""
+    block = seal.Aes256(bytes(range(32))).block(bytes.fromhex("00112233445566778899aabbccddeeff"))
+    assert block.hex() == "8ea2b7ca516745bfeafc49904b496089"
+    gcm, nonce = seal.Gcm(bytes(32)), bytes(12)
+    sealed = gcm.crypt(nonce, bytes(16))
+    assert (sealed.hex(), gcm.tag(nonce, sealed).hex()) == (
+        "cea7403d4d606b6e074ec5d3baf39d18",
+        "d0d1c8a799996bf0265b98b5d48ab919",
+    )
+    assert gcm.tag(nonce, b"").hex() == "530f8afbc74536b9a963b4f1c4cb738b"
+    derived = seal.hkdf(b"\x0b" * 22, bytes(range(13)), bytes(range(0xF0, 0xFA)))
+    assert derived.hex() == "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf"
+
+
+def test_a_sealed_store_needs_its_key():
+    case = Path(__file__).parent / "gs0" / "sealed"
+    for key in (None, bytes(32)):
+        with pytest.raises(Unsupported, match="key"):
+            Store(case / "store", key).at(1)
+    with pytest.raises(Damaged, match="no sealed object"):
+        Store(CASES[0] / "store", bytes.fromhex(expected(case)["key"])).at(1)
 
 
 def test_a_later_version_is_named(tmp_path):
@@ -183,9 +213,11 @@ def cells_of(datatype: Datatype, values: Any) -> list[Cell]:
 @by_case
 def test_the_engine_agrees(case):
     gridstone = pytest.importorskip("gridstone")
+    key = expected(case).get("key")
+    context = None if key is None else gridstone.Context(key=key)
     for version in expected(case)["versions"]:
         for node in version["nodes"]:
-            opened = gridstone.open(str(case / "store"), path=node["path"], version=version["version"])
+            opened = gridstone.open(str(case / "store"), path=node["path"], version=version["version"], context=context)
             for read in node.get("reads", []):
                 schema = Schema.of_json(node["schema"])
                 order = "global" if schema.sparse else "row"

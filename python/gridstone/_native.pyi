@@ -26,6 +26,7 @@ __all__ = [
     "Cells",
     "Context",
     "Group",
+    "Keys",
     "Scan",
     "Staged",
     "Transaction",
@@ -38,6 +39,7 @@ __all__ = [
     "create_array",
     "create_group",
     "delete_store",
+    "environment_keys",
     "exists",
     "open",
     "parse_condition",
@@ -58,13 +60,30 @@ _OutColumn = tuple[Buffer, Buffer | None, Buffer | None]
 
 @final
 class Context:
-    """Memory budget, threads, cache and durability shared by everything opened with it."""
+    """Memory budget, threads, cache, durability and keys shared by everything opened with it."""
 
-    def __new__(cls, memory_budget: int, threads: int | None, cache: int, durability: str, verify: str) -> Context: ...
+    def __new__(
+        cls,
+        memory_budget: int,
+        threads: int | None,
+        cache: int,
+        durability: str,
+        verify: str,
+        keys: Keys | None = None,
+    ) -> Context: ...
     @property
     def threads(self) -> int: ...
     @property
     def peak_bytes(self) -> int: ...
+
+@final
+class Keys:
+    """What a context was given as its key: bytes, text, or a function that is asked for the key of an id."""
+
+    def __new__(cls, key: bytes | str | Callable[[bytes | None], bytes | str]) -> Keys: ...
+    @property
+    def id(self) -> str | None:
+        """The id of a key that is fixed, in hexadecimal digits."""
 
 @final
 class Cells:
@@ -120,6 +139,9 @@ class Array:
 
     @property
     def uri(self) -> str: ...
+    @property
+    def key_id(self) -> str | None:
+        """The id of the key that seals the store; None if it is not sealed."""
     @property
     def path(self) -> str: ...
     @property
@@ -223,6 +245,9 @@ class Group:
     @property
     def uri(self) -> str: ...
     @property
+    def key_id(self) -> str | None:
+        """The id of the key that seals the store; None if it is not sealed."""
+    @property
     def path(self) -> str: ...
     @property
     def version(self) -> int: ...
@@ -264,6 +289,9 @@ def open(
 ) -> Array | Group: ...
 def exists(uri: str) -> bool:
     """Whether there is a store."""
+
+def environment_keys() -> Keys | None:
+    """The key in the environment; AccessError if what is set there is none."""
 
 def delete_store(context: Context, uri: str) -> None: ...
 def check_schema(schema_json: str) -> str:

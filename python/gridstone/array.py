@@ -96,6 +96,11 @@ class Array:
         return self._path
 
     @property
+    def key_id(self) -> str | None:
+        """The id, in hexadecimal digits, of the key that seals (encrypts) the store; None if it is not sealed."""
+        return self.native.key_id
+
+    @property
     def mode(self) -> str:
         """ "r" or "r+"."""
         return "r+" if self.native.writable else "r"

@@ -1,15 +1,18 @@
-"""Budget, threads, cache and durability shared by everything that is opened with it."""
+"""Budget, threads, cache, durability and keys shared by everything that is opened with it."""
 
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _native
-from .errors import InputError, UnsupportedError
+from .errors import AccessError, InputError, UnsupportedError
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
+
+
+Key = bytes | str | Callable[[bytes | None], bytes | str]
 
 
 def size_bytes(size: int | str, what: str) -> int:
@@ -35,10 +38,17 @@ class Context:
         storage_options: options of object stores; local and in-memory stores have none.
         durability: "full" syncs files and directories before a commit counts; "close" leaves that to the system.
         verify: "once" checks raw pages once per open snapshot, "always" on every read.
-        key: None; encryption is not supported by this version.
+        key: of sealed (encrypted) stores: 32 bytes, their hexadecimal digits or base64, or a function that is given the
+            16 bytes of a key's id and returns that key, or None and returns the one to seal new objects with; it is
+            asked once for each. With a key, new stores are sealed, and a store that is not sealed is refused. None: the
+            key in `GRIDSTONE_KEY` or in the file `GRIDSTONE_KEY_FILE`, if one is set when the context is first used: it
+            opens sealed stores and seals new ones, and stores that are not sealed are opened too.
+
+    A key is neither shown nor pickled: an unpickled context that had one takes it from the environment, and is refused
+    without it.
     """
 
-    __slots__ = ("_lock", "_made", "_settings")
+    __slots__ = ("_keys", "_left", "_lock", "_made", "_settings")
 
     def __init__(
         self,
@@ -49,10 +59,8 @@ class Context:
         storage_options: Mapping[str, Any] | None = None,
         durability: str = "full",
         verify: str = "once",
-        key: bytes | str | None = None,
+        key: Key | None = None,
     ) -> None:
-        if key is not None:
-            raise UnsupportedError("encryption is not supported by this version; leave key=None")
         if io != "auto":
             raise UnsupportedError(f'io={io!r} is not supported by this version; leave io="auto"')
         if storage_options:
@@ -65,6 +73,9 @@ class Context:
         if budget == 0:
             raise InputError("memory_budget must be more than 0 bytes")
         self._settings = (budget, threads, size_bytes(cache, "cache"), durability, verify)
+        self._keys = None if key is None else _native.Keys(key)
+        self._left = False
+        """Whether a key was left behind when it was pickled."""
         self._made: _native.Context | None = None
         self._lock = threading.Lock()
 
@@ -103,23 +114,34 @@ class Context:
         """The core's context, made on first use."""
         with self._lock:
             if self._made is None:
-                self._made = _native.Context(*self._settings)
+                keys = _environment_keys() if self._left else self._keys
+                self._made = _native.Context(*self._settings, keys)
             return self._made
 
+    def _known_key(self) -> Any:
+        """What tells keys apart: nothing, the id of a fixed key, or the function."""
+        if self._left:
+            return "left behind"
+        return None if self._keys is None else self._keys.id or self._keys
+
     def __eq__(self, other: object) -> bool:
-        return self._settings == other._settings if isinstance(other, Context) else NotImplemented
+        if not isinstance(other, Context):
+            return NotImplemented
+        return (self._settings, self._known_key()) == (other._settings, other._known_key())
 
     def __hash__(self) -> int:
         return hash(self._settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, self._settings
+        return _restore, (*self._settings, self._left or self._keys is not None)
 
     def __repr__(self) -> str:
         budget, threads, cache, durability, verify = self._settings
+        known = self._known_key()
+        key = "" if known is None else f", key=<{known if isinstance(known, str) else 'function'}>"
         return (
             f"Context(memory_budget={budget}, threads={threads}, cache={cache}, "
-            f"durability={durability!r}, verify={verify!r})"
+            f"durability={durability!r}, verify={verify!r}{key})"
         )
 
 
@@ -133,11 +155,27 @@ def _one_of(what: str, value: str, known: tuple[str, ...]) -> None:
         raise InputError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}")
 
 
-def _restore(budget: int, threads: int | None, cache: int, durability: str, verify: str) -> Context:
+def _restore(
+    budget: int, threads: int | None, cache: int, durability: str, verify: str, keyed: bool = False
+) -> Context:
     """An unpickled context; the process's default one where the settings are its own, so that caches are shared."""
-    usual = default()
     made = Context(budget, threads, cache=cache, durability=durability, verify=verify)
+    if keyed:
+        made._left = True
+        return made
+    usual = default()
     return usual if made == usual else made
+
+
+def _environment_keys() -> _native.Keys:
+    """The key of a context that left its own behind."""
+    found = _native.environment_keys()
+    if found is None:
+        raise AccessError(
+            "this context had a key when it was pickled, and keys are never pickled: set GRIDSTONE_KEY or "
+            "GRIDSTONE_KEY_FILE in this process before unpickling, or open the store anew with Context(key=...)"
+        )
+    return found
 
 
 class _Default:

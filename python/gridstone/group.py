@@ -43,6 +43,11 @@ class Group:
         return self._native.path
 
     @property
+    def key_id(self) -> str | None:
+        """The id, in hexadecimal digits, of the key that seals (encrypts) the store; None if it is not sealed."""
+        return self._native.key_id
+
+    @property
     def version(self) -> int:
         """The store's version when it was opened."""
         return self._native.version

@@ -162,10 +162,11 @@ def test_contexts() -> None:
         {"durability": "some"},
         {"verify": "never"},
         {"memory_budget": 0},
+        {"key": b"k"},
     ):
         with pytest.raises(errors.InputError):
             gs.Context(**wrong)
-    for later in ({"key": b"k"}, {"io": "mmap"}, {"storage_options": {"a": 1}}):
+    for later in ({"io": "mmap"}, {"storage_options": {"a": 1}}):
         with pytest.raises(errors.UnsupportedError):
             gs.Context(**later)
 

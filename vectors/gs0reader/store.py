@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from . import fragment, log, mask
+from . import fragment, log, mask, seal
 from .bytes import Unsupported, need
 from .checksums import xxh3
 from .schema import Box, Cell, Datatype, Schema, fields
@@ -43,16 +43,21 @@ class Version:
 
 
 class Store:
-    """A store in a folder."""
+    """A store in a folder; with a key a sealed one."""
 
-    def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: Path | str, key: bytes | None = None) -> None:
+        self.folder, self.key = Path(folder), key
         self._decoded: dict[log.Description, fragment.Fragment] = {}
 
     def _read(self, name: str) -> bytes:
         path = self.folder / name
         need(path.is_file(), f"{name} is missing")
-        return path.read_bytes()
+        data = path.read_bytes()
+        if self.key is not None:
+            return seal.unsealed(self.key, name, data)
+        if seal.is_sealed(data):
+            raise Unsupported(f"{name} is sealed; give the key")
+        return data
 
     def record(self, version: int) -> log.Record:
         return log.read_record(self._read(f"_log/{version:020}"), version)

@@ -43,6 +43,12 @@ impl Array {
         self.inner.uri()
     }
 
+    /// The id of the key that seals the store, in hexadecimal digits; None if it is not sealed.
+    #[getter]
+    fn key_id(&self) -> Option<String> {
+        self.inner.key_id().map(|id| id.to_string())
+    }
+
     #[getter]
     fn path(&self, py: Python<'_>) -> PyResult<String> {
         self.inner.path().map_err(|e| raise(py, &e))

@@ -1,10 +1,11 @@
-//! The context: budget, threads, cache, durability.
+//! The context: budget, threads, cache, durability, keys.
 
 use crate::errors::{input, raise};
+use crate::keys::Keys;
 use gridstone::engine::{self, Durability, Options};
 use pyo3::prelude::*;
 
-/// Memory budget, threads, cache and durability shared by everything opened with it.
+/// Memory budget, threads, cache, durability and keys shared by everything opened with it.
 #[pyclass(frozen, module = "gridstone._native")]
 pub(crate) struct Context {
     pub(crate) inner: engine::Context,
@@ -13,6 +14,7 @@ pub(crate) struct Context {
 #[pymethods]
 impl Context {
     #[new]
+    #[pyo3(signature = (memory_budget, threads, cache, durability, verify, keys=None))]
     fn new(
         py: Python<'_>,
         memory_budget: u64,
@@ -20,6 +22,7 @@ impl Context {
         cache: u64,
         durability: &str,
         verify: &str,
+        keys: Option<&Keys>,
     ) -> PyResult<Self> {
         let durability = match durability {
             "full" => Durability::Full,
@@ -30,7 +33,8 @@ impl Context {
         if !matches!(verify, "once" | "always") {
             return Err(input(py, &format!("unknown verify {verify:?}; it is \"once\" or \"always\"")));
         }
-        let options = Options { memory_budget, threads, cache, durability, ..Options::default() };
+        let key = keys.map(|keys| keys.inner.clone());
+        let options = Options { memory_budget, threads, cache, durability, key, ..Options::default() };
         let inner = engine::Context::new(&options).map_err(|e| raise(py, &e))?;
         Ok(Self { inner })
     }

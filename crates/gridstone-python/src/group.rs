@@ -27,6 +27,12 @@ impl Group {
         self.inner.version()
     }
 
+    /// The id of the key that seals the store, in hexadecimal digits; None if it is not sealed.
+    #[getter]
+    fn key_id(&self) -> Option<String> {
+        self.inner.key_id().map(|id| id.to_string())
+    }
+
     /// (name, "array" | "group") of each child, sorted by name.
     fn children(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
         self.inner.children().map_err(|e| raise(py, &e))

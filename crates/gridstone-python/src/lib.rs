@@ -11,6 +11,7 @@ mod context;
 mod errors;
 mod group;
 mod interrupt;
+mod keys;
 mod store;
 mod transaction;
 mod writer;
@@ -22,6 +23,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<context::Context>()?;
+    module.add_class::<keys::Keys>()?;
     module.add_class::<cells::Cells>()?;
     module.add_class::<cells::Scan>()?;
     module.add_class::<writer::Staged>()?;
@@ -41,5 +43,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(condition::select_rows, module)?)?;
     module.add_function(wrap_pyfunction!(transaction::commit_receipts, module)?)?;
     module.add_function(wrap_pyfunction!(transaction::check_receipt, module)?)?;
+    module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
     Ok(())
 }

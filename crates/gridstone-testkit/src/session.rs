@@ -45,6 +45,7 @@ fn context(dice: &mut Dice) -> Context {
         cache: *dice.pick(&[0, 64 << 10, 256 << 20]),
         durability: Durability::Close,
         blocks: *dice.pick(&[usual, usual, BlockCells { dense: 7, sparse: 3 }, odd]),
+        key: None,
     };
     Context::new(&options).unwrap()
 }

@@ -25,6 +25,7 @@ mod pure_rust;
 mod receipts;
 mod refusals;
 mod scratch;
+mod sealing;
 mod serializable;
 mod stopping;
 mod stress;

@@ -11,6 +11,7 @@ mod value;
 #[path = "../examples/make_vectors/world.rs"]
 mod world;
 
+use gridstone::base::{Key, Keys};
 use gridstone::engine::{Array, At, Call, Column, Context, Opened, Options, ReadOrder, open_on};
 use gridstone::storage::{Durability, LocalStorage, Storage};
 use serde_json::Value;
@@ -34,7 +35,8 @@ fn the_engine_reads_every_vector() {
         let case = case.unwrap().path();
         let expect = json(&case.join("expect.json"));
         let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(case.join("store"), Durability::Full).unwrap());
-        let context = Context::new(&Options { threads: Some(1), ..Options::default() }).unwrap();
+        let key = expect["key"].as_str().map(|key| Arc::new(Key::parse(key).unwrap()) as Arc<dyn Keys>);
+        let context = Context::new(&Options { threads: Some(1), key, ..Options::default() }).unwrap();
         for version in expect["versions"].as_array().unwrap() {
             let number = version["version"].as_u64().unwrap();
             for node in version["nodes"].as_array().unwrap() {

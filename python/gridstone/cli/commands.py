@@ -125,6 +125,8 @@ def info(uri: str, path: str, version: int | None, timestamp: str | None, json_o
     """Show the schema, the versions, the fragments, and how full and overlapping the tiles are."""
     found = store.open(uri, path=path, version=version, timestamp=timestamp)
     if isinstance(found, Group):
+        if not json_out:
+            click.echo(report.sealed(found))
         _list(found.children(), json_out)
         return
     if json_out:

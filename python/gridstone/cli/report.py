@@ -11,6 +11,7 @@ from .. import plot
 from ..array import Array
 from ..dtypes import AnyArray
 from ..dtypes import show as show_value
+from ..group import Group
 from ..history import Version
 from .output import bytes_text, emit_table
 
@@ -28,10 +29,16 @@ def summary(array: Array) -> dict[str, Any]:
     }
 
 
+def sealed(found: Array | Group) -> str:
+    """Whether the store is encrypted, and under which key."""
+    return "not sealed" if found.key_id is None else f"sealed (AES-256-GCM) with the key {found.key_id}"
+
+
 def details(array: Array) -> dict[str, Any]:
     """Everything that `info` tells, in plain values."""
     return {
         **summary(array),
+        "key_id": array.key_id,
         "nonempty_domain": array.nonempty_domain,
         "fragments": array.fragments.to_pylist(),
         "tiles": tile_report(array),
@@ -92,6 +99,7 @@ def show(array: Array) -> None:
     click.echo(
         f"{array.uri} {array.path}: {kind} array, version {array.version} of {array.timestamp:%Y-%m-%d %H:%M:%S} UTC"
     )
+    click.echo(sealed(array))
     click.echo(array.schema._options_text())
     found = array.nonempty_domain or (None,) * array.ndim
     dims = [

@@ -4,7 +4,7 @@ use super::model::{Model, places_of};
 use super::value::Cell;
 use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
 use gridstone::base::limits::BlockCells;
-use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, NeverCancel, Result, Silent, xxh3};
+use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, Key, NeverCancel, Result, Silent, xxh3};
 use gridstone::fragment::{Description, Staged};
 use gridstone::maintain::{PlanLimits, Strategy, merge_cells, plan};
 use gridstone::query::condition::Condition;
@@ -14,7 +14,7 @@ use gridstone::query::{
 };
 use gridstone::runtime::{Arena, LruCache, Pool};
 use gridstone::schema::{Datatype, KeyRange, Order, Schema, Subarray, key};
-use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::storage::{KeyRing, MemoryStorage, SealedStorage, Sealing, Storage};
 use gridstone::tile::Column;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -111,7 +111,9 @@ struct Entry {
 pub(crate) struct World {
     name: &'static str,
     about: &'static str,
+    /// Where the store's bytes lie, sealed if the store is.
     storage: Arc<dyn Storage>,
+    key: Option<Key>,
     store: Store,
     snapshot: Option<Arc<Snapshot>>,
     entropy: Arc<Numbered>,
@@ -128,14 +130,33 @@ pub(crate) struct World {
 impl World {
     /// An empty store.
     pub(crate) fn new(name: &'static str, about: &'static str) -> Result<Self> {
+        Self::on(name, about, None)
+    }
+
+    /// An empty store that is sealed with `key`.
+    pub(crate) fn sealed(name: &'static str, about: &'static str, key: Key) -> Result<Self> {
+        Self::on(name, about, Some(key))
+    }
+
+    fn on(name: &'static str, about: &'static str, key: Option<Key>) -> Result<Self> {
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         let entropy = Arc::new(Numbered(name, AtomicU64::new(0)));
         let clock = Arc::new(Ticks(AtomicI64::new(1_767_225_600_000_000)));
-        let store = Store::new(storage.clone(), clock, entropy.clone());
+        let used: Arc<dyn Storage> = match &key {
+            None => storage.clone(),
+            Some(key) => {
+                // Salts are numbered apart, so that ids do not depend on how often something is sealed.
+                let salts = Arc::new(Numbered("salt", AtomicU64::new(0)));
+                let keys = Arc::new(KeyRing::new(Arc::new(key.clone())));
+                Arc::new(SealedStorage::new(storage.clone(), Sealing::Always(keys), salts))
+            }
+        };
+        let store = Store::new(used, clock, entropy.clone());
         Ok(Self {
             name,
             about,
             storage,
+            key,
             store,
             snapshot: None,
             entropy,
@@ -363,7 +384,11 @@ impl World {
 
     /// The vector.
     pub(crate) fn finish(self) -> Case {
-        let expect = json!({"case": self.name, "about": self.about, "format": "GS0", "versions": self.versions});
+        let mut expect = json!({"case": self.name, "about": self.about, "format": "GS0"});
+        if let Some(key) = &self.key {
+            expect["key"] = key.bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
+        }
+        expect["versions"] = self.versions.into();
         Case { name: self.name, storage: self.storage, expect }
     }
 

@@ -11,6 +11,7 @@ mod element;
 mod error;
 mod id;
 mod io;
+mod key;
 pub mod limits;
 mod services;
 
@@ -22,6 +23,7 @@ pub use element::{Element, ElementKind};
 pub use error::{Error, ErrorKind, Result};
 pub use id::Id;
 pub use io::{ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready};
+pub use key::{KEY_BYTES, Key, KeyId, Keys};
 pub use services::{
     Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Progress, Signal, Signals, Silent, Spawner,
     Task,

@@ -41,7 +41,7 @@ pub struct CellData<'a> {
 #[derive(Debug)]
 pub struct Array {
     context: Context,
-    store: Arc<Store>,
+    pub(super) store: Arc<Store>,
     snapshot: RwLock<Arc<Snapshot>>,
     id: Id,
     writable: bool,

@@ -1,9 +1,9 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
 use crate::base::limits::{BlockCells, FOLD_VERSIONS};
-use crate::base::{Budget, Cache, Error, Result};
+use crate::base::{Budget, Cache, Error, Keys, Result};
 use crate::runtime::{Arena, LruCache, Pool};
-use crate::storage::Durability;
+use crate::storage::{Durability, KeyRing, Sealing, key_from_environment};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,10 @@ pub struct Options {
     pub durability: Durability,
     /// Cells of the blocks that are written. For measurements and tests: what suits most arrays is the default.
     pub blocks: BlockCells,
+    /// Keys of sealed stores. With keys all stores must be sealed, and new ones are. `None`: the key in `GRIDSTONE_KEY` or
+    /// `GRIDSTONE_KEY_FILE`, if one is set when the context is made: it opens sealed stores and seals new ones, and stores
+    /// that are not sealed are opened too.
+    pub key: Option<Arc<dyn Keys>>,
 }
 
 impl Default for Options {
@@ -33,6 +37,7 @@ impl Default for Options {
             cache: 256 << 20,
             durability: Durability::Full,
             blocks: BlockCells::default(),
+            key: None,
         }
     }
 }
@@ -47,10 +52,12 @@ pub struct Context {
     pub(super) durability: Durability,
     pub(super) blocks: BlockCells,
     pub(super) fold_versions: u64,
+    pub(super) sealing: Sealing,
 }
 
 impl Context {
-    /// A context; an Input error says which option is impossible. No thread is started before there is work.
+    /// A context; an Input error says which option is impossible, an Access error that the environment names a key and gives
+    /// none. No thread is started before there is work.
     pub fn new(options: &Options) -> Result<Self> {
         if options.memory_budget < BUDGET_BYTES_MIN {
             return Err(Error::input(format!(
@@ -68,6 +75,7 @@ impl Context {
             durability: options.durability,
             blocks: options.blocks,
             fold_versions: FOLD_VERSIONS,
+            sealing: sealing(options.key.as_ref())?,
         })
     }
 
@@ -98,4 +106,13 @@ impl Context {
     pub fn peak_bytes(&self) -> u64 {
         self.budget.peak_bytes()
     }
+}
+
+/// Given keys are for sealed stores only; the environment's is for those that are.
+fn sealing(given: Option<&Arc<dyn Keys>>) -> Result<Sealing> {
+    if let Some(keys) = given {
+        return Ok(Sealing::Always(Arc::new(KeyRing::new(Arc::clone(keys)))));
+    }
+    let found = key_from_environment()?;
+    Ok(found.map_or(Sealing::Without, |key| Sealing::AsFound(Arc::new(KeyRing::new(Arc::new(key))))))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A group: named children, which are arrays and groups.
 #[derive(Debug, Clone)]
 pub struct Group {
-    store: Arc<Store>,
+    pub(super) store: Arc<Store>,
     snapshot: Arc<Snapshot>,
     path: String,
 }

@@ -6,7 +6,7 @@ use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Entropy, Error, Result};
 use crate::runtime::{SystemClock, SystemEntropy};
 use crate::schema::Schema;
-use crate::storage::{Storage, open_uri};
+use crate::storage::{FLOOR, SealedStorage, Storage, log_name, open_uri};
 use std::sync::Arc;
 
 /// Which version is opened.
@@ -29,7 +29,7 @@ pub enum Opened {
     Group(Group),
 }
 
-/// A store whose handles queue up with those of its clones only.
+/// A store whose handles queue up with those of its clones only; sealed or not as the context and the store say.
 pub(super) fn store_on(context: &Context, storage: Arc<dyn Storage>) -> Arc<Store> {
     queued_store(context, storage, Arc::default())
 }
@@ -43,11 +43,9 @@ pub(super) fn store_at(context: &Context, uri: &str) -> Result<Arc<Store>> {
 
 /// The store as `context` wants it written.
 fn queued_store(context: &Context, storage: Arc<dyn Storage>, queue: Arc<ProcessQueue>) -> Arc<Store> {
-    Arc::new(plain_store(storage).with_fold_versions(context.fold_versions).with_queues(queue))
-}
-
-fn plain_store(storage: Arc<dyn Storage>) -> Store {
-    Store::new(storage, Arc::new(SystemClock), Arc::new(SystemEntropy))
+    let sealed = SealedStorage::new(storage, context.sealing.clone(), Arc::new(SystemEntropy));
+    let store = Store::new(Arc::new(sealed), Arc::new(SystemClock), Arc::new(SystemEntropy));
+    Arc::new(store.with_fold_versions(context.fold_versions).with_queues(queue))
 }
 
 fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
@@ -61,7 +59,8 @@ fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
 /// Opens what lies at `path` in the store at `uri`.
 ///
 /// # Errors
-/// NotFound (no store, no such path or version), SnapshotExpired, Corruption, Unsupported (newer format), Storage.
+/// NotFound (no store, no such path or version), SnapshotExpired, Corruption, Unsupported (newer format), Storage; Access if
+/// the store is sealed and its key is missing or another, or it is not sealed and the context has a key.
 pub fn open(context: &Context, uri: &str, path: &str, writable: bool, at: At) -> Result<Opened> {
     open_in(context, store_at(context, uri)?, path, writable, at)
 }
@@ -156,15 +155,20 @@ fn create_node(store: &Store, path: &str, create: Operation, overwrite: bool) ->
     store.commit(&base, Changes::new(operations), &mut StandardRules)
 }
 
-/// Whether there is a store at `uri`.
+/// Whether there is a store at `uri`, sealed or not.
 pub fn exists(uri: &str) -> Result<bool> {
-    plain_store(open_uri(uri, crate::storage::Durability::Full)?).exists()
+    is_store(open_uri(uri, crate::storage::Durability::Full)?.as_ref())
 }
 
-/// Deletes the store at `uri` with all its history; NotFound if there is none.
+/// By names alone, so that no key is needed.
+fn is_store(storage: &dyn Storage) -> Result<bool> {
+    Ok(storage.exists(&log_name(1))? || storage.exists(FLOOR)?)
+}
+
+/// Deletes the store at `uri` with all its history; NotFound if there is none. A sealed one needs no key for that.
 pub fn delete_store(context: &Context, uri: &str) -> Result<()> {
     let storage = open_uri(uri, context.durability)?;
-    if !plain_store(storage.clone()).exists()? {
+    if !is_store(storage.as_ref())? {
         return Err(Error::not_found(format!("there is no Gridstone store in {}", storage.describe())));
     }
     storage.remove_everything()

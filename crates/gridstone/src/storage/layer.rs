@@ -1,7 +1,7 @@
 //! What all decorators of a storage share: every call to the storage, its sources and its sinks passes one place.
 
 use super::{PutOutcome, Storage};
-use crate::base::{ByteRange, ByteSink, ByteSource, Pending, Result};
+use crate::base::{ByteRange, ByteSink, ByteSource, KeyId, Pending, Result};
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -117,6 +117,10 @@ impl<L: Layer> Layered<L> {
 impl<L: Layer> Storage for Layered<L> {
     fn describe(&self) -> String {
         self.inner.describe()
+    }
+
+    fn key_id(&self) -> Option<KeyId> {
+        self.inner.key_id()
     }
 
     fn prepare(&self) -> Result<()> {

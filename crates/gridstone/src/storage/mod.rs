@@ -1,5 +1,5 @@
-//! Floor `storage`: objects in a directory or in memory, behind one small trait; decorators that count, fail and
-//! observe; and the coalescing of byte ranges.
+//! Floor `storage`: objects in a directory or in memory, behind one small trait; decorators that seal, count, fail
+//! and observe; and the coalescing of byte ranges.
 //!
 //! An object is written once and never changes, except for hints. Its name is relative to the store's root,
 //! '/'-separated, in one of the layout's folders:
@@ -29,6 +29,7 @@ mod local;
 mod memory;
 mod names;
 mod os_error;
+mod sealed;
 mod uri;
 
 pub use coalesce::{Merged, Part, coalesce};
@@ -39,9 +40,10 @@ pub use hook::HookedStorage;
 pub use layer::Operation;
 pub use local::{DiskCalls, Durability, LocalStorage, SystemCalls};
 pub use memory::MemoryStorage;
+pub use sealed::{KeyRing, SealedStorage, Sealing, key_from_environment, key_id};
 pub use uri::open_uri;
 
-use crate::base::{ByteSink, ByteSource, Result};
+use crate::base::{ByteSink, ByteSource, KeyId, Result};
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -64,6 +66,11 @@ pub enum PutOutcome {
 pub trait Storage: Send + Sync + Debug {
     /// Where this is, for messages: what [`open_uri`] takes.
     fn describe(&self) -> String;
+
+    /// The key of the first object that was read or written, if the objects are sealed; `None` as long as there was none.
+    fn key_id(&self) -> Option<KeyId> {
+        None
+    }
 
     /// Makes the root and the folders that every store has, durably. Does nothing where they are there already.
     ///

@@ -1,6 +1,7 @@
 //! The vectors, one function each. Their names are folders; a function that changes changes bytes on disk.
 
 mod dense;
+mod sealed;
 mod sparse;
 mod stores;
 mod types;
@@ -16,6 +17,7 @@ pub(crate) fn all() -> Result<Vec<Case>> {
     cases.extend(sparse::cases()?);
     cases.extend(types::cases()?);
     cases.extend(stores::cases()?);
+    cases.extend(sealed::cases()?);
     Ok(cases)
 }
 

@@ -1,0 +1,277 @@
+//! A storage that seals: AES-256-GCM over every object, so that the storage below holds nothing that can be read, changed,
+//! cut, or exchanged for another object without its being noticed. The floors above know nothing of it.
+//!
+//! An object is a [`header`] and segments of 16 KiB that open alone (the STREAM construction), so that any range is read
+//! at the cost of the segments that hold it. It is sealed under its final name: what the storage below writes under a
+//! temporary one is sealed already. `docs/format/sealing.md` is the specification.
+//!
+//! Invariants: a store is sealed or not, as its first record is; there is no object of the other sort in it, and none is
+//! believed. Only `_log/latest`, which nobody trusts, may be of either. Access errors are about keys: none, another, one for
+//! a store that is not sealed. Everything else that is not as it was written is Corruption.
+
+mod cipher;
+mod environment;
+mod header;
+mod ring;
+mod sink;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use cipher::key_id;
+pub use environment::key_from_environment;
+pub use ring::KeyRing;
+
+use super::{FLOOR, LATEST, PutOutcome, Storage, log_name};
+use crate::base::{ByteRange, ByteSink, ByteSource, Entropy, Error, ErrorKind, KeyId, Result};
+use bytes::Bytes;
+use environment::{KEY_FILE_VARIABLE, KEY_VARIABLE};
+use header::{HEADER_BYTES, Header, Looks, Segments};
+use sink::{SealedSink, Sealer, seal_whole};
+use source::{Opener, SealedSource};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What an object of a log starts with if it is not sealed: all that is known here of what objects hold.
+const PLAIN_LINE: &[u8] = b"{\"gs\":";
+
+/// Which stores are opened, and what becomes of new ones.
+#[derive(Debug, Clone)]
+pub enum Sealing {
+    /// There is no key: sealed stores are refused, new ones are not sealed.
+    Without,
+    /// Stores are taken as they are found; new ones are sealed.
+    AsFound(Arc<KeyRing>),
+    /// All stores are sealed: one that is not is refused.
+    Always(Arc<KeyRing>),
+}
+
+impl Sealing {
+    fn ring(&self) -> Option<&KeyRing> {
+        match self {
+            Self::Without => None,
+            Self::AsFound(ring) | Self::Always(ring) => Some(ring),
+        }
+    }
+}
+
+/// Of what sort a store, or an object of it, is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Plain,
+    Sealed,
+}
+
+/// A storage whose objects are sealed, if its store is.
+#[derive(Debug)]
+pub struct SealedStorage {
+    inner: Arc<dyn Storage>,
+    sealing: Sealing,
+    entropy: Arc<dyn Entropy>,
+    /// What the store is, once that is known.
+    found: OnceLock<Sort>,
+    /// Whether an object has been opened with a key: from then on one that is not sealed is damage.
+    proved: AtomicBool,
+    key_id: OnceLock<KeyId>,
+}
+
+impl SealedStorage {
+    /// Over `inner`. Salts come from `entropy`, which must never repeat an id.
+    pub fn new(inner: Arc<dyn Storage>, sealing: Sealing, entropy: Arc<dyn Entropy>) -> Self {
+        let found = match sealing {
+            Sealing::Always(_) => OnceLock::from(Sort::Sealed),
+            _ => OnceLock::new(),
+        };
+        Self { inner, sealing, entropy, found, proved: AtomicBool::new(false), key_id: OnceLock::new() }
+    }
+
+    fn what(&self, name: &str) -> String {
+        format!("{name} in {}", self.inner.describe())
+    }
+
+    /// Of what sort an object is that starts with `head`. The first one that shows it says what the store is.
+    fn sort_of(&self, name: &str, head: &[u8]) -> Result<Sort> {
+        match (header::looks(head), self.found.get()) {
+            (Looks::Sealed, _) if self.sealing.ring().is_none() => Err(self.keyless(name, head)?),
+            (Looks::Sealed, Some(Sort::Plain)) => Err(self.mixed(name, "is sealed and the store is not")),
+            (Looks::Sealed, _) => Ok(self.decide(name, Sort::Sealed)),
+            (Looks::Other, Some(Sort::Sealed)) if name != LATEST => Err(self.unsealed(name, head)),
+            (Looks::Cut, Some(Sort::Sealed)) if name != LATEST => Err(self.mixed(name, "ends inside its header")),
+            (Looks::Other, None) if head.starts_with(PLAIN_LINE) => Ok(self.decide(name, Sort::Plain)),
+            // A hint; or what the reader of the object will find damaged.
+            _ => Ok(Sort::Plain),
+        }
+    }
+
+    fn decide(&self, name: &str, sort: Sort) -> Sort {
+        if name != LATEST {
+            let _ = self.found.set(sort);
+        }
+        sort
+    }
+
+    /// A sealed object, and no key.
+    fn keyless(&self, name: &str, head: &[u8]) -> Result<Error> {
+        let what = self.what(name);
+        let id = Header::decode(head, &what)?.key;
+        Ok(Error::access(format!(
+            "{what} is sealed with the key {id}, and no key was given: give that key to the context, or set {KEY_VARIABLE} or \
+             {KEY_FILE_VARIABLE}"
+        )))
+    }
+
+    /// An object that is not sealed where all must be.
+    fn unsealed(&self, name: &str, head: &[u8]) -> Error {
+        if head.starts_with(PLAIN_LINE) && !self.proved.load(Ordering::Relaxed) {
+            return Error::access(format!(
+                "{} is not sealed, and a key was given: with a key only sealed stores are opened; give none to read this one, \
+                 or copy it into a new store",
+                self.what(name)
+            ));
+        }
+        self.mixed(name, "is not sealed")
+    }
+
+    fn mixed(&self, name: &str, why: &str) -> Error {
+        Error::corruption(format!("{} {why}: it was damaged, or put there by somebody else", self.what(name)))
+    }
+
+    /// What opens the object `name` of `sealed_len` bytes that starts with `head`.
+    fn opener(&self, name: &str, head: &[u8], sealed_len: u64) -> Result<Opener> {
+        let what = self.what(name);
+        let header = Header::decode(head, &what)?;
+        let ring = self.sealing.ring().ok_or_else(|| Error::access(format!("{what} is sealed; give its key")))?;
+        let key = ring.by_id(header.key, &what)?;
+        if name != LATEST {
+            let _ = self.key_id.set(header.key);
+        }
+        let segments = Segments::new(&header, sealed_len, &what)?;
+        Ok(Opener { cipher: key.object(&header, name)?, what, segments })
+    }
+
+    /// Whether what is written now is sealed. The first object of a store that is not known yet says it.
+    fn seals(&self) -> Result<Option<&KeyRing>> {
+        let Some(ring) = self.sealing.ring() else {
+            let _ = self.found.set(Sort::Plain);
+            return Ok(None);
+        };
+        if self.found.get().is_none() {
+            let first = [FLOOR.to_owned(), log_name(1)];
+            match first.iter().find_map(|name| self.head(name).transpose().map(|head| head.map(|h| (name, h)))) {
+                Some(found) => drop(found.and_then(|(name, head)| self.sort_of(name, &head))?),
+                None => drop(self.found.set(Sort::Sealed)),
+            }
+        }
+        Ok((self.found.get() != Some(&Sort::Plain)).then_some(ring))
+    }
+
+    /// The first bytes of an object, if it is there.
+    fn head(&self, name: &str) -> Result<Option<Bytes>> {
+        match self.inner.open(name) {
+            Ok(source) => head_of(source.as_ref()).map(Some),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Does `write` with the bytes that are stored for `bytes`.
+    fn written<T>(&self, name: &str, bytes: &[u8], write: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+        super::names::checked(name)?;
+        match self.seals()? {
+            None => write(bytes),
+            Some(ring) => {
+                let key = ring.current()?;
+                let done = write(&seal_whole(&key, self.entropy.as_ref(), name, bytes)?)?;
+                let _ = self.key_id.set(key.id);
+                Ok(done)
+            }
+        }
+    }
+}
+
+fn head_of(source: &dyn ByteSource) -> Result<Bytes> {
+    source.read_one(ByteRange::new(0, source.len().min(HEADER_BYTES as u64)))
+}
+
+impl Storage for SealedStorage {
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+
+    fn key_id(&self) -> Option<KeyId> {
+        self.key_id.get().copied()
+    }
+
+    fn prepare(&self) -> Result<()> {
+        self.inner.prepare()
+    }
+
+    fn open(&self, name: &str) -> Result<Arc<dyn ByteSource>> {
+        let inner = self.inner.open(name)?;
+        if self.found.get() == Some(&Sort::Plain) {
+            return Ok(inner);
+        }
+        let head = head_of(inner.as_ref())?;
+        match self.sort_of(name, &head)? {
+            Sort::Plain => Ok(inner),
+            Sort::Sealed => {
+                let opener = self.opener(name, &head, inner.len())?;
+                Ok(Arc::new(SealedSource { inner, opener }))
+            }
+        }
+    }
+
+    fn read_all(&self, name: &str) -> Result<Bytes> {
+        let bytes = self.inner.read_all(name)?;
+        let head = bytes.get(..HEADER_BYTES).unwrap_or(&bytes);
+        match self.sort_of(name, head)? {
+            Sort::Plain => Ok(bytes),
+            Sort::Sealed => {
+                let opener = self.opener(name, head, bytes.len() as u64)?;
+                let plain = opener.open_run(0, bytes.get(HEADER_BYTES..).unwrap_or_default())?;
+                self.proved.store(true, Ordering::Relaxed);
+                Ok(plain)
+            }
+        }
+    }
+
+    fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
+        super::names::checked(name)?;
+        let Some(ring) = self.seals()? else { return self.inner.create(name) };
+        let mut out = Vec::new();
+        let sealer = Sealer::new(ring.current()?.as_ref(), self.entropy.as_ref(), name, &mut out)?;
+        Ok(Box::new(SealedSink::new(self.inner.create(name)?, sealer, out)))
+    }
+
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
+        self.written(name, bytes, |bytes| self.inner.put_if_absent(name, bytes))
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.written(name, bytes, |bytes| self.inner.put(name, bytes))
+    }
+
+    fn put_hint(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.written(name, bytes, |bytes| self.inner.put_hint(name, bytes))
+    }
+
+    fn sync(&self, name: &str) -> Result<()> {
+        self.inner.sync(name)
+    }
+
+    fn delete(&self, name: &str) -> Result<()> {
+        self.inner.delete(name)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        self.inner.list(folder)
+    }
+
+    fn exists(&self, name: &str) -> Result<bool> {
+        self.inner.exists(name)
+    }
+
+    fn remove_everything(&self) -> Result<()> {
+        self.inner.remove_everything()
+    }
+}
