@@ -28,9 +28,9 @@ impl VersionListing {
                 fragments.len() as u64
             }
             Recorded::SetMetadata { changes, .. } => changes.len() as u64,
-            Recorded::CreateGroup { .. } | Recorded::CreateArray { .. } | Recorded::Remove { .. } => 1,
+            _ => 1,
         };
-        let mine = record.operations.iter().filter(|op| op.node() == node);
+        let mine = record.operations.iter().filter(|op| op.node() == Some(node));
         Self {
             version: record.version,
             time_us: record.time_us,

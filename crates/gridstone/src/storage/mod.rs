@@ -39,6 +39,7 @@ pub use hook::HookedStorage;
 pub use layer::Operation;
 pub use local::{Durability, LocalStorage};
 pub use memory::MemoryStorage;
+pub use names::{DATA, LEASE, LOG, MANIFEST};
 pub use uri::open_uri;
 
 use crate::base::{ByteSink, ByteSource, Result};
