@@ -108,6 +108,11 @@ pub trait Files: Send + Sync + std::fmt::Debug {
         Ok(None)
     }
 
+    /// What `error`, met while files were read, means to who reads: the files may be gone for a reason that is known here.
+    fn explain(&self, error: Error) -> Error {
+        error
+    }
+
     /// Creates the data file `id`; Exists if it is there.
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>>;
 }

@@ -1,6 +1,8 @@
 //! An array at one version of its store: reading, staging, committing.
 
+use super::claim::View;
 use super::listing::{FragmentListing, TileListing, VersionListing, texts, tiles};
+use super::reading::SnapshotFiles;
 use super::{Call, Context, Staged, Writer};
 use crate::array::{ArrayState, Changes, Operation, Snapshot, StandardRules, Store};
 use crate::base::{CounterSnapshot, Counters, Error, ErrorKind, Id, Result};
@@ -13,7 +15,7 @@ use crate::query::{
 use crate::runtime::SystemEntropy;
 use crate::schema::{KeyRange, Order, Schema, Subarray};
 use crate::tile::ColumnView;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Writes of at most so many cells are packed in little time: trying all filters would take most of a small commit.
 const QUICK_CELLS_MAX: usize = 2_048;
@@ -42,7 +44,7 @@ pub struct CellData<'a> {
 pub struct Array {
     context: Context,
     store: Arc<Store>,
-    snapshot: RwLock<Arc<Snapshot>>,
+    view: RwLock<View>,
     id: Id,
     writable: bool,
     pinned: bool,
@@ -50,8 +52,8 @@ pub struct Array {
 
 impl Clone for Array {
     fn clone(&self) -> Self {
-        let snapshot = RwLock::new(self.snapshot());
-        Self { context: self.context.clone(), store: self.store.clone(), snapshot, ..*self }
+        let view = RwLock::new(self.view().another(&self.context, &self.store));
+        Self { context: self.context.clone(), store: self.store.clone(), view, ..*self }
     }
 }
 
@@ -64,19 +66,53 @@ impl Array {
         writable: bool,
         pinned: bool,
     ) -> Self {
-        Self { context, store, snapshot: RwLock::new(snapshot), id, writable, pinned }
+        let view = RwLock::new(View::new(&context, &store, snapshot));
+        Self { context, store, view, id, writable, pinned }
     }
 
-    fn snapshot(&self) -> Arc<Snapshot> {
-        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn view(&self) -> View {
+        self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+        self.view().snapshot
+    }
+
+    /// The store that it is in.
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.store
     }
 
     /// Moves the handle to `newer`, unless another thread has moved it further.
     fn move_to(&self, newer: Arc<Snapshot>) {
-        let mut held = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        if newer.version() > held.version() {
-            *held = newer;
+        let newer = View::new(&self.context, &self.store, newer);
+        let mut held = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        if newer.snapshot.version() > held.snapshot.version() {
+            // The claim on the old version is dropped after the lock.
+            let _old = std::mem::replace(&mut *held, newer);
+            drop(held);
         }
+    }
+
+    /// The fragments of `state`, an array of `snapshot`, that touch `within`. If a vacuum has taken away the pages that
+    /// describe them, the same version is opened anew, and the handle keeps that.
+    pub(super) fn described(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        state: &ArrayState,
+        within: Option<&Subarray>,
+    ) -> Result<Vec<Arc<fragment::Description>>> {
+        let error = match state.fragments(within) {
+            Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotFound) => e,
+            outcome => return outcome,
+        };
+        let settled = self.store.resettled(snapshot)?.ok_or(error)?;
+        let fragments = settled.array_by_id(self.id)?.fragments(within)?;
+        let mut held = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        if held.snapshot.version() == settled.version() {
+            held.snapshot = settled;
+        }
+        Ok(fragments)
     }
 
     pub(super) fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
@@ -149,12 +185,12 @@ impl Array {
 
     /// The versions up to this one that changed this array, oldest first.
     pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
-        let mut versions = Vec::new();
-        for record in self.store.history(1, self.version())? {
+        let (snapshot, mut versions) = (self.snapshot(), Vec::new());
+        for record in self.store.history(1, snapshot.version())? {
             call.cancel.check()?;
             let record = record?;
             if record.touches(self.id) {
-                versions.push(VersionListing::of(&record, self.id));
+                versions.push(VersionListing::of(&record, self.id, snapshot.retained().tags()));
             }
         }
         Ok(versions)
@@ -162,8 +198,8 @@ impl Array {
 
     /// The union of all fragments' boxes, tombstones left out; `None` if there is no cell.
     pub fn nonempty_domain(&self) -> Result<Option<Vec<(String, String)>>> {
-        let (_, state) = self.state()?;
-        let fragments = state.fragments(None)?;
+        let (snapshot, state) = self.state()?;
+        let fragments = self.described(&snapshot, &state, None)?;
         let boxes = fragments.iter().filter(|d| d.kind != fragment::FragmentKind::Tombstones).map(|d| d.bounds.clone());
         let schema = state.schema()?;
         Ok(boxes.reduce(|a, b| a.union(&b)).map(|sub| texts(&sub, schema)))
@@ -171,9 +207,9 @@ impl Array {
 
     /// The fragments, oldest order first.
     pub fn fragments(&self) -> Result<Vec<FragmentListing>> {
-        let (_, state) = self.state()?;
+        let (snapshot, state) = self.state()?;
         let schema = state.schema()?;
-        Ok(state.fragments(None)?.iter().map(|d| FragmentListing::of(d, schema)).collect())
+        Ok(self.described(&snapshot, &state, None)?.iter().map(|d| FragmentListing::of(d, schema)).collect())
     }
 
     /// The data tiles that touch a box.
@@ -183,7 +219,7 @@ impl Array {
         let sub = parse_box(schema, sub)?.unwrap_or_else(|| schema.domain());
         let context = self.read_context(&snapshot, call);
         let mut found = Vec::new();
-        for (description, number) in state.fragments(None)?.iter().zip(0u32..) {
+        for (description, number) in self.described(&snapshot, &state, None)?.iter().zip(0u32..) {
             call.cancel.check()?;
             if description.bounds.intersects(&sub) {
                 let fragment = open_fragment(&context, schema, description)?;
@@ -193,11 +229,24 @@ impl Array {
         Ok(found)
     }
 
-    pub(super) fn read_context(&self, snapshot: &Snapshot, call: &Call) -> ReadContext {
+    /// What a read of `snapshot` needs; from now on it holds a claim on it.
+    pub(super) fn read_context(&self, snapshot: &Arc<Snapshot>, call: &Call) -> ReadContext {
+        let held = self.view();
+        let view = View { snapshot: snapshot.clone(), ..held };
+        let view = if view.claim.version() == snapshot.version() { view } else { view.another(&self.context, &self.store) };
+        view.claim.touch();
+        let files = SnapshotFiles {
+            files: self.store.files(),
+            store: self.store.clone(),
+            snapshot: view.snapshot,
+            array: self.id,
+            claim: view.claim,
+            moved: OnceLock::new(),
+        };
         ReadContext {
             store: snapshot.store(),
             pool: self.context.pool.clone(),
-            files: self.store.files(),
+            files: Arc::new(files),
             cache: self.context.cache.clone(),
             budget: self.context.budget.clone(),
             arena: self.context.arena.clone(),
@@ -217,7 +266,7 @@ impl Array {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?.clone();
         let request = Request::new(&schema, parse_box(&schema, sub)?, attrs, order)?;
-        let target = Target { array: self.id, fragments: state.fragments(Some(&request.sub))?, schema };
+        let target = Target { array: self.id, fragments: self.described(&snapshot, &state, Some(&request.sub))?, schema };
         Ok((self.read_context(&snapshot, call), target, request))
     }
 
@@ -250,9 +299,9 @@ impl Array {
     ) -> Result<(Cells, Option<Vec<u64>>, CounterSnapshot)> {
         let (context, target, request) = self.plan(sub, attrs, order, call)?;
         let (cells, shape) = if target.schema.sparse() {
-            (read_sparse(&context, &target, &request)?, None)
+            (context.explained(read_sparse(&context, &target, &request))?, None)
         } else {
-            (read_dense(&context, &target, &request)?, Some(request.sub.shape()))
+            (context.explained(read_dense(&context, &target, &request))?, Some(request.sub.shape()))
         };
         Ok((cells, shape, context.counters.snapshot()))
     }
@@ -274,7 +323,7 @@ impl Array {
                 "only a dense read knows before how many cells it will find; read without buffers",
             ));
         }
-        read_dense_into(&context, &target, &request, outs)?;
+        context.explained(read_dense_into(&context, &target, &request, outs))?;
         Ok(context.counters.snapshot())
     }
 
@@ -363,7 +412,7 @@ impl Array {
         self.check_writable()
     }
 
-    fn check_writable(&self) -> Result<()> {
+    pub(super) fn check_writable(&self) -> Result<()> {
         if self.writable {
             return Ok(());
         }
@@ -420,7 +469,13 @@ impl Array {
     /// Reads and checks every byte of every fragment of this version.
     pub fn verify(&self, call: &Call) -> Result<VerifyReport> {
         let (snapshot, state) = self.state()?;
-        verify(&self.read_context(&snapshot, call), state.schema()?, &state.fragments(None)?)
+        let fragments = self.described(&snapshot, &state, None)?;
+        let report = verify(&self.read_context(&snapshot, call), state.schema()?, &fragments)?;
+        if !report.damage.is_empty() {
+            // What is missing because the version was vacuumed is no damage.
+            self.store.resettled(&snapshot)?;
+        }
+        Ok(report)
     }
 }
 

@@ -1,8 +1,9 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
+use super::claim::LeaseTerms;
 use crate::base::limits::BlockCells;
-use crate::base::{Budget, Cache, Error, Result};
-use crate::runtime::{Arena, LruCache, Pool};
+use crate::base::{Budget, Cache, Clock, Error, Result};
+use crate::runtime::{Arena, LruCache, Pool, SystemClock};
 use crate::storage::Durability;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,12 @@ pub struct Options {
     pub cache: u64,
     /// Whether writes reach the disk before they are acknowledged.
     pub durability: Durability,
+    /// How old the snapshot of a reader is when it gets a lease, which vacuum honours, in microseconds.
+    pub lease_after_us: i64,
+    /// How long a lease holds, in microseconds; it is renewed by reading.
+    pub lease_term_us: i64,
+    /// What tells the time: of commits, of leases, and by which a vacuum measures age.
+    pub clock: Arc<dyn Clock>,
     /// Cells of the blocks that are written. For measurements and tests: what suits most arrays is the default.
     pub blocks: BlockCells,
 }
@@ -32,6 +39,9 @@ impl Default for Options {
             threads: None,
             cache: 256 << 20,
             durability: Durability::Full,
+            lease_after_us: 60_000_000,
+            lease_term_us: 600_000_000,
+            clock: Arc::new(SystemClock),
             blocks: BlockCells::default(),
         }
     }
@@ -46,6 +56,8 @@ pub struct Context {
     pub(super) arena: Arc<Arena>,
     pub(super) durability: Durability,
     pub(super) blocks: BlockCells,
+    pub(super) leases: LeaseTerms,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Context {
@@ -66,6 +78,8 @@ impl Context {
             arena: Arc::new(Arena::shared(options.memory_budget / 8)),
             durability: options.durability,
             blocks: options.blocks,
+            leases: LeaseTerms { after_us: options.lease_after_us, term_us: options.lease_term_us }.check()?,
+            clock: options.clock.clone(),
         })
     }
 

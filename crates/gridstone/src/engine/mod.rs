@@ -5,17 +5,20 @@
 
 mod array;
 mod call;
+mod claim;
 mod consolidate;
 mod context;
 mod group;
 mod listing;
 mod open;
 mod points;
+mod reading;
+mod retention;
 mod staged;
 mod writer;
 
 pub use crate::base::limits::BlockCells;
-pub use crate::maintain::{Damage, Strategy, VerifyReport};
+pub use crate::maintain::{Damage, Holder, Keep, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport};
 pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::Durability;
@@ -27,5 +30,6 @@ pub use context::{Context, Options};
 pub use group::Group;
 pub use listing::{FragmentListing, TileListing, VersionListing};
 pub use open::{At, Opened, create_array, create_array_on, create_group, delete_store, exists, open, open_on};
+pub use retention::{open_tagged, tag, untag};
 pub use staged::Staged;
 pub use writer::Writer;

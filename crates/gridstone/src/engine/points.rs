@@ -25,11 +25,11 @@ impl Array {
         let context = self.read_context(&snapshot, call);
         let points = Points::new(&context, &schema, dims)?;
         let fragments = match points.bounds() {
-            Some(bounds) => state.fragments(Some(&bounds))?,
+            Some(bounds) => self.described(&snapshot, &state, Some(&bounds))?,
             None => Vec::new(),
         };
         let target = Target { array: self.id(), schema, fragments };
-        let cells = read_points(&context, &target, &points, &attrs)?;
+        let cells = context.explained(read_points(&context, &target, &points, &attrs))?;
         Ok((cells, context.counters.snapshot()))
     }
 }

@@ -13,7 +13,7 @@
 //! Stopped anywhere, what is left is found by the next vacuum: before 4 as unnamed files, after it as condemned ones, and the
 //! floor to be published in the state. Memory: ids of the files named, and of those that go.
 
-use crate::array::{Changes, Condemned, Floor, Lease, Names, Operation, Rebase, Record, Recorded, Retained, Snapshot, Store};
+use crate::array::{Changes, Condemned, Floor, Names, Operation, Rebase, Record, Recorded, Retained, Snapshot, Store};
 use crate::base::{Cancel, Error, ErrorKind, Id, Progress, Result};
 use crate::storage::{DATA, LEASE, LOG, Listed, MANIFEST, data_name, manifest_name};
 use std::sync::Arc;
@@ -114,9 +114,14 @@ pub fn vacuum(
     let mut overtaken = None;
     for _ in 0..ATTEMPTS {
         cancel.check()?;
+        let floor = store.floor()?;
         let attempt = Attempt { store, options, cancel, progress };
         match attempt.run() {
             Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) => overtaken = Some(e),
+            // Another vacuum took away what was looked at.
+            Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotFound) && store.floor()? != floor => {
+                overtaken = Some(e);
+            }
             outcome => return outcome,
         }
     }
@@ -134,11 +139,10 @@ fn check(options: &VacuumOptions) -> Result<()> {
 
 /// The floor for versions from `asked` on, and what holds it lower.
 fn lowered(asked: u64, least: u64, tags: impl Iterator<Item = Holder>, leases: impl Iterator<Item = Holder>) -> (u64, Vec<Holder>) {
-    let mut holders: Vec<Holder> = tags.chain(leases).filter(|h| h.version < asked).collect();
+    let mut holders: Vec<Holder> = tags.chain(leases).filter(|h| (least..asked).contains(&h.version)).collect();
     holders.sort_by(|a, b| (a.version, &a.tag).cmp(&(b.version, &b.tag)));
     holders.dedup();
-    let floor = holders.first().map_or(asked, |h| h.version).max(least);
-    (floor, holders)
+    (holders.first().map_or(asked, |h| h.version), holders)
 }
 
 /// Why a file goes or stays.
@@ -242,10 +246,11 @@ impl Attempt<'_> {
         if !self.options.dry_run {
             let condemned = self.condemn(&found)?;
             report.committed = Some(condemned.version()).filter(|v| *v > report.newest);
-            if floor > oldest {
-                let root = condemned.retained().floor().or(found.rooted.root()).filter(|r| r.version == floor);
-                let root = root.ok_or_else(|| Error::conflict("another vacuum has raised the floor"))?;
-                self.store.publish_floor(Floor { version: floor, root })?;
+            let decided = condemned.retained().floor().map(|root| Floor { version: root.version, root });
+            match decided.filter(|f| f.version == floor).or(published).filter(|f| f.version >= floor) {
+                Some(decided) => self.store.publish_floor(decided)?,
+                None if floor <= oldest => {}
+                None => return Err(Error::conflict("another vacuum has raised the floor")),
             }
             self.delete(&found, condemned.retained(), &mut report)?;
         }
@@ -461,7 +466,7 @@ mod tests {
         assert_eq!(floor(&[], &[]), (50, vec![]));
         assert_eq!(floor(&[50, 60], &[70]), (50, vec![]));
         assert_eq!(floor(&[40, 60], &[30, 30]), (30, vec![held(None, 30), held(Some("t"), 40)]));
-        assert_eq!(floor(&[], &[3]), (10, vec![held(None, 3)]), "what is gone does not come back");
+        assert_eq!(floor(&[], &[3]), (50, vec![]), "what is gone does not come back");
     }
 
     #[test]

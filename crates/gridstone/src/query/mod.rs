@@ -29,7 +29,7 @@ mod write_cells;
 mod write_dense;
 
 pub use dense::{read_dense, read_dense_into, touched_cells};
-pub use open::open_fragment;
+pub use open::{open_fragment, open_uncached};
 pub use points::{Points, read_points};
 pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};
 pub use scan::{Scan, Sweeper};
