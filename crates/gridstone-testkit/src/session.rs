@@ -44,6 +44,7 @@ fn context(dice: &mut Dice) -> Context {
         cache: *dice.pick(&[0, 64 << 10, 256 << 20]),
         durability: Durability::Close,
         blocks: *dice.pick(&[usual, usual, BlockCells { dense: 7, sparse: 3 }, odd]),
+        ..Options::default()
     };
     Context::new(&options).unwrap()
 }

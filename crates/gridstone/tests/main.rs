@@ -20,6 +20,7 @@ mod refusals;
 mod scratch;
 mod stopping;
 mod vectors;
+mod vacuum;
 mod verify;
 mod writer;
 mod writers;

@@ -32,7 +32,7 @@ impl Names {
         self.manifest.contains(&id)
     }
 
-    /// Adds what `snapshot` names: its root, its pages, the data files of its fragments.
+    /// Adds what `snapshot` names: its root, its pages, the data files of the fragments that it still has.
     ///
     /// # Errors
     /// Corruption if a page is missing or damaged, Storage.
@@ -41,9 +41,12 @@ impl Names {
         for node in snapshot.nodes() {
             let Node::Array(array) = node else { continue };
             for shelf in &array.shelves {
-                self.add_page(&Shelf::new(shelf.info().clone(), Arc::clone(&store.log.storage)))?;
+                let page = Shelf::new(shelf.info().clone(), Arc::clone(&store.log.storage));
+                if self.manifest.insert(page.info().id) {
+                    self.add_fragments(page.load()?.iter().filter(|d| array.has(d.id)));
+                }
             }
-            self.add_fragments(array.recent.iter().flat_map(|batch| &batch.fragments));
+            self.add_fragments(array.recent());
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
 use super::claim::LeaseTerms;
-use crate::base::limits::BlockCells;
+use crate::base::limits::{self, BlockCells};
 use crate::base::{Budget, Cache, Clock, Error, Result};
 use crate::runtime::{Arena, LruCache, Pool, SystemClock};
 use crate::storage::Durability;
@@ -28,6 +28,8 @@ pub struct Options {
     pub lease_term_us: i64,
     /// What tells the time: of commits, of leases, and by which a vacuum measures age.
     pub clock: Arc<dyn Clock>,
+    /// A writer that finds the newest manifest root so many versions behind folds first. For measurements and tests.
+    pub fold_versions: u64,
     /// Cells of the blocks that are written. For measurements and tests: what suits most arrays is the default.
     pub blocks: BlockCells,
 }
@@ -42,6 +44,7 @@ impl Default for Options {
             lease_after_us: 60_000_000,
             lease_term_us: 600_000_000,
             clock: Arc::new(SystemClock),
+            fold_versions: limits::FOLD_VERSIONS,
             blocks: BlockCells::default(),
         }
     }
@@ -58,6 +61,7 @@ pub struct Context {
     pub(super) blocks: BlockCells,
     pub(super) leases: LeaseTerms,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) fold_versions: u64,
 }
 
 impl Context {
@@ -80,6 +84,7 @@ impl Context {
             blocks: options.blocks,
             leases: LeaseTerms { after_us: options.lease_after_us, term_us: options.lease_term_us }.check()?,
             clock: options.clock.clone(),
+            fold_versions: options.fold_versions,
         })
     }
 

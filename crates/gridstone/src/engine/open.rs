@@ -2,7 +2,7 @@
 
 use super::{Array, Context, Group};
 use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store};
-use crate::base::{Clock, Entropy, Error, Result};
+use crate::base::{Entropy, Error, Result};
 use crate::runtime::{SystemClock, SystemEntropy};
 use crate::schema::Schema;
 use crate::storage::{Storage, open_uri};
@@ -29,11 +29,12 @@ pub enum Opened {
 }
 
 fn store_on(storage: Arc<dyn Storage>) -> Arc<Store> {
-    store_with(storage, Arc::new(SystemClock))
+    Arc::new(Store::new(storage, Arc::new(SystemClock), Arc::new(SystemEntropy)))
 }
 
-pub(super) fn store_with(storage: Arc<dyn Storage>, clock: Arc<dyn Clock>) -> Arc<Store> {
-    Arc::new(Store::new(storage, clock, Arc::new(SystemEntropy)))
+pub(super) fn store_with(storage: Arc<dyn Storage>, context: &Context) -> Arc<Store> {
+    let store = Store::new(storage, context.clock.clone(), Arc::new(SystemEntropy));
+    Arc::new(store.with_fold_versions(context.fold_versions))
 }
 
 fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
@@ -59,7 +60,7 @@ pub fn open_on(context: &Context, storage: Arc<dyn Storage>, path: &str, writabl
             "a past version is read-only: open it with mode \"r\", or open the newest with \"r+\"",
         ));
     }
-    let store = store_with(storage, context.clock.clone());
+    let store = store_with(storage, context);
     let snapshot = snapshot_at(&store, at)?;
     match snapshot.node(path)? {
         Node::Array(array) => {
@@ -87,7 +88,7 @@ pub fn create_array_on(
     schema: Schema,
     overwrite: bool,
 ) -> Result<Array> {
-    let store = store_with(storage, context.clock.clone());
+    let store = store_with(storage, context);
     let id = SystemEntropy.id();
     let create = Operation::CreateArray { id, path: path.to_owned(), schema };
     let snapshot = create_node(&store, path, create, overwrite)?;
@@ -99,7 +100,7 @@ pub fn create_array_on(
 /// # Errors
 /// Exists (something else lies there), Storage, Access. A group that exists is opened.
 pub fn create_group(context: &Context, uri: &str, path: &str) -> Result<Group> {
-    let store = store_with(open_uri(uri, context.durability)?, context.clock.clone());
+    let store = store_with(open_uri(uri, context.durability)?, context);
     if store.exists()? {
         let snapshot = store.latest()?;
         if let Ok(Node::Group(_)) = snapshot.node(path) {

@@ -49,7 +49,7 @@ fn tags_of(snapshot: &Snapshot) -> Vec<(String, u64)> {
 }
 
 fn store_at(context: &Context, uri: &str) -> Result<std::sync::Arc<Store>> {
-    Ok(store_with(open_uri(uri, context.durability)?, context.clock.clone()))
+    Ok(store_with(open_uri(uri, context.durability)?, context))
 }
 
 /// Gives `version` (`None`: the newest) of the store at `uri` a name, which keeps it; with `replace` a name in use is moved.
