@@ -17,6 +17,7 @@ mod paper_examples;
 mod points;
 mod processes;
 mod refusals;
+mod retention;
 mod scratch;
 mod stopping;
 mod vectors;
