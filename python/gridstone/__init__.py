@@ -16,6 +16,7 @@ from ._native import __version__
 from .array import Array
 from .context import Context
 from .group import Group
+from .retention import tag, untag
 from .schema import Attr, Dim, Schema
 from .store import array, create, delete, exists, group, ls, open
 
@@ -45,6 +46,8 @@ __all__ = [
     "ls",
     "open",
     "plot",
+    "tag",
+    "untag",
 ]
 
 _LAZY_MODULES = ("io", "plot")

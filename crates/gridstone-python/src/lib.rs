@@ -10,6 +10,7 @@ mod context;
 mod errors;
 mod group;
 mod interrupt;
+mod retention;
 mod store;
 mod writer;
 
@@ -32,5 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::exists, module)?)?;
     module.add_function(wrap_pyfunction!(store::delete_store, module)?)?;
     module.add_function(wrap_pyfunction!(store::check_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(store::tag, module)?)?;
+    module.add_function(wrap_pyfunction!(store::untag, module)?)?;
     Ok(())
 }

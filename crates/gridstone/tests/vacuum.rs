@@ -514,76 +514,83 @@ fn a_vacuum_reads_records_and_manifest_objects_once_and_no_data() {
     assert!(data <= 16, "{data} reads of data files: only those just moved out of the log are read back");
 }
 
-/// Writers, a consolidator, readers and two vacuums at once: no commit is lost, no read is torn.
+const WRITERS: i64 = 3;
+const ROUNDS: i64 = 60;
+
+/// Two cells in each commit; in every tenth a file of its own.
+fn write_pairs(array: &Array, writer: i64) {
+    for round in 1..=ROUNDS {
+        let mut cells: Cells = [(2 * writer, round), (2 * writer + 1, round)].into();
+        if round % 10 == 0 {
+            cells.extend((100..9_000).map(|x| (x, writer)));
+        }
+        write(array, &cells).unwrap();
+    }
+}
+
+/// Reads until `done`: pairs are whole and never go back. Gives how often.
+fn read_pairs(array: &Array, done: &AtomicBool) -> u64 {
+    let (mut last, mut reads) = (Cells::new(), 0);
+    while !done.load(Ordering::Relaxed) {
+        array.refresh().unwrap();
+        match read(array) {
+            Ok(found) => {
+                for writer in 0..WRITERS {
+                    let pair = [2 * writer, 2 * writer + 1].map(|x| found.get(&x).copied().unwrap_or(0));
+                    assert_eq!(pair[0], pair[1], "half a commit is seen");
+                    assert!(pair[0] >= last.get(&writer).copied().unwrap_or(0), "a commit was lost again");
+                    last.insert(writer, pair[0]);
+                }
+                reads += 1;
+            }
+            Err(e) => assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "{e}"),
+        }
+    }
+    reads
+}
+
+/// Vacuums until `done`. Files of commits under way are unnamed: only the safety age keeps them.
+fn vacuum_on_and_on(array: &Array, keep: Keep, done: &AtomicBool) {
+    let options = VacuumOptions { safety_us: 3_600_000_000, ..options(keep) };
+    while !done.load(Ordering::Relaxed) {
+        if let Err(e) = array.vacuum(&options, &Call::default()) {
+            assert_eq!(e.kind(), ErrorKind::Conflict, "{e}");
+        }
+    }
+}
+
+fn merge_on_and_on(array: &Array, done: &AtomicBool) {
+    while !done.load(Ordering::Relaxed) {
+        array.refresh().unwrap();
+        if let Err(e) = array.consolidate(&Strategy::All, 1 << 20, false, &Call::default()) {
+            assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "{e}");
+        }
+    }
+}
+
+/// Writers, a consolidator, a reader and two vacuums at once: no commit is lost, no read is torn.
 #[test]
 fn everybody_at_once() {
-    const WRITERS: i64 = 3;
-    const ROUNDS: i64 = 60;
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     create(&context(8), &storage, "/line", false);
     let done = AtomicBool::new(false);
     let array = || open(&context(8), &storage, "/line", At::Latest).unwrap();
     std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..WRITERS)
-            .map(|writer| {
-                let array = array();
-                scope.spawn(move || {
-                    for round in 1..=ROUNDS {
-                        // Two cells in one commit; every tenth time with a file of its own.
-                        let mut cells: Cells = [(2 * writer, round), (2 * writer + 1, round)].into();
-                        if round % 10 == 0 {
-                            cells.extend((100..9_000).map(|x| (x, writer)));
-                        }
-                        write(&array, &cells).unwrap();
-                    }
-                })
-            })
-            .collect();
+        let spawned = |writer| {
+            let array = array();
+            scope.spawn(move || write_pairs(&array, writer))
+        };
+        let writers: Vec<_> = (0..WRITERS).map(spawned).collect();
         for keep in [Keep::AgeUs(0), Keep::Versions(2)] {
             let (array, done) = (array(), &done);
-            scope.spawn(move || {
-                while !done.load(Ordering::Relaxed) {
-                    // Files of commits under way are unnamed: only the safety age keeps them.
-                    let options = VacuumOptions { safety_us: 3_600_000_000, ..options(keep) };
-                    match array.vacuum(&options, &Call::default()) {
-                        Ok(_) => {}
-                        Err(e) => assert_eq!(e.kind(), ErrorKind::Conflict, "{e}"),
-                    }
-                }
-            });
+            scope.spawn(move || vacuum_on_and_on(&array, keep, done));
         }
-        let (merger, done_) = (array(), &done);
-        scope.spawn(move || {
-            while !done_.load(Ordering::Relaxed) {
-                merger.refresh().unwrap();
-                match merger.consolidate(&Strategy::All, 1 << 20, false, &Call::default()) {
-                    Ok(_) => {}
-                    Err(e) => assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "{e}"),
-                }
-            }
-        });
-        let (reader, done_) = (array(), &done);
-        let reads = scope.spawn(move || {
-            let (mut last, mut reads) = (Cells::new(), 0);
-            while !done_.load(Ordering::Relaxed) {
-                reader.refresh().unwrap();
-                match read(&reader) {
-                    Ok(found) => {
-                        for writer in 0..WRITERS {
-                            let pair = [2 * writer, 2 * writer + 1].map(|x| found.get(&x).copied().unwrap_or(0));
-                            assert_eq!(pair[0], pair[1], "half a commit is seen");
-                            assert!(pair[0] >= last.get(&writer).copied().unwrap_or(0), "a commit was lost again");
-                            last.insert(writer, pair[0]);
-                        }
-                        reads += 1;
-                    }
-                    Err(e) => assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "{e}"),
-                }
-            }
-            reads
-        });
-        writers.into_iter().for_each(|thread| thread.join().unwrap());
+        let (merger, reader, done) = (array(), array(), &done);
+        scope.spawn(move || merge_on_and_on(&merger, done));
+        let reads = scope.spawn(move || read_pairs(&reader, done));
+        let outcomes: Vec<_> = writers.into_iter().map(|thread| thread.join()).collect();
         done.store(true, Ordering::Relaxed);
+        outcomes.into_iter().for_each(|outcome| outcome.unwrap());
         println!("{} reads", reads.join().unwrap());
     });
     let last = array();
