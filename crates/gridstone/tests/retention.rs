@@ -245,7 +245,10 @@ fn a_lease_keeps_what_a_reader_uses() {
     assert!(leases(&storage).is_empty());
     let error = read(&reader).unwrap_err();
     assert!(error.kind() == ErrorKind::SnapshotExpired && error.message().contains("refresh"), "{error}");
-    assert_eq!(reader.points(&[crate::writer::view(&3i64.to_le_bytes())], None, &Call::default()).unwrap_err().kind(), ErrorKind::SnapshotExpired);
+    assert_eq!(
+        reader.points(&[crate::writer::view(&3i64.to_le_bytes())], None, &Call::default()).unwrap_err().kind(),
+        ErrorKind::SnapshotExpired
+    );
     drop(reader);
     assert!(leases(&storage).is_empty());
 }

@@ -13,7 +13,7 @@ use gridstone::schema::{Order, Schema};
 use gridstone::storage::{CountingStorage, Fault, FaultPlan, FaultyStorage, MemoryStorage, Operation, Storage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 const SIDE: i64 = 20_000;
 const LINE: &str = r#"{"sparse":true,"capacity":500,"coord_filters":"none","dims":[{"name":"x","dtype":"int64",
@@ -34,11 +34,12 @@ impl Clock for SetClock {
 }
 
 pub(crate) fn context_with(fold_versions: u64, clock: Arc<dyn Clock>) -> Context {
-    let options = Options { threads: Some(1), durability: Durability::Close, fold_versions, clock, ..Options::default() };
+    let options =
+        Options { threads: Some(1), durability: Durability::Close, fold_versions, clock, ..Options::default() };
     Context::new(&options).unwrap()
 }
 
-fn context(fold_versions: u64) -> Context {
+pub(crate) fn context(fold_versions: u64) -> Context {
     context_with(fold_versions, Arc::new(SystemClock))
 }
 
@@ -79,11 +80,11 @@ pub(crate) fn options(keep: Keep) -> VacuumOptions {
     VacuumOptions { keep, safety_us: 0, dry_run: false }
 }
 
-fn vacuum(array: &Array, keep: Keep) -> Result<VacuumReport> {
+pub(crate) fn vacuum(array: &Array, keep: Keep) -> Result<VacuumReport> {
     array.vacuum(&options(keep), &Call::default())
 }
 
-fn store_of(storage: &Arc<dyn Storage>) -> Store {
+pub(crate) fn store_of(storage: &Arc<dyn Storage>) -> Store {
     Store::new(storage.clone(), Arc::new(SystemClock), Arc::new(SystemEntropy))
 }
 
@@ -145,7 +146,9 @@ impl World {
                 let values: Vec<i64> = (0..SIDE).map(|_| (self.random.next() | 1) as i64).collect();
                 let bytes = bytes_of(values.iter().copied());
                 let data = vec![("v".to_owned(), view(&bytes))];
-                array.commit(vec![array.stage_dense(None, &data, Order::Row, &Call::default()).unwrap()], None).unwrap();
+                array
+                    .commit(vec![array.stage_dense(None, &data, Order::Row, &Call::default()).unwrap()], None)
+                    .unwrap();
                 self.now.get_mut(path).unwrap().extend((0..SIDE).zip(values));
             }
             5 if self.random.below(4) == 0 => {
@@ -191,9 +194,14 @@ impl World {
             for path in ["/line", "/grid"] {
                 let found = open(&context, &self.storage, path, At::Version(*version)).and_then(|array| read(&array));
                 match found {
-                    Ok(found) => assert!(found == expected[path], "{what}: {path} in version {version} reads otherwise"),
+                    Ok(found) => {
+                        assert!(found == expected[path], "{what}: {path} in version {version} reads otherwise")
+                    }
                     Err(e) => {
-                        assert!(*version < floor, "{what}: {path} in version {version}, which is kept from {floor}: {e}");
+                        assert!(
+                            *version < floor,
+                            "{what}: {path} in version {version}, which is kept from {floor}: {e}"
+                        );
                         assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "{what}: {e}");
                     }
                 }
@@ -509,95 +517,10 @@ fn a_vacuum_reads_records_and_manifest_objects_once_and_no_data() {
     gridstone::maintain::vacuum(&store, &options(Keep::Versions(50)), &NeverCancel, &Silent).unwrap();
     let counts = counted.snapshot();
     let reads = counts.count(Operation::ReadAll);
-    assert!(reads < newest + 2 * manifest + 120, "{reads} objects read; {newest} versions, {manifest} manifest objects");
+    assert!(
+        reads < newest + 2 * manifest + 120,
+        "{reads} objects read; {newest} versions, {manifest} manifest objects"
+    );
     let data: u64 = counts.reads.iter().filter(|(name, _)| name.starts_with("_data")).map(|(_, n)| n).sum();
     assert!(data <= 16, "{data} reads of data files: only those just moved out of the log are read back");
-}
-
-const WRITERS: i64 = 3;
-const ROUNDS: i64 = 60;
-
-/// Two cells in each commit; in every tenth a file of its own.
-fn write_pairs(array: &Array, writer: i64) {
-    for round in 1..=ROUNDS {
-        let mut cells: Cells = [(2 * writer, round), (2 * writer + 1, round)].into();
-        if round % 10 == 0 {
-            cells.extend((100..9_000).map(|x| (x, writer)));
-        }
-        write(array, &cells).unwrap();
-    }
-}
-
-/// Reads until `done`: pairs are whole and never go back. Gives how often.
-fn read_pairs(array: &Array, done: &AtomicBool) -> u64 {
-    let (mut last, mut reads) = (Cells::new(), 0);
-    while !done.load(Ordering::Relaxed) {
-        array.refresh().unwrap();
-        match read(array) {
-            Ok(found) => {
-                for writer in 0..WRITERS {
-                    let pair = [2 * writer, 2 * writer + 1].map(|x| found.get(&x).copied().unwrap_or(0));
-                    assert_eq!(pair[0], pair[1], "half a commit is seen");
-                    assert!(pair[0] >= last.get(&writer).copied().unwrap_or(0), "a commit was lost again");
-                    last.insert(writer, pair[0]);
-                }
-                reads += 1;
-            }
-            Err(e) => assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "{e}"),
-        }
-    }
-    reads
-}
-
-/// Vacuums until `done`. Files of commits under way are unnamed: only the safety age keeps them.
-fn vacuum_on_and_on(array: &Array, keep: Keep, done: &AtomicBool) {
-    let options = VacuumOptions { safety_us: 3_600_000_000, ..options(keep) };
-    while !done.load(Ordering::Relaxed) {
-        if let Err(e) = array.vacuum(&options, &Call::default()) {
-            assert_eq!(e.kind(), ErrorKind::Conflict, "{e}");
-        }
-    }
-}
-
-fn merge_on_and_on(array: &Array, done: &AtomicBool) {
-    while !done.load(Ordering::Relaxed) {
-        array.refresh().unwrap();
-        if let Err(e) = array.consolidate(&Strategy::All, 1 << 20, false, &Call::default()) {
-            assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "{e}");
-        }
-    }
-}
-
-/// Writers, a consolidator, a reader and two vacuums at once: no commit is lost, no read is torn.
-#[test]
-fn everybody_at_once() {
-    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    create(&context(8), &storage, "/line", false);
-    let done = AtomicBool::new(false);
-    let array = || open(&context(8), &storage, "/line", At::Latest).unwrap();
-    std::thread::scope(|scope| {
-        let spawned = |writer| {
-            let array = array();
-            scope.spawn(move || write_pairs(&array, writer))
-        };
-        let writers: Vec<_> = (0..WRITERS).map(spawned).collect();
-        for keep in [Keep::AgeUs(0), Keep::Versions(2)] {
-            let (array, done) = (array(), &done);
-            scope.spawn(move || vacuum_on_and_on(&array, keep, done));
-        }
-        let (merger, reader, done) = (array(), array(), &done);
-        scope.spawn(move || merge_on_and_on(&merger, done));
-        let reads = scope.spawn(move || read_pairs(&reader, done));
-        let outcomes: Vec<_> = writers.into_iter().map(|thread| thread.join()).collect();
-        done.store(true, Ordering::Relaxed);
-        outcomes.into_iter().for_each(|outcome| outcome.unwrap());
-        println!("{} reads", reads.join().unwrap());
-    });
-    let last = array();
-    let found = read(&last).unwrap();
-    assert!((0..2 * WRITERS).all(|x| found.get(&x) == Some(&ROUNDS)), "a commit was lost");
-    assert!(last.verify(&Call::default()).unwrap().damage.is_empty());
-    vacuum(&last, Keep::Versions(1)).unwrap();
-    assert_eq!(read(&array()).unwrap(), found);
-    assert!(store_of(&storage).floor().unwrap().unwrap().version > 1);
 }

@@ -325,7 +325,8 @@ impl World {
         let retained = snapshot.retained();
         if *retained != Retained::default() {
             let ids = |ids: &BTreeSet<Id>| ids.iter().map(Id::to_string).collect::<Vec<_>>();
-            let condemned = json!({"data": ids(retained.condemned_data()), "manifest": ids(retained.condemned_manifest())});
+            let condemned =
+                json!({"data": ids(retained.condemned_data()), "manifest": ids(retained.condemned_manifest())});
             listed["retained"] =
                 json!({"tags": retained.tags(), "floor": retained.floor().map(|f| f.version), "condemned": condemned});
         }

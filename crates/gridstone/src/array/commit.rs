@@ -264,7 +264,8 @@ fn unknown(version: u64, cause: Error) -> Error {
 /// that is condemned from here on is found when its record is applied.
 fn check_files(log: &Log, changes: &Changes) -> Result<()> {
     for operation in &changes.operations {
-        let (Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. }) = operation else {
+        let (Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. }) = operation
+        else {
             continue;
         };
         for staged in fragments.iter().filter(|f| f.body.is_none()) {

@@ -31,7 +31,15 @@ pub struct Snapshot {
 impl Snapshot {
     /// What there is before version 1.
     pub(super) fn before_all() -> Self {
-        Self { version: 0, time_us: i64::MIN, record: None, store: Id([0; 16]), root: None, tree: Tree::empty(), retained: Arc::default() }
+        Self {
+            version: 0,
+            time_us: i64::MIN,
+            record: None,
+            store: Id([0; 16]),
+            root: None,
+            tree: Tree::empty(),
+            retained: Arc::default(),
+        }
     }
 
     /// The state that `root` holds, which is known as `reference`; its pages are read from `storage` when needed.

@@ -17,7 +17,7 @@
 
 use super::operation::{Condemned, Operation, Recorded, Removed};
 use super::record::{BODY_ALIGNMENT, Inline};
-use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, ids, id_texts};
+use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
 use crate::base::{ByteRange, Error, ErrorKind, FileRef, Id, Result, limits, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
 use crate::schema::Schema;

@@ -233,7 +233,8 @@ impl Array {
     pub(super) fn read_context(&self, snapshot: &Arc<Snapshot>, call: &Call) -> ReadContext {
         let held = self.view();
         let view = View { snapshot: snapshot.clone(), ..held };
-        let view = if view.claim.version() == snapshot.version() { view } else { view.another(&self.context, &self.store) };
+        let view =
+            if view.claim.version() == snapshot.version() { view } else { view.another(&self.context, &self.store) };
         view.claim.touch();
         let files = SnapshotFiles {
             files: self.store.files(),
@@ -266,7 +267,8 @@ impl Array {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?.clone();
         let request = Request::new(&schema, parse_box(&schema, sub)?, attrs, order)?;
-        let target = Target { array: self.id, fragments: self.described(&snapshot, &state, Some(&request.sub))?, schema };
+        let target =
+            Target { array: self.id, fragments: self.described(&snapshot, &state, Some(&request.sub))?, schema };
         Ok((self.read_context(&snapshot, call), target, request))
     }
 

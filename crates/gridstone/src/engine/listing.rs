@@ -40,7 +40,11 @@ impl VersionListing {
             message: record.message.clone(),
             commit_id: record.commit_id,
             operations: mine.map(|op| (op.name(), count(op))).collect(),
-            tags: tags.iter().filter(|(_, version)| **version == record.version).map(|(name, _)| name.clone()).collect(),
+            tags: tags
+                .iter()
+                .filter(|(_, version)| **version == record.version)
+                .map(|(name, _)| name.clone())
+                .collect(),
         }
     }
 }

@@ -125,7 +125,8 @@ pub fn vacuum(
             outcome => return outcome,
         }
     }
-    Err(overtaken.unwrap_or_else(|| Error::conflict("the store changes faster than it can be vacuumed; try again later")))
+    Err(overtaken
+        .unwrap_or_else(|| Error::conflict("the store changes faster than it can be vacuumed; try again later")))
 }
 
 fn check(options: &VacuumOptions) -> Result<()> {
@@ -138,7 +139,12 @@ fn check(options: &VacuumOptions) -> Result<()> {
 }
 
 /// The floor for versions from `asked` on, and what holds it lower.
-fn lowered(asked: u64, least: u64, tags: impl Iterator<Item = Holder>, leases: impl Iterator<Item = Holder>) -> (u64, Vec<Holder>) {
+fn lowered(
+    asked: u64,
+    least: u64,
+    tags: impl Iterator<Item = Holder>,
+    leases: impl Iterator<Item = Holder>,
+) -> (u64, Vec<Holder>) {
     let mut holders: Vec<Holder> = tags.chain(leases).filter(|h| (least..asked).contains(&h.version)).collect();
     holders.sort_by(|a, b| (a.version, &a.tag).cmp(&(b.version, &b.tag)));
     holders.dedup();
@@ -315,7 +321,8 @@ impl Attempt<'_> {
         let mut manifest = Going::default();
         self.survey(MANIFEST, "", &mut |id, listed| {
             let (named, dropped) = (named.has_manifest(id), dropped.has_manifest(id));
-            let fate = fate(named, retained.condemned_manifest().contains(&id), dropped, listed.modified_us <= before_us);
+            let fate =
+                fate(named, retained.condemned_manifest().contains(&id), dropped, listed.modified_us <= before_us);
             manifest.take(fate, id, listed.bytes);
         })?;
         Ok(Found { newest, rooted, base, floor, named, data, manifest })

@@ -104,7 +104,11 @@ fn open_group(
 ) -> Result<Vec<(usize, Arc<Fragment>)>> {
     let ranges: Vec<ByteRange> =
         members.iter().map(|(_, d)| ByteRange::new(d.location.offset, d.location.len)).collect();
-    let together = if ranges.len() > 1 { context.files.open(file).and_then(|source| source.read(&ranges)) } else { Ok(Vec::new()) };
+    let together = if ranges.len() > 1 {
+        context.files.open(file).and_then(|source| source.read(&ranges))
+    } else {
+        Ok(Vec::new())
+    };
     let alone = ranges.len() <= 1 || together.as_ref().is_err_and(|e| e.kind() == ErrorKind::NotFound);
     if alone {
         let open = |(place, description): (usize, &Arc<Description>)| {

@@ -101,7 +101,8 @@ fn many_commits() -> Result<World> {
 
 /// A tag holds the floor at version 5; files that only older versions named are condemned.
 fn tagged() -> Result<World> {
-    let about = "a vacuum that a tag holds back: tags, a floor with its root, a record that condemns files which are gone";
+    let about =
+        "a vacuum that a tag holds back: tags, a floor with its root, a record that condemns files which are gone";
     let mut world = World::new("tagged", about)?;
     world.inline = false;
     world.create_array("/line", SMALL)?;
@@ -129,7 +130,10 @@ fn tagged() -> Result<World> {
 
 fn vacuumed() -> Result<Case> {
     let mut world = tagged()?;
-    world.rename("vacuumed", "the same store after a second vacuum, whose root holds the tags and what the first one condemned");
+    world.rename(
+        "vacuumed",
+        "the same store after a second vacuum, whose root holds the tags and what the first one condemned",
+    );
     world.tag("merged", None)?;
     world.write_cells("/points", &[vec![signed(9)]], vec![("v", ints(2, [9]))])?;
     world.commit_and_expect(None)?;
