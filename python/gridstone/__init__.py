@@ -18,6 +18,7 @@ from .context import Context
 from .expressions import Expression, col
 from .group import Group
 from .receipt import Receipt
+from .retention import tag, untag
 from .schema import Attr, Dim, Schema
 from .store import array, create, delete, exists, group, ls, open
 from .transaction import Transaction, commit, transaction
@@ -53,7 +54,9 @@ __all__ = [
     "ls",
     "open",
     "plot",
+    "tag",
     "transaction",
+    "untag",
 ]
 
 _LAZY_MODULES = ("io", "plot")

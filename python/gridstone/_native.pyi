@@ -45,6 +45,8 @@ __all__ = [
     "parse_condition",
     "print_condition",
     "select_rows",
+    "tag",
+    "untag",
 ]
 
 __version__: str
@@ -156,11 +158,11 @@ class Array:
     def schema_json(self) -> str: ...
     def refresh(self) -> int:
         """Moves to the newest version and returns it. An InputError on an array opened at a version."""
-    def at(self, version: int | None, timestamp_us: int | None) -> Array:
-        """The same array, read-only, at a version or at the last version not after a time."""
+    def at(self, version: int | str | None, timestamp_us: int | None) -> Array:
+        """The same array, read-only, at a version (its number or its tag) or at the last version not after a time."""
     def history(self) -> list[str]:
         """The versions of the store that touch this array, oldest first, each a JSON object: version, time_us,
-        message, operations (list of {op, ...}), commit_id."""
+        message, operations (list of {op, ...}), commit_id, tags (names)."""
     def nonempty_domain(self) -> list[tuple[str, str]] | None: ...
     def fragments(self) -> list[str]:
         """One JSON object per fragment, oldest order first: id, kind ("dense" | "sparse" | "tombstones"), version,
@@ -234,6 +236,20 @@ class Array:
         """A JSON report: {"before": n, "after": n, "overtaken": n,
         "merges": [{fragments, cells, bytes, written: [fragments, bytes] | null}]}."""
 
+    @property
+    def tags(self) -> list[tuple[str, int]]:
+        """The store's tags: (name, version), by name."""
+    def vacuum(
+        self,
+        keep_us: int | None,
+        versions: int | None,
+        safety_us: int,
+        dry_run: bool,
+        progress: _Progress | None,
+    ) -> str:
+        """A JSON report: {"oldest_before", "oldest", "newest": versions, "records", "data", "manifest", "temporary",
+        "young": {objects, bytes}, "leases": n, "held_by": [{tag, version}], "committed": version | null}."""
+
     def verify(self) -> str:
         """A JSON report: {"fragments": n, "tiles": n, "blocks": n, "bytes": n,
         "damage": [{fragment, tile, attribute, message}]}."""
@@ -253,6 +269,17 @@ class Group:
     def version(self) -> int: ...
     def children(self) -> list[tuple[str, str]]:
         """(name, "array" | "group") of each child, sorted by name."""
+    @property
+    def tags(self) -> list[tuple[str, int]]: ...
+    def vacuum(
+        self,
+        context: Context,
+        keep_us: int | None,
+        versions: int | None,
+        safety_us: int,
+        dry_run: bool,
+        progress: _Progress | None,
+    ) -> str: ...
 
 @final
 class Transaction:
@@ -285,8 +312,14 @@ class Transaction:
 def create_array(context: Context, uri: str, path: str, schema_json: str, overwrite: bool) -> Array: ...
 def create_group(context: Context, uri: str, path: str) -> Group: ...
 def open(
-    context: Context, uri: str, path: str, writable: bool, version: int | None, timestamp_us: int | None
+    context: Context, uri: str, path: str, writable: bool, version: int | str | None, timestamp_us: int | None
 ) -> Array | Group: ...
+def tag(context: Context, uri: str, name: str, version: int | None, replace: bool) -> int:
+    """Names a version (None: the newest) and returns it."""
+
+def untag(context: Context, uri: str, name: str) -> int:
+    """Takes a name away and returns the version that it named."""
+
 def exists(uri: str) -> bool:
     """Whether there is a store."""
 

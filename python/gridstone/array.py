@@ -32,6 +32,7 @@ from .meta import Metadata
 from .progress import Progress, reporting
 from .receipt import Closing, Kept, Message, Receipt
 from .result import Result
+from .retention import Retained
 from .schema import Schema
 from .selection import Box, BoxLike
 from .view import AttrView, Loc
@@ -46,7 +47,7 @@ _ORDERS = ("row", "col", "global", "any")
 _DEDUPS = ("error", "first", "last")
 
 
-class Array:
+class Array(Retained):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
@@ -219,8 +220,8 @@ class Array:
         self._schema = Schema.from_json(self.native.schema_json)
         return version
 
-    def at(self, *, version: int | None = None, timestamp: Any = None) -> "Array":
-        """The same array, read-only, at a version, or at the last version not after a time (see `gridstone.open`)."""
+    def at(self, *, version: int | str | None = None, timestamp: Any = None) -> "Array":
+        """The same array, read-only, at a version (its number or its tag), or at the last version not after a time (see `gridstone.open`)."""
         if (version is None) == (timestamp is None):
             raise InputError("at() takes either version= or timestamp=")
         found = self.native.at(version, history.microseconds_of(timestamp))
@@ -581,6 +582,12 @@ class Array:
         array = self.native if dry_run else self._writable()
         ids = None if fragments is None else list(fragments)
         return consolidation.of_json(array.consolidate(strategy, ids, size_bytes(target, "target"), dry_run))
+
+    def _vacuum(self, dry_run: bool, *options: Any) -> str:
+        return (self.native if dry_run else self._writable()).vacuum(*options)
+
+    def _tags(self) -> list[tuple[str, int]]:
+        return self.native.tags
 
     def verify(self) -> dict[str, Any]:
         """Checks every checksum and reports what is damaged: fragments, tiles, blocks, bytes, damage."""

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _native
 from .context import Context
-from .errors import NotFoundError
+from .errors import InputError, NotFoundError
+from .retention import Retained
 
 if TYPE_CHECKING:
     from .array import Array
@@ -26,7 +27,7 @@ def joined(path: str, name: str) -> str:
     return f"{path.rstrip('/')}/{name.strip('/')}"
 
 
-class Group:
+class Group(Retained):
     """A group at one version of its store. `g["name"]` opens a child; iterating gives the children's names."""
 
     def __init__(self, native: "_native.Group", context: Context, mode: str) -> None:
@@ -73,6 +74,14 @@ class Group:
         from . import store
 
         return store.group(self.uri, path=joined(self.path, name), context=self._context)
+
+    def _vacuum(self, dry_run: bool, *options: Any) -> str:
+        if self._mode != "r+" and not dry_run:
+            raise InputError('this group was opened for reading; open it with mode="r+" to vacuum its store')
+        return self._native.vacuum(self._context.native, *options)
+
+    def _tags(self) -> list[tuple[str, int]]:
+        return self.refreshed()._native.tags
 
     def __iter__(self) -> Iterator[str]:
         return iter([entry.name for entry in self.refreshed().children()])

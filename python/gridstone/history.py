@@ -23,6 +23,8 @@ class Version:
     operations: tuple[dict[str, Any], ...]
     """What it did; each has a key `op`."""
     commit_id: str
+    tags: tuple[str, ...] = ()
+    """The names that the version has."""
 
 
 def version_of(text: str) -> Version:
@@ -34,6 +36,7 @@ def version_of(text: str) -> Version:
         found.get("message"),
         tuple(found.get("operations", ())),
         found.get("commit_id", ""),
+        tuple(found.get("tags", ())),
     )
 
 

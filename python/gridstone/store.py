@@ -50,7 +50,7 @@ def open(
     *,
     path: str = "/",
     mode: str = "r",
-    version: int | None = None,
+    version: int | str | None = None,
     timestamp: Any = None,
     context: Context | None = None,
 ) -> Array | Group:
@@ -60,7 +60,7 @@ def open(
         uri: a path, `file://` or `mem://`.
         path: the place in the store.
         mode: "r", or "r+" to write.
-        version: read this version of the store (mode "r").
+        version: read this version of the store, by its number or its tag (mode "r").
         timestamp: read the last version not after this time: a datetime (naive: UTC), `numpy.datetime64`, ISO text or
             microseconds since 1970 (mode "r").
         context: budget, threads and durability; None: the process's default.

@@ -127,7 +127,11 @@ OPERATIONS: dict[str, dict[str, type]] = {
     "add_fragments": {"array": str, "fragments": list},
     "replace_fragments": {"array": str, "removed": list, "fragments": list},
     "set_metadata": {"node": str, "changes": list},
+    "tag": {"name": str},
+    "untag": {"name": str},
+    "condemn": {"data": list, "manifest": list, "forget": list},
 }
+FURTHER = {"tag": {"version": None}, "condemn": {"floor": None}}
 
 
 def read_record(data: bytes, version: int) -> Record:
@@ -144,7 +148,7 @@ def read_record(data: bytes, version: int) -> Record:
         name = value.get("op") if isinstance(value, dict) else None
         if name not in OPERATIONS:
             raise Unsupported(f"{what}: operation {name!r}")
-        operation = fields(value, {"op": str, **OPERATIONS[name]}, {}, f"{what}: {name}")
+        operation = fields(value, {"op": str, **OPERATIONS[name]}, FURTHER.get(name, {}), f"{what}: {name}")
         if name == "add_fragments":
             operation["fragments"] = [bodies.description(f) for f in operation["fragments"]]
         if name == "replace_fragments":
@@ -153,6 +157,14 @@ def read_record(data: bytes, version: int) -> Record:
             need(operation["removed"], f"{what}: a merge of nothing")
             known = {order for _, order in operation["removed"]}
             need(all(d.order in known for d in operation["fragments"]), f"{what}: a merged fragment has another order")
+        if name == "tag":
+            operation["version"] = whole(operation["version"])
+            need(0 < operation["version"] < version, f"{what}: it tags a version that is not there")
+        if name == "condemn":
+            for which in ("data", "manifest", "forget"):
+                operation[which] = [hex32(i) for i in operation[which]]
+            operation["floor"] = root_reference(operation["floor"])
+            need(operation["floor"] is None or operation["floor"][0] < version, f"{what}: its floor is not there")
         operations.append(operation)
     need(bodies.end == len(data), f"{what}: bytes after its bodies")
     parent = None if top["parent"] is None else hex16(top["parent"])

@@ -32,6 +32,23 @@ class Node:
 
 
 @dataclass
+class Retained:
+    """What of the past is kept: tags, the root of the lowest version, condemned files."""
+
+    tags: dict[str, int] = field(default_factory=dict)
+    floor: tuple[int, str, int] | None = None
+    data: set[str] = field(default_factory=set)
+    manifest: set[str] = field(default_factory=set)
+
+    def json(self) -> dict[str, Any] | None:
+        """As ``expect.json`` holds it; None if there is nothing to tell."""
+        if self == Retained():
+            return None
+        condemned = {"data": sorted(self.data), "manifest": sorted(self.manifest)}
+        return {"tags": self.tags, "floor": self.floor and self.floor[0], "condemned": condemned}
+
+
+@dataclass
 class Version:
     """A store as one version has it; nodes by id."""
 
@@ -40,6 +57,7 @@ class Version:
     record: int | None
     store: str
     nodes: dict[str, Node]
+    retained: Retained = field(default_factory=Retained)
 
 
 class Store:
@@ -100,7 +118,8 @@ class Store:
         line = log.open_line(data, "a manifest root")
         need(line.xxh3 == checksum and line.body == len(data), "a manifest root is not the one named")
         needed = {"gs": int, "record": str, "store": str, "nodes": list}
-        top = fields(line.value, needed, {"version": None, "time_us": None}, "a manifest root")
+        optional = {"version": None, "time_us": None, "retained": None}
+        top = fields(line.value, needed, optional, "a manifest root")
         need(log.whole(top["version"]) == version, "a manifest root of another version")
         record, store = log.hex16(top["record"]), log.hex32(top["store"])
         state = Version(version, log.whole(top["time_us"]), record, store, {})
@@ -113,6 +132,8 @@ class Store:
                 for page in array["pages"]:
                     node.fragments += self._page(page)
             _insert(state, node)
+        if top["retained"] is not None:
+            state.retained = _retained(top["retained"])
         self._check_packs(state)
         return state
 
@@ -234,6 +255,33 @@ def _insert(state: Version, node: Node) -> None:
     state.nodes[node.id] = node
 
 
+def _retained(value: Any) -> Retained:
+    r = fields(value, {"tags": dict, "data": list, "manifest": list}, {"floor": None}, "what is retained")
+    tags = {name: log.whole(version) for name, version in r["tags"].items()}
+    data, manifest = ({log.hex32(i) for i in r[which]} for which in ("data", "manifest"))
+    return Retained(tags, log.root_reference(r["floor"]), data, manifest)
+
+
+def _retain(state: Version, operation: dict[str, Any]) -> None:
+    """Tags, and what is condemned."""
+    kept = Retained(**{**vars(state.retained), "tags": dict(state.retained.tags)})
+    floor = kept.floor[0] if kept.floor else 1
+    if operation["op"] == "tag":
+        need(operation["version"] >= floor, "a tag below the floor")
+        kept.tags[operation["name"]] = operation["version"]
+    elif operation["op"] == "untag":
+        need(kept.tags.pop(operation["name"], None), "a tag taken away that is not there")
+    else:
+        if operation["floor"]:
+            need(operation["floor"][0] >= floor, "a floor that goes down")
+            need(all(v >= operation["floor"][0] for v in kept.tags.values()), "a floor above a tag")
+            kept.floor = operation["floor"]
+        forget = set(operation["forget"])
+        kept.data = (kept.data - forget) | set(operation["data"])
+        kept.manifest = (kept.manifest - forget) | set(operation["manifest"])
+    state.retained = kept
+
+
 _TARGETS = {"remove": "id", "add_fragments": "array", "replace_fragments": "array", "set_metadata": "node"}
 
 
@@ -243,6 +291,11 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
         schemas = [Schema.of_json(operation["schema"])] if name == "create_array" else []
         _insert(state, Node(log.hex32(operation["id"]), operation["path"], schemas=schemas))
         return
+    if name in ("tag", "untag", "condemn"):
+        _retain(state, operation)
+        return
+    used = {d.file for d in operation.get("fragments", [])}
+    need(not used & state.retained.data, "a fragment in a condemned file")
     target = log.hex32(operation[_TARGETS[name]])
     need(target in state.nodes, "an operation on a node that is not there")
     node = state.nodes[target]

@@ -5,7 +5,8 @@ use crate::cells::{Cells, Names, Scan, stats_dict};
 use crate::columns::{Outs, columns, views};
 use crate::errors::raise;
 use crate::interrupt::{self, run_quick};
-use crate::store::at;
+use crate::retention::{options, report};
+use crate::store::{Version, at};
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
 use gridstone::base::{AlignedBuf, Id};
 use gridstone::engine::{self, CellData, Condition, Dedup, ReadOrder, TileListing};
@@ -84,10 +85,11 @@ impl Array {
     }
 
     #[pyo3(signature = (version, timestamp_us))]
-    fn at(&self, py: Python<'_>, version: Option<u64>, timestamp_us: Option<i64>) -> PyResult<Self> {
-        let at = at(py, version, timestamp_us)?;
-        let inner = py.detach(|| self.inner.at(at)).map_err(|e| raise(py, &e))?;
-        Ok(Self { inner })
+    fn at(&self, py: Python<'_>, version: Option<Version>, timestamp_us: Option<i64>) -> PyResult<Self> {
+        let (number, tag) = Version::parts(version);
+        let at = at(py, number, timestamp_us)?;
+        let found = py.detach(|| tag.map_or_else(|| self.inner.at(at), |tag| self.inner.at_tag(&tag)));
+        Ok(Self { inner: found.map_err(|e| raise(py, &e))? })
     }
 
     fn history(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
@@ -97,7 +99,7 @@ impl Array {
         };
         let one = |v: &engine::VersionListing| {
             json!({"version": v.version, "time_us": v.time_us, "message": v.message, "operations": operations(v),
-                "commit_id": v.commit_id.to_string()})
+                "commit_id": v.commit_id.to_string(), "tags": v.tags})
         };
         texts(py, versions.iter().map(one))
     }
@@ -325,6 +327,24 @@ impl Array {
         let all =
             json!({"before": report.before, "after": report.after, "overtaken": report.overtaken, "merges": merges});
         Ok(all.to_string())
+    }
+
+    #[getter]
+    fn tags(&self) -> Vec<(String, u64)> {
+        self.inner.tags()
+    }
+
+    fn vacuum(
+        &self,
+        py: Python<'_>,
+        keep_us: Option<i64>,
+        versions: Option<u64>,
+        safety_us: i64,
+        dry_run: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        let options = options(py, keep_us, versions, safety_us, dry_run)?;
+        interrupt::run(py, self.inner.context(), progress, |call| self.inner.vacuum(&options, call)).map(report)
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<String> {

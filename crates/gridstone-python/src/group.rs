@@ -1,6 +1,9 @@
 //! Groups.
 
+use crate::context::Context;
 use crate::errors::raise;
+use crate::interrupt;
+use crate::retention::{options, report};
 use gridstone::engine;
 use pyo3::prelude::*;
 
@@ -31,6 +34,26 @@ impl Group {
     #[getter]
     fn key_id(&self) -> Option<String> {
         self.inner.key_id().map(|id| id.to_string())
+    }
+
+    #[getter]
+    fn tags(&self) -> Vec<(String, u64)> {
+        self.inner.tags()
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
+    fn vacuum(
+        &self,
+        py: Python<'_>,
+        context: &Context,
+        keep_us: Option<i64>,
+        versions: Option<u64>,
+        safety_us: i64,
+        dry_run: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        let options = options(py, keep_us, versions, safety_us, dry_run)?;
+        interrupt::run(py, &context.inner, progress, |call| self.inner.vacuum(&options, call)).map(report)
     }
 
     /// (name, "array" | "group") of each child, sorted by name.

@@ -12,6 +12,7 @@ mod errors;
 mod group;
 mod interrupt;
 mod keys;
+mod retention;
 mod store;
 mod transaction;
 mod writer;
@@ -44,5 +45,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(transaction::commit_receipts, module)?)?;
     module.add_function(wrap_pyfunction!(transaction::check_receipt, module)?)?;
     module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(store::tag, module)?)?;
+    module.add_function(wrap_pyfunction!(store::untag, module)?)?;
     Ok(())
 }

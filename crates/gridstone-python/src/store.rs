@@ -28,6 +28,41 @@ pub(crate) fn create_group(py: Python<'_>, context: &Context, uri: &str, path: &
     Ok(Group { inner: made.map_err(|e| raise(py, &e))? })
 }
 
+/// A version by its number or by its tag.
+#[derive(FromPyObject)]
+pub(crate) enum Version {
+    Number(u64),
+    Tag(String),
+}
+
+impl Version {
+    /// The number, and the tag.
+    pub(crate) fn parts(version: Option<Self>) -> (Option<u64>, Option<String>) {
+        match version {
+            None => (None, None),
+            Some(Self::Number(number)) => (Some(number), None),
+            Some(Self::Tag(name)) => (None, Some(name)),
+        }
+    }
+}
+
+#[pyfunction]
+pub(crate) fn tag(
+    py: Python<'_>,
+    context: &Context,
+    uri: &str,
+    name: &str,
+    version: Option<u64>,
+    replace: bool,
+) -> PyResult<u64> {
+    py.detach(|| engine::tag(&context.inner, uri, name, version, replace)).map_err(|e| raise(py, &e))
+}
+
+#[pyfunction]
+pub(crate) fn untag(py: Python<'_>, context: &Context, uri: &str, name: &str) -> PyResult<u64> {
+    py.detach(|| engine::untag(&context.inner, uri, name)).map_err(|e| raise(py, &e))
+}
+
 /// Which version two optional arguments name.
 pub(crate) fn at(py: Python<'_>, version: Option<u64>, timestamp_us: Option<i64>) -> PyResult<At> {
     match (version, timestamp_us) {
@@ -46,12 +81,16 @@ pub(crate) fn open(
     uri: &str,
     path: &str,
     writable: bool,
-    version: Option<u64>,
+    version: Option<Version>,
     timestamp_us: Option<i64>,
 ) -> PyResult<Py<PyAny>> {
-    let at = at(py, version, timestamp_us)?;
-    let opened = py.detach(|| engine::open(&context.inner, uri, path, writable, at)).map_err(|e| raise(py, &e))?;
-    match opened {
+    let (number, tag) = Version::parts(version);
+    let at = at(py, number, timestamp_us)?;
+    let opened = py.detach(|| match tag {
+        Some(tag) => engine::open_tagged(&context.inner, uri, path, &tag),
+        None => engine::open(&context.inner, uri, path, writable, at),
+    });
+    match opened.map_err(|e| raise(py, &e))? {
         Opened::Array(inner) => Ok(Py::new(py, Array { inner })?.into_any()),
         Opened::Group(inner) => Ok(Py::new(py, Group { inner })?.into_any()),
     }

@@ -60,6 +60,11 @@ impl Model {
         self.versions.keys().copied().collect()
     }
 
+    /// Versions below `floor` are gone.
+    pub fn forget_below(&mut self, floor: u64) {
+        self.versions.retain(|version, _| *version >= floor);
+    }
+
     /// The newest version.
     pub fn newest(&self) -> u64 {
         *self.versions.keys().next_back().unwrap()

@@ -9,8 +9,8 @@ use crate::stage::stage;
 use crate::value::values_of;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Opened, Options, ReadOrder, Strategy,
-    create_array_on, open_on,
+    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Keep, Opened, Options, ReadOrder, Strategy,
+    VacuumOptions, create_array_on, open_on,
 };
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn context(dice: &mut Dice) -> Context {
         cache: *dice.pick(&[0, 64 << 10, 256 << 20]),
         durability: Durability::Close,
         blocks: *dice.pick(&[usual, usual, BlockCells { dense: 7, sparse: 3 }, odd]),
-        key: None,
+        ..Options::default()
     };
     Context::new(&options).unwrap()
 }
@@ -104,7 +104,7 @@ impl Session {
 
     /// One random operation, and sometimes a read after it.
     pub fn step(&mut self, dice: &mut Dice) {
-        match dice.below(20) {
+        match dice.below(22) {
             0..=8 => self.write(1, false, dice),
             9..=10 => self.write(2 + dice.below(2), false, dice),
             11..=12 => self.write(1, true, dice),
@@ -116,6 +116,8 @@ impl Session {
             16 => self.consolidate(dice),
             17 if self.faults.is_some() => self.failing_write(dice),
             18..=19 if self.faults.is_some() => self.failing_write(dice),
+            20 => self.vacuum(dice),
+            21 => self.tag(dice),
             _ => self.read(dice),
         }
         if dice.chance(40) {
@@ -158,7 +160,8 @@ impl Session {
         // The other handle may be behind: what it would merge may have been merged.
         let late = dice.chance(30);
         let array = if late { &self.other } else { &self.array };
-        let fragments = array.fragments().unwrap();
+        // That version may have been vacuumed; what is merged then is found out when it is planned.
+        let fragments = array.fragments().unwrap_or_default();
         let at = dice.below(fragments.len().max(1));
         let some = || fragments[at..].iter().take(1 + at % 4).map(|f| f.id).collect();
         let strategy = match dice.below(4) {
@@ -169,15 +172,16 @@ impl Session {
         let target_bytes = *dice.pick(&[1, 5_000, 1 << 30]);
         match array.consolidate(&strategy, target_bytes, false, &Call::default()) {
             Ok(report) => assert!(late || report.overtaken == 0, "{self:?}"),
+            Err(e) if e.kind() == ErrorKind::SnapshotExpired => {
+                assert!(late, "{self:?}");
+                self.other.refresh().unwrap();
+            }
             Err(e) => {
                 let named = matches!(strategy, Strategy::Fragments(_));
                 assert!(named && e.kind() == ErrorKind::Input, "consolidation failed: {e}\n{self:?}");
             }
         }
-        self.array.refresh().unwrap();
-        for version in self.model.newest() + 1..=self.array.version() {
-            self.model.commit(version, &[]);
-        }
+        self.catch_up();
         self.note(format!("consolidate {strategy:?} to {target_bytes} bytes: version {}", self.model.newest()));
         let (sub, attrs, order) =
             (self.plan.everything(), (0..self.plan.schema.attrs().len()).collect::<Vec<_>>(), ReadOrder::Any);
@@ -207,6 +211,44 @@ impl Session {
         let all: Vec<usize> = (0..schema.attrs().len()).collect();
         let rows = self.read_from(&self.array, &sub, &all, ReadOrder::Any).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         self.compare(rows, self.model.newest(), &sub, &all, ReadOrder::Any);
+    }
+
+    /// Notes versions in which the cells did not change.
+    fn catch_up(&mut self) {
+        self.array.refresh().unwrap();
+        for version in self.model.newest() + 1..=self.array.version() {
+            self.model.commit(version, &[]);
+        }
+    }
+
+    /// Forgets all but some versions; those of the model that go are no longer asked for.
+    fn vacuum(&mut self, dice: &mut Dice) {
+        let count = 1 + dice.below(8) as u64;
+        let options = VacuumOptions { keep: Keep::Versions(count), safety_us: 0, dry_run: false };
+        let kept = self.array.tags().iter().map(|(_, version)| *version).min().unwrap_or(u64::MAX);
+        let report = self.array.vacuum(&options, &Call::default()).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        self.note(format!("vacuum of all but {count} versions: {report:?}"));
+        self.catch_up();
+        assert!(report.oldest <= kept.max(report.oldest_before) && report.oldest <= report.newest, "{self:?}");
+        self.model.forget_below(report.oldest);
+        if report.oldest > 1 {
+            let gone = self.array.at(At::Version(report.oldest - 1)).map(drop).map_err(|e| e.kind());
+            assert_eq!(gone, Err(ErrorKind::SnapshotExpired), "{self:?}");
+        }
+        self.check_everything(dice);
+    }
+
+    /// Names a version, or takes the name away.
+    fn tag(&mut self, dice: &mut Dice) {
+        let version = *dice.pick(&self.model.versions());
+        let known = self.array.tags().iter().any(|(name, _)| name == "tag");
+        self.note(format!("tag version {version}, tagged before: {known}"));
+        match known && dice.chance(50) {
+            true => self.array.untag("tag").map(drop),
+            false => self.array.tag("tag", Some(version), true).map(drop),
+        }
+        .unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        self.catch_up();
     }
 
     fn must_refuse(&self, changes: &[Change], error: &gridstone::base::Error) -> bool {

@@ -121,7 +121,7 @@ def _names(text: str | None) -> list[str] | None:
 @options.at_path
 @options.at_version
 @options.as_json
-def info(uri: str, path: str, version: int | None, timestamp: str | None, json_out: bool) -> None:
+def info(uri: str, path: str, version: int | str | None, timestamp: str | None, json_out: bool) -> None:
     """Show the schema, the versions, the fragments, and how full and overlapping the tiles are."""
     found = store.open(uri, path=path, version=version, timestamp=timestamp)
     if isinstance(found, Group):
@@ -293,8 +293,8 @@ def history(uri: str, path: str, json_out: bool) -> None:
     if json_out:
         emit_json([report.version(v) for v in versions])
         return
-    rows = [(str(v.version), v.timestamp, v.message, report.operations(v)) for v in versions]
-    emit_table(None, ("version", "time (UTC)", "message", "operations"), rows)
+    rows = [(str(v.version), v.timestamp, v.message, report.operations(v), ", ".join(v.tags)) for v in versions]
+    emit_table(None, ("version", "time (UTC)", "message", "operations", "tags"), rows)
 
 
 COMMANDS: tuple[click.Command, ...] = (create, load, info, ls, read, write, delete, history)

@@ -16,6 +16,18 @@ from ..store import open_array
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
+class _Version(click.ParamType):
+    """A version's number, or its tag."""
+
+    name = "version"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        return int(value) if str(value).isdigit() else str(value)
+
+
+VERSION = _Version()
+
+
 def as_json(command: _Command) -> _Command:
     """`--json`."""
     return click.option("--json", "json_out", is_flag=True, help="Print JSON.")(command)
@@ -28,7 +40,7 @@ def at_path(command: _Command) -> _Command:
 
 def at_version(command: _Command) -> _Command:
     """`--version` and `--timestamp`."""
-    command = click.option("--version", type=int, help="Read this version.")(command)
+    command = click.option("--version", type=VERSION, help="Read this version: its number, or its tag.")(command)
     return click.option("--timestamp", help="Read the last version not after this UTC time (ISO).")(command)
 
 
@@ -52,7 +64,9 @@ def context_of(memory: str, threads: int | None) -> Context:
         raise click.UsageError(str(error)) from error
 
 
-def opened(uri: str, path: str, mode: str = "r", version: int | None = None, timestamp: str | None = None) -> Array:
+def opened(
+    uri: str, path: str, mode: str = "r", version: int | str | None = None, timestamp: str | None = None
+) -> Array:
     """The array that a command is about."""
     return open_array(uri, path=path, mode=mode, version=version, timestamp=timestamp)
 

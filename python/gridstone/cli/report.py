@@ -55,6 +55,7 @@ def version(found: Version) -> dict[str, Any]:
         "message": found.message,
         "operations": list(found.operations),
         "commit_id": found.commit_id,
+        "tags": list(found.tags),
     }
 
 

@@ -2,11 +2,11 @@
 
 use super::model::{Model, places_of};
 use super::value::Cell;
-use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
+use gridstone::array::{Changes, Operation, Retained, Snapshot, StandardRules, Store};
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, Key, NeverCancel, Result, Silent, xxh3};
 use gridstone::fragment::{Description, Staged};
-use gridstone::maintain::{PlanLimits, Strategy, merge_cells, plan};
+use gridstone::maintain::{Keep, PlanLimits, Strategy, VacuumOptions, merge_cells, plan, vacuum};
 use gridstone::query::condition::Condition;
 use gridstone::query::{
     CellWrite, Dedup, DenseWrite, Doomed, ReadContext, Target, WriteContext, delete_where, write_cells, write_dense,
@@ -17,7 +17,7 @@ use gridstone::schema::{Datatype, KeyRange, Order, Schema, Subarray, key};
 use gridstone::storage::{KeyRing, MemoryStorage, SealedStorage, Sealing, Storage};
 use gridstone::tile::Column;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -325,6 +325,26 @@ impl World {
         Ok(())
     }
 
+    /// Gives a version a name, or takes the name away.
+    pub(crate) fn tag(&mut self, name: &str, version: Option<u64>) -> Result<()> {
+        let (name, known) = (name.to_owned(), self.snapshot()?.retained().tags().get(name).copied());
+        self.operations.push(match version {
+            Some(version) => Operation::Tag { name, version, replace: true },
+            None => Operation::Untag { name, version: known.unwrap_or_default() },
+        });
+        Ok(())
+    }
+
+    /// Forgets all but the newest `count` versions, those that tags keep aside.
+    pub(crate) fn vacuum(&mut self, count: u64) -> Result<()> {
+        // No file is older than the clock of a vector says, so that none goes for its age.
+        let options = VacuumOptions { keep: Keep::Versions(count), safety_us: i64::MAX, dry_run: false };
+        let report = vacuum(&self.store, &options, &NeverCancel, &Silent)?;
+        self.snapshot = Some(self.store.latest()?);
+        self.forget_before(report.oldest);
+        Ok(())
+    }
+
     /// Commits what was done since the last commit.
     pub(crate) fn commit(&mut self, message: Option<&str>) -> Result<()> {
         let changes = Changes { message: message.map(str::to_owned), operations: std::mem::take(&mut self.operations) };
@@ -358,7 +378,16 @@ impl World {
             }
             nodes.push(listed);
         }
-        self.versions.push(json!({"version": snapshot.version(), "time_us": snapshot.time_us(), "nodes": nodes}));
+        let mut listed = json!({"version": snapshot.version(), "time_us": snapshot.time_us(), "nodes": nodes});
+        let retained = snapshot.retained();
+        if *retained != Retained::default() {
+            let ids = |ids: &BTreeSet<Id>| ids.iter().map(Id::to_string).collect::<Vec<_>>();
+            let condemned =
+                json!({"data": ids(retained.condemned_data()), "manifest": ids(retained.condemned_manifest())});
+            listed["retained"] =
+                json!({"tags": retained.tags(), "floor": retained.floor().map(|f| f.version), "condemned": condemned});
+        }
+        self.versions.push(listed);
         Ok(())
     }
 

@@ -13,14 +13,15 @@
 use super::conflict::{Queueing, Rebase};
 use super::draft;
 use super::fold::fold;
-use super::operation::{Changes, Operation};
+use super::log::Log;
+use super::operation::{Changes, Operation, Recorded};
 use super::record::{self, Head, Record};
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
 use super::store::Store;
 use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Staged;
-use crate::storage::{PutOutcome, log_name};
+use crate::storage::{PutOutcome, data_name, log_name};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -68,11 +69,15 @@ impl Store {
     ) -> Result<Arc<Snapshot>> {
         let commit_id = self.entropy.id();
         let mut newest = Arc::clone(base);
+        check_files(&self.log, &changes)?;
         loop {
-            newest = self.folded(newest)?;
-            let (record, bytes) = self.draft(&newest, commit_id, read_version, &changes)?;
-            let mut next = Snapshot::clone(&newest);
-            next.do_next(&record)?;
+            let (record, bytes, next) = match self.prepare(&mut newest, commit_id, read_version, &changes) {
+                Ok(prepared) => prepared,
+                Err(e) => {
+                    newest = self.reopened(&newest, e, rebase, &mut changes)?;
+                    continue;
+                }
+            };
             match self.publish(&record, &bytes)? {
                 Fate::Committed => {
                     self.saw(record.version);
@@ -82,6 +87,39 @@ impl Store {
                 Fate::Lost => newest = self.catch_up(newest, rebase, &mut changes)?,
                 Fate::BelowFloor => newest = self.pass_floor(rebase, &mut changes)?,
             }
+        }
+    }
+
+    /// The record that does `changes` after `newest`, which is folded if it is time, with its bytes and the snapshot after it.
+    fn prepare(
+        &self,
+        newest: &mut Arc<Snapshot>,
+        commit_id: Id,
+        read_version: u64,
+        changes: &Changes,
+    ) -> Result<(Record, Vec<u8>, Snapshot)> {
+        *newest = self.folded(Arc::clone(newest))?;
+        let (record, bytes) = self.draft(newest, commit_id, read_version, changes)?;
+        let mut next = Snapshot::clone(newest);
+        next.do_next(&record)?;
+        Ok((record, bytes, next))
+    }
+
+    /// What to follow instead of `newest` if `error` comes from a vacuum that took away what it rests on; else the error.
+    fn reopened(
+        &self,
+        newest: &Snapshot,
+        error: Error,
+        rebase: &mut dyn Rebase,
+        changes: &mut Changes,
+    ) -> Result<Arc<Snapshot>> {
+        if !matches!(error.kind(), ErrorKind::Corruption | ErrorKind::NotFound) {
+            return Err(error);
+        }
+        match self.resettled(newest) {
+            Ok(Some(settled)) => Ok(settled),
+            Err(e) if e.kind() == ErrorKind::SnapshotExpired => self.pass_floor(rebase, changes),
+            _ => Err(error),
         }
     }
 
@@ -186,7 +224,7 @@ impl Store {
     /// that will do.
     fn catch_up(&self, base: Arc<Snapshot>, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
         let near = base.version().saturating_add(self.fold_versions.saturating_mul(2));
-        let mut newest = base;
+        let (mut newest, mut condemned) = (base, false);
         loop {
             if rebase.newest_suffices() && newest.version() > near {
                 return self.pass_floor(rebase, changes);
@@ -202,9 +240,11 @@ impl Store {
                 newest = snapshot;
                 self.saw(newest.version());
                 rebase.rebase(&record, &newest, changes)?;
+                condemned |= record.operations.iter().any(|o| matches!(o, Recorded::Condemn(_)));
             }
             if at_end {
-                return Ok(newest);
+                // A root that was folded for this commit and that no record names yet may be among what was condemned.
+                return if condemned { self.at_version(newest.version()) } else { Ok(newest) };
             }
         }
     }
@@ -233,6 +273,29 @@ fn unknown(version: u64, cause: Error) -> Error {
          storage answers again ({cause})"
     ))
     .with_source(cause)
+}
+
+/// A Conflict error if the data file of a fragment is missing: it was written so long ago that a vacuum has removed it. One
+/// that is condemned from here on is found when its record is applied.
+fn check_files(log: &Log, changes: &Changes) -> Result<()> {
+    for operation in &changes.operations {
+        let (Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. }) = operation
+        else {
+            continue;
+        };
+        for staged in fragments.iter().filter(|f| f.body.is_none()) {
+            if let FileRef::Data(id) = staged.description.location.file
+                && !log.storage.exists(&data_name(id))?
+            {
+                return Err(Error::conflict(format!(
+                    "the file of fragment {} is missing: it was written so long ago that a vacuum has removed it, or was deleted \
+                     by hand; write the data again. Nothing was committed",
+                    staged.description.id
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A Conflict error if a fragment that came by data file is in its array already, or one to be taken out is not. Ids of inline fragments are checked

@@ -54,6 +54,9 @@ pub trait Rebase {
 /// - Fragments replaced: conflict if the array was removed, or one of those to be taken out was taken out already, or masked.
 /// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
 /// - A node removed: conflict if it was removed already.
+/// - A version tagged: an Exists error if the name was taken, unless it is to be moved. A tag taken away: conflict if it
+///   was moved or taken away.
+/// - Anything that lies in a file that was condemned conflicts, whoever asks: that is checked where records are applied.
 /// - A node created: an Exists error if its path was taken, or if a parent became an array.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StandardRules;
@@ -71,6 +74,11 @@ impl StandardRules {
                 Operation::Remove { id } => *id,
                 Operation::AddFragments { array, .. } | Operation::ReplaceFragments { array, .. } => *array,
                 Operation::SetMetadata { node, .. } => *node,
+                Operation::Untag { name, version } => {
+                    check_tag(newest, name, *version)?;
+                    continue;
+                }
+                Operation::Tag { .. } | Operation::Condemn(_) => continue,
             };
             if newest.node_by_id(needed).is_none() && !created.contains(&needed) {
                 return Err(Error::conflict(format!(
@@ -90,6 +98,17 @@ impl StandardRules {
             }
         }
         Ok(())
+    }
+}
+
+/// A Conflict error unless the tag still names `version`.
+fn check_tag(newest: &Snapshot, name: &str, version: u64) -> Result<()> {
+    match newest.retained().tags().get(name) {
+        Some(named) if *named == version => Ok(()),
+        found => Err(Error::conflict(format!(
+            "the tag {name:?} named version {version} and names {} now: another commit changed it; nothing was committed",
+            found.map_or_else(|| "none".to_owned(), |v| format!("version {v}"))
+        ))),
     }
 }
 

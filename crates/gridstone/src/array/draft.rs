@@ -4,6 +4,7 @@
 
 use super::operation::{Changes, Operation, Recorded};
 use super::path;
+use super::retained::Retained;
 use super::snapshot::Snapshot;
 use super::tree::Tree;
 use crate::base::{Entropy, Error, Id, Result};
@@ -11,7 +12,8 @@ use std::sync::Arc;
 
 /// The operations that `changes` come to after `base`. Input, Exists or NotFound errors say what cannot be done.
 pub(super) fn operations(base: &Snapshot, changes: &Changes, entropy: &dyn Entropy) -> Result<Vec<Operation>> {
-    let mut draft = Draft { tree: base.tree().clone(), version: base.version() + 1, operations: Vec::new() };
+    let (tree, retained) = (base.tree().clone(), base.retained_state());
+    let mut draft = Draft { tree, retained, version: base.version() + 1, operations: Vec::new() };
     for operation in &changes.operations {
         draft.add(operation, entropy)?;
     }
@@ -24,6 +26,7 @@ pub(super) fn operations(base: &Snapshot, changes: &Changes, entropy: &dyn Entro
 struct Draft {
     /// The nodes as they will be; fragments and metadata are not followed here.
     tree: Tree,
+    retained: Arc<Retained>,
     version: u64,
     operations: Vec<Operation>,
 }
@@ -45,9 +48,16 @@ impl Draft {
                 check_texts(changes)?;
                 None
             }
+            Operation::Tag { name, version, replace } => {
+                self.retained.check_tag(name, *version, *replace, self.version)?;
+                Some(Recorded::Tag { name: name.clone(), version: *version })
+            }
+            Operation::Untag { name, .. } => Some(Recorded::Untag { name: name.clone() }),
+            Operation::Condemn(_) => None,
         };
         if let Some(recorded) = recorded {
             self.tree.apply(&recorded, self.version)?;
+            self.retained.apply(&recorded, self.version)?;
         }
         self.operations.push(operation.clone());
         Ok(())

@@ -28,18 +28,23 @@ use std::sync::Arc;
 
 /// The same state as `snapshot`, resting on a root of its own version, which is durable.
 pub(super) fn fold(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot) -> Result<Snapshot> {
-    let Some(record) = snapshot.record() else { return Ok(snapshot.clone()) };
+    fold_moving(log, entropy, snapshot).map(|(folded, _)| folded)
+}
+
+/// As [`fold`]; says also where the fragments lie that were copied out of the log.
+pub(super) fn fold_moving(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot) -> Result<(Snapshot, Moved)> {
+    let Some(record) = snapshot.record() else { return Ok((snapshot.clone(), Moved::new())) };
     let moved = Packer { log, entropy }.pack(snapshot)?;
     let mut binder = Binder { log, entropy, moved, made: Shelves::new() };
     let nodes = snapshot.nodes().into_iter().map(|node| binder.node(node)).collect::<Result<_>>()?;
     let (version, time_us, store) = (snapshot.version(), snapshot.time_us(), snapshot.store());
-    let root = Root { version, time_us, record, store, nodes };
+    let root = Root { version, time_us, record, store, nodes, retained: snapshot.retained_state() };
     let bytes = root::encode(&root)?;
     let reference = RootRef { id: entropy.id(), version, xxh3: root::checksum(&bytes)? };
     write(log, &manifest_name(reference.id), &bytes)?;
     let mut folded = snapshot.clone();
     folded.rest_on(&root, reference, &binder.made, &log.storage);
-    Ok(folded)
+    Ok((folded, binder.moved))
 }
 
 fn write(log: &Log, name: &str, bytes: &[u8]) -> Result<()> {
@@ -49,7 +54,7 @@ fn write(log: &Log, name: &str, bytes: &[u8]) -> Result<()> {
 }
 
 /// Where fragments lie after the fold, by id.
-type Moved = HashMap<Id, Location>;
+pub(super) type Moved = HashMap<Id, Location>;
 
 /// Copies inline fragments out of the log.
 struct Packer<'a> {
@@ -89,7 +94,8 @@ fn align(sink: &mut dyn ByteSink, end: u64) -> Result<u64> {
     Ok(offset)
 }
 
-fn inline_by_version(snapshot: &Snapshot) -> BTreeMap<u64, Vec<Id>> {
+/// The fragments that lie in records, by version.
+pub(super) fn inline_by_version(snapshot: &Snapshot) -> BTreeMap<u64, Vec<Id>> {
     let mut wanted: BTreeMap<u64, Vec<Id>> = BTreeMap::new();
     for node in snapshot.nodes() {
         let Node::Array(array) = node else { continue };

@@ -56,7 +56,8 @@ impl Log {
         root::decode(&bytes, reference)
     }
 
-    fn read_object(&self, name: &str) -> Result<Option<Bytes>> {
+    /// The object of this name; `None` if there is none.
+    pub(super) fn read_object(&self, name: &str) -> Result<Option<Bytes>> {
         match self.storage.read_all(name) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),

@@ -1,6 +1,7 @@
 //! What a commit does: as it is asked for ([`Operation`], with staged fragments), and as the log tells it
 //! ([`Recorded`], with fragments described in full).
 
+use super::shape::RootRef;
 use crate::base::Id;
 use crate::fragment::{Description, FragmentOrder, Staged};
 use crate::schema::{Schema, Subarray};
@@ -38,6 +39,19 @@ impl Removed {
     pub fn of(description: &Description) -> Self {
         Self { id: description.id, order: description.order, bounds: description.bounds.clone() }
     }
+}
+
+/// What a vacuum is going to delete, and the lowest version that it leaves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Condemned {
+    /// The root of the lowest version that stays; `None`: all versions do.
+    pub floor: Option<RootRef>,
+    /// Data files.
+    pub data: Vec<Id>,
+    /// Manifest roots and pages.
+    pub manifest: Vec<Id>,
+    /// Files condemned before that are gone, or stay after all.
+    pub forget: Vec<Id>,
 }
 
 /// One change. To overwrite a node, remove it and create another at its path in the same commit.
@@ -87,6 +101,24 @@ pub enum Operation {
         /// Keys with their new values as JSON text, `None` to remove the key.
         changes: Vec<(String, Option<String>)>,
     },
+    /// Gives a version a name, which keeps it.
+    Tag {
+        /// The name, unique in the store.
+        name: String,
+        /// The version.
+        version: u64,
+        /// Whether the name may be in use, and is moved then.
+        replace: bool,
+    },
+    /// Takes a name away.
+    Untag {
+        /// The name.
+        name: String,
+        /// The version that it is known to name.
+        version: u64,
+    },
+    /// Says which files are going to be deleted, and which versions.
+    Condemn(Condemned),
 }
 
 /// One change as the log tells it; its parents exist, its fragments have an order and a place.
@@ -136,6 +168,20 @@ pub enum Recorded {
         /// Keys with their values as JSON text, `None` where the key was removed.
         changes: Vec<(String, Option<String>)>,
     },
+    /// A version was given a name.
+    Tag {
+        /// The name.
+        name: String,
+        /// The version.
+        version: u64,
+    },
+    /// A name was taken away.
+    Untag {
+        /// The name.
+        name: String,
+    },
+    /// Files were condemned.
+    Condemn(Condemned),
 }
 
 impl Recorded {
@@ -148,15 +194,19 @@ impl Recorded {
             Self::AddFragments { .. } => "add_fragments",
             Self::ReplaceFragments { .. } => "replace_fragments",
             Self::SetMetadata { .. } => "set_metadata",
+            Self::Tag { .. } => "tag",
+            Self::Untag { .. } => "untag",
+            Self::Condemn(_) => "condemn",
         }
     }
 
-    /// The node it changed.
-    pub fn node(&self) -> Id {
-        match self {
+    /// The node it changed; `None` if it is about the store as a whole.
+    pub fn node(&self) -> Option<Id> {
+        Some(match self {
             Self::CreateGroup { id, .. } | Self::CreateArray { id, .. } | Self::Remove { id } => *id,
             Self::AddFragments { array, .. } | Self::ReplaceFragments { array, .. } => *array,
             Self::SetMetadata { node, .. } => *node,
-        }
+            Self::Tag { .. } | Self::Untag { .. } | Self::Condemn(_) => return None,
+        })
     }
 }

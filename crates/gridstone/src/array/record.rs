@@ -155,7 +155,7 @@ impl Record {
 
     /// Whether it did anything to the node `id` itself.
     pub fn touches(&self, id: Id) -> bool {
-        self.operations.iter().map(Recorded::node).any(|node| node == id)
+        self.operations.iter().any(|operation| operation.node() == Some(id))
     }
 
     /// The bytes of an inline fragment, out of the whole `file` of this record. Corruption if they are not what was written.

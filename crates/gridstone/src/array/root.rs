@@ -6,10 +6,12 @@
 //!  "nodes":[{"id":…,"path":"/","metadata":{"unit":"\"mm\""},"array":{"schemas":[{…}],"pages":[{"id":…,"xxh3":"…",
 //!    "count":9,"bounds":[["…","…"]],"first":[1,0],"last":[64,0],"full":false}]}}]}
 //! ```
+//! Where there are tags, a floor or condemned files: `"retained":{"tags":{name:7},"floor":{…},"data":[…],"manifest":[…]}` last.
 //! Parents come before their children; a node without `array` is a group. Roots are immutable.
 
 use super::line::{self, FORMAT};
 use super::page::PageInfo;
+use super::retained::{Retained, RetainedText};
 use super::shape::{BoxText, Hex, IdText, RootRef, Signed, Whole};
 use super::state::Metadata;
 use super::wording::{read_schema, schema_value};
@@ -31,6 +33,8 @@ pub(super) struct Root {
     pub(super) store: Id,
     /// Its nodes, parents before children.
     pub(super) nodes: Vec<RootNode>,
+    /// Its tags and condemned files.
+    pub(super) retained: Arc<Retained>,
 }
 
 /// A node in a root.
@@ -59,6 +63,8 @@ struct RootText {
     record: Hex,
     store: IdText,
     nodes: Vec<NodeText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retained: Option<RetainedText>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -99,6 +105,7 @@ pub(super) fn encode(root: &Root) -> Result<Vec<u8>> {
         record: Hex(root.record),
         store: IdText(root.store),
         nodes: root.nodes.iter().map(NodeText::of).collect::<Result<_>>()?,
+        retained: RetainedText::of(&root.retained),
     };
     let json = serde_json::to_string(&text)
         .map_err(|e| Error::input("the manifest cannot be written as JSON").with_source(e))?;
@@ -127,7 +134,8 @@ pub(super) fn decode(bytes: &[u8], reference: RootRef) -> Result<Root> {
     }
     let nodes = text.nodes.into_iter().map(NodeText::read).collect::<Result<_>>().map_err(|e| e.context(&what))?;
     let (version, time_us, record, store) = (text.version.0, text.time_us.0, text.record.0, text.store.0);
-    Ok(Root { version, time_us, record, store, nodes })
+    let retained = Arc::new(text.retained.map(RetainedText::read).unwrap_or_default());
+    Ok(Root { version, time_us, record, store, nodes, retained })
 }
 
 impl NodeText {

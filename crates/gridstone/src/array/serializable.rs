@@ -99,7 +99,12 @@ impl Reads {
                 }
                 Ok(())
             }
-            Recorded::ReplaceFragments { .. } | Recorded::CreateGroup { .. } | Recorded::CreateArray { .. } => Ok(()),
+            Recorded::ReplaceFragments { .. }
+            | Recorded::CreateGroup { .. }
+            | Recorded::CreateArray { .. }
+            | Recorded::Tag { .. }
+            | Recorded::Untag { .. }
+            | Recorded::Condemn(_) => Ok(()),
         }
     }
 

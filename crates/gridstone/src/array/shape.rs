@@ -59,6 +59,16 @@ impl<'de> Deserialize<'de> for IdText {
     }
 }
 
+/// Ids as JSON writes them.
+pub(super) fn id_texts<'a>(ids: impl IntoIterator<Item = &'a Id>) -> Vec<IdText> {
+    ids.into_iter().copied().map(IdText).collect()
+}
+
+/// The mirror of [`id_texts`].
+pub(super) fn ids<C: FromIterator<Id>>(texts: Vec<IdText>) -> C {
+    texts.into_iter().map(|text| text.0).collect()
+}
+
 macro_rules! exact_number {
     ($(#[$doc:meta])* $name:ident: $t:ty, $visitor:ident, $magnitude:expr) => {
         $(#[$doc])*

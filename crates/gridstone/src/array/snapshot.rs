@@ -6,6 +6,7 @@
 
 use super::operation::Recorded;
 use super::record::Record;
+use super::retained::Retained;
 use super::root::{Root, RootArray, RootNode};
 use super::shape::RootRef;
 use super::shelf::Shelf;
@@ -25,12 +26,21 @@ pub struct Snapshot {
     store: Id,
     root: Option<RootRef>,
     tree: Tree,
+    retained: Arc<Retained>,
 }
 
 impl Snapshot {
     /// What there is before version 1.
     pub(super) fn before_all() -> Self {
-        Self { version: 0, time_us: i64::MIN, record: None, store: Id([0; 16]), root: None, tree: Tree::empty() }
+        Self {
+            version: 0,
+            time_us: i64::MIN,
+            record: None,
+            store: Id([0; 16]),
+            root: None,
+            tree: Tree::empty(),
+            retained: Arc::default(),
+        }
     }
 
     /// The state that `root` holds, which is known as `reference`; its pages are read from `storage` when needed.
@@ -40,8 +50,8 @@ impl Snapshot {
             let why = |e: Error| Error::corruption(format!("manifest root {}: {e}", reference.id)).with_source(e);
             tree.insert(node_of(node, storage)).map_err(why)?;
         }
-        let (version, time_us, store) = (root.version, root.time_us, root.store);
-        Ok(Self { version, time_us, record: Some(root.record), store, root: Some(reference), tree })
+        let (version, time_us, store, retained) = (root.version, root.time_us, root.store, root.retained);
+        Ok(Self { version, time_us, record: Some(root.record), store, root: Some(reference), tree, retained })
     }
 
     /// The version.
@@ -62,6 +72,15 @@ impl Snapshot {
     /// The manifest root it rests on.
     pub fn root(&self) -> Option<RootRef> {
         self.root
+    }
+
+    /// Tags, the floor, condemned files.
+    pub fn retained(&self) -> &Retained {
+        &self.retained
+    }
+
+    pub(super) fn retained_state(&self) -> Arc<Retained> {
+        Arc::clone(&self.retained)
     }
 
     /// The checksum of its record's line; `None` before version 1.
@@ -128,6 +147,7 @@ impl Snapshot {
     pub(super) fn do_next(&mut self, record: &Record) -> Result<()> {
         for operation in &record.operations {
             self.tree.apply(operation, record.version)?;
+            self.retained.apply(operation, record.version)?;
         }
         self.tree.check_root()?;
         if record.version == 1 {

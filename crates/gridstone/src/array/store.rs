@@ -126,6 +126,20 @@ impl Store {
     /// # Errors
     /// NotFound if the store is younger, SnapshotExpired if that version has been vacuumed; those of [`Store::latest`].
     pub fn at_time(&self, time_us: i64) -> Result<Arc<Snapshot>> {
+        let (version, floor) = self.version_at(time_us)?;
+        match version {
+            version if version >= floor => self.at_version(version),
+            0 => Err(Error::not_found("the store is younger than the time asked for: its first version came later")),
+            version => Err(expired(version, floor)),
+        }
+    }
+
+    /// The last version whose time is not after `time_us` (UTC, microseconds), one less than the floor if there is none that
+    /// is kept; and the floor.
+    ///
+    /// # Errors
+    /// Those of [`Store::latest`]; SnapshotExpired if the floor moves meanwhile.
+    pub fn version_at(&self, time_us: i64) -> Result<(u64, u64)> {
         let floor = self.log.floor_version()?;
         let newest = self.log.newest(self.seen.load(Ordering::Relaxed).max(floor))?.ok_or_else(|| self.no_store())?;
         // Versions below `low` are not after the time, those from `high` on are; times ascend strictly.
@@ -138,11 +152,7 @@ impl Store {
                 high = middle;
             }
         }
-        match low - 1 {
-            version if version >= floor => self.at_version(version),
-            0 => Err(Error::not_found("the store is younger than the time asked for: its first version came later")),
-            version => Err(expired(version, floor)),
-        }
+        Ok((low - 1, floor))
     }
 
     /// The newest version, got by following `snapshot`: only new records are read, and all that did not change is shared.
@@ -177,7 +187,12 @@ impl Store {
         let mut next = snapshot.clone();
         next.follow(record)?;
         if let Some(reference) = record.root.filter(|r| r.version > next.root_version()) {
-            let root = self.log.root(reference)?;
+            let root = match self.log.root(reference) {
+                Ok(root) => root,
+                // A vacuum takes roots below the floor away; a newer one is named further on.
+                Err(_) if self.log.floor_version()? > reference.version => return Ok(next),
+                Err(e) => return Err(e),
+            };
             if root.store != next.store() {
                 return Err(Error::corruption(format!("manifest root {} belongs to another store", reference.id)));
             }
@@ -288,8 +303,10 @@ impl Store {
     }
 }
 
-fn expired(version: u64, floor: u64) -> Error {
-    Error::snapshot_expired(format!("version {version} has been vacuumed; the oldest that can be opened is {floor}"))
+pub(super) fn expired(version: u64, floor: u64) -> Error {
+    Error::snapshot_expired(format!(
+        "version {version} has been vacuumed; the oldest that can be opened is {floor}: refresh, or open another version"
+    ))
 }
 
 /// The records of a range of versions, oldest first; see [`Store::history`].

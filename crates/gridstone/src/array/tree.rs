@@ -199,6 +199,7 @@ impl Tree {
                 set_metadata(node.metadata_mut(), changes);
                 Ok(())
             }
+            Recorded::Tag { .. } | Recorded::Untag { .. } | Recorded::Condemn(_) => Ok(()),
         }
     }
 

@@ -9,14 +9,17 @@
 //!                                                                              of a deletion "at":"nowhere"
 //! {"op":"replace_fragments","array":…,"removed":[{"id":…,"order":[4,0],"bounds":[["…","…"]]}],"fragments":[{…,"order":[9,0]}]}
 //! {"op":"set_metadata","node":…,"changes":[["unit","\"mm\""],["old",null]]}
+//! {"op":"tag","name":"before the storm","version":7}
+//! {"op":"untag","name":"before the storm"}
+//! {"op":"condemn","floor":{"id":…,"version":9,"xxh3":"…"},"data":[…],"manifest":[…],"forget":[…]}         or "floor":null
 //! ```
 //! A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
 //! Offsets of bodies count from the start of the record's body. The order of an added fragment is not written: it is the
 //! record's version and the fragment's place among all fragments that the record adds. That of a merged one is.
 
-use super::operation::{Operation, Recorded, Removed};
+use super::operation::{Condemned, Operation, Recorded, Removed};
 use super::record::{BODY_ALIGNMENT, Inline};
-use super::shape::{BoxText, Hex, IdText, Whole};
+use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
 use crate::base::{ByteRange, Error, ErrorKind, FileRef, Id, Result, limits, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
 use crate::schema::Schema;
@@ -25,8 +28,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub(super) const KNOWN: [&str; 6] =
-    ["create_group", "create_array", "remove", "add_fragments", "replace_fragments", "set_metadata"];
+pub(super) const KNOWN: [&str; 9] = [
+    "create_group",
+    "create_array",
+    "remove",
+    "add_fragments",
+    "replace_fragments",
+    "set_metadata",
+    "tag",
+    "untag",
+    "condemn",
+];
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
@@ -37,6 +49,9 @@ pub(super) enum OperationText {
     AddFragments { array: IdText, fragments: Vec<FragmentText> },
     ReplaceFragments { array: IdText, removed: Vec<RemovedText>, fragments: Vec<FragmentText> },
     SetMetadata { node: IdText, changes: Vec<(String, Option<String>)> },
+    Tag { name: String, version: Whole },
+    Untag { name: String },
+    Condemn { floor: Option<RootText>, data: Vec<IdText>, manifest: Vec<IdText>, forget: Vec<IdText> },
 }
 
 /// An order: version and place.
@@ -98,6 +113,14 @@ impl OperationText {
             Operation::SetMetadata { node, changes } => {
                 Self::SetMetadata { node: IdText(*node), changes: changes.clone() }
             }
+            Operation::Tag { name, version, .. } => Self::Tag { name: name.clone(), version: Whole(*version) },
+            Operation::Untag { name, .. } => Self::Untag { name: name.clone() },
+            Operation::Condemn(condemned) => Self::Condemn {
+                floor: condemned.floor.map(RootText::from),
+                data: id_texts(&condemned.data),
+                manifest: id_texts(&condemned.manifest),
+                forget: id_texts(&condemned.forget),
+            },
         })
     }
 }
@@ -304,5 +327,13 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
             fragments: fragments.into_iter().map(|f| f.read(true, place).map(Arc::new)).collect::<Result<_>>()?,
         },
         OperationText::SetMetadata { node, changes } => Recorded::SetMetadata { node: node.0, changes },
+        OperationText::Tag { name, version } => Recorded::Tag { name, version: version.0 },
+        OperationText::Untag { name } => Recorded::Untag { name },
+        OperationText::Condemn { floor, data, manifest, forget } => Recorded::Condemn(Condemned {
+            floor: floor.map(RootRef::from),
+            data: ids(data),
+            manifest: ids(manifest),
+            forget: ids(forget),
+        }),
     })
 }

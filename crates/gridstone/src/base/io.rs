@@ -103,6 +103,18 @@ pub trait Files: Send + Sync + std::fmt::Debug {
     /// Opens the file for reading; NotFound if it is not there.
     fn open(&self, file: FileRef) -> Result<Arc<dyn ByteSource>>;
 
+    /// Where the bytes of a fragment lie now, if the file that it was in is gone and they were moved to another; `None` if
+    /// they were not.
+    fn moved(&self, fragment: Id) -> Result<Option<(FileRef, ByteRange)>> {
+        let _ = fragment;
+        Ok(None)
+    }
+
+    /// What `error`, met while files were read, means to who reads: the files may be gone for a reason that is known here.
+    fn explain(&self, error: Error) -> Error {
+        error
+    }
+
     /// Creates the data file `id`; Exists if it is there.
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>>;
 }

@@ -1,9 +1,11 @@
 //! An array at one version of its store: reading, staging, committing.
 
+use super::claim::View;
 use super::listing::{FragmentListing, TileListing, VersionListing, texts, tiles};
+use super::reading::SnapshotFiles;
 use super::{Call, Context, Staged, Transaction, Writer};
 use crate::array::{ArrayState, Changes, Operation, Snapshot, StandardRules, Store};
-use crate::base::{CounterSnapshot, Counters, Entropy, Error, ErrorKind, Id, Result};
+use crate::base::{CounterSnapshot, Counters, Entropy, Error, ErrorKind, Files, Id, Result};
 use crate::fragment;
 use crate::maintain::{VerifyReport, verify};
 use crate::query::{
@@ -13,7 +15,7 @@ use crate::query::{
 use crate::runtime::SystemEntropy;
 use crate::schema::{KeyRange, Order, Schema, Subarray};
 use crate::tile::ColumnView;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Writes of at most so many cells are packed in little time: trying all filters would take most of a small commit.
 const QUICK_CELLS_MAX: usize = 2_048;
@@ -42,7 +44,7 @@ pub struct CellData<'a> {
 pub struct Array {
     context: Context,
     pub(super) store: Arc<Store>,
-    snapshot: RwLock<Arc<Snapshot>>,
+    view: RwLock<View>,
     id: Id,
     writable: bool,
     pinned: bool,
@@ -52,9 +54,9 @@ pub struct Array {
 
 impl Clone for Array {
     fn clone(&self) -> Self {
-        let snapshot = RwLock::new(self.snapshot());
+        let view = RwLock::new(self.view().another(&self.context, &self.store));
         let (context, store, within) = (self.context.clone(), self.store.clone(), self.within.clone());
-        Self { context, store, snapshot, within, ..*self }
+        Self { context, store, view, within, ..*self }
     }
 }
 
@@ -67,7 +69,8 @@ impl Array {
         writable: bool,
         pinned: bool,
     ) -> Self {
-        Self { context, store, snapshot: RwLock::new(snapshot), id, writable, pinned, within: None }
+        let view = RwLock::new(View::new(&context, &store, snapshot));
+        Self { context, store, view, id, writable, pinned, within: None }
     }
 
     /// The same array as a part of `transaction`: it reads what that has staged, and stages what it writes.
@@ -80,6 +83,7 @@ impl Array {
         self.within.as_ref()
     }
 
+    /// The store that it is in.
     pub(super) fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -105,19 +109,47 @@ impl Array {
         }
     }
 
+    fn view(&self) -> View {
+        self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
-        if let Some(transaction) = &self.within {
-            return transaction.view();
+        match &self.within {
+            Some(transaction) => transaction.view(),
+            None => self.view().snapshot,
         }
-        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Moves the handle to `newer`, unless another thread has moved it further.
     fn move_to(&self, newer: Arc<Snapshot>) {
-        let mut held = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        if newer.version() > held.version() {
-            *held = newer;
+        let newer = View::new(&self.context, &self.store, newer);
+        let mut held = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        if newer.snapshot.version() > held.snapshot.version() {
+            // The claim on the old version is dropped after the lock.
+            let _old = std::mem::replace(&mut *held, newer);
+            drop(held);
         }
+    }
+
+    /// The fragments of `state`, an array of `snapshot`, that touch `within`. If a vacuum has taken away the pages that
+    /// describe them, the same version is opened anew, and the handle keeps that.
+    pub(super) fn described(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        state: &ArrayState,
+        within: Option<&Subarray>,
+    ) -> Result<Vec<Arc<fragment::Description>>> {
+        let error = match state.fragments(within) {
+            Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotFound) => e,
+            outcome => return outcome,
+        };
+        let settled = self.store.resettled(snapshot)?.ok_or(error)?;
+        let fragments = settled.array_by_id(self.id)?.fragments(within)?;
+        let mut held = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        if held.snapshot.version() == settled.version() {
+            held.snapshot = settled;
+        }
+        Ok(fragments)
     }
 
     pub(super) fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
@@ -194,12 +226,12 @@ impl Array {
 
     /// The versions up to this one that changed this array, oldest first.
     pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
-        let mut versions = Vec::new();
-        for record in self.store.history(1, self.version())? {
+        let (snapshot, mut versions) = (self.snapshot(), Vec::new());
+        for record in self.store.history(1, snapshot.version())? {
             call.cancel.check()?;
             let record = record?;
             if record.touches(self.id) {
-                versions.push(VersionListing::of(&record, self.id));
+                versions.push(VersionListing::of(&record, self.id, snapshot.retained().tags()));
             }
         }
         Ok(versions)
@@ -207,9 +239,9 @@ impl Array {
 
     /// The union of all fragments' boxes, tombstones left out; `None` if there is no cell.
     pub fn nonempty_domain(&self) -> Result<Option<Vec<(String, String)>>> {
-        let (_, state) = self.state()?;
+        let (snapshot, state) = self.state()?;
         self.note(&state.schema()?.domain());
-        let fragments = state.fragments(None)?;
+        let fragments = self.described(&snapshot, &state, None)?;
         let boxes = fragments.iter().filter(|d| d.kind.holds_cells()).map(|d| d.bounds.clone());
         let schema = state.schema()?;
         Ok(boxes.reduce(|a, b| a.union(&b)).map(|sub| texts(&sub, schema)))
@@ -217,10 +249,10 @@ impl Array {
 
     /// The fragments, oldest order first.
     pub fn fragments(&self) -> Result<Vec<FragmentListing>> {
-        let (_, state) = self.state()?;
+        let (snapshot, state) = self.state()?;
         let schema = state.schema()?;
         self.note(&schema.domain());
-        Ok(state.fragments(None)?.iter().map(|d| FragmentListing::of(d, schema)).collect())
+        Ok(self.described(&snapshot, &state, None)?.iter().map(|d| FragmentListing::of(d, schema)).collect())
     }
 
     /// The data tiles that touch a box.
@@ -231,7 +263,7 @@ impl Array {
         self.note(&sub);
         let context = self.read_context(&snapshot, call);
         let mut found = Vec::new();
-        for (description, number) in state.fragments(None)?.iter().zip(0u32..) {
+        for (description, number) in self.described(&snapshot, &state, None)?.iter().zip(0u32..) {
             call.cancel.check()?;
             let stored = description.kind.holds_cells() || description.kind == fragment::FragmentKind::Tombstones;
             if stored && description.bounds.intersects(&sub) {
@@ -242,10 +274,27 @@ impl Array {
         Ok(found)
     }
 
-    pub(super) fn read_context(&self, snapshot: &Snapshot, call: &Call) -> ReadContext {
+    fn claimed_files(&self, snapshot: &Arc<Snapshot>) -> Arc<dyn Files> {
+        let held = self.view();
+        let view = View { snapshot: snapshot.clone(), ..held };
+        let view =
+            if view.claim.version() == snapshot.version() { view } else { view.another(&self.context, &self.store) };
+        view.claim.touch();
+        Arc::new(SnapshotFiles {
+            files: self.store.files(),
+            store: self.store.clone(),
+            snapshot: view.snapshot,
+            array: self.id,
+            claim: view.claim,
+            moved: OnceLock::new(),
+        })
+    }
+
+    /// What a read of `snapshot` needs; from now on it holds a claim on it.
+    pub(super) fn read_context(&self, snapshot: &Arc<Snapshot>, call: &Call) -> ReadContext {
         let (files, cache) = match &self.within {
             Some(transaction) => transaction.reading(),
-            None => (self.store.files(), self.context.cache.clone()),
+            None => (self.claimed_files(snapshot), self.context.cache.clone()),
         };
         ReadContext {
             store: snapshot.store(),
@@ -271,7 +320,8 @@ impl Array {
         let schema = state.schema()?.clone();
         let request = Request::new(&schema, parse_box(&schema, sub)?, attrs, order)?;
         self.note(&request.sub);
-        let target = Target { array: self.id, fragments: state.fragments(Some(&request.sub))?, schema };
+        let target =
+            Target { array: self.id, fragments: self.described(&snapshot, &state, Some(&request.sub))?, schema };
         Ok((self.read_context(&snapshot, call), target, request))
     }
 
@@ -304,9 +354,9 @@ impl Array {
     ) -> Result<(Cells, Option<Vec<u64>>, CounterSnapshot)> {
         let (context, target, request) = self.plan(sub, attrs, order, call)?;
         let (cells, shape) = if target.schema.sparse() {
-            (read_sparse(&context, &target, &request)?, None)
+            (context.explained(read_sparse(&context, &target, &request))?, None)
         } else {
-            (read_dense(&context, &target, &request)?, Some(request.sub.shape()))
+            (context.explained(read_dense(&context, &target, &request))?, Some(request.sub.shape()))
         };
         Ok((cells, shape, context.counters.snapshot()))
     }
@@ -328,7 +378,7 @@ impl Array {
                 "only a dense read knows before how many cells it will find; read without buffers",
             ));
         }
-        read_dense_into(&context, &target, &request, outs)?;
+        context.explained(read_dense_into(&context, &target, &request, outs))?;
         Ok(context.counters.snapshot())
     }
 
@@ -497,7 +547,13 @@ impl Array {
     /// Reads and checks every byte of every fragment of this version.
     pub fn verify(&self, call: &Call) -> Result<VerifyReport> {
         let (snapshot, state) = self.state()?;
-        verify(&self.read_context(&snapshot, call), state.schema()?, &state.fragments(None)?)
+        let fragments = self.described(&snapshot, &state, None)?;
+        let report = verify(&self.read_context(&snapshot, call), state.schema()?, &fragments)?;
+        if !report.damage.is_empty() {
+            // What is missing because the version was vacuumed is no damage.
+            self.store.resettled(&snapshot)?;
+        }
+        Ok(report)
     }
 }
 

@@ -46,8 +46,8 @@ impl Array {
         call: &Call,
     ) -> Result<ConsolidateReport> {
         self.check_outside("fragments cannot be merged")?;
-        let (_, state) = self.state()?;
-        let fragments = state.fragments(None)?;
+        let (snapshot, state) = self.state()?;
+        let fragments = self.described(&snapshot, &state, None)?;
         let (context, target, _) = self.plan(None, None, ReadOrder::Global, call)?;
         let limits = PlanLimits { memory_bytes: context.budget.limit_bytes() / 8, cell_bytes: target.row_bytes() };
         let merges = plan(&fragments, strategy, limits)?;

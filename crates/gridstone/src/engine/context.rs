@@ -1,8 +1,9 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
-use crate::base::limits::{BlockCells, FOLD_VERSIONS};
-use crate::base::{Budget, Cache, Error, Keys, Result};
-use crate::runtime::{Arena, LruCache, Pool};
+use super::claim::LeaseTerms;
+use crate::base::limits::{self, BlockCells};
+use crate::base::{Budget, Cache, Clock, Error, Keys, Result};
+use crate::runtime::{Arena, LruCache, Pool, SystemClock};
 use crate::storage::{Durability, KeyRing, Sealing, key_from_environment};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,14 @@ pub struct Options {
     pub cache: u64,
     /// Whether writes reach the disk before they are acknowledged.
     pub durability: Durability,
+    /// How old the snapshot of a reader is when it gets a lease, which vacuum honours, in microseconds.
+    pub lease_after_us: i64,
+    /// How long a lease holds, in microseconds; it is renewed by reading.
+    pub lease_term_us: i64,
+    /// What tells the time: of commits, of leases, and by which a vacuum measures age.
+    pub clock: Arc<dyn Clock>,
+    /// A writer that finds the newest manifest root so many versions behind folds first. For measurements and tests.
+    pub fold_versions: u64,
     /// Cells of the blocks that are written. For measurements and tests: what suits most arrays is the default.
     pub blocks: BlockCells,
     /// Keys of sealed stores. With keys all stores must be sealed, and new ones are. `None`: the key in `GRIDSTONE_KEY` or
@@ -36,6 +45,10 @@ impl Default for Options {
             threads: None,
             cache: 256 << 20,
             durability: Durability::Full,
+            lease_after_us: 60_000_000,
+            lease_term_us: 600_000_000,
+            clock: Arc::new(SystemClock),
+            fold_versions: limits::FOLD_VERSIONS,
             blocks: BlockCells::default(),
             key: None,
         }
@@ -51,8 +64,10 @@ pub struct Context {
     pub(super) arena: Arc<Arena>,
     pub(super) durability: Durability,
     pub(super) blocks: BlockCells,
-    pub(super) fold_versions: u64,
     pub(super) sealing: Sealing,
+    pub(super) leases: LeaseTerms,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) fold_versions: u64,
 }
 
 impl Context {
@@ -74,8 +89,10 @@ impl Context {
             arena: Arc::new(Arena::shared(options.memory_budget / 8)),
             durability: options.durability,
             blocks: options.blocks,
-            fold_versions: FOLD_VERSIONS,
             sealing: sealing(options.key.as_ref())?,
+            leases: LeaseTerms { after_us: options.lease_after_us, term_us: options.lease_term_us }.check()?,
+            clock: options.clock.clone(),
+            fold_versions: options.fold_versions,
         })
     }
 

@@ -17,6 +17,14 @@ impl Group {
         Self { store, snapshot, path: path.to_owned() }
     }
 
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub(super) fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
     /// The store's URI.
     pub fn uri(&self) -> String {
         self.store.storage().describe()

@@ -5,6 +5,7 @@ use crate::base::{Cancel, FileRef, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind};
 use crate::schema::{Schema, Subarray};
 use crate::tile::TileGrid;
+use std::collections::BTreeMap;
 
 /// A version of a store, as one array's history tells it.
 #[derive(Debug, Clone)]
@@ -19,24 +20,31 @@ pub struct VersionListing {
     pub commit_id: Id,
     /// Operation names with a count each: fragments added, metadata keys changed, 1 otherwise.
     pub operations: Vec<(&'static str, u64)>,
+    /// The tags that name it, sorted.
+    pub tags: Vec<String>,
 }
 
 impl VersionListing {
-    pub(super) fn of(record: &Record, node: Id) -> Self {
+    pub(super) fn of(record: &Record, node: Id, tags: &BTreeMap<String, u64>) -> Self {
         let count = |op: &Recorded| match op {
             Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
                 fragments.len() as u64
             }
             Recorded::SetMetadata { changes, .. } => changes.len() as u64,
-            Recorded::CreateGroup { .. } | Recorded::CreateArray { .. } | Recorded::Remove { .. } => 1,
+            _ => 1,
         };
-        let mine = record.operations.iter().filter(|op| op.node() == node);
+        let mine = record.operations.iter().filter(|op| op.node() == Some(node));
         Self {
             version: record.version,
             time_us: record.time_us,
             message: record.message.clone(),
             commit_id: record.commit_id,
             operations: mine.map(|op| (op.name(), count(op))).collect(),
+            tags: tags
+                .iter()
+                .filter(|(_, version)| **version == record.version)
+                .map(|(name, _)| name.clone())
+                .collect(),
         }
     }
 }

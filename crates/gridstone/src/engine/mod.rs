@@ -5,6 +5,7 @@
 
 mod array;
 mod call;
+mod claim;
 mod conditions;
 mod consolidate;
 mod context;
@@ -14,7 +15,9 @@ mod listing;
 mod open;
 mod points;
 mod queue;
+mod reading;
 mod receipts;
+mod retention;
 mod seal;
 mod staged;
 mod staged_reads;
@@ -22,7 +25,7 @@ mod transaction;
 mod writer;
 
 pub use crate::base::limits::BlockCells;
-pub use crate::maintain::{Damage, Strategy, VerifyReport};
+pub use crate::maintain::{Damage, Holder, Keep, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport};
 pub use crate::query::condition::{Batch, Bound, Condition, Coordinates, Facts, Selection, Verdict};
 pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
@@ -37,6 +40,7 @@ pub use group::Group;
 pub use listing::{FragmentListing, TileListing, VersionListing};
 pub use open::{At, Opened, create_array, create_array_on, create_group, delete_store, exists, open, open_on};
 pub use receipts::{Receipt, commit_receipts, commit_receipts_on};
+pub use retention::{open_tagged, tag, untag};
 pub use staged::Staged;
 pub use transaction::{Isolation, Transaction};
 pub use writer::Writer;

@@ -4,7 +4,7 @@ use super::queue::{ProcessQueue, queue_of};
 use super::{Array, Context, Group};
 use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Entropy, Error, Result};
-use crate::runtime::{SystemClock, SystemEntropy};
+use crate::runtime::SystemEntropy;
 use crate::schema::Schema;
 use crate::storage::{FLOOR, SealedStorage, Storage, log_name, open_uri};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(super) fn store_at(context: &Context, uri: &str) -> Result<Arc<Store>> {
 /// The store as `context` wants it written.
 fn queued_store(context: &Context, storage: Arc<dyn Storage>, queue: Arc<ProcessQueue>) -> Arc<Store> {
     let sealed = SealedStorage::new(storage, context.sealing.clone(), Arc::new(SystemEntropy));
-    let store = Store::new(Arc::new(sealed), Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let store = Store::new(Arc::new(sealed), context.clock.clone(), Arc::new(SystemEntropy));
     Arc::new(store.with_fold_versions(context.fold_versions).with_queues(queue))
 }
 

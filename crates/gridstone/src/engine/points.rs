@@ -27,12 +27,12 @@ impl Array {
         let fragments = match points.bounds() {
             Some(bounds) => {
                 self.note(&bounds);
-                state.fragments(Some(&bounds))?
+                self.described(&snapshot, &state, Some(&bounds))?
             }
             None => Vec::new(),
         };
         let target = Target { array: self.id(), schema, fragments };
-        let cells = read_points(&context, &target, &points, &attrs)?;
+        let cells = context.explained(read_points(&context, &target, &points, &attrs))?;
         Ok((cells, context.counters.snapshot()))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::base::{Counters, Error, ErrorKind, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, Role};
-use crate::query::{ReadContext, read_mask};
+use crate::query::{ReadContext, open_uncached, read_mask};
 use crate::schema::Schema;
 use crate::tile::{BlockGrid, TileGrid};
 use std::sync::Arc;
@@ -51,8 +51,7 @@ pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Descripti
             }
         }
         // Not from the cache: what matters is what lies in the files now.
-        let source = context.files.open(description.location.file);
-        match source.and_then(|source| Fragment::open(source, description.clone(), schema)) {
+        match open_uncached(context, schema, description) {
             Ok(fragment) => check.fragment(&fragment)?,
             Err(error) => check.note(description.id, None, None, error)?,
         }

@@ -35,7 +35,7 @@ mod write_dense;
 pub use delete::{Doomed, delete_where};
 pub use dense::{read_dense, read_dense_into, touched_cells};
 pub use masks::read_mask;
-pub use open::open_fragment;
+pub use open::{open_fragment, open_uncached};
 pub use points::{Points, read_points};
 pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};
 pub use scan::{Scan, Sweeper};

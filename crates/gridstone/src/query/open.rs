@@ -1,8 +1,8 @@
 //! Opening fragments, once per cache.
 
 use super::ReadContext;
-use crate::base::{ByteRange, CacheKey, Counters, FileRef, Result};
-use crate::fragment::{Description, Fragment};
+use crate::base::{ByteRange, CacheKey, Counters, ErrorKind, FileRef, Result};
+use crate::fragment::{Description, Fragment, Location};
 use crate::schema::Schema;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,8 +34,20 @@ pub fn open_fragment(context: &ReadContext, schema: &Schema, description: &Arc<D
     if let Some(fragment) = held(context, description) {
         return Ok(fragment);
     }
-    let source = context.files.open(description.location.file)?;
-    Fragment::open(source, description.clone(), schema).map(|fragment| keep(context, fragment))
+    open_uncached(context, schema, description).map(|fragment| keep(context, fragment))
+}
+
+/// The fragment that `description` describes, from its file; or from where it lies now, if a fold and a vacuum have moved it
+/// since.
+pub fn open_uncached(context: &ReadContext, schema: &Schema, description: &Arc<Description>) -> Result<Fragment> {
+    let open = |d: &Arc<Description>| Fragment::open(context.files.open(d.location.file)?, d.clone(), schema);
+    open(description).or_else(|error| match context.files.moved(description.id) {
+        Ok(Some((file, range))) if error.kind() == ErrorKind::NotFound => {
+            let location = Location { file, offset: range.offset, len: range.len };
+            open(&Arc::new(Description { location, ..Description::clone(description) }))
+        }
+        _ => Err(error),
+    })
 }
 
 /// Opens several fragments, in parallel where they are many. Small ones that lie in one file, a pack mostly, are read
@@ -90,14 +102,21 @@ fn open_group(
     schema: &Schema,
     (file, members): Group<'_>,
 ) -> Result<Vec<(usize, Arc<Fragment>)>> {
-    let source = context.files.open(file)?;
-    if let [(place, description)] = members.as_slice() {
-        let fragment = Fragment::open(source, (*description).clone(), schema)?;
-        return Ok(vec![(*place, keep(context, fragment))]);
-    }
     let ranges: Vec<ByteRange> =
         members.iter().map(|(_, d)| ByteRange::new(d.location.offset, d.location.len)).collect();
-    let bytes = source.read(&ranges)?;
+    let together = if ranges.len() > 1 {
+        context.files.open(file).and_then(|source| source.read(&ranges))
+    } else {
+        Ok(Vec::new())
+    };
+    let alone = ranges.len() <= 1 || together.as_ref().is_err_and(|e| e.kind() == ErrorKind::NotFound);
+    if alone {
+        let open = |(place, description): (usize, &Arc<Description>)| {
+            Ok((place, keep(context, open_uncached(context, schema, description)?)))
+        };
+        return members.into_iter().map(open).collect();
+    }
+    let bytes = together?;
     let open = |((place, description), bytes): (&(usize, &Arc<Description>), _)| {
         let fragment = Fragment::open_read(bytes, (*description).clone(), schema)?;
         Ok((*place, keep(context, fragment)))

@@ -67,6 +67,11 @@ impl std::fmt::Debug for ReadContext {
 }
 
 impl ReadContext {
+    /// The outcome of a read; an error says what it means to the reader (see [`Files::explain`]).
+    pub fn explained<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|e| self.files.explain(e))
+    }
+
     /// Bytes that one batch of decoded cells may take: an eighth of the budget, so that encoded, decoded and merged
     /// copies of it fit together, at least one block's worth.
     pub(super) fn batch_bytes(&self) -> u64 {

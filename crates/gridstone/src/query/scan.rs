@@ -87,6 +87,11 @@ impl Scan {
 
     /// The next batch; `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<Cells>> {
+        let batch = self.batch();
+        self.context.explained(batch)
+    }
+
+    fn batch(&mut self) -> Result<Option<Cells>> {
         self.context.cancel.check()?;
         if let State::Sweep(sweep) = &mut self.state {
             return sweep.next(self.batch_bytes);

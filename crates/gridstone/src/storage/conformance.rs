@@ -1,8 +1,8 @@
 //! What every storage must do: one suite, called once by the tests of each storage and decorator.
 
-use super::{PutOutcome, Storage};
-use crate::base::{ByteRange, ErrorKind, NeverCancel};
-use crate::runtime::Pool;
+use super::{PutOutcome, Storage, Swept};
+use crate::base::{ByteRange, Clock, ErrorKind, NeverCancel};
+use crate::runtime::{Pool, SystemClock};
 use std::sync::Arc;
 
 /// Checks a storage; `make` gives an empty, unprepared one.
@@ -22,6 +22,9 @@ pub(super) fn check(make: &dyn Fn() -> Arc<dyn Storage>) {
     put_if_absent_creates_once(&*prepared());
     put_replaces(&*prepared());
     listing_shows_one_folder(&*prepared());
+    a_survey_tells_length_and_time(&*prepared());
+    put_if_unchanged_compares(&*prepared());
+    of_racing_changes_of_one_content_one_happens(prepared());
     bad_names_are_refused(&*prepared());
     removing_takes_all_that_is_known(&*prepared());
     removing_needs_a_log(&*make());
@@ -133,6 +136,55 @@ fn listing_shows_one_folder(storage: &dyn Storage) {
     assert!(storage.list("_lo").unwrap().is_empty());
 }
 
+fn a_survey_tells_length_and_time(storage: &dyn Storage) {
+    let from = SystemClock.now_us() - 2_000_000;
+    for (name, bytes) in [("_data/b.frag", &b"four"[..]), ("_data/a.frag", b""), ("_log/1", b"x")] {
+        storage.put(name, bytes).unwrap();
+    }
+    let mut found = Vec::new();
+    storage.survey("_data", &mut |listed| found.push(listed)).unwrap();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    let seen: Vec<_> = found.iter().map(|l| (l.name.as_str(), l.bytes)).collect();
+    assert_eq!(seen, [("_data/a.frag", 0), ("_data/b.frag", 4)]);
+    let to = SystemClock.now_us() + 2_000_000;
+    assert!(found.iter().all(|l| (from..to).contains(&l.modified_us)), "{found:?}");
+    storage.survey("_lease", &mut |listed| panic!("{listed:?} in an empty folder")).unwrap();
+    storage.survey("_elsewhere", &mut |listed| panic!("{listed:?} in no folder")).unwrap();
+    assert_eq!(storage.sweep("_data", i64::MAX, true).unwrap(), Swept::default());
+    assert_eq!(storage.list("_data").unwrap().len(), 2);
+}
+
+fn put_if_unchanged_compares(storage: &dyn Storage) {
+    let put = |expected: Option<&[u8]>, bytes: &[u8]| storage.put_if_unchanged("_log/floor", expected, bytes).unwrap();
+    assert!(!put(Some(b"one"), b"two"));
+    assert!(!storage.exists("_log/floor").unwrap());
+    assert!(put(None, b"one"));
+    assert!(!put(None, b"two") && !put(Some(b"on"), b"two") && !put(Some(b""), b"two"));
+    assert_eq!(storage.read_all("_log/floor").unwrap(), "one");
+    assert!(put(Some(b"one"), b"two"));
+    assert_eq!(storage.read_all("_log/floor").unwrap(), "two");
+    assert_eq!(storage.list("_log").unwrap(), ["_log/floor"]);
+}
+
+/// Eight threads count to 200 together: no step is lost, none is done twice.
+fn of_racing_changes_of_one_content_one_happens(storage: Arc<dyn Storage>) {
+    storage.put("_log/floor", b"0").unwrap();
+    let count = |_: u8| {
+        let mut wins = 0u32;
+        loop {
+            let held = storage.read_all("_log/floor").unwrap();
+            let number: u32 = std::str::from_utf8(&held).unwrap().parse().unwrap();
+            if number >= 200 {
+                return Ok(wins);
+            }
+            let next = (number + 1).to_string();
+            wins += u32::from(storage.put_if_unchanged("_log/floor", Some(&held), next.as_bytes()).unwrap());
+        }
+    };
+    let wins = Pool::new(Some(8)).unwrap().map((0..8).collect(), &NeverCancel, count).unwrap();
+    assert_eq!(wins.iter().sum::<u32>(), 200, "{wins:?}");
+}
+
 fn bad_names_are_refused(storage: &dyn Storage) {
     for name in ["", "/etc/passwd", "../outside", "_log/../../outside", "_log/.tmp-1", "_log/a\0b"] {
         let errors = [
@@ -146,6 +198,9 @@ fn bad_names_are_refused(storage: &dyn Storage) {
             storage.delete(name).unwrap_err(),
             storage.exists(name).map(drop).unwrap_err(),
             storage.list(name).map(drop).unwrap_err(),
+            storage.survey(name, &mut |_| ()).unwrap_err(),
+            storage.sweep(name, 0, true).map(drop).unwrap_err(),
+            storage.put_if_unchanged(name, None, b"").map(drop).unwrap_err(),
         ];
         assert!(errors.iter().all(|error| error.kind() == ErrorKind::Input), "{errors:?}");
     }

@@ -24,6 +24,11 @@ pub fn manifest_name(id: Id) -> String {
     format!("{}/{id}", names::MANIFEST)
 }
 
+/// The name of the lease `id`.
+pub fn lease_name(id: Id) -> String {
+    format!("{}/{id}", names::LEASE)
+}
+
 /// [`Files`] of a storage: the view that the floors which know no names have of it.
 #[derive(Debug, Clone)]
 pub struct StoreFiles {
@@ -58,6 +63,7 @@ mod tests {
         assert_eq!(log_name(u64::MAX), "_log/18446744073709551615");
         assert_eq!(data_name(id), format!("_data/{}.frag", "ab".repeat(16)));
         assert_eq!(manifest_name(id), format!("_manifest/{}", "ab".repeat(16)));
+        assert_eq!(lease_name(id), format!("_lease/{}", "ab".repeat(16)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What all decorators of a storage share: every call to the storage, its sources and its sinks passes one place.
 
-use super::{PutOutcome, Storage};
+use super::{Listed, PutOutcome, Storage, Swept};
 use crate::base::{ByteRange, ByteSink, ByteSource, KeyId, Pending, Result};
 use bytes::Bytes;
 use std::fmt::Debug;
@@ -25,7 +25,7 @@ pub enum Operation {
     Finish,
     /// [`Storage::put_if_absent`].
     PutIfAbsent,
-    /// [`Storage::put`].
+    /// [`Storage::put`] and [`Storage::put_if_unchanged`].
     Put,
     /// [`Storage::put_hint`].
     PutHint,
@@ -39,6 +39,10 @@ pub enum Operation {
     Exists,
     /// [`Storage::remove_everything`].
     RemoveEverything,
+    /// [`Storage::survey`].
+    Survey,
+    /// [`Storage::sweep`].
+    Sweep,
 }
 
 impl Operation {
@@ -165,6 +169,18 @@ impl<L: Layer> Storage for Layered<L> {
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {
         self.call(Operation::List, folder, || self.inner.list(folder))
+    }
+
+    fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
+        self.call(Operation::Survey, folder, || self.inner.survey(folder, visit))
+    }
+
+    fn sweep(&self, folder: &str, before_us: i64, delete: bool) -> Result<Swept> {
+        self.call(Operation::Sweep, folder, || self.inner.sweep(folder, before_us, delete))
+    }
+
+    fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
+        self.write(Operation::Put, name, bytes, |bytes| self.inner.put_if_unchanged(name, expected, bytes))
     }
 
     fn exists(&self, name: &str) -> Result<bool> {

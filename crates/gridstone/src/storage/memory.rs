@@ -4,15 +4,29 @@
 //! removed or the process ends. The child of a fork has a copy; it must not be made while another thread is inside
 //! a call of such a store, since the copy would be locked for ever.
 
-use super::{PutOutcome, Storage, names};
-use crate::base::{ByteSink, ByteSource, Error, MemorySource, Result};
+use super::{Listed, PutOutcome, Storage, Swept, names};
+use crate::base::{ByteSink, ByteSource, Clock, Error, MemorySource, Result};
+use crate::runtime::SystemClock;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Objects by name; `None` is one that a sink is writing: its name is taken, nothing is seen of it.
-type Objects = BTreeMap<String, Option<Bytes>>;
+type Objects = BTreeMap<String, Option<Object>>;
+
+/// An object's bytes and when they were written.
+#[derive(Debug, Clone)]
+struct Object {
+    bytes: Bytes,
+    modified_us: i64,
+}
+
+impl Object {
+    fn new(bytes: Bytes) -> Self {
+        Self { bytes, modified_us: SystemClock.now_us() }
+    }
+}
 
 static REGISTRY: Mutex<BTreeMap<String, Arc<Mutex<Objects>>>> = Mutex::new(BTreeMap::new());
 
@@ -68,7 +82,8 @@ impl Storage for MemoryStorage {
     }
 
     fn read_all(&self, name: &str) -> Result<Bytes> {
-        self.objects().get(names::checked(name)?).cloned().flatten().ok_or_else(|| self.absent(name))
+        let found = self.objects().get(names::checked(name)?).cloned().flatten();
+        found.map(|object| object.bytes).ok_or_else(|| self.absent(name))
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
@@ -87,13 +102,13 @@ impl Storage for MemoryStorage {
         if objects.contains_key(name) {
             return Ok(PutOutcome::Exists);
         }
-        objects.insert(name.to_owned(), Some(bytes));
+        objects.insert(name.to_owned(), Some(Object::new(bytes)));
         Ok(PutOutcome::Created)
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let (name, bytes) = (names::checked(name)?, Bytes::copy_from_slice(bytes));
-        self.objects().insert(name.to_owned(), Some(bytes));
+        self.objects().insert(name.to_owned(), Some(Object::new(bytes)));
         Ok(())
     }
 
@@ -116,6 +131,30 @@ impl Storage for MemoryStorage {
         let objects = self.objects();
         let from_folder = objects.range(folder.clone()..).take_while(|(name, _)| name.starts_with(&folder));
         Ok(from_folder.filter(|(name, held)| held.is_some() && inside(name)).map(|(name, _)| name.clone()).collect())
+    }
+
+    fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
+        for name in self.list(folder)? {
+            let found = self.objects().get(&name).cloned().flatten();
+            if let Some(Object { bytes, modified_us }) = found {
+                visit(Listed { name, bytes: bytes.len() as u64, modified_us });
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep(&self, folder: &str, _before_us: i64, _delete: bool) -> Result<Swept> {
+        names::checked(folder).map(|_| Swept::default())
+    }
+
+    fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
+        let (name, bytes) = (names::checked(name)?, Bytes::copy_from_slice(bytes));
+        let mut objects = self.objects();
+        let unchanged = objects.get(name).cloned().flatten().map(|object| object.bytes).as_deref() == expected;
+        if unchanged {
+            objects.insert(name.to_owned(), Some(Object::new(bytes)));
+        }
+        Ok(unchanged)
     }
 
     fn exists(&self, name: &str) -> Result<bool> {
@@ -149,7 +188,7 @@ impl ByteSink for MemorySink {
 
     fn finish(mut self: Box<Self>) -> Result<()> {
         let bytes = Bytes::from(std::mem::take(&mut self.bytes));
-        self.storage.objects().insert(self.name.clone(), Some(bytes));
+        self.storage.objects().insert(self.name.clone(), Some(Object::new(bytes)));
         Ok(())
     }
 }

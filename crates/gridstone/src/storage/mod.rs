@@ -35,11 +35,12 @@ mod uri;
 pub use coalesce::{Merged, Part, coalesce};
 pub use count::{CountSnapshot, CountingStorage};
 pub use fault::{Fault, FaultPlan, FaultyStorage};
-pub use files::{FLOOR, LATEST, StoreFiles, data_name, log_name, manifest_name};
+pub use files::{FLOOR, LATEST, StoreFiles, data_name, lease_name, log_name, manifest_name};
 pub use hook::HookedStorage;
 pub use layer::Operation;
 pub use local::{DiskCalls, Durability, LocalStorage, SystemCalls};
 pub use memory::MemoryStorage;
+pub use names::{DATA, LEASE, LOG, MANIFEST};
 pub use sealed::{KeyRing, SealedStorage, Sealing, key_from_environment, key_id};
 pub use uri::open_uri;
 
@@ -55,6 +56,26 @@ pub enum PutOutcome {
     Created,
     /// An object of that name exists; it was not touched.
     Exists,
+}
+
+/// An object found by [`Storage::survey`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its whole name, `folder/…`.
+    pub name: String,
+    /// How long it is, in bytes.
+    pub bytes: u64,
+    /// When it was last written by the storage's own clock: UTC, in microseconds.
+    pub modified_us: i64,
+}
+
+/// Temporary files found by [`Storage::sweep`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// How many.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// Where a store's objects live. Shared by threads; every call blocks until it is done.
@@ -137,6 +158,28 @@ pub trait Storage: Send + Sync + Debug {
     /// # Errors
     /// Access, Storage.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
+
+    /// Shows every object directly in `folder` to `visit`, in any order and without holding all of them at once, with
+    /// those that a sink is still writing where the storage shows them. Temporary files are left out. One that is deleted
+    /// meanwhile may be left out. A folder that is not there is empty.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()>;
+
+    /// Finds the temporary files of `folder` that were last written before `before_us`, left by processes that died, and
+    /// deletes them if `delete` says so. A storage without such files finds none.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn sweep(&self, folder: &str, before_us: i64, delete: bool) -> Result<Swept>;
+
+    /// Creates or replaces an object, as [`Storage::put`] does, if its content is `expected` (`None`: it is not there); says
+    /// whether it was. Of several that expect the same at once, one is told that it was.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool>;
 
     /// Whether an object of that name is there.
     ///

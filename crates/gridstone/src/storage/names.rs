@@ -3,13 +3,13 @@
 use crate::base::{Error, Result};
 
 /// The folder of log records.
-pub(super) const LOG: &str = "_log";
+pub const LOG: &str = "_log";
 /// The folder of fragments.
-pub(super) const DATA: &str = "_data";
+pub const DATA: &str = "_data";
 /// The folder of manifest pages.
-pub(super) const MANIFEST: &str = "_manifest";
+pub const MANIFEST: &str = "_manifest";
 /// The folder of living readers.
-pub(super) const LEASE: &str = "_lease";
+pub const LEASE: &str = "_lease";
 /// What the log is called while the store is deleted.
 pub(super) const REMOVED: &str = "_removed";
 

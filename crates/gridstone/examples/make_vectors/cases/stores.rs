@@ -8,7 +8,7 @@ use gridstone::schema::Order;
 use gridstone::storage::{FLOOR, log_name};
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![groups()?, merged()?, deleted()?, many_commits()?.finish(), truncated()?])
+    Ok(vec![groups()?, merged()?, deleted()?, many_commits()?.finish(), truncated()?, tagged()?.finish(), vacuumed()?])
 }
 
 const SMALL: &str =
@@ -138,6 +138,53 @@ fn many_commits() -> Result<World> {
     }
     world.expect(&[])?;
     Ok(world)
+}
+
+/// A tag holds the floor at version 5; files that only older versions named are condemned.
+fn tagged() -> Result<World> {
+    let about =
+        "a vacuum that a tag holds back: tags, a floor with its root, a record that condemns files which are gone";
+    let mut world = World::new("tagged", about)?;
+    world.inline = false;
+    world.create_array("/line", SMALL)?;
+    world.create_array("/points", POINTS)?;
+    world.commit_and_expect(None)?;
+    let cells = |places: &[i64]| places.iter().map(|p| vec![signed(*p)]).collect::<Vec<_>>();
+    for step in 0..3i64 {
+        world.write_cells("/points", &cells(&[-50 + step, 3]), vec![("v", ints(2, [step, 10 + step]))])?;
+        world.commit_and_expect(None)?;
+    }
+    world.merge("/points")?;
+    world.commit_and_expect(Some("merged"))?;
+    world.inline = true;
+    world.write_box("/line", &[("2", "6")], vec![("v", ints(2, 5..10))], Order::Row)?;
+    world.tag("merged", Some(5))?;
+    world.tag("early", Some(2))?;
+    world.commit_and_expect(None)?;
+    world.tag("early", None)?;
+    world.tag("ünïque", Some(6))?;
+    world.commit_and_expect(None)?;
+    world.vacuum(1)?;
+    world.expect(&[])?;
+    Ok(world)
+}
+
+fn vacuumed() -> Result<Case> {
+    let mut world = tagged()?;
+    world.rename(
+        "vacuumed",
+        "the same store after a second vacuum, whose root holds the tags and what the first one condemned",
+    );
+    world.tag("merged", None)?;
+    world.write_cells("/points", &[vec![signed(9)]], vec![("v", ints(2, [9]))])?;
+    world.commit_and_expect(None)?;
+    world.tag("ünïque", Some(9))?;
+    world.commit_and_expect(None)?;
+    world.vacuum(1)?;
+    world.expect(&[])?;
+    world.write_cells("/points", &[vec![signed(11)]], vec![("v", ints(2, [11]))])?;
+    world.commit_and_expect(Some("after both"))?;
+    Ok(world.finish())
 }
 
 fn truncated() -> Result<Case> {

@@ -3,7 +3,7 @@
 
 use super::world::*;
 use crate::array::wording::KNOWN;
-use crate::array::{Changes, Node, Operation, Removed, Snapshot, StandardRules, Store};
+use crate::array::{Changes, Condemned, Node, Operation, Removed, Snapshot, StandardRules, Store};
 use crate::base::{ErrorKind, Id};
 use crate::fragment::{Description, Staged};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,15 @@ impl Model {
             };
             Thing { id: Some(node.id()), array, fragments, metadata: node.metadata().clone() }
         };
-        Self(snapshot.nodes().into_iter().map(|node| (node.path().to_owned(), thing(node))).collect())
+        let mut model = Self(snapshot.nodes().into_iter().map(|node| (node.path().to_owned(), thing(node))).collect());
+        snapshot.retained().tags().iter().for_each(|(name, version)| model.tag(name, *version));
+        model
+    }
+
+    /// Tags stand beside the paths.
+    fn tag(&mut self, name: &str, version: u64) {
+        let metadata = BTreeMap::from([("version".to_owned(), version.to_string())]);
+        self.0.insert(format!("tag {name}"), Thing { metadata, ..Thing::default() });
     }
 
     fn put(&mut self, path: &str, id: Id, array: bool) {
@@ -65,6 +73,9 @@ impl Model {
                 removed.iter().for_each(|r| assert!(held.remove(&r.id)));
                 held.extend(fragments.iter().map(|f| f.description.id));
             }
+            Operation::Tag { name, version, .. } => self.tag(name, *version),
+            Operation::Untag { name, .. } => drop(self.0.remove(&format!("tag {name}"))),
+            Operation::Condemn(_) => {}
             Operation::SetMetadata { node, changes } => {
                 for (key, value) in changes {
                     let held = &mut self.of_id(*node).metadata;
@@ -99,7 +110,9 @@ impl World {
         let one = store.create(Changes::new(vec![array("/A"), array("/G/C")])).unwrap();
         let id = one.array("/A").unwrap().id();
         let fragments = (0..4).map(|n| inline(n * 10, n * 10 + 9)).collect();
-        let base = store.commit(&one, add(id, fragments), &mut StandardRules).unwrap();
+        let mut changes = add(id, fragments);
+        changes.operations.push(Operation::Tag { name: "O".to_owned(), version: 1, replace: false });
+        let base = store.commit(&one, changes, &mut StandardRules).unwrap();
         Self { store, base }
     }
 
@@ -134,6 +147,12 @@ impl World {
             "remove A" => vec![remove("/A")],
             "remove G" => vec![remove("/G")],
             "add_fragments A" => vec![fragment("/A")],
+            "tag N" => vec![Operation::Tag { name: "N".to_owned(), version: 1, replace: false }],
+            "untag O" => vec![Operation::Untag { name: "O".to_owned(), version: 1 }],
+            "condemn" => {
+                let (data, manifest) = (vec![fresh()], vec![fresh()]);
+                vec![Operation::Condemn(Condemned { floor: None, data, manifest, forget: Vec::new() })]
+            }
             "add_fragments A, a deletion" => {
                 let description = Description::deletion(fresh(), 0, inline(5, 15).description.bounds);
                 let fragments = vec![Staged { description, body: None }];

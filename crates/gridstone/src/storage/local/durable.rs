@@ -19,6 +19,9 @@ const NO_LINKS: [i32; 3] = [1, 38, 95];
 #[cfg(not(target_os = "linux"))]
 const NO_LINKS: [i32; 4] = [1, 45, 78, 102];
 
+/// How the names of temporary files begin.
+pub(super) const TEMPORARY: &str = ".tmp-";
+
 /// What a durable change asks of the operating system, and what it remembers of the answers.
 ///
 /// A failed fsync is reported once: the pages count as clean afterwards, and the next fsync succeeds although data are
@@ -139,12 +142,50 @@ impl Disk {
         }
     }
 
+    /// Deletes a file; one that is not there is deleted already.
+    pub(super) fn remove(&self, path: &Path) -> Result<()> {
+        match self.calls.remove_file(path) {
+            Err(e) if e.kind() != Os::NotFound => Err(os_error(format_args!("cannot delete {}", path.display()), e)),
+            _ => Ok(()),
+        }
+    }
+
     /// An Unsupported error if `folder` is on a filesystem without hard links. Leaves nothing there.
     pub(super) fn try_link(&self, folder: &Path) -> Result<()> {
         let [from, to] = ["from", "to"].map(|end| folder.join(end));
         let trial = Temporary { path: Some(temporary_path(&to)), calls: Arc::clone(&self.calls) };
         let temporary = Temporary::write(&from, b"", Durability::Close, self)?;
         temporary.link(trial.path.as_deref().unwrap_or(&to)).map(drop)
+    }
+}
+
+/// The turn to change a folder's file by its content: one holder at a time, of any process. The kernel takes it back from
+/// the dead, so that nothing can be left locked.
+#[derive(Debug)]
+pub(super) struct Turn {
+    _folder: File,
+}
+
+impl Turn {
+    /// Waits for the turn. On a filesystem without `flock` there is none, and two that change the same file at the same
+    /// moment are not kept apart.
+    pub(super) fn take(folder: &Path) -> Result<Self> {
+        use std::os::fd::AsRawFd;
+        let failed = |e| os_error(format_args!("cannot wait for a turn in {}", folder.display()), e);
+        let opened = File::open(folder).map_err(failed)?;
+        loop {
+            // SAFETY: the descriptor is open as long as `opened` lives; the call touches no memory of ours.
+            if unsafe { libc::flock(opened.as_raw_fd(), libc::LOCK_EX) } == 0 {
+                return Ok(Self { _folder: opened });
+            }
+            match io::Error::last_os_error() {
+                e if e.kind() == Os::Interrupted => {}
+                e if e.raw_os_error().is_some_and(|number| NO_LINKS.contains(&number)) => {
+                    return Ok(Self { _folder: opened });
+                }
+                e => return Err(failed(e)),
+            }
+        }
     }
 }
 
@@ -234,7 +275,7 @@ impl Drop for Temporary {
 fn temporary_path(target: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    target.with_file_name(format!(".tmp-{}-{count}-{}", std::process::id(), SystemEntropy.id()))
+    target.with_file_name(format!("{TEMPORARY}{}-{count}-{}", std::process::id(), SystemEntropy.id()))
 }
 
 fn link_error(target: &Path, error: io::Error) -> Error {

@@ -8,12 +8,13 @@
 
 mod calls;
 mod durable;
+mod entries;
 mod open_files;
 mod sink;
 mod source;
 
 use super::os_error::os_error;
-use super::{PutOutcome, Storage, names};
+use super::{Listed, PutOutcome, Storage, Swept, names};
 use crate::base::{ByteSink, ByteSource, Error, Result};
 use bytes::Bytes;
 pub use calls::{DiskCalls, SystemCalls};
@@ -118,6 +119,8 @@ impl Storage for LocalStorage {
             self.disk.make_folder(&path)?;
             self.disk.sync_folder(&path)?;
         }
+        // Nobody relies on a lease after a power failure.
+        self.disk.make_folder(&self.root.join(names::LEASE))?;
         self.disk.sync_folder(&self.root)
     }
 
@@ -171,31 +174,58 @@ impl Storage for LocalStorage {
     }
 
     fn delete(&self, name: &str) -> Result<()> {
-        let path = self.path(name)?;
-        match self.disk.calls().remove_file(&path) {
-            Err(e) if e.kind() != Os::NotFound => Err(os_error(format_args!("cannot delete {}", path.display()), e)),
-            _ => Ok(()),
-        }
+        self.disk.remove(&self.path(name)?)
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {
-        let path = self.path(folder)?;
-        let failed = |e| os_error(format_args!("cannot list {}", path.display()), e);
-        let entries = match fs::read_dir(&path) {
-            Err(e) if matches!(e.kind(), Os::NotFound | Os::NotADirectory) => return Ok(Vec::new()),
-            entries => entries.map_err(failed)?,
-        };
         let mut found = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(failed)?;
-            // A name that is not UTF-8 is not one of ours.
-            let Ok(file) = entry.file_name().into_string() else { continue };
-            if !file.starts_with('.') && entry.file_type().map_err(failed)?.is_file() {
+        entries::each(&self.path(folder)?, |file, _| {
+            if !file.starts_with('.') {
                 found.push(format!("{folder}/{file}"));
             }
-        }
+            Ok(())
+        })?;
         found.sort();
         Ok(found)
+    }
+
+    fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
+        entries::each(&self.path(folder)?, |file, entry| {
+            if !file.starts_with('.')
+                && let Some((bytes, modified_us)) = entries::looked_at(entry)?
+            {
+                visit(Listed { name: format!("{folder}/{file}"), bytes, modified_us });
+            }
+            Ok(())
+        })
+    }
+
+    fn sweep(&self, folder: &str, before_us: i64, delete: bool) -> Result<Swept> {
+        let mut swept = Swept::default();
+        entries::each(&self.path(folder)?, |file, entry| {
+            let old = if file.starts_with(durable::TEMPORARY) { entries::looked_at(entry)? } else { None };
+            if let Some((bytes, _)) = old.filter(|(_, modified_us)| *modified_us < before_us) {
+                swept = Swept { files: swept.files + 1, bytes: swept.bytes + bytes };
+                if delete {
+                    self.disk.remove(&entry.path())?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(swept)
+    }
+
+    fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
+        let path = self.path(name)?;
+        let _turn = path.parent().map(durable::Turn::take).transpose()?;
+        let found = match source::read_all(&path) {
+            Err(e) if e.kind() == crate::base::ErrorKind::NotFound => None,
+            found => Some(found?),
+        };
+        if found.as_deref() != expected {
+            return Ok(false);
+        }
+        self.put(name, bytes).map(|()| true)
     }
 
     fn exists(&self, name: &str) -> Result<bool> {

@@ -75,6 +75,28 @@ fn what_a_dead_writer_left_is_not_listed() {
 }
 
 #[test]
+fn old_temporary_files_are_swept_and_nothing_else() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    store.prepare().unwrap();
+    store.put("_log/floor", b"kept").unwrap();
+    let (old, young) = (scratch.0.join("a.gs/_log/.tmp-1-2-3"), scratch.0.join("a.gs/_log/.tmp-4-5-6"));
+    fs::write(&old, b"half").unwrap();
+    fs::write(&young, b"written now").unwrap();
+    fs::write(scratch.0.join("a.gs/_log/.hidden"), b"not ours").unwrap();
+    let year_2000 = std::time::UNIX_EPOCH + std::time::Duration::from_secs(946_684_800);
+    fs::File::options().write(true).open(&old).unwrap().set_modified(year_2000).unwrap();
+    let before_us = 1_000_000_000_000_000;
+    let found = super::Swept { files: 1, bytes: 4 };
+    assert_eq!(store.sweep("_log", before_us, false).unwrap(), found);
+    assert!(old.exists());
+    assert_eq!(store.sweep("_log", before_us, true).unwrap(), found);
+    assert!(!old.exists() && young.exists());
+    assert_eq!(store.sweep("_log", before_us, true).unwrap(), super::Swept::default());
+    assert_eq!(store.list("_log").unwrap(), ["_log/floor"]);
+}
+
+#[test]
 fn bytes_in_memory_are_aligned_as_in_the_file() {
     let scratch = Scratch::new();
     let storage = scratch.store();

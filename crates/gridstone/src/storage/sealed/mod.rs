@@ -22,7 +22,7 @@ pub use cipher::key_id;
 pub use environment::key_from_environment;
 pub use ring::KeyRing;
 
-use super::{FLOOR, LATEST, PutOutcome, Storage, log_name};
+use super::{FLOOR, LATEST, Listed, PutOutcome, Storage, Swept, log_name};
 use crate::base::{ByteRange, ByteSink, ByteSource, Entropy, Error, ErrorKind, KeyId, Result};
 use bytes::Bytes;
 use environment::{KEY_FILE_VARIABLE, KEY_VARIABLE};
@@ -253,6 +253,31 @@ impl Storage for SealedStorage {
 
     fn put_hint(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.written(name, bytes, |bytes| self.inner.put_hint(name, bytes))
+    }
+
+    /// What is compared below are the sealed bytes that were looked at here.
+    fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
+        let found = match self.inner.read_all(name) {
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            found => Some(found?),
+        };
+        let plain = found.is_some().then(|| self.read_all(name)).transpose();
+        let plain = match plain {
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            plain => plain?,
+        };
+        if plain.as_deref() != expected {
+            return Ok(false);
+        }
+        self.written(name, bytes, |bytes| self.inner.put_if_unchanged(name, found.as_deref(), bytes))
+    }
+
+    fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
+        self.inner.survey(folder, visit)
+    }
+
+    fn sweep(&self, folder: &str, before_us: i64, delete: bool) -> Result<Swept> {
+        self.inner.sweep(folder, before_us, delete)
     }
 
     fn sync(&self, name: &str) -> Result<()> {

@@ -1,0 +1,87 @@
+//! A lease: a reader's word that it still needs a version.
+//!
+//! A sealed line without a body: `{"gs":0,"version":V,"written_us":…,"expires_us":…}`, both times by the reader's clock.
+//! Nobody relies on one: a reader whose lease was not honoured is told that its snapshot has expired.
+
+use super::line::{self, FORMAT};
+use super::shape::{Signed, Whole};
+use crate::base::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// A reader's word that it needs a version until some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// The version.
+    pub version: u64,
+    /// When the lease was written: UTC in microseconds.
+    pub written_us: i64,
+    /// Until when it holds: UTC in microseconds.
+    pub expires_us: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LeaseText {
+    gs: u64,
+    version: Whole,
+    written_us: Signed,
+    expires_us: Signed,
+}
+
+impl Lease {
+    /// How far the clocks of a reader and of a vacuum may be apart, in microseconds: a lease holds so much longer.
+    pub const SKEW_US: i64 = 60_000_000;
+
+    /// Whether it holds at `now_us`.
+    pub fn holds(&self, now_us: i64) -> bool {
+        self.expires_us.saturating_add(Self::SKEW_US) > now_us
+    }
+
+    /// Its bytes.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let (written_us, expires_us) = (Signed(self.written_us), Signed(self.expires_us));
+        let text = LeaseText { gs: FORMAT, version: Whole(self.version), written_us, expires_us };
+        let json = serde_json::to_string(&text)
+            .map_err(|e| Error::input("a lease cannot be written as JSON").with_source(e))?;
+        line::seal(json, 1)
+    }
+
+    /// The mirror of [`Lease::encode`]. Unsupported if it is of another format; Corruption if it is not what was written.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        const WHAT: &str = "a lease";
+        let line = line::open(bytes, WHAT)?;
+        let text: LeaseText = line::parse(line, WHAT)?;
+        let (version, written_us, expires_us) = (text.version.0, text.written_us.0, text.expires_us.0);
+        if line.body != bytes.len() || version == 0 || expires_us < written_us {
+            return Err(Error::corruption("a lease is cut, names no version, or ends before it begins"));
+        }
+        Ok(Self { version, written_us, expires_us })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_survives_and_no_damage_passes() {
+        let lease = Lease { version: 7, written_us: 1_000, expires_us: 5_000_000 };
+        let bytes = lease.encode().unwrap();
+        assert_eq!(Lease::decode(&bytes).unwrap(), lease);
+        for cut in 0..bytes.len() {
+            Lease::decode(&bytes[..cut]).unwrap_err();
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut bad = bytes.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            Lease::decode(&bad).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_lease_holds_a_little_longer_than_it_says() {
+        let lease = Lease { version: 7, written_us: 0, expires_us: 5_000_000 };
+        assert!(lease.holds(5_000_000 + Lease::SKEW_US - 1));
+        assert!(!lease.holds(5_000_000 + Lease::SKEW_US));
+    }
+}

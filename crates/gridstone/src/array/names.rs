@@ -1,0 +1,98 @@
+//! Which files versions name: what a vacuum must leave, and what it may take. Sets of ids; pages are read one at a time.
+
+use super::log::Log;
+use super::operation::{Condemned, Recorded};
+use super::record::Record;
+use super::root::Root;
+use super::shape::RootRef;
+use super::shelf::Shelf;
+use super::snapshot::Snapshot;
+use super::store::Store;
+use super::tree::Node;
+use crate::base::{FileRef, Id, Result};
+use crate::fragment::Description;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Data files and manifest objects by id.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    data: HashSet<Id>,
+    manifest: HashSet<Id>,
+}
+
+impl Names {
+    /// Whether the data file is named.
+    pub fn has_data(&self, id: Id) -> bool {
+        self.data.contains(&id)
+    }
+
+    /// Whether the manifest root or page is named.
+    pub fn has_manifest(&self, id: Id) -> bool {
+        self.manifest.contains(&id)
+    }
+
+    /// Adds what `snapshot` names: its root, its pages, the data files of the fragments that it still has.
+    ///
+    /// # Errors
+    /// Corruption if a page is missing or damaged, Storage.
+    pub fn add_snapshot(&mut self, store: &Store, snapshot: &Snapshot) -> Result<()> {
+        self.manifest.extend(snapshot.root().map(|r| r.id));
+        for node in snapshot.nodes() {
+            let Node::Array(array) = node else { continue };
+            for shelf in &array.shelves {
+                let page = Shelf::new(shelf.info().clone(), Arc::clone(&store.log.storage));
+                if self.manifest.insert(page.info().id) {
+                    self.add_fragments(page.load()?.iter().filter(|d| array.has(d.id)));
+                }
+            }
+            self.add_fragments(array.recent());
+        }
+        Ok(())
+    }
+
+    /// Adds what `record` names: the data files of fragments that it adds, and the roots that it names, with their pages and
+    /// data files. Roots of versions below `from` are left out: nobody who opens a version from there on reads them.
+    ///
+    /// # Errors
+    /// Corruption if a root or page is missing or damaged, Storage.
+    pub fn add_record(&mut self, store: &Store, record: &Record, from: u64) -> Result<()> {
+        let mut roots = vec![record.root];
+        for operation in &record.operations {
+            match operation {
+                Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
+                    self.add_fragments(fragments);
+                }
+                Recorded::Condemn(Condemned { floor, .. }) => roots.push(*floor),
+                _ => {}
+            }
+        }
+        roots.into_iter().flatten().filter(|r| r.version >= from).try_for_each(|r| self.add_root(&store.log, r))
+    }
+
+    fn add_root(&mut self, log: &Log, reference: RootRef) -> Result<()> {
+        if !self.manifest.insert(reference.id) {
+            return Ok(());
+        }
+        let Root { nodes, .. } = log.root(reference)?;
+        for page in nodes.into_iter().filter_map(|node| node.array).flat_map(|array| array.pages) {
+            self.add_page(&Shelf::new(page, Arc::clone(&log.storage)))?;
+        }
+        Ok(())
+    }
+
+    /// The page is read here and let go again.
+    fn add_page(&mut self, page: &Shelf) -> Result<()> {
+        if self.manifest.insert(page.info().id) {
+            self.add_fragments(page.load()?.iter());
+        }
+        Ok(())
+    }
+
+    fn add_fragments<'a>(&mut self, fragments: impl IntoIterator<Item = &'a Arc<Description>>) {
+        self.data.extend(fragments.into_iter().filter_map(|d| match d.location.file {
+            FileRef::Data(id) => Some(id),
+            FileRef::Log(_) | FileRef::Nowhere => None,
+        }));
+    }
+}

@@ -1,0 +1,172 @@
+//! What a store offers to a vacuum, and to readers and writers that one has overtaken.
+//!
+//! A snapshot that was opened before the floor moved may rest on a root below the floor, though its version is kept: its
+//! pages, and records that hold its small fragments, may be gone. The version is then opened anew
+//! ([`Store::resettled`]): it rests on the floor's root, which holds all of them. Who passes the record in which a vacuum
+//! condemned files rests on a root from the floor on, since that record names one.
+
+use super::commit::ATTEMPTS;
+use super::floor::Floor;
+use super::fold::{Moved, fold_moving, inline_by_version};
+use super::lease::Lease;
+use super::operation::Recorded;
+use super::record::Record;
+use super::shape::RootRef;
+use super::snapshot::{Shelves, Snapshot};
+use super::store::{Store, expired};
+use crate::base::{ByteRange, Error, ErrorKind, Files, Id, Result, xxh3};
+use crate::storage::{FLOOR, LEASE, StoreFiles};
+use std::sync::Arc;
+
+/// How often the floor may change while it is to be raised.
+const RAISES_MAX: usize = 1_000;
+
+impl Record {
+    /// Whether it changed nothing but what is kept of the past.
+    pub fn is_upkeep(&self) -> bool {
+        !self.operations.is_empty() && self.operations.iter().all(|o| matches!(o, Recorded::Condemn(_)))
+    }
+}
+
+impl Store {
+    /// Now, by the store's clock: UTC in microseconds.
+    pub fn now_us(&self) -> i64 {
+        self.clock.now_us()
+    }
+
+    /// A fresh random id.
+    pub fn fresh_id(&self) -> Id {
+        self.entropy.id()
+    }
+
+    /// The published floor; `None` if all versions are kept.
+    pub fn floor(&self) -> Result<Option<Floor>> {
+        self.log.floor()
+    }
+
+    /// The snapshot of `version`, resting on a root of exactly this version that is durable and was read back. It is written
+    /// if there is none; `known` is one, perhaps of another version.
+    ///
+    /// # Errors
+    /// Those of [`Store::at_version`]; Corruption if what was written is not what is read.
+    pub fn rooted(&self, version: u64, known: Option<RootRef>) -> Result<Arc<Snapshot>> {
+        let snapshot = self.at_version(version)?;
+        let named = match known.or(snapshot.root()).filter(|r| r.version == version) {
+            Some(root) => Some(root),
+            // A writer may have folded just here.
+            None => self.log.read(version + 1)?.and_then(|next| next.root).filter(|r| r.version == version),
+        };
+        let (reference, moved) = match named {
+            Some(root) => (Some(root), Moved::new()),
+            None => {
+                let (folded, moved) = fold_moving(&self.log, self.entropy.as_ref(), &snapshot)?;
+                (folded.root(), moved)
+            }
+        };
+        let Some(reference) = reference else { return Ok(snapshot) };
+        self.check_moved(&snapshot, &moved)?;
+        let root = self.log.root(reference)?;
+        Snapshot::of_root(root, reference, &self.log.storage).map(Arc::new)
+    }
+
+    /// A Corruption error unless the fragments of `snapshot` that were `moved` out of the log have arrived as they were.
+    fn check_moved(&self, snapshot: &Snapshot, moved: &Moved) -> Result<()> {
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let files = StoreFiles { storage: Arc::clone(&self.log.storage) };
+        for (version, ids) in inline_by_version(snapshot) {
+            let (record, _) = self.log.read_file(version)?;
+            for inline in record.inline.iter().filter(|inline| ids.contains(&inline.id)) {
+                let there = moved.get(&inline.id).map(|at| {
+                    files.open(at.file)?.read_one(ByteRange::new(at.offset, at.len)).map(|bytes| xxh3(&bytes))
+                });
+                if there.transpose()? != Some(inline.xxh3) {
+                    return Err(Error::corruption(format!(
+                        "fragment {} was copied out of the log record of version {version} and reads otherwise there; \
+                         nothing was deleted",
+                        inline.id
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `newest` resting on the root of `rooted`, an earlier version, if that is newer than its own.
+    pub fn resting_on(&self, newest: &Arc<Snapshot>, rooted: &Snapshot) -> Result<Arc<Snapshot>> {
+        match rooted.root().filter(|r| r.version > newest.root_version()) {
+            None => Ok(Arc::clone(newest)),
+            Some(reference) => {
+                let mut moved = Snapshot::clone(newest);
+                moved.rest_on(&self.log.root(reference)?, reference, &Shelves::new(), &self.log.storage);
+                Ok(Arc::new(moved))
+            }
+        }
+    }
+
+    /// Publishes `floor`, durably, unless it is as high already. It is never lowered, whoever else raises it.
+    ///
+    /// # Errors
+    /// Storage: whether it was published is unknown; nothing may be deleted.
+    pub fn publish_floor(&self, floor: Floor) -> Result<()> {
+        let bytes = floor.encode()?;
+        for _ in 0..RAISES_MAX {
+            let held = self.log.read_object(FLOOR)?;
+            if let Some(held) = &held
+                && Floor::decode(held)?.version >= floor.version
+            {
+                // Whoever put it may have died before it was durable.
+                return self.log.storage.sync(FLOOR);
+            }
+            if self.log.storage.put_if_unchanged(FLOOR, held.as_deref(), &bytes)? {
+                return Ok(());
+            }
+        }
+        Err(Error::storage(format!("the log's floor could not be raised in {RAISES_MAX} tries; try again later")))
+    }
+
+    /// What to read instead of `snapshot`, of which an object is missing: the same version resting on what is kept. `None` if
+    /// no vacuum can be the cause.
+    ///
+    /// # Errors
+    /// SnapshotExpired if the version has been vacuumed.
+    pub fn resettled(&self, snapshot: &Snapshot) -> Result<Option<Arc<Snapshot>>> {
+        for _ in 0..ATTEMPTS {
+            let Some(floor) = self.log.floor()? else { return Ok(None) };
+            if snapshot.version() < floor.version {
+                return Err(expired(snapshot.version(), floor.version));
+            }
+            if snapshot.root_version() >= floor.version {
+                return Ok(None);
+            }
+            match self.at_version(snapshot.version()) {
+                Ok(settled) => return Ok(Some(settled)),
+                // The floor may have moved again meanwhile.
+                Err(e) if self.log.floor()? == Some(floor) => return Err(e),
+                Err(_) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// The leases in the store by their names; `None` for an object that is no lease of this format.
+    ///
+    /// # Errors
+    /// Storage.
+    pub fn leases(&self) -> Result<Vec<(String, Option<Lease>)>> {
+        let mut found = Vec::new();
+        for name in self.log.storage.list(LEASE)? {
+            match self.log.storage.read_all(&name) {
+                Ok(bytes) => match Lease::decode(&bytes) {
+                    Err(e) if e.kind() == ErrorKind::Unsupported => {}
+                    lease => found.push((name, lease.ok())),
+                },
+                // Its reader has gone meanwhile.
+                Err(e) if e.kind() == ErrorKind::NotFound => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,59 @@
+//! The files of a store as one snapshot's reader sees them: a vacuum may have moved or removed some meanwhile.
+
+use super::claim::Claim;
+use crate::array::{Snapshot, Store};
+use crate::base::{ByteRange, ByteSink, ByteSource, Error, ErrorKind, FileRef, Files, Id, Result};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// Where the fragments of an array lie now.
+type Places = HashMap<Id, (FileRef, ByteRange)>;
+
+/// Files for the reads of one snapshot of an array.
+#[derive(Debug)]
+pub(super) struct SnapshotFiles {
+    pub(super) files: Arc<dyn Files>,
+    pub(super) store: Arc<Store>,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) array: Id,
+    pub(super) claim: Arc<Claim>,
+    /// Filled when a file is found missing.
+    pub(super) moved: OnceLock<Places>,
+}
+
+impl SnapshotFiles {
+    fn places(&self) -> Result<Places> {
+        let Some(settled) = self.store.resettled(&self.snapshot)? else { return Ok(Places::new()) };
+        let fragments = settled.array_by_id(self.array)?.fragments(None)?;
+        let place = |d: &crate::fragment::Location| (d.file, ByteRange::new(d.offset, d.len));
+        Ok(fragments.iter().map(|d| (d.id, place(&d.location))).collect())
+    }
+}
+
+impl Files for SnapshotFiles {
+    fn open(&self, file: FileRef) -> Result<Arc<dyn ByteSource>> {
+        self.claim.touch();
+        self.files.open(file)
+    }
+
+    fn moved(&self, fragment: Id) -> Result<Option<(FileRef, ByteRange)>> {
+        if self.moved.get().is_none() {
+            let _ = self.moved.set(self.places()?);
+        }
+        Ok(self.moved.get().and_then(|places| places.get(&fragment)).copied())
+    }
+
+    fn explain(&self, error: Error) -> Error {
+        if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corruption) {
+            return error;
+        }
+        match self.store.resettled(&self.snapshot) {
+            Err(expired) if expired.kind() == ErrorKind::SnapshotExpired => expired.with_source(error),
+            _ => error,
+        }
+    }
+
+    fn create(&self, id: Id) -> Result<Box<dyn ByteSink>> {
+        self.files.create(id)
+    }
+}

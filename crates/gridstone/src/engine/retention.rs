@@ -1,0 +1,126 @@
+//! Keeping and forgetting versions: tags, and vacuum. Both are about the store as a whole, whatever handle they are asked of.
+
+use super::open::store_at;
+use super::{Array, At, Call, Context, Group, Opened, open};
+use crate::array::{Changes, Operation, Snapshot, StandardRules, Store};
+use crate::base::{Error, Result};
+use crate::maintain::{VacuumOptions, VacuumReport, vacuum};
+
+impl Array {
+    /// Forgets versions that nobody wants any more and deletes what only they named, in the whole store; the handle moves to
+    /// the newest version, unless it was opened at one.
+    ///
+    /// # Errors
+    /// Input (not writable, impossible options), Corruption (nothing was deleted that is named), Storage, Cancelled.
+    pub fn vacuum(&self, options: &VacuumOptions, call: &Call) -> Result<VacuumReport> {
+        if !options.dry_run {
+            self.check_writable()?;
+            // This handle needs no older version itself.
+            self.refresh()?;
+        }
+        let report = vacuum(self.store(), options, call.cancel.as_ref(), call.progress.as_ref())?;
+        if report.committed.is_some() {
+            self.refresh()?;
+        }
+        Ok(report)
+    }
+
+    /// The store's tags at this version: names with the versions that they keep, sorted.
+    pub fn tags(&self) -> Vec<(String, u64)> {
+        tags_of(&self.snapshot())
+    }
+}
+
+impl Group {
+    /// Vacuums the store; see [`Array::vacuum`].
+    pub fn vacuum(&self, options: &VacuumOptions, call: &Call) -> Result<VacuumReport> {
+        vacuum(self.store(), options, call.cancel.as_ref(), call.progress.as_ref())
+    }
+
+    /// The store's tags at this version; see [`Array::tags`].
+    pub fn tags(&self) -> Vec<(String, u64)> {
+        tags_of(self.snapshot())
+    }
+}
+
+fn tags_of(snapshot: &Snapshot) -> Vec<(String, u64)> {
+    snapshot.retained().tags().iter().map(|(name, version)| (name.clone(), *version)).collect()
+}
+
+/// Gives `version` (`None`: the newest) of the store at `uri` a name, which keeps it; with `replace` a name in use is moved.
+/// Gives the version named.
+///
+/// # Errors
+/// Exists (the name is in use), NotFound (no store, no such version), SnapshotExpired (it has been vacuumed), Input (an
+/// impossible name), Storage.
+pub fn tag(context: &Context, uri: &str, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
+    tag_in(&*store_at(context, uri)?, name, version, replace)
+}
+
+/// As [`tag`], in a store.
+pub(super) fn tag_in(store: &Store, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
+    let newest = store.latest()?;
+    let version = version.unwrap_or(newest.version());
+    let operation = Operation::Tag { name: name.to_owned(), version, replace };
+    store.commit(&newest, Changes::new(vec![operation]), &mut StandardRules)?;
+    Ok(version)
+}
+
+/// Takes a name away; gives the version that it named.
+///
+/// # Errors
+/// NotFound (no store, no such tag), Conflict (another commit moved it), Storage.
+pub fn untag(context: &Context, uri: &str, name: &str) -> Result<u64> {
+    untag_in(&*store_at(context, uri)?, name)
+}
+
+/// As [`untag`], in a store.
+pub(super) fn untag_in(store: &Store, name: &str) -> Result<u64> {
+    let newest = store.latest()?;
+    let version = tagged(&newest, name)?;
+    let operation = Operation::Untag { name: name.to_owned(), version };
+    store.commit(&newest, Changes::new(vec![operation]), &mut StandardRules)?;
+    Ok(version)
+}
+
+/// The version that has the tag `name`; NotFound names the tags that there are.
+fn tagged(snapshot: &Snapshot, name: &str) -> Result<u64> {
+    let tags = snapshot.retained().tags();
+    tags.get(name).copied().ok_or_else(|| {
+        let known: Vec<String> = tags.keys().take(20).map(|tag| format!("{tag:?}")).collect();
+        let known = if known.is_empty() { "it has none".to_owned() } else { format!("its tags: {}", known.join(", ")) };
+        Error::not_found(format!("the store has no version tagged {name:?}; {known}"))
+    })
+}
+
+/// Opens what lies at `path` in the version tagged `name`, read-only.
+///
+/// # Errors
+/// NotFound (no such tag), those of [`open`].
+pub fn open_tagged(context: &Context, uri: &str, path: &str, name: &str) -> Result<Opened> {
+    let version = tagged(&*store_at(context, uri)?.latest()?, name)?;
+    open(context, uri, path, false, At::Version(version))
+}
+
+impl Array {
+    /// The same array, read-only, at the version tagged `name`.
+    pub fn at_tag(&self, name: &str) -> Result<Self> {
+        self.at(At::Version(tagged(&*self.store().latest()?, name)?))
+    }
+
+    /// Gives a version of the store a name; see [`tag`]. The handle moves to the version that has the tag.
+    pub fn tag(&self, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
+        self.check_writable()?;
+        let version = tag_in(self.store(), name, version, replace)?;
+        self.refresh()?;
+        Ok(version)
+    }
+
+    /// Takes a name away; see [`untag`].
+    pub fn untag(&self, name: &str) -> Result<u64> {
+        self.check_writable()?;
+        let version = untag_in(self.store(), name)?;
+        self.refresh()?;
+        Ok(version)
+    }
+}

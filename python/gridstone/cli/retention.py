@@ -1,0 +1,58 @@
+"""The commands that keep and forget versions."""
+
+from dataclasses import asdict
+
+import click
+
+from .. import retention
+from ..store import open as open_store
+from . import options
+from .output import emit_json, emit_table, on_terminal
+
+
+@click.command()
+@click.argument("uri")
+@click.option("--keep", help='Versions that were the newest within this time stay: "1h", "7d", "P1DT12H".  [default: 1h]')
+@click.option("--versions", type=click.IntRange(min=1), help="So many versions stay, instead of an age.")
+@click.option("--safety-age", default="1d", show_default=True, help="Files that no version names go when they are older.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
+@options.as_json
+def vacuum(uri: str, keep: str | None, versions: int | None, safety_age: str, dry_run: bool, json_out: bool) -> None:
+    """Forget old versions of a store and delete what only they needed; tagged ones stay."""
+    found = open_store(uri, mode="r" if dry_run else "r+")
+    progress = True if on_terminal() and not json_out else None
+    report = found.vacuum(keep, versions=versions, dry_run=dry_run, safety_age=safety_age, progress=progress)
+    if json_out:
+        emit_json({**asdict(report), "versions": report.versions, "objects": report.objects, "bytes": report.bytes})
+        return
+    click.echo(str(report))
+
+
+@click.command()
+@click.argument("uri")
+@click.argument("name", required=False)
+@click.option("--version", type=int, help="The version to be named.  [default: the newest]")
+@click.option("--replace", is_flag=True, help="Move a name that is in use.")
+@click.option("--delete", is_flag=True, help="Take the name away.")
+@options.as_json
+def tag(uri: str, name: str | None, version: int | None, replace: bool, delete: bool, json_out: bool) -> None:
+    """Name a version of a store, which keeps it; without NAME, list the names."""
+    if delete and (name is None or version is not None or replace):
+        raise click.UsageError("--delete takes a NAME and no other option")
+    if name is None:
+        if version is not None or replace:
+            raise click.UsageError("give a NAME for the version")
+        tags = open_store(uri).tags
+        if json_out:
+            emit_json(tags)
+        else:
+            emit_table(None, ("tag", "version"), [(known, str(number)) for known, number in tags.items()])
+        return
+    named = retention.untag(uri, name) if delete else retention.tag(uri, name, version, replace=replace)
+    if json_out:
+        emit_json({"tag": name, "version": named, "deleted": delete})
+        return
+    click.echo(f"{name!r} named version {named:,}" if delete else f"{name!r} names version {named:,}")
+
+
+COMMANDS: tuple[click.Command, ...] = (vacuum, tag)

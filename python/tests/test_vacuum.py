@@ -1,0 +1,179 @@
+"""Tags, vacuum and what they keep, from Python and the command line."""
+
+import datetime as dt
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gridstone as gs
+from gridstone import cli, errors, retention
+
+
+def bytes_of(uri: str) -> int:
+    return sum(path.stat().st_size for path in Path(uri).rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """Versions 1 (empty) to 11: each sets every cell to its number."""
+    uri = str(tmp_path / "a.gs")
+    array = gs.create(uri, gs.Schema([gs.Dim("x", (0, 19_999), 5_000)], [gs.Attr("v", "int64", filters="none")]))
+    for version in range(2, 12):
+        assert array.write(np.full(20_000, version)) == version
+    return uri
+
+
+def all_equal(array: gs.Array, value: int) -> bool:
+    return bool((array[:] == value).all())
+
+
+def test_a_vacuum_frees_space_and_keeps_what_it_should(store):
+    array, old = gs.open(store, mode="r+"), gs.open(store, version=5)
+    gs.tag(store, "seven", 7)
+    before = bytes_of(store)
+    planned = array.vacuum(versions=2, dry_run=True)
+    assert bytes_of(store) == before + 0 and planned.committed is None and planned.dry_run
+    done = array.vacuum(versions=2)
+    assert (done.oldest_before, done.oldest, done.versions) == (1, 7, 6)
+    assert done.held_by == (retention.Holder("seven", 7),)
+    # The five data files of versions 2 to 6 are still read by version 7 and later: nothing replaced them.
+    assert (done.data, done.records.objects) == (planned.data, 6)
+    for version in range(7, 12):
+        assert all_equal(gs.open(store, version=version), version)
+    with pytest.raises(errors.SnapshotExpiredError, match="refresh"):
+        gs.open(store, version=6)
+    with pytest.raises(errors.SnapshotExpiredError):
+        array.at(version=3)
+    assert all_equal(array, 11) and all_equal(gs.open(store, version="seven"), 7)
+    assert not old.history()
+
+
+def test_files_of_an_array_that_was_replaced_go(store):
+    before = bytes_of(store)
+    schema = gs.open(store).schema
+    array = gs.create(store, schema, overwrite=True)
+    array.write(np.full(20_000, 12))
+    old = gs.open(store, version=10)
+    report = array.vacuum("0s")
+    assert report.data.objects == 10 and report.data.bytes > 10 * 160_000
+    assert bytes_of(store) < before / 5
+    with pytest.raises(errors.SnapshotExpiredError):
+        old[:]
+    assert all_equal(array, 12) and all_equal(gs.open(store), 12)
+    assert str(report).startswith("12 versions forgotten; 13 to 13 stay")
+    again = array.vacuum("0s")
+    assert (again.versions, again.objects, again.committed) == (0, 0, None)
+
+
+def test_tags(store):
+    array = gs.open(store, mode="r+")
+    assert gs.tag(store, "first", 2) == 2 and gs.tag(store, "now") == 12
+    array.refresh()
+    assert array.tags == {"first": 2, "now": 12}
+    assert [(v.version, v.tags) for v in array.history() if v.tags] == [(2, ("first",))]
+    with pytest.raises(errors.ExistsError, match="replace=True"):
+        gs.tag(store, "first", 3)
+    assert gs.tag(store, "first", 3, replace=True) == 3
+    assert all_equal(array.at(version="first"), 3)
+    with pytest.raises(errors.NotFoundError, match="'?\"?first"):
+        gs.open(store, version="second")
+    with pytest.raises(errors.NotFoundError):
+        gs.tag(store, "later", 1_000)
+    with pytest.raises(errors.InputError):
+        gs.tag(store, "")
+    with pytest.raises(errors.InputError):
+        gs.open(store, version="first", mode="r+")
+    assert gs.untag(store, "first") == 3
+    with pytest.raises(errors.NotFoundError):
+        gs.untag(store, "first")
+
+
+def test_orphans_go_when_they_are_old(store):
+    array = gs.open(store, mode="r+")
+    orphan, half = (Path(store) / name for name in ("_data/" + "0" * 32 + ".frag", "_log/.tmp-1-2-3"))
+    for path in (orphan, half):
+        path.write_bytes(b"left behind")
+    young = array.vacuum("1h")
+    assert (young.young.objects, young.data.objects, young.temporary.objects) == (1, 0, 0)
+    for path in (orphan, half):
+        os.utime(path, (0, 0))
+    old = array.vacuum("1h")
+    assert (old.data.objects, old.temporary.objects) == (1, 1)
+    assert not orphan.exists() and not half.exists()
+    assert all_equal(gs.open(store), 11)
+
+
+def test_what_is_asked_for_is_checked(store):
+    array = gs.open(store, mode="r+")
+    bad_calls = [{"keep": "1h", "versions": 1}, {"versions": 0}, {"versions": True}, {"keep": "soon"}, {"keep": -1}]
+    for bad in [*bad_calls, {"safety_age": "never"}, {"keep": float("nan")}, {"keep": "P"}]:
+        with pytest.raises(errors.InputError):
+            array.vacuum(**bad)
+    with pytest.raises(errors.InputError, match=r"r\+"):
+        gs.open(store).vacuum("0s")
+    assert gs.open(store).vacuum("0s", dry_run=True).oldest == 11
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90s", 90),
+        ("1.5h", 5400),
+        (" 7 D ", 604_800),
+        ("2w", 1_209_600),
+        ("30min", 1800),
+        ("250ms", 0.25),
+        ("P1DT12H", 129_600),
+        ("PT0.5S", 0.5),
+        (dt.timedelta(minutes=2), 120),
+        (np.timedelta64(3, "h"), 10_800),
+        (60, 60),
+        (0.5, 0.5),
+    ],
+)
+def test_durations(text, seconds):
+    assert retention.microseconds(text, "keep") == round(seconds * 1e6)
+
+
+def test_a_group_vacuums_its_store(tmp_path):
+    uri = str(tmp_path / "g.gs")
+    group = gs.group(uri)
+    schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int64")])
+    made = group.create("a", schema)
+    for value in range(5):
+        made.write(np.full(10, value))
+    gs.tag(uri, "kept", 4)
+    assert group.tags == {"kept": 4}
+    report = group.vacuum(versions=1)
+    assert report.oldest == 4 and all_equal(gs.open(uri, path="/a", version="kept"), 1)
+    with pytest.raises(errors.InputError):
+        gs.open(uri).vacuum(versions=1)
+    assert gs.open(uri).vacuum(versions=1, dry_run=True).oldest == 4
+
+
+def run(capsys, *arguments: str) -> tuple[int, str]:
+    code = cli.run(arguments)
+    return code, capsys.readouterr().out
+
+
+def test_the_command_line(store, capsys):
+    assert run(capsys, "tag", store, "good", "--version", "9") == (0, "'good' names version 9\n")
+    assert run(capsys, "tag", store, "good")[0] == 1
+    code, out = run(capsys, "tag", store, "--json")
+    assert (code, json.loads(out)) == (0, {"good": 9})
+    assert "good" in run(capsys, "history", store)[1]
+    assert json.loads(run(capsys, "history", store, "--json")[1])[8]["tags"] == ["good"]
+    code, out = run(capsys, "vacuum", store, "--versions", "1", "--dry-run")
+    assert code == 0 and "would be forgotten" in out and "'good'" in out
+    code, out = run(capsys, "vacuum", store, "--versions", "1", "--json")
+    found = json.loads(out)
+    assert (code, found["oldest"], found["versions"], found["held_by"]) == (0, 9, 8, [{"tag": "good", "version": 9}])
+    assert run(capsys, "info", store, "--version", "good")[0] == 0
+    assert run(capsys, "info", store, "--version", "3")[0] == 1
+    assert run(capsys, "tag", store, "good", "--delete")[0] == 0
+    assert run(capsys, "tag", store, "--replace")[0] == 2
+    assert run(capsys, "vacuum", store, "--keep", "1h", "--versions", "2")[0] == 1
+    assert run(capsys, "vacuum", store, "--versions", "0")[0] == 2
