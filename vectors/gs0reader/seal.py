@@ -67,9 +67,8 @@ class Aes256:
                 t0[p >> 24] ^ t1[q >> 16 & 255] ^ t2[r >> 8 & 255] ^ t3[s & 255] ^ k[step + i]
                 for i, (p, q, r, s) in enumerate(((a, b, c, d), (b, c, d, a), (c, d, a, b), (d, a, b, c)))
             ]
-        a, b, c, d = (word.to_bytes(4, "big") for word in state)
-        columns = ((a, b, c, d), (b, c, d, a), (c, d, a, b), (d, a, b, c))
-        last = b"".join(bytes(SBOX[column[i][i]] for i in range(4)) for column in columns)
+        rows = [word.to_bytes(4, "big") for word in state]
+        last = bytes(SBOX[rows[(column + row) % 4][row]] for column in range(4) for row in range(4))
         return bytes(x ^ (k[56 + i // 4] >> (24 - 8 * (i % 4)) & 255) for i, x in enumerate(last))
 
 
