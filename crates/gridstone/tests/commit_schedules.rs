@@ -98,7 +98,8 @@ fn explore_merges(cast: &'static Cast, fold_versions: u64, schedules: usize) {
         let store = world.store();
         let last = store.latest().unwrap();
         let mut found: Vec<Id> = ids(&last).into_iter().flat_map(|id| written_in(id, &merges)).collect();
-        (found.sort(), written.sort());
+        found.sort();
+        written.sort();
         assert_eq!(found, written);
         assert_eq!(last.version() as usize, 1 + written.len() + merges.len());
         world.count(one, 1);

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trace::{Event, Recorder};
 
 /// Prefixes of the record at least: fewer would mean that calls are not recorded.
-const EVENTS_MIN: usize = 400;
+const EVENTS_MIN: usize = 300;
 
 const STORE: &str = "store";
 
