@@ -36,14 +36,13 @@ COL = {name: gs.col(name) for name in ("x", "t", "i", "u", "f", "d", "n", "flag"
 
 def selected(where: Any, values: dict[str, Any], schema: gs.Schema = SCHEMA) -> np.ndarray:
     """The rows that `where` selects, as a mask."""
-    held, rows = {}, 0
+    held = {}
     for name, data in values.items():
         attr = next((a for a in schema.attrs if a.name == name), None)
         dtype = attr.dtype if attr else next(d.dtype for d in schema.dims if d.name == name)
         field = columns.Field(name, dtype, bool(attr and attr.nullable), "attribute")
-        column = columns.from_values(field, data)
-        held[name], rows = column.native(), len(column)
-    found = _native.select_rows(expressions.condition_json(where), schema.to_json(), rows, held)
+        held[name] = columns.from_values(field, data).native()
+    found = _native.select_rows(expressions.condition_json(where), schema.to_json(), held)
     return np.frombuffer(found, np.bool_)
 
 
