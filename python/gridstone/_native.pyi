@@ -340,8 +340,10 @@ def check_condition(condition_json: str, schema_json: str) -> str:
     """What a condition means for a schema, a JSON object: columns (names of those that decide it), box (list of
     [low, high] texts, null if nothing can be selected), constant (bool or null). InputError names what does not fit."""
 
-def select_rows(condition_json: str, schema_json: str, rows: int, columns: Mapping[str, _Column]) -> Buffer:
-    """One byte per row, 1 where the condition is true; columns by the names of dimensions and attributes."""
+def select_rows(condition_json: str, schema_json: str, columns: Mapping[str, _Column]) -> Buffer:
+    """One byte per row, 1 where the condition is true; columns of one length by the names of dimensions and
+    attributes, those at least that `check_condition` names."""
+
 def commit_receipts(context: Context, uri: str, receipts: Sequence[str], message: str | None) -> int:
     """Commits receipts (JSON) in one version and returns it."""
 

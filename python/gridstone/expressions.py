@@ -1,8 +1,8 @@
 """Conditions built in Python: `gs.col("sog") > 3`.
 
-A `Column` makes an `Expression` when it is compared; expressions are joined with `&`, `|` and `~`. What is built is the
-tree of the core in JSON (`docs/guide/conditions.md`): text and expressions mean the same, and the text of an expression,
-its `repr`, parses back to it.
+A `Column` makes an `Expression` when it is compared; expressions are joined with `&`, `|` and `~`. What is built is
+the tree of the core in JSON (`docs/guide/conditions.md`): text and expressions mean the same, and the text of an
+expression, its `repr`, parses back to it.
 
     (gs.col("sog") > 3) & gs.col("status").isin([1, 5])
     gs.Expression.parse("sog > 3 and status in (1, 5)")
@@ -74,7 +74,7 @@ class Expression:
     def __bool__(self) -> bool:
         raise TypeError(
             "a condition on cells is neither true nor false by itself; join conditions with & | ~ instead of and, or, "
-            "not, each in parentheses: (gs.col('a') > 1) & (gs.col('b') < 2); write 1 < x < 5 as .between(…), or as text"
+            "not, each in parentheses: (gs.col('a') > 1) & (gs.col('b') < 2); write 1 < x < 5 as two, or as text"
         )
 
 
@@ -89,7 +89,7 @@ class Column(Expression):
 
     __hash__ = None  # type: ignore[assignment]  # `==` says nothing of equality
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: Any) -> None:
         if not isinstance(name, str) or not name:
             raise InputError(f"the name of a dimension or attribute is a text, not {name!r}")
         super().__init__({"op": "column", "column": str(name)})

@@ -36,14 +36,13 @@ COL = {name: gs.col(name) for name in ("x", "t", "i", "u", "f", "d", "n", "flag"
 
 def selected(where: Any, values: dict[str, Any], schema: gs.Schema = SCHEMA) -> np.ndarray:
     """The rows that `where` selects, as a mask."""
-    held, rows = {}, 0
+    held = {}
     for name, data in values.items():
         attr = next((a for a in schema.attrs if a.name == name), None)
         dtype = attr.dtype if attr else next(d.dtype for d in schema.dims if d.name == name)
         field = columns.Field(name, dtype, bool(attr and attr.nullable), "attribute")
-        column = columns.from_values(field, data)
-        held[name], rows = column.native(), len(column)
-    found = _native.select_rows(expressions.condition_json(where), schema.to_json(), rows, held)
+        held[name] = columns.from_values(field, data).native()
+    found = _native.select_rows(expressions.condition_json(where), schema.to_json(), held)
     return np.frombuffer(found, np.bool_)
 
 
@@ -51,9 +50,10 @@ def test_expressions_and_texts_are_the_same() -> None:
     pairs = [
         ((COL["f"] > 3) & COL["i"].isin([1, 5]), "f > 3 and i in (1, 5)"),
         (~(COL["flag"] | (COL["n"] != 1)), "not (flag or n != 1)"),
-        (COL["x"].between(-1, 2.5) & COL["n"].is_null() & COL["n"].is_not_null(), "x between -1 and 2.5 and n is null and n is not null"),
+        (COL["x"].between(-1, 2.5) & COL["n"].is_null(), "x between -1 and 2.5 and n is null"),
+        (COL["n"].is_not_null() | COL["flag"], "n is not null or flag"),
         (COL["x"] <= COL["i"], "x <= i"),
-        (3 < COL["i"], "i > 3"),
+        (3 < COL["i"], "i > 3"),  # noqa: SIM300
         (np.int64(3) >= COL["i"], "i <= 3"),
         (np.float32(0.1) == COL["f"], "f == 0.1f32"),
         (COL["name"] == "it's", "name == 'it''s'"),
@@ -104,9 +104,8 @@ def test_what_is_no_condition_says_what_to_do() -> None:
         lambda: (COL["i"] > 1) and (COL["x"] < 3),
         lambda: 1 < COL["i"] < 5,
         lambda: not COL["flag"],
-        lambda: 3 in [COL["i"] == 1],
     ):
-        with pytest.raises(TypeError, match="& | ~"):
+        with pytest.raises(TypeError, match=r"join conditions with & \| ~"):
             wrong()
     with pytest.raises(TypeError, match="unhashable"):
         hash(COL["i"])
@@ -119,14 +118,14 @@ def test_what_is_no_condition_says_what_to_do() -> None:
         (lambda: COL["i"] > (COL["x"] < 3), "cannot stand"),
         (lambda: COL["i"] & 3, "join conditions"),
         (lambda: gs.col(""), "name"),
-        (lambda: COL["i"] == np.datetime64(1), "unit of time"),
+        (lambda: COL["i"] == np.timedelta64(1), "unit of time"),
         (lambda: expressions.condition_json(True), "happen in Python already"),
         (lambda: expressions.condition_json(None), "NoneType"),
         (lambda: gs.Expression.from_json('{"op":"and","args":[]}'), "two parts"),
     ):
         with pytest.raises(InputError, match=words):
             wrong()
-    with pytest.raises(InputError, match="found the end\n  i >\n     *\\^"):
+    with pytest.raises(InputError, match=r"found the end\n  i >\n     *\^"):
         gs.Expression.parse("i >")
 
 
@@ -137,11 +136,12 @@ def test_check_against_a_schema() -> None:
     found = check("x > 3 and t < '2000-01-01T00:00:05' and f > 1")
     assert found["columns"] == ["x", "t", "f"] and found["constant"] is None
     assert found["box"] == [["4", "1000"], ["946684800", "946684804"]]
-    assert check("x > 5000") == {"columns": [], "box": None, "constant": False}
+    assert check("x > 5000") == {"columns": ["x"], "box": None, "constant": None}
+    assert check("u > 300") == {"columns": [], "box": None, "constant": False}
     assert check("u < 300")["constant"] is True
-    with pytest.raises(InputError, match="did you mean \"flag\""):
+    with pytest.raises(InputError, match='did you mean "flag"'):
         check("flg")
-    with pytest.raises(InputError, match="'f' is|\"f\" is float32"):
+    with pytest.raises(InputError, match="is float32"):
         check("f == 'fast'")
     with pytest.raises(InputError, match="was not given"):
         selected("f > 1 and i > 1", {"f": [1.0]})

@@ -31,7 +31,6 @@ pub(crate) fn select_rows(
     py: Python<'_>,
     condition_json: &str,
     schema_json: &str,
-    rows: usize,
     columns: &Bound<'_, PyDict>,
 ) -> PyResult<Buffer> {
     let schema = Schema::from_json(schema_json).map_err(|e| raise(py, &e))?;
@@ -45,8 +44,8 @@ pub(crate) fn select_rows(
     let held = columns.iter().map(hold).collect::<PyResult<Vec<_>>>()?;
     let found = py.detach(|| {
         let condition = Condition::from_json(condition_json)?;
-        engine::select_rows(&condition, &schema, rows, &views(&held, &Call::default())?)
+        engine::select_rows(&condition, &schema, &views(&held, &Call::default())?)
     });
     let found = found.map_err(|e| raise(py, &e))?;
-    Ok(Buffer::from((0..rows).map(|row| u8::from(found.contains(row))).collect::<Vec<u8>>()))
+    Ok(Buffer::from((0..found.len()).map(|row| u8::from(found.contains(row))).collect::<Vec<u8>>()))
 }

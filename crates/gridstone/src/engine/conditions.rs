@@ -29,15 +29,10 @@ pub fn check_condition(condition: &Condition, schema: &Schema) -> Result<Conditi
     Ok(ConditionListing { columns: dims.chain(attrs).collect(), bounds, constant: bound.constant() })
 }
 
-/// The rows, of `rows`, that `condition` selects from columns by name, of the types in `schema`.
-pub fn select_rows(
-    condition: &Condition,
-    schema: &Schema,
-    rows: usize,
-    columns: &[(String, ColumnView<'_>)],
-) -> Result<Selection> {
+/// The rows that `condition` selects from columns by name, which are of the types in `schema` and of one length.
+pub fn select_rows(condition: &Condition, schema: &Schema, columns: &[(String, ColumnView<'_>)]) -> Result<Selection> {
     let bound = condition.bind(schema)?;
-    let mut batch = Batch::new(rows);
+    let mut batch = Batch::new(columns.first().map_or(0, |(_, view)| view.len()));
     for (name, view) in columns {
         batch = match schema.dims().iter().position(|d| d.name() == name) {
             Some(place) => batch.with_dim(place, Coordinates::Column(*view)),

@@ -128,7 +128,7 @@ fn build(condition: &Condition, schema: &Schema, negated: bool) -> Result<Node> 
             set(field, leaf::between(column, field.datatype, low, high)?)
         }
         Condition::CompareColumns { is, left, right } => {
-            Pair::new(*is, (left, find(left)?), (right, find(right)?), negated)?
+            Pair::node(*is, (left, find(left)?), (right, find(right)?), negated)?
         }
         Condition::IsNull { column } => nulls(find(column)?, !negated),
         Condition::IsNotNull { column } => nulls(find(column)?, negated),
@@ -151,14 +151,14 @@ fn nulls(field: Field, wanted: bool) -> Node {
 }
 
 fn find(schema: &Schema, name: &str) -> Result<Field> {
-    let dims = schema.dims().iter().enumerate();
-    if let Some((place, dim)) = dims.clone().find(|(_, d)| d.name() == name) {
+    if let Some((place, dim)) = schema.dims().iter().enumerate().find(|(_, d)| d.name() == name) {
         return Ok(Field { place: Place::Dim(place), datatype: dim.datatype(), nullable: false });
     }
     if let Some((place, attr)) = schema.attrs().iter().enumerate().find(|(_, a)| a.name() == name) {
         return Ok(Field { place: Place::Attr(place), datatype: attr.datatype(), nullable: attr.nullable() });
     }
-    let names: Vec<&str> = dims.map(|(_, d)| d.name()).chain(schema.attrs().iter().map(|a| a.name())).collect();
+    let names: Vec<&str> =
+        schema.dims().iter().map(|d| d.name()).chain(schema.attrs().iter().map(|a| a.name())).collect();
     let meant = nearest(name, names.iter().copied()).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
     let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
     let more = if names.len() > 20 { ", …" } else { "" };

@@ -50,7 +50,7 @@ fn folded(args: &[Node], batch: &Batch<'_>, all: bool) -> Result<Selection> {
 
 fn valid(field: Field, batch: &Batch<'_>) -> Result<Selection> {
     let validity = batch.column(field)?.and_then(|view| view.validity());
-    Ok(validity.map_or_else(|| Selection::all_or_none(batch.rows(), true), |v| of_validity(v)))
+    Ok(validity.map_or_else(|| Selection::all_or_none(batch.rows(), true), of_validity))
 }
 
 /// The rows whose validity byte says that there is a value.

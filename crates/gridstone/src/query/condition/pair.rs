@@ -77,7 +77,7 @@ fn family(datatype: Datatype) -> Family {
 
 impl Pair {
     /// The node of `left is right`, or of its opposite; an Input error if the two columns cannot be compared.
-    pub(super) fn new(
+    pub(super) fn node(
         is: Comparison,
         (left_name, left): (&str, Field),
         (right_name, right): (&str, Field),
