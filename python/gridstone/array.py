@@ -221,7 +221,8 @@ class Array(Retained):
         return version
 
     def at(self, *, version: int | str | None = None, timestamp: Any = None) -> "Array":
-        """The same array, read-only, at a version (its number or its tag), or at the last version not after a time (see `gridstone.open`)."""
+        """The same array, read-only, at a version (number or tag) or the last version not after a time (see
+        `gridstone.open`)."""
         if (version is None) == (timestamp is None):
             raise InputError("at() takes either version= or timestamp=")
         found = self.native.at(version, history.microseconds_of(timestamp))

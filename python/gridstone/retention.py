@@ -125,13 +125,14 @@ class Vacuum:
 
 def of_json(text: str, dry_run: bool) -> Vacuum:
     """The report that the core gives in JSON."""
-    found = json.loads(text)
-    tallies = {name: Tally(**found.pop(name)) for name in ("records", "data", "manifest", "temporary", "young")}
-    held_by = tuple(Holder(**holder) for holder in found.pop("held_by"))
-    return Vacuum(**found, **tallies, held_by=held_by, dry_run=dry_run)
+    found: dict[str, Any] = json.loads(text)
+    for name in ("records", "data", "manifest", "temporary", "young"):
+        found[name] = Tally(**found[name])
+    found["held_by"] = tuple(Holder(**holder) for holder in found["held_by"])
+    return Vacuum(**found, dry_run=dry_run)
 
 
-def asked(keep: Duration | None, versions: int | None, safety_age: Duration) -> tuple[int | None, int | None, int]:
+def asked(keep: Duration | None, versions: Any, safety_age: Duration) -> tuple[int | None, int | None, int]:
     """What the core is asked for; an age of an hour where nothing is said."""
     if keep is not None and versions is not None:
         raise InputError("vacuum() takes keep= (an age) or versions= (a number), not both")

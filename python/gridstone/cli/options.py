@@ -16,16 +16,9 @@ from ..store import open_array
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class _Version(click.ParamType):
+def _version(_context: click.Context, _option: click.Parameter, text: str | None) -> int | str | None:
     """A version's number, or its tag."""
-
-    name = "version"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        return int(value) if str(value).isdigit() else str(value)
-
-
-VERSION = _Version()
+    return int(text) if text is not None and text.isdigit() else text
 
 
 def as_json(command: _Command) -> _Command:
@@ -40,7 +33,7 @@ def at_path(command: _Command) -> _Command:
 
 def at_version(command: _Command) -> _Command:
     """`--version` and `--timestamp`."""
-    command = click.option("--version", type=VERSION, help="Read this version: its number, or its tag.")(command)
+    command = click.option("--version", callback=_version, help="Read this version: its number, or its tag.")(command)
     return click.option("--timestamp", help="Read the last version not after this UTC time (ISO).")(command)
 
 

@@ -12,9 +12,13 @@ from .output import emit_json, emit_table, on_terminal
 
 @click.command()
 @click.argument("uri")
-@click.option("--keep", help='Versions that were the newest within this time stay: "1h", "7d", "P1DT12H".  [default: 1h]')
+@click.option(
+    "--keep", help='Versions that were the newest within this time stay: "1h", "7d", "P1DT12H".  [default: 1h]'
+)
 @click.option("--versions", type=click.IntRange(min=1), help="So many versions stay, instead of an age.")
-@click.option("--safety-age", default="1d", show_default=True, help="Files that no version names go when they are older.")
+@click.option(
+    "--safety-age", default="1d", show_default=True, help="Files that no version names go when they are older."
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @options.as_json
 def vacuum(uri: str, keep: str | None, versions: int | None, safety_age: str, dry_run: bool, json_out: bool) -> None:
