@@ -48,7 +48,8 @@ def test_threads_share_an_array(tmp_path: Path, memory: bool) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         for done in [pool.submit(work, row) for row in range(THREADS)]:
             done.result(WATCHDOG_S)
-    assert a.version == THREADS * ROUNDS + 1
+    # Writes of several threads may share a version, those of one never do.
+    assert ROUNDS + 1 <= a.version <= THREADS * ROUNDS + 1
     assert (a[...] == ROUNDS).all()
     assert a.verify()["damage"] == []
 

@@ -147,6 +147,11 @@ fn a_receipt_that_does_not_fit_is_refused() {
         storage.put(&name(&changed), bad).unwrap();
         refused(&storage, &[good.clone(), changed.clone()], ErrorKind::Corruption, &name(&changed));
     }
+    // A file that is whole in itself and ends otherwise than it was written.
+    let mut otherwise = changed.clone();
+    otherwise.footers[0] ^= 1;
+    storage.put(&name(&changed), &bytes).unwrap();
+    refused(&storage, &[good.clone(), otherwise], ErrorKind::Corruption, "last bytes");
     // Another fragment under its name, whole in itself.
     let twin = receipt(&sparse, &one(1, 1, 2));
     storage.put(&name(&changed), &storage.read_all(&name(&twin)).unwrap()).unwrap();

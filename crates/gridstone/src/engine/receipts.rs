@@ -116,8 +116,7 @@ fn check_new(store: &Store, newest: &Snapshot, receipts: &[Receipt], rules: &Rec
         return Ok(());
     };
     let from = oldest.version.saturating_add(1);
-    let mut expected = from;
-    for record in store.history(from, newest.version())? {
+    for (expected, record) in (from..).zip(store.history(from, newest.version())?) {
         let record = record?;
         if record.version != expected {
             return Err(Error::snapshot_expired(format!(
@@ -127,7 +126,6 @@ fn check_new(store: &Store, newest: &Snapshot, receipts: &[Receipt], rules: &Rec
             )));
         }
         rules.check(&record)?;
-        expected += 1;
     }
     Ok(())
 }
