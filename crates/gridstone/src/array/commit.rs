@@ -10,7 +10,7 @@
 //! Fragments are durable before they are given to a commit, packs and pages before step 2: so whatever a record
 //! names is there.
 
-use super::conflict::Rebase;
+use super::conflict::{Rebase, StandardRules};
 use super::draft;
 use super::fold::fold;
 use super::operation::{Changes, Operation};
@@ -50,11 +50,34 @@ impl Store {
     /// # Errors
     /// Conflict, Exists or NotFound if the changes no longer make sense; CommitUnknown if the storage does not tell
     /// whether the commit happened; Input if they never made sense; else nothing was committed.
-    pub fn commit(&self, base: &Arc<Snapshot>, mut changes: Changes, rebase: &mut dyn Rebase) -> Result<Arc<Snapshot>> {
+    pub fn commit(&self, base: &Arc<Snapshot>, changes: Changes, rebase: &mut dyn Rebase) -> Result<Arc<Snapshot>> {
+        self.commit_folding(base, changes, rebase, self.fold_versions)
+    }
+
+    /// Folds what was committed since the newest root, and names the new one in a version that changes nothing; the same
+    /// snapshot if there is nothing to fold.
+    ///
+    /// # Errors
+    /// Those of [`Store::commit`].
+    pub fn pack(&self, base: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
+        // The version that named the root last is itself one past it.
+        if base.version() - base.root_version() <= 1 {
+            return Ok(Arc::clone(base));
+        }
+        self.commit_folding(base, Changes::default(), &mut StandardRules, 1)
+    }
+
+    fn commit_folding(
+        &self,
+        base: &Arc<Snapshot>,
+        mut changes: Changes,
+        rebase: &mut dyn Rebase,
+        fold_versions: u64,
+    ) -> Result<Arc<Snapshot>> {
         let (commit_id, read_version) = (self.entropy.id(), base.version());
         let mut newest = Arc::clone(base);
         loop {
-            newest = self.folded(newest)?;
+            newest = self.folded(newest, fold_versions)?;
             let (record, bytes) = self.draft(&newest, commit_id, read_version, &changes)?;
             let mut next = Snapshot::clone(&newest);
             next.do_next(&record)?;
@@ -71,8 +94,8 @@ impl Store {
     }
 
     /// The snapshot, resting on a root that is not too old.
-    fn folded(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>> {
-        if snapshot.version() - snapshot.root_version() < self.fold_versions {
+    fn folded(&self, snapshot: Arc<Snapshot>, fold_versions: u64) -> Result<Arc<Snapshot>> {
+        if snapshot.version() - snapshot.root_version() < fold_versions {
             return Ok(snapshot);
         }
         fold(&self.log, self.entropy.as_ref(), &snapshot).map(Arc::new)

@@ -399,6 +399,13 @@ impl Array {
         Ok(version)
     }
 
+    /// Packs the list of fragments, in a version that changes nothing else; gives the version.
+    pub(super) fn pack(&self, snapshot: &Arc<Snapshot>) -> Result<u64> {
+        self.check_writable()?;
+        self.move_to(self.store.pack(snapshot)?);
+        Ok(self.version())
+    }
+
     /// The JSON text of a metadata value.
     pub fn metadata(&self, key: &str) -> Result<Option<String>> {
         Ok(self.state()?.1.metadata().get(key).cloned())
@@ -425,7 +432,7 @@ impl Array {
 }
 
 /// The box written as text; Bounds errors name the dimension.
-fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Subarray>> {
+pub(super) fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Subarray>> {
     let Some(sub) = sub else { return Ok(None) };
     if sub.len() != schema.ndim() {
         return Err(Error::bounds(format!(

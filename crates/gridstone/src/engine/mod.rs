@@ -22,7 +22,7 @@ pub use crate::storage::Durability;
 pub use crate::tile::{Column, ColumnView};
 pub use array::{Array, CellData, DenseData, ReadBox};
 pub use call::Call;
-pub use consolidate::{ConsolidateReport, MergeListing, parse_strategy};
+pub use consolidate::{ConsolidateReport, MergeListing, Selection, parse_strategy};
 pub use context::{Context, Options};
 pub use group::Group;
 pub use listing::{FragmentListing, TileListing, VersionListing};
