@@ -8,8 +8,8 @@ use crate::stage::stage;
 use crate::value::values_of;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Array, At, BlockCells, Call, Cells, Context, Durability, Opened, Options, ReadOrder, Strategy, create_array_on,
-    open_on,
+    Array, At, BlockCells, Call, Cells, Context, Durability, Opened, Options, ReadOrder, Selection, Strategy,
+    create_array_on, open_on,
 };
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::sync::Arc;
@@ -44,6 +44,7 @@ fn context(dice: &mut Dice) -> Context {
         cache: *dice.pick(&[0, 64 << 10, 256 << 20]),
         durability: Durability::Close,
         blocks: *dice.pick(&[usual, usual, BlockCells { dense: 7, sparse: 3 }, odd]),
+        ..Options::default()
     };
     Context::new(&options).unwrap()
 }
@@ -158,9 +159,13 @@ impl Session {
         let fragments = array.fragments().unwrap();
         let at = dice.below(fragments.len().max(1));
         let some = || fragments[at..].iter().take(1 + at % 4).map(|f| f.id).collect();
-        let strategy = match dice.below(4) {
-            0 => Strategy::Tiered,
-            1 if !fragments.is_empty() => Strategy::Fragments(some()),
+        let sub = box_texts(self.model.dims(), &self.plan.a_box(dice));
+        let strategy = match dice.below(8) {
+            0..=1 => Strategy::Tiered,
+            2 if !fragments.is_empty() => Strategy::Fragments(some()),
+            3 => Strategy::Updates,
+            4 => array.strategy(&Selection::Box(&sub)).unwrap(),
+            5 if dice.chance(30) => Strategy::Manifest,
             _ => Strategy::All,
         };
         let target_bytes = *dice.pick(&[1, 5_000, 1 << 30]);

@@ -6,7 +6,8 @@ use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, NeverCancel, Result, Silent, xxh3};
 use gridstone::fragment::Staged;
-use gridstone::maintain::{PlanLimits, Strategy, merge_cells, plan};
+use gridstone::fragment::FragmentKind;
+use gridstone::maintain::{PlanLimits, Strategy, merge, plan};
 use gridstone::query::{
     CellWrite, Dedup, DenseWrite, ReadContext, Target, WriteContext, write_cells, write_dense, write_tombstones,
 };
@@ -260,10 +261,12 @@ impl World {
             cancel: Arc::new(NeverCancel),
             progress: Arc::new(Silent),
         };
-        for merge in plan(&fragments, &Strategy::All, limits)? {
+        let cells = fragments.iter().filter(|d| d.kind == FragmentKind::Sparse);
+        let strategy = Strategy::Fragments(cells.map(|d| d.id).collect());
+        for planned in plan(&schema, &fragments, &strategy, limits)?.merges {
             let target = Target { array, schema: schema.clone(), fragments: Vec::new() };
-            let merged = merge_cells(&reader, &self.context(), &target, &merge, 1 << 20, &mut Vec::new())?;
-            self.operations.push(merged.operation(array));
+            let merged = merge(&reader, &self.context(), &target, &planned, 1 << 20, &mut Vec::new())?;
+            self.operations.extend(merged.into_iter().flat_map(|merged| merged.operations(array)));
         }
         Ok(())
     }

@@ -67,6 +67,11 @@ impl Array {
         Self { context, store, snapshot: RwLock::new(snapshot), id, writable, pinned }
     }
 
+    /// The same array at the same version with another context.
+    pub(super) fn with_context(&self, context: Context) -> Self {
+        Self { context, ..self.clone() }
+    }
+
     fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -363,7 +368,7 @@ impl Array {
         self.check_writable()
     }
 
-    fn check_writable(&self) -> Result<()> {
+    pub(super) fn check_writable(&self) -> Result<()> {
         if self.writable {
             return Ok(());
         }
@@ -395,6 +400,7 @@ impl Array {
         self.check_writable()?;
         let newer = self.store.commit(snapshot, changes, &mut StandardRules)?;
         let version = newer.version();
+        self.look_after(&newer);
         self.move_to(newer);
         Ok(version)
     }

@@ -48,6 +48,8 @@ pub struct ConsolidateReport {
     pub before: u64,
     /// Fragments of the array after it.
     pub after: u64,
+    /// What the last consolidation of this array in the background failed with, told once.
+    pub background_failure: Option<String>,
     /// What the reads of all merges did.
     pub counters: CounterSnapshot,
 }
@@ -110,6 +112,7 @@ impl Array {
         if *strategy == Strategy::Manifest {
             self.pack(&snapshot)?;
         }
+        report.background_failure = self.context().upkeep().take_failure(snapshot.store(), self.id());
         report.counters = context.counters.snapshot();
         report.after = self.state()?.1.count_fragments();
         Ok(report)

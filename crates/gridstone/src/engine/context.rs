@@ -1,5 +1,6 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
+use super::background::{AutoConsolidate, Upkeep};
 use crate::base::limits::BlockCells;
 use crate::base::{Budget, Cache, Error, Result};
 use crate::runtime::{Arena, LruCache, Pool};
@@ -23,6 +24,8 @@ pub struct Options {
     pub durability: Durability,
     /// Cells of the blocks that are written. For measurements and tests: what suits most arrays is the default.
     pub blocks: BlockCells,
+    /// Whether, and when, arrays that are written to are consolidated in the background.
+    pub auto_consolidate: Option<AutoConsolidate>,
 }
 
 impl Default for Options {
@@ -33,6 +36,7 @@ impl Default for Options {
             cache: 256 << 20,
             durability: Durability::Full,
             blocks: BlockCells::default(),
+            auto_consolidate: None,
         }
     }
 }
@@ -46,6 +50,8 @@ pub struct Context {
     pub(super) arena: Arc<Arena>,
     pub(super) durability: Durability,
     pub(super) blocks: BlockCells,
+    pub(super) auto: Option<AutoConsolidate>,
+    pub(super) upkeep: Arc<Upkeep>,
 }
 
 impl Context {
@@ -58,6 +64,9 @@ impl Context {
             )));
         }
         options.blocks.check()?;
+        if options.auto_consolidate.is_some_and(|auto| auto.fragments < 2) {
+            return Err(Error::input("auto_consolidate needs a number of fragments of at least 2"));
+        }
         let cache = options.cache.min(options.memory_budget / 2);
         Ok(Self {
             pool: Arc::new(Pool::new(options.threads)?),
@@ -66,6 +75,8 @@ impl Context {
             arena: Arc::new(Arena::shared(options.memory_budget / 8)),
             durability: options.durability,
             blocks: options.blocks,
+            auto: options.auto_consolidate,
+            upkeep: Arc::default(),
         })
     }
 

@@ -4,6 +4,7 @@
 //! commits move forward. Nothing below this floor holds global state.
 
 mod array;
+mod background;
 mod call;
 mod consolidate;
 mod context;
@@ -21,6 +22,7 @@ pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::Durability;
 pub use crate::tile::{Column, ColumnView};
 pub use array::{Array, CellData, DenseData, ReadBox};
+pub use background::{AutoConsolidate, Consolidating};
 pub use call::Call;
 pub use consolidate::{ConsolidateReport, MergeListing, Selection, parse_strategy};
 pub use context::{Context, Options};

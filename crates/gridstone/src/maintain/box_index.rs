@@ -1,8 +1,8 @@
 //! Which of many boxes touch a given one: a tree of boxes, built once.
 //!
-//! Items are halved at the median of their low corners, one dimension after the other, down to a handful. A node knows the least
-//! box around its items, and the range of their orders, so that a question about what is older or larger than something
-//! passes over whole branches.
+//! Items are halved at the median of their low corners, one dimension after the other and then of their orders, down to a
+//! handful. A node knows the least box around its items, and the range of their orders, so that a question about what is older
+//! or larger than something passes over whole branches.
 
 use crate::fragment::FragmentOrder;
 use crate::schema::Subarray;
@@ -99,8 +99,10 @@ fn build(all: &mut [Item<'_>], (from, to): (usize, usize), depth: usize, nodes: 
     let Some(summary) = items.iter().map(summary_of).reduce(joined) else { return 0 };
     let mut children = None;
     if items.len() > LEAF_ITEMS {
-        let (dim, middle) = (depth % summary.bounds.ndim().max(1), items.len() / 2);
-        let low = |item: &Item<'_>| item.bounds.ranges().get(dim).map_or((0, 0), |r| (r.lo, r.hi));
+        // Past the last dimension comes the order.
+        let (dim, middle) = (depth % (summary.bounds.ndim() + 1), items.len() / 2);
+        let order = |item: &Item<'_>| (item.orders.0.version, u64::from(item.orders.0.index));
+        let low = |item: &Item<'_>| item.bounds.ranges().get(dim).map_or_else(|| order(item), |r| (r.lo, r.hi));
         items.select_nth_unstable_by_key(middle, low);
         let low = build(all, (from, from + middle), depth + 1, nodes);
         children = Some((low, build(all, (from + middle, to), depth + 1, nodes)));

@@ -5,6 +5,7 @@
 //! (see [`PerProcess`]).
 
 mod arena;
+mod background;
 mod cache;
 mod cancel;
 mod owner;
@@ -12,6 +13,7 @@ mod per_process;
 mod pool;
 mod system;
 
+pub use background::Background;
 pub use arena::Arena;
 pub use cache::LruCache;
 pub use cancel::CancelFlag;

@@ -123,7 +123,7 @@ fn retired(all: All<'_>, values: &BoxIndex<'_>, merge: &Merge) -> Vec<Arc<Descri
         let later = |order: FragmentOrder| last < order && order < d.order;
         values.any_older(&d.bounds, first.min(d.order))
             || left.any_older(&d.bounds, d.order)
-            || values.any(&d.bounds, |s| s.newest > last && s.oldest < d.order, |item| later(item.orders.0))
+            || last < d.order && values.any(&d.bounds, |s| s.newest > last && s.oldest < d.order, |item| later(item.orders.0))
     };
     merge.applied.iter().filter(|d| !under(d)).cloned().collect()
 }
