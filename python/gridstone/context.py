@@ -36,6 +36,9 @@ class Context:
         durability: "full" syncs files and directories before a commit counts; "close" leaves that to the system.
         verify: "once" checks raw pages once per open snapshot, "always" on every read.
         key: None; encryption is not supported by this version.
+        auto_consolidate: True, or {"fragments": 64, "target": "512MiB"}: after a commit that makes an array so many
+            fragments more than the last consolidation left, "tiered" goes on in the background, on one thread at low
+            priority. What it runs into is told by the next `consolidate` of the array.
     """
 
     __slots__ = ("_lock", "_made", "_settings")
@@ -50,6 +53,7 @@ class Context:
         durability: str = "full",
         verify: str = "once",
         key: bytes | str | None = None,
+        auto_consolidate: bool | Mapping[str, Any] = False,
     ) -> None:
         if key is not None:
             raise UnsupportedError("encryption is not supported by this version; leave key=None")
@@ -64,7 +68,8 @@ class Context:
         budget = size_bytes(memory_budget, "memory_budget")
         if budget == 0:
             raise InputError("memory_budget must be more than 0 bytes")
-        self._settings = (budget, threads, size_bytes(cache, "cache"), durability, verify)
+        upkeep = _upkeep(auto_consolidate)
+        self._settings = (budget, threads, size_bytes(cache, "cache"), durability, verify, upkeep)
         self._made: _native.Context | None = None
         self._lock = threading.Lock()
 
@@ -116,11 +121,32 @@ class Context:
         return _restore, self._settings
 
     def __repr__(self) -> str:
-        budget, threads, cache, durability, verify = self._settings
+        budget, threads, cache, durability, verify, upkeep = self._settings
+        policy = "" if upkeep is None else f", auto_consolidate={_policy(upkeep)}"
         return (
             f"Context(memory_budget={budget}, threads={threads}, cache={cache}, "
-            f"durability={durability!r}, verify={verify!r})"
+            f"durability={durability!r}, verify={verify!r}{policy})"
         )
+
+
+def _policy(upkeep: tuple[int, int]) -> dict[str, int]:
+    return {"fragments": upkeep[0], "target": upkeep[1]}
+
+
+def _upkeep(asked: bool | Mapping[str, Any]) -> tuple[int, int] | None:
+    """The number of fragments and the bytes of a merged one; None: no policy."""
+    if asked is False:
+        return None
+    if asked is not True and not isinstance(asked, Mapping):
+        raise InputError(f'auto_consolidate is True, False or {{"fragments": 64, "target": "512MiB"}}, not {asked!r}')
+    given = {} if asked is True else dict(asked)
+    if unknown := sorted(set(given) - {"fragments", "target"}):
+        raise InputError(f"auto_consolidate has fragments and target, no {unknown[0]!r}")
+    fragments = given.get("fragments", 64)
+    _positive("fragments", fragments)
+    if fragments < 2:
+        raise InputError("auto_consolidate needs a number of fragments of at least 2")
+    return fragments, size_bytes(given.get("target", "512MiB"), "target")
 
 
 def _positive(what: str, value: Any) -> None:
@@ -133,10 +159,13 @@ def _one_of(what: str, value: str, known: tuple[str, ...]) -> None:
         raise InputError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}")
 
 
-def _restore(budget: int, threads: int | None, cache: int, durability: str, verify: str) -> Context:
+def _restore(
+    budget: int, threads: int | None, cache: int, durability: str, verify: str, upkeep: tuple[int, int] | None
+) -> Context:
     """An unpickled context; the process's default one where the settings are its own, so that caches are shared."""
     usual = default()
-    made = Context(budget, threads, cache=cache, durability=durability, verify=verify)
+    policy: bool | Mapping[str, Any] = False if upkeep is None else _policy(upkeep)
+    made = Context(budget, threads, cache=cache, durability=durability, verify=verify, auto_consolidate=policy)
     return usual if made == usual else made
 
 

@@ -1,7 +1,7 @@
 //! The context: budget, threads, cache, durability.
 
 use crate::errors::{input, raise};
-use gridstone::engine::{self, Durability, Options};
+use gridstone::engine::{self, AutoConsolidate, Durability, Options};
 use pyo3::prelude::*;
 
 /// Memory budget, threads, cache and durability shared by everything opened with it.
@@ -13,6 +13,7 @@ pub(crate) struct Context {
 #[pymethods]
 impl Context {
     #[new]
+    #[pyo3(signature = (memory_budget, threads, cache, durability, verify, auto_consolidate))]
     fn new(
         py: Python<'_>,
         memory_budget: u64,
@@ -20,6 +21,7 @@ impl Context {
         cache: u64,
         durability: &str,
         verify: &str,
+        auto_consolidate: Option<(u64, u64)>,
     ) -> PyResult<Self> {
         let durability = match durability {
             "full" => Durability::Full,
@@ -30,7 +32,9 @@ impl Context {
         if !matches!(verify, "once" | "always") {
             return Err(input(py, &format!("unknown verify {verify:?}; it is \"once\" or \"always\"")));
         }
-        let options = Options { memory_budget, threads, cache, durability, ..Options::default() };
+        let auto_consolidate =
+            auto_consolidate.map(|(fragments, target_bytes)| AutoConsolidate { fragments, target_bytes });
+        let options = Options { memory_budget, threads, cache, durability, auto_consolidate, ..Options::default() };
         let inner = engine::Context::new(&options).map_err(|e| raise(py, &e))?;
         Ok(Self { inner })
     }

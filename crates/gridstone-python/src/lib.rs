@@ -6,6 +6,7 @@ mod array;
 mod buffer;
 mod cells;
 mod columns;
+mod consolidate;
 mod context;
 mod errors;
 mod group;
@@ -25,6 +26,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<writer::Staged>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<array::Array>()?;
+    module.add_class::<consolidate::Upkeep>()?;
     module.add_class::<group::Group>()?;
     module.add_function(wrap_pyfunction!(store::create_array, module)?)?;
     module.add_function(wrap_pyfunction!(store::create_group, module)?)?;

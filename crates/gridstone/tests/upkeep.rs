@@ -1,7 +1,7 @@
 //! Promise: what is deleted goes, large parts of sparse arrays that nothing reaches into are copied, many tiny fragments are no
 //! matter, and all this may go on in the background.
 
-use crate::consolidate_dense::{consolidate, created, longs, read, write_box};
+use crate::consolidate_dense::{consolidate, created, longs, noise, read, write_box};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
     Array, At, AutoConsolidate, Call, CellData, Context, Dedup, Opened, Options, ReadOrder, Staged, Strategy,
@@ -23,7 +23,7 @@ fn line(capacity: u64) -> Schema {
 }
 
 fn stage(array: &Array, xs: &[i64], value: i64) -> Staged {
-    let (x, v) = (longs(xs.iter().copied()), longs(xs.iter().map(|x| value ^ x.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64))));
+    let (x, v) = (longs(xs.iter().copied()), longs(xs.iter().map(|x| noise(value * 7 + x))));
     let attrs = vec![("v".to_owned(), v.view())];
     let data = CellData { dims: vec![x.view()], attrs, sorted: false, dedup: Dedup::Error };
     array.stage_cells(data, &Call::default()).unwrap()

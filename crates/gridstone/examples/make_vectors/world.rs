@@ -5,8 +5,8 @@ use super::value::Cell;
 use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, NeverCancel, Result, Silent, xxh3};
-use gridstone::fragment::Staged;
 use gridstone::fragment::FragmentKind;
+use gridstone::fragment::Staged;
 use gridstone::maintain::{PlanLimits, Strategy, merge, plan};
 use gridstone::query::{
     CellWrite, Dedup, DenseWrite, ReadContext, Target, WriteContext, write_cells, write_dense, write_tombstones,

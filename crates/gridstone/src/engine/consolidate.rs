@@ -63,7 +63,9 @@ impl Array {
             Selection::Box(sub) => {
                 let schema = self.schema()?;
                 let asked: ReadBox<'_> = Some(sub);
-                Ok(Strategy::Box(parse_box(&schema, asked)?.unwrap_or_else(|| schema.domain())))
+                let asked = parse_box(&schema, asked)?.unwrap_or_else(|| schema.domain());
+                schema.check_inside(&asked)?;
+                Ok(Strategy::Box(asked))
             }
         }
     }

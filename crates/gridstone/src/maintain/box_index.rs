@@ -80,11 +80,15 @@ impl<'a> BoxIndex<'a> {
 
     /// Calls `each` with every item that touches `sub`.
     pub(super) fn each(&self, sub: &Subarray, mut each: impl FnMut(&Item<'a>)) {
-        self.any(sub, |_| true, |item| {
-            count_step();
-            each(item);
-            false
-        });
+        self.any(
+            sub,
+            |_| true,
+            |item| {
+                count_step();
+                each(item);
+                false
+            },
+        );
     }
 
     /// Whether an item that touches `sub` is older than `order`.

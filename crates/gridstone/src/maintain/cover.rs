@@ -127,9 +127,8 @@ fn laid_together(mut kept: Vec<(Subarray, usize)>, dim: usize, sets: &mut Sets) 
     kept.sort_by_cached_key(|(b, member)| (others(b), along(b).lo, *member));
     let mut made: Vec<(Subarray, usize)> = Vec::with_capacity(kept.len());
     for (bounds, member) in kept {
-        let meets = |last: &Subarray| {
-            along(&bounds).lo <= along(last).hi.saturating_add(1) && others(last) == others(&bounds)
-        };
+        let meets =
+            |last: &Subarray| along(&bounds).lo <= along(last).hi.saturating_add(1) && others(last) == others(&bounds);
         match made.last_mut().filter(|(last, _)| meets(last)) {
             Some((last, first)) => {
                 *last = last.union(&bounds);
@@ -147,11 +146,15 @@ fn join_overlapping(kept: &[(Subarray, usize)], sets: &mut Sets) -> Vec<usize> {
     let mut entangled = Vec::new();
     for (bounds, member) in kept {
         let mut met = 0;
-        let many = index.any(bounds, |_| true, |other| {
-            sets.join(other.place, *member);
-            met += 1;
-            met > OVERLAPS_MAX
-        });
+        let many = index.any(
+            bounds,
+            |_| true,
+            |other| {
+                sets.join(other.place, *member);
+                met += 1;
+                met > OVERLAPS_MAX
+            },
+        );
         if many {
             entangled.push(*member);
         }

@@ -12,9 +12,7 @@ use super::stage::Stage;
 use super::write_dense::{dense_cuts, fields_and_packing};
 use super::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
 use crate::base::{Budget, Counters, Error, Id, Result};
-use crate::fragment::{
-    Cells, Description, EncodedTile, Field, Fragment, FragmentKind, Packing, Staged, encode_tile,
-};
+use crate::fragment::{Cells, Description, EncodedTile, Field, Fragment, FragmentKind, Packing, Staged, encode_tile};
 use crate::schema::{Order, Subarray};
 use crate::tile::{Statistics, TileGrid};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -35,7 +35,9 @@ impl<T: Send + Sync + 'static> Background<T> {
         let run = move || {
             lower_priority();
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&flag)));
-            let failed = |_| Err(Error::storage("work in the background ended without an outcome; this is a mistake in Gridstone"));
+            let failed = |_| {
+                Err(Error::storage("work in the background ended without an outcome; this is a mistake in Gridstone"))
+            };
             *shared.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(outcome.unwrap_or_else(failed)));
             shared.1.notify_all();
         };

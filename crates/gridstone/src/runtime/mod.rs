@@ -13,8 +13,8 @@ mod per_process;
 mod pool;
 mod system;
 
-pub use background::Background;
 pub use arena::Arena;
+pub use background::Background;
 pub use cache::LruCache;
 pub use cancel::CancelFlag;
 pub use owner::Owner;

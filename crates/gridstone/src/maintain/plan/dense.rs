@@ -64,19 +64,19 @@ pub(super) fn updated(schema: &Schema, fragments: &[Arc<Description>]) -> Vec<Me
     planner.merges((0..fragments.len()).collect(), &|draft| planner.is_updated(draft)).0
 }
 
-/// From the smallest tier on: what updates have passed a tenth of, and at least eight fragments of similar size that make
-/// few boxes.
+/// What updates have passed a tenth of; then, from the smallest tier on, at least eight fragments of similar size that make few
+/// boxes.
 pub(super) fn tiers(schema: &Schema, fragments: &[Arc<Description>]) -> Vec<Merge> {
     let planner = Planner { schema, all: fragments };
     let dense = fragments.iter().filter(|d| part(d) == Some(Part::Box));
     let levels: BTreeSet<u32> = dense.map(|d| tier(d.location.len)).collect();
-    let mut left: Vec<usize> = (0..fragments.len()).collect();
-    let mut made = Vec::new();
+    // With all that lies over each other first: what is taken away from that would hold the rest apart.
+    let (mut made, taken) = planner.merges((0..fragments.len()).collect(), &|draft| planner.is_updated(draft));
+    let mut left: Vec<usize> = (0..fragments.len()).filter(|place| !taken.contains(place)).collect();
     for level in levels {
         let low = |place: &usize| fragments.get(*place).is_some_and(|d| tier(d.location.len) <= level);
         let candidates = left.iter().copied().filter(low).collect();
-        let accepts = |draft: &Draft| planner.is_updated(draft) || planner.is_grown(draft);
-        let (merges, taken) = planner.merges(candidates, &accepts);
+        let (merges, taken) = planner.merges(candidates, &|draft| planner.is_grown(draft));
         left.retain(|place| !taken.contains(place));
         made.extend(merges);
     }
@@ -255,17 +255,21 @@ impl Planner<'_> {
             }
             let owner = owners.get(place).copied().unwrap_or(usize::MAX);
             let mut seen = HashSet::new();
-            boxes.any(&d.bounds, |s| s.oldest < d.order && s.newest >= d.order, |item| {
-                let spans = item.orders.0 < d.order && d.order <= item.orders.1;
-                if spans && item.place != owner && seen.insert(item.place) {
-                    let least = item.orders.0;
-                    let older = |s: &super::super::box_index::Summary| s.oldest < d.order && s.newest >= least;
-                    if inputs.any(&d.bounds, older, |i| i.place == item.place && i.orders.0 < d.order) {
-                        found.push((item.place, place));
+            boxes.any(
+                &d.bounds,
+                |s| s.oldest < d.order && s.newest >= d.order,
+                |item| {
+                    let spans = item.orders.0 < d.order && d.order <= item.orders.1;
+                    if spans && item.place != owner && seen.insert(item.place) {
+                        let least = item.orders.0;
+                        let older = |s: &super::super::box_index::Summary| s.oldest < d.order && s.newest >= least;
+                        if inputs.any(&d.bounds, older, |i| i.place == item.place && i.orders.0 < d.order) {
+                            found.push((item.place, place));
+                        }
                     }
-                }
-                false
-            });
+                    false
+                },
+            );
         }
         for (number, place) in found {
             let clears = clearable && self.at(place).is_some_and(|d| part(d) == Some(Part::Clears));
@@ -277,8 +281,7 @@ impl Planner<'_> {
 
     /// The inputs of a draft, cut where something breaks it.
     fn broken(&self, draft: &Draft) -> Vec<Candidates> {
-        let mut cuts: Vec<FragmentOrder> =
-            draft.breakers.iter().filter_map(|p| self.at(*p)).map(|d| d.order).collect();
+        let mut cuts: Vec<FragmentOrder> = draft.breakers.iter().filter_map(|p| self.at(*p)).map(|d| d.order).collect();
         cuts.sort_unstable();
         let mut parts: BTreeMap<usize, Candidates> = BTreeMap::new();
         let whole = draft.whole.iter().map(|p| (true, *p));

@@ -90,7 +90,8 @@ impl Merge {
     /// Stored bytes of a cell of the result, about.
     pub fn bytes_per_cell(&self) -> u64 {
         let like = |d: &&Arc<Description>| self.boxes.is_empty() || d.kind == FragmentKind::Dense;
-        let (bytes, cells) = self.inputs.iter().filter(like).fold((0, 0), |(b, c), d| (b + d.location.len, c + d.cells));
+        let (bytes, cells) =
+            self.inputs.iter().filter(like).fold((0, 0), |(b, c), d| (b + d.location.len, c + d.cells));
         bytes / cells.max(1) + 1
     }
 
@@ -119,12 +120,7 @@ pub struct Plan {
 
 /// The merges of `strategy` over all `fragments` of an array, by ascending order. Input if fragments that were named cannot be
 /// merged.
-pub fn plan(
-    schema: &Schema,
-    fragments: &[Arc<Description>],
-    strategy: &Strategy,
-    limits: PlanLimits,
-) -> Result<Plan> {
+pub fn plan(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, limits: PlanLimits) -> Result<Plan> {
     if *strategy == Strategy::Manifest {
         return Ok(Plan::default());
     }

@@ -224,14 +224,16 @@ fn held(drawn: &[Drawn], sparse: bool) -> Vec<Held> {
             _ => FragmentKind::Sparse,
         };
         let area = rect((*x, x + w), (*y, y + h));
-        let attrs: Vec<u32> = if sparse { vec![0, 1] } else { [vec![0], vec![1], vec![0, 1], vec![0, 1]][*attrs as usize].clone() };
+        let attrs: Vec<u32> =
+            if sparse { vec![0, 1] } else { [vec![0], vec![1], vec![0, 1], vec![0, 1]][*attrs as usize].clone() };
         let places = (*x..=x + w).flat_map(|x| (*y..=y + h).map(move |y| (x, y)));
         let places = places.enumerate().filter(|(n, _)| kind == FragmentKind::Dense || mask >> (n % 64) & 1 == 1);
         let places: Vec<_> = places.map(|(_, cell)| cell).collect();
         if places.is_empty() {
             continue;
         }
-        let values = if kind == FragmentKind::Tombstones { Vec::new() } else { attrs.iter().map(|a| (*a, number)).collect() };
+        let values =
+            if kind == FragmentKind::Tombstones { Vec::new() } else { attrs.iter().map(|a| (*a, number)).collect() };
         let mut description = described(number, kind, area, *len);
         if kind != FragmentKind::Tombstones {
             description.attrs = attrs;
@@ -288,22 +290,34 @@ fn steps(fragments: &[Arc<Description>], strategy: &Strategy, sparse: bool) -> u
 /// Everything over everything, with tombstones; slabs; patches on a base; cells far apart.
 #[test]
 fn choosing_among_a_hundred_thousand_is_near_linear() {
-    let every = |count: u64, one: &dyn Fn(u64) -> Description| (1..=count).map(|n| Arc::new(one(n))).collect::<Vec<_>>();
+    let every =
+        |count: u64, one: &dyn Fn(u64) -> Description| (1..=count).map(|n| Arc::new(one(n))).collect::<Vec<_>>();
     let kind = |n: u64| if n % 10 == 0 { FragmentKind::Tombstones } else { FragmentKind::Sparse };
     let layouts: [(bool, Box<dyn Fn(u64) -> Description>); 5] = [
         (true, Box::new(move |n| described(n, kind(n), rect((n % 7, 900_000 - n % 5), (0, 900_000)), 900))),
-        (true, Box::new(move |n| described(n, kind(n), rect((n * 7 % 900_000, n * 7 % 900_000 + 3), (n % 1_000, n % 1_000)), 900))),
+        (
+            true,
+            Box::new(move |n| {
+                described(n, kind(n), rect((n * 7 % 900_000, n * 7 % 900_000 + 3), (n % 1_000, n % 1_000)), 900)
+            }),
+        ),
         (false, Box::new(|n| described(n, FragmentKind::Dense, rect((n * 9, n * 9 + 8), (0, 99)), 900))),
-        (false, Box::new(|n| {
-            let (x, y) = (n * 7_919 % 900_000, n * 104_729 % 900_000);
-            let size = if n == 1 { 999_999 } else { 9 };
-            let at = if n == 1 { (0, 0) } else { (x, y) };
-            described(n, FragmentKind::Dense, rect((at.0, at.0 + size), (at.1, at.1 + size)), 900)
-        })),
-        (false, Box::new(|n| {
-            let kind = [FragmentKind::Dense, FragmentKind::Sparse, FragmentKind::Tombstones][(n % 3) as usize];
-            described(n, kind, rect((n % 50 * 1_000, n % 50 * 1_000 + 900), (0, 900)), 900)
-        })),
+        (
+            false,
+            Box::new(|n| {
+                let (x, y) = (n * 7_919 % 900_000, n * 104_729 % 900_000);
+                let size = if n == 1 { 999_999 } else { 9 };
+                let at = if n == 1 { (0, 0) } else { (x, y) };
+                described(n, FragmentKind::Dense, rect((at.0, at.0 + size), (at.1, at.1 + size)), 900)
+            }),
+        ),
+        (
+            false,
+            Box::new(|n| {
+                let kind = [FragmentKind::Dense, FragmentKind::Sparse, FragmentKind::Tombstones][(n % 3) as usize];
+                described(n, kind, rect((n % 50 * 1_000, n % 50 * 1_000 + 900), (0, 900)), 900)
+            }),
+        ),
     ];
     let sub = Strategy::Box(rect((0, 50_000), (0, 50_000)));
     for (number, (sparse, one)) in layouts.iter().enumerate() {
@@ -311,7 +325,10 @@ fn choosing_among_a_hundred_thousand_is_near_linear() {
             let most = if strategy == Strategy::Tiered { 100_000 } else { 25_000 };
             let (few, many) = (every(most / 10, one.as_ref()), every(most, one.as_ref()));
             let (a, b) = (steps(&few, &strategy, *sparse), steps(&many, &strategy, *sparse));
-            assert!(b < 3 * a + 100, "layout {number}, {strategy:?}: {a} steps per fragment, {b} with ten times as many");
+            assert!(
+                b < 3 * a + 100,
+                "layout {number}, {strategy:?}: {a} steps per fragment, {b} with ten times as many"
+            );
         }
     }
 }

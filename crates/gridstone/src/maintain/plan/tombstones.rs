@@ -25,13 +25,15 @@ fn is_tombstone(d: &Description) -> bool {
 /// The plan of `merges`, with the tombstones that they apply and those that can go, and merges of single fragments whose cells
 /// tombstones delete.
 pub(super) fn applied(all: All<'_>, mut merges: Vec<Merge>, strategy: &Strategy) -> Plan {
-    let clears: Vec<Item<'_>> = all.iter().enumerate().filter(|(_, d)| is_tombstone(d)).map(|(p, d)| item(d, p)).collect();
+    let clears: Vec<Item<'_>> =
+        all.iter().enumerate().filter(|(_, d)| is_tombstone(d)).map(|(p, d)| item(d, p)).collect();
     if clears.is_empty() {
         return Plan { merges, swept: Vec::new() };
     }
     let purges = !matches!(strategy, Strategy::Tiered | Strategy::Updates);
     let index = BoxIndex::new(clears);
-    let values = BoxIndex::new(all.iter().enumerate().filter(|(_, d)| !is_tombstone(d)).map(|(p, d)| item(d, p)).collect());
+    let values =
+        BoxIndex::new(all.iter().enumerate().filter(|(_, d)| !is_tombstone(d)).map(|(p, d)| item(d, p)).collect());
     for merge in merges.iter_mut().filter(|m| m.boxes.is_empty()) {
         apply(all, &index, merge, purges);
     }
@@ -57,7 +59,8 @@ pub(super) fn applied(all: All<'_>, mut merges: Vec<Merge>, strategy: &Strategy)
 
 /// Gives a merge of cells the tombstones that touch an older input; those newer than all inputs if `newer` and they are few.
 fn apply(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge, newer: bool) {
-    let (Some(first), Some(last)) = (merge.inputs.first().map(|d| d.order), merge.inputs.last().map(|d| d.order)) else {
+    let (Some(first), Some(last)) = (merge.inputs.first().map(|d| d.order), merge.inputs.last().map(|d| d.order))
+    else {
         return;
     };
     let inputs = BoxIndex::new(merge.inputs.iter().map(|d| item(d, 0)).collect());
@@ -67,12 +70,16 @@ fn apply(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge, newer: bool) {
         return;
     };
     let mut found = Vec::new();
-    let many = clears.any(&hull, |s| s.newest > last, |item| {
-        if item.orders.0 > last {
-            found.push(item.place);
-        }
-        found.len() > NEWER_MAX
-    });
+    let many = clears.any(
+        &hull,
+        |s| s.newest > last,
+        |item| {
+            if item.orders.0 > last {
+                found.push(item.place);
+            }
+            found.len() > NEWER_MAX
+        },
+    );
     if !many {
         found.sort_unstable();
         merge.applied.extend(found.into_iter().filter_map(|p| all.get(p)).filter(|d| touches(d)).cloned());
@@ -91,13 +98,17 @@ fn singles(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Str
     let mut made = Vec::new();
     for d in all.iter().filter(single) {
         let (mut found, mut cells) = (Vec::new(), 0u128);
-        let many = clears.any(&d.bounds, |s| s.newest > d.order, |item| {
-            if item.orders.0 > d.order {
-                found.push(item.place);
-                cells += item.size;
-            }
-            found.len() > NEWER_MAX
-        });
+        let many = clears.any(
+            &d.bounds,
+            |s| s.newest > d.order,
+            |item| {
+                if item.orders.0 > d.order {
+                    found.push(item.place);
+                    cells += item.size;
+                }
+                found.len() > NEWER_MAX
+            },
+        );
         let worth = *strategy != Strategy::Tiered || cells.saturating_mul(UPDATED_SHARE) >= u128::from(d.cells);
         if !many && !found.is_empty() && worth {
             found.sort_unstable();
@@ -110,7 +121,8 @@ fn singles(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Str
 
 /// The tombstones among those a merge applies that nothing older is left under.
 fn retired(all: All<'_>, values: &BoxIndex<'_>, merge: &Merge) -> Vec<Arc<Description>> {
-    let (Some(first), Some(last)) = (merge.inputs.first().map(|d| d.order), merge.inputs.last().map(|d| d.order)) else {
+    let (Some(first), Some(last)) = (merge.inputs.first().map(|d| d.order), merge.inputs.last().map(|d| d.order))
+    else {
         return Vec::new();
     };
     let taken: HashSet<Id> = merge.inputs.iter().map(|d| d.id).collect();
@@ -123,7 +135,8 @@ fn retired(all: All<'_>, values: &BoxIndex<'_>, merge: &Merge) -> Vec<Arc<Descri
         let later = |order: FragmentOrder| last < order && order < d.order;
         values.any_older(&d.bounds, first.min(d.order))
             || left.any_older(&d.bounds, d.order)
-            || last < d.order && values.any(&d.bounds, |s| s.newest > last && s.oldest < d.order, |item| later(item.orders.0))
+            || last < d.order
+                && values.any(&d.bounds, |s| s.newest > last && s.oldest < d.order, |item| later(item.orders.0))
     };
     merge.applied.iter().filter(|d| !under(d)).cloned().collect()
 }
