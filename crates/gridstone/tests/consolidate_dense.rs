@@ -21,8 +21,17 @@ pub(crate) fn schema(side: i64, tile: i64, nullable: bool) -> Schema {
 }
 
 pub(crate) fn created(schema: Schema, budget: u64) -> (Array, Arc<dyn Storage>) {
+    created_with(schema, &Options { threads: Some(2), memory_budget: budget, ..Options::default() })
+}
+
+/// An array whose context keeps no file open, so that it sees what is done to the files.
+pub(crate) fn created_uncached(schema: Schema) -> (Array, Arc<dyn Storage>) {
+    created_with(schema, &Options { threads: Some(2), cache: 0, ..Options::default() })
+}
+
+fn created_with(schema: Schema, options: &Options) -> (Array, Arc<dyn Storage>) {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    let context = Context::new(&Options { threads: Some(2), memory_budget: budget, ..Options::default() }).unwrap();
+    let context = Context::new(options).unwrap();
     (create_array_on(&context, storage.clone(), "/", schema, false).unwrap(), storage)
 }
 
@@ -129,7 +138,7 @@ fn slabs_become_one_box_and_no_tile_is_decoded() {
 
 #[test]
 fn damage_is_not_copied_under_a_new_name() {
-    let (array, storage) = created(schema(400, 50, false), 1 << 30);
+    let (array, storage) = created_uncached(schema(400, 50, false));
     for n in 0..2 {
         write_box(&array, ((n * 200, n * 200 + 199), (0, 399)), &BOTH, n);
     }

@@ -1,7 +1,7 @@
 //! Promise: what is deleted goes, large parts of sparse arrays that nothing reaches into are copied, many tiny fragments are no
 //! matter, and all this may go on in the background.
 
-use crate::consolidate_dense::{consolidate, created, longs, noise, read, write_box};
+use crate::consolidate_dense::{consolidate, created, created_uncached, longs, noise, read, schema, write_box};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
     Array, At, AutoConsolidate, Call, CellData, Context, Dedup, Opened, Options, ReadOrder, Staged, Strategy,
@@ -145,7 +145,7 @@ fn it_goes_on_in_the_background_once_at_a_time() {
 
 #[test]
 fn what_goes_wrong_in_the_background_is_told_by_the_next_call() {
-    let (array, storage) = created(crate::consolidate_dense::schema(400, 50, false), 1 << 30);
+    let (array, storage) = created_uncached(schema(400, 50, false));
     for n in 0..2 {
         write_box(&array, ((n * 200, n * 200 + 199), (0, 399)), &["v", "w"], n);
     }
