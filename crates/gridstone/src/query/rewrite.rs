@@ -90,7 +90,7 @@ pub fn rewrite_dense(read: &ReadContext, write: &WriteContext<'_>, job: &Rewrite
 }
 
 /// The statistics of one stripe of one fragment, read together.
-type StripeStatistics = ((Id, usize), Arc<Vec<Statistics>>);
+pub(super) type StripeStatistics = ((Id, usize), Arc<Vec<Statistics>>);
 
 /// Tiles being made.
 struct Tiles<'a> {

@@ -3,7 +3,7 @@
 //! A data tile into which no other fragment, tombstone or overlay entry reaches between its bounding coordinates is taken out of the sweep
 //! and handed over whole, in its place. Small tiles are not: a merge would leave as many as it found.
 
-use super::rewrite::copied_tile;
+use super::rewrite::{StripeStatistics, copied_tile};
 use super::sparse::Sweep;
 use super::{CellStream, Cells, ReadContext, Request, Target};
 use crate::base::{Error, Result};
@@ -63,7 +63,7 @@ pub struct Sweeper {
     firsts: CellKeys,
     /// Cells read and not given yet: they, their keys, how many were given.
     held: Option<(Cells, CellKeys, usize)>,
-    statistics: Mutex<Option<((crate::base::Id, usize), Arc<Vec<crate::tile::Statistics>>)>>,
+    statistics: Mutex<Option<StripeStatistics>>,
 }
 
 impl std::fmt::Debug for Sweeper {
