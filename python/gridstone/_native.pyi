@@ -71,8 +71,10 @@ class Context:
         cache: int,
         durability: str,
         verify: str,
+        auto_consolidate: tuple[int, int] | None,
         keys: Keys | None = None,
-    ) -> Context: ...
+    ) -> Context:
+        """`auto_consolidate`: a number of fragments, and bytes of a merged one."""
     @property
     def threads(self) -> int: ...
     @property
@@ -134,6 +136,16 @@ class Writer:
     def abort(self) -> None:
         """Ends it, whatever other threads do with it: a call under way ends with an InputError. A call during another
         one is an InputError and changes nothing."""
+
+@final
+class Upkeep:
+    """A consolidation that goes on in the background."""
+
+    @property
+    def done(self) -> bool: ...
+    def cancel(self) -> None: ...
+    def wait(self, milliseconds: int) -> str | None:
+        """The report in JSON, or None if it goes on still; raises what it failed with."""
 
 @final
 class Array:
@@ -232,9 +244,23 @@ class Array:
     def meta_keys(self) -> list[str]: ...
     def meta_set(self, changes: Mapping[str, str | None]) -> int:
         """Sets (JSON text) or removes (None) keys in one commit."""
-    def consolidate(self, strategy: str, fragments: list[str] | None, target_bytes: int, dry_run: bool) -> str:
-        """A JSON report: {"before": n, "after": n, "overtaken": n,
-        "merges": [{fragments, cells, bytes, written: [fragments, bytes] | null}]}."""
+    def consolidate(
+        self,
+        strategy: str,
+        fragments: list[str] | None,
+        within: list[tuple[str, str]] | None,
+        target_bytes: int,
+        dry_run: bool,
+    ) -> str:
+        """A JSON report: {"before": n, "after": n, "overtaken": n, "failure": text | null, "tiles_copied": n,
+        "blocks_decoded": n, "merges": [{kind, fragments, cells, bytes, estimate: [fragments, bytes], memory,
+        written: [fragments, bytes] | null}]}."""
+    def consolidate_in_background(
+        self, strategy: str, fragments: list[str] | None, within: list[tuple[str, str]] | None, target_bytes: int
+    ) -> Upkeep:
+        """Starts it; this handle stays at its version."""
+    def upkeep(self) -> Upkeep | None:
+        """The consolidation that the context's policy started, if it goes on."""
 
     @property
     def tags(self) -> list[tuple[str, int]]:

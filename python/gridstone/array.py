@@ -8,22 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from . import (
-    _native,
-    cells,
-    consolidation,
-    deletion,
-    dense,
-    dtypes,
-    history,
-    lists,
-    receipt,
-    reopening,
-    result,
-    selection,
-)
+from . import _native, cells, deletion, dense, dtypes, history, lists, receipt, reopening, result, selection
 from .columns import Column
-from .consolidation import Consolidation
+from .consolidation import Mergeable
 from .context import Context, size_bytes
 from .dtypes import AnyArray
 from .errors import AccessError, BoundsError, InputError, UnsupportedError
@@ -47,7 +34,7 @@ _ORDERS = ("row", "col", "global", "any")
 _DEDUPS = ("error", "first", "last")
 
 
-class Array(Retained):
+class Array(Retained, Mergeable):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
@@ -561,28 +548,6 @@ class Array(Retained):
         if isinstance(message, Kept):
             return Receipt(self._writable().receipt(staged))
         return self._writable().commit(staged, message)
-
-    def consolidate(
-        self,
-        strategy: str = "tiered",
-        *,
-        fragments: Sequence[str] | None = None,
-        target: int | str = "512MiB",
-        dry_run: bool = False,
-    ) -> Consolidation:
-        """Merges fragments of single cells, so that reads open fewer of them. Dense fragments are left as they are.
-
-        Readers and writers go on meanwhile; older versions stay as they were. Each merge is a commit of its own.
-
-        Args:
-            strategy: "tiered" merges runs of eight and more of similar size; "all" as much as can be.
-            fragments: ids of fragments (see `fragments`) that are merged and no others; neighbours in order.
-            target: bytes of a merged fragment, about.
-            dry_run: only tell what would be done.
-        """
-        array = self.native if dry_run else self._writable()
-        ids = None if fragments is None else list(fragments)
-        return consolidation.of_json(array.consolidate(strategy, ids, size_bytes(target, "target"), dry_run))
 
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
         return (self.native if dry_run else self._writable()).vacuum(*options)

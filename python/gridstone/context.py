@@ -43,6 +43,9 @@ class Context:
             asked once for each. With a key, new stores are sealed, and a store that is not sealed is refused. None: the
             key in `GRIDSTONE_KEY` or in the file `GRIDSTONE_KEY_FILE`, if one is set when the context is first used: it
             opens sealed stores and seals new ones, and stores that are not sealed are opened too.
+        auto_consolidate: True, or {"fragments": 64, "target": "512MiB"}: after a commit that makes an array so many
+            fragments more than the last consolidation left, "tiered" goes on in the background, on one thread at low
+            priority. What it runs into is told by the next `consolidate` of the array.
 
     A key is neither shown nor pickled: an unpickled context that had one takes it from the environment, and is refused
     without it.
@@ -60,6 +63,7 @@ class Context:
         durability: str = "full",
         verify: str = "once",
         key: Key | None = None,
+        auto_consolidate: bool | Mapping[str, Any] = False,
     ) -> None:
         if io != "auto":
             raise UnsupportedError(f'io={io!r} is not supported by this version; leave io="auto"')
@@ -72,7 +76,8 @@ class Context:
         budget = size_bytes(memory_budget, "memory_budget")
         if budget == 0:
             raise InputError("memory_budget must be more than 0 bytes")
-        self._settings = (budget, threads, size_bytes(cache, "cache"), durability, verify)
+        upkeep = _upkeep(auto_consolidate)
+        self._settings = (budget, threads, size_bytes(cache, "cache"), durability, verify, upkeep)
         self._keys = None if key is None else _native.Keys(key)
         self._left = False
         """Whether a key was left behind when it was pickled."""
@@ -136,13 +141,34 @@ class Context:
         return _restore, (*self._settings, self._left or self._keys is not None)
 
     def __repr__(self) -> str:
-        budget, threads, cache, durability, verify = self._settings
+        budget, threads, cache, durability, verify, upkeep = self._settings
         known = self._known_key()
         key = "" if known is None else f", key=<{known if isinstance(known, str) else 'function'}>"
+        policy = "" if upkeep is None else f", auto_consolidate={_policy(upkeep)}"
         return (
             f"Context(memory_budget={budget}, threads={threads}, cache={cache}, "
-            f"durability={durability!r}, verify={verify!r}{key})"
+            f"durability={durability!r}, verify={verify!r}{policy}{key})"
         )
+
+
+def _policy(upkeep: tuple[int, int]) -> dict[str, int]:
+    return {"fragments": upkeep[0], "target": upkeep[1]}
+
+
+def _upkeep(asked: bool | Mapping[str, Any]) -> tuple[int, int] | None:
+    """The number of fragments and the bytes of a merged one; None: no policy."""
+    if asked is False:
+        return None
+    if asked is not True and not isinstance(asked, Mapping):
+        raise InputError(f'auto_consolidate is True, False or {{"fragments": 64, "target": "512MiB"}}, not {asked!r}')
+    given = {} if asked is True else dict(asked)
+    if unknown := sorted(set(given) - {"fragments", "target"}):
+        raise InputError(f"auto_consolidate has fragments and target, no {unknown[0]!r}")
+    fragments = given.get("fragments", 64)
+    _positive("fragments", fragments)
+    if fragments < 2:
+        raise InputError("auto_consolidate needs a number of fragments of at least 2")
+    return fragments, size_bytes(given.get("target", "512MiB"), "target")
 
 
 def _positive(what: str, value: Any) -> None:
@@ -156,10 +182,17 @@ def _one_of(what: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _restore(
-    budget: int, threads: int | None, cache: int, durability: str, verify: str, keyed: bool = False
+    budget: int,
+    threads: int | None,
+    cache: int,
+    durability: str,
+    verify: str,
+    upkeep: tuple[int, int] | None = None,
+    keyed: bool = False,
 ) -> Context:
     """An unpickled context; the process's default one where the settings are its own, so that caches are shared."""
-    made = Context(budget, threads, cache=cache, durability=durability, verify=verify)
+    policy: bool | Mapping[str, Any] = False if upkeep is None else _policy(upkeep)
+    made = Context(budget, threads, cache=cache, durability=durability, verify=verify, auto_consolidate=policy)
     if keyed:
         made._left = True
         return made

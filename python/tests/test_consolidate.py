@@ -1,6 +1,10 @@
 """Merging fragments from Python and from the command line."""
 
 import json
+import os
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -67,3 +71,105 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     capsys.readouterr()
     assert run(["verify", uri, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["damage"]
+
+
+def dense(path: Path, **settings: object) -> gs.Array:
+    context = gs.Context(durability="close", **settings)  # type: ignore[arg-type]
+    dims = [gs.Dim("t", (0, 99), 1), gs.Dim("x", (0, 49), 25)]
+    array = gs.create(path, gs.Schema(dims, [gs.Attr("v", "int64")]), context=context)
+    for step in range(20):
+        array[step] = np.arange(50) + step
+    return array
+
+
+def test_dense_fragments_and_what_it_costs(tmp_path: Path) -> None:
+    array = dense(tmp_path / "a.gs")
+    before, version = array[:20], array.version
+    planned = array.consolidate("all", dry_run=True)
+    assert (planned.fragments_before, planned.fragments_after, planned.merges[0].kind) == (20, 1, "dense")
+    assert planned.merges[0].bytes_expected > 0
+    assert planned.merges[0].memory > 0
+    assert "bytes of memory" in str(planned)
+    done = array.consolidate("all")
+    assert (done.fragments_after, done.tiles_copied, done.blocks_decoded) == (1, 40, 0)
+    assert "40 tiles copied" in str(done)
+    assert np.array_equal(array[:20], before)
+    assert np.array_equal(array.at(version=version)[:20], before)
+    array[3:5, 10:12] = 7
+    array[30] = 1
+    assert array.consolidate(box={"t": (3, 4)}).fragments_after == 2
+    with pytest.raises(gs.errors.BoundsError):
+        array.consolidate(box={"t": (3, 400)})
+    version = array.version
+    assert array.consolidate("manifest").merges == ()
+    assert array.version == version + 1
+
+
+def test_in_the_background(tmp_path: Path) -> None:
+    array = dense(tmp_path / "a.gs", threads=1)
+    before, version = array[:20], array.version
+    running = array.consolidate("all", background=True)
+    assert running.wait(60).fragments_after == 1
+    assert running.done
+    assert running.result.background_failure is None
+    assert "done" in repr(running)
+    assert array.version == version
+    array.refresh()
+    assert len(array.fragments) == 1
+    assert np.array_equal(array[:20], before)
+    running.cancel()
+    with pytest.raises(GridstoneError):
+        gs.open(tmp_path / "a.gs").consolidate(background=True)
+
+
+def test_a_policy_of_the_context(tmp_path: Path) -> None:
+    array = dense(tmp_path / "a.gs", auto_consolidate={"fragments": 8})
+    while (running := array.native.upkeep()) is not None:
+        running.wait(1000)
+    array.refresh()
+    assert len(array.fragments) < 20
+    assert np.array_equal(array[19], np.arange(50) + 19)
+    context = gs.Context(auto_consolidate=True)
+    assert pickle.loads(pickle.dumps(context)) == context
+    assert "auto_consolidate" in repr(context)
+    for wrong in ({"fragments": 1}, {"often": 3}, 7, {"target": "much"}):
+        with pytest.raises(InputError):
+            gs.Context(auto_consolidate=wrong)  # type: ignore[arg-type]
+
+
+_LEAVING = """
+import os, sys
+import numpy as np
+import gridstone as gs
+array = gs.open(sys.argv[1], mode="r+")
+running = array.consolidate("all", background=True)
+if hasattr(os, "fork"):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            running.wait(30)
+        except gs.errors.InputError:
+            code = 0
+        array.refresh()
+        array[50] = np.zeros(50, dtype="int64")
+        os._exit(code if running.done else 2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+print("left")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_and_an_end_do_not_wait_for_it(tmp_path: Path) -> None:
+    dense(tmp_path / "a.gs").close()
+    ended = subprocess.run(
+        [sys.executable, "-c", _LEAVING, str(tmp_path / "a.gs")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "left\n"), ended.stderr
+    array = gs.open(tmp_path / "a.gs")
+    assert np.array_equal(array[19], np.arange(50) + 19)
+    assert np.array_equal(array[50], np.zeros(50))

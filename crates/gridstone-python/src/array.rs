@@ -3,12 +3,13 @@
 use crate::buffer::Buffer;
 use crate::cells::{Cells, Names, Scan, stats_dict};
 use crate::columns::{Outs, columns, views};
+use crate::consolidate;
 use crate::errors::raise;
 use crate::interrupt::{self, run_quick};
 use crate::retention::{options, report};
 use crate::store::{Version, at};
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
-use gridstone::base::{AlignedBuf, Id};
+use gridstone::base::AlignedBuf;
 use gridstone::engine::{self, CellData, Condition, Dedup, ReadOrder, TileListing};
 use gridstone::schema::{Order, Schema, key};
 use pyo3::prelude::*;
@@ -303,30 +304,38 @@ impl Array {
         py.detach(|| self.inner.set_metadata(changes.into_iter().collect())).map_err(|e| raise(py, &e))
     }
 
-    #[pyo3(signature = (strategy, fragments, target_bytes, dry_run))]
+    #[pyo3(signature = (strategy, fragments, within, target_bytes, dry_run))]
     fn consolidate(
         &self,
         py: Python<'_>,
         strategy: &str,
         fragments: Option<Vec<String>>,
+        within: Option<Box>,
         target_bytes: u64,
         dry_run: bool,
     ) -> PyResult<String> {
-        let strategy = match fragments {
-            None => engine::parse_strategy(strategy),
-            Some(ids) => ids.iter().map(|id| Id::parse(id)).collect::<Result<_, _>>().map(engine::Strategy::Fragments),
-        };
-        let strategy = strategy.map_err(|e| raise(py, &e))?;
+        let strategy = consolidate::strategy(py, &self.inner, strategy, fragments.as_deref(), within.as_deref())?;
         let work = |call: &engine::Call| self.inner.consolidate(&strategy, target_bytes, dry_run, call);
-        let report = interrupt::run(py, self.inner.context(), None, work)?;
-        let merges: Vec<_> = report
-            .merges
-            .iter()
-            .map(|m| json!({"fragments": m.fragments, "cells": m.cells, "bytes": m.bytes, "written": m.written}))
-            .collect();
-        let all =
-            json!({"before": report.before, "after": report.after, "overtaken": report.overtaken, "merges": merges});
-        Ok(all.to_string())
+        interrupt::run(py, self.inner.context(), None, work).map(|report| consolidate::report_json(&report))
+    }
+
+    #[pyo3(signature = (strategy, fragments, within, target_bytes))]
+    fn consolidate_in_background(
+        &self,
+        py: Python<'_>,
+        strategy: &str,
+        fragments: Option<Vec<String>>,
+        within: Option<Box>,
+        target_bytes: u64,
+    ) -> PyResult<consolidate::Upkeep> {
+        let strategy = consolidate::strategy(py, &self.inner, strategy, fragments.as_deref(), within.as_deref())?;
+        let begun = py.detach(|| self.inner.consolidate_in_background(strategy, target_bytes));
+        begun.map(|inner| consolidate::Upkeep { inner }).map_err(|e| raise(py, &e))
+    }
+
+    /// The consolidation that the context's policy started and that goes on.
+    fn upkeep(&self) -> Option<consolidate::Upkeep> {
+        self.inner.upkeep().map(|inner| consolidate::Upkeep { inner })
     }
 
     #[getter]

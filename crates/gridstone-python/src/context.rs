@@ -2,7 +2,7 @@
 
 use crate::errors::{input, raise};
 use crate::keys::Keys;
-use gridstone::engine::{self, Durability, Options};
+use gridstone::engine::{self, AutoConsolidate, Durability, Options};
 use pyo3::prelude::*;
 
 /// Memory budget, threads, cache, durability and keys shared by everything opened with it.
@@ -14,7 +14,8 @@ pub(crate) struct Context {
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (memory_budget, threads, cache, durability, verify, keys=None))]
+    #[pyo3(signature = (memory_budget, threads, cache, durability, verify, auto_consolidate, keys=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
     fn new(
         py: Python<'_>,
         memory_budget: u64,
@@ -22,6 +23,7 @@ impl Context {
         cache: u64,
         durability: &str,
         verify: &str,
+        auto_consolidate: Option<(u64, u64)>,
         keys: Option<&Keys>,
     ) -> PyResult<Self> {
         let durability = match durability {
@@ -34,7 +36,10 @@ impl Context {
             return Err(input(py, &format!("unknown verify {verify:?}; it is \"once\" or \"always\"")));
         }
         let key = keys.map(|keys| keys.inner.clone());
-        let options = Options { memory_budget, threads, cache, durability, key, ..Options::default() };
+        let auto_consolidate =
+            auto_consolidate.map(|(fragments, target_bytes)| AutoConsolidate { fragments, target_bytes });
+        let options =
+            Options { memory_budget, threads, cache, durability, key, auto_consolidate, ..Options::default() };
         let inner = engine::Context::new(&options).map_err(|e| raise(py, &e))?;
         Ok(Self { inner })
     }

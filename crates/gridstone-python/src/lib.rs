@@ -7,6 +7,7 @@ mod buffer;
 mod cells;
 mod columns;
 mod condition;
+mod consolidate;
 mod context;
 mod errors;
 mod group;
@@ -30,6 +31,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<writer::Staged>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<array::Array>()?;
+    module.add_class::<consolidate::Upkeep>()?;
     module.add_class::<group::Group>()?;
     module.add_class::<transaction::Transaction>()?;
     module.add_function(wrap_pyfunction!(store::create_array, module)?)?;

@@ -9,8 +9,8 @@ use crate::stage::stage;
 use crate::value::values_of;
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Keep, Opened, Options, ReadOrder, Strategy,
-    VacuumOptions, create_array_on, open_on,
+    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Keep, MergeChoice, Opened, Options, ReadOrder,
+    Strategy, VacuumOptions, create_array_on, open_on,
 };
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::sync::Arc;
@@ -164,9 +164,13 @@ impl Session {
         let fragments = array.fragments().unwrap_or_default();
         let at = dice.below(fragments.len().max(1));
         let some = || fragments[at..].iter().take(1 + at % 4).map(|f| f.id).collect();
-        let strategy = match dice.below(4) {
-            0 => Strategy::Tiered,
-            1 if !fragments.is_empty() => Strategy::Fragments(some()),
+        let sub = box_texts(self.model.dims(), &self.plan.a_box(dice));
+        let strategy = match dice.below(8) {
+            0..=1 => Strategy::Tiered,
+            2 if !fragments.is_empty() => Strategy::Fragments(some()),
+            3 => Strategy::Updates,
+            4 => array.strategy(&MergeChoice::Box(&sub)).unwrap(),
+            5 if dice.chance(30) => Strategy::Manifest,
             _ => Strategy::All,
         };
         let target_bytes = *dice.pick(&[1, 5_000, 1 << 30]);

@@ -114,10 +114,10 @@ fn writes_between_planning_and_committing_stay_newer() {
 }
 
 #[test]
-fn fragments_that_are_not_neighbours_are_refused() {
+fn fragments_with_another_that_touches_them_in_between_are_refused() {
     let (array, _) = created(LINE, 1 << 30);
     for number in 0..3 {
-        write(&array, &[number], number);
+        write(&array, &[number, 50], number);
     }
     let ids: Vec<_> = array.fragments().unwrap().iter().map(|f| f.id).collect();
     let refused = |ids: &[gridstone::base::Id]| {

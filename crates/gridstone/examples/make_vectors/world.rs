@@ -5,8 +5,8 @@ use super::value::Cell;
 use gridstone::array::{Changes, Operation, Retained, Snapshot, StandardRules, Store};
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, Key, NeverCancel, Result, Silent, xxh3};
-use gridstone::fragment::{Description, Staged};
-use gridstone::maintain::{Keep, PlanLimits, Strategy, VacuumOptions, merge_cells, plan, vacuum};
+use gridstone::fragment::{Description, FragmentKind, Staged};
+use gridstone::maintain::{Keep, PlanLimits, Strategy, VacuumOptions, merge, plan, vacuum};
 use gridstone::query::condition::Condition;
 use gridstone::query::{
     CellWrite, Dedup, DenseWrite, Doomed, ReadContext, Target, WriteContext, delete_where, write_cells, write_dense,
@@ -317,10 +317,12 @@ impl World {
         let fragments = snapshot.array_by_id(array)?.fragments(None)?;
         let limits = PlanLimits { memory_bytes: 1 << 30, cell_bytes: 64 };
         let reader = self.reader()?;
-        for merge in plan(&fragments, &Strategy::All, limits)? {
+        let cells = fragments.iter().filter(|d| d.kind == FragmentKind::Sparse);
+        let strategy = Strategy::Fragments(cells.map(|d| d.id).collect());
+        for planned in plan(&schema, &fragments, &strategy, limits)?.merges {
             let target = Target { array, schema: schema.clone(), fragments: Vec::new() };
-            let merged = merge_cells(&reader, &self.context(), &target, &merge, 1 << 20, &mut Vec::new())?;
-            self.operations.push(merged.operation(array));
+            let merged = merge(&reader, &self.context(), &target, &planned, 1 << 20, &mut Vec::new())?;
+            self.operations.extend(merged.into_iter().flat_map(|merged| merged.operations(array)));
         }
         Ok(())
     }

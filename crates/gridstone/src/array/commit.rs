@@ -10,7 +10,7 @@
 //! Fragments are durable before they are given to a commit, packs and pages before step 2: so whatever a record
 //! names is there.
 
-use super::conflict::{Queueing, Rebase};
+use super::conflict::{Queueing, Rebase, StandardRules};
 use super::draft;
 use super::fold::fold;
 use super::log::Log;
@@ -64,14 +64,39 @@ impl Store {
         &self,
         read_version: u64,
         base: &Arc<Snapshot>,
+        changes: Changes,
+        rebase: &mut dyn Rebase,
+    ) -> Result<Arc<Snapshot>> {
+        self.commit_folding(read_version, base, changes, rebase, self.fold_versions)
+    }
+
+    /// Folds what was committed since the newest root, and names the new one in a version that changes nothing; the same
+    /// snapshot if there is nothing to fold.
+    ///
+    /// # Errors
+    /// Those of [`Store::commit`].
+    pub fn pack(&self, base: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
+        // The version that named the root last is itself one past it.
+        if base.version() - base.root_version() <= 1 {
+            return Ok(Arc::clone(base));
+        }
+        self.commit_folding(base.version(), base, Changes::default(), &mut StandardRules, 1)
+    }
+
+    fn commit_folding(
+        &self,
+        read_version: u64,
+        base: &Arc<Snapshot>,
         mut changes: Changes,
         rebase: &mut dyn Rebase,
+        fold_versions: u64,
     ) -> Result<Arc<Snapshot>> {
         let commit_id = self.entropy.id();
         let mut newest = Arc::clone(base);
         check_files(&self.log, &changes)?;
         loop {
-            let (record, bytes, next) = match self.prepare(&mut newest, commit_id, read_version, &changes) {
+            let head = (commit_id, read_version, fold_versions);
+            let (record, bytes, next) = match self.prepare(&mut newest, head, &changes) {
                 Ok(prepared) => prepared,
                 Err(e) => {
                     newest = self.reopened(&newest, e, rebase, &mut changes)?;
@@ -94,11 +119,10 @@ impl Store {
     fn prepare(
         &self,
         newest: &mut Arc<Snapshot>,
-        commit_id: Id,
-        read_version: u64,
+        (commit_id, read_version, fold_versions): (Id, u64, u64),
         changes: &Changes,
     ) -> Result<(Record, Vec<u8>, Snapshot)> {
-        *newest = self.folded(Arc::clone(newest))?;
+        *newest = self.folded(Arc::clone(newest), fold_versions)?;
         let (record, bytes) = self.draft(newest, commit_id, read_version, changes)?;
         let mut next = Snapshot::clone(newest);
         next.do_next(&record)?;
@@ -124,8 +148,8 @@ impl Store {
     }
 
     /// The snapshot, resting on a root that is not too old.
-    fn folded(&self, snapshot: Arc<Snapshot>) -> Result<Arc<Snapshot>> {
-        if snapshot.version() - snapshot.root_version() < self.fold_versions {
+    fn folded(&self, snapshot: Arc<Snapshot>, fold_versions: u64) -> Result<Arc<Snapshot>> {
+        if snapshot.version() - snapshot.root_version() < fold_versions {
             return Ok(snapshot);
         }
         fold(&self.log, self.entropy.as_ref(), &snapshot).map(Arc::new)

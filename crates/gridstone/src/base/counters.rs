@@ -39,6 +39,8 @@ counters! {
     tiles_read,
     /// Dense data tiles (or parts) not fetched because a newer fragment covers them.
     tiles_shadowed,
+    /// Data tiles that a merge copied as they are stored, without decoding them.
+    tiles_copied,
     /// Blocks decoded (one attribute or dimension of one block each).
     blocks_decoded,
     /// Blocks that were copied without a merge because one fragment serves them alone.

@@ -73,6 +73,11 @@ impl Array {
         Self { context, store, view, id, writable, pinned, within: None }
     }
 
+    /// The same array at the same version with another context.
+    pub(super) fn with_context(&self, context: Context) -> Self {
+        Self { context, ..self.clone() }
+    }
+
     /// The same array as a part of `transaction`: it reads what that has staged, and stages what it writes.
     pub(super) fn within(self, transaction: Transaction) -> Self {
         Self { within: Some(transaction), ..self }
@@ -520,8 +525,16 @@ impl Array {
         }
         let newer = self.store.commit(snapshot, changes, &mut StandardRules)?;
         let version = newer.version();
+        self.look_after(&newer);
         self.move_to(newer);
         Ok(version)
+    }
+
+    /// Packs the list of fragments, in a version that changes nothing else; gives the version.
+    pub(super) fn pack(&self, snapshot: &Arc<Snapshot>) -> Result<u64> {
+        self.check_writable()?;
+        self.move_to(self.store.pack(snapshot)?);
+        Ok(self.version())
     }
 
     /// The JSON text of a metadata value.

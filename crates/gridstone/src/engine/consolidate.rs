@@ -1,20 +1,38 @@
 //! Consolidation of one array: plan, merge, commit, merge by merge.
 
-use super::{Array, Call, Staged};
-use crate::array::Changes;
-use crate::base::{Error, ErrorKind, Result};
-use crate::maintain::{Merge, PlanLimits, Strategy, merge_cells, plan};
-use crate::query::{ReadOrder, Target};
+use super::array::parse_box;
+use super::{Array, Call, ReadBox, Staged};
+use crate::array::{Changes, Operation, Removed};
+use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
+use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, merge, plan};
+use crate::query::{ReadContext, ReadOrder, Target};
+
+/// Which fragments are merged, as a user says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MergeChoice<'a> {
+    /// By a named strategy: "tiered", "all", "updates", "manifest".
+    Named(&'a str),
+    /// All that touches a box, low and high of every dimension as text, inclusive.
+    Box(&'a [(String, String)]),
+    /// These fragments.
+    Fragments(&'a [Id]),
+}
 
 /// A merge that is planned, or was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeListing {
+    /// "dense": boxes become dense fragments; "sparse": cells become fragments of cells.
+    pub kind: &'static str,
     /// Fragments that are taken out, tombstones among them.
     pub fragments: u64,
     /// Cells read, at most.
     pub cells: u64,
     /// Bytes read, at most.
     pub bytes: u64,
+    /// Fragments and bytes that will be written, about.
+    pub estimate: (u64, u64),
+    /// Bytes of memory that it takes, about.
+    pub memory: u64,
     /// Fragments and bytes written; `None` while it is but planned.
     pub written: Option<(u64, u64)>,
 }
@@ -30,9 +48,28 @@ pub struct ConsolidateReport {
     pub before: u64,
     /// Fragments of the array after it.
     pub after: u64,
+    /// What the last consolidation of this array in the background failed with, told once.
+    pub background_failure: Option<String>,
+    /// What the reads of all merges did.
+    pub counters: CounterSnapshot,
 }
 
 impl Array {
+    /// The strategy that `selection` asks for. Input if there is none of this name, Bounds for a box outside the domain.
+    pub fn strategy(&self, selection: &MergeChoice<'_>) -> Result<Strategy> {
+        match selection {
+            MergeChoice::Named(name) => parse_strategy(name),
+            MergeChoice::Fragments(ids) => Ok(Strategy::Fragments(ids.to_vec())),
+            MergeChoice::Box(sub) => {
+                let schema = self.schema()?;
+                let asked: ReadBox<'_> = Some(sub);
+                let asked = parse_box(&schema, asked)?.unwrap_or_else(|| schema.domain());
+                schema.check_inside(&asked)?;
+                Ok(Strategy::Box(asked))
+            }
+        }
+    }
+
     /// Merges fragments as `strategy` says, into fragments of about `target_bytes`; each merge is a commit of its own, so
     /// that stopping loses at most one. `dry_run`: only says what would be done.
     ///
@@ -50,59 +87,113 @@ impl Array {
         let fragments = self.described(&snapshot, &state, None)?;
         let (context, target, _) = self.plan(None, None, ReadOrder::Global, call)?;
         let limits = PlanLimits { memory_bytes: context.budget.limit_bytes() / 8, cell_bytes: target.row_bytes() };
-        let merges = plan(&fragments, strategy, limits)?;
-        let mut report =
-            ConsolidateReport { before: fragments.len() as u64, after: fragments.len() as u64, ..Default::default() };
-        for merge in &merges {
+        let plan = plan(&target.schema, &fragments, strategy, limits)?;
+        let before = fragments.len() as u64;
+        let mut report = ConsolidateReport { before, after: before, ..Default::default() };
+        drop(fragments);
+        if dry_run {
+            foresee(&plan, &context, &target, target_bytes, &mut report);
+            return Ok(report);
+        }
+        for merge in &plan.merges {
             call.cancel.check()?;
-            let taken = (merge.inputs.len() + merge.retired.len()) as u64;
-            let mut listing =
-                MergeListing { fragments: taken, cells: merge.cells(), bytes: merge.bytes(), written: None };
-            if dry_run {
-                report.after = report.after + 1 - taken;
-                report.merges.push(listing);
-                continue;
-            }
-            match self.merge(merge, &target, target_bytes, call) {
-                Ok(written) => {
-                    listing.written = Some(written);
-                    report.merges.push(listing);
+            let mut listing = listing(merge, &context, &target, target_bytes);
+            match self.merge(&context, merge, &target, target_bytes, call) {
+                Ok(None) => continue,
+                Ok(written) => listing.written = written,
+                Err(e) if e.kind() == ErrorKind::Conflict => {
+                    report.overtaken += 1;
+                    continue;
                 }
-                Err(e) if e.kind() == ErrorKind::Conflict => report.overtaken += 1,
                 Err(e) => return Err(e),
             }
+            report.merges.push(listing);
         }
-        if !dry_run {
-            report.after = self.state()?.1.count_fragments();
+        if report.overtaken == 0 {
+            report.overtaken += u64::from(!self.sweep(&plan)?);
         }
+        if *strategy == Strategy::Manifest {
+            self.pack(&snapshot)?;
+        }
+        report.background_failure = self.context().upkeep().take_failure(snapshot.store(), self.id());
+        report.counters = context.counters.snapshot();
+        report.after = self.state()?.1.count_fragments();
         Ok(report)
     }
 
-    /// Does and commits one merge; gives the fragments and bytes written.
-    fn merge(&self, merge: &Merge, target: &Target, target_bytes: u64, call: &Call) -> Result<(u64, u64)> {
+    /// Does and commits one merge; gives the fragments and bytes written, `None` if there was nothing to do.
+    fn merge(
+        &self,
+        read: &ReadContext,
+        one: &Merge,
+        target: &Target,
+        target_bytes: u64,
+        call: &Call,
+    ) -> Result<Option<(u64, u64)>> {
         let (snapshot, state) = self.state()?;
-        let read = self.read_context(&snapshot, call);
         let write = self.write_context(&state, call)?;
         let mut done = Vec::new();
-        let merged = merge_cells(&read, &write, target, merge, target_bytes, &mut done);
+        let merged = merge(read, &write, target, one, target_bytes, &mut done);
         // From here on files go with `staged`, unless they are committed.
         let mut staged: Staged = self.staged(done);
-        let merged = merged?;
-        let changes = Changes::new(vec![merged.operation(self.id())]);
+        let Some(merged) = merged? else { return Ok(None) };
+        let changes = Changes::new(merged.operations(self.id()));
         let outcome = self.commit_changes(&snapshot, changes);
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             staged.keep_files();
         }
         outcome?;
-        Ok((staged.fragments.len() as u64, staged.bytes()))
+        Ok(Some((staged.fragments.len() as u64, staged.bytes())))
+    }
+
+    /// Takes out the tombstones that nothing is left under; says whether they were there.
+    fn sweep(&self, plan: &Plan) -> Result<bool> {
+        if plan.swept.is_empty() {
+            return Ok(true);
+        }
+        let removed = plan.swept.iter().map(|d| Removed::of(d)).collect();
+        let operation = Operation::ReplaceFragments { array: self.id(), removed, fragments: Vec::new() };
+        match self.commit_changes(&self.state()?.0, Changes::new(vec![operation])) {
+            Ok(_) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::Conflict => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 }
 
-/// The strategy named "tiered" or "all".
+/// Puts into `report` what the plan would do.
+fn foresee(plan: &Plan, context: &ReadContext, target: &Target, target_bytes: u64, report: &mut ConsolidateReport) {
+    for merge in &plan.merges {
+        let listing = listing(merge, context, target, target_bytes);
+        report.after = (report.after + listing.estimate.0).saturating_sub(listing.fragments);
+        report.merges.push(listing);
+    }
+    report.after = report.after.saturating_sub(plan.swept.len() as u64);
+}
+
+fn listing(merge: &Merge, context: &ReadContext, target: &Target, target_bytes: u64) -> MergeListing {
+    let bytes = merge.bytes_written();
+    let least = merge.boxes.len().max(1) as u64;
+    MergeListing {
+        kind: if merge.boxes.is_empty() { "sparse" } else { "dense" },
+        fragments: (merge.inputs.len() + merge.retired.len()) as u64,
+        cells: merge.cells(),
+        bytes: merge.bytes(),
+        estimate: ((bytes / target_bytes.max(1)).max(least), bytes),
+        memory: maintain::memory_bytes(merge, context, target),
+        written: None,
+    }
+}
+
+/// The strategy of this name, of those that need no more than a name.
 pub fn parse_strategy(name: &str) -> Result<Strategy> {
     match name {
         "tiered" => Ok(Strategy::Tiered),
         "all" => Ok(Strategy::All),
-        other => Err(Error::input(format!("unknown strategy {other:?}; a strategy is \"tiered\" or \"all\""))),
+        "updates" => Ok(Strategy::Updates),
+        "manifest" => Ok(Strategy::Manifest),
+        other => Err(Error::input(format!(
+            "unknown strategy {other:?}; a strategy is \"tiered\", \"all\", \"updates\" or \"manifest\""
+        ))),
     }
 }

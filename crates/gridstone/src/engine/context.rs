@@ -1,5 +1,6 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
+use super::background::{AutoConsolidate, Upkeep};
 use super::claim::LeaseTerms;
 use crate::base::limits::{self, BlockCells};
 use crate::base::{Budget, Cache, Clock, Error, Keys, Result};
@@ -36,6 +37,8 @@ pub struct Options {
     /// `GRIDSTONE_KEY_FILE`, if one is set when the context is made: it opens sealed stores and seals new ones, and stores
     /// that are not sealed are opened too.
     pub key: Option<Arc<dyn Keys>>,
+    /// Whether, and when, arrays that are written to are consolidated in the background.
+    pub auto_consolidate: Option<AutoConsolidate>,
 }
 
 impl Default for Options {
@@ -51,6 +54,7 @@ impl Default for Options {
             fold_versions: limits::FOLD_VERSIONS,
             blocks: BlockCells::default(),
             key: None,
+            auto_consolidate: None,
         }
     }
 }
@@ -68,6 +72,8 @@ pub struct Context {
     pub(super) leases: LeaseTerms,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) fold_versions: u64,
+    pub(super) auto: Option<AutoConsolidate>,
+    pub(super) upkeep: Arc<Upkeep>,
 }
 
 impl Context {
@@ -81,6 +87,9 @@ impl Context {
             )));
         }
         options.blocks.check()?;
+        if options.auto_consolidate.is_some_and(|auto| auto.fragments < 2) {
+            return Err(Error::input("auto_consolidate needs a number of fragments of at least 2"));
+        }
         let cache = options.cache.min(options.memory_budget / 2);
         Ok(Self {
             pool: Arc::new(Pool::new(options.threads)?),
@@ -93,6 +102,8 @@ impl Context {
             leases: LeaseTerms { after_us: options.lease_after_us, term_us: options.lease_term_us }.check()?,
             clock: options.clock.clone(),
             fold_versions: options.fold_versions,
+            auto: options.auto_consolidate,
+            upkeep: Arc::default(),
         })
     }
 

@@ -4,6 +4,7 @@
 //! commits move forward. Nothing below this floor holds global state.
 
 mod array;
+mod background;
 mod call;
 mod claim;
 mod conditions;
@@ -32,9 +33,10 @@ pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::{Durability, key_from_environment, key_id};
 pub use crate::tile::{Column, ColumnView};
 pub use array::{Array, CellData, DenseData, ReadBox};
+pub use background::{AutoConsolidate, Consolidating};
 pub use call::Call;
 pub use conditions::{ConditionListing, check_condition, select_rows};
-pub use consolidate::{ConsolidateReport, MergeListing, parse_strategy};
+pub use consolidate::{ConsolidateReport, MergeChoice, MergeListing, parse_strategy};
 pub use context::{Context, Options};
 pub use group::Group;
 pub use listing::{FragmentListing, TileListing, VersionListing};

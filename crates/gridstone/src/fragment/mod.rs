@@ -4,6 +4,7 @@
 //! specified bit by bit in `docs/format/fragment.md`.
 
 mod chunk;
+mod copy;
 mod description;
 mod encode;
 mod format;

@@ -1,11 +1,13 @@
 //! Floor `maintain`: what keeps an array healthy: merging fragments, forgetting versions, and the check of every stored byte.
 
+mod box_index;
 mod consolidate;
+mod cover;
 mod plan;
 mod vacuum;
 mod verify;
 
-pub use consolidate::{Merged, merge_cells};
-pub use plan::{Merge, PlanLimits, Strategy, plan};
+pub use consolidate::{Merged, memory_bytes, merge};
+pub use plan::{Merge, Plan, PlanLimits, Strategy, plan};
 pub use vacuum::{Holder, Keep, Tally, VacuumOptions, VacuumReport, vacuum};
 pub use verify::{Damage, VerifyReport, verify};

@@ -174,30 +174,6 @@ impl Scan {
     }
 }
 
-/// The cells that sparse fragments hold, of a sparse array or over a dense one, in global order: what a merge of them reads.
-pub struct Sweeper {
-    sweep: Sweep,
-    batch_bytes: u64,
-}
-
-impl std::fmt::Debug for Sweeper {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Sweeper({} bytes at a time)", self.batch_bytes)
-    }
-}
-
-impl Sweeper {
-    /// Starts at the first cell of the box. `target` has no dense fragment.
-    pub fn new(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
-        Ok(Self { sweep: Sweep::new(context, target, request)?, batch_bytes: context.batch_bytes() })
-    }
-
-    /// The next cells; `None` at the end.
-    pub fn next_batch(&mut self) -> Result<Option<Cells>> {
-        self.sweep.next(self.batch_bytes)
-    }
-}
-
 fn plain(order: ReadOrder) -> Order {
     if order == ReadOrder::Col { Order::Col } else { Order::Row }
 }

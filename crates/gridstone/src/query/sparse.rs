@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A block to be read, and the queue its cells go to.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
-    queue: usize,
+    pub(super) queue: usize,
     pub(super) at: SparseBlock,
 }
 
@@ -35,12 +35,12 @@ pub(super) struct Sweep {
     pub(super) context: ReadContext,
     pub(super) schema: Arc<Schema>,
     pub(super) request: Request,
-    layout: KeyLayout,
+    pub(super) layout: KeyLayout,
     pub(super) fragments: Vec<Arc<Fragment>>,
     pub(super) deletions: Deletions,
     pub(super) masks: Masks,
-    units: Vec<Unit>,
-    firsts: CellKeys,
+    pub(super) units: Vec<Unit>,
+    pub(super) firsts: CellKeys,
     next: usize,
     pub(super) queues: Vec<Queue>,
     /// Bytes that a decoded row takes, about, and whether that is but a guess.

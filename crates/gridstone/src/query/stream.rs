@@ -6,7 +6,7 @@ use super::write_cells::{columns_of, coordinate_keys, encode_sparse_tile, settle
 use super::write_dense::{check_columns, dense_cuts, fields_and_packing};
 use crate::base::limits::BlockCells;
 use crate::base::{Cancel, Error, Result};
-use crate::fragment::{Cells, Field, FragmentKind, Packing, Staged, encode_tile};
+use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile};
 use crate::schema::{Schema, Subarray};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout, TileGrid};
 use std::cmp::Ordering;
@@ -231,6 +231,24 @@ impl CellStream {
         let tile = encode_sparse_tile((&self.fields, &packing), self.blocks.sparse, &keys, columns)?;
         self.settled = Some((packing, cells_left.saturating_sub(tile.cells as usize)));
         self.stage.push(tile)
+    }
+
+    /// Adds a tile of cells as it is stored elsewhere. It comes after all cells so far, in a stream of cells with these fields.
+    pub(super) fn push_tile(&mut self, tile: EncodedTile) -> Result<()> {
+        if self.held_cells() > 0 {
+            self.flush_sparse()?;
+        }
+        let Some(shape) = &tile.shape else { return Err(Error::input("a dense tile in a stream of cells")) };
+        let end: Vec<[u64; 1]> = shape.ends.1.iter().map(|k| [*k]).collect();
+        let end: Vec<&[u64]> = end.iter().map(<[u64; 1]>::as_slice).collect();
+        self.last = Some(KeyLayout::new(&self.schema).keys(&end));
+        self.rows += tile.cells;
+        self.stage.push(tile)
+    }
+
+    /// What a tile must have to be put into this stream as it is: its fields, and the cells of its blocks.
+    pub(super) fn tile_form(&self) -> (&[Field], u32) {
+        (&self.fields, self.blocks.sparse)
     }
 
     /// Ends the stream; an Input error if a dense box is not complete. `None` if no cell was appended.

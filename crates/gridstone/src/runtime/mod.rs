@@ -5,6 +5,7 @@
 //! (see [`PerProcess`]).
 
 mod arena;
+mod background;
 mod cache;
 mod cancel;
 mod owner;
@@ -14,6 +15,7 @@ mod signal;
 mod system;
 
 pub use arena::Arena;
+pub use background::Background;
 pub use cache::LruCache;
 pub use cancel::CancelFlag;
 pub use owner::Owner;

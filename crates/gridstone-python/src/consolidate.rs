@@ -1,0 +1,66 @@
+//! Consolidation: which fragments, the report as JSON, and one that goes on in the background.
+
+use crate::errors::raise;
+use gridstone::base::Id;
+use gridstone::engine::{Array, ConsolidateReport, Consolidating, MergeChoice, Strategy};
+use pyo3::prelude::*;
+use serde_json::json;
+use std::time::Duration;
+
+/// What is asked for: ids of fragments, or a box, or a strategy by its name.
+pub(crate) fn strategy(
+    py: Python<'_>,
+    array: &Array,
+    name: &str,
+    fragments: Option<&[String]>,
+    within: Option<&[(String, String)]>,
+) -> PyResult<Strategy> {
+    let found = match (fragments, within) {
+        (Some(ids), _) => {
+            let ids = ids.iter().map(|id| Id::parse(id)).collect::<Result<Vec<_>, _>>();
+            ids.and_then(|ids| array.strategy(&MergeChoice::Fragments(&ids)))
+        }
+        (None, Some(sub)) => array.strategy(&MergeChoice::Box(sub)),
+        (None, None) => array.strategy(&MergeChoice::Named(name)),
+    };
+    found.map_err(|e| raise(py, &e))
+}
+
+/// A report as JSON.
+pub(crate) fn report_json(report: &ConsolidateReport) -> String {
+    let merges: Vec<_> = report
+        .merges
+        .iter()
+        .map(|m| {
+            json!({"kind": m.kind, "fragments": m.fragments, "cells": m.cells, "bytes": m.bytes, "estimate": m.estimate,
+                "memory": m.memory, "written": m.written})
+        })
+        .collect();
+    let counted = &report.counters;
+    let all = json!({"before": report.before, "after": report.after, "overtaken": report.overtaken, "merges": merges,
+        "failure": report.background_failure, "tiles_copied": counted.tiles_copied, "blocks_decoded": counted.blocks_decoded});
+    all.to_string()
+}
+
+/// A consolidation that goes on in the background.
+#[pyclass(frozen, module = "gridstone._native")]
+pub(crate) struct Upkeep {
+    pub(crate) inner: Consolidating,
+}
+
+#[pymethods]
+impl Upkeep {
+    #[getter]
+    fn done(&self) -> bool {
+        self.inner.is_done()
+    }
+
+    fn cancel(&self) {
+        self.inner.cancel();
+    }
+
+    fn wait(&self, py: Python<'_>, milliseconds: u64) -> PyResult<Option<String>> {
+        let outcome = py.detach(|| self.inner.wait(Duration::from_millis(milliseconds)));
+        outcome.map(|o| o.as_ref().as_ref().map(report_json).map_err(|e| raise(py, e))).transpose()
+    }
+}

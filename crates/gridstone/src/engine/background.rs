@@ -1,0 +1,162 @@
+//! Consolidation in the background: on request, or when the fragments of an array have become many.
+//!
+//! It works on one thread of its own at low priority, with the budget and the cache of its context, whatever the number of
+//! threads. One goes on per array and process. What it runs into is kept for the next explicit consolidation of the array to tell;
+//! readers and writers never see it.
+
+use super::{Array, Call, ConsolidateReport, Context};
+use crate::array::Snapshot;
+use crate::base::{Error, ErrorKind, Id, Result};
+use crate::maintain::Strategy;
+use crate::runtime::{Background, CancelFlag, PerProcess, Pool};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// When arrays are consolidated without being asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AutoConsolidate {
+    /// So many fragments more than after the last time.
+    pub fragments: u64,
+    /// Bytes of a merged fragment, about.
+    pub target_bytes: u64,
+}
+
+impl Default for AutoConsolidate {
+    fn default() -> Self {
+        Self { fragments: 64, target_bytes: 512 << 20 }
+    }
+}
+
+/// A consolidation that goes on beside.
+pub type Consolidating = Background<ConsolidateReport>;
+
+/// A store and an array in it.
+type Place = (Id, Id);
+
+/// The arrays that are being consolidated in the background by this process.
+static RUNNING: PerProcess<Mutex<HashSet<Place>>> = PerProcess::new();
+
+/// What the policy of a context remembers of an array.
+#[derive(Debug, Default)]
+struct Memory {
+    /// Fragments that the last consolidation left.
+    left: u64,
+    running: Option<Consolidating>,
+    failure: Option<String>,
+}
+
+/// The policy of a context, and what it remembers. A forked child begins anew.
+#[derive(Debug, Default)]
+pub(super) struct Upkeep {
+    arrays: PerProcess<Mutex<HashMap<Place, Memory>>>,
+}
+
+impl Upkeep {
+    fn arrays(&self) -> Option<MutexGuard<'_, HashMap<Place, Memory>>> {
+        let arrays = self.arrays.get_or_try_build(|| Ok(Mutex::default())).ok()?;
+        Some(arrays.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn finished(&self, place: Place, report: &Result<ConsolidateReport>) {
+        let Some(mut arrays) = self.arrays() else { return };
+        let memory = arrays.entry(place).or_default();
+        match report {
+            Ok(report) => memory.left = report.after,
+            Err(e) if e.kind() == ErrorKind::Cancelled => {}
+            Err(e) => memory.failure = Some(e.to_string()),
+        }
+    }
+
+    /// What the last consolidation in the background failed with, told once.
+    pub(super) fn take_failure(&self, store: Id, array: Id) -> Option<String> {
+        self.arrays()?.get_mut(&(store, array))?.failure.take()
+    }
+}
+
+/// The claim to be the one that consolidates an array in the background.
+struct Claim(Place);
+
+impl Claim {
+    fn of(place: Place) -> Option<Self> {
+        let running = RUNNING.get_or_try_build(|| Ok(Mutex::default())).ok()?;
+        running.lock().unwrap_or_else(PoisonError::into_inner).insert(place).then_some(Self(place))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Ok(running) = RUNNING.get_or_try_build(|| Ok(Mutex::default())) {
+            running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        }
+    }
+}
+
+impl Array {
+    /// As [`Array::consolidate`], beside whatever else is done. This handle stays at its version.
+    ///
+    /// # Errors
+    /// Input if the array is not writable, or is being consolidated in the background by this process; Budget if no thread can be
+    /// started. What happens later is the outcome of what is given back.
+    pub fn consolidate_in_background(&self, strategy: Strategy, target_bytes: u64) -> Result<Consolidating> {
+        self.check_writable()?;
+        let place = (self.state()?.0.store(), self.id());
+        let claim = Claim::of(place).ok_or_else(|| {
+            Error::input("this array is being consolidated in the background already; wait for that to end, or stop it")
+        })?;
+        let array = self.with_context(self.context().beside_others()?);
+        let work = move |flag: &CancelFlag| {
+            let call = Call { cancel: Arc::new(flag.clone()), ..Call::default() };
+            let outcome = array.consolidate_claimed(&strategy, target_bytes, &call);
+            array.context().upkeep().finished(place, &outcome);
+            drop(claim);
+            outcome
+        };
+        Background::start("upkeep", work)
+    }
+
+    fn consolidate_claimed(&self, strategy: &Strategy, target_bytes: u64, call: &Call) -> Result<ConsolidateReport> {
+        self.refresh()?;
+        self.consolidate(strategy, target_bytes, false, call)
+    }
+
+    /// Called after each commit through the array's context: starts a consolidation if the policy says so.
+    pub(super) fn look_after(&self, snapshot: &Arc<Snapshot>) {
+        let Some(policy) = self.context().auto_consolidate() else { return };
+        let Ok(state) = snapshot.array_by_id(self.id()) else { return };
+        let (place, count) = ((snapshot.store(), self.id()), state.count_fragments());
+        let Some(mut arrays) = self.context().upkeep().arrays() else { return };
+        let memory = arrays.entry(place).or_default();
+        let busy = memory.running.as_ref().is_some_and(|running| !running.is_done());
+        if busy || count < memory.left.saturating_add(policy.fragments) {
+            return;
+        }
+        match self.consolidate_in_background(Strategy::Tiered, policy.target_bytes) {
+            Ok(running) => memory.running = Some(running),
+            // Another one goes on: it does the same.
+            Err(e) if e.kind() == ErrorKind::Input => {}
+            Err(e) => memory.failure = Some(e.to_string()),
+        }
+    }
+
+    /// The consolidation that the policy started last, if it goes on.
+    pub fn upkeep(&self) -> Option<Consolidating> {
+        let place = (self.state().ok()?.0.store(), self.id());
+        let arrays = self.context().upkeep().arrays()?;
+        arrays.get(&place)?.running.clone().filter(|running| !running.is_done())
+    }
+}
+
+impl Context {
+    /// This context for work on one thread beside others: no thread of the pool is taken from those who wait.
+    fn beside_others(&self) -> Result<Self> {
+        Ok(Self { pool: Arc::new(Pool::new(Some(1))?), auto: None, ..self.clone() })
+    }
+
+    pub(super) fn upkeep(&self) -> &Upkeep {
+        &self.upkeep
+    }
+
+    fn auto_consolidate(&self) -> Option<AutoConsolidate> {
+        self.auto
+    }
+}

@@ -1,0 +1,335 @@
+//! Plans: what they choose, that reading is the same after them (against a model that reads cell by cell), and how long they take.
+
+use super::super::box_index::STEPS;
+use super::{Strategy, *};
+use crate::base::FileRef;
+use crate::fragment::Location;
+use crate::schema::KeyRange;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const LIMITS: PlanLimits = PlanLimits { memory_bytes: 1 << 30, cell_bytes: 100 };
+
+fn schema(sparse: bool, nullable: bool) -> Schema {
+    let capacity = if sparse { r#""sparse":true,"# } else { "" };
+    Schema::from_json(&format!(
+        r#"{{{capacity}"dims":[{{"name":"x","dtype":"uint64","domain":["0","999999"],"tile":"10"}},
+        {{"name":"y","dtype":"uint64","domain":["0","999999"],"tile":"10"}}],
+        "attrs":[{{"name":"a","dtype":"int8","nullable":{nullable}}},{{"name":"b","dtype":"int8","nullable":{nullable}}}]}}"#
+    ))
+    .unwrap()
+}
+
+fn rect(x: (u64, u64), y: (u64, u64)) -> Subarray {
+    Subarray::new(vec![KeyRange::new(x.0, x.1), KeyRange::new(y.0, y.1)])
+}
+
+fn described(number: u64, kind: FragmentKind, bounds: Subarray, len: u64) -> Description {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&number.to_le_bytes());
+    Description {
+        id: Id(id),
+        kind,
+        order: FragmentOrder { version: number, index: 0 },
+        schema: 0,
+        cells: if kind == FragmentKind::Dense { bounds.cells() as u64 } else { len / 10 + 1 },
+        bounds,
+        attrs: if kind == FragmentKind::Tombstones { Vec::new() } else { vec![0, 1] },
+        location: Location { file: FileRef::Data(Id(id)), offset: 0, len },
+        over: None,
+    }
+}
+
+fn fragment(number: u64, kind: FragmentKind, range: (u64, u64), len: u64) -> Arc<Description> {
+    Arc::new(described(number, kind, rect(range, (0, 9)), len))
+}
+
+fn small(number: u64) -> Arc<Description> {
+    fragment(number, FragmentKind::Sparse, (0, 9), 1_000)
+}
+
+fn orders(merge: &Merge) -> Vec<u64> {
+    versions(&merge.inputs)
+}
+
+fn versions(all: &[Arc<Description>]) -> Vec<u64> {
+    all.iter().map(|d| d.order.version).collect()
+}
+
+fn merges(fragments: &[Arc<Description>], strategy: Strategy, sparse: bool) -> Vec<Merge> {
+    plan(&schema(sparse, false), fragments, &strategy, LIMITS).unwrap().merges
+}
+
+#[test]
+fn tiers_merge_eight_of_a_size_and_leave_the_large_alone() {
+    let mut fragments = vec![fragment(1, FragmentKind::Sparse, (0, 9), 100 << 20)];
+    fragments.extend((2..9).map(small));
+    assert!(merges(&fragments, Strategy::Tiered, true).is_empty(), "seven are too few");
+    fragments.push(small(9));
+    let tiered = merges(&fragments, Strategy::Tiered, true);
+    assert_eq!(tiered.iter().map(orders).collect::<Vec<_>>(), [(2..10).collect::<Vec<u64>>()]);
+    assert_eq!(tiered[0].order().version, 9);
+    assert_eq!(orders(&merges(&fragments, Strategy::All, true)[0]), (1..10).collect::<Vec<u64>>());
+    fragments.truncate(5);
+    assert_eq!(orders(&merges(&fragments, Strategy::Updates, true)[0]), [2, 3, 4, 5]);
+    assert!(merges(&fragments, Strategy::Manifest, true).is_empty());
+}
+
+#[test]
+fn a_dense_fragment_stands_between_updates() {
+    let mut fragments: Vec<_> = (1..9).map(small).collect();
+    fragments.push(fragment(9, FragmentKind::Dense, (0, 5), 50));
+    fragments.extend((10..18).map(small));
+    assert_eq!(merges(&fragments, Strategy::All, false).len(), 2);
+    let named = |places: &[usize]| Strategy::Fragments(places.iter().map(|p| fragments[*p].id).collect());
+    assert!(plan(&schema(false, false), &fragments, &named(&[7, 9]), LIMITS).is_err());
+    assert_eq!(orders(&merges(&fragments, named(&[10, 9]), false)[0]), [10, 11]);
+    // Where nothing touches, neighbours they need not be.
+    let apart: Vec<_> = (1..5).map(|n| fragment(n, FragmentKind::Sparse, (n * 10, n * 10 + 9), 10)).collect();
+    let ids = Strategy::Fragments(vec![apart[0].id, apart[3].id]);
+    assert_eq!(orders(&merges(&apart, ids, true)[0]), [1, 4]);
+}
+
+#[test]
+fn tombstones_stay_while_something_older_lies_under_them() {
+    let tombstones = |n, range| fragment(n, FragmentKind::Tombstones, range, 10);
+    let fragments = [
+        fragment(1, FragmentKind::Sparse, (50, 60), 10),
+        fragment(2, FragmentKind::Sparse, (0, 9), 10),
+        tombstones(3, (3, 3)),
+        tombstones(4, (55, 55)),
+        tombstones(5, (5, 55)),
+        fragment(6, FragmentKind::Sparse, (0, 9), 10),
+        tombstones(7, (3, 3)),
+        tombstones(8, (400, 401)),
+    ];
+    let named = merges(&fragments, Strategy::Fragments(vec![fragments[1].id, fragments[5].id]), true);
+    assert_eq!((versions(&named[0].applied), versions(&named[0].retired)), (vec![3, 5, 7], vec![3, 7]));
+    let all = plan(&schema(true, false), &fragments, &Strategy::All, LIMITS).unwrap();
+    assert_eq!((orders(&all.merges[0]), versions(&all.merges[0].retired)), (vec![1, 2, 6], vec![3, 4, 5, 7]));
+    assert_eq!(versions(&all.swept), [8], "nothing lies under it");
+}
+
+#[test]
+fn a_single_fragment_is_purged_of_what_is_deleted() {
+    let deletes = |n, len| fragment(n, FragmentKind::Tombstones, (0, 9), len);
+    let few = [fragment(1, FragmentKind::Sparse, (0, 9), 10_000), deletes(2, 100)];
+    assert!(merges(&few, Strategy::Tiered, true).is_empty());
+    assert_eq!(versions(&merges(&few, Strategy::All, true)[0].retired), [2]);
+    let many = [few[0].clone(), deletes(2, 2_000)];
+    assert_eq!(versions(&merges(&many, Strategy::Tiered, true)[0].retired), [2]);
+    // Over a dense fragment the tombstone must stay: there is no gain.
+    let over = [fragment(0, FragmentKind::Dense, (0, 9_999), 10), many[0].clone(), many[1].clone()];
+    assert!(merges(&over, Strategy::Tiered, false).is_empty());
+}
+
+#[test]
+fn dense_fragments_become_their_union() {
+    let dense = |n: u64, x: (u64, u64), y: (u64, u64)| {
+        Arc::new(described(n, FragmentKind::Dense, rect(x, y), rect(x, y).cells() as u64))
+    };
+    let update = |n: u64, x: (u64, u64), y: (u64, u64)| Arc::new(described(n, FragmentKind::Sparse, rect(x, y), 10));
+    // Overwrites and updates inside a base, and slabs that go on from it; the last update reaches out.
+    let mut fragments = vec![dense(1, (0, 99), (0, 99))];
+    fragments.extend((2..20).map(|n| dense(n, (n, n + 5), (n * 2, n * 2 + 3))));
+    fragments.extend((20..30).map(|n| update(n, (n, n + 5), (0, 99))));
+    fragments.push(update(30, (95, 140), (0, 99)));
+    fragments.extend((4..9).map(|n| dense(n + 30, (n * 50, n * 50 + 49), (0, 99))));
+    let all = merges(&fragments, Strategy::All, false);
+    let boxes: Vec<_> = all.iter().map(|m| m.boxes.clone()).collect();
+    assert_eq!(boxes, [vec![rect((0, 99), (0, 99))], vec![rect((200, 449), (0, 99))]]);
+    assert_eq!((orders(&all[0]), orders(&all[1])), ((1..30).collect(), (34..39).collect()));
+    // Little of it is written twice, so `tiered` and `updates` leave the base alone.
+    assert!(merges(&fragments, Strategy::Tiered, false).iter().all(|m| m.boxes.is_empty()));
+    fragments.insert(1, dense(1, (0, 50), (0, 20)));
+    for strategy in [Strategy::Tiered, Strategy::Updates] {
+        assert_eq!(merges(&fragments, strategy, false)[0].boxes, [rect((0, 99), (0, 99))]);
+    }
+    let there = merges(&fragments, Strategy::Box(rect((410, 410), (5, 5))), false);
+    assert_eq!(there.iter().map(|m| m.boxes.len()).sum::<usize>(), 0, "one fragment touches the box");
+    let there = merges(&fragments, Strategy::Box(rect((399, 400), (5, 5))), false);
+    assert_eq!(there[0].boxes, [rect((350, 449), (0, 99))]);
+}
+
+/// A fragment with its cells: values by cell and attribute, of which only the writer's number matters.
+#[derive(Debug, Clone)]
+struct Held {
+    description: Arc<Description>,
+    cells: BTreeMap<(u64, u64), Vec<(u32, u64)>>,
+}
+
+type Reading = BTreeMap<((u64, u64), u32), u64>;
+
+/// What a reader finds, and whether two fragments of one order have a cell in common.
+fn read(held: &[Held]) -> (Reading, bool) {
+    let mut sorted: Vec<&Held> = held.iter().collect();
+    sorted.sort_by_key(|h| h.description.order);
+    let (mut found, mut from, mut tied) = (Reading::new(), BTreeMap::new(), false);
+    for h in sorted {
+        for (cell, values) in &h.cells {
+            if h.description.kind == FragmentKind::Tombstones {
+                found.retain(|(at, _), _| at != cell);
+            }
+            for (attr, value) in values {
+                tied |= from.insert((*cell, *attr), h.description.order) == Some(h.description.order);
+                found.insert((*cell, *attr), *value);
+            }
+        }
+    }
+    (found, tied)
+}
+
+/// Does a plan to the model. A dense result holds a cell that is deleted only as null.
+fn done(mut held: Vec<Held>, plan: &Plan, nullable: bool) -> Vec<Held> {
+    for merge in &plan.merges {
+        let of = |d: &Arc<Description>| held.iter().find(|h| h.description.id == d.id).unwrap().clone();
+        let sources: Vec<Held> = merge.inputs.iter().chain(&merge.applied).map(of).collect();
+        let (found, _) = read(&sources);
+        let mut cells: BTreeMap<(u64, u64), Vec<(u32, u64)>> = BTreeMap::new();
+        found.iter().for_each(|((cell, attr), value)| cells.entry(*cell).or_default().push((*attr, *value)));
+        for bounds in &merge.boxes {
+            let attrs = merge.inputs.iter().map(|d| &d.attrs).max_by_key(|a| a.len()).unwrap();
+            for (x, y) in (bounds.ranges()[0].lo..=bounds.ranges()[0].hi)
+                .flat_map(|x| (bounds.ranges()[1].lo..=bounds.ranges()[1].hi).map(move |y| (x, y)))
+            {
+                let there = cells.get(&(x, y)).map_or(0, Vec::len);
+                assert!(nullable || there == attrs.len(), "an unwritten cell in a dense result");
+            }
+        }
+        if !merge.boxes.is_empty() {
+            let inside = |cell: &(u64, u64)| merge.boxes.iter().any(|b| b.contains([cell.0, cell.1]));
+            assert!(cells.keys().all(inside), "a cell is lost");
+        }
+        let mut made = Description::clone(&merge.inputs[0]);
+        made.order = merge.order();
+        made.kind = if merge.boxes.is_empty() { FragmentKind::Sparse } else { FragmentKind::Dense };
+        made.id.0[15] = 1;
+        let gone: HashSet<Id> = merge.inputs.iter().chain(&merge.retired).map(|d| d.id).collect();
+        held.retain(|h| !gone.contains(&h.description.id));
+        held.push(Held { description: Arc::new(made), cells });
+    }
+    let swept: HashSet<Id> = plan.swept.iter().map(|d| d.id).collect();
+    held.retain(|h| !swept.contains(&h.description.id));
+    held
+}
+
+/// What is drawn of a fragment: kind, corner, extents, attributes, a mask of cells, how large, and whether it is a twin of the last.
+type Drawn = (u8, (u64, u64), (u64, u64), u8, u64, u64);
+
+fn held(drawn: &[Drawn], sparse: bool) -> Vec<Held> {
+    let mut all = Vec::new();
+    for (number, (kind, (x, y), (w, h), attrs, mask, len)) in (1u64..).zip(drawn) {
+        let kind = match kind {
+            0..=3 if !sparse => FragmentKind::Dense,
+            4 => FragmentKind::Tombstones,
+            _ => FragmentKind::Sparse,
+        };
+        let area = rect((*x, x + w), (*y, y + h));
+        let attrs: Vec<u32> =
+            if sparse { vec![0, 1] } else { [vec![0], vec![1], vec![0, 1], vec![0, 1]][*attrs as usize].clone() };
+        let places = (*x..=x + w).flat_map(|x| (*y..=y + h).map(move |y| (x, y)));
+        let places = places.enumerate().filter(|(n, _)| kind == FragmentKind::Dense || mask >> (n % 64) & 1 == 1);
+        let places: Vec<_> = places.map(|(_, cell)| cell).collect();
+        if places.is_empty() {
+            continue;
+        }
+        let values =
+            if kind == FragmentKind::Tombstones { Vec::new() } else { attrs.iter().map(|a| (*a, number)).collect() };
+        let mut description = described(number, kind, area, *len);
+        if kind != FragmentKind::Tombstones {
+            description.attrs = attrs;
+        }
+        let cells = places.into_iter().map(|cell| (cell, values.clone())).collect();
+        all.push(Held { description: Arc::new(description), cells });
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn reading_is_the_same_after_every_plan(
+        drawn in proptest::collection::vec((0u8..8, (0u64..12, 0u64..6), (0u64..8, 0u64..4), 0u8..4, any::<u64>(), 1u64..4_000_000), 1..24),
+        sparse in any::<bool>(), nullable in any::<bool>(), which in 0u8..5, pick in any::<u32>(), memory in 1_000u64..20_000_000) {
+        let before = held(&drawn, sparse);
+        let fragments: Vec<_> = before.iter().map(|h| h.description.clone()).collect();
+        let some = |d: &(usize, &Arc<Description>)| d.1.kind != FragmentKind::Tombstones && pick >> d.0 & 1 == 1;
+        let strategy = match which {
+            0 => Strategy::Tiered,
+            1 => Strategy::Updates,
+            2 => Strategy::Box(rect((u64::from(pick % 9), 10), (0, u64::from(pick % 5)))),
+            3 => Strategy::Fragments(fragments.iter().enumerate().filter(some).map(|(_, d)| d.id).collect()),
+            _ => Strategy::All,
+        };
+        let limits = PlanLimits { memory_bytes: memory, cell_bytes: 1 };
+        let schema = schema(sparse, nullable);
+        let Ok(made) = plan(&schema, &fragments, &strategy, limits) else {
+            prop_assert!(which == 3, "only what was named can be refused");
+            return Ok(());
+        };
+        let mut seen = HashSet::new();
+        for merge in &made.merges {
+            prop_assert!(merge.inputs.iter().all(|d| seen.insert(d.id)), "an input twice");
+            prop_assert!(!merge.boxes.is_empty() || merge.inputs.iter().map(|d| runs::weight(d, limits)).sum::<u64>() <= memory || which == 3);
+            prop_assert!(merge.inputs.len() > merge.boxes.len() || !merge.applied.is_empty());
+        }
+        let after = done(before.clone(), &made, nullable);
+        let ((expected, _), (found, tied)) = (read(&before), read(&after));
+        prop_assert!(!tied, "two fragments of one order share a cell");
+        prop_assert_eq!(found, expected);
+    }
+}
+
+/// Steps that planning takes, per fragment.
+fn steps(fragments: &[Arc<Description>], strategy: &Strategy, sparse: bool) -> u64 {
+    STEPS.with(|steps| steps.set(0));
+    let limits = PlanLimits { memory_bytes: 128 << 20, cell_bytes: 40 };
+    plan(&schema(sparse, false), fragments, strategy, limits).unwrap();
+    STEPS.with(|steps| steps.get()) / fragments.len() as u64
+}
+
+/// Everything over everything, with tombstones; slabs; patches on a base; cells far apart.
+#[test]
+fn choosing_among_a_hundred_thousand_is_near_linear() {
+    let every =
+        |count: u64, one: &dyn Fn(u64) -> Description| (1..=count).map(|n| Arc::new(one(n))).collect::<Vec<_>>();
+    let kind = |n: u64| if n % 10 == 0 { FragmentKind::Tombstones } else { FragmentKind::Sparse };
+    let layouts: [(bool, Box<dyn Fn(u64) -> Description>); 5] = [
+        (true, Box::new(move |n| described(n, kind(n), rect((n % 7, 900_000 - n % 5), (0, 900_000)), 900))),
+        (
+            true,
+            Box::new(move |n| {
+                described(n, kind(n), rect((n * 7 % 900_000, n * 7 % 900_000 + 3), (n % 1_000, n % 1_000)), 900)
+            }),
+        ),
+        (false, Box::new(|n| described(n, FragmentKind::Dense, rect((n * 9, n * 9 + 8), (0, 99)), 900))),
+        (
+            false,
+            Box::new(|n| {
+                let (x, y) = (n * 7_919 % 900_000, n * 104_729 % 900_000);
+                let size = if n == 1 { 999_999 } else { 9 };
+                let at = if n == 1 { (0, 0) } else { (x, y) };
+                described(n, FragmentKind::Dense, rect((at.0, at.0 + size), (at.1, at.1 + size)), 900)
+            }),
+        ),
+        (
+            false,
+            Box::new(|n| {
+                let kind = [FragmentKind::Dense, FragmentKind::Sparse, FragmentKind::Tombstones][(n % 3) as usize];
+                described(n, kind, rect((n % 50 * 1_000, n % 50 * 1_000 + 900), (0, 900)), 900)
+            }),
+        ),
+    ];
+    let sub = Strategy::Box(rect((0, 50_000), (0, 50_000)));
+    for (number, (sparse, one)) in layouts.iter().enumerate() {
+        for strategy in [Strategy::Tiered, Strategy::All, Strategy::Updates, sub.clone()] {
+            let most = if strategy == Strategy::Tiered && number == 0 { 100_000 } else { 10_000 };
+            let (few, many) = (every(most / 10, one.as_ref()), every(most, one.as_ref()));
+            let (a, b) = (steps(&few, &strategy, *sparse), steps(&many, &strategy, *sparse));
+            assert!(
+                b < 3 * a + 100,
+                "layout {number}, {strategy:?}: {a} steps per fragment, {b} with ten times as many"
+            );
+        }
+    }
+}

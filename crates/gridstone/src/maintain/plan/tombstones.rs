@@ -1,0 +1,172 @@
+//! Which tombstones a plan applies, which fragments it writes anew for their sake, and which tombstones can go.
+
+use super::super::box_index::{BoxIndex, Item};
+use super::{Merge, Part, Plan, Strategy, UPDATED_SHARE, between, part};
+use crate::base::Id;
+use crate::fragment::{Description, FragmentKind, FragmentOrder};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// More newer tombstones than this are not applied to one merge: reading them would be most of the work.
+const NEWER_MAX: usize = 1_024;
+/// More pairs of tombstones and merges than this are not looked at when tombstones are swept.
+const PAIRS_MAX: usize = 1 << 22;
+
+type All<'a> = &'a [Arc<Description>];
+
+fn item(d: &Description, place: usize) -> Item<'_> {
+    // How many cells a box takes is not known: any number.
+    let size = if d.kind == FragmentKind::Deletion { u128::from(u64::MAX) } else { u128::from(d.cells) };
+    Item { bounds: &d.bounds, orders: (d.order, d.order), size, place }
+}
+
+fn is_tombstone(d: &Description) -> bool {
+    part(d) == Some(Part::Clears)
+}
+
+/// The plan of `merges`, with the tombstones that they apply and those that can go, and merges of single fragments whose cells
+/// tombstones delete.
+pub(super) fn applied(all: All<'_>, mut merges: Vec<Merge>, strategy: &Strategy) -> Plan {
+    let clears: Vec<Item<'_>> =
+        all.iter().enumerate().filter(|(_, d)| is_tombstone(d)).map(|(p, d)| item(d, p)).collect();
+    if clears.is_empty() {
+        return Plan { merges, swept: Vec::new() };
+    }
+    let purges = !matches!(strategy, Strategy::Tiered | Strategy::Updates);
+    let index = BoxIndex::new(clears);
+    let values =
+        BoxIndex::new(all.iter().enumerate().filter(|(_, d)| !is_tombstone(d)).map(|(p, d)| item(d, p)).collect());
+    for merge in merges.iter_mut().filter(|m| m.boxes.is_empty()) {
+        apply(all, &index, merge, purges);
+    }
+    let mut alone = Vec::new();
+    if matches!(strategy, Strategy::Tiered | Strategy::All | Strategy::Box(_)) {
+        alone = singles(all, &merges, &index, strategy);
+    }
+    for merge in merges.iter_mut().chain(&mut alone) {
+        merge.retired = retired(all, &values, merge);
+    }
+    let known: HashSet<Id> = merges.iter().chain(&alone).flat_map(|m| &m.retired).map(|d| d.id).collect();
+    let mut swept = swept(all, &merges, &alone);
+    let asked: HashSet<Id> = merges.iter().chain(&alone).flat_map(|m| &m.applied).map(|d| d.id).collect();
+    let only = matches!(strategy, Strategy::Fragments(_) | Strategy::Box(_));
+    swept.retain(|d| !known.contains(&d.id) && (!only || asked.contains(&d.id)));
+    if *strategy == Strategy::Tiered {
+        // A fragment is written anew only if that rids the array of a tombstone; else it would be again and again.
+        let goes: HashSet<Id> = swept.iter().map(|d| d.id).chain(known.iter().copied()).collect();
+        alone.retain(|m| m.applied.iter().any(|d| goes.contains(&d.id)));
+    }
+    Plan { merges: merges.into_iter().chain(alone).collect(), swept }
+}
+
+/// Gives a merge of cells the tombstones that touch an older input; those newer than all inputs if `newer` and they are few.
+fn apply(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge, newer: bool) {
+    let (Some(first), Some(last)) = (merge.inputs.first().map(|d| d.order), merge.inputs.last().map(|d| d.order))
+    else {
+        return;
+    };
+    let inputs = BoxIndex::new(merge.inputs.iter().map(|d| item(d, 0)).collect());
+    let touches = |d: &Arc<Description>| is_tombstone(d) && inputs.any_older(&d.bounds, d.order);
+    merge.applied = between(all, first, last).iter().filter(|d| touches(d)).cloned().collect();
+    let Some(hull) = merge.inputs.iter().map(|d| d.bounds.clone()).reduce(|a, b| a.union(&b)).filter(|_| newer) else {
+        return;
+    };
+    let mut found = Vec::new();
+    let many = clears.any(
+        &hull,
+        |s| s.newest > last,
+        |item| {
+            if item.orders.0 > last {
+                found.push(item.place);
+            }
+            found.len() > NEWER_MAX
+        },
+    );
+    if !many {
+        found.sort_unstable();
+        merge.applied.extend(found.into_iter().filter_map(|p| all.get(p)).filter(|d| touches(d)).cloned());
+    }
+}
+
+/// Merges of the single fragments of cells that newer tombstones touch: all of them, those of the box, or those of which
+/// tombstones may delete a tenth of the cells.
+fn singles(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Strategy) -> Vec<Merge> {
+    let taken: HashSet<Id> = merges.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();
+    let asked = |d: &Description| match strategy {
+        Strategy::Box(sub) => d.bounds.intersects(sub),
+        _ => true,
+    };
+    let single = |d: &&Arc<Description>| part(d) == Some(Part::Cells) && !taken.contains(&d.id) && asked(d);
+    let mut made = Vec::new();
+    for d in all.iter().filter(single) {
+        let (mut found, mut cells) = (Vec::new(), 0u128);
+        let many = clears.any(
+            &d.bounds,
+            |s| s.newest > d.order,
+            |item| {
+                if item.orders.0 > d.order {
+                    found.push(item.place);
+                    cells += item.size;
+                }
+                found.len() > NEWER_MAX
+            },
+        );
+        let worth = *strategy != Strategy::Tiered || cells.saturating_mul(UPDATED_SHARE) >= u128::from(d.cells);
+        if !many && !found.is_empty() && worth {
+            found.sort_unstable();
+            let applied = found.into_iter().filter_map(|p| all.get(p)).cloned().collect();
+            made.push(Merge { inputs: vec![d.clone()], applied, retired: Vec::new(), boxes: Vec::new() });
+        }
+    }
+    made
+}
+
+/// The tombstones among those a merge applies that nothing older is left under.
+fn retired(all: All<'_>, values: &BoxIndex<'_>, merge: &Merge) -> Vec<Arc<Description>> {
+    let (Some(first), Some(last)) = (merge.inputs.first().map(|d| d.order), merge.inputs.last().map(|d| d.order))
+    else {
+        return Vec::new();
+    };
+    let taken: HashSet<Id> = merge.inputs.iter().map(|d| d.id).collect();
+    // Left out although they stand between: few, or none.
+    let left = between(all, first, last).iter().filter(|d| !is_tombstone(d) && !taken.contains(&d.id));
+    let twins = all.iter().skip(all.partition_point(|d| d.order < first)).take_while(|d| d.order == first);
+    let left = left.chain(twins.filter(|d| !is_tombstone(d) && !taken.contains(&d.id)));
+    let left = BoxIndex::new(left.map(|d| item(d, 0)).collect());
+    let under = |d: &Arc<Description>| {
+        let later = |order: FragmentOrder| last < order && order < d.order;
+        values.any_older(&d.bounds, first.min(d.order))
+            || left.any_older(&d.bounds, d.order)
+            || last < d.order
+                && values.any(&d.bounds, |s| s.newest > last && s.oldest < d.order, |item| later(item.orders.0))
+    };
+    merge.applied.iter().filter(|d| !under(d)).cloned().collect()
+}
+
+/// The tombstones that nothing older is left under once all merges are done: everything older that they touch is the input of a
+/// merge that applies them.
+fn swept(all: All<'_>, merges: &[Merge], alone: &[Merge]) -> Vec<Arc<Description>> {
+    let planned: Vec<&Merge> = merges.iter().chain(alone).collect();
+    let taken: HashSet<Id> = planned.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();
+    let left = all.iter().filter(|d| !is_tombstone(d) && !taken.contains(&d.id));
+    let left = BoxIndex::new(left.map(|d| item(d, 0)).collect());
+    let inputs: Vec<BoxIndex<'_>> =
+        planned.iter().map(|m| BoxIndex::new(m.inputs.iter().map(|d| item(d, 0)).collect())).collect();
+    let mut applied: HashMap<Id, HashSet<usize>> = HashMap::new();
+    for (number, merge) in planned.iter().enumerate() {
+        for d in &merge.applied {
+            applied.entry(d.id).or_default().insert(number);
+        }
+    }
+    let free: Vec<&Arc<Description>> =
+        all.iter().filter(|d| is_tombstone(d) && !left.any_older(&d.bounds, d.order)).collect();
+    if free.len().saturating_mul(planned.len()) > PAIRS_MAX {
+        return Vec::new();
+    }
+    let none = HashSet::new();
+    let cleansed = |d: &&Arc<Description>| {
+        let by = applied.get(&d.id).unwrap_or(&none);
+        inputs.iter().enumerate().all(|(number, index)| by.contains(&number) || !index.any_older(&d.bounds, d.order))
+    };
+    free.into_iter().filter(cleansed).cloned().collect()
+}

@@ -1,0 +1,174 @@
+//! A box of a dense array written anew as one dense fragment, from the fragments that lie in it: the dense half of a merge.
+//!
+//! 1. Tile by tile, side by side: the fragments that touch the tile, without those under a newer one that covers it wholly.
+//! 2. Where one dense fragment is left, whose tile is the same, that is copied as it is stored.
+//! 3. Any other tile is read as a user would read it, and encoded.
+//!
+//! Memory holds the tiles that are under way, and the writer's stripe.
+
+use super::open::open_fragment;
+use super::overlay::live_overlay;
+use super::stage::Stage;
+use super::write_dense::{dense_cuts, fields_and_packing};
+use super::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
+use crate::base::{Budget, Counters, Error, Id, Result};
+use crate::fragment::{Cells, Description, EncodedTile, Field, Fragment, FragmentKind, Packing, Staged, encode_tile};
+use crate::schema::{Order, Subarray};
+use crate::tile::{Statistics, TileGrid};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is written anew.
+pub struct Rewrite<'a> {
+    /// The array; its fragments do not matter.
+    pub target: &'a Target,
+    /// The fragments that touch a box, oldest order first.
+    pub touching: &'a (dyn Fn(&Subarray) -> Vec<Arc<Description>> + Sync),
+    /// The box, in which every cell is in some dense fragment.
+    pub sub: Subarray,
+    /// The attributes' places in the schema, ascending.
+    pub places: Vec<usize>,
+}
+
+impl std::fmt::Debug for Rewrite<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Rewrite({})", self.sub)
+    }
+}
+
+/// Memory of the budget that is given back when this goes.
+struct Held<'a>(&'a Budget, u64);
+
+impl<'a> Held<'a> {
+    fn take(budget: &'a Budget, bytes: u64) -> Self {
+        budget.take(bytes);
+        Self(budget, bytes)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.give(self.1);
+    }
+}
+
+/// Decodes the small fragments of `target` once, as far as there is memory for them, so that tiles need not do it one by one.
+pub fn warm(context: &ReadContext, target: &Target) -> Result<()> {
+    live_overlay(context, target).map(drop)
+}
+
+/// Writes a box anew; the result is staged and has no order yet.
+///
+/// # Errors
+/// Corruption, Storage, Cancelled.
+pub fn rewrite_dense(read: &ReadContext, write: &WriteContext<'_>, job: &Rewrite<'_>) -> Result<Staged> {
+    let schema = &job.target.schema;
+    let attrs = job.places.iter().filter_map(|p| schema.attrs().get(*p));
+    let ids: Vec<u32> = attrs.map(|a| a.id()).collect();
+    let (fields, packing) = fields_and_packing(write, schema, FragmentKind::Dense, &ids, usize::MAX);
+    let grid = TileGrid::new(schema, &job.sub)?;
+    let mut stage = Stage::new(write, schema, FragmentKind::Dense, ids.clone(), &job.sub)?;
+    let tiles = Tiles { read, write, job, ids, fields, packing, statistics: Mutex::new(None) };
+    let row_bytes = job.target.row_bytes();
+    let largest = grid.tile_box(0).map_or(1, |tile| tile.cells() as u64).saturating_mul(row_bytes).max(1);
+    let ahead = (read.budget.limit_bytes() / 8 / largest).clamp(1, read.pool.threads() as u64 * 2) as usize;
+    let encode = |tile: u64| {
+        let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
+        // Its cells, and the same again encoded.
+        let held = Held::take(&read.budget, (region.cells() as u64).saturating_mul(2 * row_bytes));
+        tiles.tile(&region).map(|tile| (tile, held))
+    };
+    let mut done = 0u64;
+    let put = |(tile, held): (EncodedTile, Held<'_>)| {
+        done += tile.cells;
+        stage.push(tile)?;
+        drop(held);
+        write.progress.report(done, job.sub.cells() as u64);
+        Ok(())
+    };
+    read.pool.pipe(0..grid.len(), ahead, write.cancel, encode, put)?;
+    stage.finish()
+}
+
+/// The statistics of one stripe of one fragment, read together.
+pub(super) type StripeStatistics = ((Id, usize), Arc<Vec<Statistics>>);
+
+/// Tiles being made.
+struct Tiles<'a> {
+    read: &'a ReadContext,
+    write: &'a WriteContext<'a>,
+    job: &'a Rewrite<'a>,
+    ids: Vec<u32>,
+    fields: Vec<Field>,
+    packing: Packing,
+    statistics: Mutex<Option<StripeStatistics>>,
+}
+
+impl Tiles<'_> {
+    fn tile(&self, region: &Subarray) -> Result<EncodedTile> {
+        let schema = &self.job.target.schema;
+        let mut fragments = (self.job.touching)(region);
+        let covers = |d: &Arc<Description>| {
+            d.kind == FragmentKind::Dense && d.bounds.covers(region) && self.ids.iter().all(|id| d.attrs.contains(id))
+        };
+        if let Some(newest) = fragments.iter().rposition(covers) {
+            fragments.drain(..newest);
+        }
+        if let [alone] = fragments.as_slice()
+            && let Some(tile) = self.copied(alone, region)?
+        {
+            return Ok(tile);
+        }
+        let order = schema.options().cell_order;
+        let target = Target { fragments, ..self.job.target.clone() };
+        let read_order = if order == Order::Row { ReadOrder::Row } else { ReadOrder::Col };
+        let request = Request { sub: region.clone(), attrs: self.job.places.clone(), order: read_order };
+        let cells = read_dense(self.read, &target, &request)?;
+        let columns = cells.attrs.into_iter().map(Cells::Given).collect();
+        encode_tile(&self.fields, &self.packing, columns, &dense_cuts(region, order, self.write.blocks.dense), None)
+    }
+
+    /// The tile as it is stored in a fragment, if it is the same there.
+    fn copied(&self, description: &Arc<Description>, region: &Subarray) -> Result<Option<EncodedTile>> {
+        if description.attrs != self.ids || !description.bounds.covers(region) {
+            return Ok(None);
+        }
+        let schema = &self.job.target.schema;
+        let fragment = open_fragment(self.read, schema, description)?;
+        let grid = TileGrid::new(schema, &description.bounds)?;
+        let coords: Vec<u64> = schema.dims().iter().zip(region.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
+        let Some(number) = grid.index_of(&coords) else { return Ok(None) };
+        let same = grid.tile_box(number).as_ref() == Some(region);
+        let alike = fragment.root().block_cells == self.write.blocks.dense && fragment.root().fields == self.fields;
+        if !same || !alike {
+            return Ok(None);
+        }
+        copied_tile(self.read, &fragment, (number, region.cells() as u64), &self.statistics).map(Some)
+    }
+}
+
+/// Tile number `tile`, of `cells` cells, as it is stored in `fragment`. `held`: the statistics last used.
+pub(super) fn copied_tile(
+    context: &ReadContext,
+    fragment: &Fragment,
+    (tile, cells): (u64, u64),
+    held: &Mutex<Option<StripeStatistics>>,
+) -> Result<EncodedTile> {
+    context.cancel.check()?;
+    let stripe = fragment.stripe_of(tile).map_or(0, |(stripe, _)| stripe);
+    let key = (fragment.description().id, stripe);
+    let known = held.lock().unwrap_or_else(PoisonError::into_inner).clone().filter(|(k, _)| *k == key);
+    let statistics = match known {
+        Some((_, statistics)) => statistics,
+        None => {
+            let read = Arc::new(fragment.statistics(stripe)?);
+            *held.lock().unwrap_or_else(PoisonError::into_inner) = Some((key, read.clone()));
+            read
+        }
+    };
+    let ranges = fragment.page_ranges(tile)?;
+    let pages = fragment.source().read(&ranges)?;
+    Counters::add(&context.counters.requests, 1);
+    Counters::add(&context.counters.bytes_fetched, ranges.iter().map(|r| r.len).sum());
+    Counters::add(&context.counters.tiles_copied, 1);
+    fragment.encoded_tile(tile, cells, pages, &statistics)
+}

@@ -1,0 +1,251 @@
+//! Promise: dense fragments that were written over and beside each other read like one after a merge, which changes nothing
+//! that anybody reads; tiles that nothing lies over are copied without being decoded, and damage is not copied with them.
+
+use gridstone::base::{AlignedBuf, ErrorKind};
+use gridstone::engine::{
+    Array, At, Call, CellData, Column, ConsolidateReport, Context, Dedup, Options, ReadOrder, MergeChoice, Strategy,
+    create_array_on,
+};
+use gridstone::schema::{Datatype, Order, Schema};
+use gridstone::storage::{MemoryStorage, Storage};
+use std::sync::Arc;
+
+pub(crate) fn schema(side: i64, tile: i64, nullable: bool) -> Schema {
+    Schema::from_json(&format!(
+        r#"{{"dims":[{{"name":"x","dtype":"int64","domain":["0","{0}"],"tile":"{tile}"}},
+        {{"name":"y","dtype":"int64","domain":["0","{0}"],"tile":"{tile}"}}],
+        "attrs":[{{"name":"v","dtype":"int64","nullable":{nullable}}},{{"name":"w","dtype":"int64","nullable":{nullable}}}]}}"#,
+        side - 1
+    ))
+    .unwrap()
+}
+
+pub(crate) fn created(schema: Schema, budget: u64) -> (Array, Arc<dyn Storage>) {
+    created_with(schema, &Options { threads: Some(2), memory_budget: budget, ..Options::default() })
+}
+
+/// An array whose context keeps no file open, so that it sees what is done to the files.
+pub(crate) fn created_uncached(schema: Schema) -> (Array, Arc<dyn Storage>) {
+    created_with(schema, &Options { threads: Some(2), cache: 0, ..Options::default() })
+}
+
+fn created_with(schema: Schema, options: &Options) -> (Array, Arc<dyn Storage>) {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let context = Context::new(options).unwrap();
+    (create_array_on(&context, storage.clone(), "/", schema, false).unwrap(), storage)
+}
+
+pub(crate) fn longs(values: impl IntoIterator<Item = i64>) -> Column {
+    let bytes: Vec<u8> = values.into_iter().flat_map(i64::to_le_bytes).collect();
+    Column::new(Datatype::Int64, AlignedBuf::from_slice(&bytes), None, None).unwrap()
+}
+
+/// A value that does not compress.
+pub(crate) fn noise(seed: i64) -> i64 {
+    let mixed = (seed as u64).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ mixed >> 32) as i64
+}
+
+/// Writes a box, low and high of each dimension, in one commit; every value says who wrote it and where.
+pub(crate) fn write_box(array: &Array, (x, y): ((i64, i64), (i64, i64)), attrs: &[&str], number: i64) {
+    let values = (x.0..=x.1).flat_map(|i| (y.0..=y.1).map(move |j| noise(number * 1_000_003 + i * 1_009 + j * 7)));
+    let column = longs(values);
+    let data = attrs.iter().map(|a| ((*a).to_owned(), column.view())).collect();
+    let sub = [(x.0.to_string(), x.1.to_string()), (y.0.to_string(), y.1.to_string())];
+    let staged = array.stage_dense(Some(&sub), &data, Order::Row, &Call::default()).unwrap();
+    array.commit(vec![staged], None).unwrap();
+}
+
+fn write_cells(array: &Array, cells: &[(i64, i64)], number: i64) {
+    let (x, y) = (longs(cells.iter().map(|c| c.0)), longs(cells.iter().map(|c| c.1)));
+    let v = longs(cells.iter().map(|_| -number));
+    let attrs = vec![("v".to_owned(), v.view()), ("w".to_owned(), v.view())];
+    let data = CellData { dims: vec![x.view(), y.view()], attrs, sorted: false, dedup: Dedup::Error };
+    array.commit(vec![array.stage_cells(data, &Call::default()).unwrap()], None).unwrap();
+}
+
+fn delete(array: &Array, cells: &[(i64, i64)]) {
+    let (x, y) = (longs(cells.iter().map(|c| c.0)), longs(cells.iter().map(|c| c.1)));
+    array.commit(vec![array.stage_delete(&[x.view(), y.view()], &Call::default()).unwrap()], None).unwrap();
+}
+
+type Values = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+pub(crate) fn read(array: &Array) -> Values {
+    let (cells, _, _) = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap();
+    let one = |c: Column| {
+        let (values, _, validity) = c.into_parts();
+        (values.to_vec(), validity)
+    };
+    cells.attrs.into_iter().map(one).collect()
+}
+
+pub(crate) fn consolidate(array: &Array, strategy: &Strategy) -> ConsolidateReport {
+    array.consolidate(strategy, 1 << 30, false, &Call::default()).unwrap()
+}
+
+const BOTH: [&str; 2] = ["v", "w"];
+
+#[test]
+fn a_thousand_overwrites_and_updates_read_like_one() {
+    let (array, _) = created(schema(100, 10, false), 1 << 30);
+    write_box(&array, ((0, 99), (0, 99)), &BOTH, 0);
+    let mut seen = vec![(array.version(), read(&array))];
+    for n in 1..1_001i64 {
+        let (i, j) = (n * 37 % 95, n * 59 % 95);
+        match n % 3 {
+            0 => write_cells(&array, &[(i, j), (i + 1, j), (99 - i, 99)], n),
+            _ => write_box(&array, ((i, i + n % 5), (j, j + n % 4)), &BOTH, n),
+        }
+        if n % 250 == 0 {
+            seen.push((array.version(), read(&array)));
+        }
+    }
+    let planned = array.consolidate(&Strategy::Tiered, 1 << 30, true, &Call::default()).unwrap();
+    let done = consolidate(&array, &Strategy::Tiered);
+    assert_eq!((planned.before, planned.after, done.after), (1_001, 1, 1), "more than a tenth is written twice");
+    assert_eq!((done.merges.len(), done.merges[0].kind, done.merges[0].written.unwrap().0), (1, "dense", 1));
+    let (estimate, written) = (planned.merges[0].estimate.1, done.merges[0].written.unwrap().1);
+    assert!(written / 8 < estimate && estimate < written * 8, "{estimate} bytes were foreseen, {written} written");
+    for (version, expected) in &seen {
+        assert_eq!(&read(&array.at(At::Version(*version)).unwrap()), expected);
+    }
+    assert_eq!(read(&array), seen.last().unwrap().1);
+    assert!(array.verify(&Call::default()).unwrap().damage.is_empty());
+    assert!(consolidate(&array, &Strategy::All).merges.is_empty());
+}
+
+#[test]
+fn slabs_become_one_box_and_no_tile_is_decoded() {
+    let (array, _) = created(schema(400, 50, false), 1 << 30);
+    for n in 0..8 {
+        write_box(&array, ((n * 50, n * 50 + 49), (0, 399)), &BOTH, n);
+    }
+    let before = read(&array);
+    let done = consolidate(&array, &Strategy::Tiered);
+    assert_eq!((done.after, done.counters.tiles_copied, done.counters.blocks_decoded), (1, 64, 0));
+    assert_eq!(read(&array), before);
+    assert!(array.verify(&Call::default()).unwrap().damage.is_empty());
+    // One tile is written over: the others are copied, cut into fragments at borders of tiles.
+    write_box(&array, ((60, 70), (110, 120)), &BOTH, 99);
+    let before = read(&array);
+    let cut = array.consolidate(&Strategy::All, 200_000, false, &Call::default()).unwrap();
+    assert_eq!(cut.counters.tiles_copied, 63);
+    assert!(cut.after > 2 && cut.merges[0].written.unwrap().0 == cut.after, "{cut:?}");
+    assert_eq!(read(&array), before);
+    assert!(array.verify(&Call::default()).unwrap().damage.is_empty());
+}
+
+#[test]
+fn damage_is_not_copied_under_a_new_name() {
+    let (array, storage) = created_uncached(schema(400, 50, false));
+    for n in 0..2 {
+        write_box(&array, ((n * 200, n * 200 + 199), (0, 399)), &BOTH, n);
+    }
+    let files = storage.list("_data").unwrap();
+    assert_eq!(files.len(), 2, "they are too large for the log");
+    let name = if files[0].contains('/') { files[0].clone() } else { format!("_data/{}", files[0]) };
+    let whole = storage.read_all(&name).unwrap();
+    let mut damaged = whole.to_vec();
+    damaged[5_000] ^= 1;
+    storage.put(&name, &damaged).unwrap();
+    let error = array.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert!(error.message().contains("tile 0, attribute"), "{error}");
+    assert_eq!(storage.list("_data").unwrap(), files, "what was written is gone");
+    storage.put(&name, &whole).unwrap();
+    assert_eq!(consolidate(&array, &Strategy::All).after, 1);
+}
+
+#[test]
+fn deleted_cells_stay_deleted() {
+    for nullable in [false, true] {
+        let (array, _) = created(schema(40, 10, nullable), 1 << 30);
+        write_box(&array, ((0, 39), (0, 39)), &BOTH, 1);
+        write_box(&array, ((5, 20), (5, 20)), &BOTH, 2);
+        delete(&array, &[(6, 6), (30, 30)]);
+        for n in 3..12 {
+            write_box(&array, ((n, n + 3), (2 * n, 2 * n + 2)), &BOTH, n);
+        }
+        delete(&array, &[(39, 39)]);
+        let (before, version) = (read(&array), array.version());
+        consolidate(&array, &Strategy::All);
+        assert_eq!(read(&array), before);
+        assert_eq!(read(&array.at(At::Version(version)).unwrap()), before);
+        let kinds: Vec<&str> = array.fragments().unwrap().iter().map(|f| f.kind).collect();
+        // Null says all that a tombstone says; a cell without null needs its tombstone, which holds the later boxes apart.
+        if nullable { assert_eq!(kinds, ["dense", "tombstones"]) } else { assert!(kinds.len() > 3, "{kinds:?}") }
+    }
+}
+
+#[test]
+fn attributes_written_apart_are_merged_apart() {
+    let (array, _) = created(schema(40, 10, false), 1 << 30);
+    for n in 0..4 {
+        write_box(&array, ((n * 10, n * 10 + 9), (0, 39)), &["v"], n);
+        write_box(&array, ((n * 10, n * 10 + 9), (0, 39)), &["w"], n + 10);
+    }
+    let before = read(&array);
+    let done = consolidate(&array, &Strategy::All);
+    assert_eq!((done.merges.len(), done.after), (2, 2));
+    assert_eq!(read(&array), before);
+    write_box(&array, ((0, 39), (0, 39)), &BOTH, 50);
+    write_box(&array, ((3, 3), (3, 30)), &["w"], 51);
+    let before = read(&array);
+    let done = consolidate(&array, &Strategy::All);
+    assert_eq!((done.merges.len(), done.after), (1, 1), "what has one attribute goes into what has both");
+    assert_eq!(read(&array), before);
+}
+
+#[test]
+fn a_box_is_merged_and_nothing_else() {
+    let (array, _) = created(schema(100, 10, false), 1 << 30);
+    for n in 0..10 {
+        write_box(&array, ((n * 10, n * 10 + 9), (0, 99)), &BOTH, n);
+    }
+    let before = read(&array);
+    let sub = [("15".to_owned(), "34".to_owned()), ("0".to_owned(), "0".to_owned())];
+    let strategy = array.strategy(&MergeChoice::Box(&sub)).unwrap();
+    assert_eq!(consolidate(&array, &strategy).after, 8);
+    assert_eq!(read(&array), before);
+    let outside = [("15".to_owned(), "100".to_owned()), ("0".to_owned(), "0".to_owned())];
+    assert_eq!(array.strategy(&MergeChoice::Box(&outside)).unwrap_err().kind(), ErrorKind::Bounds);
+    let ids: Vec<_> = array.fragments().unwrap().iter().map(|f| f.id).collect();
+    let refused = array.consolidate(&Strategy::Fragments(vec![ids[0], ids[7]]), 1, false, &Call::default());
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Input, "they lie apart");
+}
+
+#[test]
+fn the_list_of_fragments_is_packed_on_request() {
+    let (array, storage) = created(schema(40, 10, false), 1 << 30);
+    for n in 0..20 {
+        write_cells(&array, &[(n, n)], n);
+    }
+    let (before, version) = (read(&array), array.version());
+    assert!(storage.list("_manifest").unwrap().is_empty());
+    consolidate(&array, &Strategy::Manifest);
+    assert_eq!((array.version(), array.fragments().unwrap().len()), (version + 1, 20));
+    let pages = storage.list("_manifest").unwrap();
+    assert_eq!(pages.len(), 2, "a page and a root");
+    consolidate(&array, &Strategy::Manifest);
+    assert_eq!((array.version(), storage.list("_manifest").unwrap()), (version + 1, pages));
+    assert_eq!(read(&array), before);
+}
+
+/// Overwrites and updates of an array of 32 MiB, in budgets that hold some tiles, many, and everything.
+#[test]
+fn a_dense_merge_stays_within_its_memory() {
+    for budget in [16u64 << 20, 64 << 20, 1 << 30] {
+        let (array, _) = created(schema(1_448, 128, false), budget);
+        write_box(&array, ((0, 1_447), (0, 1_447)), &BOTH, 1);
+        for n in 2..30 {
+            write_box(&array, ((n * 38, n * 38 + 300), (n * 31, n * 31 + 400)), &BOTH, n);
+            write_cells(&array, &(0..500).map(|i| (n + i, i * 2)).collect::<Vec<_>>(), n);
+        }
+        let before = read(&array);
+        let held = array.context().peak_bytes();
+        let report = consolidate(&array, &Strategy::All);
+        assert_eq!((report.after, read(&array) == before), (1, true));
+        assert!(array.context().peak_bytes() <= budget, "{} bytes ({held} before)", array.context().peak_bytes());
+    }
+}
