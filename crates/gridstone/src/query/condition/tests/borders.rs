@@ -202,3 +202,29 @@ fn long_chains_take_linear_time() {
     let found = bound.evaluate(&Batch::new(100).with_attr(place, column.view())).unwrap();
     assert_eq!(found.rows().collect::<Vec<_>>(), (0..100).step_by(2).collect::<Vec<_>>());
 }
+
+#[test]
+fn pairs_are_pruned_by_their_ends() {
+    let schema = schema();
+    let verdict = |text: &str, left: (&str, &[u8]), right: (&str, &[u8])| {
+        let known = [left, right].map(|(name, bytes)| {
+            let (place, attr) = schema.attr(name).unwrap();
+            let offsets = attr.datatype().is_var().then(|| (0..=bytes.len() as u64).collect());
+            let column = Column::new(attr.datatype(), AlignedBuf::from_slice(bytes), offsets, None).unwrap();
+            (place, Statistics::of(column.view()))
+        });
+        let facts = known.iter().fold(Facts::new(2), |facts, (place, of)| facts.with_attr(*place, of));
+        Condition::parse(text).unwrap().bind(&schema).unwrap().prune(&facts)
+    };
+    for (left, right) in [(("i8", [1, 3]), ("u8", [3, 5])), (("s", *b"ac"), ("s2", *b"cd"))] {
+        let of =
+            |sign: &str| verdict(&format!("{} {sign} {}", left.0, right.0), (left.0, &left.1), (right.0, &right.1));
+        assert_eq!((of("<="), of(">")), (Verdict::All, Verdict::None));
+        assert_eq!(
+            (of("=="), of("<"), of(">="), of("!=")),
+            (Verdict::Some, Verdict::Some, Verdict::Some, Verdict::Some)
+        );
+    }
+    let same = |text: &str| verdict(text, ("s", b"aa"), ("s2", b"aa"));
+    assert_eq!((same("s == s2"), same("s < s2")), (Verdict::All, Verdict::None));
+}

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 /// Two dimensions, then attributes.
-pub(super) const COLUMNS: [(&str, &str, bool); 21] = [
+pub(super) const COLUMNS: [(&str, &str, bool); 24] = [
     ("x", "int64", false),
     ("y", "float32", false),
     ("z", "datetime64[s]", false),
@@ -26,11 +26,14 @@ pub(super) const COLUMNS: [(&str, &str, bool); 21] = [
     ("d", "float64", true),
     ("g", "float64", false),
     ("t", "datetime64[ns]", true),
+    ("t2", "datetime64[ns]", false),
     ("m", "datetime64[M]", false),
     ("w", "timedelta64[ms]", true),
     ("q", "timedelta64[Y]", false),
     ("s", "string", true),
     ("r", "bytes", false),
+    ("s2", "string", false),
+    ("r2", "bytes", true),
 ];
 pub(super) const DIMS: usize = 3;
 
@@ -235,11 +238,11 @@ fn comparison() -> impl Strategy<Value = Comparison> {
 const FAMILIES: [&[&str]; 7] = [
     &["x", "y", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f", "d", "g"],
     &["b"],
-    &["z", "t", "m"],
+    &["z", "t", "t2", "m"],
     &["w"],
     &["q"],
-    &["s"],
-    &["r"],
+    &["s", "s2"],
+    &["r", "r2"],
 ];
 
 fn leaf() -> BoxedStrategy<Condition> {
