@@ -46,7 +46,8 @@ fn run(asked: &Asked) -> Result<(), String> {
     for target in &asked.targets {
         if let Some(file) = &asked.replay {
             let input = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
-            println!("{}: accepted: {}", target.name, (target.run)(&input));
+            let outcome = gridstone_fuzz::drive::tried(target, &input).map_err(|found| found.what)?;
+            println!("{}: accepted: {outcome}", target.name);
             continue;
         }
         let time = Duration::from_secs(asked.seconds);

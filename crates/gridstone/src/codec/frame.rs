@@ -50,6 +50,11 @@ impl Filter for Frame {
         len + 4 + 9 * (len / GROUP + 1)
     }
 
+    fn decoded_len_max(&self, len: usize) -> usize {
+        // A group of values takes more bytes than one value.
+        len.saturating_mul(GROUP)
+    }
+
     fn encode(&self, input: &[u8], element: Element, out: &mut Vec<u8>) -> Result<()> {
         check_whole("for", input, element)?;
         let signed = element.kind == ElementKind::Signed;

@@ -149,6 +149,8 @@ fn unpacked(stored: &[u8], datatype: Datatype, len: usize, pipeline: &Pipeline) 
             "a block claims {len} bytes of values, its {stored} bytes give {most} at most"
         )));
     }
+    let unfit = |e: Error| Error::corruption(format!("a block cannot be of its pipeline: {e}"));
+    pipeline.check(datatype.element()).map_err(unfit)?;
     let mut values = AlignedBuf::try_zeroed(len)?;
     pipeline.decode_into(stored, datatype.element(), values.as_mut_slice())?;
     Ok(values)
