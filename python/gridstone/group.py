@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _native
 from .context import Context
-from .errors import InputError, NotFoundError
+from .errors import AccessError, NotFoundError
 from .retention import Retained
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Group(Retained):
 
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
         if self._mode != "r+" and not dry_run:
-            raise InputError('this group was opened for reading; open it with mode="r+" to vacuum its store')
+            raise AccessError('this group was opened for reading; open it with mode="r+" to vacuum its store')
         return self._native.vacuum(self._context.native, *options)
 
     def _tags(self) -> list[tuple[str, int]]:

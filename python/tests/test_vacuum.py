@@ -112,7 +112,7 @@ def test_what_is_asked_for_is_checked(store):
     for bad in [*bad_calls, {"safety_age": "never"}, {"keep": float("nan")}, {"keep": "P"}]:
         with pytest.raises(errors.InputError):
             array.vacuum(**bad)
-    with pytest.raises(errors.InputError, match=r"r\+"):
+    with pytest.raises(errors.AccessError, match=r"r\+"):
         gs.open(store).vacuum("0s")
     assert gs.open(store).vacuum("0s", dry_run=True).oldest == 11
 
@@ -149,7 +149,7 @@ def test_a_group_vacuums_its_store(tmp_path):
     assert group.tags == {"kept": 4}
     report = group.vacuum(versions=1)
     assert report.oldest == 4 and all_equal(gs.open(uri, path="/a", version="kept"), 1)
-    with pytest.raises(errors.InputError):
+    with pytest.raises(errors.AccessError):
         gs.open(uri).vacuum(versions=1)
     assert gs.open(uri).vacuum(versions=1, dry_run=True).oldest == 4
 

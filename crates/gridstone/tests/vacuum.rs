@@ -33,10 +33,10 @@ impl Clock for SetClock {
     }
 }
 
+/// A context that answers nothing from memory: a version that has expired could be read from there.
 pub(crate) fn context_with(fold_versions: u64, clock: Arc<dyn Clock>) -> Context {
-    let options =
-        Options { threads: Some(1), durability: Durability::Close, fold_versions, clock, ..Options::default() };
-    Context::new(&options).unwrap()
+    let (threads, durability) = (Some(1), Durability::Close);
+    Context::new(&Options { threads, durability, fold_versions, clock, cache: 0, ..Options::default() }).unwrap()
 }
 
 pub(crate) fn context(fold_versions: u64) -> Context {
