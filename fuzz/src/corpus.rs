@@ -110,10 +110,11 @@ fn read_fragments(storage: &MemoryStorage) -> Vec<(Arc<Description>, Vec<u8>)> {
         let name = match place.file {
             FileRef::Data(id) => data_name(id),
             FileRef::Log(version) => log_name(version),
+            FileRef::Nowhere => return None,
         };
-        storage.read_all(&name).unwrap()[place.offset as usize..(place.offset + place.len) as usize].to_vec()
+        Some(storage.read_all(&name).unwrap()[place.offset as usize..(place.offset + place.len) as usize].to_vec())
     };
-    fragments.iter().map(|description| (description.clone(), bytes_of(description))).collect()
+    fragments.iter().filter_map(|description| Some((description.clone(), bytes_of(description)?))).collect()
 }
 
 fn places(model: &Model, count: usize, dice: &mut Dice) -> Vec<Place> {
