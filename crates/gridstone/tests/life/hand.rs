@@ -6,8 +6,8 @@ use crate::writer::{as_text, bytes_of, view};
 use gridstone::array::{Changes, Operation, StandardRules, Store};
 use gridstone::base::{AlignedBuf, Entropy, Result};
 use gridstone::engine::{
-    Array, At, Call, CellData, Column, Context, Dedup, Durability, Opened, Options, Staged, Strategy, create_array_on,
-    open_on,
+    Array, At, Call, CellData, Column, Condition, Context, Dedup, Durability, Keep, Opened, Options, Staged, Strategy,
+    VacuumOptions, create_array_on, open_on,
 };
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::{Datatype, Order, Schema};
@@ -147,6 +147,30 @@ impl Hand {
         let array = self.array(path)?;
         let dims = coordinates(places.iter());
         array.commit(vec![array.stage_delete(&[view(&dims[0]), view(&dims[1])], &Call::default())?], None)
+    }
+
+    pub(crate) fn delete_box(&mut self, path: &str, area: Area) -> Result<u64> {
+        let array = self.array(path)?;
+        let staged = array.stage_delete_box(Some(&[as_text(area.0), as_text(area.1)]))?;
+        array.commit(vec![staged], None)
+    }
+
+    /// Deletes the cells whose number is greater.
+    pub(crate) fn delete_above(&mut self, path: &str, number: i64) -> Result<u64> {
+        let array = self.array(path)?;
+        // A condition takes what the handle sees.
+        array.refresh()?;
+        let condition = Condition::parse(&format!("n > {number}"))?;
+        array.delete_where(None, &condition, None, &Call::default())
+    }
+
+    /// Forgets all but so many versions, and deletes at once what only they named.
+    pub(crate) fn vacuum(&mut self, path: &str, versions: u64) -> Result<u64> {
+        let array = self.array(path)?;
+        array.refresh()?;
+        let options = VacuumOptions { keep: Keep::Versions(versions), safety_us: 0, dry_run: false };
+        array.vacuum(&options, &Call::default())?;
+        array.refresh()
     }
 
     /// Cells and tombstones of others, in one commit.

@@ -13,7 +13,8 @@ use gridstone::base::Result;
 use gridstone::engine::Strategy;
 use gridstone::storage::Storage;
 use hand::Hand;
-use model::{EVERYWHERE, Model, Node, Size, TILE, area, filled, notes, scattered};
+use gridstone_testkit::Dice;
+use model::{EVERYWHERE, Model, Node, Size, TILE, area, filled, notes, places, scattered};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub(crate) fn kinds() -> Vec<Kind> {
     let mut all = creations();
     all.extend(dense_writes());
     all.extend(sparse_writes());
+    all.extend(deletions());
     all.extend(merges());
     all.extend(nodes());
     all
@@ -152,6 +154,37 @@ fn sparse_writes() -> Vec<Kind> {
     ]
 }
 
+/// A number in the middle of those that cells hold, so that a condition takes about half of them.
+fn limit(seed: u64) -> i64 {
+    Dice::new(seed).word() as i64 / 4
+}
+
+/// Deletes of boxes and of what a condition selects.
+fn deletions() -> Vec<Kind> {
+    vec![
+        Kind {
+            name: "box deleted in a dense array",
+            act: |hand, seed| hand.delete_box(GRID, area(seed)),
+            mean: |model, seed| model.delete(GRID, &places(area(seed)).collect()),
+        },
+        Kind {
+            name: "box deleted",
+            act: |hand, seed| hand.delete_box(CELLS, area(seed)),
+            mean: |model, seed| model.delete(CELLS, &places(area(seed)).collect()),
+        },
+        Kind {
+            name: "cells deleted by a condition",
+            act: |hand, seed| hand.delete_above(CELLS, limit(seed)),
+            mean: |model, seed| model.cells(CELLS).retain(|_, value| value.0 <= limit(seed)),
+        },
+        Kind {
+            name: "cells deleted by a condition in a dense array",
+            act: |hand, seed| hand.delete_above(GRID, limit(seed)),
+            mean: |model, seed| model.cells(GRID).retain(|_, value| value.0 <= limit(seed)),
+        },
+    ]
+}
+
 fn note(model: &mut Model, path: &str, seed: u64) {
     for (key, value) in notes(seed) {
         match value {
@@ -177,6 +210,11 @@ fn merges() -> Vec<Kind> {
         Kind {
             name: "consolidate a dense array",
             act: |hand, _| hand.consolidate(GRID, &Strategy::All, 1 << 30),
+            mean: |_, _| {},
+        },
+        Kind {
+            name: "vacuum",
+            act: |hand, seed| hand.vacuum(CELLS, 2 + seed % 3),
             mean: |_, _| {},
         },
     ]
