@@ -288,13 +288,16 @@ fn steps(fragments: &[Arc<Description>], strategy: &Strategy, sparse: bool) -> u
     STEPS.with(|steps| steps.get()) / fragments.len() as u64
 }
 
+/// Whether the array is sparse, and its n-th fragment.
+type Layout = (bool, Box<dyn Fn(u64) -> Description>);
+
 /// Everything over everything, with tombstones; slabs; patches on a base; cells far apart.
 #[test]
 fn choosing_among_a_hundred_thousand_is_near_linear() {
     let every =
         |count: u64, one: &dyn Fn(u64) -> Description| (1..=count).map(|n| Arc::new(one(n))).collect::<Vec<_>>();
-    let kind = |n: u64| if n % 10 == 0 { FragmentKind::Tombstones } else { FragmentKind::Sparse };
-    let layouts: [(bool, Box<dyn Fn(u64) -> Description>); 5] = [
+    let kind = |n: u64| if n.is_multiple_of(10) { FragmentKind::Tombstones } else { FragmentKind::Sparse };
+    let layouts: [Layout; 5] = [
         (true, Box::new(move |n| described(n, kind(n), rect((n % 7, 900_000 - n % 5), (0, 900_000)), 900))),
         (
             true,
