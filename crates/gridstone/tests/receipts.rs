@@ -92,8 +92,8 @@ fn a_receipt_is_committed_once() {
     let mut other_name = mine.clone();
     other_name.id = gridstone::base::Id([9; 16]);
     refused(&storage, &[mine.clone(), other_name], ErrorKind::Input, "twice");
-    commit(&storage, &[mine.clone()]).unwrap();
-    refused(&storage, &[mine.clone()], ErrorKind::Conflict, "in version 3");
+    commit(&storage, std::slice::from_ref(&mine)).unwrap();
+    refused(&storage, std::slice::from_ref(&mine), ErrorKind::Conflict, "in version 3");
     // Its fragment goes: merged with another. No later state has it.
     commit_cells(&opened(&context(), &storage, "/sparse"), &one(2, 2, 2), None).unwrap();
     opened(&context(), &storage, "/sparse").consolidate(&Strategy::All, 1 << 20, false, &Call::default()).unwrap();
@@ -111,7 +111,8 @@ fn a_receipt_is_committed_once_by_whoever_comes_first() {
         let storage = memory();
         let mine = receipt(&opened(&context(), &storage, "/sparse"), &one(1, 1, 1));
         let outcomes: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| commit(&storage, &[mine.clone()]))).collect();
+            let threads: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| commit(&storage, std::slice::from_ref(&mine)))).collect();
             threads.into_iter().map(|t| t.join().unwrap()).collect()
         });
         assert_eq!(outcomes.iter().filter(|o| o.is_ok()).count(), 1, "{outcomes:?}");
@@ -155,7 +156,7 @@ fn a_receipt_that_does_not_fit_is_refused() {
     // Another fragment under its name, whole in itself.
     let twin = receipt(&sparse, &one(1, 1, 2));
     storage.put(&name(&changed), &storage.read_all(&name(&twin)).unwrap()).unwrap();
-    refused(&storage, &[changed.clone()], ErrorKind::Corruption, &name(&changed));
+    refused(&storage, std::slice::from_ref(&changed), ErrorKind::Corruption, &name(&changed));
     storage.put(&name(&changed), &bytes).unwrap();
 
     let replaced = Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot).unwrap();

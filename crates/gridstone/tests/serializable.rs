@@ -114,10 +114,13 @@ fn write_skew_happens_under_snapshot_isolation_only() {
     assert_eq!(skew(Isolation::Snapshot), 50, "each pair reads before either commits");
 }
 
+/// One way to read.
+type Read = fn(&Transaction);
+
 /// Reads of cells by their coordinates, and of all that there is, count as well.
 #[test]
 fn every_way_to_read_is_remembered() {
-    let reads: [(&str, fn(&Transaction)); 5] = [
+    let reads: [(&str, Read); 5] = [
         ("points", |t| {
             let array = t.array("/sparse").unwrap();
             let five = crate::writer::bytes_of([5]);
