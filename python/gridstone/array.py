@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from . import _native, cells, deletion, dense, dtypes, history, lists, receipt, reopening, result, selection
+from . import _native, cells, dense, dtypes, history, lists, receipt, reopening, result, selection
 from .columns import Column
 from .consolidation import Mergeable
 from .context import Context, size_bytes
+from .deletion import Erasable
 from .dtypes import AnyArray
 from .errors import AccessError, BoundsError, InputError, UnsupportedError
 from .history import Version
@@ -34,7 +35,7 @@ _ORDERS = ("row", "col", "global", "any")
 _DEDUPS = ("error", "first", "last")
 
 
-class Array(Retained, Mergeable):
+class Array(Retained, Mergeable, Erasable):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
@@ -458,43 +459,6 @@ class Array(Retained, Mergeable):
         if len(next(iter(dims.values()))) == 0:
             return self._commit([], closing)
         return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=closing, progress=progress)
-
-    @overload
-    def delete(
-        self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, message: Message = ..., commit: bool = ...
-    ) -> int: ...
-    @overload
-    def delete(
-        self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, commit: Literal[False]
-    ) -> Receipt: ...
-    def delete(
-        self,
-        box: BoxLike = None,
-        where: Any = None,
-        coords: Any = None,
-        *,
-        message: Message = None,
-        commit: bool = True,
-    ) -> int | Receipt:
-        """Deletes cells. A deleted dense cell reads as never written.
-
-        Args:
-            box: every cell in it that was written before the commit, by others too (as in `read`); with `where` only
-                the cells that it selects.
-            where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
-                sees; what others commit meanwhile stays.
-            coords: the cells at these coordinates (as in `write_cells`), alone.
-            message: kept with the version.
-            commit: as in `write`; a delete by condition is always committed.
-
-        Returns:
-            The version committed; the present one if there is nothing to delete.
-
-        Raises:
-            InputError: nothing is named, coords together with another argument, or a condition that does not fit the
-                schema.
-        """
-        return deletion.delete(self, box, where, coords, receipt.closing(message, commit))
 
     def writer(
         self, box: BoxLike = None, order: str = "global", *, message: Message = None, commit: bool = True

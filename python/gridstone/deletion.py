@@ -1,40 +1,82 @@
 """Deleting cells: by box, by condition, by coordinates."""
 
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, overload
 
-from . import cells, selection
+from . import _native, cells, selection
 from .errors import InputError
 from .expressions import condition_json
-from .receipt import Closing, Kept, Receipt
+from .receipt import Closing, Kept, Message, Receipt, closing
+from .schema import Schema
 from .selection import BoxLike
 
-if TYPE_CHECKING:
-    from .array import Array
 
+class Erasable:
+    """The part of an array that deletes cells."""
 
-def delete(array: "Array", box: BoxLike, where: Any, coords: Any, closing: Closing) -> int | Receipt:
-    """Does what `Array.delete` says."""
-    if coords is not None:
-        if box is not None or where is not None:
-            raise InputError("coords say all of what is deleted; give them without box and where")
-        return _at(array, coords, closing)
-    if box is None and where is None:
-        raise InputError(
-            "say what to delete: box=, where= or coords=; a box of every cell is (...,), an array is removed with its "
-            "store by gridstone.delete(uri)"
-        )
-    within = selection.box_of(array.schema, box)
-    native = array._writable()
-    if where is None:
-        return array._commit([] if within.empty else [native.stage_delete_box(within.texts)], closing)
-    if isinstance(closing, Kept):
-        raise InputError("a delete by condition is committed at once: what it deletes depends on what is there")
-    return array.version if within.empty else native.delete_where(within.texts, condition_json(where), closing)
+    _schema: Schema
 
+    @abstractmethod
+    def _writable(self) -> "_native.Array": ...
 
-def _at(array: "Array", coords: Any, closing: Closing) -> int | Receipt:
-    dims = cells.coordinates(array.schema, coords)
-    native = array._writable()
-    if len(next(iter(dims.values()))) == 0:
-        return array._commit([], closing)
-    return array._commit([native.stage_delete([column.native() for column in dims.values()])], closing)
+    @abstractmethod
+    def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...
+
+    @overload
+    def delete(
+        self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, message: Message = ..., commit: bool = ...
+    ) -> int: ...
+    @overload
+    def delete(self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, commit: Literal[False]) -> Receipt: ...
+    def delete(
+        self,
+        box: BoxLike = None,
+        where: Any = None,
+        coords: Any = None,
+        *,
+        message: Message = None,
+        commit: bool = True,
+    ) -> int | Receipt:
+        """Deletes cells. A deleted dense cell reads as never written.
+
+        Args:
+            box: every cell in it that was written before the commit, by others too (as in `read`); with `where` only
+                the cells that it selects.
+            where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
+                sees; what others commit meanwhile stays.
+            coords: the cells at these coordinates (as in `write_cells`), alone.
+            message: kept with the version.
+            commit: as in `write`; a delete by condition is always committed.
+
+        Returns:
+            The version committed; the present one if there is nothing to delete.
+
+        Raises:
+            InputError: nothing is named, coords together with another argument, or a condition that does not fit the
+                schema.
+        """
+        ending = closing(message, commit)
+        if coords is not None:
+            if box is not None or where is not None:
+                raise InputError("coords say all of what is deleted; give them without box and where")
+            return self._delete_at(coords, ending)
+        if box is None and where is None:
+            raise InputError(
+                "say what to delete: box=, where= or coords=; a box of every cell is (...,), an array is removed with "
+                "its store by gridstone.delete(uri)"
+            )
+        within = selection.box_of(self._schema, box)
+        native = self._writable()
+        if where is None:
+            return self._commit([] if within.empty else [native.stage_delete_box(within.texts)], ending)
+        if isinstance(ending, Kept):
+            raise InputError("a delete by condition is committed at once: what it deletes depends on what is there")
+        return native.version if within.empty else native.delete_where(within.texts, condition_json(where), ending)
+
+    def _delete_at(self, coords: Any, ending: Closing) -> int | Receipt:
+        dims = cells.coordinates(self._schema, coords)
+        native = self._writable()
+        if len(next(iter(dims.values()))) == 0:
+            return self._commit([], ending)
+        return self._commit([native.stage_delete([column.native() for column in dims.values()])], ending)

@@ -1,5 +1,6 @@
 //! An array at one version of its store: reading, staging, committing.
 
+use super::boxes::{ReadBox, parse_box};
 use super::claim::View;
 use super::listing::{FragmentListing, TileListing, VersionListing, texts, tiles};
 use super::reading::SnapshotFiles;
@@ -13,15 +14,12 @@ use crate::query::{
     open_fragment, read_dense, read_dense_into, read_sparse, touched_cells, write_cells, write_dense, write_tombstones,
 };
 use crate::runtime::SystemEntropy;
-use crate::schema::{KeyRange, Order, Schema, Subarray};
+use crate::schema::{Order, Schema, Subarray};
 use crate::tile::ColumnView;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Writes of at most so many cells are packed in little time: trying all filters would take most of a small commit.
 const QUICK_CELLS_MAX: usize = 2_048;
-
-/// A box as text: low and high of every dimension, inclusive; `None`: the whole domain.
-pub type ReadBox<'a> = Option<&'a [(String, String)]>;
 
 /// Values of a dense box, by attribute name.
 pub type DenseData<'a> = Vec<(String, ColumnView<'a>)>;
@@ -568,34 +566,6 @@ impl Array {
         }
         Ok(report)
     }
-}
-
-/// The box written as text; Bounds errors name the dimension.
-pub(super) fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Subarray>> {
-    let Some(sub) = sub else { return Ok(None) };
-    if sub.len() != schema.ndim() {
-        return Err(Error::bounds(format!(
-            "a box of {} dimensions was given, the array has {}",
-            sub.len(),
-            schema.ndim()
-        )));
-    }
-    let mut ranges = Vec::with_capacity(sub.len());
-    for (dim, (lo, hi)) in schema.dims().iter().zip(sub) {
-        let key = |text: &str| {
-            let (from, to, _) = dim.texts();
-            dim.key(text).map_err(|e| {
-                Error::bounds(format!("{text} is outside dimension {:?}, whose domain is ({from}, {to})", dim.name()))
-                    .with_source(e)
-            })
-        };
-        let (from, to) = (key(lo)?, key(hi)?);
-        if from > to {
-            return Err(Error::bounds(format!("the range {lo}..={hi} of dimension {:?} is empty", dim.name())));
-        }
-        ranges.push(KeyRange::new(from, to));
-    }
-    Ok(Some(Subarray::new(ranges)))
 }
 
 /// Named columns by their attributes' places, ascending.

@@ -1,6 +1,6 @@
 //! Consolidation of one array: plan, merge, commit, merge by merge.
 
-use super::array::parse_box;
+use super::boxes::parse_box;
 use super::{Array, Call, ReadBox, Staged};
 use crate::array::{Changes, Operation, Removed};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};

@@ -1,6 +1,6 @@
 //! Deleting what a condition selects: look, stage, commit; again if another commit changed what was looked at.
 
-use super::array::parse_box;
+use super::boxes::parse_box;
 use super::{Array, Call, ReadBox, Staged};
 use crate::array::{Changes, Operation};
 use crate::base::{ErrorKind, Result};
@@ -52,11 +52,11 @@ impl Array {
         let Some(sub) = bound.bounds(&schema).and_then(|reach| reach.intersect(&asked)) else {
             return Ok(snapshot.version());
         };
-        let target = Target { array: self.id(), fragments: state.fragments(Some(&sub))?, schema };
+        let target = Target { array: self.id(), fragments: self.described(&snapshot, &state, Some(&sub))?, schema };
         let doomed = Doomed { sub, condition: &bound, version: snapshot.version() };
         let read = self.read_context(&snapshot, call);
         let mut found = Vec::new();
-        let outcome = delete_where(&read, &write, &target, &doomed, &mut found);
+        let outcome = read.explained(delete_where(&read, &write, &target, &doomed, &mut found));
         // From here on the files go with it, unless the commit keeps them.
         let mut staged: Staged = self.staged(found);
         outcome?;

@@ -5,6 +5,7 @@
 
 mod array;
 mod background;
+mod boxes;
 mod call;
 mod claim;
 mod conditions;
@@ -32,8 +33,9 @@ pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::{Durability, key_from_environment, key_id};
 pub use crate::tile::{Column, ColumnView};
-pub use array::{Array, CellData, DenseData, ReadBox};
+pub use array::{Array, CellData, DenseData};
 pub use background::{AutoConsolidate, Consolidating};
+pub use boxes::ReadBox;
 pub use call::Call;
 pub use conditions::{ConditionListing, check_condition, select_rows};
 pub use consolidate::{ConsolidateReport, MergeChoice, MergeListing, parse_strategy};
