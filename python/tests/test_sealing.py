@@ -259,7 +259,7 @@ def test_sealed_stores_work_as_others_do(memory_uri: str) -> None:
         array.write_cells({"x": [step, step + 5_000]}, {"v": [step, -step]})
     assert len(open_array(memory_uri, path="/city/rain", version=30, context=context)[:]) == 2 * 28
     array.consolidate()
-    array.delete({"x": [5_000]})
+    array.delete(coords={"x": [5_000]})
     array.meta["unit"] = "mm"
     found = open_array(memory_uri, path="/city/rain", context=context)
     assert found.meta["unit"] == "mm" and len(found[:]) == 139 and found.verify()["damage"] == []

@@ -101,7 +101,7 @@ impl Array {
             match self.merge(&context, merge, &target, target_bytes, call) {
                 Ok(None) => continue,
                 Ok(written) => listing.written = written,
-                Err(e) if e.kind() == ErrorKind::Conflict => {
+                Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) => {
                     report.overtaken += 1;
                     continue;
                 }
@@ -133,7 +133,7 @@ impl Array {
         let (snapshot, state) = self.state()?;
         let write = self.write_context(&state, call)?;
         let mut done = Vec::new();
-        let merged = merge(read, &write, target, one, target_bytes, &mut done);
+        let merged = read.explained(merge(read, &write, target, one, target_bytes, &mut done));
         // From here on files go with `staged`, unless they are committed.
         let mut staged: Staged = self.staged(done);
         let Some(merged) = merged? else { return Ok(None) };

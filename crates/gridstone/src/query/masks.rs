@@ -75,8 +75,15 @@ pub fn read_mask(context: &ReadContext, description: &Description, (over, cells)
         ErrorKind::NotFound => named(Error::corruption("its file is missing").with_source(e)),
         _ => named(e),
     };
-    let source = context.files.open(location.file).map_err(missing)?;
-    let bytes = source.read_one(ByteRange::new(location.offset, location.len)).map_err(named)?;
+    let (file, range) = (location.file, ByteRange::new(location.offset, location.len));
+    let source = context.files.open(file).map(|source| (source, range)).or_else(|error| {
+        match context.files.moved(description.id) {
+            Ok(Some((file, range))) if error.kind() == ErrorKind::NotFound => Ok((context.files.open(file)?, range)),
+            _ => Err(error),
+        }
+    });
+    let (source, range) = source.map_err(missing)?;
+    let bytes = source.read_one(range).map_err(named)?;
     Counters::add(&context.counters.requests, 1);
     Counters::add(&context.counters.bytes_fetched, bytes.len() as u64);
     Mask::decode(&bytes, over, description.cells, cells).map_err(named)

@@ -63,7 +63,7 @@ pub enum PutOutcome {
 pub struct Listed {
     /// Its whole name, `folder/…`.
     pub name: String,
-    /// How long it is, in bytes.
+    /// The bytes that it takes; of a sealed object more than its content has.
     pub bytes: u64,
     /// When it was last written by the storage's own clock: UTC, in microseconds.
     pub modified_us: i64,
