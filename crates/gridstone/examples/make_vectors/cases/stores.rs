@@ -105,6 +105,9 @@ fn deleted() -> Result<Case> {
     for version in 6..=66i64 {
         world.set_metadata("/line", "version", Some(&version.to_string()))?;
         world.commit(None)?;
+        if version == 64 {
+            world.expect(&[])?;
+        }
     }
     world.expect(&[])?;
     Ok(world.finish())
