@@ -30,6 +30,7 @@ __all__ = [
     "Scan",
     "Staged",
     "Transaction",
+    "Upkeep",
     "Writer",
     "__version__",
     "check_condition",

@@ -25,7 +25,13 @@ class Erasable:
 
     @overload
     def delete(
-        self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, message: Message = ..., commit: bool = ...
+        self,
+        box: BoxLike = ...,
+        where: Any = ...,
+        coords: Any = ...,
+        *,
+        message: Message = ...,
+        commit: Literal[True] = ...,
     ) -> int: ...
     @overload
     def delete(self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, commit: Literal[False]) -> Receipt: ...
