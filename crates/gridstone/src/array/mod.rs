@@ -18,6 +18,7 @@ mod fold;
 #[doc(hidden)]
 pub mod fuzzing;
 mod group_commit;
+mod inspect;
 mod lease;
 mod line;
 mod log;
@@ -43,6 +44,7 @@ mod wording;
 pub use conflict::{Queueing, Rebase, StandardRules};
 pub use floor::Floor;
 pub use group_commit::{GroupCommit, Queues};
+pub use inspect::{Affected, Flaw, Inspection, KnownArray, KnownFile, Versions};
 pub use lease::Lease;
 pub use names::Names;
 pub use operation::{Changes, Condemned, Operation, Recorded, Removed};

@@ -6,8 +6,10 @@ mod cover;
 mod plan;
 mod vacuum;
 mod verify;
+mod verify_store;
 
 pub use consolidate::{Merged, memory_bytes, merge};
 pub use plan::{Merge, Plan, PlanLimits, Strategy, plan};
 pub use vacuum::{Holder, Keep, Tally, VacuumOptions, VacuumReport, vacuum};
 pub use verify::{Damage, VerifyReport, verify};
+pub use verify_store::{AffectedCells, StoreDamage, StoreReport, verify_store};

@@ -1,0 +1,47 @@
+//! The check of whole stores, and their repair.
+
+use super::open::store_at;
+use super::{Array, Call, Context, Group};
+use crate::array::Store;
+use crate::base::{Counters, Id, Result};
+use crate::maintain::{StoreReport, verify_store};
+use crate::query::ReadContext;
+use std::sync::Arc;
+
+/// What reads the fragments of a store past all handles.
+fn read_context(context: &Context, store: &Store, call: &Call) -> ReadContext {
+    ReadContext {
+        store: Id([0; 16]),
+        pool: context.pool.clone(),
+        files: store.files(),
+        cache: context.cache.clone(),
+        budget: context.budget.clone(),
+        arena: context.arena.clone(),
+        counters: Arc::new(Counters::default()),
+        cancel: call.cancel.clone(),
+        progress: call.progress.clone(),
+    }
+}
+
+impl Array {
+    /// Checks everything that a kept version of the whole store needs; see [`verify_uri`].
+    pub fn verify_store(&self, call: &Call) -> Result<StoreReport> {
+        verify_store(self.store(), &read_context(self.context(), self.store(), call))
+    }
+}
+
+impl Group {
+    /// Checks everything that a kept version of the whole store needs; see [`verify_uri`].
+    pub fn verify_store(&self, context: &Context, call: &Call) -> Result<StoreReport> {
+        verify_store(self.store(), &read_context(context, self.store(), call))
+    }
+}
+
+/// Checks everything that a kept version of the store at `uri` needs, also where nothing of it can be opened.
+///
+/// # Errors
+/// NotFound if there is no store; Storage, Access, Cancelled. Damage is reported.
+pub fn verify_uri(context: &Context, uri: &str, call: &Call) -> Result<StoreReport> {
+    let store = store_at(context, uri)?;
+    verify_store(&store, &read_context(context, &store, call))
+}
