@@ -190,7 +190,6 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// The floor as published; if that is damaged or lost, the one that a vacuum must have published.
     fn floor(&mut self, published: Result<Option<Floor>>, listed: &BTreeSet<u64>) -> Result<()> {
-        let all = (1..=self.found.newest).zip(listed).all(|(want, there)| want == *there);
         let error = match published {
             Ok(Some(floor)) => {
                 self.found.floor = Some(floor);
@@ -198,11 +197,14 @@ impl Walk<'_> {
             }
             // A vacuum may have died before it published the floor that it decided.
             Ok(None) if listed.contains(&1) => return Ok(()),
-            Ok(None) => Error::corruption("the log's floor is missing, and the log does not start at version 1"),
+            Ok(None) => Error::not_found("the log's floor is missing, and the log does not start at version 1"),
             Err(error) => error,
         };
-        if !all {
-            self.found.floor = self.decided_floor(listed)?;
+        let absent = error.kind() == ErrorKind::NotFound;
+        self.found.floor = self.decided_floor(listed)?;
+        if absent && self.found.floor.is_none() {
+            // No vacuum decided one: it is the record of version 1 that is missing.
+            return Ok(());
         }
         let versions = vec![(self.found.oldest(), self.found.newest)];
         self.found.flaw(FLOOR.to_owned(), &error, versions, Vec::new());
@@ -420,7 +422,9 @@ impl Walk<'_> {
         for flaw in flaws.iter_mut().filter(|f| f.versions.is_empty()) {
             let record = self.lines.iter().find(|l| log_name(l.version) == flaw.object).map(|l| l.version);
             if let Some(version) = record {
-                let over = |l: &&Line| l.version >= version && l.root.map_or(0, |r| r.version) < version;
+                let over = |l: &&Line| {
+                    l.version == version || l.version > version && l.root.map_or(0, |r| r.version) < version
+                };
                 flaw.versions = ranges(self.lines.iter().filter(over).map(|l| l.version));
             } else if let Some((id, place)) = self.page_boxes.iter().find(|(id, _)| manifest_name(**id) == flaw.object) {
                 flaw.versions = self.resting_on(self.found.pages.get(id).map(Vec::as_slice).unwrap_or_default());

@@ -1,11 +1,12 @@
 //! The check of whole stores, and their repair.
 
-use super::open::store_at;
+use super::open::{store_at, store_on};
 use super::{Array, Call, Context, Group};
 use crate::array::Store;
 use crate::base::{Counters, Id, Result};
-use crate::maintain::{StoreReport, verify_store};
+use crate::maintain::{self, RepairReport, StoreReport, verify_store};
 use crate::query::ReadContext;
+use crate::storage::Storage;
 use std::sync::Arc;
 
 /// What reads the fragments of a store past all handles.
@@ -44,4 +45,26 @@ impl Group {
 pub fn verify_uri(context: &Context, uri: &str, call: &Call) -> Result<StoreReport> {
     let store = store_at(context, uri)?;
     verify_store(&store, &read_context(context, &store, call))
+}
+
+/// As [`verify_uri`], of the store on `storage`.
+pub fn verify_on(context: &Context, storage: Arc<dyn Storage>, call: &Call) -> Result<StoreReport> {
+    let store = store_on(context, storage);
+    verify_store(&store, &read_context(context, &store, call))
+}
+
+/// Makes damaged and lost objects of the store at `uri` again, as far as the rest of it tells how; with `dry_run` it only says so.
+///
+/// # Errors
+/// NotFound if there is no store; Conflict if it was written to meanwhile; Storage, Access, Cancelled. Whenever it stops, what was
+/// readable is.
+pub fn repair(context: &Context, uri: &str, dry_run: bool, call: &Call) -> Result<RepairReport> {
+    let store = store_at(context, uri)?;
+    maintain::repair(&store, &read_context(context, &store, call), dry_run)
+}
+
+/// As [`repair`], of the store on `storage`.
+pub fn repair_on(context: &Context, storage: Arc<dyn Storage>, dry_run: bool, call: &Call) -> Result<RepairReport> {
+    let store = store_on(context, storage);
+    maintain::repair(&store, &read_context(context, &store, call), dry_run)
 }

@@ -39,6 +39,11 @@ impl OverlayStorage {
         self.changed().insert(name.to_owned(), bytes.map(Bytes::copy_from_slice));
     }
 
+    /// All that was changed: objects written (`None`: deleted) by name.
+    pub fn changes(&self) -> BTreeMap<String, Option<Bytes>> {
+        self.changed().clone()
+    }
+
     /// Forgets what was done to `name`.
     pub fn forget(&self, name: &str) {
         self.changed().remove(name);
@@ -164,7 +169,7 @@ impl Storage for OverlayStorage {
 
     /// Deletes, in memory, the objects of all folders that a store has.
     fn remove_everything(&self) -> Result<()> {
-        for folder in [super::LOG, super::DATA, super::MANIFEST, super::LEASE] {
+        for folder in [super::LOG, super::DATA, super::MANIFEST, super::LEASE, super::names::DAMAGED] {
             for name in self.list(folder)? {
                 self.delete(&name)?;
             }
