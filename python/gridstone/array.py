@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from . import _native, cells, deletion, dense, dtypes, history, lists, receipt, reopening, result, selection
+from . import _native, cells, deletion, dense, dtypes, health, history, lists, receipt, reopening, result, selection
 from .columns import Column
 from .consolidation import Mergeable
 from .context import Context, size_bytes
@@ -555,8 +555,14 @@ class Array(Retained, Mergeable):
     def _tags(self) -> list[tuple[str, int]]:
         return self.native.tags
 
-    def verify(self) -> dict[str, Any]:
-        """Checks every checksum and reports what is damaged: fragments, tiles, blocks, bytes, damage."""
+    def verify(self, *, store: bool = False) -> dict[str, Any]:
+        """Checks every checksum and reports what is damaged: fragments, tiles, blocks, bytes, damage.
+
+        Args:
+            store: check the whole store and all its versions; see `gridstone.verify`.
+        """
+        if store:
+            return health.verify(self.uri, context=self.context)
         found: dict[str, Any] = json.loads(self.native.verify())
         return found
 

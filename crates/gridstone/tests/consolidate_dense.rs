@@ -3,7 +3,7 @@
 
 use gridstone::base::{AlignedBuf, ErrorKind};
 use gridstone::engine::{
-    Array, At, Call, CellData, Column, ConsolidateReport, Context, Dedup, Options, ReadOrder, MergeChoice, Strategy,
+    Array, At, Call, CellData, Column, ConsolidateReport, Context, Dedup, MergeChoice, Options, ReadOrder, Strategy,
     create_array_on,
 };
 use gridstone::schema::{Datatype, Order, Schema};

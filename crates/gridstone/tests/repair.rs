@@ -43,7 +43,11 @@ fn named(report: &StoreReport) -> BTreeSet<&str> {
 }
 
 /// What a version holds: the cells of each array; an error where it cannot be read.
-fn seen(context: &Context, storage: &Arc<dyn Storage>, version: u64) -> Result<BTreeMap<&'static str, Cells>, ErrorKind> {
+fn seen(
+    context: &Context,
+    storage: &Arc<dyn Storage>,
+    version: u64,
+) -> Result<BTreeMap<&'static str, Cells>, ErrorKind> {
     let mut all = BTreeMap::new();
     for path in ["/line", "/grid"] {
         match open_on(context, storage.clone(), path, false, At::Version(version)) {
@@ -141,7 +145,11 @@ fn damage_everything(whole: &Arc<dyn Storage>) -> BTreeMap<String, (u32, u32)> {
             if report.damage.is_empty() {
                 // Padding, the hint, or the end of the log, of which nothing else tells.
                 let lost_end = *name == newest && how == "deleted";
-                let kept: Past = past.iter().filter(|(v, _)| !lost_end || **v <= report.newest).map(|(v, c)| (*v, c.clone())).collect();
+                let kept: Past = past
+                    .iter()
+                    .filter(|(v, _)| !lost_end || **v <= report.newest)
+                    .map(|(v, c)| (*v, c.clone()))
+                    .collect();
                 assert!(!lost_end || kept.len() + 1 == past.len());
                 reads_as_before(&storage, &kept, &what);
                 continue;
@@ -164,7 +172,10 @@ fn damage_everything(whole: &Arc<dyn Storage>) -> BTreeMap<String, (u32, u32)> {
                 assert!(verified(&storage).damage.is_empty(), "{what}");
                 let kept: Vec<_> = after.iter().filter(|(n, _)| n.starts_with("_damaged/")).collect();
                 assert_eq!(kept.len(), done.kept.len(), "{what}");
-                assert!(kept.iter().all(|(_, bytes)| Some(*bytes) == damaged.get(name)), "{what}: what was damaged is kept");
+                assert!(
+                    kept.iter().all(|(_, bytes)| Some(*bytes) == damaged.get(name)),
+                    "{what}: what was damaged is kept"
+                );
             } else {
                 assert_eq!(done.remaining, report.damage, "{what}: {:?}", done.actions);
                 assert!(after.get(name) == damaged.get(name), "{what}: what cannot be mended stays");
@@ -183,7 +194,8 @@ fn kind(name: &str) -> String {
 
 /// Versions that the report does not name read as before.
 fn check_versions(storage: &Arc<dyn Storage>, past: &Past, report: &StoreReport, what: &str) {
-    let lost = |version: u64| report.damage.iter().flat_map(|d| &d.versions).any(|(lo, hi)| (*lo..=*hi).contains(&version));
+    let lost =
+        |version: u64| report.damage.iter().flat_map(|d| &d.versions).any(|(lo, hi)| (*lo..=*hi).contains(&version));
     for (version, cells) in past {
         let read = seen(&context(4), storage, *version);
         assert!(lost(*version) || read.as_ref() == Ok(cells), "{what}: version {version} is not named: {report:?}");
@@ -199,7 +211,10 @@ fn every_damage_is_named_and_the_manifest_made_again() {
     let (found, mended) = of("_manifest");
     assert!(found > 60 && mended == found, "every root and page comes back: {tally:?}");
     let (found, mended) = of("_data");
-    assert!(mended > 20 && mended < found, "packs come back, fragments written to files of their own do not: {tally:?}");
+    assert!(
+        mended > 20 && mended < found,
+        "packs come back, fragments written to files of their own do not: {tally:?}"
+    );
     let (found, mended) = of("_log");
     assert!(found > 100 && mended > 10 && mended < found, "fragments in records come back from packs: {tally:?}");
     assert!(of("_log/latest").0 > 0 && of("_log/latest").0 == of("_log/latest").1, "{tally:?}");

@@ -49,7 +49,12 @@ pub(super) fn fold_moving(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot)
 
 /// The root of `snapshot`'s version and its pages, given to `press`, if fragments of the log lie where `moved` says; what a fold
 /// would have written, without writing it.
-pub(super) fn bind(storage: &Arc<dyn Storage>, press: &mut dyn Press, moved: &Moved, snapshot: &Snapshot) -> Result<Root> {
+pub(super) fn bind(
+    storage: &Arc<dyn Storage>,
+    press: &mut dyn Press,
+    moved: &Moved,
+    snapshot: &Snapshot,
+) -> Result<Root> {
     let record = snapshot.record().ok_or_else(|| Error::corruption("there is no root of nothing"))?;
     Binder { storage, press, moved, made: Shelves::new() }.root(snapshot, record)
 }

@@ -151,12 +151,15 @@ impl Store {
             let digits = object.name.rsplit('/').next().filter(|file| file.len() == 20);
             listed.extend(digits.and_then(|d| d.parse::<u64>().ok()).filter(|v| *v > 0));
         })?;
-        let mut walk = Walk { store: self, cancel, found: Inspection::default(), lines: Vec::new(), page_boxes: HashMap::new() };
+        let mut walk =
+            Walk { store: self, cancel, found: Inspection::default(), lines: Vec::new(), page_boxes: HashMap::new() };
         let published = damage(self.log.floor())?;
         let Some(newest) = listed.last().copied() else {
             return match published {
                 Ok(None) => Err(self.no_store()),
-                _ => Err(Error::corruption("the log has a floor and no record at all; nothing of the store can be read")),
+                _ => {
+                    Err(Error::corruption("the log has a floor and no record at all; nothing of the store can be read"))
+                }
             };
         };
         walk.found.newest = newest;
@@ -262,7 +265,12 @@ impl Walk<'_> {
     }
 
     /// The state after `record`, if the one before is known; says so if it does not follow.
-    fn follow(&mut self, state: Option<Snapshot>, record: &Record, previous: Option<&Record>) -> Result<Option<Snapshot>> {
+    fn follow(
+        &mut self,
+        state: Option<Snapshot>,
+        record: &Record,
+        previous: Option<&Record>,
+    ) -> Result<Option<Snapshot>> {
         let parted = previous.filter(|p| record.parent != Some(p.xxh3) || record.time_us <= p.time_us);
         if let Some(before) = parted {
             let error = Error::corruption(format!(
@@ -376,8 +384,12 @@ impl Walk<'_> {
                 if self.page_boxes.contains_key(&info.id) {
                     continue;
                 }
-                let whole =
-                    Affected { array: node.id, fragment: None, bounds: info.bounds.clone(), cells: cells_of(&info.bounds) };
+                let whole = Affected {
+                    array: node.id,
+                    fragment: None,
+                    bounds: info.bounds.clone(),
+                    cells: cells_of(&info.bounds),
+                };
                 self.page_boxes.insert(info.id, whole);
                 match damage(Shelf::new(info.clone(), Arc::clone(&self.store.log.storage)).load())? {
                     Ok(fragments) => {
@@ -426,7 +438,8 @@ impl Walk<'_> {
                     l.version == version || l.version > version && l.root.map_or(0, |r| r.version) < version
                 };
                 flaw.versions = ranges(self.lines.iter().filter(over).map(|l| l.version));
-            } else if let Some((id, place)) = self.page_boxes.iter().find(|(id, _)| manifest_name(**id) == flaw.object) {
+            } else if let Some((id, place)) = self.page_boxes.iter().find(|(id, _)| manifest_name(**id) == flaw.object)
+            {
                 flaw.versions = self.resting_on(self.found.pages.get(id).map(Vec::as_slice).unwrap_or_default());
                 flaw.affected = vec![place.clone()];
             }

@@ -210,7 +210,8 @@ impl Store {
         for name in self.log.storage.list(DATA)? {
             let file = name.rsplit('/').next().and_then(|file| file.strip_suffix(".frag"));
             let Some(Ok(id)) = file.map(Id::parse) else { continue };
-            if damage(self.log.storage.open(&name))?.is_ok_and(|source| source.len() == len) && found.len() < PACKS_MAX {
+            if damage(self.log.storage.open(&name))?.is_ok_and(|source| source.len() == len) && found.len() < PACKS_MAX
+            {
                 found.push(id);
             }
         }

@@ -1,7 +1,7 @@
 //! The check of whole stores, and their repair.
 
 use super::open::{store_at, store_on};
-use super::{Array, Call, Context, Group};
+use super::{Call, Context};
 use crate::array::Store;
 use crate::base::{Counters, Id, Result};
 use crate::maintain::{self, RepairReport, StoreReport, verify_store};
@@ -21,20 +21,6 @@ fn read_context(context: &Context, store: &Store, call: &Call) -> ReadContext {
         counters: Arc::new(Counters::default()),
         cancel: call.cancel.clone(),
         progress: call.progress.clone(),
-    }
-}
-
-impl Array {
-    /// Checks everything that a kept version of the whole store needs; see [`verify_uri`].
-    pub fn verify_store(&self, call: &Call) -> Result<StoreReport> {
-        verify_store(self.store(), &read_context(self.context(), self.store(), call))
-    }
-}
-
-impl Group {
-    /// Checks everything that a kept version of the whole store needs; see [`verify_uri`].
-    pub fn verify_store(&self, context: &Context, call: &Call) -> Result<StoreReport> {
-        verify_store(self.store(), &read_context(context, self.store(), call))
     }
 }
 

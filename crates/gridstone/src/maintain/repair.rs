@@ -13,7 +13,9 @@ use super::verify_store::{StoreDamage, StoreReport, check};
 use crate::array::{Floor, Inspection, Store};
 use crate::base::{Error, ErrorKind, Result};
 use crate::query::ReadContext;
-use crate::storage::{DATA, FLOOR, LATEST, LOG, MANIFEST, OverlayStorage, PutOutcome, Storage, data_name, log_name, manifest_name};
+use crate::storage::{
+    DATA, FLOOR, LATEST, LOG, MANIFEST, OverlayStorage, PutOutcome, Storage, data_name, log_name, manifest_name,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -193,11 +195,13 @@ impl Work<'_> {
     fn settle(&mut self) -> Result<()> {
         let (_, after) = inspected(self.trial, self.context)?;
         let bad: BTreeSet<String> = after.damage.iter().map(|d| d.object.clone()).collect();
-        let (failed, kept) = std::mem::take(&mut self.report.actions).into_iter().partition(|a| bad.contains(&a.object));
+        let (failed, kept) =
+            std::mem::take(&mut self.report.actions).into_iter().partition(|a| bad.contains(&a.object));
         self.report.actions = kept;
         let failed: Vec<RepairAction> = failed;
         failed.iter().for_each(|action| self.overlay.forget(&action.object));
-        self.report.remaining = if failed.is_empty() { after.damage } else { inspected(self.trial, self.context)?.1.damage };
+        self.report.remaining =
+            if failed.is_empty() { after.damage } else { inspected(self.trial, self.context)?.1.damage };
         Ok(())
     }
 }

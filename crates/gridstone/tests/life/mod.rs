@@ -12,8 +12,8 @@ pub(crate) mod model;
 use gridstone::base::Result;
 use gridstone::engine::Strategy;
 use gridstone::storage::Storage;
-use hand::Hand;
 use gridstone_testkit::Dice;
+use hand::Hand;
 use model::{EVERYWHERE, Model, Node, Size, TILE, area, filled, notes, places, scattered};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -212,11 +212,7 @@ fn merges() -> Vec<Kind> {
             act: |hand, _| hand.consolidate(GRID, &Strategy::All, 1 << 30),
             mean: |_, _| {},
         },
-        Kind {
-            name: "vacuum",
-            act: |hand, seed| hand.vacuum(CELLS, 2 + seed % 3),
-            mean: |_, _| {},
-        },
+        Kind { name: "vacuum", act: |hand, seed| hand.vacuum(CELLS, 2 + seed % 3), mean: |_, _| {} },
     ]
 }
 
