@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from . import _native, cells, deletion, dense, dtypes, health, history, lists, receipt, reopening, result, selection
+from . import _native, cells, deletion, dense, dtypes, history, lists, receipt, reopening, result, selection
 from .columns import Column
 from .consolidation import Mergeable
 from .context import Context, size_bytes
 from .dtypes import AnyArray
 from .errors import AccessError, BoundsError, InputError, UnsupportedError
+from .health import Checked
 from .history import Version
 from .meta import Metadata
 from .progress import Progress, reporting
@@ -34,7 +35,7 @@ _ORDERS = ("row", "col", "global", "any")
 _DEDUPS = ("error", "first", "last")
 
 
-class Array(Retained, Mergeable):
+class Array(Retained, Mergeable, Checked):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
@@ -464,9 +465,7 @@ class Array(Retained, Mergeable):
         self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, message: Message = ..., commit: bool = ...
     ) -> int: ...
     @overload
-    def delete(
-        self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, commit: Literal[False]
-    ) -> Receipt: ...
+    def delete(self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, commit: Literal[False]) -> Receipt: ...
     def delete(
         self,
         box: BoxLike = None,
@@ -554,17 +553,6 @@ class Array(Retained, Mergeable):
 
     def _tags(self) -> list[tuple[str, int]]:
         return self.native.tags
-
-    def verify(self, *, store: bool = False) -> dict[str, Any]:
-        """Checks every checksum and reports what is damaged: fragments, tiles, blocks, bytes, damage.
-
-        Args:
-            store: check the whole store and all its versions; see `gridstone.verify`.
-        """
-        if store:
-            return health.verify(self.uri, context=self.context)
-        found: dict[str, Any] = json.loads(self.native.verify())
-        return found
 
     # As a Python object.
 

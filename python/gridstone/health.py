@@ -70,3 +70,28 @@ def repair(uri: str | os.PathLike[str], *, dry_run: bool = True, context: Contex
     """
     done = json.loads(_native.repair((context or default()).native, os.fspath(uri), dry_run))
     return Repair(**done, dry_run=dry_run)
+
+
+class Checked:
+    """What arrays can check."""
+
+    @property
+    def native(self) -> "_native.Array":
+        """The engine's array."""
+        raise NotImplementedError
+
+    @property
+    def context(self) -> Context:
+        """Budget and threads."""
+        raise NotImplementedError
+
+    def verify(self, *, store: bool = False) -> dict[str, Any]:
+        """Checks every checksum and reports what is damaged: fragments, tiles, blocks, bytes, damage.
+
+        Args:
+            store: check the whole store and all its versions; see `gridstone.verify`.
+        """
+        if store:
+            return verify(self.native.uri, context=self.context)
+        found: dict[str, Any] = json.loads(self.native.verify())
+        return found

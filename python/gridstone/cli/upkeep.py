@@ -68,15 +68,18 @@ def verify(uri: str, store: bool, path: str, json_out: bool) -> int:
 
 def _show_store(report: dict[str, Any]) -> None:
     click.echo(
-        f"versions {report['oldest']} to {report['newest']}: {report['records']:,} records, {report['manifest']:,} roots "
-        f"and pages, {report['files']:,} data files, {report['bytes']:,} bytes checked"
+        f"versions {report['oldest']} to {report['newest']}: {report['records']:,} records, {report['manifest']:,} "
+        f"roots and pages, {report['files']:,} data files, {report['bytes']:,} bytes checked"
     )
     _show_damage(report["damage"])
 
 
 def _show_damage(damage: list[dict[str, Any]]) -> None:
     if damage:
-        rows = [(d["object"], _spans(d), "; ".join(f"{c['array']} {_box(c)}" for c in d["cells"]), d["message"]) for d in damage]
+        rows = [
+            (d["object"], _spans(d), "; ".join(f"{c['array']} {_box(c)}" for c in d["cells"]), d["message"])
+            for d in damage
+        ]
         emit_table("damaged", ("object", "versions", "cells", "what"), rows)
 
 

@@ -412,10 +412,13 @@ impl Walk<'_> {
     fn hint(&mut self) -> Result<()> {
         let text = match damage(self.store.log.storage.read_all(LATEST))? {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Ok(self.found.flaw(LATEST.to_owned(), &e, Versions::new(), Vec::new())),
-            Ok(text) => text,
+            text => text,
         };
-        let number = std::str::from_utf8(&text).ok().and_then(|t| t.trim().parse::<u64>().ok());
+        let number = text
+            .ok()
+            .as_deref()
+            .and_then(|text| std::str::from_utf8(text).ok())
+            .and_then(|t| t.trim().parse::<u64>().ok());
         let newest = self.found.newest;
         let why = match number {
             Some(version) if version <= newest => return Ok(()),

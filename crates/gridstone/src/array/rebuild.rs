@@ -235,8 +235,11 @@ fn copies(found: &Inspection, array: Id, fragment: Id) -> impl Iterator<Item = &
     fragments.iter().filter(move |d| d.id == fragment)
 }
 
+/// A fragment with its offset and length in a pack.
+type Place = (Id, u64, u64);
+
 /// Where a fold of `snapshot` puts the fragments that lie in the log, and how long its pack is.
-fn places(log: &Log, snapshot: &Snapshot) -> Result<(Vec<(Id, u64, u64)>, u64)> {
+fn places(log: &Log, snapshot: &Snapshot) -> Result<(Vec<Place>, u64)> {
     let (mut places, mut end) = (Vec::new(), 0u64);
     for (version, ids) in inline_by_version(snapshot) {
         let (record, _) = log.read_file(version)?;

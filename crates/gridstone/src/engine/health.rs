@@ -1,10 +1,10 @@
 //! The check of whole stores, and their repair.
 
 use super::open::{store_at, store_on};
-use super::{Call, Context};
+use super::{Array, Call, Context};
 use crate::array::Store;
 use crate::base::{Counters, Id, Result};
-use crate::maintain::{self, RepairReport, StoreReport, verify_store};
+use crate::maintain::{self, RepairReport, StoreReport, VerifyReport, verify, verify_store};
 use crate::query::ReadContext;
 use crate::storage::Storage;
 use std::sync::Arc;
@@ -21,6 +21,20 @@ fn read_context(context: &Context, store: &Store, call: &Call) -> ReadContext {
         counters: Arc::new(Counters::default()),
         cancel: call.cancel.clone(),
         progress: call.progress.clone(),
+    }
+}
+
+impl Array {
+    /// Reads and checks every byte of every fragment of this version.
+    pub fn verify(&self, call: &Call) -> Result<VerifyReport> {
+        let (snapshot, state) = self.state()?;
+        let fragments = self.described(&snapshot, &state, None)?;
+        let report = verify(&self.read_context(&snapshot, call), state.schema()?, &fragments)?;
+        if !report.damage.is_empty() {
+            // What is missing because the version was vacuumed is no damage.
+            self.store().resettled(&snapshot)?;
+        }
+        Ok(report)
     }
 }
 
