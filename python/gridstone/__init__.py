@@ -17,6 +17,7 @@ from .array import Array
 from .context import Context
 from .expressions import Expression, col
 from .group import Group
+from .health import Repair, repair, verify
 from .receipt import Receipt
 from .retention import tag, untag
 from .schema import Attr, Dim, Schema
@@ -37,6 +38,7 @@ __all__ = [
     "Expression",
     "Group",
     "Receipt",
+    "Repair",
     "Result",
     "Schema",
     "Stream",
@@ -54,9 +56,11 @@ __all__ = [
     "ls",
     "open",
     "plot",
+    "repair",
     "tag",
     "transaction",
     "untag",
+    "verify",
 ]
 
 _LAZY_MODULES = ("io", "plot")

@@ -376,3 +376,9 @@ def commit_receipts(context: Context, uri: str, receipts: Sequence[str], message
 
 def check_receipt(text: str) -> tuple[str, int, int]:
     """The receipt as it is written, its cells and bytes; an InputError if it is none."""
+
+def verify_store(context: Context, uri: str) -> str:
+    """What is damaged in a store, as JSON."""
+
+def repair(context: Context, uri: str, dry_run: bool) -> str:
+    """What was done about it, as JSON."""

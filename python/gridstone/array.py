@@ -15,6 +15,7 @@ from .context import Context, size_bytes
 from .deletion import Erasable
 from .dtypes import AnyArray
 from .errors import AccessError, BoundsError, InputError, UnsupportedError
+from .health import Checked
 from .history import Version
 from .meta import Metadata
 from .progress import Progress, reporting
@@ -35,7 +36,7 @@ _ORDERS = ("row", "col", "global", "any")
 _DEDUPS = ("error", "first", "last")
 
 
-class Array(Retained, Mergeable, Erasable):
+class Array(Retained, Mergeable, Erasable, Checked):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
@@ -518,11 +519,6 @@ class Array(Retained, Mergeable, Erasable):
 
     def _tags(self) -> list[tuple[str, int]]:
         return self.native.tags
-
-    def verify(self) -> dict[str, Any]:
-        """Checks every checksum and reports what is damaged: fragments, tiles, blocks, bytes, damage."""
-        found: dict[str, Any] = json.loads(self.native.verify())
-        return found
 
     # As a Python object.
 

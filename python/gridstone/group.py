@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _native
+from . import _native, health
 from .context import Context
 from .errors import AccessError, NotFoundError
 from .retention import Retained
@@ -74,6 +74,10 @@ class Group(Retained):
         from . import store
 
         return store.group(self.uri, path=joined(self.path, name), context=self._context)
+
+    def verify(self) -> dict[str, Any]:
+        """Checks the whole store and all its versions; see `gridstone.verify`."""
+        return health.verify(self.uri, context=self._context)
 
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
         if self._mode != "r+" and not dry_run:

@@ -361,7 +361,10 @@ impl Array {
         let damage: Vec<_> = report
             .damage
             .iter()
-            .map(|d| json!({"fragment": d.fragment.to_string(), "tile": d.tile, "attribute": d.column, "message": d.message}))
+            .map(|d| {
+                json!({"fragment": d.fragment.to_string(), "tile": d.tile, "attribute": d.column, "domain": d.domain,
+                "cells": d.cells, "message": d.message})
+            })
             .collect();
         let all = json!({"fragments": report.fragments, "tiles": report.tiles, "blocks": report.blocks, "bytes": report.bytes,
             "damage": damage});

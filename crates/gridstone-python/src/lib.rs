@@ -11,6 +11,7 @@ mod consolidate;
 mod context;
 mod errors;
 mod group;
+mod health;
 mod interrupt;
 mod keys;
 mod retention;
@@ -49,5 +50,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
     module.add_function(wrap_pyfunction!(store::tag, module)?)?;
     module.add_function(wrap_pyfunction!(store::untag, module)?)?;
+    module.add_function(wrap_pyfunction!(health::verify_store, module)?)?;
+    module.add_function(wrap_pyfunction!(health::repair, module)?)?;
     Ok(())
 }

@@ -25,6 +25,7 @@ mod processes;
 mod pure_rust;
 mod receipts;
 mod refusals;
+mod repair;
 mod retention;
 mod scratch;
 mod sealing;

@@ -1,9 +1,11 @@
 """The commands that keep arrays healthy."""
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
+from .. import health
 from . import options
 from .output import emit_json, emit_table
 
@@ -45,20 +47,66 @@ def consolidate(
 
 @click.command()
 @click.argument("uri")
+@click.option("--store", is_flag=True, help="Check the whole store: all its arrays and versions.")
 @options.at_path
 @options.as_json
-def verify(uri: str, path: str, json_out: bool) -> int:
+def verify(uri: str, store: bool, path: str, json_out: bool) -> int:
     """Check every stored byte; exit status 1 if something is damaged."""
-    report = options.opened(uri, path).verify()
+    report = health.verify(uri) if store else options.opened(uri, path).verify()
     damage = report["damage"]
     if json_out:
         emit_json(report)
+    elif store:
+        _show_store(report)
     else:
         click.echo(f"{report['fragments']:,} fragments, {report['blocks']:,} blocks, {report['bytes']:,} bytes checked")
         if damage:
-            rows = [(d["fragment"], d["tile"], d["attribute"], d["message"]) for d in damage]
-            emit_table("damaged", ("fragment", "tile", "column", "what"), rows)
+            rows = [(d["fragment"], d["tile"], d["attribute"], _box(d), d["message"]) for d in damage]
+            emit_table("damaged", ("fragment", "tile", "column", "cells", "what"), rows)
     return 1 if damage else 0
 
 
-COMMANDS: tuple[click.Command, ...] = (consolidate, verify)
+def _show_store(report: dict[str, Any]) -> None:
+    click.echo(
+        f"versions {report['oldest']} to {report['newest']}: {report['records']:,} records, {report['manifest']:,} "
+        f"roots and pages, {report['files']:,} data files, {report['bytes']:,} bytes checked"
+    )
+    _show_damage(report["damage"])
+
+
+def _show_damage(damage: list[dict[str, Any]]) -> None:
+    if damage:
+        rows = [
+            (d["object"], _spans(d), "; ".join(f"{c['array']} {_box(c)}" for c in d["cells"]), d["message"])
+            for d in damage
+        ]
+        emit_table("damaged", ("object", "versions", "cells", "what"), rows)
+
+
+def _box(place: dict[str, Any]) -> str:
+    return " x ".join(f"{low}..{high}" for low, high in place["domain"])
+
+
+def _spans(damage: dict[str, Any]) -> str:
+    return ", ".join(f"{low}..{high}" for low, high in damage["versions"])
+
+
+@click.command()
+@click.argument("uri")
+@click.option("--yes", is_flag=True, help="Do it; without this option it is only said what would be done.")
+@options.as_json
+def repair(uri: str, yes: bool, json_out: bool) -> int:
+    """Make lost and damaged objects again where the rest tells how; exit status 1 if damage remains."""
+    done = health.repair(uri, dry_run=not yes)
+    if json_out:
+        emit_json(asdict(done))
+    else:
+        rows = [(action["object"], action["what"]) for action in done.actions]
+        click.echo(str(done).splitlines()[0])
+        if rows:
+            emit_table("done" if yes else "would be done", ("object", "what"), rows)
+        _show_damage(done.remaining)
+    return 1 if done.remaining else 0
+
+
+COMMANDS: tuple[click.Command, ...] = (consolidate, verify, repair)

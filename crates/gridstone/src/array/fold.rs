@@ -22,7 +22,7 @@ use super::state::ArrayState;
 use super::tree::Node;
 use crate::base::{ByteSink, Entropy, Error, FileRef, Id, Result, limits};
 use crate::fragment::{Description, Location};
-use crate::storage::{data_name, manifest_name};
+use crate::storage::{Storage, data_name, manifest_name};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -35,16 +35,47 @@ pub(super) fn fold(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot) -> Res
 pub(super) fn fold_moving(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot) -> Result<(Snapshot, Moved)> {
     let Some(record) = snapshot.record() else { return Ok((snapshot.clone(), Moved::new())) };
     let moved = Packer { log, entropy }.pack(snapshot)?;
-    let mut binder = Binder { log, entropy, moved, made: Shelves::new() };
-    let nodes = snapshot.nodes().into_iter().map(|node| binder.node(node)).collect::<Result<_>>()?;
-    let (version, time_us, store) = (snapshot.version(), snapshot.time_us(), snapshot.store());
-    let root = Root { version, time_us, record, store, nodes, retained: snapshot.retained_state() };
+    let mut press = Printer { log, entropy };
+    let mut binder = Binder { storage: &log.storage, press: &mut press, moved: &moved, made: Shelves::new() };
+    let root = binder.root(snapshot, record)?;
+    let made = binder.made;
     let bytes = root::encode(&root)?;
-    let reference = RootRef { id: entropy.id(), version, xxh3: root::checksum(&bytes)? };
+    let reference = RootRef { id: entropy.id(), version: snapshot.version(), xxh3: root::checksum(&bytes)? };
     write(log, &manifest_name(reference.id), &bytes)?;
     let mut folded = snapshot.clone();
-    folded.rest_on(&root, reference, &binder.made, &log.storage);
-    Ok((folded, binder.moved))
+    folded.rest_on(&root, reference, &made, &log.storage);
+    Ok((folded, moved))
+}
+
+/// The root of `snapshot`'s version and its pages, given to `press`, if fragments of the log lie where `moved` says; what a fold
+/// would have written, without writing it.
+pub(super) fn bind(
+    storage: &Arc<dyn Storage>,
+    press: &mut dyn Press,
+    moved: &Moved,
+    snapshot: &Snapshot,
+) -> Result<Root> {
+    let record = snapshot.record().ok_or_else(|| Error::corruption("there is no root of nothing"))?;
+    Binder { storage, press, moved, made: Shelves::new() }.root(snapshot, record)
+}
+
+/// Where pages go.
+pub(super) trait Press {
+    /// The id of the page of these bytes and this checksum, which is there when this returns.
+    fn page(&mut self, bytes: &[u8], xxh3: u64) -> Result<Id>;
+}
+
+/// Writes pages under fresh ids.
+struct Printer<'a> {
+    log: &'a Log,
+    entropy: &'a dyn Entropy,
+}
+
+impl Press for Printer<'_> {
+    fn page(&mut self, bytes: &[u8], _xxh3: u64) -> Result<Id> {
+        let id = self.entropy.id();
+        write(self.log, &manifest_name(id), bytes).map(|()| id)
+    }
 }
 
 fn write(log: &Log, name: &str, bytes: &[u8]) -> Result<()> {
@@ -114,16 +145,22 @@ fn loses(array: &ArrayState, shelf: &Shelf) -> Result<bool> {
     Ok(near && shelf.load()?.iter().any(|d| !array.has(d.id)))
 }
 
-/// Writes pages.
+/// Makes pages, and the root of them.
 struct Binder<'a> {
-    log: &'a Log,
-    entropy: &'a dyn Entropy,
-    moved: Moved,
+    storage: &'a Arc<dyn Storage>,
+    press: &'a mut dyn Press,
+    moved: &'a Moved,
     /// The pages written, with their fragments at hand.
     made: Shelves,
 }
 
 impl Binder<'_> {
+    fn root(&mut self, snapshot: &Snapshot, record: u64) -> Result<Root> {
+        let nodes = snapshot.nodes().into_iter().map(|node| self.node(node)).collect::<Result<_>>()?;
+        let (version, time_us, store) = (snapshot.version(), snapshot.time_us(), snapshot.store());
+        Ok(Root { version, time_us, record, store, nodes, retained: snapshot.retained_state() })
+    }
+
     fn node(&mut self, node: &Node) -> Result<RootNode> {
         let array = match node {
             Node::Group(_) => None,
@@ -172,9 +209,8 @@ impl Binder<'_> {
     fn page(&mut self, fragments: Vec<Arc<Description>>, full: bool) -> Result<PageInfo> {
         let (bytes, xxh3) = page::encode(&fragments)?;
         let full = full || fragments.len() == limits::PAGE_FRAGMENTS_MAX;
-        let info = PageInfo::of(self.entropy.id(), xxh3, &fragments, full)?;
-        write(self.log, &manifest_name(info.id), &bytes)?;
-        let shelf = Shelf::filled(info.clone(), Arc::clone(&self.log.storage), fragments.into());
+        let info = PageInfo::of(self.press.page(&bytes, xxh3)?, xxh3, &fragments, full)?;
+        let shelf = Shelf::filled(info.clone(), Arc::clone(self.storage), fragments.into());
         self.made.insert(info.id, Arc::new(shelf));
         Ok(info)
     }

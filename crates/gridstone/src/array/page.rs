@@ -126,6 +126,13 @@ pub(super) fn decode(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Descriptio
     Ok(fragments)
 }
 
+/// The checksum of `bytes`, if they are a page that is whole.
+pub(super) fn checksum(bytes: &[u8]) -> Option<u64> {
+    let (content, sum) = bytes.split_last_chunk::<8>()?;
+    let sum = u64::from_le_bytes(*sum);
+    (content.starts_with(MAGIC) && xxh3(content) == sum).then_some(sum)
+}
+
 /// The fragments of a page of which the checksum and the number of dimensions are as `info` says.
 pub(super) fn read_page(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Description>>> {
     let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(|| Error::corruption("it is cut"))?;

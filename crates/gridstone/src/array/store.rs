@@ -287,7 +287,7 @@ impl Store {
         self.seen.fetch_max(version, Ordering::Relaxed);
     }
 
-    fn no_store(&self) -> Error {
+    pub(super) fn no_store(&self) -> Error {
         Error::not_found(format!(
             "there is no Gridstone store in {}: {} was looked for and is not there",
             self.log.storage.describe(),

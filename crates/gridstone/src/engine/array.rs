@@ -8,7 +8,6 @@ use super::{Call, Context, Staged, Transaction, Writer};
 use crate::array::{ArrayState, Changes, Operation, Snapshot, StandardRules, Store};
 use crate::base::{CounterSnapshot, Counters, Entropy, Error, ErrorKind, Files, Id, Result};
 use crate::fragment;
-use crate::maintain::{VerifyReport, verify};
 use crate::query::{
     CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Scan, Target, WriteContext,
     open_fragment, read_dense, read_dense_into, read_sparse, touched_cells, write_cells, write_dense, write_tombstones,
@@ -553,18 +552,6 @@ impl Array {
             return Ok(self.version());
         }
         self.change(vec![Operation::SetMetadata { node: self.id, changes }], None)
-    }
-
-    /// Reads and checks every byte of every fragment of this version.
-    pub fn verify(&self, call: &Call) -> Result<VerifyReport> {
-        let (snapshot, state) = self.state()?;
-        let fragments = self.described(&snapshot, &state, None)?;
-        let report = verify(&self.read_context(&snapshot, call), state.schema()?, &fragments)?;
-        if !report.damage.is_empty() {
-            // What is missing because the version was vacuumed is no damage.
-            self.store.resettled(&snapshot)?;
-        }
-        Ok(report)
     }
 }
 

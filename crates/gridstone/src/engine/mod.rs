@@ -13,6 +13,7 @@ mod consolidate;
 mod context;
 mod delete;
 mod group;
+mod health;
 mod listing;
 mod open;
 mod points;
@@ -27,7 +28,10 @@ mod transaction;
 mod writer;
 
 pub use crate::base::limits::BlockCells;
-pub use crate::maintain::{Damage, Holder, Keep, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport};
+pub use crate::maintain::{
+    AffectedCells, Damage, Holder, Keep, RepairAction, RepairReport, StoreDamage, StoreReport, Strategy, Tally,
+    VacuumOptions, VacuumReport, VerifyReport,
+};
 pub use crate::query::condition::{Batch, Bound, Condition, Coordinates, Facts, Selection, Verdict};
 pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
@@ -41,6 +45,7 @@ pub use conditions::{ConditionListing, check_condition, select_rows};
 pub use consolidate::{ConsolidateReport, MergeChoice, MergeListing, parse_strategy};
 pub use context::{Context, Options};
 pub use group::Group;
+pub use health::{repair, repair_on, verify_on, verify_uri};
 pub use listing::{FragmentListing, TileListing, VersionListing};
 pub use open::{At, Opened, create_array, create_array_on, create_group, delete_store, exists, open, open_on};
 pub use receipts::{Receipt, commit_receipts, commit_receipts_on};

@@ -4,10 +4,14 @@ mod box_index;
 mod consolidate;
 mod cover;
 mod plan;
+mod repair;
 mod vacuum;
 mod verify;
+mod verify_store;
 
 pub use consolidate::{Merged, memory_bytes, merge};
 pub use plan::{Merge, Plan, PlanLimits, Strategy, plan};
+pub use repair::{RepairAction, RepairReport, repair};
 pub use vacuum::{Holder, Keep, Tally, VacuumOptions, VacuumReport, vacuum};
 pub use verify::{Damage, VerifyReport, verify};
+pub use verify_store::{AffectedCells, StoreDamage, StoreReport, verify_store};

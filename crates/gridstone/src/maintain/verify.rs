@@ -3,8 +3,9 @@
 use crate::base::{Counters, Error, ErrorKind, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, Role};
 use crate::query::{ReadContext, open_uncached, read_mask};
-use crate::schema::Schema;
+use crate::schema::{Schema, Subarray};
 use crate::tile::{BlockGrid, TileGrid};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One damaged place.
@@ -16,6 +17,10 @@ pub struct Damage {
     pub tile: Option<u64>,
     /// The dimension or attribute, where known.
     pub column: Option<String>,
+    /// The box of the cells that it may affect, in texts: low and high per dimension, inclusive.
+    pub domain: Vec<(String, String)>,
+    /// How many cells it affects at most.
+    pub cells: u64,
     /// What is wrong.
     pub message: String,
 }
@@ -38,7 +43,17 @@ pub struct VerifyReport {
 /// Checks every byte of `fragments`. Damage and missing files go into the report; any other error (of the storage, or
 /// being stopped) ends the check.
 pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Description>]) -> Result<VerifyReport> {
-    let mut check = Check { context, schema, report: VerifyReport::default() };
+    verify_among(context, schema, fragments, &fragments.iter().map(|d| (d.id, d.cells)).collect())
+}
+
+/// As [`verify`]; `cells` are those of all fragments of the array, over which masks may lie.
+pub(super) fn verify_among(
+    context: &ReadContext,
+    schema: &Schema,
+    fragments: &[Arc<Description>],
+    cells: &HashMap<Id, u64>,
+) -> Result<VerifyReport> {
+    let mut check = Check { context, schema, cells, report: VerifyReport::default() };
     for description in fragments {
         context.cancel.check()?;
         check.report.fragments += 1;
@@ -46,14 +61,14 @@ pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Descripti
             FragmentKind::Dense | FragmentKind::Sparse | FragmentKind::Tombstones => {}
             FragmentKind::Deletion => continue,
             FragmentKind::Mask => {
-                check.mask(description, fragments)?;
+                check.mask(description)?;
                 continue;
             }
         }
         // Not from the cache: what matters is what lies in the files now.
         match open_uncached(context, schema, description) {
             Ok(fragment) => check.fragment(&fragment)?,
-            Err(error) => check.note(description.id, None, None, error)?,
+            Err(error) => check.note(description.id, (None, None), (&description.bounds, description.cells), error)?,
         }
     }
     Ok(check.report)
@@ -63,49 +78,62 @@ pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Descripti
 struct Check<'a> {
     context: &'a ReadContext,
     schema: &'a Schema,
+    /// Cells of the fragments over which masks may lie.
+    cells: &'a HashMap<Id, u64>,
     report: VerifyReport,
 }
 
 impl Check<'_> {
     /// Reports `error` if it tells of damage, else passes it on.
-    fn note(&mut self, fragment: Id, tile: Option<u64>, column: Option<String>, error: Error) -> Result<()> {
+    fn note(
+        &mut self,
+        fragment: Id,
+        (tile, column): (Option<u64>, Option<String>),
+        (bounds, cells): (&Subarray, u64),
+        error: Error,
+    ) -> Result<()> {
         let message = damage_or(error)?.to_string();
-        self.report.damage.push(Damage { fragment, tile, column, message });
+        let domain = domain_texts(bounds, self.schema);
+        self.report.damage.push(Damage { fragment, tile, column, domain, cells, message });
         Ok(())
     }
 
     /// A mask is checked whole, against the fragment that it lies over.
-    fn mask(&mut self, mask: &Arc<Description>, fragments: &[Arc<Description>]) -> Result<()> {
-        let over = fragments.iter().find(|d| Some(d.id) == mask.over).map(|d| (d.id, d.cells));
+    fn mask(&mut self, mask: &Arc<Description>) -> Result<()> {
+        let over = mask.over.and_then(|over| Some((over, *self.cells.get(&over)?)));
         let read = match over {
             Some(over) => read_mask(self.context, mask, over),
             None => Err(Error::corruption("a mask lies over a fragment that is not in the array")),
         };
         self.report.bytes += mask.location.len;
-        read.map(drop).or_else(|error| self.note(mask.id, None, None, error))
+        let cells = over.map_or(mask.cells, |(_, cells)| cells);
+        read.map(drop).or_else(|error| self.note(mask.id, (None, None), (&mask.bounds, cells), error))
     }
 
     /// Stripe by stripe: where the index of one is damaged, that is reported once, and its tiles cannot be found.
     fn fragment(&mut self, fragment: &Fragment) -> Result<()> {
-        let id = fragment.description().id;
+        let Description { id, bounds, cells, .. } = fragment.description().as_ref();
+        let (id, whole) = (*id, (bounds, *cells));
         let columns = columns(self.schema, fragment);
         for (stripe, info) in fragment.root().stripes.iter().enumerate() {
             self.context.cancel.check()?;
             let first = fragment.first_tile(stripe);
             self.report.tiles += info.tiles;
             if let Err(error) = fragment.stripe(stripe) {
-                self.note(id, Some(first), None, error)?;
+                self.note(id, (Some(first), None), whole, error)?;
                 continue;
             }
             if let Err(error) = fragment.statistics(stripe) {
-                self.note(id, Some(first), None, error)?;
+                self.note(id, (Some(first), None), whole, error)?;
             }
             for tile in first..first + info.tiles {
                 for (field, column) in &columns {
                     if let Err(error) =
                         verify_page(self.context, self.schema, fragment, (tile, *field), &mut self.report)
                     {
-                        self.note(id, Some(tile), Some(column.clone()), error)?;
+                        let place = tile_place(self.schema, fragment, tile);
+                        let place = place.as_ref().map_or(whole, |(bounds, cells)| (bounds, *cells));
+                        self.note(id, (Some(tile), Some(column.clone())), place, error)?;
                     }
                 }
             }
@@ -114,8 +142,25 @@ impl Check<'_> {
     }
 }
 
+/// Low and high of every dimension as text.
+pub(super) fn domain_texts(bounds: &Subarray, schema: &Schema) -> Vec<(String, String)> {
+    bounds.ranges().iter().zip(schema.dims()).map(|(r, d)| (d.text(r.lo), d.text(r.hi))).collect()
+}
+
+/// The box of a tile (of cells with coordinates: around them) and its cells, if the index tells them.
+fn tile_place(schema: &Schema, fragment: &Fragment, tile: u64) -> Option<(Subarray, u64)> {
+    if fragment.description().kind == FragmentKind::Dense {
+        let region = TileGrid::new(schema, &fragment.root().bounds).ok()?.tile_box(tile)?;
+        let cells = u64::try_from(region.cells()).unwrap_or(u64::MAX);
+        return Some((region, cells));
+    }
+    let (stripe, local) = fragment.stripe_of(tile)?;
+    let stripe = fragment.stripe(stripe).ok()?;
+    Some((stripe.tile_bounds(local)?.to_subarray(), stripe.tile_cells(local)?))
+}
+
 /// The error itself if it tells of damage, else it is passed on.
-fn damage_or(error: Error) -> Result<Error> {
+pub(super) fn damage_or(error: Error) -> Result<Error> {
     match error.kind() {
         ErrorKind::Corruption | ErrorKind::NotFound | ErrorKind::Unsupported => Ok(error),
         _ => Err(error),

@@ -163,6 +163,10 @@ impl<L: Layer> Storage for Layered<L> {
         self.call(Operation::Sync, name, || self.inner.sync(name))
     }
 
+    fn set_aside(&self, name: &str) -> Result<String> {
+        self.call(Operation::Put, name, || self.inner.set_aside(name))
+    }
+
     fn delete(&self, name: &str) -> Result<()> {
         self.call(Operation::Delete, name, || self.inner.delete(name))
     }

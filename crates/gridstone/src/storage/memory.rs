@@ -163,7 +163,7 @@ impl Storage for MemoryStorage {
 
     fn remove_everything(&self) -> Result<()> {
         let folder = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
-        let known = [names::LOG, names::DATA, names::MANIFEST, names::LEASE];
+        let known = [names::LOG, names::DATA, names::MANIFEST, names::LEASE, names::DAMAGED];
         let mut objects = self.objects();
         if objects.keys().any(|name| folder(name) == names::LOG) {
             objects.retain(|name, _| !known.contains(&folder(name).as_str()));

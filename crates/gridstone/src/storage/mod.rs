@@ -10,6 +10,7 @@
 //!   _manifest/<id>
 //!   _data/<id>.frag
 //!   _lease/<id>
+//!   _damaged/          what a repair has put something sound in the place of
 //!   _removed/          only while the store is being deleted
 //! ```
 //!
@@ -29,6 +30,7 @@ mod local;
 mod memory;
 mod names;
 mod os_error;
+mod overlay;
 mod sealed;
 mod uri;
 
@@ -41,6 +43,7 @@ pub use layer::Operation;
 pub use local::{DiskCalls, Durability, LocalStorage, SystemCalls};
 pub use memory::MemoryStorage;
 pub use names::{DATA, LEASE, LOG, MANIFEST};
+pub use overlay::OverlayStorage;
 pub use sealed::{KeyRing, SealedStorage, Sealing, key_from_environment, key_id};
 pub use uri::open_uri;
 
@@ -144,6 +147,14 @@ pub trait Storage: Send + Sync + Debug {
     /// # Errors
     /// NotFound if it is not there, Access, Storage.
     fn sync(&self, name: &str) -> Result<()>;
+
+    /// Copies an object, as it lies there and whatever it is, to a free name in `_damaged/`, durably; gives that name.
+    ///
+    /// # Errors
+    /// NotFound if it is not there, Access, Storage.
+    fn set_aside(&self, name: &str) -> Result<String> {
+        names::copy_aside(self, name)
+    }
 
     /// Deletes an object; one that is not there is deleted already. Not durable: after a power failure the object
     /// may be back, whole.

@@ -1,5 +1,6 @@
 //! Which names objects may have.
 
+use super::{PutOutcome, Storage};
 use crate::base::{Error, Result};
 
 /// The folder of log records.
@@ -10,6 +11,10 @@ pub const DATA: &str = "_data";
 pub const MANIFEST: &str = "_manifest";
 /// The folder of living readers.
 pub const LEASE: &str = "_lease";
+/// The folder of damaged objects that a repair has put something sound in the place of.
+pub(super) const DAMAGED: &str = "_damaged";
+/// How many damaged objects of one name are kept.
+const ASIDE_MAX: u32 = 10_000;
 /// What the log is called while the store is deleted.
 pub(super) const REMOVED: &str = "_removed";
 
@@ -23,6 +28,19 @@ pub(super) fn checked(name: &str) -> Result<&str> {
         )));
     }
     Ok(name)
+}
+
+/// Copies an object to a free name in [`DAMAGED`].
+pub(super) fn copy_aside<S: Storage + ?Sized>(storage: &S, name: &str) -> Result<String> {
+    let bytes = storage.read_all(name)?;
+    let file = name.replace('/', "-");
+    for number in 0..ASIDE_MAX {
+        let aside = format!("{DAMAGED}/{}-{number}", file.trim_start_matches('_'));
+        if storage.put_if_absent(&aside, &bytes)? == PutOutcome::Created {
+            return Ok(aside);
+        }
+    }
+    Err(Error::storage(format!("{DAMAGED} holds {ASIDE_MAX} copies of {name} already; look at them and remove some")))
 }
 
 #[cfg(test)]

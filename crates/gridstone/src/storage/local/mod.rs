@@ -173,6 +173,12 @@ impl Storage for LocalStorage {
         self.disk.sync_parent(&path)
     }
 
+    fn set_aside(&self, name: &str) -> Result<String> {
+        self.disk.make_folder(&self.root.join(names::DAMAGED))?;
+        self.disk.sync_folder(&self.root)?;
+        names::copy_aside(self, name)
+    }
+
     fn delete(&self, name: &str) -> Result<()> {
         self.disk.remove(&self.path(name)?)
     }
@@ -242,7 +248,7 @@ impl Storage for LocalStorage {
             return Ok(());
         }
         // The set-aside log goes last: while it is there, a later call knows that this was a store.
-        for folder in [names::DATA, names::MANIFEST, names::LEASE, names::REMOVED] {
+        for folder in [names::DATA, names::MANIFEST, names::LEASE, names::DAMAGED, names::REMOVED] {
             self.removed(folder)?;
         }
         // The store is gone; a root that holds other things, or must stay for another reason, stays.

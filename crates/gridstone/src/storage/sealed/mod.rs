@@ -284,6 +284,10 @@ impl Storage for SealedStorage {
         self.inner.sync(name)
     }
 
+    fn set_aside(&self, name: &str) -> Result<String> {
+        self.inner.set_aside(name)
+    }
+
     fn delete(&self, name: &str) -> Result<()> {
         self.inner.delete(name)
     }

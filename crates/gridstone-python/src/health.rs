@@ -1,0 +1,44 @@
+//! Checking and repairing whole stores.
+
+use crate::context::Context;
+use crate::interrupt;
+use gridstone::engine::{self, AffectedCells, RepairReport, StoreDamage, StoreReport};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+#[pyfunction]
+pub(crate) fn verify_store(py: Python<'_>, context: &Context, uri: &str) -> PyResult<String> {
+    let found = interrupt::run(py, &context.inner, None, |call| engine::verify_uri(&context.inner, uri, call))?;
+    Ok(checked(&found).to_string())
+}
+
+#[pyfunction]
+pub(crate) fn repair(py: Python<'_>, context: &Context, uri: &str, dry_run: bool) -> PyResult<String> {
+    let done = interrupt::run(py, &context.inner, None, |call| engine::repair(&context.inner, uri, dry_run, call))?;
+    Ok(repaired(&done).to_string())
+}
+
+fn cells(c: &AffectedCells) -> Value {
+    json!({"array": c.array, "fragment": c.fragment.map(|id| id.to_string()), "tile": c.tile, "attribute": c.column,
+        "domain": c.domain, "cells": c.cells})
+}
+
+fn damage(found: &[StoreDamage]) -> Vec<Value> {
+    let one = |d: &StoreDamage| {
+        let cells: Vec<Value> = d.cells.iter().map(cells).collect();
+        json!({"object": d.object, "versions": d.versions, "cells": cells, "message": d.message})
+    };
+    found.iter().map(one).collect()
+}
+
+fn checked(found: &StoreReport) -> Value {
+    json!({"oldest": found.oldest, "newest": found.newest, "records": found.records, "manifest": found.manifest,
+        "files": found.files, "blocks": found.blocks, "bytes": found.bytes, "leases": found.leases,
+        "orphans": {"objects": found.orphans.objects, "bytes": found.orphans.bytes}, "damage": damage(&found.damage)})
+}
+
+fn repaired(done: &RepairReport) -> Value {
+    let actions: Vec<Value> = done.actions.iter().map(|a| json!({"object": a.object, "what": a.what})).collect();
+    json!({"damage": damage(&done.damage), "actions": actions, "remaining": damage(&done.remaining), "kept": done.kept,
+        "committed": done.committed})
+}

@@ -1,0 +1,498 @@
+//! Inspecting a store: every record, root and page that a kept version names, without stopping at damage.
+//!
+//! 1. Records are listed: from the floor to the newest each must be there, decode, hold its bodies, and follow from the one before.
+//! 2. Every root that a record or the floor names must decode, be of its version's record and of this store; every page of it as well.
+//! 3. What versions a damaged object takes with it follows from which root each version rests on.
+//!
+//! Nothing here opens data files; [`Inspection::data`] says which there must be, and what lies in them. Memory: one entry per version, root,
+//! page and fragment description.
+
+use super::floor::Floor;
+use super::operation::Recorded;
+use super::record::Record;
+use super::shape::RootRef;
+use super::shelf::Shelf;
+use super::snapshot::Snapshot;
+use super::store::Store;
+use crate::base::{Cancel, Error, ErrorKind, FileRef, Id, Result};
+use crate::fragment::Description;
+use crate::schema::{Schema, Subarray};
+use crate::storage::{FLOOR, LATEST, LOG, log_name, manifest_name};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+/// A part of an array that a damage affects.
+#[derive(Debug, Clone)]
+pub struct Affected {
+    /// The array.
+    pub array: Id,
+    /// The fragment, if it is one.
+    pub fragment: Option<Id>,
+    /// The box of its cells.
+    pub bounds: Subarray,
+    /// How many cells at most.
+    pub cells: u64,
+}
+
+/// A damaged or missing object.
+#[derive(Debug, Clone)]
+pub struct Flaw {
+    /// Its name in the store.
+    pub object: String,
+    /// What is wrong.
+    pub message: String,
+    /// The versions that it takes with it, in whole or in part.
+    pub versions: Versions,
+    /// The cells that it takes with it, where only some.
+    pub affected: Vec<Affected>,
+}
+
+/// Ranges of versions, both ends in them, ascending.
+pub type Versions = Vec<(u64, u64)>;
+
+/// An array that some kept version has.
+#[derive(Debug, Clone)]
+pub struct KnownArray {
+    /// Its path when it was last seen.
+    pub path: String,
+    /// Its schema.
+    pub schema: Arc<Schema>,
+    /// Every description of a fragment of it, by fragment and place.
+    pub fragments: Vec<Arc<Description>>,
+}
+
+/// A data file that some kept version names.
+#[derive(Debug, Clone, Default)]
+pub struct KnownFile {
+    /// The fragments in it, with their arrays.
+    pub fragments: Vec<(Id, Arc<Description>)>,
+    /// The versions that may read it.
+    pub versions: Versions,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default)]
+pub struct Inspection {
+    /// The floor by which the log was read: the one published, or that which must have been.
+    pub floor: Option<Floor>,
+    /// The newest version.
+    pub newest: u64,
+    /// Records read.
+    pub records: u64,
+    /// All manifest roots named, by ascending version; among them damaged ones.
+    pub roots: Vec<RootRef>,
+    /// Every page named, with the roots that name it.
+    pub pages: HashMap<Id, Vec<RootRef>>,
+    /// What is damaged.
+    pub flaws: Vec<Flaw>,
+    /// The arrays by their ids.
+    pub arrays: HashMap<Id, KnownArray>,
+    /// The data files by their ids.
+    pub data: BTreeMap<Id, KnownFile>,
+}
+
+impl Inspection {
+    /// The oldest version that is kept.
+    pub fn oldest(&self) -> u64 {
+        self.floor.map_or(1, |f| f.version)
+    }
+
+    /// Whether this manifest object is named.
+    pub fn names_manifest(&self, id: Id) -> bool {
+        self.pages.contains_key(&id) || self.roots.iter().any(|r| r.id == id)
+    }
+
+    /// Whether an object of this name is damaged or missing.
+    pub fn is_flawed(&self, object: &str) -> bool {
+        self.flaws.iter().any(|f| f.object == object)
+    }
+
+    fn flaw(&mut self, object: String, error: &Error, versions: Versions, affected: Vec<Affected>) {
+        self.flaws.push(Flaw { object, message: error.to_string(), versions, affected });
+    }
+}
+
+/// The versions as ranges.
+pub(super) fn ranges(versions: impl IntoIterator<Item = u64>) -> Versions {
+    let sorted: BTreeSet<u64> = versions.into_iter().collect();
+    let mut found = Versions::new();
+    for version in sorted {
+        match found.last_mut() {
+            Some((_, end)) if *end + 1 == version => *end = version,
+            _ => found.push((version, version)),
+        }
+    }
+    found
+}
+
+/// `Ok(Err)`: what was read tells of damage. `Err`: it could not be read for another reason.
+pub(super) fn damage<T>(read: Result<T>) -> Result<Result<T>> {
+    match read {
+        Err(e)
+            if !matches!(
+                e.kind(),
+                ErrorKind::Corruption | ErrorKind::NotFound | ErrorKind::Unsupported | ErrorKind::SnapshotExpired
+            ) =>
+        {
+            Err(e)
+        }
+        read => Ok(read),
+    }
+}
+
+impl Store {
+    /// Looks at every record from the floor to the newest, the floor, the hint, and every root and page that they name.
+    ///
+    /// # Errors
+    /// NotFound if there is no store; Storage, Access, Cancelled. Damage is no error: it is in what is found.
+    pub fn inspect(&self, cancel: &dyn Cancel) -> Result<Inspection> {
+        let mut listed = BTreeSet::new();
+        self.log.storage.survey(LOG, &mut |object| {
+            let digits = object.name.rsplit('/').next().filter(|file| file.len() == 20);
+            listed.extend(digits.and_then(|d| d.parse::<u64>().ok()).filter(|v| *v > 0));
+        })?;
+        let mut walk =
+            Walk { store: self, cancel, found: Inspection::default(), lines: Vec::new(), page_boxes: HashMap::new() };
+        let published = damage(self.log.floor())?;
+        let Some(newest) = listed.last().copied() else {
+            return match published {
+                Ok(None) => Err(self.no_store()),
+                _ => {
+                    Err(Error::corruption("the log has a floor and no record at all; nothing of the store can be read"))
+                }
+            };
+        };
+        walk.found.newest = newest;
+        walk.floor(published, &listed)?;
+        walk.records()?;
+        walk.roots()?;
+        walk.hint()?;
+        walk.blame();
+        Ok(walk.found)
+    }
+}
+
+/// What is known of a version's record.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    version: u64,
+    /// Its checksum; `None` if it is damaged or missing.
+    xxh3: Option<u64>,
+    /// The root that the version rests on.
+    root: Option<RootRef>,
+}
+
+struct Walk<'a> {
+    store: &'a Store,
+    cancel: &'a dyn Cancel,
+    found: Inspection,
+    lines: Vec<Line>,
+    page_boxes: HashMap<Id, Affected>,
+}
+
+impl Walk<'_> {
+    /// The floor as published; if that is damaged or lost, the one that a vacuum must have published.
+    fn floor(&mut self, published: Result<Option<Floor>>, listed: &BTreeSet<u64>) -> Result<()> {
+        let error = match published {
+            Ok(Some(floor)) => {
+                self.found.floor = Some(floor);
+                return Ok(());
+            }
+            // A vacuum may have died before it published the floor that it decided.
+            Ok(None) if listed.contains(&1) => return Ok(()),
+            Ok(None) => Error::not_found("the log's floor is missing, and the log does not start at version 1"),
+            Err(error) => error,
+        };
+        let absent = error.kind() == ErrorKind::NotFound;
+        self.found.floor = self.decided_floor(listed)?;
+        if absent && self.found.floor.is_none() {
+            // No vacuum decided one: it is the record of version 1 that is missing.
+            return Ok(());
+        }
+        let versions = vec![(self.found.oldest(), self.found.newest)];
+        self.found.flaw(FLOOR.to_owned(), &error, versions, Vec::new());
+        Ok(())
+    }
+
+    /// The floor that vacuums decided, as far as records tell it: the least one from which on no record is missing, else the greatest.
+    fn decided_floor(&self, listed: &BTreeSet<u64>) -> Result<Option<Floor>> {
+        let gap = listed.iter().rev().zip((0..=self.found.newest).rev()).find(|(there, want)| *there != want);
+        let start = gap.map_or(1, |(_, want)| want + 1);
+        let mut decided = BTreeMap::new();
+        for version in listed {
+            self.cancel.check()?;
+            let Ok(Some(record)) = damage(self.store.log.read(*version))? else { continue };
+            for operation in &record.operations {
+                if let Recorded::Condemn(condemned) = operation
+                    && let Some(root) = condemned.floor
+                {
+                    decided.insert(root.version, root);
+                }
+            }
+        }
+        let chosen = decided.range(start..).next().or(decided.iter().next_back());
+        Ok(chosen.map(|(version, root)| Floor { version: *version, root: *root }))
+    }
+
+    /// Every record, in order; the state is replayed beside it.
+    fn records(&mut self) -> Result<()> {
+        let mut previous: Option<Record> = None;
+        let mut state = self.found.floor.is_none().then(Snapshot::before_all);
+        for version in self.found.oldest()..=self.found.newest {
+            self.cancel.check()?;
+            let read = damage(self.store.log.read_file(version))?;
+            let floor = self.found.floor.map(|f| f.root);
+            let named = read.as_ref().ok().and_then(|(record, _)| record.root);
+            let root = [named, floor].into_iter().flatten().max_by_key(|r| r.version);
+            let line = |xxh3| Line { version, xxh3, root };
+            match read {
+                Ok((record, file)) => {
+                    self.found.records += 1;
+                    self.lines.push(line(Some(record.xxh3)));
+                    self.bodies(&record, &file);
+                    state = self.follow(state, &record, previous.as_ref())?;
+                    self.collect(&record);
+                    previous = Some(record);
+                }
+                Err(error) => {
+                    self.lines.push(line(None));
+                    self.found.flaw(log_name(version), &error, Versions::new(), Vec::new());
+                    (state, previous) = (None, None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The state after `record`, if the one before is known; says so if it does not follow.
+    fn follow(
+        &mut self,
+        state: Option<Snapshot>,
+        record: &Record,
+        previous: Option<&Record>,
+    ) -> Result<Option<Snapshot>> {
+        let parted = previous.filter(|p| record.parent != Some(p.xxh3) || record.time_us <= p.time_us);
+        if let Some(before) = parted {
+            let error = Error::corruption(format!(
+                "the record does not follow from that of version {}: its parent or time is another",
+                before.version
+            ));
+            self.found.flaw(log_name(record.version), &error, Versions::new(), Vec::new());
+            return Ok(None);
+        }
+        let state = match state {
+            Some(state) => Some(state),
+            None => self.state_before(record)?,
+        };
+        let Some(mut state) = state else { return Ok(None) };
+        if state.version() >= record.version {
+            return Ok(Some(state));
+        }
+        match damage(state.follow(record))? {
+            Ok(()) => Ok(Some(state)),
+            Err(error) => {
+                self.found.flaw(log_name(record.version), &error, Versions::new(), Vec::new());
+                Ok(None)
+            }
+        }
+    }
+
+    /// The state from a root of the version before `record`, or of its own, if there is one.
+    fn state_before(&self, record: &Record) -> Result<Option<Snapshot>> {
+        let floor = self.found.floor.map(|f| f.root);
+        let near = |r: &RootRef| r.version == record.version || r.version + 1 == record.version;
+        let Some(reference) = [record.root, floor].into_iter().flatten().find(near) else { return Ok(None) };
+        let Ok(root) = damage(self.store.log.root(reference))? else { return Ok(None) };
+        Ok(damage(Snapshot::of_root(root, reference, &self.store.log.storage))?.ok())
+    }
+
+    /// Checks the fragments that lie in the record.
+    fn bodies(&mut self, record: &Record, file: &bytes::Bytes) {
+        let bad: Vec<(Id, Error)> =
+            record.inline.iter().filter_map(|i| record.body(i, file).err().map(|e| (i.id, e))).collect();
+        let Some((_, error)) = bad.first() else { return };
+        let bad_ids: HashSet<Id> = bad.iter().map(|(id, _)| *id).collect();
+        let affected = added(record).filter(|(_, d)| bad_ids.contains(&d.id)).map(|(array, d)| affected(array, d));
+        self.found.flaw(log_name(record.version), error, vec![(record.version, self.found.newest)], affected.collect());
+    }
+
+    /// Remembers what a record names.
+    fn collect(&mut self, record: &Record) {
+        let from = self.found.oldest();
+        let mut roots: Vec<RootRef> = record.root.into_iter().collect();
+        for operation in &record.operations {
+            match operation {
+                Recorded::CreateArray { id, path, schema } => self.array(*id, path, schema),
+                Recorded::Condemn(condemned) => roots.extend(condemned.floor),
+                _ => {}
+            }
+        }
+        self.found.roots.extend(roots.into_iter().filter(|r| r.version >= from));
+        for (array, description) in added(record) {
+            self.fragment(array, description, &[(record.version, self.found.newest)]);
+        }
+    }
+
+    fn array(&mut self, id: Id, path: &str, schema: &Arc<Schema>) {
+        let known = KnownArray { path: path.to_owned(), schema: Arc::clone(schema), fragments: Vec::new() };
+        self.found.arrays.entry(id).or_insert(known);
+    }
+
+    fn fragment(&mut self, array: Id, description: &Arc<Description>, versions: &[(u64, u64)]) {
+        if let Some(known) = self.found.arrays.get_mut(&array) {
+            known.fragments.push(Arc::clone(description));
+        }
+        if let FileRef::Data(id) = description.location.file {
+            let file = self.found.data.entry(id).or_default();
+            file.fragments.push((array, Arc::clone(description)));
+            file.versions.extend(versions);
+        }
+    }
+
+    /// Every root named, and its pages.
+    fn roots(&mut self) -> Result<()> {
+        let floor = self.found.floor.map(|f| f.root);
+        let mut named: Vec<RootRef> = self.found.roots.drain(..).chain(floor).collect();
+        named.sort_by_key(|r| (r.version, r.id, r.xxh3));
+        named.dedup();
+        for reference in &named {
+            self.cancel.check()?;
+            if let Err(error) = damage(self.root(*reference))? {
+                self.found.flaw(manifest_name(reference.id), &error, self.resting_on(&[*reference]), Vec::new());
+            }
+        }
+        self.found.roots = named;
+        Ok(())
+    }
+
+    fn root(&mut self, reference: RootRef) -> Result<()> {
+        let root = self.store.log.root(reference)?;
+        let line = self.lines.iter().find(|l| l.version == reference.version);
+        if line.and_then(|l| l.xxh3).is_some_and(|xxh3| xxh3 != root.record) {
+            return Err(Error::corruption(format!(
+                "manifest root {} is not of the record of version {}",
+                reference.id, reference.version
+            )));
+        }
+        for node in &root.nodes {
+            let Some(array) = &node.array else { continue };
+            if let Some(schema) = array.schemas.last() {
+                self.array(node.id, &node.path, schema);
+            }
+            for info in &array.pages {
+                self.found.pages.entry(info.id).or_default().push(reference);
+                if self.page_boxes.contains_key(&info.id) {
+                    continue;
+                }
+                let whole = Affected {
+                    array: node.id,
+                    fragment: None,
+                    bounds: info.bounds.clone(),
+                    cells: cells_of(&info.bounds),
+                };
+                self.page_boxes.insert(info.id, whole);
+                match damage(Shelf::new(info.clone(), Arc::clone(&self.store.log.storage)).load())? {
+                    Ok(fragments) => {
+                        let versions = self.resting_on(&[reference]);
+                        fragments.iter().for_each(|d| self.fragment(node.id, d, &versions));
+                    }
+                    Err(error) => self.found.flaw(manifest_name(info.id), &error, Versions::new(), Vec::new()),
+                }
+            }
+        }
+        Snapshot::of_root(root, reference, &self.store.log.storage).map(drop)
+    }
+
+    /// The versions that rest on one of these roots.
+    fn resting_on(&self, roots: &[RootRef]) -> Versions {
+        ranges(self.lines.iter().filter(|l| l.root.is_some_and(|r| roots.contains(&r))).map(|l| l.version))
+    }
+
+    /// The hint may be absent or behind, not beyond the newest version.
+    fn hint(&mut self) -> Result<()> {
+        let text = match damage(self.store.log.storage.read_all(LATEST))? {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+            text => text,
+        };
+        let number = text
+            .ok()
+            .as_deref()
+            .and_then(|text| std::str::from_utf8(text).ok())
+            .and_then(|t| t.trim().parse::<u64>().ok());
+        let newest = self.found.newest;
+        let why = match number {
+            Some(version) if version <= newest => return Ok(()),
+            Some(version) => format!(
+                "the hint names version {version}, the newest that is there is {newest}: it is damaged, or the newest records are lost"
+            ),
+            None => "the hint is not a number".to_owned(),
+        };
+        self.found.flaw(LATEST.to_owned(), &Error::corruption(why), Versions::new(), Vec::new());
+        Ok(())
+    }
+
+    /// Fills in which versions damaged records and pages take with them, and the cells of pages.
+    fn blame(&mut self) {
+        let mut flaws = std::mem::take(&mut self.found.flaws);
+        for flaw in flaws.iter_mut().filter(|f| f.versions.is_empty()) {
+            let record = self.lines.iter().find(|l| log_name(l.version) == flaw.object).map(|l| l.version);
+            if let Some(version) = record {
+                let over = |l: &&Line| {
+                    l.version == version || l.version > version && l.root.map_or(0, |r| r.version) < version
+                };
+                flaw.versions = ranges(self.lines.iter().filter(over).map(|l| l.version));
+            } else if let Some((id, place)) = self.page_boxes.iter().find(|(id, _)| manifest_name(**id) == flaw.object)
+            {
+                flaw.versions = self.resting_on(self.found.pages.get(id).map(Vec::as_slice).unwrap_or_default());
+                flaw.affected = vec![place.clone()];
+            }
+        }
+        for file in self.found.data.values_mut() {
+            file.versions = joined(std::mem::take(&mut file.versions));
+        }
+        for array in self.found.arrays.values_mut() {
+            let mut seen = HashSet::new();
+            array.fragments.retain(|d| seen.insert((d.id, d.location.file, d.location.offset)));
+        }
+        for file in self.found.data.values_mut() {
+            let mut seen = HashSet::new();
+            file.fragments.retain(|(_, d)| seen.insert((d.id, d.location.offset)));
+        }
+        self.found.flaws = flaws;
+    }
+}
+
+/// Ranges that overlap or touch, as one.
+fn joined(mut versions: Versions) -> Versions {
+    versions.sort_unstable();
+    let mut found = Versions::new();
+    for (lo, hi) in versions {
+        match found.last_mut() {
+            Some((_, end)) if lo <= end.saturating_add(1) => *end = hi.max(*end),
+            _ => found.push((lo, hi)),
+        }
+    }
+    found
+}
+
+fn cells_of(bounds: &Subarray) -> u64 {
+    u64::try_from(bounds.cells()).unwrap_or(u64::MAX)
+}
+
+/// What of an array a fragment affects.
+pub(super) fn affected(array: Id, d: &Description) -> Affected {
+    Affected { array, fragment: Some(d.id), bounds: d.bounds.clone(), cells: d.cells }
+}
+
+/// The fragments that a record adds, with their arrays.
+fn added(record: &Record) -> impl Iterator<Item = (Id, &Arc<Description>)> {
+    record.operations.iter().flat_map(|operation| {
+        let (array, fragments) = match operation {
+            Recorded::AddFragments { array, fragments } | Recorded::ReplaceFragments { array, fragments, .. } => {
+                (Some(*array), fragments.as_slice())
+            }
+            _ => (None, &[][..]),
+        };
+        fragments.iter().filter_map(move |d| Some((array?, d)))
+    })
+}

@@ -1,0 +1,267 @@
+//! Making lost objects again, exactly as they were.
+//!
+//! A fold depends on nothing but the log: the same records on the same earlier root give the same pages and the same root, except for ids.
+//! Those are found: of a root in whoever names it, of pages in the root or among the objects that lie in `_manifest/`, of the pack among the data
+//! files of the right length. What results is believed only if its checksum is the one by which it is named. A pack's fragments are
+//! also in the records that they were copied out of, and the other way round, each with its checksum.
+
+use super::fold::{Moved, Press, bind, inline_by_version};
+use super::inspect::{Inspection, KnownFile, damage};
+use super::log::Log;
+use super::page;
+use super::record::BODY_ALIGNMENT;
+use super::root;
+use super::shape::RootRef;
+use super::snapshot::Snapshot;
+use super::store::Store;
+use crate::base::{ByteRange, Cancel, Error, FileRef, Files, Id, Result, xxh3};
+use crate::fragment::{Description, Location};
+use crate::storage::{DATA, MANIFEST, Storage, StoreFiles, log_name, manifest_name};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How many earlier roots are tried as the one that a fold started from. Mostly it is the newest before it.
+const BASES_MAX: usize = 4;
+
+/// How many data files are tried as the pack of a fold.
+const PACKS_MAX: usize = 10_000;
+
+/// An object made again: its name and its bytes.
+pub type Remade = (String, Vec<u8>);
+
+impl Store {
+    /// The same store in another storage; its commits meet nobody's.
+    #[must_use]
+    pub fn on(&self, storage: Arc<dyn Storage>) -> Self {
+        let (clock, entropy) = (Arc::clone(&self.clock), Arc::clone(&self.entropy));
+        Self::new(storage, clock, entropy).with_fold_versions(self.fold_versions)
+    }
+
+    /// Whatever is damaged of `target` and its pages, made again from the log; nothing if the log does not tell it.
+    ///
+    /// # Errors
+    /// Storage, Access, Cancelled.
+    pub fn refold(&self, target: RootRef, found: &Inspection, cancel: &dyn Cancel) -> Result<Vec<Remade>> {
+        let whole = damage(self.log.root(target))?.ok();
+        let pages = whole.as_ref().map(|root| {
+            let arrays = root.nodes.iter().filter_map(|node| node.array.as_ref());
+            arrays.flat_map(|array| &array.pages).map(|page| (page.xxh3, page.id)).collect()
+        });
+        let known = match pages {
+            Some(pages) => pages,
+            None => self.pages_by_sum()?,
+        };
+        for base in bases(found, target.version) {
+            cancel.check()?;
+            let Ok(snapshot) = damage(self.state_from(base, target.version))? else { continue };
+            let remade = match damage(self.refold_on(&snapshot, target, &known, whole.is_some(), cancel))? {
+                Ok(Some(remade)) => remade,
+                Ok(None) | Err(_) => continue,
+            };
+            let wanted: Vec<Remade> = remade.into_iter().filter(|(name, _)| found.is_flawed(name)).collect();
+            if !wanted.is_empty() {
+                return Ok(wanted);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The pages of the fold of `snapshot`, and the root where that is not at hand, if they are those named.
+    fn refold_on(
+        &self,
+        snapshot: &Snapshot,
+        target: RootRef,
+        known: &HashMap<u64, Id>,
+        has_root: bool,
+        cancel: &dyn Cancel,
+    ) -> Result<Option<Vec<Remade>>> {
+        let (places, end) = places(&self.log, snapshot)?;
+        for pack in if places.is_empty() { vec![Id([0; 16])] } else { self.data_of_length(end)? } {
+            cancel.check()?;
+            let moved: Moved = places
+                .iter()
+                .map(|(id, offset, len)| (*id, Location { file: FileRef::Data(pack), offset: *offset, len: *len }))
+                .collect();
+            let mut recall = Recall { known, remade: Vec::new() };
+            let Ok(root) = damage(bind(&self.log.storage, &mut recall, &moved, snapshot))? else { continue };
+            if has_root {
+                return Ok(Some(recall.remade));
+            }
+            let bytes = root::encode(&root)?;
+            if root::checksum(&bytes)? == target.xxh3 {
+                recall.remade.push((manifest_name(target.id), bytes));
+                return Ok(Some(recall.remade));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The state of `version` by way of `base`, or of all records, whatever root the records name.
+    ///
+    /// # Errors
+    /// Corruption if one of the objects needed is damaged or missing.
+    pub fn state_from(&self, base: Option<RootRef>, version: u64) -> Result<Snapshot> {
+        let mut snapshot = match base {
+            Some(base) => Snapshot::of_root(self.log.root(base)?, base, &self.log.storage)?,
+            None => Snapshot::before_all(),
+        };
+        for next in snapshot.version() + 1..=version {
+            snapshot.follow(&self.log.read_file(next)?.0)?;
+        }
+        Ok(snapshot)
+    }
+
+    /// Commits a version that names a new root, folded by way of the newest root that is whole with its pages, or of all
+    /// records; `None` if there is no such way.
+    ///
+    /// # Errors
+    /// Those of [`Store::commit`].
+    pub fn fold_anew(&self, found: &Inspection) -> Result<Option<Arc<Snapshot>>> {
+        for base in bases(found, found.newest) {
+            let Ok(state) = damage(self.state_from(base, found.newest))? else { continue };
+            let pages = state.nodes().into_iter().try_for_each(|node| match node {
+                super::tree::Node::Array(array) => array.fragments(None).map(drop),
+                super::tree::Node::Group(_) => Ok(()),
+            });
+            if damage(pages)?.is_ok()
+                && let Ok(folded) = damage(self.pack(&Arc::new(state)))?
+            {
+                return Ok(Some(folded));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The bytes of the pack `file`, out of the records that its fragments were copied from; `None` if one of them is not in the log any more.
+    ///
+    /// # Errors
+    /// Storage, Access.
+    pub fn repack(&self, file: &KnownFile, found: &Inspection) -> Result<Option<Vec<u8>>> {
+        let sum: u64 = file.fragments.iter().map(|(_, d)| d.location.len.next_multiple_of(BODY_ALIGNMENT)).sum();
+        let end = file.fragments.iter().map(|(_, d)| d.location.offset.saturating_add(d.location.len)).max();
+        // A pack may hold fragments that nobody names any more; more than that is no pack.
+        let Some(end) = end.filter(|end| end / 64 <= sum) else { return Ok(None) };
+        let mut bytes = vec![0; usize::try_from(end).map_err(|_| Error::corruption("a pack is longer than memory"))?];
+        for (array, wanted) in &file.fragments {
+            let inline = copies(found, *array, wanted.id).find_map(|d| match d.location.file {
+                FileRef::Log(version) => Some(version),
+                _ => None,
+            });
+            let Some(version) = inline else { return Ok(None) };
+            let Ok(body) = damage(self.body(version, wanted.id))? else { return Ok(None) };
+            let start = wanted.location.offset as usize;
+            match bytes.get_mut(start..start + body.len()) {
+                Some(place) if body.len() as u64 == wanted.location.len => place.copy_from_slice(&body),
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(bytes))
+    }
+
+    fn body(&self, version: u64, fragment: Id) -> Result<bytes::Bytes> {
+        let (record, file) = self.log.read_file(version)?;
+        let inline = record.inline.iter().find(|i| i.id == fragment);
+        record.body(inline.ok_or_else(|| Error::corruption("the record does not hold the fragment"))?, &file)
+    }
+
+    /// The record of `version` with the fragments in its body as they were, out of the packs that they were copied to; `None` if its
+    /// line is damaged or one of them lies nowhere else.
+    ///
+    /// # Errors
+    /// Storage, Access.
+    pub fn refill(&self, version: u64, found: &Inspection) -> Result<Option<Remade>> {
+        let Ok((record, file)) = damage(self.log.read_file(version))? else { return Ok(None) };
+        let mut bytes = file.to_vec();
+        let files = StoreFiles { storage: Arc::clone(&self.log.storage) };
+        for inline in record.inline.iter().filter(|i| record.body(i, &file).is_err()) {
+            let mut sound = None;
+            for copy in found.arrays.keys().flat_map(|array| copies(found, *array, inline.id)) {
+                let FileRef::Data(_) = copy.location.file else { continue };
+                let range = ByteRange::new(copy.location.offset, copy.location.len);
+                let read = damage(files.open(copy.location.file).and_then(|source| source.read_one(range)))?;
+                sound = sound.or(read.ok().filter(|body| xxh3(body) == inline.xxh3));
+            }
+            let place = bytes.get_mut(inline.range.offset as usize..inline.range.end() as usize);
+            match (sound, place) {
+                (Some(body), Some(place)) if body.len() == place.len() => place.copy_from_slice(&body),
+                _ => return Ok(None),
+            }
+        }
+        Ok((bytes[..] != file[..]).then(|| (log_name(version), bytes)))
+    }
+
+    /// The pages that lie in the store, by their checksums.
+    fn pages_by_sum(&self) -> Result<HashMap<u64, Id>> {
+        let mut found = HashMap::new();
+        for name in self.log.storage.list(MANIFEST)? {
+            let Some(Ok(id)) = name.rsplit('/').next().map(Id::parse) else { continue };
+            if let Ok(bytes) = damage(self.log.storage.read_all(&name))?
+                && let Some(sum) = page::checksum(&bytes)
+            {
+                found.insert(sum, id);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The data files of this length.
+    fn data_of_length(&self, len: u64) -> Result<Vec<Id>> {
+        let mut found = Vec::new();
+        for name in self.log.storage.list(DATA)? {
+            let file = name.rsplit('/').next().and_then(|file| file.strip_suffix(".frag"));
+            let Some(Ok(id)) = file.map(Id::parse) else { continue };
+            if damage(self.log.storage.open(&name))?.is_ok_and(|source| source.len() == len) && found.len() < PACKS_MAX
+            {
+                found.push(id);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The roots before `version` that are whole, newest first, and the beginning of the log if it is there.
+fn bases(found: &Inspection, version: u64) -> Vec<Option<RootRef>> {
+    let sound = |r: &&RootRef| r.version < version && !found.is_flawed(&manifest_name(r.id));
+    let mut bases: Vec<_> = found.roots.iter().rev().filter(sound).take(BASES_MAX).copied().map(Some).collect();
+    if found.floor.is_none() {
+        bases.push(None);
+    }
+    bases
+}
+
+/// All descriptions of a fragment.
+fn copies(found: &Inspection, array: Id, fragment: Id) -> impl Iterator<Item = &Arc<Description>> {
+    let fragments = found.arrays.get(&array).map(|a| a.fragments.as_slice()).unwrap_or_default();
+    fragments.iter().filter(move |d| d.id == fragment)
+}
+
+/// A fragment with its offset and length in a pack.
+type Place = (Id, u64, u64);
+
+/// Where a fold of `snapshot` puts the fragments that lie in the log, and how long its pack is.
+fn places(log: &Log, snapshot: &Snapshot) -> Result<(Vec<Place>, u64)> {
+    let (mut places, mut end) = (Vec::new(), 0u64);
+    for (version, ids) in inline_by_version(snapshot) {
+        let (record, _) = log.read_file(version)?;
+        for inline in record.inline.iter().filter(|inline| ids.contains(&inline.id)) {
+            let offset = end.next_multiple_of(BODY_ALIGNMENT);
+            places.push((inline.id, offset, inline.range.len));
+            end = offset.saturating_add(inline.range.len);
+        }
+    }
+    Ok((places, end))
+}
+
+/// Gives pages the ids that they had.
+struct Recall<'a> {
+    known: &'a HashMap<u64, Id>,
+    remade: Vec<Remade>,
+}
+
+impl Press for Recall<'_> {
+    fn page(&mut self, bytes: &[u8], xxh3: u64) -> Result<Id> {
+        let id = self.known.get(&xxh3).copied().ok_or_else(|| Error::corruption("no page has this checksum"))?;
+        self.remade.push((manifest_name(id), bytes.to_vec()));
+        Ok(id)
+    }
+}

@@ -1,0 +1,70 @@
+//! The check of whole stores, and their repair.
+
+use super::open::{store_at, store_on};
+use super::{Array, Call, Context};
+use crate::array::Store;
+use crate::base::{Counters, Id, Result};
+use crate::maintain::{self, RepairReport, StoreReport, VerifyReport, verify, verify_store};
+use crate::query::ReadContext;
+use crate::storage::Storage;
+use std::sync::Arc;
+
+/// What reads the fragments of a store past all handles.
+fn read_context(context: &Context, store: &Store, call: &Call) -> ReadContext {
+    ReadContext {
+        store: Id([0; 16]),
+        pool: context.pool.clone(),
+        files: store.files(),
+        cache: context.cache.clone(),
+        budget: context.budget.clone(),
+        arena: context.arena.clone(),
+        counters: Arc::new(Counters::default()),
+        cancel: call.cancel.clone(),
+        progress: call.progress.clone(),
+    }
+}
+
+impl Array {
+    /// Reads and checks every byte of every fragment of this version.
+    pub fn verify(&self, call: &Call) -> Result<VerifyReport> {
+        let (snapshot, state) = self.state()?;
+        let fragments = self.described(&snapshot, &state, None)?;
+        let report = verify(&self.read_context(&snapshot, call), state.schema()?, &fragments)?;
+        if !report.damage.is_empty() {
+            // What is missing because the version was vacuumed is no damage.
+            self.store().resettled(&snapshot)?;
+        }
+        Ok(report)
+    }
+}
+
+/// Checks everything that a kept version of the store at `uri` needs, also where nothing of it can be opened.
+///
+/// # Errors
+/// NotFound if there is no store; Storage, Access, Cancelled. Damage is reported.
+pub fn verify_uri(context: &Context, uri: &str, call: &Call) -> Result<StoreReport> {
+    let store = store_at(context, uri)?;
+    verify_store(&store, &read_context(context, &store, call))
+}
+
+/// As [`verify_uri`], of the store on `storage`.
+pub fn verify_on(context: &Context, storage: Arc<dyn Storage>, call: &Call) -> Result<StoreReport> {
+    let store = store_on(context, storage);
+    verify_store(&store, &read_context(context, &store, call))
+}
+
+/// Makes damaged and lost objects of the store at `uri` again, as far as the rest of it tells how; with `dry_run` it only says so.
+///
+/// # Errors
+/// NotFound if there is no store; Conflict if it was written to meanwhile; Storage, Access, Cancelled. Whenever it stops, what was
+/// readable is.
+pub fn repair(context: &Context, uri: &str, dry_run: bool, call: &Call) -> Result<RepairReport> {
+    let store = store_at(context, uri)?;
+    maintain::repair(&store, &read_context(context, &store, call), dry_run)
+}
+
+/// As [`repair`], of the store on `storage`.
+pub fn repair_on(context: &Context, storage: Arc<dyn Storage>, dry_run: bool, call: &Call) -> Result<RepairReport> {
+    let store = store_on(context, storage);
+    maintain::repair(&store, &read_context(context, &store, call), dry_run)
+}

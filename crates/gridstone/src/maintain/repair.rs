@@ -1,0 +1,249 @@
+//! Repair: what a store still tells of its damaged objects is used to make them again.
+//!
+//! 1. The store is checked whole.
+//! 2. In memory, over the store as it is: the floor is put back; packs are filled from the records and records from packs; roots and
+//!    pages are folded again, and believed if they have the checksum by which they are named. If the newest version still does not open,
+//!    a version that names a new root is made from the records. The hint is set.
+//! 3. What was made is checked as the store was. What did not mend its object is dropped.
+//! 4. Only then, and only if asked, it is written: a damaged object is copied to `_damaged/` before another takes its name.
+//!
+//! Nothing that is sound is written over or deleted. What cannot be made again stays as it is and is told.
+
+use super::verify_store::{StoreDamage, StoreReport, check};
+use crate::array::{Floor, Inspection, Store};
+use crate::base::{Error, ErrorKind, Result};
+use crate::query::ReadContext;
+use crate::storage::{
+    DATA, FLOOR, LATEST, LOG, MANIFEST, OverlayStorage, PutOutcome, Storage, data_name, log_name, manifest_name,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Objects made again may show the way to others: how often is looked.
+const PASSES: usize = 4;
+
+/// Something done to an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepairAction {
+    /// The object's name.
+    pub object: String,
+    /// What was done, or would be.
+    pub what: String,
+}
+
+/// What a repair did, or would do.
+#[derive(Debug, Clone, Default)]
+pub struct RepairReport {
+    /// What was damaged.
+    pub damage: Vec<StoreDamage>,
+    /// What was done about it.
+    pub actions: Vec<RepairAction>,
+    /// What is damaged afterwards.
+    pub remaining: Vec<StoreDamage>,
+    /// Where damaged objects were put that something took the name of.
+    pub kept: Vec<String>,
+    /// The version that was committed, to name a new root.
+    pub committed: Option<u64>,
+}
+
+/// Repairs the store, or only says what would be done.
+///
+/// # Errors
+/// NotFound if there is no store; Conflict if it was written to meanwhile; Storage, Access, Cancelled. Whenever it stops, what was readable is.
+pub fn repair(store: &Store, context: &ReadContext, dry_run: bool) -> Result<RepairReport> {
+    let overlay = OverlayStorage::new(Arc::clone(store.storage()));
+    let trial = store.on(Arc::new(overlay.clone()));
+    let context = ReadContext { files: trial.files(), ..context.clone() };
+    let before = inspected(&trial, &context)?.1;
+    let mut report = RepairReport { damage: before.damage, ..RepairReport::default() };
+    if report.damage.is_empty() {
+        return Ok(report);
+    }
+    let mut work = Work { trial: &trial, overlay: &overlay, context: &context, report: &mut report };
+    work.run()?;
+    if !dry_run {
+        publish(store, &overlay, &mut report)?;
+    }
+    Ok(report)
+}
+
+fn inspected(store: &Store, context: &ReadContext) -> Result<(Inspection, StoreReport)> {
+    let found = store.inspect(context.cancel.as_ref())?;
+    let report = check(store, context, &found)?;
+    Ok((found, report))
+}
+
+/// A repair in memory.
+struct Work<'a> {
+    trial: &'a Store,
+    overlay: &'a OverlayStorage,
+    context: &'a ReadContext,
+    report: &'a mut RepairReport,
+}
+
+impl Work<'_> {
+    fn run(&mut self) -> Result<()> {
+        for _ in 0..PASSES {
+            let (found, checked) = inspected(self.trial, self.context)?;
+            let flawed = checked.damage.iter().map(|d| d.object.as_str()).collect();
+            let done = self.report.actions.len();
+            self.floor(&found)?;
+            self.files(&found, &flawed)?;
+            self.records(&found, &flawed)?;
+            self.manifest(&found)?;
+            if self.report.actions.len() == done {
+                break;
+            }
+        }
+        self.newest()?;
+        self.hint()?;
+        self.settle()
+    }
+
+    fn put(&mut self, name: String, bytes: &[u8], what: &str) -> Result<()> {
+        if self.overlay.changes().contains_key(&name) {
+            return Ok(());
+        }
+        self.overlay.put(&name, bytes)?;
+        self.report.actions.push(RepairAction { object: name, what: what.to_owned() });
+        Ok(())
+    }
+
+    /// The floor: the one that was decided, or none if the log is whole.
+    fn floor(&mut self, found: &Inspection) -> Result<()> {
+        if !found.is_flawed(FLOOR) || self.overlay.changes().contains_key(FLOOR) {
+            return Ok(());
+        }
+        match found.floor {
+            Some(Floor { version, root }) => {
+                let what = format!("put back: version {version} is the oldest that is kept");
+                self.put(FLOOR.to_owned(), &Floor { version, root }.encode()?, &what)
+            }
+            None if self.trial.storage().exists(&log_name(1))? => {
+                self.overlay.delete(FLOOR)?;
+                let what = "taken away: all records from version 1 on are there".to_owned();
+                self.report.actions.push(RepairAction { object: FLOOR.to_owned(), what });
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn files(&mut self, found: &Inspection, flawed: &BTreeSet<&str>) -> Result<()> {
+        for (id, file) in found.data.iter().filter(|(id, _)| flawed.contains(data_name(**id).as_str())) {
+            self.context.cancel.check()?;
+            if let Some(bytes) = self.trial.repack(file, found)? {
+                self.put(data_name(*id), &bytes, "made again from the log records that its fragments came from")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn records(&mut self, found: &Inspection, flawed: &BTreeSet<&str>) -> Result<()> {
+        for name in flawed {
+            let version = name.strip_prefix(LOG).and_then(|n| n.strip_prefix('/')).and_then(|n| n.parse().ok());
+            let Some(version) = version else { continue };
+            if let Some((name, bytes)) = self.trial.refill(version, found)? {
+                self.put(name, &bytes, "its fragments put back from the data file that they were copied to")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Roots and pages, oldest first, since one is folded on the other.
+    fn manifest(&mut self, found: &Inspection) -> Result<()> {
+        for root in &found.roots {
+            self.context.cancel.check()?;
+            let pages = found.pages.iter().filter(|(_, roots)| roots.contains(root));
+            let torn = pages.map(|(id, _)| id).chain([&root.id]).any(|id| found.is_flawed(&manifest_name(*id)));
+            if !torn {
+                continue;
+            }
+            for (name, bytes) in self.trial.refold(*root, found, self.context.cancel.as_ref())? {
+                self.put(name, &bytes, "folded again from the log; its checksum is the one by which it is named")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// If the newest version cannot be opened or read for want of a root or page, a version that names a new one.
+    fn newest(&mut self) -> Result<()> {
+        let found = self.trial.inspect(self.context.cancel.as_ref())?;
+        let holds = |versions: &[(u64, u64)]| versions.iter().any(|(lo, hi)| (*lo..=*hi).contains(&found.newest));
+        let folder = format!("{MANIFEST}/");
+        if !found.flaws.iter().any(|f| f.object.starts_with(&folder) && holds(&f.versions)) {
+            return Ok(());
+        }
+        if let Some(folded) = self.trial.fold_anew(&found)? {
+            let what = format!("committed: names a new root, folded from the log up to version {}", found.newest);
+            self.report.actions.push(RepairAction { object: log_name(folded.version()), what });
+            self.report.committed = Some(folded.version());
+        }
+        Ok(())
+    }
+
+    fn hint(&mut self) -> Result<()> {
+        let found = self.trial.inspect(self.context.cancel.as_ref())?;
+        let missing = !self.trial.storage().exists(LATEST)?;
+        if found.is_flawed(LATEST) || missing {
+            self.put(LATEST.to_owned(), found.newest.to_string().as_bytes(), "set to the newest version")?;
+        }
+        Ok(())
+    }
+
+    /// Drops what did not mend its object.
+    fn settle(&mut self) -> Result<()> {
+        let (_, after) = inspected(self.trial, self.context)?;
+        let bad: BTreeSet<String> = after.damage.iter().map(|d| d.object.clone()).collect();
+        let (failed, kept) =
+            std::mem::take(&mut self.report.actions).into_iter().partition(|a| bad.contains(&a.object));
+        self.report.actions = kept;
+        let failed: Vec<RepairAction> = failed;
+        failed.iter().for_each(|action| self.overlay.forget(&action.object));
+        self.report.remaining =
+            if failed.is_empty() { after.damage } else { inspected(self.trial, self.context)?.1.damage };
+        Ok(())
+    }
+}
+
+/// Writes what was made in memory: data, then manifest, then the log, so that nothing is named before it is there.
+fn publish(store: &Store, overlay: &OverlayStorage, report: &mut RepairReport) -> Result<()> {
+    let storage = store.storage();
+    storage.prepare()?;
+    let changes = overlay.changes();
+    let committed = report.committed.map(log_name);
+    for folder in [DATA, MANIFEST, LOG] {
+        for (name, bytes) in changes.iter().filter(|(name, _)| name.split('/').next() == Some(folder)) {
+            if Some(name) == committed.as_ref() {
+                continue;
+            }
+            replace(storage.as_ref(), name, bytes.as_deref(), report)?;
+        }
+    }
+    // The new version comes last.
+    if let Some((name, Some(bytes))) = committed.and_then(|name| changes.get_key_value(&name))
+        && storage.put_if_absent(name, bytes)? == PutOutcome::Exists
+    {
+        return Err(Error::conflict(format!("{name} was committed meanwhile; run the repair again")));
+    }
+    Ok(())
+}
+
+/// Puts `bytes` (`None`: nothing) in the place of a damaged object, of which a copy is kept.
+fn replace(storage: &dyn Storage, name: &str, bytes: Option<&[u8]>, report: &mut RepairReport) -> Result<()> {
+    if name == LATEST {
+        return bytes.map_or(Ok(()), |bytes| storage.put_hint(name, bytes));
+    }
+    if name == FLOOR && matches!(storage.read_all(FLOOR).map(|b| Floor::decode(&b)), Ok(Ok(_))) {
+        return Err(Error::conflict("the log's floor has been put back meanwhile; run the repair again"));
+    }
+    match storage.set_aside(name) {
+        Ok(kept) => report.kept.push(kept),
+        Err(e) if e.kind() == ErrorKind::NotFound => {}
+        Err(e) => return Err(e),
+    }
+    match bytes {
+        Some(bytes) => storage.put(name, bytes),
+        None => storage.delete(name),
+    }
+}

@@ -1,0 +1,207 @@
+//! The check of a whole store: the log, the floor, the hint, all roots and pages, all data files, the leases.
+//!
+//! The array floor inspects what tells what there is; here every byte of every fragment that a kept version names is read,
+//! and what nobody names is counted. Damage goes into the report, and the check goes on.
+
+use super::vacuum::Tally;
+use super::verify::{Damage, damage_or, domain_texts, verify_among};
+use crate::array::{Affected, Flaw, Inspection, Store};
+use crate::base::{Error, FileRef, Id, Result};
+use crate::fragment::Description;
+use crate::query::ReadContext;
+use crate::storage::{DATA, MANIFEST, data_name};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Cells of an array that a damaged object affects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AffectedCells {
+    /// The array's path.
+    pub array: String,
+    /// The fragment; `None`: all fragments of a manifest page.
+    pub fragment: Option<Id>,
+    /// The data tile, where known.
+    pub tile: Option<u64>,
+    /// The dimension or attribute, where known.
+    pub column: Option<String>,
+    /// The box of the cells, in texts: low and high per dimension, inclusive.
+    pub domain: Vec<(String, String)>,
+    /// How many cells at most.
+    pub cells: u64,
+}
+
+/// A damaged or missing object of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreDamage {
+    /// Its name in the store.
+    pub object: String,
+    /// The versions that cannot be opened, or not be read whole; ranges, both ends in them. None: nothing is lost by it.
+    pub versions: Vec<(u64, u64)>,
+    /// The cells that cannot be read in them; none: all of them, or none.
+    pub cells: Vec<AffectedCells>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// What was checked in a store and what was found.
+#[derive(Debug, Clone, Default)]
+pub struct StoreReport {
+    /// The oldest version that is kept.
+    pub oldest: u64,
+    /// The newest version.
+    pub newest: u64,
+    /// Log records read.
+    pub records: u64,
+    /// Manifest roots and pages read.
+    pub manifest: u64,
+    /// Data files named by kept versions.
+    pub files: u64,
+    /// Blocks decoded.
+    pub blocks: u64,
+    /// Stored bytes of blocks read.
+    pub bytes: u64,
+    /// Leases looked at.
+    pub leases: u64,
+    /// Data files and manifest objects that no kept version names: of writes under way or given up; a vacuum's business, no damage.
+    pub orphans: Tally,
+    /// What is damaged; empty if all is well.
+    pub damage: Vec<StoreDamage>,
+}
+
+/// Checks everything that a kept version of the store needs.
+///
+/// # Errors
+/// NotFound if there is no store; Storage, Access, Cancelled. Damage is reported.
+pub fn verify_store(store: &Store, context: &ReadContext) -> Result<StoreReport> {
+    loop {
+        let floor = store.floor().ok();
+        let found = store.inspect(context.cancel.as_ref())?;
+        let report = check(store, context, &found)?;
+        // A vacuum that came between took away what was looked for.
+        if report.damage.is_empty() || store.floor().ok() == floor {
+            return Ok(report);
+        }
+    }
+}
+
+/// As [`verify_store`], of what was inspected already.
+pub(super) fn check(store: &Store, context: &ReadContext, found: &Inspection) -> Result<StoreReport> {
+    let mut report = StoreReport {
+        oldest: found.oldest(),
+        newest: found.newest,
+        records: found.records,
+        manifest: (found.roots.len() + found.pages.len()) as u64,
+        files: found.data.len() as u64,
+        damage: found.flaws.iter().map(|flaw| told(found, flaw)).collect(),
+        ..StoreReport::default()
+    };
+    let mut unsound = HashSet::new();
+    for (id, file) in &found.data {
+        context.cancel.check()?;
+        if let Err(error) = length(store, *id, &file.fragments) {
+            let affected = file.fragments.iter().map(|(array, d)| affected(*array, d)).collect();
+            let flaw = Flaw {
+                object: data_name(*id),
+                message: damage_or(error)?.to_string(),
+                versions: file.versions.clone(),
+                affected,
+            };
+            report.damage.push(told(found, &flaw));
+            unsound.insert(*id);
+        }
+    }
+    bytes(context, found, &unsound, &mut report)?;
+    for (object, lease) in store.leases()? {
+        report.leases += 1;
+        if lease.is_none() {
+            let message = "it is no lease; it keeps no version, and a vacuum deletes it".to_owned();
+            report.damage.push(StoreDamage { object, versions: Vec::new(), cells: Vec::new(), message });
+        }
+    }
+    orphans(store, found, &mut report)?;
+    report.damage.sort_by(|a, b| a.object.cmp(&b.object));
+    Ok(report)
+}
+
+fn affected(array: Id, d: &Description) -> Affected {
+    Affected { array, fragment: Some(d.id), bounds: d.bounds.clone(), cells: d.cells }
+}
+
+fn told(found: &Inspection, flaw: &Flaw) -> StoreDamage {
+    let cells = flaw.affected.iter().filter_map(|a| {
+        let array = found.arrays.get(&a.array)?;
+        Some(AffectedCells {
+            array: array.path.clone(),
+            fragment: a.fragment,
+            tile: None,
+            column: None,
+            domain: domain_texts(&a.bounds, &array.schema),
+            cells: a.cells,
+        })
+    });
+    let cells = cells.collect();
+    StoreDamage { object: flaw.object.clone(), versions: flaw.versions.clone(), cells, message: flaw.message.clone() }
+}
+
+/// Corruption unless the file is there and as long as its fragments need; one that holds a single fragment exactly so long.
+fn length(store: &Store, id: Id, fragments: &[(Id, Arc<Description>)]) -> Result<()> {
+    let there = store.files().open(FileRef::Data(id))?.len();
+    let end = fragments.iter().map(|(_, d)| d.location.offset.saturating_add(d.location.len)).max().unwrap_or(0);
+    let alone = fragments.iter().any(|(_, d)| d.id == id);
+    if there < end || (alone && there > end) {
+        return Err(Error::corruption(format!("the file has {there} bytes, its fragments take {end}")));
+    }
+    Ok(())
+}
+
+/// Reads every byte of the fragments in data files, except in those that are not sound anyway.
+fn bytes(context: &ReadContext, found: &Inspection, unsound: &HashSet<Id>, report: &mut StoreReport) -> Result<()> {
+    let mut damaged: BTreeMap<Id, StoreDamage> = BTreeMap::new();
+    for array in found.arrays.values() {
+        let cells: HashMap<Id, u64> = array.fragments.iter().map(|d| (d.id, d.cells)).collect();
+        for description in &array.fragments {
+            let FileRef::Data(id) = description.location.file else { continue };
+            if unsound.contains(&id) {
+                continue;
+            }
+            let checked = verify_among(context, &array.schema, std::slice::from_ref(description), &cells)?;
+            report.blocks += checked.blocks;
+            report.bytes += checked.bytes;
+            for damage in checked.damage {
+                let entry = damaged.entry(id).or_insert_with(|| StoreDamage {
+                    object: data_name(id),
+                    versions: found.data.get(&id).map(|f| f.versions.clone()).unwrap_or_default(),
+                    cells: Vec::new(),
+                    message: damage.message.clone(),
+                });
+                entry.cells.push(cells_of(&array.path, damage));
+            }
+        }
+    }
+    report.damage.extend(damaged.into_values());
+    Ok(())
+}
+
+fn cells_of(array: &str, damage: Damage) -> AffectedCells {
+    let Damage { fragment, tile, column, domain, cells, message: _ } = damage;
+    AffectedCells { array: array.to_owned(), fragment: Some(fragment), tile, column, domain, cells }
+}
+
+/// Counts the objects that no kept version names.
+fn orphans(store: &Store, found: &Inspection, report: &mut StoreReport) -> Result<()> {
+    for (folder, ending) in [(DATA, ".frag"), (MANIFEST, "")] {
+        store.storage().survey(folder, &mut |listed| {
+            let file = listed.name.rsplit('/').next().and_then(|file| file.strip_suffix(ending));
+            let Some(Ok(id)) = file.map(Id::parse) else { return };
+            let named = match folder {
+                DATA => found.data.contains_key(&id),
+                _ => found.names_manifest(id),
+            };
+            if !named {
+                report.orphans.objects += 1;
+                report.orphans.bytes += listed.bytes;
+            }
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! A storage over another one that is only read: what is written stays in memory, so that a change can be tried before it is made.
+
+use super::{Listed, PutOutcome, Storage, Swept};
+use crate::base::{ByteSink, ByteSource, Error, KeyId, MemorySource, Result};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Objects written (`None`: deleted), by name.
+type Changed = BTreeMap<String, Option<Bytes>>;
+
+/// A storage whose writes never reach the one below.
+#[derive(Debug, Clone)]
+pub struct OverlayStorage {
+    inner: Arc<dyn Storage>,
+    changed: Arc<Mutex<Changed>>,
+}
+
+impl OverlayStorage {
+    /// Nothing is changed yet.
+    pub fn new(inner: Arc<dyn Storage>) -> Self {
+        Self { inner, changed: Arc::default() }
+    }
+
+    fn changed(&self) -> MutexGuard<'_, Changed> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was written to `name`; `Some(None)` if it was deleted.
+    fn held(&self, name: &str) -> Option<Option<Bytes>> {
+        self.changed().get(name).cloned()
+    }
+
+    fn absent(&self, name: &str) -> Error {
+        Error::not_found(format!("cannot open {}/{name}: no such object", self.inner.describe()))
+    }
+
+    fn set(&self, name: &str, bytes: Option<&[u8]>) {
+        self.changed().insert(name.to_owned(), bytes.map(Bytes::copy_from_slice));
+    }
+
+    /// All that was changed: objects written (`None`: deleted) by name.
+    pub fn changes(&self) -> BTreeMap<String, Option<Bytes>> {
+        self.changed().clone()
+    }
+
+    /// Forgets what was done to `name`.
+    pub fn forget(&self, name: &str) {
+        self.changed().remove(name);
+    }
+}
+
+/// Is held until it is finished.
+struct OverlaySink {
+    storage: OverlayStorage,
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl ByteSink for OverlaySink {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.storage.put(&self.name, &self.bytes)
+    }
+}
+
+impl Storage for OverlayStorage {
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+
+    fn key_id(&self) -> Option<KeyId> {
+        self.inner.key_id()
+    }
+
+    fn prepare(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn open(&self, name: &str) -> Result<Arc<dyn ByteSource>> {
+        match self.held(name) {
+            None => self.inner.open(name),
+            Some(bytes) => Ok(Arc::new(MemorySource(bytes.ok_or_else(|| self.absent(name))?))),
+        }
+    }
+
+    fn read_all(&self, name: &str) -> Result<Bytes> {
+        match self.held(name) {
+            None => self.inner.read_all(name),
+            Some(bytes) => bytes.ok_or_else(|| self.absent(name)),
+        }
+    }
+
+    fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
+        if self.exists(name)? {
+            return Err(Error::exists(format!("cannot create {}/{name}: it is there", self.inner.describe())));
+        }
+        Ok(Box::new(OverlaySink { storage: self.clone(), name: name.to_owned(), bytes: Vec::new() }))
+    }
+
+    fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
+        if self.exists(name)? {
+            return Ok(PutOutcome::Exists);
+        }
+        self.put(name, bytes).map(|()| PutOutcome::Created)
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.set(super::names::checked(name)?, Some(bytes));
+        Ok(())
+    }
+
+    fn put_hint(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.put(name, bytes)
+    }
+
+    fn sync(&self, name: &str) -> Result<()> {
+        if self.exists(name)? { Ok(()) } else { Err(self.absent(name)) }
+    }
+
+    fn delete(&self, name: &str) -> Result<()> {
+        self.set(super::names::checked(name)?, None);
+        Ok(())
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        self.survey(folder, &mut |listed| names.push(listed.name))?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
+        let changed = self.changed().clone();
+        self.inner.survey(folder, &mut |listed| {
+            if !changed.contains_key(&listed.name) {
+                visit(listed);
+            }
+        })?;
+        for (name, bytes) in &changed {
+            if let (Some((within, _)), Some(bytes)) = (name.rsplit_once('/'), bytes)
+                && within == folder
+            {
+                visit(Listed { name: name.clone(), bytes: bytes.len() as u64, modified_us: i64::MAX });
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep(&self, folder: &str, before_us: i64, _delete: bool) -> Result<Swept> {
+        self.inner.sweep(folder, before_us, false)
+    }
+
+    fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
+        let found = if self.exists(name)? { Some(self.read_all(name)?) } else { None };
+        if found.as_deref() != expected {
+            return Ok(false);
+        }
+        self.put(name, bytes).map(|()| true)
+    }
+
+    fn exists(&self, name: &str) -> Result<bool> {
+        self.held(name).map_or_else(|| self.inner.exists(name), |bytes| Ok(bytes.is_some()))
+    }
+
+    /// Deletes, in memory, the objects of all folders that a store has.
+    fn remove_everything(&self) -> Result<()> {
+        for folder in [super::LOG, super::DATA, super::MANIFEST, super::LEASE, super::names::DAMAGED] {
+            for name in self.list(folder)? {
+                self.delete(&name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{LOG, MemoryStorage};
+
+    #[test]
+    fn an_overlay_conforms() {
+        crate::storage::conformance::check(&|| Arc::new(OverlayStorage::new(Arc::new(MemoryStorage::new()))));
+    }
+
+    #[test]
+    fn what_lies_below_is_seen_and_never_changed() {
+        let below = MemoryStorage::new();
+        below.put("_log/1", b"one").unwrap();
+        below.put("_log/2", b"two").unwrap();
+        let over = OverlayStorage::new(Arc::new(below.clone()));
+        over.put("_log/1", b"other").unwrap();
+        over.delete("_log/2").unwrap();
+        over.put("_log/3", b"three").unwrap();
+        assert_eq!(over.list(LOG).unwrap(), ["_log/1", "_log/3"]);
+        assert_eq!(over.read_all("_log/1").unwrap(), "other");
+        over.open("_log/2").unwrap_err();
+        assert_eq!(below.list(LOG).unwrap(), ["_log/1", "_log/2"]);
+        over.forget("_log/1");
+        over.forget("_log/2");
+        assert_eq!((over.read_all("_log/1").unwrap(), over.read_all("_log/2").unwrap()), ("one".into(), "two".into()));
+    }
+}

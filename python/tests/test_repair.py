@@ -1,0 +1,138 @@
+"""Whole stores are checked, and what can be made again is made again."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gridstone as gs
+from gridstone.cli import run
+from gridstone.errors import CorruptionError, NotFoundError
+
+
+def store(path: Path, context: gs.Context | None = None) -> gs.Array:
+    """70 versions, so that there is a root."""
+    used = context or gs.Context(durability="close")
+    schema = gs.Schema([gs.Dim("x", (0, 999), 100)], [gs.Attr("v", "int64", filters="none")])
+    a = gs.create(path, schema, context=used)
+    for step in range(69):
+        a.write(np.arange(10) + step, {"x": (step * 10, step * 10 + 9)})
+    return a
+
+
+def values(path: Path, version: int | None = None) -> list[int]:
+    fresh = gs.Context(durability="close", cache=0)
+    found = gs.open(path, version=version, context=fresh)
+    assert isinstance(found, gs.Array)
+    return [int(v) for v in found[:]]
+
+
+def test_a_sound_store(tmp_path: Path) -> None:
+    a = store(tmp_path / "a.gs")
+    report = a.verify(store=True)
+    assert report["damage"] == []
+    assert (report["oldest"], report["newest"], report["records"]) == (1, 70, 70)
+    assert report == gs.verify(tmp_path / "a.gs")
+    done = gs.repair(tmp_path / "a.gs", dry_run=False)
+    assert (done.actions, done.kept, done.committed) == ([], [], None)
+    with pytest.raises(NotFoundError):
+        gs.verify(tmp_path / "nothing.gs")
+
+
+def test_a_group_checks_its_store(tmp_path: Path) -> None:
+    group = gs.group(tmp_path / "g.gs")
+    group.create("a", gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int64")])).write(np.arange(10))
+    assert group.verify()["damage"] == []
+    (tmp_path / "g.gs" / "_log" / f"{2:020}").unlink()
+    assert [d["object"] for d in group.verify()["damage"]] == [f"_log/{2:020}"]
+
+
+def test_lost_manifest_objects_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.gs"
+    store(path).close()
+    before = {version: values(path, version) for version in (1, 30, 66, 70)}
+    objects = sorted((path / "_manifest").iterdir())
+    assert len(objects) == 2
+    for lost in objects:
+        whole = lost.read_bytes()
+        lost.unlink()
+        with pytest.raises(CorruptionError):
+            values(path)
+        damage = gs.verify(path)["damage"]
+        assert [d["object"] for d in damage] == [f"_manifest/{lost.name}"]
+        assert damage[0]["versions"] == [[65, 70]]
+        planned = gs.repair(path)
+        assert planned.dry_run and not lost.exists()
+        done = gs.repair(path, dry_run=False)
+        assert done.actions == planned.actions and not done.remaining
+        assert lost.read_bytes() == whole
+    assert {version: values(path, version) for version in before} == before
+
+
+def test_what_is_lost_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.gs"
+    store(path).close()
+    record = path / "_log" / f"{20:020}"
+    damaged = bytearray(record.read_bytes())
+    damaged[30] ^= 1
+    record.write_bytes(damaged)
+    done = gs.repair(path, dry_run=False)
+    assert done.actions == [] and done.remaining == done.damage
+    low, high = done.remaining[0]["versions"][0]
+    assert (low, high) == (20, 64) and "versions 20 to 64" in str(done)
+    assert record.read_bytes() == damaged
+    assert len(values(path)) == 1000
+
+
+def test_cells_of_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.gs"
+    a = store(path)
+    record = path / "_log" / f"{70:020}"
+    damaged = bytearray(record.read_bytes())
+    damaged[-200] ^= 1
+    record.write_bytes(damaged)
+    (damage,) = gs.verify(path)["damage"]
+    assert [(c["array"], c["domain"], c["cells"]) for c in damage["cells"]] == [("/", [["680", "689"]], 10)]
+    (one,) = a.verify()["damage"]
+    assert one["domain"] == [["680", "689"]] and one["cells"] == 10
+
+
+def test_a_sealed_store(tmp_path: Path) -> None:
+    path = tmp_path / "s.gs"
+    context = gs.Context(durability="close", key=bytes(range(32)))
+    store(path, context).close()
+    for lost in sorted((path / "_manifest").iterdir()):
+        damaged = bytearray(lost.read_bytes())
+        for place in (3, 12, 20, 30, 40, len(damaged) // 2):
+            damaged[place] ^= 1
+            lost.write_bytes(damaged)
+            found = gs.verify(path, context=context)["damage"]
+            assert [d["object"] for d in found] == [f"_manifest/{lost.name}"]
+            done = gs.repair(path, dry_run=False, context=context)
+            assert not done.remaining and (path / done.kept[0]).read_bytes() == damaged
+    a = gs.open(path, context=context)
+    assert isinstance(a, gs.Array) and int(a[689]) == 77
+    gs.delete(path, context=context)
+    assert not path.exists()
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.gs"
+    store(path).close()
+    assert run(["verify", str(path), "--store"]) == 0
+    assert "versions 1 to 70: 70 records" in capsys.readouterr().out
+    lost = min((path / "_manifest").iterdir())
+    lost.write_bytes(b"garbage")
+    assert run(["verify", str(path), "--store"]) == 1
+    assert lost.name in capsys.readouterr().out
+    assert run(["verify", str(path), "--store", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["damage"][0]["object"] == f"_manifest/{lost.name}"
+    assert run(["repair", str(path)]) == 0
+    assert "would be done" in capsys.readouterr().out and lost.read_bytes() == b"garbage"
+    assert run(["repair", str(path), "--yes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kept"] == [f"_damaged/manifest-{lost.name}-0"]
+    assert run(["verify", str(path), "--store"]) == 0
+    (path / "_log" / f"{3:020}").unlink()
+    assert run(["repair", str(path), "--yes"]) == 1
+    assert f"_log/{3:020}" in capsys.readouterr().out
