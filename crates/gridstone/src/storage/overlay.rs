@@ -1,9 +1,10 @@
 //! A storage over another one that is only read: what is written stays in memory, so that a change can be tried before it is made.
 
 use super::{Listed, PutOutcome, Storage, Swept};
-use crate::base::{ByteSink, ByteSource, Error, KeyId, MemorySource, Result};
+use crate::base::{ByteSink, ByteSource, Clock, Error, KeyId, MemorySource, Result};
+use crate::runtime::SystemClock;
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Objects written (`None`: deleted), by name.
@@ -14,12 +15,18 @@ type Changed = BTreeMap<String, Option<Bytes>>;
 pub struct OverlayStorage {
     inner: Arc<dyn Storage>,
     changed: Arc<Mutex<Changed>>,
+    /// Names that sinks are writing to.
+    claimed: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl OverlayStorage {
     /// Nothing is changed yet.
     pub fn new(inner: Arc<dyn Storage>) -> Self {
-        Self { inner, changed: Arc::default() }
+        Self { inner, changed: Arc::default(), claimed: Arc::default() }
+    }
+
+    fn claimed(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn changed(&self) -> MutexGuard<'_, Changed> {
@@ -68,6 +75,12 @@ impl ByteSink for OverlaySink {
     }
 }
 
+impl Drop for OverlaySink {
+    fn drop(&mut self) {
+        self.storage.claimed().remove(&self.name);
+    }
+}
+
 impl Storage for OverlayStorage {
     fn describe(&self) -> String {
         self.inner.describe()
@@ -96,14 +109,15 @@ impl Storage for OverlayStorage {
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
-        if self.exists(name)? {
+        let name = super::names::checked(name)?;
+        if self.exists(name)? || !self.claimed().insert(name.to_owned()) {
             return Err(Error::exists(format!("cannot create {}/{name}: it is there", self.inner.describe())));
         }
         Ok(Box::new(OverlaySink { storage: self.clone(), name: name.to_owned(), bytes: Vec::new() }))
     }
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
-        if self.exists(name)? {
+        if self.exists(name)? || self.claimed().contains(name) {
             return Ok(PutOutcome::Exists);
         }
         self.put(name, bytes).map(|()| PutOutcome::Created)
@@ -135,7 +149,8 @@ impl Storage for OverlayStorage {
     }
 
     fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
-        let changed = self.changed().clone();
+        // What lies in memory only is as young as can be.
+        let (changed, now_us) = (self.changed().clone(), SystemClock.now_us());
         self.inner.survey(folder, &mut |listed| {
             if !changed.contains_key(&listed.name) {
                 visit(listed);
@@ -145,7 +160,7 @@ impl Storage for OverlayStorage {
             if let (Some((within, _)), Some(bytes)) = (name.rsplit_once('/'), bytes)
                 && within == folder
             {
-                visit(Listed { name: name.clone(), bytes: bytes.len() as u64, modified_us: i64::MAX });
+                visit(Listed { name: name.clone(), bytes: bytes.len() as u64, modified_us: now_us });
             }
         }
         Ok(())
