@@ -6,9 +6,9 @@
 use crate::corpus::{Seed, seeds};
 use crate::seal;
 use gridstone::array::{Floor, Node, Record, RootRef, Store, fuzzing};
-use gridstone::base::{Budget, Counters, Element, Error, ErrorKind, FileRef, Id, NeverCancel, Silent};
+use gridstone::base::{Budget, Counters, Element, Error, ErrorKind, FileRef, Id, NeverCancel, Silent, xxh3};
 use gridstone::codec::Pipeline;
-use gridstone::fragment::{Description, Location, Role, Root};
+use gridstone::fragment::{Description, Location, Mask, Role, Root};
 use gridstone::maintain::verify;
 use gridstone::query::{ReadContext, ReadOrder, Request, Target as ReadTarget, read_dense, read_sparse};
 use gridstone::runtime::{Arena, LruCache, Pool, SystemClock, SystemEntropy};
@@ -31,7 +31,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "codec", run: codec, corpus: codec_corpus, allocation_max: |len| (1 << 17) + 64 * len },
     Target { name: "fragment", run: fragment, corpus: fragment_corpus, allocation_max: |_| 64 << 20 },
     Target { name: "log_record", run: log_record, corpus: record_corpus, allocation_max: small },
@@ -39,6 +39,13 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "manifest_page", run: manifest_page, corpus: page_corpus, allocation_max: small },
     Target { name: "floor", run: floor, corpus: floor_corpus, allocation_max: small },
     Target { name: "schema", run: schema, corpus: schema_corpus, allocation_max: small },
+    Target { name: "mask", run: mask, corpus: mask_corpus, allocation_max: |len| (1 << 17) + 256 * len },
+    Target {
+        name: "condition",
+        run: condition,
+        corpus: condition_corpus,
+        allocation_max: |len| (1 << 20) + 4_096 * len,
+    },
     Target { name: "operations", run: operations, corpus: operations_corpus, allocation_max: |_| 256 << 20 },
 ];
 
@@ -83,6 +90,51 @@ const ELEMENTS: [Element; 8] = [
     Element::unsigned(8),
     Element::BYTE,
 ];
+
+/// The fragment that the masks of the corpus lie over, and its cells.
+const MASKED: (Id, u64) = (Id([7; 16]), 1_000);
+
+/// A mask; its checksum is put right, and it is asked for as what it says it is.
+fn mask(data: &[u8]) -> bool {
+    let Some(len) = data.len().checked_sub(8) else { return false };
+    let mut bytes = data[..len].to_vec();
+    bytes.extend_from_slice(&xxh3(&data[..len]).to_le_bytes());
+    let Some(rows) = data.get(32..40).and_then(|raw| raw.try_into().ok()).map(u64::from_le_bytes) else { return false };
+    let Some(mask) = accepted(Mask::decode(&bytes, MASKED.0, rows, MASKED.1)) else { return false };
+    let again = mask.encode(MASKED.0).unwrap();
+    assert_eq!(Mask::decode(&again, MASKED.0, mask.rows(), MASKED.1).unwrap(), mask);
+    true
+}
+
+fn mask_corpus() -> Vec<Vec<u8>> {
+    let of = |rows: &[(u64, usize)]| {
+        let mut mask = Mask::default();
+        rows.iter().for_each(|(tile, row)| mask.add(*tile, 100, *row));
+        mask.encode(MASKED.0).unwrap()
+    };
+    vec![
+        of(&[(0, 0)]),
+        of(&[(1, 5), (1, 6), (9, 99)]),
+        of(&(0..300).map(|n| (n / 40, n as usize % 40)).collect::<Vec<_>>()),
+    ]
+}
+
+/// The text of a condition: parsed, printed, parsed again, bound to a schema.
+fn condition(data: &[u8]) -> bool {
+    gridstone::query::condition::fuzz(data).unwrap();
+    gridstone::query::condition::Condition::parse(&String::from_utf8_lossy(data)).is_ok()
+}
+
+fn condition_corpus() -> Vec<Vec<u8>> {
+    let texts = [
+        "i > 3 and u in (1, 5)",
+        "not (f between -1 and 2.5e3) or \"d\" is not null",
+        "1 < x <= 0x1f & ~ b | s == 'it''s'",
+        "t >= timestamp '2020-01-01T00:00:00Z' and f != nan",
+        "`u` not in (18446744073709551615, -1) and r == b'00ff'",
+    ];
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
 
 /// A pipeline, an element, the length to decode to, and stored bytes.
 fn codec(data: &[u8]) -> bool {

@@ -53,6 +53,16 @@ fn manifest_page() {
 }
 
 #[test]
+fn mask() {
+    withstands("mask");
+}
+
+#[test]
+fn condition() {
+    withstands("condition");
+}
+
+#[test]
 fn floor() {
     withstands("floor");
 }

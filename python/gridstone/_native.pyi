@@ -45,9 +45,11 @@ __all__ = [
     "open",
     "parse_condition",
     "print_condition",
+    "repair",
     "select_rows",
     "tag",
     "untag",
+    "verify_store",
 ]
 
 __version__: str
