@@ -117,10 +117,18 @@ impl Storage for OverlayStorage {
     }
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
-        if self.exists(name)? || self.claimed().contains(name) {
+        let name = super::names::checked(name)?;
+        // Held from the look to the change: of several that try, one is told that it did it.
+        let mut changed = self.changed();
+        let there = match changed.get(name) {
+            Some(bytes) => bytes.is_some(),
+            None => self.inner.exists(name)?,
+        };
+        if there || self.claimed().contains(name) {
             return Ok(PutOutcome::Exists);
         }
-        self.put(name, bytes).map(|()| PutOutcome::Created)
+        changed.insert(name.to_owned(), Some(Bytes::copy_from_slice(bytes)));
+        Ok(PutOutcome::Created)
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -171,11 +179,18 @@ impl Storage for OverlayStorage {
     }
 
     fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
-        let found = if self.exists(name)? { Some(self.read_all(name)?) } else { None };
+        let name = super::names::checked(name)?;
+        let mut changed = self.changed();
+        let found = match changed.get(name) {
+            Some(bytes) => bytes.clone(),
+            None if self.inner.exists(name)? => Some(self.inner.read_all(name)?),
+            None => None,
+        };
         if found.as_deref() != expected {
             return Ok(false);
         }
-        self.put(name, bytes).map(|()| true)
+        changed.insert(name.to_owned(), Some(Bytes::copy_from_slice(bytes)));
+        Ok(true)
     }
 
     fn exists(&self, name: &str) -> Result<bool> {
