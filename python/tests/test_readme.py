@@ -12,7 +12,8 @@ def test_the_tour_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     assert blocks, "the README has lost its tour"
     monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
     for block in blocks:
-        exec(compile(block, str(README), "exec"), {})
+        exec(compile(block, str(README), "exec"), names)
     shown = capsys.readouterr().out
     assert "Ada" in shown and "Zoë" in shown and "Büßer" not in shown
