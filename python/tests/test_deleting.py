@@ -125,6 +125,35 @@ def test_what_others_write_meanwhile_stays(tmp_path: Path) -> None:
     assert 200 not in held(a), "a box takes all that is there"
 
 
+def overwritten(uri: str) -> tuple[gs.Array, gs.Array]:
+    """A dense array whose first half was written again; and a handle that has not seen that."""
+    a = gs.array(uri, np.full(10, 9, "int32"), name="n")
+    behind = gs.open(uri, mode="r+")
+    assert isinstance(behind, gs.Array)
+    a[0:5] = np.full(5, 1, "int32")
+    return a, behind
+
+
+def test_a_merge_that_came_first_hides_nothing_from_a_delete(tmp_path: Path) -> None:
+    a, behind = overwritten(str(tmp_path / "a"))
+    a.consolidate("all")
+    assert a.fragments.num_rows == 1
+    behind.delete(where="n > 5")
+    a.refresh()
+    assert a[:].tolist() == [1] * 5 + [0] * 5
+
+
+def test_a_merge_that_comes_after_a_delete_brings_nothing_back(tmp_path: Path) -> None:
+    a, behind = overwritten(str(tmp_path / "a"))
+    behind.delete(where="n > 5")
+    report = a.consolidate("all")
+    assert report.overtaken == 1
+    a.refresh()
+    assert a[:].tolist() == [1] * 5 + [0] * 5
+    a.consolidate("all")
+    assert a[:].tolist() == [1] * 5 + [0] * 5
+
+
 def test_a_delete_that_a_merge_overtakes_looks_again(tmp_path: Path) -> None:
     a = points(str(tmp_path / "a"), duplicates=False, count=100)
     a.write_cells({"x": [200]}, {"v": [3], "w": [9.0]})

@@ -1,10 +1,11 @@
 //! What happens to a commit whose slot another one took: the changes are looked at again, against what the other
 //! commit left. The table of all pairs is in `docs/format/conflicts.md`.
 
-use super::operation::{Changes, Operation};
+use super::operation::{Changes, Operation, Recorded};
 use super::record::Record;
 use super::snapshot::Snapshot;
 use crate::base::{Error, Id, Result};
+use crate::fragment::{Description, FragmentOrder};
 use std::sync::Arc;
 
 /// How a commit goes along with others of its process to the same store.
@@ -128,6 +129,56 @@ impl Rebase for StandardRules {
 
     fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
         Self::check(newest, changes)
+    }
+}
+
+/// The rules of a delete of the order of an earlier version: those of [`StandardRules`], and that nothing of the array was
+/// merged since. A merged fragment has the order of its newest input, so that the delete would be older than what it deletes.
+#[derive(Debug, Clone, Copy)]
+pub struct DeleteRules {
+    /// The array.
+    pub array: Id,
+}
+
+impl Rebase for DeleteRules {
+    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        let merges = |op: &Recorded| matches!(op, Recorded::ReplaceFragments { array, .. } if *array == self.array);
+        if lost_to.operations.iter().any(merges) {
+            return Err(Error::conflict(format!(
+                "fragments whose cells were to be deleted were merged in version {}; nothing was committed",
+                lost_to.version
+            )));
+        }
+        StandardRules::check(newest, changes)
+    }
+}
+
+/// The rules of a merge: those of [`StandardRules`], and that no delete was added whose order lies between those of the
+/// inputs. The result would be newer than that delete, and so bring back what it has deleted.
+#[derive(Debug, Clone, Copy)]
+pub struct MergeRules {
+    /// The array.
+    pub array: Id,
+    /// The least order of the inputs.
+    pub first: FragmentOrder,
+    /// The greatest.
+    pub last: FragmentOrder,
+}
+
+impl Rebase for MergeRules {
+    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        let between = |d: &Arc<Description>| d.kind.deletes() && self.first < d.order && d.order < self.last;
+        let deletes = |op: &Recorded| match op {
+            Recorded::AddFragments { array, fragments } => *array == self.array && fragments.iter().any(between),
+            _ => false,
+        };
+        if lost_to.operations.iter().any(deletes) {
+            return Err(Error::conflict(format!(
+                "cells of fragments that were to be merged were deleted in version {}; nothing was committed",
+                lost_to.version
+            )));
+        }
+        StandardRules::check(newest, changes)
     }
 }
 

@@ -42,7 +42,7 @@ mod store;
 mod tree;
 mod wording;
 
-pub use conflict::{Queueing, Rebase, StandardRules};
+pub use conflict::{DeleteRules, MergeRules, Queueing, Rebase, StandardRules};
 pub use floor::Floor;
 pub use group_commit::{GroupCommit, Queues};
 pub use inspect::{Affected, Flaw, Inspection, KnownArray, KnownFile, Versions};

@@ -5,7 +5,7 @@ use super::claim::View;
 use super::listing::{FragmentListing, TileListing, VersionListing, texts, tiles};
 use super::reading::SnapshotFiles;
 use super::{Call, Context, Staged, Transaction, Writer};
-use crate::array::{ArrayState, Changes, Operation, Snapshot, StandardRules, Store};
+use crate::array::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRules, Store};
 use crate::base::{CounterSnapshot, Counters, Entropy, Error, ErrorKind, Files, Id, Result};
 use crate::fragment;
 use crate::query::{
@@ -516,11 +516,16 @@ impl Array {
 
     /// Commits `changes`, made with a look at `snapshot`, moves to their version and gives it.
     pub(super) fn commit_changes(&self, snapshot: &Arc<Snapshot>, changes: Changes) -> Result<u64> {
+        self.commit_by(snapshot, changes, &mut StandardRules)
+    }
+
+    /// As [`Array::commit_changes`], by rules of their own.
+    pub(super) fn commit_by(&self, snapshot: &Arc<Snapshot>, changes: Changes, rules: &mut dyn Rebase) -> Result<u64> {
         self.check_writable()?;
         if let Some(transaction) = &self.within {
             return transaction.stage(changes, Vec::new());
         }
-        let newer = self.store.commit(snapshot, changes, &mut StandardRules)?;
+        let newer = self.store.commit(snapshot, changes, rules)?;
         let version = newer.version();
         self.look_after(&newer);
         self.move_to(newer);

@@ -2,10 +2,11 @@
 
 use super::boxes::parse_box;
 use super::{Array, Call, ReadBox, Staged};
-use crate::array::{Changes, Operation, Removed};
+use crate::array::{Changes, MergeRules, Operation, Removed, Snapshot};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
 use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, merge, plan};
 use crate::query::{ReadContext, ReadOrder, Target};
+use std::sync::Arc;
 
 /// Which fragments are merged, as a user says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,12 +99,16 @@ impl Array {
         for merge in &plan.merges {
             call.cancel.check()?;
             let mut listing = listing(merge, &context, &target, target_bytes);
-            match self.merge(&context, merge, &target, target_bytes, call) {
+            match self.merge((&context, &snapshot), merge, &target, target_bytes, call) {
                 Ok(None) => continue,
                 Ok(written) => listing.written = written,
                 Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) => {
                     report.overtaken += 1;
-                    continue;
+                    if merge.boxes.is_empty() {
+                        continue;
+                    }
+                    // What was planned after it takes its result for granted.
+                    break;
                 }
                 Err(e) => return Err(e),
             }
@@ -124,13 +129,13 @@ impl Array {
     /// Does and commits one merge; gives the fragments and bytes written, `None` if there was nothing to do.
     fn merge(
         &self,
-        read: &ReadContext,
+        (read, planned): (&ReadContext, &Arc<Snapshot>),
         one: &Merge,
         target: &Target,
         target_bytes: u64,
         call: &Call,
     ) -> Result<Option<(u64, u64)>> {
-        let (snapshot, state) = self.state()?;
+        let (_, state) = self.state()?;
         let write = self.write_context(&state, call)?;
         let mut done = Vec::new();
         let merged = read.explained(merge(read, &write, target, one, target_bytes, &mut done));
@@ -138,7 +143,9 @@ impl Array {
         let mut staged: Staged = self.staged(done);
         let Some(merged) = merged? else { return Ok(None) };
         let changes = Changes::new(merged.operations(self.id()));
-        let outcome = self.commit_changes(&snapshot, changes);
+        // All that others did since the plan was made is looked at, also what an earlier merge of it has passed.
+        let (last, first) = (one.order(), one.inputs.first().map_or(one.order(), |d| d.order));
+        let outcome = self.commit_by(planned, changes, &mut MergeRules { array: self.id(), first, last });
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             staged.keep_files();
         }

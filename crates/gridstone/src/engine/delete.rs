@@ -2,7 +2,7 @@
 
 use super::boxes::parse_box;
 use super::{Array, Call, ReadBox, Staged};
-use crate::array::{Changes, Operation};
+use crate::array::{Changes, DeleteRules, Operation, StandardRules};
 use crate::base::{ErrorKind, Result};
 use crate::query::condition::Condition;
 use crate::query::{Doomed, Target, delete_where};
@@ -12,7 +12,8 @@ const TRIES: usize = 16;
 
 impl Array {
     /// Deletes the cells in a box (`None`: the whole domain) that `condition` selects, and gives the version that did it; the
-    /// present one if none was selected. Cells that others commit meanwhile stay, whatever they hold.
+    /// present one if none was selected. Cells that others commit meanwhile stay, whatever they hold; but if fragments are merged
+    /// meanwhile, all that is there by then is looked at again.
     ///
     /// # Errors
     /// Input (not writable; within a transaction; a condition that does not fit the schema), Corruption, Storage, Cancelled; Conflict if others
@@ -28,7 +29,7 @@ impl Array {
         let mut tries = 1;
         loop {
             match self.try_delete_where(sub, condition, message.clone(), call) {
-                Err(e) if e.kind() == ErrorKind::Conflict && tries < TRIES => {
+                Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) && tries < TRIES => {
                     tries += 1;
                     self.refresh()?;
                 }
@@ -64,7 +65,11 @@ impl Array {
             return Ok(snapshot.version());
         }
         let operations = vec![Operation::AddFragments { array: self.id(), fragments: staged.fragments.clone() }];
-        let outcome = self.commit_changes(&snapshot, Changes { message, operations });
+        let changes = Changes { message, operations };
+        let outcome = match target.schema.sparse() {
+            true => self.commit_by(&snapshot, changes, &mut StandardRules),
+            false => self.commit_by(&snapshot, changes, &mut DeleteRules { array: self.id() }),
+        };
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             staged.keep_files();
         }
