@@ -50,7 +50,7 @@ class Erasable:
             box: every cell in it that was written before the commit, by others too (as in `read`); with `where` only
                 the cells that it selects.
             where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
-                sees; what others commit meanwhile stays (but if fragments are merged meanwhile, all is looked at again).
+                sees; what others commit meanwhile stays (if fragments are merged meanwhile, all is looked at again).
             coords: the cells at these coordinates (as in `write_cells`), alone.
             message: kept with the version.
             commit: as in `write`; a delete by condition is always committed.
