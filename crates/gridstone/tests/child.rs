@@ -4,6 +4,7 @@ use crate::{crash, kill, processes, receipts, stress};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const ROLE: &str = "GRIDSTONE_TEST_ROLE";
 const STORE: &str = "GRIDSTONE_TEST_STORE";
@@ -102,7 +103,10 @@ pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("gridstone-{name}-{}", std::process::id()));
+        // Tests of one process run side by side, and two of them may choose the same name.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("gridstone-{name}-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
