@@ -2,6 +2,7 @@
 
 import json
 import os
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,14 +77,14 @@ class Checked:
     """What arrays can check."""
 
     @property
+    @abstractmethod
     def native(self) -> "_native.Array":
-        """The engine's array."""
-        raise NotImplementedError
+        """The core's handle."""
 
     @property
+    @abstractmethod
     def context(self) -> Context:
         """Budget and threads."""
-        raise NotImplementedError
 
     def verify(self, *, store: bool = False) -> dict[str, Any]:
         """Checks every checksum and reports what is damaged: fragments, tiles, blocks, bytes, damage.

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import os
 import re
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,11 +176,11 @@ def untag(uri: str | os.PathLike[str], name: str, *, context: Context | None = N
 class Retained:
     """What arrays and groups have in common: tags and vacuum, which are about the whole store."""
 
-    def _vacuum(self, dry_run: bool, *options: Any) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _vacuum(self, dry_run: bool, *options: Any) -> str: ...
 
-    def _tags(self) -> list[tuple[str, int]]:
-        raise NotImplementedError
+    @abstractmethod
+    def _tags(self) -> list[tuple[str, int]]: ...
 
     @property
     def tags(self) -> dict[str, int]:
