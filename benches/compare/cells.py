@@ -57,7 +57,7 @@ def load(task: Task) -> Sample:
         task.system.load(target, batches)
     sample = meter.sample(disk.size_bytes(target))
     if task.check:
-        _expect_same(_read(task, target, None), joined(batches), "what was loaded")
+        expect_same(_read(task, target, None), joined(batches), "what was loaded")
     return sample
 
 
@@ -75,7 +75,7 @@ def load_csv(task: Task) -> Sample:
         task.system.load(target, csv)
     sample = meter.sample(disk.size_bytes(target))
     if task.check:
-        _expect_same(task.system.everything(target), task.inputs.table(), "what was loaded")
+        expect_same(task.system.everything(target), task.inputs.table(), "what was loaded")
     return sample
 
 
@@ -87,7 +87,7 @@ def read(kind: str, state: str = "cells", *, commits: int = 0) -> Procedure:
 
     def measured(task: Task) -> Sample:
         store, boxes = task.store(state), task.inputs.cell_boxes(kind)
-        expected = _stored(task, commits) if task.check else None
+        expected = stored(task, commits) if task.check else None
         _read(task, store, boxes[0])
         meter = Meter()
         for box in boxes[1:]:
@@ -96,14 +96,15 @@ def read(kind: str, state: str = "cells", *, commits: int = 0) -> Procedure:
                 found = handle.read(box)
             handle.close()
             if expected is not None:
-                _expect_same(found, _inside(expected, box), f"the box {box}")
+                expect_same(found, inside(expected, box), f"the box {box}")
             del found, handle
         return meter.sample(disk.size_bytes(store))
 
     return measured
 
 
-def _stored(task: Task, commits: int) -> Columns:
+def stored(task: Task, commits: int) -> Columns:
+    """The cells of all batches and of `commits` (times the scale) small commits."""
     return joined([*task.inputs.batches(), *task.inputs.commits(task.size.times(commits) if commits else 0)])
 
 
@@ -120,7 +121,7 @@ def look_up(count: int) -> Procedure:
             with meter.clock():
                 found = task.system.look_up(store, prepared, box)
             if expected is not None:
-                _expect_same(found, _inside(expected, box), f"the cell {box}")
+                expect_same(found, inside(expected, box), f"the cell {box}")
             del found, prepared
         return meter.sample(disk.size_bytes(store))
 
@@ -147,13 +148,18 @@ def commit(*, durable: bool) -> Procedure:
         sample = meter.sample(disk.size_bytes(target))
         if task.check:
             expected = joined([*task.inputs.batches(), *commits])
-            _expect_same(_read(task, target, None), expected, f"all cells after the commits of {COMMIT}")
+            expect_same(_read(task, target, None), expected, f"all cells after the commits of {COMMIT}")
         return sample
 
     return measured
 
 
 # Checks.
+
+
+def read_all(task: Task, folder: Path) -> Columns:
+    """All cells of a store."""
+    return _read(task, folder, None)
 
 
 def _read(task: Task, folder: Path, box: Spans | None) -> Columns:
@@ -163,8 +169,8 @@ def _read(task: Task, folder: Path, box: Spans | None) -> Columns:
     return found
 
 
-def _expect_same(found: Columns, expected: Columns, what: str) -> None:
-    """The same cells, in any order."""
+def expect_same(found: Columns, expected: Columns, what: str) -> None:
+    """Raises a `WrongResultError` unless these are the same cells, in any order."""
     expect(set(found) == set(expected), f"{what}: the columns are {sorted(found)}")
     found_sorted, expected_sorted = _sorted(found), _sorted(expected)
     for name, column in expected_sorted.items():
@@ -177,7 +183,8 @@ def _sorted(cells: Columns) -> Columns:
     return {name: np.asarray(column)[order] for name, column in cells.items()}
 
 
-def _inside(cells: Columns, box: Spans) -> Columns:
+def inside(cells: Columns, box: Spans) -> Columns:
+    """Those of the cells that lie in a box."""
     (x0, x1), (y0, y1) = box
     kept = (cells["x"] >= x0) & (cells["x"] <= x1) & (cells["y"] >= y0) & (cells["y"] <= y1)
     return {name: column[kept] for name, column in cells.items()}

@@ -20,6 +20,7 @@ def draw(folder: Path, results: dict[str, Any]) -> list[Path]:
     cases = [case for case in results["cases"] if case["systems"]]
     families = dict.fromkeys(case["family"] for case in cases)
     made = [_family(folder, name, [c for c in cases if c["family"] == name]) for name in families]
+    made += _fragments(folder, cases)
     compared = [case for case in cases if _ratio(case) is not None]
     return [*made, _ratios(folder, compared)] if compared else made
 
@@ -55,6 +56,36 @@ def _family(folder: Path, name: str, cases: list[dict[str, Any]]) -> Path:
     path = folder / f"{name.replace(' ', '-')}.png"
     figure.savefig(path, dpi=110)
     return path
+
+
+_BY_FRAGMENTS = {"D5a": "a box of a dense array", "S3b": "a box of cells"}
+"""Rows whose cases are named by the fragments beside the first one, or "merged"."""
+
+
+def _fragments(folder: Path, cases: list[dict[str, Any]]) -> list[Path]:
+    """What reading costs with more and more fragments, and after they were merged (the paper's figure 12, and its like
+    for cells).
+    """
+    from matplotlib.figure import Figure
+
+    rows = {row: [c for c in cases if c["row"] == row] for row in _BY_FRAGMENTS}
+    if not all(len(found) > 1 for found in rows.values()):
+        return []
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    for axes, (row, found) in zip(figure.subplots(1, 2), rows.items(), strict=True):
+        names = [case["key"].removeprefix(f"{row}-") for case in found]
+        for system in dict.fromkeys(entry["system"] for case in found for entry in case["systems"]):
+            told = [next((e["seconds"]["median"] for e in c["systems"] if e["system"] == system), None) for c in found]
+            at = [i for i, seconds in enumerate(told) if seconds is not None]
+            axes.plot(at, [1e3 * told[i] for i in at if told[i] is not None], marker="o", label=system,
+                      color=_COLOURS.get(system.partition(",")[0]))  # fmt: skip
+        axes.set_xticks(range(len(names)), [n if n == "merged" else f"1 + {int(n):,}" for n in names])
+        axes.set(yscale="log", xlabel="fragments", ylabel="milliseconds, log scale", title=_BY_FRAGMENTS[row])
+        axes.grid(axis="y", alpha=0.3)
+        axes.legend(fontsize=7)
+    path = folder / "fragments.png"
+    figure.savefig(path, dpi=110)
+    return [path]
 
 
 def _ratio(case: dict[str, Any]) -> float | None:

@@ -30,7 +30,8 @@ def with_updates(count: int) -> Builder:
     return build
 
 
-def _updated(task: Task, count: int) -> Array:
+def updated(task: Task, count: int) -> Array:
+    """The values after `count` (times the scale) small updates."""
     values = task.inputs.dense()
     for i in range(task.size.times(count) if count else 0):
         rows, cols, changed = task.inputs.places(task.size.some(COMMIT), i)
@@ -84,7 +85,7 @@ def read(kind: str, state: str = "dense", *, updates: int = 0) -> Procedure:
 
     def measured(task: Task) -> Sample:
         store, boxes = task.store(state), task.inputs.boxes(kind)
-        expected = _updated(task, updates) if task.check else None
+        expected = updated(task, updates) if task.check else None
         _read(task, store, boxes[0])
         meter = Meter()
         for box in boxes[1:]:
@@ -205,7 +206,7 @@ def update(count: int) -> Procedure:
         if task.check:
             expected = task.inputs.dense()
             expected[rows, cols] = changed
-            _expect_all(task, target, expected, "the updated array reads differently")
+            expect_all(task, target, expected, "the updated array reads differently")
         return sample
 
     return measured
@@ -231,13 +232,14 @@ def commit(*, durable: bool) -> Procedure:
             expected = task.inputs.dense()
             for rows, cols, changed in places:
                 expected[rows, cols] = changed
-            _expect_all(task, target, expected, "the array after the commits reads differently")
+            expect_all(task, target, expected, "the array after the commits reads differently")
         return sample
 
     return measured
 
 
-def _expect_all(task: Task, folder: Path, expected: Array, what: str) -> None:
+def expect_all(task: Task, folder: Path, expected: Array, what: str) -> None:
+    """Raises a `WrongResultError` unless the array holds these values."""
     found = _read(task, folder, (slice(0, expected.shape[0]), slice(0, expected.shape[1])))
     expect(np.array_equal(found, expected), what)
 

@@ -6,8 +6,19 @@ from dataclasses import dataclass
 import cells
 import dense
 import parallel
+import upkeep
 from inputs import Size
-from reach import Reach, at_most, faster, near_limit, no_larger, no_larger_than_best, scaling, within_case
+from reach import (
+    Reach,
+    at_most,
+    faster,
+    growth_at_most,
+    near_limit,
+    no_larger,
+    no_larger_than_best,
+    scaling,
+    within_case,
+)
 from systems import duckdb, gridstone, hdf5, parquet, raw, tensorstore, tiledb, zarr
 from systems.base import System
 from task import Builder, Procedure
@@ -42,16 +53,23 @@ class Case:
 
 STORES: dict[str, Builder] = {
     "dense": dense.with_updates(0),
+    "dense+10": dense.with_updates(10),
     "dense+100": dense.with_updates(100),
     "dense+1000": dense.with_updates(1_000),
+    "dense+merged": upkeep.merged(dense.with_updates(1_000)),
     "cells": cells.build_loaded(0),
+    "cells+10": cells.build_loaded(10),
+    "cells+100": cells.build_loaded(100),
     "cells+1000": cells.build_loaded(1_000),
+    "cells+merged": upkeep.merged(cells.build_loaded(1_000)),
+    "piled": upkeep.piled,
+    "specks": upkeep.specks(100_000),
     "commits1": cells.build_commits(1),
     "commits100": cells.build_commits(100),
     "commits1000": cells.build_commits(1_000),
 }
 
-STORE_NEEDS = {name: () if name.startswith("dense") else ("cells",) for name in STORES}
+STORE_NEEDS = {name: () if name.startswith(("dense", "specks")) else ("cells",) for name in STORES}
 
 
 def _text(text: str) -> Callable[[Size], str]:
@@ -144,7 +162,7 @@ def _dense_reads() -> list[Case]:
                           dense.points(count), "dense", (faster(times),)))  # fmt: skip
     found.append(Case("D4-zstd-1k", "points", _elements(1_000, "zstd"), _ZSTD, dense.points(1_000), "dense",
                       (faster(10),)))  # fmt: skip
-    for updates, times in ((0, None), (100, 1.1), (1_000, 1.5)):
+    for updates, times in ((0, None), (10, None), (100, 1.1), (1_000, 1.5)):
         state = f"dense+{updates}" if updates else "dense"
         reaches = () if times is None else (within_case(times, "D5a-0"),)
         title = _after(updates)
@@ -211,9 +229,11 @@ def _cell_cases() -> list[Case]:
         found.append(Case(f"S3a-{how}", "cells commit", title, writers, cells.commit(durable=how == "full"), "cells",
                           (at_most(most),), ("cells",)))  # fmt: skip
     readers = [one, peers[0], tiledb.Cells("row, gathered"), *peers[2:5]]
-    for commits, state, times in ((0, "cells", 1.5), (1_000, "cells+1000", 2.0)):
+    for commits, times in ((0, 1.5), (10, None), (100, None), (1_000, 2.0)):
+        state = f"cells+{commits}" if commits else "cells"
         run = cells.read("dense1000", state, commits=commits)
-        found.append(Case(f"S3b-{commits}", "cells read", _box_after(commits), readers, run, state, (faster(times),),
+        reaches = () if times is None else (faster(times),)
+        found.append(Case(f"S3b-{commits}", "cells read", _box_after(commits), readers, run, state, reaches,
                           ("cells",)))  # fmt: skip
     return [*found, *_openings(readers)]
 
@@ -263,12 +283,61 @@ def _warmup(which: int, name: str) -> Callable[[Size], str]:
     return _text(f"a fresh process: {'open + ' if which == 1 else ''}{name} read of a {{box:,}} x {{box:,}} box, zstd")
 
 
+_BUDGETS = (16, 64, 1024)
+"""MiB."""
+
+
+def _merges() -> list[Case]:
+    def arrays(flags: str) -> gridstone.Dense:
+        return gridstone.Dense(f"none{flags}")
+
+    def points(flags: str) -> gridstone.Cells:
+        return gridstone.Cells(f"auto, one write{flags}")
+
+    sparse = [tiledb.Cells("row"), tiledb.Cells("hilbert"), duckdb.Cells("sorted"), duckdb.Parquet("DuckDB")]
+    whole = _text("merge 12 unsorted batches of {cells:,} cells")
+    small = _counted("merge {cells:,} cells and {count:,} commits of 1,000")
+    many = _counted("merge {count:,} updates of a dense array")
+    after = _counted("box read after a merge of 1 + {count:,} fragments")
+    dense_merge, cells_merge = upkeep.merge_dense(1_000), upkeep.merge_cells("cells+1000", 1_000)
+    found = [
+        Case("D5c", "merge", many, [arrays(""), arrays(", all"), tiledb.Dense("none")], dense_merge, "dense+1000",
+             (faster(3), growth_at_most(64))),
+        Case("D5a-merged", "read", after, _IN_PLACE[:2], dense.read("box", "dense+merged", updates=1_000),
+             "dense+merged"),
+        Case("S1b", "merge", whole, [gridstone.Cells("auto"), *sparse, duckdb.Cells("unsorted")],
+             upkeep.merge_cells("piled"), "piled", (faster(2), growth_at_most(256)), ("cells",)),
+        Case("S3c", "merge", small, [points(""), points(", tiered"), *sparse], cells_merge, "cells+1000",
+             (faster(2), growth_at_most(256)), ("cells",)),
+        Case("S3b-merged", "cells read", after, [points(""), *sparse],
+             cells.read("dense1000", "cells+merged", commits=1_000), "cells+merged", (), ("cells",)),
+    ]  # fmt: skip
+    for budget in _BUDGETS:
+        flags, reaches = f", all, budget {budget} MiB", (growth_at_most(budget + 32),)
+        found.append(Case(f"D5c-budget-{budget}", "merge", _within(many, budget), [arrays(flags)], dense_merge,
+                          "dense+1000", reaches))  # fmt: skip
+        found.append(Case(f"S3c-budget-{budget}", "merge", _within(small, budget), [points(flags)], cells_merge,
+                          "cells+1000", reaches, ("cells",)))  # fmt: skip
+    title = _opened(100_000)
+    found.append(Case("O2", "open", title, [gridstone.Cells("auto")], upkeep.look_up(100_000), "specks"))
+    return found
+
+
+def _counted(text: str) -> Callable[[Size], str]:
+    return lambda size: text.format(count=size.times(1_000), cells=size.cells)
+
+
+def _within(title: Callable[[Size], str], budget: int) -> Callable[[Size], str]:
+    return lambda size: f"{title(size)}, all of it, budget {budget} MiB"
+
+
 PLAN: tuple[Case, ...] = (
     *_dense_loads(),
     *_dense_updates(),
     *_dense_reads(),
     *_parallel(),
     *_cell_cases(),
+    *_merges(),
     *_tables(),
     *_warmups(),
 )

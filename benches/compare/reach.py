@@ -92,6 +92,16 @@ def at_most(milliseconds: float) -> Reach:
     return Reach(f"≤ {milliseconds:g} ms", milliseconds, False, value)
 
 
+def growth_at_most(mebibytes: float) -> Reach:
+    """The process's memory grows by at most so many MiB over what it held before."""
+
+    def value(rows: Rows, key: str) -> float | None:
+        own = _own(rows, key)
+        return own["rss_growth_bytes"] / 2**20 if own else None
+
+    return Reach(f"grows ≤ {mebibytes:g} MiB", mebibytes, False, value)
+
+
 def within_case(times: float, other: str) -> Reach:
     """At most `times` the time of Gridstone itself in another case."""
 

@@ -35,8 +35,8 @@ def test_every_row_is_listed() -> None:
     found = gridstone("--list", "--json", folder=ROOT)
     assert found.returncode == 0, found.stderr
     rows = {case["key"].partition("-")[0] for case in json.loads(found.stdout)}
-    dense = {"D1a", "D1b", "D1c", "D2", "D3a", "D3b", "D3c", "D3d", "D4", "D5a", "D5b", "D6", "P1"}
-    assert rows == dense | {"S1a", "S2a", "S2b", "S3a", "S3b", "O1", "M1", "warmup"}
+    dense = {"D1a", "D1b", "D1c", "D2", "D3a", "D3b", "D3c", "D3d", "D4", "D5a", "D5b", "D5c", "D6", "P1"}
+    assert rows == dense | {"S1a", "S1b", "S2a", "S2b", "S3a", "S3b", "S3c", "O1", "O2", "M1", "warmup"}
 
 
 def test_rows_and_systems_that_do_not_exist(tmp_path: Path) -> None:

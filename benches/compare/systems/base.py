@@ -84,6 +84,10 @@ class DenseSystem(System, ABC):
         self.write(folder, (slice(0, values.shape[0]), slice(0, values.shape[1])), values)
         self.finish(folder)
 
+    def merge(self, folder: Path) -> None:
+        """Merges what updates left beside the array, as far as the system advises; durable when it returns."""
+        raise NotImplementedError
+
     @abstractmethod
     def open(self, folder: Path, prepared: Any = None, *, writable: bool = False, durable: bool = True) -> DenseHandle:
         """Opens it with no data cached from earlier; `prepared`: of `renew`, made here if it is None."""
@@ -110,6 +114,19 @@ class CellsSystem(System, ABC):
     @abstractmethod
     def load(self, folder: Path, batches: list[Columns]) -> None:
         """Writes the batches into a folder that does not exist yet; durable when it returns."""
+
+    def pile(self, folder: Path, batches: list[Columns]) -> None:
+        """Writes each batch in a commit of its own, merged with no other."""
+        self.load(folder, batches[:1])
+        handle = self.open(folder, self.renew(), writable=True, durable=False)
+        for batch in batches[1:]:
+            handle.commit(batch)
+        handle.close()
+        self.finish(folder)
+
+    def merge(self, folder: Path) -> None:
+        """Brings all that was committed into the order of its tiles; durable when it returns."""
+        raise NotImplementedError
 
     def settle(self, folder: Path) -> None:
         """Brings what was loaded into its quickest state for reading, where that is a step of its own. Not timed."""

@@ -76,6 +76,31 @@ class Cells(_DuckDb, CellsSystem):
         engine.close()
         self.finish(folder)
 
+    def pile(self, folder: Path, batches: list[Columns]) -> None:
+        """The rows as they come, all of them in the write-ahead log still."""
+        folder.mkdir()
+        engine = self.connect(folder / "a.db", wal_autocheckpoint="1TB")
+        engine.execute("PRAGMA disable_checkpoint_on_shutdown")
+        engine.execute(f"CREATE TABLE cells ({', '.join(f'{name} BIGINT' for name in batches[0])})")
+        for batch in batches:
+            engine.register("batch", batch)
+            engine.execute("INSERT INTO cells SELECT * FROM batch")
+            engine.unregister("batch")
+        engine.close()
+        self.finish(folder)
+
+    def merge(self, folder: Path) -> None:
+        """A checkpoint; sorted, if the variant is, by way of another table, since a table cannot be sorted in place."""
+        in_order = self.variant.startswith("sorted")
+        engine = self.connect(folder / "a.db", preserve_insertion_order=in_order)
+        if in_order:
+            engine.execute(f"CREATE TABLE sorted AS SELECT * FROM cells {_sorted_by(CELLS_TILE)}")
+            engine.execute("DROP TABLE cells")
+            engine.execute("ALTER TABLE sorted RENAME TO cells")
+        engine.execute("CHECKPOINT")
+        engine.close()
+        self.finish(folder)
+
     def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> "_Cells":
         mode = "READ_WRITE" if writable else "READ_ONLY"
         engine = self.connect(folder / "a.db", access_mode=mode, preserve_insertion_order=False)
@@ -119,6 +144,16 @@ class Parquet(_DuckDb, CellsSystem):
             engine.unregister("batch")
         _copy(engine, f"SELECT * FROM staged {_sorted_by(CELLS_TILE)}", folder / "load.parquet")
         engine.close()
+        self.finish(folder)
+
+    def merge(self, folder: Path) -> None:
+        """A new sorted file of all rows, then the others go; whoever reads meanwhile sees them twice."""
+        old = list(folder.iterdir())
+        engine = self.connect()
+        _copy(engine, f"SELECT * FROM {_files(folder)} {_sorted_by(CELLS_TILE)}", folder / "merged.parquet")
+        engine.close()
+        for path in old:
+            path.unlink()
         self.finish(folder)
 
     def renew(self) -> Any:

@@ -29,6 +29,25 @@ class _Gridstone(System):
             gs.array(_WARM, np.zeros((1024, 1024), np.int32), tile=(256, 256)).close()
         self.writing = self.context(durable=True)
 
+    @property
+    def filters(self) -> str | list[str]:
+        """What the variant begins with: the filters."""
+        first = self.variant.partition(",")[0]
+        return first.split(" + ") if " + " in first else first
+
+    @property
+    def flags(self) -> list[str]:
+        """What else it says: "one write" (the batches go in together), "all", "tiered" (merges), "budget N MiB"."""
+        return self.variant.split(", ")[1:]
+
+    def merged(self, folder: Path, strategy: str) -> None:
+        """Merges by a strategy, unless the variant names another."""
+        import gridstone as gs
+
+        named = [flag for flag in self.flags if flag in ("all", "tiered")]
+        with gs.open(folder, mode="r+", context=self.writing) as array:
+            array.consolidate(named[0] if named else strategy)
+
     def renew(self) -> Any:
         """A durable context, with running threads and no data of any store."""
         return self.context(durable=True)
@@ -37,7 +56,9 @@ class _Gridstone(System):
         """A context with running threads and no data of any store."""
         import gridstone as gs
 
-        made = gs.Context(threads=self.threads, durability="full" if durable else "close")
+        budgets = [flag.removeprefix("budget ") for flag in self.flags if flag.startswith("budget ")]
+        settings = {"memory_budget": budgets[0].replace(" ", "")} if budgets else {}
+        made = gs.Context(threads=self.threads, durability="full" if durable else "close", **settings)
         if not self.bare:
             with gs.open(_WARM, context=made) as array:
                 _ = array[...]
@@ -52,19 +73,18 @@ class _Gridstone(System):
 
 
 class Dense(_Gridstone, DenseSystem):
-    """A dense array, `variant` being the filters of its attribute."""
+    """A dense array, `variant` beginning with the filters of its attribute."""
 
     def create(self, folder: Path, shape: Shape, tile: Shape) -> None:
         import gridstone as gs
 
         dims = [gs.Dim(name, (0, n - 1), t) for name, n, t in zip("ij", shape, tile, strict=True)]
         gs.create(
-            folder, gs.Schema(dims, [gs.Attr("value", "int32", filters=self._filters)]), context=self.writing
+            folder, gs.Schema(dims, [gs.Attr("value", "int32", filters=self.filters)]), context=self.writing
         ).close()
 
-    @property
-    def _filters(self) -> str | list[str]:
-        return self.variant.split(" + ") if " + " in self.variant else self.variant
+    def merge(self, folder: Path) -> None:
+        self.merged(folder, "tiered")
 
     def write(self, folder: Path, box: Box, values: Array) -> None:
         import gridstone as gs
@@ -75,7 +95,7 @@ class Dense(_Gridstone, DenseSystem):
     def load(self, folder: Path, values: Array, tile: Shape) -> None:
         import gridstone as gs
 
-        gs.array(folder, values, tile=tile, filters=self._filters, context=self.writing).close()
+        gs.array(folder, values, tile=tile, filters=self.filters, context=self.writing).close()
 
     def open(self, folder: Path, prepared: Any = None, *, writable: bool = False, durable: bool = True) -> "_Dense":
         return _Dense(self.opened(folder, prepared, writable=writable, durable=durable))
@@ -104,20 +124,23 @@ class _Dense(DenseHandle):
 
 
 class Cells(_Gridstone, CellsSystem):
-    """A sparse array that allows duplicates; `variant`: filters, and "one write" if the batches go in together."""
+    """A sparse array that allows duplicates; `variant`: filters, and flags."""
 
     def load(self, folder: Path, batches: list[Columns]) -> None:
         import gridstone as gs
 
-        filters = self.variant.partition(",")[0]
+        filters = self.filters
         dims = [gs.Dim(name, (0, n), CELLS_TILE) for name, n in zip("xy", CELLS_DOMAIN, strict=True)]
         attrs = [gs.Attr(name, "int64", filters=filters) for name in batches[0] if name not in ("x", "y")]
         schema = gs.Schema(dims, attrs, sparse=True, duplicates=True, coord_filters=filters)
-        if self.variant.endswith("one write"):
+        if "one write" in self.flags:
             batches = [{name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}]
         with gs.create(folder, schema, context=self.writing) as array:
             for batch in batches:
                 array.write_cells(*_split(batch))
+
+    def merge(self, folder: Path) -> None:
+        self.merged(folder, "all")
 
     def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> "_Cells":
         return _Cells(self.opened(folder, prepared, writable=writable, durable=durable))

@@ -88,6 +88,13 @@ class Dense(_TileDb, DenseSystem):
         value = tiledb.Attr(name="value", dtype=np.int32, ctx=self.context)
         self.make(folder / "cells", dims, [value], sparse=True)
 
+    def merge(self, folder: Path) -> None:
+        import tiledb
+
+        tiledb.consolidate(str(folder / "cells"), ctx=self.context)
+        tiledb.vacuum(str(folder / "cells"), ctx=self.context)
+        sync_tree(folder / "cells")
+
 
 class _Dense(DenseHandle):
     def __init__(self, system: Dense, folder: Path, writable: bool, durable: bool) -> None:
@@ -161,6 +168,10 @@ class Cells(_TileDb, CellsSystem):
 
         tiledb.consolidate(str(folder), ctx=self.context)
         tiledb.vacuum(str(folder), ctx=self.context)
+
+    def merge(self, folder: Path) -> None:
+        self.settle(folder)
+        sync_tree(folder)
 
     def gather(self, folder: Path) -> None:
         import tiledb

@@ -2,7 +2,8 @@
 
 use gridstone::base::{AlignedBuf, CounterSnapshot, limits};
 use gridstone::engine::{
-    Array, At, Call, CellData, Cells, Column, Context, Dedup, Opened, Options, ReadOrder, create_array_on, open_on,
+    Array, At, Call, CellData, Cells, Column, Context, Dedup, Opened, Options, ReadOrder, Staged, create_array_on,
+    open_on,
 };
 use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::{CountingStorage, MemoryStorage, Operation, Storage};
@@ -56,11 +57,14 @@ fn write_box(array: &Array, ranges: &[(i64, i64)], start: i64) {
 }
 
 fn write_points(array: &Array, points: std::ops::Range<i64>) {
+    array.commit(vec![stage_points(array, points)], None).unwrap();
+}
+
+fn stage_points(array: &Array, points: std::ops::Range<i64>) -> Staged {
     let (x, v) = (longs(points.clone()), longs(points.map(noise)));
     let data =
         CellData { dims: vec![x.view()], attrs: vec![("v".to_owned(), v.view())], sorted: false, dedup: Dedup::Error };
-    let staged = array.stage_cells(data, &Call::default()).unwrap();
-    array.commit(vec![staged], None).unwrap();
+    array.stage_cells(data, &Call::default()).unwrap()
 }
 
 fn read(array: &Array, ranges: &[(i64, i64)]) -> (Cells, CounterSnapshot) {
@@ -104,6 +108,35 @@ fn opening_after_a_thousand_commits_reads_a_bounded_number_of_objects() {
     let (again, counters) = read(&array, &[(0, 9_999)]);
     assert_eq!((again.count, counting.snapshot().total()), (1_000, 0), "all of it is in the cache");
     assert_eq!((counters.bytes_fetched, counters.overlay_entries), (0, 1_000));
+}
+
+#[test]
+fn opening_a_hundred_thousand_fragments_reads_a_bounded_number_of_objects_and_bytes() {
+    let (storage, array) = create(&POINTS.replace("\"9999\"", "\"99999\""));
+    for part in 0..100 {
+        let staged = (part * 1_000..(part + 1) * 1_000).map(|x| stage_points(&array, x..x + 1)).collect();
+        array.commit(staged, None).unwrap();
+    }
+    let (counting, array) = counted(&storage);
+    let opened = counting.snapshot();
+    // Records of a thousand fragments are large, so that they are folded by their bytes long before their number.
+    let record = 1_000 * 2_048;
+    assert!(opened.reads.len() as u64 <= limits::FOLD_BYTES / record + 8, "{:?}", opened.reads);
+    assert!(opened.bytes_read <= limits::FOLD_BYTES + 2 * record, "{} bytes were read", opened.bytes_read);
+    assert!(opened.count(Operation::Exists) <= 32 && opened.count(Operation::List) == 0, "{:?}", opened.operations);
+    counting.reset();
+    let (cells, counters) = read(&array, &[(41_777, 41_777)]);
+    assert_eq!(values(&cells), [noise(41_777)]);
+    let one = counting.snapshot();
+    let page = (limits::PAGE_FRAGMENTS_MAX * 128) as u64;
+    assert!(
+        one.reads.len() <= 2 && one.bytes_read <= page,
+        "a page and a pack: {:?}, {} bytes",
+        one.reads,
+        one.bytes_read
+    );
+    assert_eq!((counters.fragments_considered, counters.cells_returned), (1, 1));
+    assert_eq!(array.fragments().unwrap().len(), 100_000);
 }
 
 #[test]

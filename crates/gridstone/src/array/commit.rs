@@ -1,6 +1,6 @@
 //! The commit protocol. A version is the creation of one object, `_log/<version>`, that did not exist.
 //!
-//! 1. If the newest root is `fold_versions` behind, fold.
+//! 1. If the newest root is `fold_versions` behind, or the records since it are many bytes, fold.
 //! 2. Write the record that follows the newest version known, naming that root; put it if absent.
 //! 3. Not plainly created? Read the slot. Our id in it: committed, and made durable now. Another's: lost. Nothing: try
 //!    the same slot again, a few times. Unreadable: the outcome is unknown, and nothing is deleted.
@@ -149,7 +149,7 @@ impl Store {
 
     /// The snapshot, resting on a root that is not too old.
     fn folded(&self, snapshot: Arc<Snapshot>, fold_versions: u64) -> Result<Arc<Snapshot>> {
-        if snapshot.version() - snapshot.root_version() < fold_versions {
+        if !snapshot.wants_fold(fold_versions) {
             return Ok(snapshot);
         }
         fold(&self.log, self.entropy.as_ref(), &snapshot).map(Arc::new)

@@ -42,6 +42,8 @@ pub struct Record {
     pub inline: Vec<Inline>,
     /// The checksum of this record's line.
     pub xxh3: u64,
+    /// Bytes of its file.
+    pub len: u64,
 }
 
 /// A fragment in the body of a record.
@@ -127,6 +129,7 @@ impl Record {
             operations,
             inline: place.inline,
             xxh3: line.xxh3,
+            len: bytes.len() as u64,
         };
         record.check(version, line.body as u64, bytes.len() as u64).map_err(|e| e.context(&what))?;
         Ok(record)

@@ -12,7 +12,7 @@ use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::state::{ArrayState, GroupState};
 use super::tree::{Node, Tree};
-use crate::base::{Error, ErrorKind, Id, Result};
+use crate::base::{Error, ErrorKind, Id, Result, limits};
 use crate::storage::Storage;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub struct Snapshot {
     record: Option<u64>,
     store: Id,
     root: Option<RootRef>,
+    /// The records since the root that were followed: version and bytes of each.
+    since: Vec<(u64, u64)>,
     tree: Tree,
     retained: Arc<Retained>,
 }
@@ -38,6 +40,7 @@ impl Snapshot {
             record: None,
             store: Id([0; 16]),
             root: None,
+            since: Vec::new(),
             tree: Tree::empty(),
             retained: Arc::default(),
         }
@@ -51,7 +54,8 @@ impl Snapshot {
             tree.insert(node_of(node, storage)).map_err(why)?;
         }
         let (version, time_us, store, retained) = (root.version, root.time_us, root.store, root.retained);
-        Ok(Self { version, time_us, record: Some(root.record), store, root: Some(reference), tree, retained })
+        let (record, root) = (Some(root.record), Some(reference));
+        Ok(Self { version, time_us, record, store, root, since: Vec::new(), tree, retained })
     }
 
     /// The version.
@@ -95,6 +99,13 @@ impl Snapshot {
     /// The version of its root, 0 without one.
     pub(super) fn root_version(&self) -> u64 {
         self.root.map_or(0, |r| r.version)
+    }
+
+    /// Whether so many versions, or [`limits::FOLD_BYTES`] of records, came since the root that whoever opens the store
+    /// should be spared them.
+    pub(super) fn wants_fold(&self, versions: u64) -> bool {
+        let bytes = self.since.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        self.version - self.root_version() >= versions || bytes >= limits::FOLD_BYTES
     }
 
     /// The node at `path`; NotFound names the path and the version.
@@ -154,6 +165,7 @@ impl Snapshot {
             self.store = record.commit_id;
         }
         (self.version, self.time_us, self.record) = (record.version, record.time_us, Some(record.xxh3));
+        self.since.push((record.version, record.len));
         Ok(())
     }
 
@@ -216,6 +228,7 @@ impl Snapshot {
             }
         }
         self.root = Some(reference);
+        self.since.retain(|(version, _)| *version > reference.version);
     }
 }
 

@@ -1,7 +1,8 @@
 //! A store: opening it at a version or a time, following it, and its history. Commits are in [`super::commit`].
 //!
 //! Opening version N reads record N, the root it names (or the floor's, if that is newer), and the records between:
-//! at most about [`limits::FOLD_VERSIONS`] objects, whatever the number of versions and fragments.
+//! at most about [`limits::FOLD_VERSIONS`] objects and [`limits::FOLD_BYTES`] of records besides the last one, whatever the number of
+//! versions and fragments.
 
 use super::commit::ATTEMPTS;
 use super::conflict::MustBeFirst;

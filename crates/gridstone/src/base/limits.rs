@@ -28,6 +28,9 @@ pub const INLINE_BYTES_MAX: usize = 128 * 1024;
 pub const PAGE_FRAGMENTS_MAX: usize = 4_096;
 /// A writer that finds the newest root this many versions behind folds first.
 pub const FOLD_VERSIONS: u64 = 64;
+/// A writer that finds so many bytes of records since the newest root, or more, folds first: an opening reads all of them.
+/// Records of 64 KiB, as a thousand cells of ten numbers make, are still folded by their number.
+pub const FOLD_BYTES: u64 = 4 << 20;
 /// A log record's line at most, in bytes.
 pub const RECORD_LINE_BYTES_MAX: usize = 256 << 20;
 /// Parts of a file no further apart than this are read together. A pread that hits the page cache costs about half a
