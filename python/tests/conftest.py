@@ -1,6 +1,7 @@
 """What the tests share: profiles of Hypothesis, places for stores, real data."""
 
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,10 @@ settings.register_profile("ci", max_examples=60, deadline=None, suppress_health_
 settings.register_profile("gate", settings.get_profile("ci"), derandomize=True)
 settings.register_profile("deep", max_examples=3_000, deadline=None, suppress_health_check=_SLOW_IS_FINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# A shell without job control has what runs in its background ignore interrupts, which tests send themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(params=["local", "memory"])
