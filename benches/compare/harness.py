@@ -46,6 +46,7 @@ class Harness:
     def run(self) -> list[dict[str, Any]]:
         """The figures of each case."""
         try:
+            self._clear()  # what a run that was stopped has left
             self.say("making the inputs")
             Inputs(self.folder / "inputs", self.size).make(
                 need for case in self.cases for need in (*case.needs, *STORE_NEEDS.get(case.store, ()))
@@ -58,10 +59,14 @@ class Harness:
                     continue
                 usable = [s for s in self._wanted(case) if self._usable(case, s)]
                 figures.append(self._summary(case, usable, self._time(case, usable)))
+                self._tell(figures[-1])
             return figures
         finally:
-            for name in ("inputs", "stores", "scratch"):
-                shutil.rmtree(self.folder / name, ignore_errors=True)
+            self._clear()
+
+    def _clear(self) -> None:
+        for name in ("inputs", "stores", "scratch"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def _wanted(self, case: Case) -> list[System]:
         self.say(f"checking {case.key}: {case.title(self.size)}")
@@ -114,6 +119,12 @@ class Harness:
                 if not self._failed(f"{case.key}, {case.title(self.size)}: {system.name}", answer):
                     samples.setdefault(system.name, []).append(answer)
         return samples
+
+    def _tell(self, figure: dict[str, Any]) -> None:
+        """Says what was found at once: a run takes hours, and may be stopped."""
+        for row in figure["systems"]:
+            seconds, growth = row["seconds"]["median"], row["rss_growth_bytes"] / 1e6
+            self.say(f"{figure['key']}: {row['system']}: {seconds * 1e3:.3f} ms, peak {growth:.1f} MB")
 
     def _process(self, asked: dict[str, Any], threads: int) -> Sample:
         asked = {**asked, "folder": str(self.folder), "scale": self.size.scale}
