@@ -21,7 +21,7 @@ impl Writer {
     /// it was stopped, the writer is closed and what it wrote is gone.
     pub fn append(&mut self, call: &Call, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
         let stream = self.stream.as_mut().ok_or_else(closed)?;
-        let outcome = stream.append(call.cancel.as_ref(), dims, columns);
+        let outcome = stream.append((&self.array.context().pool, call.cancel.as_ref()), dims, columns);
         if outcome.is_err() {
             self.stream = None;
         }

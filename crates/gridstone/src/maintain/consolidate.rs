@@ -11,12 +11,8 @@ use super::plan::Merge;
 use crate::array::{Operation, Removed};
 use crate::base::{Error, Id, Result};
 use crate::fragment::{Description, FragmentKind, Staged};
-use crate::query::{
-    CellStream, Cells, Piece, ReadContext, ReadOrder, Request, Rewrite, Sweeper, Target, WriteContext, rewrite_dense,
-    warm,
-};
+use crate::query::{ReadContext, Rewrite, RewriteCells, Target, WriteContext, rewrite_cells, rewrite_dense, warm};
 use crate::schema::{Extent, KeyRange, Schema, Subarray};
-use crate::tile::Column;
 use std::sync::Arc;
 
 /// Merged fragments that nothing refers to yet.
@@ -114,15 +110,7 @@ fn merge_cells(
     let attrs = merge.inputs.first().map(|d| d.attrs.as_slice()).unwrap_or_default();
     let places = places_of(schema, attrs)?;
     let inputs = Target { fragments: sources(merge), ..target.clone() };
-    let request = Request { sub: schema.domain(), attrs: places.clone(), order: ReadOrder::Global };
-    let stream = CellStream::of_cells(write, schema.clone(), places.clone())?;
-    let mut pieces = Sweeper::new(read, &inputs, &request, &stream)?;
-    let mut out = Output { write, schema, places, cells_max, open: Some((stream, 0, None)), done };
-    while let Some(piece) = pieces.next_piece()? {
-        write.cancel.check()?;
-        out.append(piece)?;
-    }
-    out.close()
+    rewrite_cells(read, write, &RewriteCells { target: &inputs, places, cells_max }, done)
 }
 
 fn merge_boxes(
@@ -188,57 +176,4 @@ fn places_of(schema: &Schema, ids: &[u32]) -> Result<Vec<usize>> {
     let place = |id: &u32| schema.attrs().iter().position(|a| a.id() == *id);
     let places: Vec<usize> = ids.iter().filter_map(place).collect();
     if places.len() == ids.len() { Ok(places) } else { Err(Error::corruption("fragments of unknown attributes")) }
-}
-
-/// Fragments being written one after the other.
-struct Output<'a> {
-    write: &'a WriteContext<'a>,
-    schema: &'a Arc<Schema>,
-    places: Vec<usize>,
-    cells_max: u64,
-    /// The stream, its cells, and the last of them if more at its place may come.
-    open: Option<(CellStream, u64, Option<Cells>)>,
-    done: &'a mut Vec<Staged>,
-}
-
-impl Output<'_> {
-    fn append(&mut self, piece: Piece) -> Result<()> {
-        // Cells at one place stay in one fragment: those of two fragments of one order would stand in no order.
-        if let Some((_, count, last)) = &self.open
-            && *count >= self.cells_max
-            && !continues(last.as_ref(), &piece)
-        {
-            self.close()?;
-        }
-        let (mut stream, count) = match self.open.take() {
-            Some((stream, count, _)) => (stream, count),
-            None => (CellStream::of_cells(self.write, self.schema.clone(), self.places.clone())?, 0),
-        };
-        let (cells, last) = (piece.cells(), last_of(&piece));
-        piece.append_to(&mut stream, self.write.cancel)?;
-        self.open = Some((stream, count + cells, last));
-        Ok(())
-    }
-
-    fn close(&mut self) -> Result<()> {
-        if let Some((stream, ..)) = self.open.take() {
-            self.done.extend(stream.finish(self.write.cancel)?);
-        }
-        Ok(())
-    }
-}
-
-/// The coordinates of the last cell of a batch; a tile that is copied has no cell in common with what follows.
-fn last_of(piece: &Piece) -> Option<Cells> {
-    let Piece::Cells(batch) = piece else { return None };
-    let row = batch.count.saturating_sub(1);
-    let dims = batch.dims.iter().map(|c| c.view().copy_range(row, batch.count)).collect();
-    Some(Cells { count: batch.count - row, dims, attrs: Vec::new() })
-}
-
-/// Whether a piece begins at the place where the one before ended.
-fn continues(last: Option<&Cells>, piece: &Piece) -> bool {
-    let (Some(last), Piece::Cells(batch)) = (last, piece) else { return false };
-    let first = |c: &Column| c.view().copy_range(0, batch.count.min(1));
-    last.dims.iter().zip(&batch.dims).all(|(a, b)| a.view().values() == first(b).view().values())
 }

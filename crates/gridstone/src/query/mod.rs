@@ -7,6 +7,7 @@
 
 mod canvas;
 pub mod condition;
+mod cutter;
 mod delete;
 mod deletions;
 mod deliver;
@@ -21,6 +22,7 @@ mod overlay;
 mod points;
 mod request;
 mod rewrite;
+mod rewrite_cells;
 mod run;
 mod scan;
 mod slots;
@@ -41,9 +43,9 @@ pub use open::{open_fragment, open_uncached};
 pub use points::{Points, read_points};
 pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};
 pub use rewrite::{Rewrite, rewrite_dense, warm};
+pub use rewrite_cells::{RewriteCells, rewrite_cells};
 pub use scan::Scan;
 pub use sparse::read_sparse;
 pub use stream::CellStream;
-pub use sweeper::{Piece, Sweeper};
 pub use write_cells::{CellWrite, Dedup, write_cells, write_tombstones};
 pub use write_dense::{DenseWrite, write_dense};

@@ -12,7 +12,7 @@ use super::sparse_blocks::broken_index;
 use super::{ReadContext, Target};
 use crate::base::{CacheKey, Counters, Error, Id, Result, limits};
 use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, FragmentOrder, Mask, Role};
-use crate::schema::{Dimension, Extent, KeyRange, Order, Schema, Subarray, key};
+use crate::schema::{Attribute, Dimension, Extent, KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout, unravel};
 use bytes::Bytes;
 use std::cell::Cell;
@@ -358,6 +358,22 @@ impl LiveOverlay {
         let (keys, sorted) = keys.sort(context.pool.as_ref(), context.cancel.as_ref())?;
         let entries = sorted.iter().filter_map(|at| entries.get(*at as usize).copied()).collect();
         Ok(LiveCells { keys, entries })
+    }
+
+    /// The values of an attribute at cells, each the place of a fragment and a row of it.
+    pub(super) fn column(&self, context: &ReadContext, attr: &Attribute, cells: &[(u32, u32)]) -> Result<Column> {
+        let mut found: Vec<Option<Arc<Column>>> = vec![None; self.overlay.fragments.len()];
+        let mut asked = vec![false; found.len()];
+        for place in cells.iter().map(|(fragment, _)| *fragment as usize) {
+            if let (Some(slot), Some(asked @ false), Some(small)) =
+                (found.get_mut(place), asked.get_mut(place), self.overlay.fragments.get(place))
+            {
+                *asked = true;
+                *slot = small.column(context, attr.id())?;
+            }
+        }
+        let views: Vec<_> = found.iter().map(|column| column.as_ref().map(|c| c.view())).collect();
+        Ok(Column::gathered(&views, cells, Column::blank(attr).view()))
     }
 
     /// Counts the entries that a read applied.

@@ -36,10 +36,10 @@ impl std::fmt::Debug for Rewrite<'_> {
 }
 
 /// Memory of the budget that is given back when this goes.
-struct Held<'a>(&'a Budget, u64);
+pub(super) struct Held<'a>(&'a Budget, u64);
 
 impl<'a> Held<'a> {
-    fn take(budget: &'a Budget, bytes: u64) -> Self {
+    pub(super) fn take(budget: &'a Budget, bytes: u64) -> Self {
         budget.take(bytes);
         Self(budget, bytes)
     }

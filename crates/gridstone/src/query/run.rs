@@ -65,6 +65,19 @@ pub(super) struct Segment {
     pub(super) to: usize,
 }
 
+impl Segment {
+    pub(super) fn len(&self) -> usize {
+        self.to - self.from
+    }
+
+    /// Its first `cells` cells, which it loses.
+    pub(super) fn split_front(&mut self, cells: usize) -> Self {
+        let from = self.from;
+        self.from = (from + cells).min(self.to);
+        Self { chunk: self.chunk.clone(), from, to: self.from }
+    }
+}
+
 /// The chunks of one source, in ascending global order, and how far the first has been read.
 #[derive(Debug, Default)]
 pub(super) struct Queue {

@@ -5,6 +5,7 @@
 //! 3. Merge what lies before the first cell of the next block that is not loaded: nothing that comes later can reach
 //!    before it. Where one fragment stands alone there is no merge.
 
+use super::cutter::Batch;
 use super::deletions::{Deletions, clear_inside};
 use super::fetch::{Want, fetch};
 use super::masks::{self, Masks};
@@ -20,6 +21,7 @@ use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout};
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -43,6 +45,8 @@ pub(super) struct Sweep {
     pub(super) firsts: CellKeys,
     next: usize,
     pub(super) queues: Vec<Queue>,
+    /// What was merged and waits for [`Sweep::next_batch`].
+    merged: VecDeque<Segment>,
     /// Bytes that a decoded row takes, about, and whether that is but a guess.
     pub(super) row_bytes: (u64, bool),
     returned: u64,
@@ -133,6 +137,7 @@ impl Sweep {
             firsts,
             next: 0,
             queues,
+            merged: VecDeque::new(),
             row_bytes: (target.row_bytes(), target.has_varied()),
             returned: 0,
             total,
@@ -193,6 +198,39 @@ impl Sweep {
 
     /// The next cells in global order, about `bytes` of them, `None` at the end.
     pub(super) fn next(&mut self, bytes: u64) -> Result<Option<Cells>> {
+        let Some(segments) = self.next_segments(bytes)? else { return Ok(None) };
+        let coordinates = coordinate_keys(&self.schema, &segments);
+        let dims = self.schema.dims().iter().zip(&coordinates);
+        let dims = dims.map(|(dim, keys)| coordinate_column(dim.datatype(), keys)).collect::<Result<_>>()?;
+        let attrs = attribute_columns(&self.schema, &self.request, &segments)?;
+        Ok(Some(Cells { count: segments.iter().map(Segment::len).sum(), dims, attrs }))
+    }
+
+    /// The same with the coordinates as keys, and never more: what is merged beyond that waits.
+    pub(super) fn next_batch(&mut self, bytes: u64) -> Result<Option<Batch>> {
+        if self.merged.is_empty() {
+            let Some(segments) = self.next_segments(bytes)? else { return Ok(None) };
+            self.merged = segments.into();
+        }
+        let (mut segments, mut room) = (Vec::new(), (bytes / self.row_bytes.0.max(1)).max(1) as usize);
+        while let Some(mut next) = self.merged.pop_front() {
+            let part = next.split_front(room);
+            room -= part.len();
+            segments.push(part);
+            if next.len() > 0 {
+                self.merged.push_front(next);
+                break;
+            }
+            if room == 0 {
+                break;
+            }
+        }
+        let keys = coordinate_keys(&self.schema, &segments);
+        Ok(Some(Batch { keys, columns: attribute_columns(&self.schema, &self.request, &segments)? }))
+    }
+
+    /// The stretches of loaded blocks that the next cells lie in.
+    fn next_segments(&mut self, bytes: u64) -> Result<Option<Vec<Segment>>> {
         loop {
             self.context.cancel.check()?;
             self.load(bytes)?;
@@ -209,11 +247,11 @@ impl Sweep {
             if segments.is_empty() {
                 return Ok(None);
             }
-            let cells = collect(&self.schema, &self.request, &segments)?;
-            Counters::add(&self.context.counters.cells_returned, cells.count as u64);
-            self.returned += cells.count as u64;
+            let count: u64 = segments.iter().map(|s| s.len() as u64).sum();
+            Counters::add(&self.context.counters.cells_returned, count);
+            self.returned += count;
             self.context.progress.report(self.returned, self.total.max(self.returned));
-            return Ok(Some(cells));
+            return Ok(Some(segments));
         }
     }
 
@@ -413,19 +451,9 @@ fn overlay_chunk(
     let coords: Vec<Vec<u64>> = (0..schema.ndim()).map(coordinate).collect();
     let refs: Vec<&[u64]> = coords.iter().map(Vec::as_slice).collect();
     let standing = kept.iter().filter_map(|e| live.fragment(*e)).map(|s| (s.order(), s.is_tombstone())).collect();
-    let mut columns = Vec::with_capacity(request.attrs.len());
-    for attr in request.attrs.iter().filter_map(|p| schema.attrs().get(*p)) {
-        let mut column = Column::empty(attr.datatype(), attr.nullable());
-        let blank = Column::blank(attr);
-        for entry in &kept {
-            let found = live.fragment(*entry).map(|s| s.column(context, attr.id())).transpose()?.flatten();
-            match found {
-                Some(values) => column.append(values.view(), entry.row as usize, entry.row as usize + 1),
-                None => column.append(blank.view(), 0, 1),
-            }
-        }
-        columns.push(column);
-    }
+    let cells: Vec<(u32, u32)> = kept.iter().map(|e| (e.fragment, e.row)).collect();
+    let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p));
+    let columns = attrs.map(|attr| live.column(context, attr, &cells)).collect::<Result<_>>()?;
     Ok(Some(Chunk { keys: layout.keys(&refs), coords, columns, standing: Standing::Rows(standing) }))
 }
 
@@ -440,18 +468,23 @@ fn resolve_group(live: &LiveOverlay, schema: &Schema, group: &mut Vec<Entry>, ke
     kept.extend(group.drain(..).skip(from));
 }
 
-/// Copies segments out as columns.
-fn collect(schema: &Schema, request: &Request, segments: &[Segment]) -> Result<Cells> {
-    let count = segments.iter().map(|s| s.to - s.from).sum();
-    let mut dims = Vec::with_capacity(schema.ndim());
-    for (d, dim) in schema.dims().iter().enumerate() {
+/// The coordinates of segments, as keys, a column per dimension.
+fn coordinate_keys(schema: &Schema, segments: &[Segment]) -> Vec<Vec<u64>> {
+    let count = segments.iter().map(Segment::len).sum();
+    let column = |d: usize| {
         let mut keys: Vec<u64> = Vec::with_capacity(count);
         for segment in segments {
             let column = segment.chunk.coords.get(d);
             keys.extend_from_slice(column.and_then(|c| c.get(segment.from..segment.to)).unwrap_or_default());
         }
-        dims.push(coordinate_column(dim.datatype(), &keys)?);
-    }
+        keys
+    };
+    (0..schema.ndim()).map(column).collect()
+}
+
+/// The values of segments, a column per attribute asked for.
+fn attribute_columns(schema: &Schema, request: &Request, segments: &[Segment]) -> Result<Vec<Column>> {
+    let count = segments.iter().map(Segment::len).sum();
     let mut attrs = Vec::with_capacity(request.attrs.len());
     for (place, attr) in request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).enumerate() {
         let mut column = Column::empty(attr.datatype(), attr.nullable());
@@ -463,5 +496,5 @@ fn collect(schema: &Schema, request: &Request, segments: &[Segment]) -> Result<C
         }
         attrs.push(column);
     }
-    Ok(Cells { count, dims, attrs })
+    Ok(attrs)
 }

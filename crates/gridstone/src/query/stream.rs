@@ -1,12 +1,14 @@
-//! A fragment streamed in global order: cells come in any number of portions, memory holds one tile.
+//! A fragment streamed in global order: cells come in any number of portions. Memory holds the tile that is not full yet, and
+//! those of the portion that are being encoded, side by side.
 
 use super::WriteContext;
+use super::cutter::{Cutter, TileForm};
 use super::stage::Stage;
-use super::write_cells::{columns_of, coordinate_keys, encode_sparse_tile, settled_cells, sparse_cuts};
+use super::write_cells::coordinate_keys;
 use super::write_dense::{check_columns, dense_cuts, fields_and_packing};
-use crate::base::limits::BlockCells;
 use crate::base::{Cancel, Error, Result};
-use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile};
+use crate::fragment::{Cells, Field, FragmentKind, Packing, Staged, encode_tile};
+use crate::runtime::Pool;
 use crate::schema::{Schema, Subarray};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout, TileGrid};
 use std::cmp::Ordering;
@@ -17,19 +19,48 @@ use std::sync::Arc;
 pub struct CellStream {
     schema: Arc<Schema>,
     sub: Subarray,
-    grid: Option<TileGrid>,
-    tile: u64,
     places: Vec<usize>,
-    fields: Vec<Field>,
-    packing: Packing,
-    /// What `packing` was settled to by a tile, and the cells that this still holds for.
-    settled: Option<(Packing, usize)>,
-    blocks: BlockCells,
-    keys: Vec<Vec<u64>>,
-    held: Vec<Column>,
+    tiles: Tiles,
     last: Option<CellKeys>,
     rows: u64,
+    /// Tiles encoded at once, at most.
+    ahead: usize,
     stage: Stage,
+}
+
+/// The tile that is not full yet.
+enum Tiles {
+    Boxes(Boxes),
+    Cells(Cutter),
+}
+
+/// Tiles of a box.
+struct Boxes {
+    grid: TileGrid,
+    /// The number of the next tile.
+    tile: u64,
+    held: Vec<Column>,
+    fields: Vec<Field>,
+    packing: Packing,
+    block_cells: u32,
+}
+
+impl Boxes {
+    /// Takes cells from row `from` on, until a tile is full; gives it, and the row after the last that was taken.
+    fn take(&mut self, columns: &[ColumnView<'_>], from: usize) -> Result<(usize, Option<(Subarray, Vec<Column>)>)> {
+        let region = self.grid.tile_box(self.tile).ok_or_else(|| Error::input("cells past the end of the box"))?;
+        let room = region.cells() as usize - self.held.first().map_or(0, Column::len);
+        let to = columns.first().map_or(0, ColumnView::len).min(from + room);
+        for (held, view) in self.held.iter_mut().zip(columns) {
+            held.append(*view, from, to);
+        }
+        if to - from < room {
+            return Ok((to, None));
+        }
+        self.tile += 1;
+        let empty = self.held.iter().map(|c| Column::empty(c.datatype(), c.view().validity().is_some())).collect();
+        Ok((to, Some((region, std::mem::replace(&mut self.held, empty)))))
+    }
 }
 
 impl std::fmt::Debug for CellStream {
@@ -46,53 +77,35 @@ impl CellStream {
             return Err(Error::input("a stream needs at least one attribute, of a sparse array every one"));
         }
         let kind = if schema.sparse() { FragmentKind::Sparse } else { FragmentKind::Dense };
-        Self::of_kind(context, schema, sub, places, kind)
-    }
-
-    /// Starts a stream of cells with coordinates and the attributes at `places`, into a sparse or a dense array.
-    pub fn of_cells(context: &WriteContext<'_>, schema: Arc<Schema>, places: Vec<usize>) -> Result<Self> {
-        let sub = schema.domain();
-        Self::of_kind(context, schema, sub, places, FragmentKind::Sparse)
-    }
-
-    fn of_kind(
-        context: &WriteContext<'_>,
-        schema: Arc<Schema>,
-        sub: Subarray,
-        places: Vec<usize>,
-        kind: FragmentKind,
-    ) -> Result<Self> {
-        let cells = kind == FragmentKind::Sparse;
         let attrs: Vec<_> = places.iter().filter_map(|p| schema.attrs().get(*p)).collect();
         let ids: Vec<u32> = attrs.iter().map(|a| a.id()).collect();
-        let held = attrs.iter().map(|a| Column::empty(a.datatype(), a.nullable())).collect();
-        let grid = if cells { None } else { Some(TileGrid::new(&schema, &sub)?) };
         // How many cells will come is not known: they are taken for many.
         let (fields, packing) = fields_and_packing(context, &schema, kind, &ids, usize::MAX);
+        let width: usize = attrs.iter().map(|a| a.datatype().width().unwrap_or(16)).sum();
+        let (tiles, cells) = if schema.sparse() {
+            let form = TileForm { fields, packing, block_cells: context.blocks.sparse };
+            (Tiles::Cells(Cutter::new(&schema, &places, form)), schema.options().capacity)
+        } else {
+            let grid = TileGrid::new(&schema, &sub)?;
+            let cells = grid.tile_box(0).map_or(1, |tile| tile.cells() as u64);
+            let held = attrs.iter().map(|a| Column::empty(a.datatype(), a.nullable())).collect();
+            let block_cells = context.blocks.dense;
+            (Tiles::Boxes(Boxes { grid, tile: 0, held, fields, packing, block_cells }), cells)
+        };
+        let tile_bytes = cells.saturating_mul((width + 8 * schema.ndim()) as u64).max(1);
+        let ahead = (context.budget.limit_bytes() / 8 / tile_bytes).clamp(1, context.pool.threads() as u64 * 2);
         let stage = Stage::new(context, &schema, kind, ids, &sub)?;
-        let keys = if cells { vec![Vec::new(); schema.ndim()] } else { Vec::new() };
-        let blocks = context.blocks;
-        Ok(Self {
-            schema,
-            sub,
-            grid,
-            tile: 0,
-            places,
-            fields,
-            packing,
-            settled: None,
-            blocks,
-            keys,
-            held,
-            last: None,
-            rows: 0,
-            stage,
-        })
+        Ok(Self { schema, sub, places, tiles, last: None, rows: 0, ahead: ahead as usize, stage })
     }
 
     /// Appends cells: attribute columns in the order of the stream's attributes, coordinates for a sparse array. `cancel`
     /// is asked once per tile; after an error the stream is of no more use.
-    pub fn append(&mut self, cancel: &dyn Cancel, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
+    pub fn append(
+        &mut self,
+        (pool, cancel): (&Pool, &dyn Cancel),
+        dims: &[ColumnView<'_>],
+        columns: &[ColumnView<'_>],
+    ) -> Result<()> {
         let cells = columns.first().map_or(0, ColumnView::len);
         let placed: Vec<(usize, ColumnView<'_>)> = self.places.iter().copied().zip(columns.iter().copied()).collect();
         if columns.len() != self.places.len() {
@@ -103,14 +116,21 @@ impl CellStream {
             )));
         }
         check_columns(&self.schema, &placed, cells as u128)?;
-        if self.grid.is_some() {
-            self.append_dense(cancel, columns, cells)
+        if self.schema.sparse() {
+            self.append_cells((pool, cancel), dims, columns, cells)?;
         } else {
-            self.append_sparse(cancel, dims, columns, cells)
+            self.append_boxes((pool, cancel), columns, cells)?;
         }
+        self.rows += cells as u64;
+        Ok(())
     }
 
-    fn append_dense(&mut self, cancel: &dyn Cancel, columns: &[ColumnView<'_>], cells: usize) -> Result<()> {
+    fn append_boxes(
+        &mut self,
+        (pool, cancel): (&Pool, &dyn Cancel),
+        columns: &[ColumnView<'_>],
+        cells: usize,
+    ) -> Result<()> {
         if u128::from(self.rows) + cells as u128 > self.sub.cells() {
             return Err(Error::input(format!(
                 "{} cells were appended, the box {} holds {}",
@@ -119,46 +139,22 @@ impl CellStream {
                 self.sub.cells()
             )));
         }
+        let Tiles::Boxes(boxes) = &mut self.tiles else { return Ok(()) };
+        let (fields, packing, block_cells) = (boxes.fields.clone(), boxes.packing.clone(), boxes.block_cells);
+        let order = self.schema.options().cell_order;
         let mut from = 0;
-        while from < cells {
-            cancel.check()?;
-            let region = self.grid.as_ref().and_then(|g| g.tile_box(self.tile));
-            let region = region.ok_or_else(|| Error::input("cells past the end of the box"))?;
-            let room = region.cells() as usize - self.held_cells();
-            let to = (from + room).min(cells);
-            for (held, view) in self.held.iter_mut().zip(columns) {
-                held.append(*view, from, to);
-            }
-            if to - from == room {
-                cancel.check()?;
-                self.flush_dense(&region)?;
-            }
-            from = to;
-        }
-        self.rows += cells as u64;
-        Ok(())
+        let full = std::iter::from_fn(|| full_tile(cells, &mut from, |from| boxes.take(columns, from)));
+        let encode = |tile: Result<(Subarray, Vec<Column>)>| {
+            let (region, held) = tile?;
+            let held = held.into_iter().map(Cells::Given).collect();
+            encode_tile(&fields, &packing, held, &dense_cuts(&region, order, block_cells), None)
+        };
+        pool.pipe(full, self.ahead, cancel, encode, |tile| self.stage.push(tile))
     }
 
-    fn held_cells(&self) -> usize {
-        self.held.first().map_or(0, Column::len)
-    }
-
-    fn take_held(&mut self) -> Vec<Column> {
-        let empty = self.held.iter().map(|c| Column::empty(c.datatype(), c.view().validity().is_some())).collect();
-        std::mem::replace(&mut self.held, empty)
-    }
-
-    fn flush_dense(&mut self, region: &Subarray) -> Result<()> {
-        let held = self.take_held().into_iter().map(Cells::Given).collect();
-        let cuts = dense_cuts(region, self.schema.options().cell_order, self.blocks.dense);
-        self.stage.push(encode_tile(&self.fields, &self.packing, held, &cuts, None)?)?;
-        self.tile += 1;
-        Ok(())
-    }
-
-    fn append_sparse(
+    fn append_cells(
         &mut self,
-        cancel: &dyn Cancel,
+        (pool, cancel): (&Pool, &dyn Cancel),
         dims: &[ColumnView<'_>],
         columns: &[ColumnView<'_>],
         cells: usize,
@@ -174,25 +170,11 @@ impl CellStream {
             return Ok(());
         }
         self.check_order(&keys, cells)?;
-        let capacity = self.schema.options().capacity as usize;
+        let Tiles::Cells(cutter) = &mut self.tiles else { return Ok(()) };
+        let form = cutter.form().clone();
         let mut from = 0;
-        while from < cells {
-            cancel.check()?;
-            let to = (from + capacity - self.held_cells()).min(cells);
-            for (held, key) in self.keys.iter_mut().zip(&keys) {
-                held.extend_from_slice(key.get(from..to).unwrap_or_default());
-            }
-            for (held, view) in self.held.iter_mut().zip(columns) {
-                held.append(*view, from, to);
-            }
-            if self.held_cells() == capacity {
-                cancel.check()?;
-                self.flush_sparse()?;
-            }
-            from = to;
-        }
-        self.rows += cells as u64;
-        Ok(())
+        let full = std::iter::from_fn(|| full_tile(cells, &mut from, |from| cutter.take(&keys, columns, from)));
+        pool.pipe(full, self.ahead, cancel, |tile| form.encode(tile?), |tile| self.stage.push(tile))
     }
 
     /// Cells must ascend within a portion and from one to the next; equal places need an array with duplicates.
@@ -217,43 +199,9 @@ impl CellStream {
         Ok(())
     }
 
-    fn flush_sparse(&mut self) -> Result<()> {
-        let held = self.take_held();
-        let keys: Vec<Vec<u64>> = self.keys.iter_mut().map(std::mem::take).collect();
-        let columns = columns_of(&self.fields, &keys, held)?;
-        let (packing, cells_left) = match self.settled.take().filter(|(_, cells_left)| *cells_left > 0) {
-            Some(settled) => settled,
-            None => {
-                let cuts = sparse_cuts(columns.first().map_or(0, Column::len), self.blocks.sparse);
-                (self.packing.settled(&columns, &cuts), settled_cells(self.schema.options().capacity as usize))
-            }
-        };
-        let tile = encode_sparse_tile((&self.fields, &packing), self.blocks.sparse, &keys, columns)?;
-        self.settled = Some((packing, cells_left.saturating_sub(tile.cells as usize)));
-        self.stage.push(tile)
-    }
-
-    /// Adds a tile of cells as it is stored elsewhere. It comes after all cells so far, in a stream of cells with these fields.
-    pub(super) fn push_tile(&mut self, tile: EncodedTile) -> Result<()> {
-        if self.held_cells() > 0 {
-            self.flush_sparse()?;
-        }
-        let Some(shape) = &tile.shape else { return Err(Error::input("a dense tile in a stream of cells")) };
-        let end: Vec<[u64; 1]> = shape.ends.1.iter().map(|k| [*k]).collect();
-        let end: Vec<&[u64]> = end.iter().map(<[u64; 1]>::as_slice).collect();
-        self.last = Some(KeyLayout::new(&self.schema).keys(&end));
-        self.rows += tile.cells;
-        self.stage.push(tile)
-    }
-
-    /// What a tile must have to be put into this stream as it is: its fields, and the cells of its blocks.
-    pub(super) fn tile_form(&self) -> (&[Field], u32) {
-        (&self.fields, self.blocks.sparse)
-    }
-
     /// Ends the stream; an Input error if a dense box is not complete. `None` if no cell was appended.
     pub fn finish(mut self, cancel: &dyn Cancel) -> Result<Option<Staged>> {
-        if self.grid.is_some() && u128::from(self.rows) != self.sub.cells() {
+        if !self.schema.sparse() && u128::from(self.rows) != self.sub.cells() {
             return Err(Error::input(format!(
                 "{} of the {} cells of the box {} were appended; nothing was written",
                 self.rows,
@@ -265,10 +213,34 @@ impl CellStream {
         if self.rows == 0 {
             return Ok(None);
         }
-        cancel.check()?;
-        if self.grid.is_none() && self.held_cells() > 0 {
-            self.flush_sparse()?;
+        if let Tiles::Cells(cutter) = &mut self.tiles
+            && let Some(rest) = cutter.rest()?
+        {
+            self.stage.push(cutter.form().encode(rest)?)?;
         }
         self.stage.finish().map(Some)
     }
+}
+
+/// The next full tile of `cells` rows, taken from row `from` on; `None` when no more is full.
+fn full_tile<T>(
+    cells: usize,
+    from: &mut usize,
+    mut take: impl FnMut(usize) -> Result<(usize, Option<T>)>,
+) -> Option<Result<T>> {
+    while *from < cells {
+        match take(*from) {
+            Ok((to, tile)) => {
+                *from = to;
+                if let Some(tile) = tile {
+                    return Some(Ok(tile));
+                }
+            }
+            Err(e) => {
+                *from = cells;
+                return Some(Err(e));
+            }
+        }
+    }
+    None
 }

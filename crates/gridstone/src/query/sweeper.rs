@@ -3,45 +3,33 @@
 //! A data tile into which no other fragment, tombstone or overlay entry reaches between its bounding coordinates is taken out of the sweep
 //! and handed over whole, in its place. Small tiles are not: a merge would leave as many as it found.
 
+use super::cutter::{Batch, TileForm};
 use super::masks::touch;
 use super::rewrite::{StripeStatistics, copied_tile};
 use super::sparse::Sweep;
-use super::{CellStream, Cells, ReadContext, Request, Target};
-use crate::base::{Error, Result};
+use super::{ReadContext, Request, Target};
+use crate::base::Result;
 use crate::fragment::{EncodedTile, Fragment, FragmentKind};
-use crate::schema::{Schema, key};
-use crate::tile::{CellKeys, Column, KeyLayout};
+use crate::tile::{CellKeys, KeyLayout};
 use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 /// What comes next in global order.
 #[derive(Debug)]
-pub enum Piece {
+pub(super) enum Piece {
     /// Cells.
-    Cells(Cells),
+    Cells(Batch),
     /// A tile as it is stored.
     Tile(Box<EncodedTile>),
 }
 
 impl Piece {
     /// How many cells it holds.
-    pub fn cells(&self) -> u64 {
+    pub(super) fn cells(&self) -> u64 {
         match self {
-            Self::Cells(cells) => cells.count as u64,
+            Self::Cells(cells) => cells.len() as u64,
             Self::Tile(tile) => tile.cells,
-        }
-    }
-
-    /// Appends it to a stream of cells with the same attributes.
-    pub fn append_to(self, stream: &mut CellStream, cancel: &dyn crate::base::Cancel) -> Result<()> {
-        match self {
-            Self::Tile(tile) => stream.push_tile(*tile),
-            Self::Cells(cells) => {
-                let dims: Vec<_> = cells.dims.iter().map(Column::view).collect();
-                let attrs: Vec<_> = cells.attrs.iter().map(Column::view).collect();
-                stream.append(cancel, &dims, &attrs)
-            }
         }
     }
 }
@@ -55,15 +43,18 @@ struct Apart {
     row: usize,
 }
 
+/// More than this is not read at once: what is read goes on to be encoded while the next is merged.
+const BATCH_BYTES_MAX: u64 = 4 << 20;
+
 /// The cells that sparse fragments hold, of a sparse array or over a dense one, in global order.
-pub struct Sweeper {
+pub(super) struct Sweeper {
     sweep: Sweep,
     batch_bytes: u64,
     apart: VecDeque<Apart>,
     /// The keys of the first cells of all tiles.
     firsts: CellKeys,
     /// Cells read and not given yet: they, their keys, how many were given.
-    held: Option<(Cells, CellKeys, usize)>,
+    held: Option<(Batch, CellKeys, usize)>,
     statistics: Mutex<Option<StripeStatistics>>,
 }
 
@@ -102,19 +93,19 @@ fn tiles_of(sweep: &Sweep) -> Result<Tiles> {
 }
 
 impl Sweeper {
-    /// Starts at the first cell of `target`, which has no dense fragment; `stream` is what the cells will be written to.
-    pub fn new(context: &ReadContext, target: &Target, request: &Request, stream: &CellStream) -> Result<Self> {
+    /// Starts at the first cell of `target`, which has no dense fragment; `form` is how the cells will be written.
+    pub(super) fn new(context: &ReadContext, target: &Target, request: &Request, form: &TileForm) -> Result<Self> {
         let mut sweep = Sweep::new(context, target, request)?;
         let tiles = tiles_of(&sweep)?;
         let attrs = request.attrs.iter().filter_map(|p| target.schema.attrs().get(*p)).map(|a| a.id());
         let attrs: Vec<u32> = attrs.collect();
         let capacity = target.schema.options().capacity;
         let fits = |fragment: &Fragment, cells: u64| {
-            let (root, (fields, block_cells)) = (fragment.root(), stream.tile_form());
+            let root = fragment.root();
             fragment.description().kind == FragmentKind::Sparse
                 && fragment.description().attrs == attrs
-                && root.fields == fields
-                && root.block_cells == block_cells
+                && root.fields == form.fields
+                && root.block_cells == form.block_cells
                 && cells.saturating_mul(2) >= capacity
                 && cells <= capacity
         };
@@ -130,31 +121,29 @@ impl Sweeper {
         let taken: HashSet<(usize, u64)> =
             apart.iter().filter_map(|a| tiles.of.get(a.row)).map(|(queue, tile, _)| (*queue, *tile)).collect();
         without(&mut sweep, &taken);
-        let batch_bytes = context.batch_bytes();
+        let batch_bytes = context.batch_bytes().min(BATCH_BYTES_MAX);
         Ok(Self { sweep, batch_bytes, apart, firsts: tiles.firsts, held: None, statistics: Mutex::new(None) })
     }
 
     /// What comes next; `None` at the end.
-    pub fn next_piece(&mut self) -> Result<Option<Piece>> {
+    pub(super) fn next_piece(&mut self) -> Result<Option<Piece>> {
         if self.held.is_none()
-            && let Some(cells) = self.sweep.next(self.batch_bytes)?
+            && let Some(cells) = self.sweep.next_batch(self.batch_bytes)?
         {
             if self.apart.is_empty() {
                 return Ok(Some(Piece::Cells(cells)));
             }
-            let keys = keys_of(&self.sweep.schema, &self.sweep.layout, &cells)?;
+            let keys = keys_of(&self.sweep.layout, &cells);
             self.held = Some((cells, keys, 0));
         }
         let Some((cells, keys, from)) = &mut self.held else { return self.next_tile() };
-        let to = self.apart.front().map_or(cells.count, |apart| keys.lower_bound(*from, &self.firsts, apart.row));
+        let to = self.apart.front().map_or(cells.len(), |apart| keys.lower_bound(*from, &self.firsts, apart.row));
         if to == *from {
             return self.next_tile();
         }
-        let part = |c: &Column| c.view().copy_range(*from, to);
-        let dims = cells.dims.iter().map(part).collect();
-        let piece = Cells { count: to - *from, dims, attrs: cells.attrs.iter().map(part).collect() };
+        let piece = cells.part(*from, to);
         *from = to;
-        if to == cells.count {
+        if to == cells.len() {
             self.held = None;
         }
         Ok(Some(Piece::Cells(piece)))
@@ -221,8 +210,6 @@ fn without(sweep: &mut Sweep, taken: &HashSet<(usize, u64)>) {
 }
 
 /// The keys of cells.
-fn keys_of(schema: &Schema, layout: &KeyLayout, cells: &Cells) -> Result<CellKeys> {
-    let columns = schema.dims().iter().zip(&cells.dims).map(|(d, c)| key::encode(d.datatype(), c.view().values()));
-    let columns: Vec<Vec<u64>> = columns.collect::<Result<_>>().map_err(|e| Error::corruption(e.to_string()))?;
-    Ok(layout.keys(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>()))
+fn keys_of(layout: &KeyLayout, cells: &Batch) -> CellKeys {
+    layout.keys(&cells.keys.iter().map(Vec::as_slice).collect::<Vec<_>>())
 }

@@ -226,6 +226,30 @@ fn pick<const N: usize>(values: &[u8], rows: &[u32], out: &mut [u8]) {
     }
 }
 
+/// The column and row that hold a cell; those of `blank` if there are none.
+fn cell_of<'a>(
+    sources: &[Option<ColumnView<'a>>],
+    (source, row): (u32, u32),
+    blank: ColumnView<'a>,
+) -> (ColumnView<'a>, usize) {
+    let found = sources.get(source as usize).copied().flatten().filter(|view| (row as usize) < view.len());
+    found.map_or((blank, 0), |view| (view, row as usize))
+}
+
+fn gather_from<const N: usize>(
+    sources: &[Option<ColumnView<'_>>],
+    cells: &[(u32, u32)],
+    blank: ColumnView<'_>,
+) -> AlignedBuf {
+    let runs: Vec<&[[u8; N]]> = sources.iter().map(|s| s.map_or(&[][..], |view| view.values.as_chunks().0)).collect();
+    let blank = blank.values.first_chunk::<N>().copied().unwrap_or([0; N]);
+    let mut out = AlignedBuf::zeroed(cells.len() * N);
+    for (slot, (source, row)) in out.as_mut_slice().as_chunks_mut().0.iter_mut().zip(cells) {
+        *slot = runs.get(*source as usize).and_then(|run| run.get(*row as usize)).copied().unwrap_or(blank);
+    }
+    out
+}
+
 impl Column {
     /// A column without cells.
     pub fn empty(datatype: Datatype, nullable: bool) -> Self {
@@ -301,6 +325,33 @@ impl Column {
             + self.validity.as_ref().map_or(0, Vec::len)
     }
 
+    /// Cells of several columns of one type, in the order asked for: `cells` says of each the place of its column in `sources` and
+    /// its row. What is not there is `blank`, a column of one cell.
+    pub fn gathered(sources: &[Option<ColumnView<'_>>], cells: &[(u32, u32)], blank: ColumnView<'_>) -> Self {
+        let (values, offsets) = match blank.datatype.width() {
+            Some(1) => (gather_from::<1>(sources, cells, blank), None),
+            Some(2) => (gather_from::<2>(sources, cells, blank), None),
+            Some(4) => (gather_from::<4>(sources, cells, blank), None),
+            Some(_) => (gather_from::<8>(sources, cells, blank), None),
+            None => {
+                let mut all = Self::empty(blank.datatype, blank.validity.is_some());
+                for (source, row) in cells {
+                    let (view, row) = cell_of(sources, (*source, *row), blank);
+                    all.append(view, row, row + 1);
+                }
+                return all;
+            }
+        };
+        let validity = blank.validity.map(|_| {
+            let valid = |cell: &(u32, u32)| {
+                let (view, row) = cell_of(sources, *cell, blank);
+                u8::from(view.is_valid(row))
+            };
+            cells.iter().map(valid).collect()
+        });
+        Self { datatype: blank.datatype, len: cells.len(), values, offsets, validity }
+    }
+
     /// Makes room for the values of `cells` more cells of fixed width; a Budget error if there is no memory.
     pub fn try_reserve(&mut self, cells: usize) -> Result<()> {
         self.datatype.width().map_or(Ok(()), |width| self.values.try_reserve(cells.saturating_mul(width)))
@@ -344,6 +395,31 @@ impl Column {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gathered_cells_are_those_appended_one_by_one() {
+        let ints = |from: i32, n: i32| (from..from + n).flat_map(i32::to_le_bytes).collect::<Vec<u8>>();
+        let (a, b) = (ints(10, 3), ints(-5, 2));
+        let whole = ColumnView::new(Datatype::Int32, &a, None, None).unwrap();
+        let holey = ColumnView::new(Datatype::Int32, &b, None, Some(&[0, 1])).unwrap();
+        let blank = ColumnView::new(Datatype::Int32, &[7, 0, 0, 0], None, Some(&[0])).unwrap();
+        let texts = ColumnView::new(Datatype::String, b"abc", Some(&[0, 1, 3]), None).unwrap();
+        let none = ColumnView::new(Datatype::String, b"", Some(&[0, 0]), Some(&[0])).unwrap();
+        // The third source has no such column, the row 9 is past the end.
+        let cells = [(1, 1), (0, 2), (2, 0), (1, 0), (0, 0), (0, 9), (5, 0)];
+        for (sources, blank) in [([Some(whole), Some(holey), None], blank), ([Some(texts), None, None], none)] {
+            let mut appended = Column::empty(blank.datatype(), true);
+            for (source, row) in cells {
+                let view = sources.get(source as usize).copied().flatten().filter(|v| (row as usize) < v.len());
+                let (view, row) = view.map_or((blank, 0), |v| (v, row as usize));
+                appended.append(view, row, row + 1);
+            }
+            let gathered = Column::gathered(&sources, &cells, blank);
+            assert_eq!(gathered.len(), cells.len());
+            let value = |c: &Column, row| (c.view().is_valid(row), c.view().value(row).to_vec());
+            assert!((0..cells.len()).all(|row| value(&gathered, row) == value(&appended, row)));
+        }
+    }
 
     #[test]
     fn append_and_gather_agree_for_strings() {

@@ -1,0 +1,221 @@
+//! The cells of fragments written anew as fragments of cells: the sparse half of a merge.
+//!
+//! 1. The cells stream from a sweep of the fragments in global order; between them come tiles that are copied as they are
+//!    stored.
+//! 2. They are cut into tiles, which other threads encode while the next ones are merged here.
+//! 3. The tiles go in their order into fragments of about the size asked for.
+//!
+//! Memory holds a batch of the sweep, the tiles under way, and the writer's stripe.
+
+use super::cutter::{Batch, Cutter, RawTile, TileForm};
+use super::rewrite::Held;
+use super::stage::Stage;
+use super::sweeper::{Piece, Sweeper};
+use super::write_dense::fields_and_packing;
+use super::{ReadContext, ReadOrder, Request, Target, WriteContext};
+use crate::base::{Budget, Result};
+use crate::fragment::{EncodedTile, FragmentKind, Staged};
+use crate::tile::Column;
+use std::collections::VecDeque;
+
+/// A tile on its way: to be encoded, or as it is stored elsewhere.
+enum Tile {
+    Raw(RawTile),
+    Stored(Box<EncodedTile>),
+}
+
+/// A tile, whether a fragment begins with it, and the memory that it takes.
+struct Job<'a> {
+    tile: Tile,
+    begins: bool,
+    held: Held<'a>,
+}
+
+impl<'a> Job<'a> {
+    fn encode(self, form: &TileForm) -> Result<(EncodedTile, bool, Held<'a>)> {
+        let tile = match self.tile {
+            Tile::Raw(raw) => form.encode(raw)?,
+            Tile::Stored(tile) => *tile,
+        };
+        Ok((tile, self.begins, self.held))
+    }
+}
+
+/// What is written anew.
+#[derive(Debug)]
+pub struct RewriteCells<'a> {
+    /// The array, and the fragments with the cells.
+    pub target: &'a Target,
+    /// The attributes' places in the schema, ascending.
+    pub places: Vec<usize>,
+    /// Cells after which a fragment ends, about.
+    pub cells_max: u64,
+}
+
+/// Writes cells anew; `done` gets the fragments, which are staged and have no order yet, after an error too.
+///
+/// # Errors
+/// Corruption, Storage, Cancelled.
+pub fn rewrite_cells(
+    read: &ReadContext,
+    write: &WriteContext<'_>,
+    job: &RewriteCells<'_>,
+    done: &mut Vec<Staged>,
+) -> Result<()> {
+    let (schema, kind) = (&job.target.schema, FragmentKind::Sparse);
+    let ids: Vec<u32> = job.places.iter().filter_map(|p| schema.attrs().get(*p)).map(|a| a.id()).collect();
+    // How many cells will come is not known: they are taken for many.
+    let (fields, packing) = fields_and_packing(write, schema, kind, &ids, usize::MAX);
+    let form = TileForm { fields, packing, block_cells: write.blocks.sparse };
+    let request = Request { sub: schema.domain(), attrs: job.places.clone(), order: ReadOrder::Global };
+    let source = Source::new(read, job, Sweeper::new(read, job.target, &request, &form)?, form.clone());
+    let ahead = tiles_ahead(read, job);
+    let mut stage: Option<Stage> = None;
+    let mut cells = 0u64;
+    let put = |(tile, begins, held): (EncodedTile, bool, Held<'_>)| {
+        if begins && let Some(full) = stage.take() {
+            done.push(full.finish()?);
+        }
+        cells += tile.cells;
+        let open = match stage.take() {
+            Some(open) => open,
+            None => Stage::new(write, schema, kind, ids.clone(), &schema.domain())?,
+        };
+        stage.insert(open).push(tile)?;
+        drop(held);
+        write.progress.report(cells, cells.max(job.target.fragments.iter().map(|d| d.cells).sum()));
+        Ok(())
+    };
+    read.pool.pipe(source, ahead, write.cancel, |job| job?.encode(&form), put)?;
+    done.extend(stage.map(Stage::finish).transpose()?);
+    Ok(())
+}
+
+/// As many tiles as keep every thread busy, within an eighth of the budget, at least one.
+fn tiles_ahead(read: &ReadContext, job: &RewriteCells<'_>) -> usize {
+    let tile = job.target.schema.options().capacity.saturating_mul(2 * job.target.row_bytes()).max(1);
+    (read.budget.limit_bytes() / 8 / tile).clamp(1, read.pool.threads() as u64 * 2) as usize
+}
+
+/// Cuts what a sweep gives into tiles, and says where a fragment ends.
+struct Source<'a> {
+    pieces: Sweeper,
+    cutter: Cutter,
+    budget: &'a Budget,
+    row_bytes: u64,
+    cells_max: u64,
+    /// Cells of the fragment so far.
+    cells: u64,
+    /// The coordinates of the last cell, if more at its place may come.
+    last: Option<Vec<u64>>,
+    /// Whether the next tile begins a fragment.
+    begins: bool,
+    /// Cells not cut yet, from a row on.
+    current: Option<(Batch, usize)>,
+    ready: VecDeque<Job<'a>>,
+    ended: bool,
+}
+
+impl<'a> Source<'a> {
+    fn new(read: &'a ReadContext, job: &RewriteCells<'_>, pieces: Sweeper, form: TileForm) -> Self {
+        Self {
+            pieces,
+            cutter: Cutter::new(&job.target.schema, &job.places, form),
+            budget: &read.budget,
+            row_bytes: job.target.row_bytes(),
+            cells_max: job.cells_max,
+            cells: 0,
+            last: None,
+            begins: false,
+            current: None,
+            ready: VecDeque::new(),
+            ended: false,
+        }
+    }
+
+    fn job(&mut self) -> Result<Option<Job<'a>>> {
+        loop {
+            if let Some(job) = self.ready.pop_front() {
+                return Ok(Some(job));
+            }
+            if let Some((batch, from)) = self.current.take() {
+                let views: Vec<_> = batch.columns.iter().map(Column::view).collect();
+                let (to, tile) = self.cutter.take(&batch.keys, &views, from)?;
+                if to < batch.len() {
+                    self.current = Some((batch, to));
+                }
+                self.push_raw(tile);
+            } else if self.ended {
+                return Ok(None);
+            } else {
+                match self.pieces.next_piece()? {
+                    Some(piece) => self.begin(piece)?,
+                    None => {
+                        self.ended = true;
+                        self.rest()?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, piece: Piece) -> Result<()> {
+        // Cells at one place stay in one fragment: those of two fragments of one order would stand in no order.
+        if self.cells >= self.cells_max && !continues(self.last.as_deref(), &piece) {
+            self.rest()?;
+            (self.begins, self.cells) = (true, 0);
+        }
+        self.cells += piece.cells();
+        match piece {
+            Piece::Cells(batch) => {
+                self.last = Some(batch.keys.iter().filter_map(|k| k.last().copied()).collect());
+                self.current = Some((batch, 0));
+            }
+            // A tile that is copied has no cell in common with what follows.
+            Piece::Tile(tile) => {
+                self.rest()?;
+                self.last = None;
+                let cells = tile.cells;
+                self.push(Tile::Stored(tile), cells);
+            }
+        }
+        Ok(())
+    }
+
+    fn rest(&mut self) -> Result<()> {
+        let rest = self.cutter.rest()?;
+        self.push_raw(rest);
+        Ok(())
+    }
+
+    fn push_raw(&mut self, tile: Option<RawTile>) {
+        if let Some(tile) = tile {
+            let cells = tile.len() as u64;
+            self.push(Tile::Raw(tile), cells);
+        }
+    }
+
+    fn push(&mut self, tile: Tile, cells: u64) {
+        // The cells, and the same again encoded.
+        let held = Held::take(self.budget, cells.saturating_mul(2 * self.row_bytes));
+        self.ready.push_back(Job { tile, begins: std::mem::take(&mut self.begins), held });
+    }
+}
+
+impl<'a> Iterator for Source<'a> {
+    type Item = Result<Job<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.job().transpose();
+        if let Some(Err(_)) = &next {
+            (self.ended, self.current) = (true, None);
+        }
+        next
+    }
+}
+
+/// Whether a piece begins at the place where the one before ended.
+fn continues(last: Option<&[u64]>, piece: &Piece) -> bool {
+    let (Some(last), Piece::Cells(batch)) = (last, piece) else { return false };
+    last.iter().zip(&batch.keys).all(|(a, b)| b.first() == Some(a))
+}
