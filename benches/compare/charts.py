@@ -77,7 +77,7 @@ def _fragments(folder: Path, cases: list[dict[str, Any]]) -> list[Path]:
         for system in dict.fromkeys(entry["system"] for case in found for entry in case["systems"]):
             told = [next((e["seconds"]["median"] for e in c["systems"] if e["system"] == system), None) for c in found]
             at = [i for i, seconds in enumerate(told) if seconds is not None]
-            axes.plot(at, [1e3 * told[i] for i in at if told[i] is not None], marker="o", label=system,
+            axes.plot(at, [1e3 * (told[i] or 0.0) for i in at], marker="o", label=system,
                       color=_COLOURS.get(system.partition(",")[0]))  # fmt: skip
         axes.set_xticks(range(len(names)), [n if n == "merged" else f"1 + {int(n):,}" for n in names])
         axes.set(yscale="log", xlabel="fragments", ylabel="milliseconds, log scale", title=_BY_FRAGMENTS[row])

@@ -96,7 +96,7 @@ class Harness:
         return not self._failed(f"{case.key}, {case.title(self.size)}: {system.name}", answer)
 
     def _build(self, case: Case, system: System) -> bool:
-        key = (case.store, system.name)
+        key = (case.store, system.kept_as)
         if key not in self._built:
             answer = self._process({"do": "build", "store": case.store, "system": system.name}, 2)
             self._built[key] = not self._failed(f"the store {case.store!r} of {system.name}", answer)

@@ -37,7 +37,7 @@ class Task:
 
     def store(self, state: str) -> Path:
         """The store that was built for reading, or to be copied before it is changed."""
-        name = "".join(c if c.isalnum() else "_" for c in self.system.name)
+        name = "".join(c if c.isalnum() else "_" for c in self.system.kept_as)
         return self.folder / "stores" / name / state
 
 

@@ -32,6 +32,11 @@ class System:
         """The name in the tables."""
         return f"{self.family}, {self.variant}" if self.variant else self.family
 
+    @property
+    def kept_as(self) -> str:
+        """The name of its stores: systems that share one differ in what they do to it only."""
+        return self.name
+
     def prepare(self, threads: int) -> None:
         """Imports the library and makes what belongs to the process: threads, an engine. Never timed."""
         self.threads = threads

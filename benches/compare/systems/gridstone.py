@@ -40,6 +40,11 @@ class _Gridstone(System):
         """What else it says: "one write" (the batches go in together), "all", "tiered" (merges), "budget N MiB"."""
         return self.variant.split(", ")[1:]
 
+    @property
+    def kept_as(self) -> str:
+        stays = [part for part in self.variant.split(", ") if part not in ("all", "tiered") and "budget" not in part]
+        return f"{self.family}, {', '.join(stays)}"
+
     def merged(self, folder: Path, strategy: str) -> None:
         """Merges by a strategy, unless the variant names another."""
         import gridstone as gs
