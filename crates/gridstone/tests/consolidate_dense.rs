@@ -249,3 +249,40 @@ fn a_dense_merge_stays_within_its_memory() {
         assert!(array.context().peak_bytes() <= budget, "{} bytes ({held} before)", array.context().peak_bytes());
     }
 }
+
+fn delete_box(array: &Array, (x, y): ((i64, i64), (i64, i64))) {
+    let sub = [(x.0.to_string(), x.1.to_string()), (y.0.to_string(), y.1.to_string())];
+    array.commit(vec![array.stage_delete_box(Some(&sub)).unwrap()], None).unwrap();
+}
+
+#[test]
+fn deleted_boxes_are_cut_out_and_their_cells_are_gone() {
+    let (array, _) = created(schema(100, 10, false), 1 << 30);
+    write_box(&array, ((0, 99), (0, 99)), &BOTH, 0);
+    // Askew to the tiles; written into again, by a box and by cells beside the hole and in that box.
+    delete_box(&array, ((15, 84), (33, 66)));
+    write_box(&array, ((40, 59), (40, 49)), &BOTH, 1);
+    write_cells(&array, &[(2, 2), (3, 99)], 2);
+    write_cells(&array, &[(41, 41), (59, 49)], 3);
+    let (version, before) = (array.version(), read(&array));
+    let bytes = || array.fragments().unwrap().iter().map(|f| f.bytes).sum::<u64>();
+    let (kept, most) = (10_000 - 70 * 34 + 200, bytes());
+    let done = consolidate(&array, &Strategy::All);
+    assert_eq!(read(&array), before);
+    let fragments = array.fragments().unwrap();
+    assert_eq!(fragments.iter().map(|f| f.cells).sum::<u64>(), kept, "neither deleted cells nor what deleted them");
+    assert!(fragments.len() == done.after as usize && done.after <= 6, "{done:?}");
+    assert!(bytes() < most * 9 / 10 && done.counters.tiles_copied > 0, "{} of {most} bytes; {done:?}", bytes());
+    assert!(consolidate(&array, &Strategy::All).merges.is_empty(), "there is nothing left to do");
+    // An update that reaches into a hole is no reason to forget it.
+    delete_box(&array, ((0, 9), (0, 99)));
+    write_cells(&array, &[(5, 5), (20, 20)], 4);
+    let expected = read(&array);
+    consolidate(&array, &Strategy::All);
+    assert_eq!(read(&array), expected);
+    // All of it.
+    delete_box(&array, ((0, 99), (0, 99)));
+    consolidate(&array, &Strategy::Tiered);
+    assert_eq!(array.fragments().unwrap().len(), 0);
+    assert_eq!(read(&array.at(At::Version(version)).unwrap()), before);
+}

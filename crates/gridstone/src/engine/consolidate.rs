@@ -104,7 +104,7 @@ impl Array {
                 Ok(written) => listing.written = written,
                 Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) => {
                     report.overtaken += 1;
-                    if merge.boxes.is_empty() {
+                    if merge.is_of_cells() {
                         continue;
                     }
                     // What was planned after it takes its result for granted.
@@ -182,7 +182,7 @@ fn listing(merge: &Merge, context: &ReadContext, target: &Target, target_bytes: 
     let bytes = merge.bytes_written();
     let least = merge.boxes.len().max(1) as u64;
     MergeListing {
-        kind: if merge.boxes.is_empty() { "sparse" } else { "dense" },
+        kind: if merge.is_of_cells() { "sparse" } else { "dense" },
         fragments: (merge.inputs.len() + merge.retired.len()) as u64,
         cells: merge.cells(),
         bytes: merge.bytes(),

@@ -52,7 +52,7 @@ pub fn merge(
     done: &mut Vec<Staged>,
 ) -> Result<Option<Merged>> {
     let cells_max = (target_bytes / merge.bytes_per_cell()).max(1);
-    if merge.boxes.is_empty() {
+    if merge.is_of_cells() {
         merge_cells(read, write, target, merge, cells_max, done)?;
     } else {
         merge_boxes(read, write, target, merge, cells_max, done)?;
@@ -76,7 +76,7 @@ pub fn memory_bytes(merge: &Merge, context: &ReadContext, target: &Target) -> u6
     let (limit, row) = (context.budget.limit_bytes(), target.row_bytes());
     let small = sources(merge).iter().filter(|d| d.kind != FragmentKind::Dense).map(|d| d.cells * row).sum::<u64>();
     let stripe = merge.bytes_written().min(limit / 4);
-    let work = if merge.boxes.is_empty() {
+    let work = if merge.is_of_cells() {
         merge.cells().saturating_mul(row).min(limit / 8)
     } else {
         let dims = target.schema.dims().iter();

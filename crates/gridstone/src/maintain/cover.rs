@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 
 /// A box that overlaps more others than this is no matter for few boxes.
 const OVERLAPS_MAX: usize = 64;
+/// Boxes that deletions may leave of the inputs of one merge: more are not worth it.
+const LEFT_MAX: usize = 256;
 /// Rounds of laying boxes together.
 const ROUNDS_MAX: usize = 16;
 
@@ -188,6 +190,48 @@ fn disjoint(mut parts: Vec<Subarray>, most: usize) -> Option<Vec<Subarray>> {
         kept = laid_together(kept, dim, &mut nothing);
     }
     (kept.len() <= most).then(|| kept.into_iter().map(|(b, _)| b).collect())
+}
+
+/// A box that is written, or deleted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Step<'a> {
+    Write(&'a Subarray),
+    Delete(&'a Subarray),
+}
+
+/// What is left after `steps`, oldest first, as disjoint boxes; `None` if these would be more than [`LEFT_MAX`].
+pub(super) fn left<'a>(steps: impl IntoIterator<Item = Step<'a>>) -> Option<Vec<Subarray>> {
+    let mut left: Vec<Subarray> = Vec::new();
+    for step in steps {
+        match step {
+            Step::Delete(hole) => left = left.into_iter().flat_map(|piece| minus(piece, hole)).collect(),
+            // The older boxes stay whole: of a patch inside them nothing is left to add.
+            Step::Write(bounds) => {
+                let mut rest = vec![bounds.clone()];
+                for older in &left {
+                    rest = rest.into_iter().flat_map(|piece| minus(piece, older)).collect();
+                }
+                left.extend(rest);
+            }
+        }
+        if left.len() > LEFT_MAX {
+            return None;
+        }
+    }
+    let mut nothing = Sets::new(left.len());
+    let mut kept: Vec<(Subarray, usize)> = left.into_iter().zip(0..).collect();
+    for dim in 0..kept.first().map_or(0, |(b, _)| b.ndim()) {
+        kept = laid_together(kept, dim, &mut nothing);
+    }
+    Some(kept.into_iter().map(|(bounds, _)| bounds).collect())
+}
+
+/// Whether `boxes`, which are disjoint, hold all cells of `pieces`, which are disjoint too.
+pub(super) fn hold(boxes: &[Subarray], pieces: &[Subarray]) -> bool {
+    pieces.iter().all(|piece| {
+        let common = boxes.iter().filter_map(|b| b.intersect(piece)).map(|common| common.cells());
+        common.fold(0u128, u128::saturating_add) == piece.cells()
+    })
 }
 
 /// What of `piece` lies outside `hole`, as disjoint boxes.

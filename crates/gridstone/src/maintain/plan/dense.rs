@@ -5,16 +5,19 @@
 //! 2. What touches an older input of a cluster and stands between its inputs breaks it: the inputs before and those after
 //!    are laid together anew, each for themselves. A tombstone breaks a cluster as well: a dense fragment has no way to say
 //!    that a cell was deleted. Only where all attributes may be null it is applied, since a cell without a value is null.
+//! 3. A deleted box that stands between the inputs is cut out of the boxes, as long as that makes few of them.
 
 use super::super::box_index::{BoxIndex, Item};
-use super::super::cover::clusters;
+use super::super::cover::{Step, clusters, hold, left};
 use super::runs::tier;
 use super::{FACTOR, FAN_IN, Merge, Part, Run, UPDATED_SHARE, between, part, related};
-use crate::fragment::{Description, FragmentOrder};
+use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::{Schema, Subarray};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+/// More deleted boxes than this are not cut out of one merge.
+const HOLES_MAX: usize = 64;
 /// How often what was broken is laid together anew.
 const DEPTH_MAX: usize = 8;
 
@@ -26,7 +29,7 @@ struct Candidates {
 }
 
 /// A merge as it takes shape.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Draft {
     /// Places in the list of fragments, ascending; those that are dense with all the attributes apart.
     whole: Vec<usize>,
@@ -50,24 +53,26 @@ impl Draft {
 struct Planner<'a> {
     schema: &'a Schema,
     all: &'a [Arc<Description>],
+    /// Whether deleted cells are to go even if that makes more fragments.
+    purges: bool,
 }
 
 /// All that can be merged.
 pub(super) fn all(schema: &Schema, fragments: &[Arc<Description>]) -> Vec<Merge> {
-    let planner = Planner { schema, all: fragments };
+    let planner = Planner { schema, all: fragments, purges: true };
     planner.merges((0..fragments.len()).collect(), &|_| true).0
 }
 
 /// What updates have passed a tenth of.
 pub(super) fn updated(schema: &Schema, fragments: &[Arc<Description>]) -> Vec<Merge> {
-    let planner = Planner { schema, all: fragments };
+    let planner = Planner { schema, all: fragments, purges: false };
     planner.merges((0..fragments.len()).collect(), &|draft| planner.is_updated(draft)).0
 }
 
 /// What updates have passed a tenth of; then, from the smallest tier on, at least eight fragments of similar size that make few
 /// boxes.
 pub(super) fn tiers(schema: &Schema, fragments: &[Arc<Description>]) -> Vec<Merge> {
-    let planner = Planner { schema, all: fragments };
+    let planner = Planner { schema, all: fragments, purges: false };
     let dense = fragments.iter().filter(|d| part(d) == Some(Part::Box));
     let levels: BTreeSet<u32> = dense.map(|d| tier(d.location.len)).collect();
     // With all that lies over each other first: what is taken away from that would hold the rest apart.
@@ -85,7 +90,7 @@ pub(super) fn tiers(schema: &Schema, fragments: &[Arc<Description>]) -> Vec<Merg
 
 /// What touches `sub`, and what must go with it.
 pub(super) fn within(schema: &Schema, fragments: &[Arc<Description>], sub: &Subarray) -> Vec<Merge> {
-    let planner = Planner { schema, all: fragments };
+    let planner = Planner { schema, all: fragments, purges: true };
     let touching = fragments.iter().enumerate().filter(|(_, d)| d.bounds.intersects(sub)).map(|(place, _)| place);
     let mut candidates: BTreeSet<usize> = touching.collect();
     for _ in 0..DEPTH_MAX {
@@ -101,15 +106,15 @@ pub(super) fn within(schema: &Schema, fragments: &[Arc<Description>], sub: &Suba
 
 /// The merge of these fragments, some of them dense, if there is one.
 pub(super) fn of(schema: &Schema, fragments: &[Arc<Description>], inputs: &Run) -> Option<Merge> {
-    let planner = Planner { schema, all: fragments };
+    let planner = Planner { schema, all: fragments, purges: true };
     let wanted: HashSet<_> = inputs.iter().map(|d| d.id).collect();
     let places = fragments.iter().enumerate().filter(|(_, d)| wanted.contains(&d.id)).map(|(place, _)| place);
     let (mut merges, taken) = planner.merges(places.collect(), &|_| true);
     if merges.len() == 1 && taken.len() == inputs.len() { merges.pop() } else { None }
 }
 
-impl Planner<'_> {
-    fn at(&self, place: usize) -> Option<&Arc<Description>> {
+impl<'a> Planner<'a> {
+    fn at(&self, place: usize) -> Option<&'a Arc<Description>> {
         self.all.get(place)
     }
 
@@ -167,9 +172,12 @@ impl Planner<'_> {
                 let mut drafts: Vec<Draft> = waiting.drain(..).flat_map(|set| self.drafts(set)).collect();
                 self.find_breakers(&mut drafts, clearable);
                 for draft in drafts {
-                    if !draft.breakers.is_empty() {
+                    let whole = if draft.breakers.is_empty() { Some(draft.clone()) } else { self.pierced(&draft) };
+                    let Some(draft) = whole else {
                         waiting.extend(self.broken(&draft));
-                    } else if accepts(&draft) {
+                        continue;
+                    };
+                    if accepts(&draft) {
                         taken.extend(draft.inputs());
                         made.push(self.merge(draft));
                     }
@@ -277,6 +285,33 @@ impl Planner<'_> {
                 if clears { draft.applied.push(place) } else { draft.breakers.push(place) }
             }
         }
+    }
+
+    /// The draft with the deleted boxes that break it cut out, if nothing else does, nothing of an input is lost by that, and the
+    /// boxes are few.
+    fn pierced(&self, draft: &Draft) -> Option<Draft> {
+        let holes: Vec<&Arc<Description>> = draft.breakers.iter().map(|p| self.at(*p)).collect::<Option<_>>()?;
+        if holes.len() > HOLES_MAX || holes.iter().any(|d| d.kind != FragmentKind::Deletion) {
+            return None;
+        }
+        let mut places: Vec<usize> = draft.whole.iter().chain(&draft.breakers).copied().collect();
+        places.sort_unstable();
+        let step = |d: &'a Arc<Description>| match d.kind {
+            FragmentKind::Deletion => Step::Delete(&d.bounds),
+            _ => Step::Write(&d.bounds),
+        };
+        let boxes = left(places.iter().filter_map(|p| self.at(*p)).map(step))?;
+        let inside = |place: &usize| {
+            let d = self.at(*place)?;
+            let newer = holes.iter().filter(|hole| hole.order > d.order).map(|hole| Step::Delete(&hole.bounds));
+            Some(hold(&boxes, &left(std::iter::once(Step::Write(&d.bounds)).chain(newer))?))
+        };
+        let sides = if self.purges { 2 * self.schema.ndim() } else { 0 };
+        let most = draft.whole.len() + draft.others.len() + holes.len() * sides;
+        let fits = !boxes.is_empty() && boxes.len() <= most;
+        let fits = fits && draft.others.iter().all(|place| inside(place) == Some(true));
+        let applied = [draft.applied.as_slice(), &draft.breakers].concat();
+        fits.then(|| Draft { boxes, applied, breakers: Vec::new(), ..draft.clone() })
     }
 
     /// The inputs of a draft, cut where something breaks it.

@@ -68,7 +68,8 @@ pub struct Merge {
     pub applied: Vec<Arc<Description>>,
     /// Tombstones that nothing older is left under: they are taken out with the inputs.
     pub retired: Vec<Arc<Description>>,
-    /// The boxes that become dense fragments, disjoint; none if the inputs become fragments of cells.
+    /// The boxes that become dense fragments, disjoint; none if the inputs become fragments of cells, or nothing is left of
+    /// them.
     pub boxes: Vec<Subarray>,
 }
 
@@ -76,6 +77,12 @@ impl Merge {
     /// The order of the result: the greatest of the inputs.
     pub fn order(&self) -> FragmentOrder {
         self.inputs.iter().map(|d| d.order).max().unwrap_or(FragmentOrder { version: 0, index: 0 })
+    }
+
+    /// Whether its inputs become fragments of cells.
+    pub fn is_of_cells(&self) -> bool {
+        // Of a dense fragment that is deleted wholly no box is left.
+        self.boxes.is_empty() && self.inputs.iter().all(|d| d.kind != FragmentKind::Dense)
     }
 
     /// Bytes that are read, at most.
@@ -90,7 +97,7 @@ impl Merge {
 
     /// Stored bytes of a cell of the result, about.
     pub fn bytes_per_cell(&self) -> u64 {
-        let like = |d: &&Arc<Description>| self.boxes.is_empty() || d.kind == FragmentKind::Dense;
+        let like = |d: &&Arc<Description>| self.is_of_cells() || d.kind == FragmentKind::Dense;
         let (bytes, cells) =
             self.inputs.iter().filter(like).fold((0, 0), |(b, c), d| (b + d.location.len, c + d.cells));
         bytes / cells.max(1) + 1
@@ -98,7 +105,7 @@ impl Merge {
 
     /// Cells that are written, at most.
     pub fn cells_written(&self) -> u64 {
-        if self.boxes.is_empty() {
+        if self.is_of_cells() {
             return self.cells();
         }
         u64::try_from(self.boxes.iter().map(Subarray::cells).sum::<u128>()).unwrap_or(u64::MAX)

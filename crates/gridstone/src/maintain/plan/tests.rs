@@ -34,10 +34,14 @@ fn described(number: u64, kind: FragmentKind, bounds: Subarray, len: u64) -> Des
         schema: 0,
         cells: if kind == FragmentKind::Dense { bounds.cells() as u64 } else { len / 10 + 1 },
         bounds,
-        attrs: if kind == FragmentKind::Tombstones { Vec::new() } else { vec![0, 1] },
+        attrs: if is_clear(kind) { Vec::new() } else { vec![0, 1] },
         location: Location { file: FileRef::Data(Id(id)), offset: 0, len },
         over: None,
     }
+}
+
+fn is_clear(kind: FragmentKind) -> bool {
+    matches!(kind, FragmentKind::Tombstones | FragmentKind::Deletion)
 }
 
 fn fragment(number: u64, kind: FragmentKind, range: (u64, u64), len: u64) -> Arc<Description> {
@@ -151,6 +155,44 @@ fn dense_fragments_become_their_union() {
     assert_eq!(there[0].boxes, [rect((350, 449), (0, 99))]);
 }
 
+#[test]
+fn deleted_boxes_are_cut_out_of_dense_fragments() {
+    let dense = |n: u64, x: (u64, u64), y: (u64, u64)| {
+        Arc::new(described(n, FragmentKind::Dense, rect(x, y), rect(x, y).cells() as u64))
+    };
+    let gone = |n: u64, x: (u64, u64), y: (u64, u64)| Arc::new(described(n, FragmentKind::Deletion, rect(x, y), 0));
+    let boxes = |found: &Plan| found.merges.iter().map(|m| m.boxes.clone()).collect::<Vec<_>>();
+    let planned = |all: &[Arc<Description>], strategy| plan(&schema(false, false), all, &strategy, LIMITS).unwrap();
+    // One fragment, a hole in its middle; a few cells, so that `tiered` does not care.
+    let base = dense(1, (0, 99), (0, 99));
+    let small = [base.clone(), gone(2, (40, 49), (40, 49))];
+    assert!(planned(&small, Strategy::Tiered).merges.is_empty());
+    let found = planned(&small, Strategy::All);
+    let sides =
+        vec![rect((0, 39), (0, 99)), rect((40, 49), (0, 39)), rect((40, 49), (50, 99)), rect((50, 99), (0, 99))];
+    let sorted = |mut all: Vec<Subarray>| {
+        all.sort_by_key(|b| (b.ranges()[0].lo, b.ranges()[1].lo));
+        all
+    };
+    assert_eq!(sorted(found.merges[0].boxes.clone()), sides);
+    assert_eq!(versions(&found.merges[0].retired), [2]);
+    // Half of it, and all of it.
+    assert_eq!(
+        boxes(&planned(&[base.clone(), gone(2, (0, 49), (0, 99))], Strategy::Tiered)),
+        [[rect((50, 99), (0, 99))]]
+    );
+    let all = planned(&[base.clone(), gone(2, (0, 200), (0, 99))], Strategy::Tiered);
+    assert_eq!((boxes(&all), versions(&all.merges[0].retired)), (vec![vec![]], vec![2]));
+    // Between two: what was written since stays, what lies under the hole goes; an update in the hole holds them apart.
+    let slabs = [base.clone(), gone(2, (50, 149), (0, 99)), dense(3, (60, 199), (0, 99))];
+    let found = planned(&slabs, Strategy::All);
+    assert_eq!(sorted(found.merges[0].boxes.clone()), [rect((0, 49), (0, 99)), rect((60, 199), (0, 99))]);
+    assert_eq!((orders(&found.merges[0]), versions(&found.merges[0].retired)), (vec![1, 3], vec![2]));
+    let update = Arc::new(described(4, FragmentKind::Sparse, rect((52, 70), (0, 9)), 10));
+    let with = [base, slabs[1].clone(), update, dense(5, (60, 199), (0, 99))];
+    assert!(planned(&with, Strategy::All).merges.iter().all(|m| m.inputs.len() == 1));
+}
+
 /// A fragment with its cells: values by cell and attribute, of which only the writer's number matters.
 #[derive(Debug, Clone)]
 struct Held {
@@ -167,7 +209,7 @@ fn read(held: &[Held]) -> (Reading, bool) {
     let (mut found, mut from, mut tied) = (Reading::new(), BTreeMap::new(), false);
     for h in sorted {
         for (cell, values) in &h.cells {
-            if h.description.kind == FragmentKind::Tombstones {
+            if is_clear(h.description.kind) {
                 found.retain(|(at, _), _| at != cell);
             }
             for (attr, value) in values {
@@ -196,13 +238,13 @@ fn done(mut held: Vec<Held>, plan: &Plan, nullable: bool) -> Vec<Held> {
                 assert!(nullable || there == attrs.len(), "an unwritten cell in a dense result");
             }
         }
-        if !merge.boxes.is_empty() {
+        if !merge.is_of_cells() {
             let inside = |cell: &(u64, u64)| merge.boxes.iter().any(|b| b.contains([cell.0, cell.1]));
             assert!(cells.keys().all(inside), "a cell is lost");
         }
         let mut made = Description::clone(&merge.inputs[0]);
         made.order = merge.order();
-        made.kind = if merge.boxes.is_empty() { FragmentKind::Sparse } else { FragmentKind::Dense };
+        made.kind = if merge.is_of_cells() { FragmentKind::Sparse } else { FragmentKind::Dense };
         made.id.0[15] = 1;
         let gone: HashSet<Id> = merge.inputs.iter().chain(&merge.retired).map(|d| d.id).collect();
         held.retain(|h| !gone.contains(&h.description.id));
@@ -222,21 +264,22 @@ fn held(drawn: &[Drawn], sparse: bool) -> Vec<Held> {
         let kind = match kind {
             0..=3 if !sparse => FragmentKind::Dense,
             4 => FragmentKind::Tombstones,
+            5 => FragmentKind::Deletion,
             _ => FragmentKind::Sparse,
         };
         let area = rect((*x, x + w), (*y, y + h));
         let attrs: Vec<u32> =
             if sparse { vec![0, 1] } else { [vec![0], vec![1], vec![0, 1], vec![0, 1]][*attrs as usize].clone() };
         let places = (*x..=x + w).flat_map(|x| (*y..=y + h).map(move |y| (x, y)));
-        let places = places.enumerate().filter(|(n, _)| kind == FragmentKind::Dense || mask >> (n % 64) & 1 == 1);
+        let whole = matches!(kind, FragmentKind::Dense | FragmentKind::Deletion);
+        let places = places.enumerate().filter(|(n, _)| whole || mask >> (n % 64) & 1 == 1);
         let places: Vec<_> = places.map(|(_, cell)| cell).collect();
         if places.is_empty() {
             continue;
         }
-        let values =
-            if kind == FragmentKind::Tombstones { Vec::new() } else { attrs.iter().map(|a| (*a, number)).collect() };
+        let values = if is_clear(kind) { Vec::new() } else { attrs.iter().map(|a| (*a, number)).collect() };
         let mut description = described(number, kind, area, *len);
-        if kind != FragmentKind::Tombstones {
+        if !is_clear(kind) {
             description.attrs = attrs;
         }
         let cells = places.into_iter().map(|cell| (cell, values.clone())).collect();
@@ -253,7 +296,7 @@ proptest! {
         sparse in any::<bool>(), nullable in any::<bool>(), which in 0u8..5, pick in any::<u32>(), memory in 1_000u64..20_000_000) {
         let before = held(&drawn, sparse);
         let fragments: Vec<_> = before.iter().map(|h| h.description.clone()).collect();
-        let some = |d: &(usize, &Arc<Description>)| d.1.kind != FragmentKind::Tombstones && pick >> d.0 & 1 == 1;
+        let some = |d: &(usize, &Arc<Description>)| !is_clear(d.1.kind) && pick >> d.0 & 1 == 1;
         let strategy = match which {
             0 => Strategy::Tiered,
             1 => Strategy::Updates,
@@ -270,7 +313,7 @@ proptest! {
         let mut seen = HashSet::new();
         for merge in &made.merges {
             prop_assert!(merge.inputs.iter().all(|d| seen.insert(d.id)), "an input twice");
-            prop_assert!(!merge.boxes.is_empty() || merge.inputs.iter().map(|d| runs::weight(d, limits)).sum::<u64>() <= memory || which == 3);
+            prop_assert!(!merge.is_of_cells() || merge.inputs.iter().map(|d| runs::weight(d, limits)).sum::<u64>() <= memory || which == 3);
             prop_assert!(merge.inputs.len() > merge.boxes.len() || !merge.applied.is_empty());
         }
         let after = done(before.clone(), &made, nullable);

@@ -1,14 +1,18 @@
 //! Which tombstones a plan applies, which fragments it writes anew for their sake, and which tombstones can go.
 
 use super::super::box_index::{BoxIndex, Item};
+use super::super::cover::{Step, left};
 use super::{Merge, Part, Plan, Strategy, UPDATED_SHARE, between, part};
 use crate::base::Id;
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
+use crate::schema::Subarray;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// More newer tombstones than this are not applied to one merge: reading them would be most of the work.
 const NEWER_MAX: usize = 1_024;
+/// More deleted boxes than this are not cut out of one dense fragment.
+const HOLES_MAX: usize = 64;
 /// More pairs of tombstones and merges than this are not looked at when tombstones are swept.
 const PAIRS_MAX: usize = 1 << 22;
 
@@ -36,12 +40,17 @@ pub(super) fn applied(all: All<'_>, mut merges: Vec<Merge>, strategy: &Strategy)
     let index = BoxIndex::new(clears);
     let values =
         BoxIndex::new(all.iter().enumerate().filter(|(_, d)| !is_tombstone(d)).map(|(p, d)| item(d, p)).collect());
-    for merge in merges.iter_mut().filter(|m| m.boxes.is_empty()) {
-        apply(all, &index, merge, purges);
+    for merge in &mut merges {
+        if merge.is_of_cells() {
+            apply(all, &index, merge, purges);
+        } else if purges {
+            cut_out(all, &index, merge);
+        }
     }
     let mut alone = Vec::new();
     if matches!(strategy, Strategy::Tiered | Strategy::All | Strategy::Box(_)) {
         alone = singles(all, &merges, &index, strategy);
+        alone.extend(pierced(all, &merges, &index, strategy));
     }
     for merge in merges.iter_mut().chain(&mut alone) {
         merge.retired = retired(all, &values, merge);
@@ -86,6 +95,73 @@ fn apply(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge, newer: bool) {
         found.sort_unstable();
         merge.applied.extend(found.into_iter().filter_map(|p| all.get(p)).filter(|d| touches(d)).cloned());
     }
+}
+
+/// Cuts the boxes that were deleted since out of a merge of dense fragments, as long as that makes few boxes.
+fn cut_out(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge) {
+    let Some(hull) = merge.boxes.iter().cloned().reduce(|a, b| a.union(&b)) else { return };
+    let holes = newer_holes(all, clears, (&hull, merge.order()));
+    let touching = holes.iter().filter(|d| merge.boxes.iter().any(|b| b.intersects(&d.bounds)));
+    let holes: Vec<Arc<Description>> = touching.cloned().collect();
+    let steps = merge.boxes.iter().map(Step::Write).chain(holes.iter().map(|d| Step::Delete(&d.bounds)));
+    let Some(boxes) = left(steps).filter(|boxes| !holes.is_empty() && is_worth(boxes, merge.boxes.len(), &holes))
+    else {
+        return;
+    };
+    merge.boxes = boxes;
+    merge.applied.extend(holes);
+}
+
+/// The deletions of boxes newer than `order` that touch `bounds`, oldest first; none if they are many.
+fn newer_holes(
+    all: All<'_>,
+    clears: &BoxIndex<'_>,
+    (bounds, order): (&Subarray, FragmentOrder),
+) -> Vec<Arc<Description>> {
+    let mut found = Vec::new();
+    let many = clears.any(
+        bounds,
+        |s| s.newest > order,
+        |item| {
+            if item.orders.0 > order && all.get(item.place).is_some_and(|d| d.kind == FragmentKind::Deletion) {
+                found.push(item.place);
+            }
+            found.len() > HOLES_MAX
+        },
+    );
+    found.sort_unstable();
+    if many { Vec::new() } else { found.into_iter().filter_map(|place| all.get(place)).cloned().collect() }
+}
+
+/// Whether deletions leave few boxes of `before`: each cuts a box into two along every dimension at most.
+fn is_worth(boxes: &[Subarray], before: usize, holes: &[Arc<Description>]) -> bool {
+    let sides = holes.first().map_or(0, |d| 2 * d.bounds.ndim());
+    boxes.len() <= before + holes.len() * sides
+}
+
+/// The single dense fragments of which boxes were deleted since, without these: all of them, those of the box, or those that
+/// lose a tenth of their cells.
+fn pierced(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Strategy) -> Vec<Merge> {
+    let taken: HashSet<Id> = merges.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();
+    let asked = |d: &Description| match strategy {
+        Strategy::Box(sub) => d.bounds.intersects(sub),
+        _ => true,
+    };
+    let mut made = Vec::new();
+    for d in all.iter().filter(|d| part(d) == Some(Part::Box) && !taken.contains(&d.id) && asked(d)) {
+        let holes = newer_holes(all, clears, (&d.bounds, d.order));
+        if holes.is_empty() {
+            continue;
+        }
+        let steps = std::iter::once(Step::Write(&d.bounds)).chain(holes.iter().map(|d| Step::Delete(&d.bounds)));
+        let Some(boxes) = left(steps).filter(|boxes| is_worth(boxes, 1, &holes)) else { continue };
+        let kept: u128 = boxes.iter().map(Subarray::cells).sum();
+        let lost = d.bounds.cells().saturating_sub(kept);
+        if *strategy != Strategy::Tiered || lost.saturating_mul(UPDATED_SHARE) >= d.bounds.cells() {
+            made.push(Merge { inputs: vec![d.clone()], applied: holes, retired: Vec::new(), boxes });
+        }
+    }
+    made
 }
 
 /// Merges of the single fragments of cells that newer tombstones touch: all of them, those of the box, or those of which
