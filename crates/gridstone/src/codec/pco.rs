@@ -21,7 +21,7 @@ use ::pco::data_types::Number;
 use ::pco::errors::PcoError;
 use ::pco::metadata::DeltaEncoding;
 use ::pco::wrapped::{FileCompressor, FileDecompressor};
-use ::pco::{ChunkConfig, DecompressorScratch, PagingSpec};
+use ::pco::{ChunkConfig, DecompressorScratch, DeltaSpec, PagingSpec};
 use std::cell::RefCell;
 
 // The crate gives native numbers, and the bytes of a block are little-endian.
@@ -33,6 +33,15 @@ const CHUNK: usize = 1 << 18;
 const WINDOW_LOG_MAX: u32 = 15;
 /// The mode of a chunk (the low four bits of its first byte) that holds a dictionary.
 const MODE_DICTIONARY: u8 = 4;
+
+/// In a run of fewer values it is decided here whether they are stored as differences: the crate compresses a part of them in
+/// several ways to find out, which for 1,024 values takes longer than everything else (measured on columns of ships' reports:
+/// 25 of 42 ns per value; sizes stay within 4 %, half of them smaller).
+const SHORT_RUN: usize = 8_192;
+/// Values of a run that are looked at for that.
+const SAMPLE: usize = 256;
+/// The distance in rank over which the density of the sample is measured.
+const SPACING: usize = 8;
 
 /// The filter `pco`.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +91,7 @@ impl Filter for Pco {
 
     fn encode(&self, input: &[u8], element: Element, out: &mut Vec<u8>) -> Result<()> {
         check_whole("pco", input, element)?;
-        by_number!(element, N => encode::<N>(input, self.level, out), else Err(refused("pco", element)))
+        by_number!(element, N => encode::<N>(input, element, self.level, out), else Err(refused("pco", element)))
     }
 
     fn decode(&self, input: &[u8], element: Element, out: &mut [u8]) -> Result<usize> {
@@ -90,7 +99,7 @@ impl Filter for Pco {
     }
 }
 
-fn encode<N: Number + bytemuck::Pod>(input: &[u8], level: u8, out: &mut Vec<u8>) -> Result<()> {
+fn encode<N: Number + bytemuck::Pod>(input: &[u8], element: Element, level: u8, out: &mut Vec<u8>) -> Result<()> {
     let failed = |e: PcoError| Error::input("filter pco could not compress a block").with_source(e);
     let aligned;
     let values: &[N] = match bytemuck::try_cast_slice(input) {
@@ -110,12 +119,52 @@ fn encode<N: Number + bytemuck::Pod>(input: &[u8], level: u8, out: &mut Vec<u8>)
     file.write_header(&mut *out).map_err(failed)?;
     let config =
         ChunkConfig::default().with_compression_level(level.into()).with_paging_spec(PagingSpec::EqualPagesUpTo(CHUNK));
-    for run in values.chunks(CHUNK) {
+    for (run, bytes) in values.chunks(CHUNK).zip(input.chunks(CHUNK * size_of::<N>())) {
+        let config = match run.len() {
+            SHORT_RUN.. => config.clone(),
+            _ if differences_pay(bytes, element) => config.clone().with_delta_spec(DeltaSpec::TryConsecutive(1)),
+            _ => config.clone().with_delta_spec(DeltaSpec::NoOp),
+        };
         let mut chunk = file.chunk_compressor(run, &config).map_err(failed)?;
         chunk.write_meta(&mut *out).map_err(failed)?;
         chunk.write_page(0, &mut *out).map_err(failed)?;
     }
     Ok(())
+}
+
+/// Whether the differences of neighbours take fewer bits than the values, by the entropy of a stretch from the middle.
+fn differences_pay(values: &[u8], element: Element) -> bool {
+    let width = usize::from(element.width);
+    let count = values.len() / width.max(1);
+    let from = count.saturating_sub(SAMPLE) / 2;
+    let cells = values.get(from * width..(from + SAMPLE.min(count)) * width).unwrap_or_default().chunks_exact(width);
+    let mut values: Vec<u64> = cells.map(|cell| ordered(cell, element.kind)).collect();
+    let mut differences: Vec<u64> =
+        values.windows(2).map(|pair| if let [a, b] = pair { b.wrapping_sub(*a) ^ (1 << 63) } else { 0 }).collect();
+    bits(&mut differences) < bits(&mut values)
+}
+
+/// A value as a number of the same order.
+fn ordered(cell: &[u8], kind: ElementKind) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(cell).for_each(|(to, from)| *to = *from);
+    let (word, sign) = (u64::from_le_bytes(bytes), 1u64 << (8 * cell.len().clamp(1, 8) - 1));
+    match kind {
+        ElementKind::Unsigned => word,
+        ElementKind::Signed => word ^ sign,
+        // Of negative numbers all bits are turned, so that the greater magnitude is the smaller number.
+        ElementKind::Float if word & sign != 0 => !word & (sign | (sign - 1)),
+        ElementKind::Float => word | sign,
+    }
+}
+
+/// The bits that one of `values` takes, but for a constant: the logarithm of the distance to the value some ranks higher, on average
+/// (the estimator of entropy of Vasicek, "A test for normality based on sample entropy", 1976).
+fn bits(values: &mut [u64]) -> f64 {
+    values.sort_unstable();
+    let spans = values.iter().zip(values.iter().skip(SPACING)).step_by(2);
+    let (sum, count) = spans.fold((0.0, 0u32), |(sum, count), (a, b)| (sum + ((b - a) as f64 + 1.0).log2(), count + 1));
+    sum / f64::from(count.max(1))
 }
 
 fn decode<N: Number + bytemuck::Pod>(input: &[u8], out: &mut [u8]) -> Result<usize> {
@@ -191,6 +240,30 @@ mod tests {
         let plain = (0..3000).map(|i| (f64::from(i) * 0.01).to_bits());
         let input: Vec<u8> = bits.cycle().take(400).chain(plain).flat_map(u64::to_le_bytes).collect();
         conformance::roundtrip(&Pco { level: 8 }, &input, Element::float(8));
+    }
+
+    #[test]
+    fn differences_are_stored_where_they_are_smaller() {
+        let random = |i: i64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64) >> 40) & 0xfff;
+        let long = |f: &dyn Fn(i64) -> i64| (0..1_024).flat_map(|i| f(i).to_le_bytes()).collect::<Vec<u8>>();
+        let float = |f: &dyn Fn(i64) -> f64| (0..1_024).flat_map(|i| f(i).to_le_bytes()).collect::<Vec<u8>>();
+        let (signed, double) = (Element::signed(8), Element::float(8));
+        // Sequences, rising and falling through zero; and what is constant but for some values, or random.
+        assert!(differences_pay(&long(&|i| i * 1_000 + random(i)), signed));
+        assert!(differences_pay(&long(&|i| 500_000 - i * 1_000 - random(i)), signed));
+        assert!(differences_pay(&float(&|i| (i - 500) as f64 * 0.25 + random(i) as f64 * 1e-5), double));
+        assert!(!differences_pay(&long(&|i| random(i)), signed));
+        assert!(!differences_pay(&long(&|i| if i % 3 == 0 { random(i) } else { 3_600 }), signed));
+        assert!(!differences_pay(&float(&|i| random(i) as f64 - 2_000.0), double));
+        let level = |values: &[u8]| {
+            let mut out = Vec::new();
+            Pco { level: 4 }.encode(values, signed, &mut out).unwrap();
+            out.len()
+        };
+        assert!(level(&long(&|i| i * 1_000 + random(i) % 16)) < 1_024, "a sequence takes its steps");
+        for n in [0, 1, 2, 5, 300] {
+            conformance::roundtrip(&Pco { level: 4 }, &long(&|i| i * 3)[..n * 8], signed);
+        }
     }
 
     #[test]

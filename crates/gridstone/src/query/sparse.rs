@@ -18,10 +18,10 @@ use super::write_cells::coordinate_column;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
-use crate::schema::{KeyRange, Order, Schema, Subarray, key};
+use crate::schema::{Attribute, KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout};
 use std::cmp::Ordering;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -482,9 +482,34 @@ fn coordinate_keys(schema: &Schema, segments: &[Segment]) -> Vec<Vec<u64>> {
     (0..schema.ndim()).map(column).collect()
 }
 
+/// Segments of fewer cells on average are copied cell by cell.
+const SEGMENT_CELLS: usize = 8;
+
+/// The same as [`attribute_columns`], cell by cell.
+fn gathered_columns(schema: &Schema, request: &Request, segments: &[Segment], count: usize) -> Vec<Column> {
+    let mut chunks: Vec<&Arc<Chunk>> = Vec::new();
+    let mut places: HashMap<*const Chunk, u32> = HashMap::new();
+    let mut cells: Vec<(u32, u32)> = Vec::with_capacity(count);
+    for segment in segments {
+        let place = *places.entry(Arc::as_ptr(&segment.chunk)).or_insert_with(|| {
+            chunks.push(&segment.chunk);
+            chunks.len() as u32 - 1
+        });
+        cells.extend((segment.from..segment.to).map(|row| (place, row as u32)));
+    }
+    let column = |(place, attr): (usize, &Attribute)| {
+        let views: Vec<_> = chunks.iter().map(|chunk| chunk.columns.get(place).map(Column::view)).collect();
+        Column::gathered(&views, &cells, Column::blank(attr).view())
+    };
+    request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).enumerate().map(column).collect()
+}
+
 /// The values of segments, a column per attribute asked for.
 fn attribute_columns(schema: &Schema, request: &Request, segments: &[Segment]) -> Result<Vec<Column>> {
-    let count = segments.iter().map(Segment::len).sum();
+    let count: usize = segments.iter().map(Segment::len).sum();
+    if count < segments.len().saturating_mul(SEGMENT_CELLS) {
+        return Ok(gathered_columns(schema, request, segments, count));
+    }
     let mut attrs = Vec::with_capacity(request.attrs.len());
     for (place, attr) in request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).enumerate() {
         let mut column = Column::empty(attr.datatype(), attr.nullable());
