@@ -62,7 +62,7 @@ fn three_writers_and_a_reader_that_fold_now_and_then() {
     explore(3, 3, 3, 1_000);
 }
 
-/// Who works on a store at once: each entry is a thread. A vacuum will be one more.
+/// Who works on a store at once: each is a thread. Where a vacuum is one of them: `vacuum_schedules`.
 struct Cast {
     writers: usize,
     commits: usize,

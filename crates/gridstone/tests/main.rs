@@ -36,6 +36,7 @@ mod together;
 mod transactions;
 mod upkeep;
 mod vacuum;
+mod vacuum_schedules;
 mod vectors;
 mod verify;
 mod writer;

@@ -1,14 +1,14 @@
 //! Promise: tags and leases keep the versions that they name, and every pair of commits that touch what is kept comes out as the
 //! table of conflicts says.
 
-use crate::vacuum::{SetClock, context_with, create, open, options, read, stage, write};
+use crate::vacuum::{SetClock, context_with, create, nothing_is_left, open, options, read, stage, write};
 use crate::writer::numbers;
 use gridstone::array::{Changes, Condemned, Lease, Operation as Change, Snapshot, StandardRules, Store};
 use gridstone::base::{ErrorKind, Id};
-use gridstone::engine::{Array, At, Call, Context, Keep, Options, ReadOrder, VacuumOptions};
+use gridstone::engine::{Array, At, Call, Context, Keep, Options, ReadOrder, Strategy, VacuumOptions};
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::storage::{FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 fn store_of(storage: &Arc<dyn Storage>) -> Store {
@@ -105,11 +105,17 @@ fn pairs_with_condemned_files_follow_the_table() {
     assert!(state.retained().condemned_data().is_empty());
 }
 
-/// A storage in which `meanwhile` happens right before a record is put for the first time.
-fn interrupted(storage: &Arc<dyn Storage>, meanwhile: impl FnOnce() + Send + 'static) -> Arc<dyn Storage> {
-    let meanwhile = Mutex::new(Some(meanwhile));
-    let hook = move |operation, _: &str| {
-        if operation == Operation::PutIfAbsent
+/// A storage in which `meanwhile` happens right before the n-th operation of a kind in a folder.
+fn interrupted(
+    storage: &Arc<dyn Storage>,
+    (kind, folder, nth): (Operation, &'static str, usize),
+    meanwhile: impl FnOnce() + Send + 'static,
+) -> Arc<dyn Storage> {
+    let (meanwhile, count) = (Mutex::new(Some(meanwhile)), AtomicUsize::new(0));
+    let hook = move |operation, name: &str| {
+        if operation == kind
+            && name.starts_with(folder)
+            && count.fetch_add(1, Ordering::Relaxed) + 1 == nth
             && let Some(meanwhile) = meanwhile.lock().unwrap().take()
         {
             meanwhile();
@@ -125,7 +131,7 @@ fn a_vacuum_that_loses_its_slot_looks_again() {
         let (storage, array) = written(&context(), 9);
         let staged = stage(&array, &(0..9_000).map(|x| (x, 5)).collect());
         let (other, healthy) = (array.clone(), storage.clone());
-        let hooked = interrupted(&storage, move || {
+        let hooked = interrupted(&storage, (Operation::PutIfAbsent, "_log", 1), move || {
             other.commit(vec![staged], None).unwrap();
             meanwhile(&other);
         });
@@ -143,6 +149,71 @@ fn a_vacuum_that_loses_its_slot_looks_again() {
     assert_eq!(read(&after.at_tag("in time").unwrap()).unwrap(), [(2, 2), (3, 3), (4, 4)].into());
     let (report, _) = run(|other| drop(other.vacuum(&options(Keep::Versions(1)), &Call::default()).unwrap()));
     assert!(report.oldest >= 10, "{report:?}");
+}
+
+/// A vacuum writes a root for its floor, which no version names yet. Another one without a safety age may take it away, and
+/// leave the floor where it is.
+#[test]
+fn a_vacuum_whose_root_another_takes_looks_again() {
+    let (storage, array) = written(&context(), 9);
+    let other = array.clone();
+    let hooked = interrupted(&storage, (Operation::ReadAll, "_manifest", 1), move || {
+        let report = other.vacuum(&options(Keep::Versions(100)), &Call::default()).unwrap();
+        assert!(report.oldest == 1 && report.manifest.objects > 1, "{report:?}");
+    });
+    let vacuuming = open(&context(), &hooked, "/line", At::Latest).unwrap();
+    let report = vacuuming.vacuum(&options(Keep::Versions(1)), &Call::default()).unwrap();
+    assert_eq!((report.oldest_before, report.oldest), (1, 9), "{report:?}");
+    assert_eq!(read(&open(&context(), &storage, "/line", At::Latest).unwrap()).unwrap().len(), 8);
+    nothing_is_left(&storage, "after both");
+}
+
+fn write_more(array: &Array, count: i64) {
+    for x in 100..100 + count {
+        write(array, &[(x, x)].into()).unwrap();
+    }
+}
+
+/// A reader opens its version anew because a vacuum has taken its pages away, and the next vacuum takes those that it finds
+/// then, whichever object it is about to read.
+#[test]
+fn a_reader_may_be_overtaken_twice() {
+    for nth in 1..8 {
+        let context = context_with(10, Arc::new(SystemClock));
+        let (storage, array) = written(&context, 29);
+        let other = array.clone();
+        let hooked = interrupted(&storage, (Operation::ReadAll, "_manifest", nth), move || {
+            other.vacuum(&options(Keep::Versions(12)), &Call::default()).unwrap();
+        });
+        let reader = open(&context, &hooked, "/line", At::Version(29)).unwrap();
+        write_more(&array, 10);
+        array.vacuum(&options(Keep::Versions(14)), &Call::default()).unwrap();
+        let found = read(&reader).unwrap_or_else(|e| panic!("overtaken before reading object {nth}: {e}"));
+        assert_eq!(found, (2..=29).map(|x| (x, x)).collect());
+    }
+}
+
+/// A merge loses its slot, and looks at what came first while a vacuum takes the pages of that away.
+#[test]
+fn a_merge_may_be_overtaken_by_writers_and_a_vacuum() {
+    for nth in 1..12 {
+        let context = context_with(4, Arc::new(SystemClock));
+        let (storage, array) = written(&context, 18);
+        let (first, second) = (array.clone(), array.clone());
+        let lost = interrupted(&storage, (Operation::PutIfAbsent, "_log", 1), move || write_more(&first, 5));
+        let hooked = interrupted(&lost, (Operation::ReadAll, "_manifest", nth), move || {
+            write_more(&second, 8);
+            second.vacuum(&options(Keep::Versions(1)), &Call::default()).unwrap();
+        });
+        let merging = open(&context, &hooked, "/line", At::Latest).unwrap();
+        if let Err(e) = merging.consolidate(&Strategy::All, 1 << 20, false, &Call::default()) {
+            assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "overtaken before reading object {nth}: {e}");
+        }
+        write_more(&array, 8);
+        let after = open(&context, &storage, "/line", At::Latest).unwrap();
+        assert_eq!(read(&after).unwrap(), (2..=18).chain(100..108).map(|x| (x, x)).collect());
+        assert!(after.verify(&Call::default()).unwrap().damage.is_empty());
+    }
 }
 
 #[test]

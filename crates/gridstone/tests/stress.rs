@@ -1,26 +1,37 @@
-//! Sixteen writers of a thousand small overlapping writes each, readers and a consolidator at work: no write fails,
-//! nobody sees a write in part, and the end is what the writes come to when they are done one by one in the order of
-//! their versions. In one process on memory, and in four processes on a folder.
+//! Sixteen writers of a thousand small overlapping writes each, beside readers, a consolidator, a vacuum and a writer that
+//! sleeps between preparing and committing: no write fails, nobody sees a write in part, and the end is what the writes come to
+//! when they are done one by one in the order of their versions. In one process on memory, and in four processes on a folder.
+//!
+//! The vacuum keeps a few versions only, so the log cannot tell that order in the end: writers remember what they were
+//! told. Now and then they wait until what they wrote before has been vacuumed, so that the floor rises through the whole run
+//! however the threads are scheduled. Who reads a version that has been vacuumed is told so, and goes on with the newest.
 //!
 //! A torn write shows itself: both arrays have an upper and a lower half, and every write puts into the lower half
 //! what it puts into the upper, the halves often being fragments of their own. So at every version the halves are
-//! equal. `GRIDSTONE_TEST_WRITES` says how many writes each writer makes.
+//! equal. `GRIDSTONE_TEST_WRITES` says how many writes each writer makes, at least ten.
 
 use crate::child::{Child, Folder, say};
+use crate::vacuum::{nothing_is_left, options, store_of};
 use crate::writer::{CellMap, as_text, bytes_of, numbers, view};
+use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Array, At, Call, CellData, Context, Dedup, Durability, Opened, Options, ReadOrder, Staged, Strategy,
-    create_array_on, open_on,
+    Array, At, Call, CellData, Context, Dedup, Durability, Keep, Opened, Options, ReadOrder, Staged, Strategy,
+    VacuumOptions, commit_receipts_on, create_array_on, open_on,
 };
 use gridstone::schema::{Order, Schema};
 use gridstone::storage::{LocalStorage, MemoryStorage, Storage};
 use gridstone_testkit::Dice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
 
 const WRITERS: u64 = 16;
+/// The number of the writer that sleeps, after those that do not.
+const SLEEPER: u64 = WRITERS;
+/// The number of one whose writes are all refused.
+const REFUSED: u64 = WRITERS + 1;
 const PROCESSES: u64 = 4;
 /// Rows of a half, and columns.
 const HALF: i64 = 16;
@@ -28,9 +39,13 @@ const COLUMNS: i64 = 16;
 const PATHS: [&str; 2] = ["/grid", "/cells"];
 /// Both arrays have been created.
 const FIRST: u64 = 2;
+/// How often a writer waits for the floor, at least.
+const STOPS: u64 = 4;
+/// An object in the store that says that somebody beside the writers has failed, and need not be waited for.
+const GAVE_UP: &str = "_log/gave-up";
 
 fn writes(usual: u64) -> u64 {
-    std::env::var("GRIDSTONE_TEST_WRITES").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+    std::env::var("GRIDSTONE_TEST_WRITES").ok().and_then(|text| text.parse().ok()).unwrap_or(usual).max(10)
 }
 
 /// A store that many threads work on, each by handles of its own.
@@ -38,16 +53,49 @@ fn writes(usual: u64) -> u64 {
 struct World {
     storage: Arc<dyn Storage>,
     context: Context,
+    /// How old a file is that a vacuum takes although no version ever named it.
+    safety_us: i64,
 }
 
 impl World {
-    fn on(storage: Arc<dyn Storage>) -> Self {
+    fn on(storage: Arc<dyn Storage>, safety_us: i64) -> Self {
         let options = Options { threads: Some(1), durability: Durability::Close, ..Options::default() };
-        Self { storage, context: Context::new(&options).unwrap() }
+        Self { storage, context: Context::new(&options).unwrap(), safety_us }
     }
 
+    /// Nothing is safe: roots and packs that a commit has just folded may be condemned before a record names them.
+    fn in_memory() -> Self {
+        Self::on(Arc::new(MemoryStorage::new()), 0)
+    }
+
+    /// In a folder records are temporary files first, of which the safety age alone says that somebody is at work on them.
     fn in_folder(folder: &Path) -> Self {
-        Self::on(Arc::new(LocalStorage::new(folder, Durability::Close).unwrap()))
+        Self::on(Arc::new(LocalStorage::new(folder, Durability::Close).unwrap()), 3_600_000_000)
+    }
+
+    /// The same store for a reader that claims every version it reads, and remembers nothing of the others.
+    fn claiming(&self) -> Self {
+        let (lease_after_us, lease_term_us) = (0, 1_000_000);
+        let options = Options { threads: Some(1), cache: 0, lease_after_us, lease_term_us, ..Options::default() };
+        Self { context: Context::new(&options).unwrap(), ..self.clone() }
+    }
+
+    /// The oldest version that can be opened.
+    fn floor(&self) -> u64 {
+        store_of(&self.storage).floor().unwrap().map_or(1, |floor| floor.version)
+    }
+
+    /// Waits until `version` has been vacuumed; whether it was, or nobody will do it any more.
+    fn outlives(&self, version: u64, done: &AtomicBool) -> bool {
+        loop {
+            // Asked first: what happened before all was done counts.
+            let last = done.load(Ordering::Relaxed);
+            if self.floor() > version || last {
+                return self.floor() > version;
+            }
+            assert!(!self.storage.exists(GAVE_UP).unwrap(), "somebody beside the writers has failed");
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     fn create(&self) {
@@ -129,32 +177,67 @@ fn stage_box(array: &Array, (from, to): (i64, i64), columns: (i64, i64), value: 
     array.stage_dense(Some(&bounds), &data, Order::Row, &Call::default()).unwrap()
 }
 
-/// Does a write; its version.
-fn commit(arrays: &[Array; 2], writer: u64, number: u64) -> u64 {
+/// A write that has been prepared: in which array, and what is to be committed.
+enum Prepared {
+    Fragments(usize, Vec<Staged>),
+    Notes(usize, i64),
+}
+
+fn prepare(arrays: &[Array; 2], writer: u64, number: u64) -> Prepared {
     let value = token(writer, number);
     match write_of(writer, number) {
         Write::Box { rows, columns } => {
             let lower = (rows.0 + HALF, rows.1 + HALF);
-            let staged = [rows, lower].map(|rows| stage_box(&arrays[0], rows, columns, value));
-            arrays[0].commit(staged.into(), None)
+            Prepared::Fragments(0, [rows, lower].map(|rows| stage_box(&arrays[0], rows, columns, value)).into())
         }
         Write::Cells { place, cells, apart } => {
-            let array = &arrays[place];
-            array.commit(halves(&cells, apart).iter().map(|cells| stage_cells(array, cells, value)).collect(), None)
+            let stage = |cells| stage_cells(&arrays[place], cells, value);
+            Prepared::Fragments(place, halves(&cells, apart).iter().map(stage).collect())
         }
         Write::Delete { place, cells, apart } => {
             let stage = |cells: &BTreeSet<_>| {
                 let dims = coordinates(cells);
                 arrays[place].stage_delete(&[view(&dims[0]), view(&dims[1])], &Call::default()).unwrap()
             };
-            arrays[place].commit(halves(&cells, apart).iter().map(stage).collect(), None)
+            Prepared::Fragments(place, halves(&cells, apart).iter().map(stage).collect())
         }
-        Write::Notes { place } => {
-            let note = |key: &str| (key.to_owned(), Some(value.to_string()));
-            arrays[place].set_metadata(vec![note("upper"), note("lower")])
+        Write::Notes { place } => Prepared::Notes(place, value),
+    }
+}
+
+impl Prepared {
+    fn commit(self, arrays: &[Array; 2]) -> Result<u64> {
+        match self {
+            Self::Fragments(place, staged) => arrays[place].commit(staged, None),
+            Self::Notes(place, value) => {
+                let note = |key: &str| (key.to_owned(), Some(value.to_string()));
+                arrays[place].set_metadata(vec![note("upper"), note("lower")])
+            }
         }
     }
-    .unwrap_or_else(|e| panic!("write {number} of writer {writer} failed: {e}"))
+}
+
+/// Does a write; its version.
+fn commit(arrays: &[Array; 2], writer: u64, number: u64) -> u64 {
+    let version = prepare(arrays, writer, number).commit(arrays);
+    version.unwrap_or_else(|e| panic!("write {number} of writer {writer} failed: {e}"))
+}
+
+/// Does the writes of `writer`, and tells the version of each. Stops on the way until the version of the stop before has been
+/// vacuumed.
+fn write_all(world: &World, writer: u64, writes: u64, mut tell: impl FnMut(u64, u64)) {
+    let (arrays, stretch) = (world.arrays(true), (writes / (STOPS + 1)).max(2));
+    let mut stop = 0;
+    for number in 0..writes {
+        if number > 0 && number % stretch == 0 {
+            world.outlives(stop, &AtomicBool::new(false));
+        }
+        let version = commit(&arrays, writer, number);
+        if number % stretch == 0 {
+            stop = version;
+        }
+        tell(version, number);
+    }
 }
 
 /// What an array holds.
@@ -191,7 +274,12 @@ fn replayed(made: &BTreeMap<u64, (u64, u64)>) -> [Content; 2] {
 
 /// What an array holds at the version of its handle; fails where the halves differ.
 fn read(array: &Array) -> Content {
-    let (found, ..) = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap();
+    seen(array).unwrap()
+}
+
+/// As [`read`], or why it cannot be read.
+fn seen(array: &Array) -> Result<Content> {
+    let (found, ..) = array.read(None, None, ReadOrder::Row, &Call::default())?;
     let values = numbers(&found.attrs[0]);
     let cells: CellMap = if found.dims.is_empty() {
         (0..2 * HALF * COLUMNS).map(|i| (i / COLUMNS, i % COLUMNS)).zip(values).filter(|(_, v)| *v != 0).collect()
@@ -205,72 +293,199 @@ fn read(array: &Array) -> Content {
     let note = |key: String| array.metadata(&key).unwrap().map(|value| (key, value));
     let notes: BTreeMap<String, String> = array.metadata_keys().unwrap().into_iter().filter_map(note).collect();
     assert_eq!(notes.get("upper"), notes.get("lower"), "metadata is seen in part at version {}", array.version());
-    Content { cells, notes }
+    Ok(Content { cells, notes })
+}
+
+/// Whether `outcome`, of something done at `version`, says that the version has been vacuumed, which must be true then.
+fn is_expired<T>(world: &World, version: u64, outcome: &Result<T>) -> bool {
+    let Err(e) = outcome else { return false };
+    let (kind, floor) = (e.kind(), world.floor());
+    assert!(kind == ErrorKind::SnapshotExpired && version < floor, "version {version}, the floor is {floor}: {e}");
+    true
+}
+
+/// What somebody has done: what it was, how often, and how often at least.
+type Figures = Vec<(&'static str, u64, u64)>;
+
+/// What one who works beside the writers has before him.
+struct Desk<'a> {
+    world: &'a World,
+    /// Waits until everybody is at work.
+    ready: &'a Barrier,
+    /// Whether the writers are done.
+    done: &'a AtomicBool,
+    /// Writes of his own: their versions, writers and numbers.
+    made: &'a Mutex<Vec<Made>>,
+}
+
+type Made = (u64, u64, u64);
+
+impl Desk<'_> {
+    fn is_done(&self) -> bool {
+        self.done.load(Ordering::Relaxed)
+    }
 }
 
 /// Follows the store until the writers are done: versions advance, and a version read twice is the same.
-fn follow(world: &World, done: &AtomicBool, reads: &AtomicU64) {
-    let (arrays, mut seen) = (world.arrays(false), [0, 0]);
-    while !done.load(Ordering::Relaxed) {
-        for (array, seen) in arrays.iter().zip(&mut seen) {
+fn follow(desk: &Desk<'_>) -> Figures {
+    follow_as(desk, desk.world)
+}
+
+fn follow_claiming(desk: &Desk<'_>) -> Figures {
+    follow_as(desk, &desk.world.claiming())
+}
+
+fn follow_as(desk: &Desk<'_>, world: &World) -> Figures {
+    let (arrays, mut last, mut reads, mut expired) = (world.arrays(false), [0, 0], 0, 0);
+    desk.ready.wait();
+    loop {
+        // The last round is one at rest, so that every reader has something to read.
+        let at_rest = desk.is_done();
+        for (array, last) in arrays.iter().zip(&mut last) {
             let version = array.refresh().unwrap();
-            assert!(version >= *seen, "version {version} after {seen}");
-            *seen = version;
-            let (first, pinned) = (read(array), array.at(At::Version(version)).unwrap());
-            assert_eq!(first, read(&pinned), "version {version} read twice");
-            reads.fetch_add(1, Ordering::Relaxed);
+            assert!(version >= *last, "version {version} after {last}");
+            *last = version;
+            let first = seen(array);
+            let again = array.at(At::Version(version)).and_then(|pinned| seen(&pinned));
+            let lost = [&first, &again].map(|outcome| is_expired(world, version, outcome));
+            expired += lost.iter().filter(|lost| **lost).count() as u64;
+            if lost == [false; 2] {
+                assert_eq!(first.unwrap(), again.unwrap(), "version {version} read twice");
+                reads += 1;
+            }
+        }
+        if at_rest {
+            return vec![("reads", reads, 1), ("versions that had expired", expired, 0)];
         }
     }
 }
 
 /// Merges what it can until the writers are done.
-fn consolidate(world: &World, done: &AtomicBool, merges: &AtomicU64) {
-    let arrays = world.arrays(true);
+fn consolidate(desk: &Desk<'_>) -> Figures {
+    let (arrays, mut written, mut overtaken, mut expired) = (desk.world.arrays(true), 0, 0, 0);
+    desk.ready.wait();
     for round in 0.. {
+        let at_rest = desk.is_done();
         for array in &arrays {
-            if done.load(Ordering::Relaxed) {
-                return;
-            }
-            array.refresh().unwrap();
+            let version = array.refresh().unwrap();
             let strategy = if round % 8 == 7 { Strategy::All } else { Strategy::Tiered };
-            let report = array.consolidate(&strategy, 100_000, false, &Call::default()).unwrap();
-            let written = report.merges.iter().filter(|merge| merge.written.is_some()).count();
-            merges.fetch_add(written as u64, Ordering::Relaxed);
+            let outcome = array.consolidate(&strategy, 100_000, false, &Call::default());
+            if is_expired(desk.world, version, &outcome) {
+                expired += 1;
+                continue;
+            }
+            let report = outcome.unwrap();
+            written += report.merges.iter().filter(|merge| merge.written.is_some()).count() as u64;
+            overtaken += report.overtaken;
         }
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        if at_rest {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
+    vec![("merges", written, 1), ("merges that were overtaken", overtaken, 0), ("plans that had expired", expired, 0)]
 }
 
-/// Who works on the store beside the writers until they are done, counting what they did. More maintenance is one more
-/// entry.
-type Keeper = fn(&World, &AtomicBool, &AtomicU64);
-const KEEPERS: [(&str, Keeper); 3] = [("reader", follow), ("another reader", follow), ("consolidator", consolidate)];
-
-/// Runs `write` beside the keepers, and gives what it gives. Fails if a keeper had nothing to do.
-fn beside_keepers<T>(world: &World, write: impl FnOnce() -> T) -> T {
-    let (done, counts) = (AtomicBool::new(false), KEEPERS.map(|_| AtomicU64::new(0)));
-    let outcome = std::thread::scope(|scope| {
-        for ((_, keeper), count) in KEEPERS.iter().zip(&counts) {
-            let done = &done;
-            scope.spawn(move || keeper(world, done, count));
+/// Vacuums until the writers are done.
+fn vacuum(desk: &Desk<'_>) -> Figures {
+    let array = &desk.world.arrays(true)[0];
+    let (mut raised, mut versions, mut records, mut data, mut manifest) = (0, 0, 0, 0, 0);
+    desk.ready.wait();
+    for keep in [Keep::Versions(1), Keep::Versions(12), Keep::AgeUs(0), Keep::AgeUs(100_000)].into_iter().cycle() {
+        if desk.is_done() {
+            break;
         }
+        let options = VacuumOptions { safety_us: desk.world.safety_us, ..options(keep) };
+        let report = array.vacuum(&options, &Call::default()).unwrap();
+        assert!(report.oldest >= report.oldest_before && report.oldest == desk.world.floor(), "{report:?}");
+        raised += u64::from(report.oldest > report.oldest_before);
+        versions += report.oldest - report.oldest_before;
+        records += report.records.objects;
+        data += report.data.objects;
+        manifest += report.manifest.objects;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    vec![
+        ("times that the floor was raised", raised, STOPS),
+        ("versions vacuumed", versions, STOPS),
+        ("records removed", records, STOPS),
+        ("data files removed", data, 0),
+        ("roots and pages removed", manifest, STOPS - 1),
+    ]
+}
+
+/// Prepares writes, sleeps until their version has been vacuumed, and commits. What is in memory gets a version at the end of
+/// the log; a receipt, of which nobody can tell any more whether it was committed, is refused.
+fn sleep(desk: &Desk<'_>) -> Figures {
+    let (world, mut commits) = (desk.world, 0);
+    for number in 0.. {
+        let arrays = world.arrays(true);
+        let prepared = prepare(&arrays, SLEEPER, number);
+        let (place, cells) = (number as usize % 2, (0..9).map(|x| (number as i64 % HALF, x)).collect());
+        let staged = stage_cells(&arrays[place], &cells, token(REFUSED, number));
+        let receipt = arrays[place].receipt(vec![staged]).unwrap();
+        if number == 0 {
+            desk.ready.wait();
+        }
+        let asleep = arrays[0].version().max(arrays[1].version());
+        if !world.outlives(asleep + 1, desk.done) {
+            break;
+        }
+        let refusal = commit_receipts_on(&world.context, world.storage.clone(), &[receipt], None).unwrap_err();
+        assert_eq!(refusal.kind(), ErrorKind::SnapshotExpired, "{refusal}");
+        let version = prepared.commit(&arrays).unwrap_or_else(|e| panic!("a write prepared at {asleep} failed: {e}"));
+        assert!(version > asleep + 1, "version {version}, prepared at {asleep}");
+        desk.made.lock().unwrap().push((version, SLEEPER, number));
+        commits += 1;
+    }
+    vec![("commits of what slept, and as many refusals", commits, 1)]
+}
+
+/// Who works on the store beside the writers until they are done, and gives what he did. More maintenance is one more
+/// entry.
+type Keeper = fn(&Desk<'_>) -> Figures;
+const KEEPERS: [(&str, Keeper); 5] = [
+    ("reader", follow),
+    ("reader with leases", follow_claiming),
+    ("consolidator", consolidate),
+    ("vacuum", vacuum),
+    ("sleeper", sleep),
+];
+
+/// Runs `write` beside the keepers; what it and they have made. Fails if a keeper had nothing to do.
+fn beside_keepers(world: &World, write: impl FnOnce() -> Vec<Made>) -> Vec<Made> {
+    let (ready, done, made) = (Barrier::new(KEEPERS.len() + 1), AtomicBool::new(false), Mutex::default());
+    let desk = Desk { world, ready: &ready, done: &done, made: &made };
+    let work = |keeper: Keeper| {
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| keeper(&desk)));
+        caught.unwrap_or_else(|e| {
+            world.storage.put(GAVE_UP, b"").unwrap();
+            std::panic::resume_unwind(e)
+        })
+    };
+    let (written, figures) = std::thread::scope(|scope| {
+        let work = &work;
+        let keepers: Vec<_> = KEEPERS.iter().map(|(_, keeper)| scope.spawn(move || work(*keeper))).collect();
+        ready.wait();
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(write));
         done.store(true, Ordering::Relaxed);
-        outcome.unwrap_or_else(|e| std::panic::resume_unwind(e))
+        let figures: Vec<Figures> = keepers.into_iter().map(|keeper| keeper.join().unwrap()).collect();
+        (outcome.unwrap_or_else(|e| std::panic::resume_unwind(e)), figures)
     });
-    for ((name, _), count) in KEEPERS.iter().zip(counts) {
-        let count = count.into_inner();
-        println!("{name}: {count}");
-        assert!(count > 0, "the {name} did nothing");
+    for ((name, _), figures) in KEEPERS.iter().zip(figures) {
+        for (what, count, least) in figures {
+            println!("{name}: {count} {what}");
+            assert!(count >= least, "{name}: {count} {what}, at least {least} were expected");
+        }
     }
-    outcome
+    [written, made.into_inner().unwrap()].concat()
 }
 
 /// Checks the end: every write has a version of its own, and the store holds what they come to in that order.
-fn check(world: &World, made: Vec<(u64, u64, u64)>, writes: u64) {
-    assert_eq!(made.len() as u64, WRITERS * writes, "writes that were acknowledged");
+fn check(world: &World, made: Vec<Made>, writes: u64) {
+    let acknowledged = made.len();
     let by_version: BTreeMap<u64, (u64, u64)> = made.into_iter().map(|(version, w, n)| (version, (w, n))).collect();
-    assert_eq!(by_version.len() as u64, WRITERS * writes, "two writes were told the same version");
+    assert_eq!(by_version.len(), acknowledged, "two writes were told the same version");
     for writer in 0..WRITERS {
         let own = by_version.values().filter(|(w, _)| *w == writer).map(|(_, n)| *n);
         assert!(own.eq(0..writes), "the writes of writer {writer} are in its order");
@@ -284,6 +499,12 @@ fn check(world: &World, made: Vec<(u64, u64, u64)>, writes: u64) {
         let report = array.verify(&Call::default()).unwrap();
         assert!(report.damage.is_empty(), "{:?}", report.damage);
     }
+    arrays[0].vacuum(&options(Keep::Versions(1)), &Call::default()).unwrap();
+    nothing_is_left(&world.storage, "in the end");
+    for (array, expected) in world.arrays(false).iter().zip(replayed(&by_version)) {
+        assert_eq!(read(array), expected, "{} vacuumed", array.path().unwrap());
+        assert_eq!(array.at(At::Version(FIRST)).unwrap_err().kind(), ErrorKind::SnapshotExpired);
+    }
     let changes = by_version.values().collect::<Vec<_>>().windows(2).filter(|w| w[0].0 != w[1].0).count();
     println!("{} versions, {changes} changes of hand", arrays[0].version());
 }
@@ -291,14 +512,16 @@ fn check(world: &World, made: Vec<(u64, u64, u64)>, writes: u64) {
 #[test]
 fn sixteen_threads_of_a_thousand_overlapping_writes() {
     let writes = writes(1_000);
-    let world = World::on(Arc::new(MemoryStorage::new()));
+    let world = World::in_memory();
     world.create();
     let writer = |writer: u64| {
-        let arrays = world.arrays(true);
-        (0..writes).map(|n| (commit(&arrays, writer, n), writer, n)).collect::<Vec<_>>()
+        let mut made = Vec::new();
+        write_all(&world, writer, writes, |version, n| made.push((version, writer, n)));
+        made
     };
     let made = beside_keepers(&world, || {
         std::thread::scope(|scope| {
+            let writer = &writer;
             let threads: Vec<_> = (0..WRITERS).map(|n| scope.spawn(move || writer(n))).collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
         })
@@ -314,10 +537,8 @@ pub(crate) fn write_in_threads(store: &Path, number: u64) {
         for thread in 0..WRITERS / PROCESSES {
             let world = &world;
             scope.spawn(move || {
-                let (arrays, writer) = (world.arrays(true), process * (WRITERS / PROCESSES) + thread);
-                for n in 0..writes {
-                    say("made", commit(&arrays, writer, n) << 32 | writer << 24 | n);
-                }
+                let writer = process * (WRITERS / PROCESSES) + thread;
+                write_all(world, writer, writes, |version, n| say("made", version << 32 | writer << 24 | n));
             });
         }
     });

@@ -88,6 +88,28 @@ pub(crate) fn store_of(storage: &Arc<dyn Storage>) -> Store {
     Store::new(storage.clone(), Arc::new(SystemClock), Arc::new(SystemEntropy))
 }
 
+/// Nothing is left that no kept version names; nothing is missing that one names.
+pub(crate) fn nothing_is_left(storage: &Arc<dyn Storage>, what: &str) {
+    let store = store_of(storage);
+    let floor = store.floor().unwrap().map_or(1, |f| f.version);
+    let newest = store.latest().unwrap().version();
+    let mut names = Names::default();
+    names.add_snapshot(&store, &store.at_version(floor).unwrap()).unwrap();
+    for record in store.history(floor + 1, newest).unwrap() {
+        names.add_record(&store, &record.unwrap(), floor).unwrap();
+    }
+    let id = |name: &str| Id::parse(name.rsplit('/').next().unwrap().trim_end_matches(".frag")).unwrap();
+    for name in storage.list("_data").unwrap() {
+        assert!(names.has_data(id(&name)), "{what}: {name} is left and no version names it");
+    }
+    for name in storage.list("_manifest").unwrap() {
+        assert!(names.has_manifest(id(&name)), "{what}: {name} is left and no version names it");
+    }
+    for name in storage.list("_log").unwrap().iter().filter_map(|n| n[5..].parse::<u64>().ok()) {
+        assert!(name >= floor, "{what}: record {name} is left below the floor {floor}");
+    }
+}
+
 /// A store with a history, and what every version of it holds.
 struct World {
     storage: Arc<dyn Storage>,
@@ -209,25 +231,8 @@ impl World {
         }
     }
 
-    /// Nothing is left that no kept version names; nothing is missing that one names.
     fn check_files(&self, what: &str) {
-        let (store, floor) = (store_of(&self.storage), self.floor());
-        let newest = store.latest().unwrap().version();
-        let mut names = Names::default();
-        names.add_snapshot(&store, &store.at_version(floor).unwrap()).unwrap();
-        for record in store.history(floor + 1, newest).unwrap() {
-            names.add_record(&store, &record.unwrap(), floor).unwrap();
-        }
-        let id = |name: &str| Id::parse(name.rsplit('/').next().unwrap().trim_end_matches(".frag")).unwrap();
-        for name in self.storage.list("_data").unwrap() {
-            assert!(names.has_data(id(&name)), "{what}: {name} is left and no version names it");
-        }
-        for name in self.storage.list("_manifest").unwrap() {
-            assert!(names.has_manifest(id(&name)), "{what}: {name} is left and no version names it");
-        }
-        for name in self.storage.list("_log").unwrap().iter().filter_map(|n| n[5..].parse::<u64>().ok()) {
-            assert!(name >= floor, "{what}: record {name} is left below the floor {floor}");
-        }
+        nothing_is_left(&self.storage, what);
     }
 
     fn copy(&self) -> Arc<dyn Storage> {

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use gridstone::array::{Changes, Operation, Recorded, Removed, Snapshot, StandardRules, Store};
-use gridstone::base::{Clock, Entropy, ErrorKind, FileRef, Id};
+use gridstone::base::{ByteRange, Clock, Entropy, ErrorKind, FileRef, Files, Id, Result};
 use gridstone::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
 use gridstone::schema::{KeyRange, Schema, Subarray};
-use gridstone::storage::Storage;
+use gridstone::storage::{Storage, StoreFiles, data_name};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 struct Still;
 
 impl Clock for Still {
+    /// Later than any file is written: to a vacuum without a safety age all of them are old.
     fn now_us(&self) -> i64 {
-        0
+        1 << 52
     }
 }
 
@@ -39,6 +40,9 @@ pub(crate) struct World {
 
 const ARRAY: Id = Id([0xff; 16]);
 
+/// The bytes of every fragment.
+const CELLS: &[u8] = b"cells";
+
 impl World {
     /// No store yet, in `storage`.
     pub(crate) fn new(storage: Arc<dyn Storage>, fold_versions: u64) -> Self {
@@ -52,15 +56,20 @@ impl World {
     }
 
     /// Creates the store, with one small array at its root.
-    pub(crate) fn create(&self) -> gridstone::base::Result<Arc<Snapshot>> {
+    pub(crate) fn create(&self) -> Result<Arc<Snapshot>> {
         let text =
             r#"{"dims":[{"name":"x","dtype":"uint64","domain":["0","9"]}],"attrs":[{"name":"v","dtype":"int8"}]}"#;
         let schema = Schema::from_json(text).unwrap();
         self.store().create(Changes::new(vec![Operation::CreateArray { id: ARRAY, path: "/".into(), schema }]))
     }
 
+    /// Where it is kept.
+    pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+
     fn fragment(&self) -> Staged {
-        let (id, body) = (self.entropy.id(), Bytes::from_static(b"cells"));
+        let (id, body) = (self.entropy.id(), Bytes::from_static(CELLS));
         let description = Description {
             id,
             kind: FragmentKind::Dense,
@@ -82,6 +91,42 @@ impl World {
         (id, Changes::new(vec![Operation::AddFragments { array: ARRAY, fragments: vec![fragment] }]))
     }
 
+    /// As [`World::addition`], of a fragment that lies in a file of its own by now.
+    pub(crate) fn filed_addition(&self) -> (Id, Changes) {
+        let mut fragment = self.fragment();
+        let id = fragment.description.id;
+        let mut sink = self.storage.create(&data_name(id)).unwrap();
+        sink.write(CELLS).unwrap();
+        sink.finish().unwrap();
+        (fragment.description.location.file, fragment.body) = (FileRef::Data(id), None);
+        (id, Changes::new(vec![Operation::AddFragments { array: ARRAY, fragments: vec![fragment] }]))
+    }
+
+    /// Changes that merge the two oldest fragments of `snapshot`: what comes of it, and of what. `None` if there are no two.
+    pub(crate) fn merger(&self, snapshot: &Snapshot) -> Result<Option<(Id, [Id; 2], Changes)>> {
+        let fragments = snapshot.array_by_id(ARRAY)?.fragments(None)?;
+        let Some([a, b]) = fragments.first_chunk() else { return Ok(None) };
+        let mut merged = self.fragment();
+        let id = merged.description.id;
+        (merged.description.order, merged.description.cells) = (b.order, a.cells + b.cells);
+        let removed = vec![Removed::of(a), Removed::of(b)];
+        let operation = Operation::ReplaceFragments { array: ARRAY, removed, fragments: vec![merged] };
+        Ok(Some((id, [a.id, b.id], Changes::new(vec![operation]))))
+    }
+
+    /// The ids of the fragments of `snapshot`, by ascending order. The bytes of each are read.
+    pub(crate) fn read_all(&self, snapshot: &Snapshot) -> Result<Vec<Id>> {
+        let files = StoreFiles { storage: Arc::clone(&self.storage) };
+        let mut found = Vec::new();
+        for d in snapshot.array_by_id(ARRAY)?.fragments(None)? {
+            let range = ByteRange::new(d.location.offset, d.location.len);
+            let bytes = files.open(d.location.file)?.read_one(range)?;
+            assert_eq!(&bytes[..], CELLS, "fragment {} in version {}", d.id, snapshot.version());
+            found.push(d.id);
+        }
+        Ok(found)
+    }
+
     /// Commits `count` fragments one by one, each after what the one before gave back; their ids.
     pub(crate) fn write(&self, mut snapshot: Arc<Snapshot>, count: usize) -> Vec<Id> {
         let store = self.store();
@@ -100,17 +145,11 @@ impl World {
         let (store, mut merges) = (self.store(), BTreeMap::new());
         for _ in 0..rounds {
             snapshot = store.refresh(&snapshot).unwrap();
-            let fragments = snapshot.array_by_id(ARRAY).unwrap().fragments(None).unwrap();
-            let Some([a, b]) = fragments.first_chunk() else { continue };
-            let mut merged = self.fragment();
-            let id = merged.description.id;
-            (merged.description.order, merged.description.cells) = (b.order, a.cells + b.cells);
-            let removed = vec![Removed::of(a), Removed::of(b)];
-            let operation = Operation::ReplaceFragments { array: ARRAY, removed, fragments: vec![merged] };
-            match store.commit(&snapshot, Changes::new(vec![operation]), &mut StandardRules) {
+            let Some((id, of, changes)) = self.merger(&snapshot).unwrap() else { continue };
+            match store.commit(&snapshot, changes, &mut StandardRules) {
                 Ok(next) => {
                     snapshot = next;
-                    merges.insert(id, [a.id, b.id]);
+                    merges.insert(id, of);
                 }
                 Err(e) => assert_eq!(e.kind(), ErrorKind::Conflict, "{e}"),
             }

@@ -137,7 +137,7 @@ impl Store {
         rebase: &mut dyn Rebase,
         changes: &mut Changes,
     ) -> Result<Arc<Snapshot>> {
-        if !matches!(error.kind(), ErrorKind::Corruption | ErrorKind::NotFound) {
+        if !error.may_be_missing() {
             return Err(error);
         }
         match self.resettled(newest) {
@@ -261,9 +261,11 @@ impl Store {
             }
             let at_end = outcome?;
             for (record, snapshot) in missed {
-                newest = snapshot;
-                self.saw(newest.version());
-                rebase.rebase(&record, &newest, changes)?;
+                self.saw(snapshot.version());
+                newest = self.rebased(&record, snapshot, rebase, changes)?;
+                if newest.version() > record.version {
+                    return Ok(newest);
+                }
                 condemned |= record.operations.iter().any(|o| matches!(o, Recorded::Condemn(_)));
             }
             if at_end {
@@ -271,6 +273,24 @@ impl Store {
                 return if condemned { self.at_version(newest.version()) } else { Ok(newest) };
             }
         }
+    }
+
+    /// The snapshot `newest`, to which `record` has led, after `rebase` has seen it; a later one, which it has seen too, if a
+    /// vacuum has taken away what this one rests on.
+    fn rebased(
+        &self,
+        record: &Record,
+        mut newest: Arc<Snapshot>,
+        rebase: &mut dyn Rebase,
+        changes: &mut Changes,
+    ) -> Result<Arc<Snapshot>> {
+        while newest.version() == record.version {
+            match rebase.rebase(record, &newest, changes) {
+                Ok(()) => break,
+                Err(e) => newest = self.reopened(&newest, e, rebase, changes)?,
+            }
+        }
+        Ok(newest)
     }
 
     /// Appends the next versions after `base` to `missed`, with the store as it was then; says whether they are all.
@@ -285,9 +305,14 @@ impl Store {
     }
 
     fn pass_floor(&self, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
-        let newest = self.latest()?;
-        rebase.rebase_past_floor(&newest, changes)?;
-        Ok(newest)
+        loop {
+            let newest = self.latest()?;
+            match rebase.rebase_past_floor(&newest, changes) {
+                // The floor has moved again.
+                Err(e) if e.may_be_missing() && self.log.floor_version()? > newest.root_version() => {}
+                outcome => return outcome.map(|()| newest),
+            }
+        }
     }
 }
 

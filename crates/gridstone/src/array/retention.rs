@@ -150,6 +150,26 @@ impl Store {
         Ok(None)
     }
 
+    /// What `look` finds in `snapshot`, or, where a vacuum has taken away what that rests on, in the same version opened anew;
+    /// and the snapshot in which it was found. Vacuums may overtake it time after time.
+    ///
+    /// # Errors
+    /// SnapshotExpired if the version has been vacuumed; those of `look`.
+    pub fn settling<T>(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        look: impl Fn(&Snapshot) -> Result<T>,
+    ) -> Result<(Arc<Snapshot>, T)> {
+        let mut snapshot = Arc::clone(snapshot);
+        loop {
+            match look(&snapshot) {
+                Ok(found) => return Ok((snapshot, found)),
+                Err(e) if e.may_be_missing() => snapshot = self.resettled(&snapshot)?.ok_or(e)?,
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
     /// The leases in the store by their names; `None` for an object that is no lease of this format.
     ///
     /// # Errors

@@ -75,6 +75,11 @@ impl Error {
         self.kind
     }
 
+    /// Whether this is how it looks when an object is missing, which a vacuum may have removed.
+    pub fn may_be_missing(&self) -> bool {
+        matches!(self.kind, ErrorKind::NotFound | ErrorKind::Corruption)
+    }
+
     /// The message, without the causes.
     pub fn message(&self) -> &str {
         &self.message

@@ -141,12 +141,11 @@ impl Array {
         state: &ArrayState,
         within: Option<&Subarray>,
     ) -> Result<Vec<Arc<fragment::Description>>> {
-        let error = match state.fragments(within) {
-            Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotFound) => e,
-            outcome => return outcome,
-        };
-        let settled = self.store.resettled(snapshot)?.ok_or(error)?;
-        let fragments = settled.array_by_id(self.id)?.fragments(within)?;
+        if let Ok(fragments) = state.fragments(within) {
+            return Ok(fragments);
+        }
+        let look = |snapshot: &Snapshot| snapshot.array_by_id(self.id)?.fragments(within);
+        let (settled, fragments) = self.store.settling(snapshot, look)?;
         let mut held = self.view.write().unwrap_or_else(PoisonError::into_inner);
         if held.snapshot.version() == settled.version() {
             held.snapshot = settled;

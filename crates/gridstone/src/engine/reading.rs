@@ -24,7 +24,8 @@ pub(super) struct SnapshotFiles {
 impl SnapshotFiles {
     fn places(&self) -> Result<Places> {
         let Some(settled) = self.store.resettled(&self.snapshot)? else { return Ok(Places::new()) };
-        let fragments = settled.array_by_id(self.array)?.fragments(None)?;
+        let look = |snapshot: &Snapshot| snapshot.array_by_id(self.array)?.fragments(None);
+        let (_, fragments) = self.store.settling(&settled, look)?;
         let place = |d: &crate::fragment::Location| (d.file, ByteRange::new(d.offset, d.len));
         Ok(fragments.iter().map(|d| (d.id, place(&d.location))).collect())
     }
@@ -44,7 +45,7 @@ impl Files for SnapshotFiles {
     }
 
     fn explain(&self, error: Error) -> Error {
-        if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corruption) {
+        if !error.may_be_missing() {
             return error;
         }
         match self.store.resettled(&self.snapshot) {

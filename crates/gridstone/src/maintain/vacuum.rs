@@ -114,19 +114,25 @@ pub fn vacuum(
     let mut overtaken = None;
     for _ in 0..ATTEMPTS {
         cancel.check()?;
-        let floor = store.floor()?;
+        let (published, newest) = (store.floor()?, store.latest()?);
         let attempt = Attempt { store, options, cancel, progress };
-        match attempt.run() {
+        match attempt.run(published, Arc::clone(&newest)) {
             Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) => overtaken = Some(e),
-            // Another vacuum took away what was looked at.
-            Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotFound) && store.floor()? != floor => {
-                overtaken = Some(e);
-            }
+            Err(e) if e.may_be_missing() && is_overtaken(store, published, &newest)? => overtaken = Some(e),
             outcome => return outcome,
         }
     }
     Err(overtaken
         .unwrap_or_else(|| Error::conflict("the store changes faster than it can be vacuumed; try again later")))
+}
+
+/// Whether another vacuum has been at work since, which may have taken away what was looked at, or a root just written.
+fn is_overtaken(store: &Store, published: Option<Floor>, newest: &Snapshot) -> Result<bool> {
+    if store.floor()? != published {
+        return Ok(true);
+    }
+    let mut since = store.history(newest.version().saturating_add(1), u64::MAX)?;
+    Ok(since.any(|record| record.is_ok_and(|record| record.is_upkeep())))
 }
 
 fn check(options: &VacuumOptions) -> Result<()> {
@@ -227,9 +233,7 @@ struct Found {
 }
 
 impl Attempt<'_> {
-    fn run(&self) -> Result<VacuumReport> {
-        let published = self.store.floor()?;
-        let newest = self.store.latest()?;
+    fn run(&self, published: Option<Floor>, newest: Arc<Snapshot>) -> Result<VacuumReport> {
         let oldest = published.map_or(1, |f| f.version);
         let base = newest.retained().floor().map_or(oldest, |f| f.version.max(oldest));
         let now_us = self.store.now_us();

@@ -1,0 +1,287 @@
+//! A vacuum beside writers, a merger and a reader under many schedules, explored by shuttle, which takes control before every
+//! operation on the storage. Promised: no commit is lost; a reader sees what was committed up to its version, or that the
+//! version has been vacuumed; no file that a kept version needs is removed, and none that nobody needs is left.
+//!
+//! The log forgets what was committed, so each remembers what it was told: from that follows what every version holds.
+
+use super::vacuum::nothing_is_left;
+use super::writers::World;
+use gridstone::array::{Changes, Snapshot, StandardRules, Store};
+use gridstone::base::{ErrorKind, Id, NeverCancel, Result, Silent};
+use gridstone::maintain::{Keep, VacuumOptions, VacuumReport, vacuum};
+use gridstone::storage::{HookedStorage, MemoryStorage, Storage};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Who works on a store at once, a thread each; and a merger and a reader.
+#[derive(Debug)]
+struct Cast {
+    writers: usize,
+    /// Commits of each writer.
+    commits: usize,
+    /// Whether what they write lies in files of its own, which a vacuum may condemn before they are committed.
+    filed: bool,
+    /// Whether they commit after version 1 each time, as if they had slept since.
+    asleep: bool,
+    merges: usize,
+    /// How many versions each vacuum keeps, time after time.
+    vacuums: &'static [&'static [u64]],
+    fold_versions: u64,
+}
+
+/// What a commit did to the array.
+#[derive(Debug)]
+enum Did {
+    Add(Id),
+    Merge(Id, [Id; 2]),
+}
+
+/// Commits by version.
+type Told = BTreeMap<u64, Did>;
+
+/// A version, and what was seen of it.
+type Sight = (u64, Vec<Id>);
+
+/// What was committed up to `version`, by ascending order.
+fn held_at(told: &Told, version: u64) -> Vec<Id> {
+    let mut held = Vec::new();
+    for did in told.range(..=version).map(|(_, did)| did) {
+        match did {
+            Did::Add(id) => held.push(*id),
+            Did::Merge(id, [a, b]) => {
+                // It has the order of the newer one.
+                *held.iter_mut().find(|held| *held == b).unwrap() = *id;
+                held.retain(|held| held != a);
+            }
+        }
+    }
+    held
+}
+
+/// How often what a test is about has happened, in all schedules.
+#[derive(Debug, Default)]
+struct Seen {
+    raised: AtomicU64,
+    removed: AtomicU64,
+    expired: AtomicU64,
+    settled: AtomicU64,
+    refused: AtomicU64,
+}
+
+fn count(of: &AtomicU64, more: u64) {
+    of.fetch_add(more, Ordering::Relaxed);
+}
+
+/// What `look` finds in `snapshot`; `None` if the version has been vacuumed. Nothing else may be amiss.
+fn settling<T>(
+    (store, seen): (&Store, &Seen),
+    snapshot: &Arc<Snapshot>,
+    look: impl Fn(&Snapshot) -> Result<T>,
+) -> Option<T> {
+    match store.settling(snapshot, look) {
+        Ok((settled, found)) => {
+            count(&seen.settled, u64::from(!Arc::ptr_eq(&settled, snapshot)));
+            Some(found)
+        }
+        Err(e) => {
+            assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "{e}");
+            count(&seen.expired, 1);
+            None
+        }
+    }
+}
+
+/// One of the cast at work.
+#[derive(Clone)]
+struct Player {
+    cast: &'static Cast,
+    world: World,
+    one: Arc<Snapshot>,
+    seen: Arc<Seen>,
+}
+
+impl Player {
+    /// Commits; a conflict is what may come of what a vacuum or another merge has taken.
+    fn commit(&self, store: &Store, base: &Arc<Snapshot>, changes: Changes, may_fail: bool) -> Option<Arc<Snapshot>> {
+        match store.commit(base, changes, &mut StandardRules) {
+            Ok(next) => Some(next),
+            Err(e) => {
+                assert!(may_fail && e.kind() == ErrorKind::Conflict, "{e}");
+                None
+            }
+        }
+    }
+
+    fn write(&self) -> Told {
+        let (store, mut snapshot, mut told) = (self.world.store(), Arc::clone(&self.one), Told::new());
+        for _ in 0..self.cast.commits {
+            let (id, changes) = if self.cast.filed { self.world.filed_addition() } else { self.world.addition() };
+            let Some(next) = self.commit(&store, &snapshot, changes, self.cast.filed) else {
+                count(&self.seen.refused, 1);
+                continue;
+            };
+            told.insert(next.version(), Did::Add(id));
+            if let Some((version, held)) = self.look(&store, &next) {
+                assert_eq!(held.last(), Some(&id), "version {version} of {told:?}");
+            }
+            snapshot = if self.cast.asleep { Arc::clone(&self.one) } else { next };
+        }
+        told
+    }
+
+    fn merge(&self) -> Told {
+        let (store, mut snapshot, mut told) = (self.world.store(), Arc::clone(&self.one), Told::new());
+        for _ in 0..self.cast.merges {
+            snapshot = store.refresh(&snapshot).unwrap();
+            let planned = settling((&store, &self.seen), &snapshot, |snapshot| self.world.merger(snapshot));
+            let Some((id, of, changes)) = planned.flatten() else { continue };
+            if let Some(next) = self.commit(&store, &snapshot, changes, true) {
+                told.insert(next.version(), Did::Merge(id, of));
+                snapshot = next;
+            }
+        }
+        told
+    }
+
+    /// Follows the store and opens its oldest version; gives all that was opened, for a look in the end, and what it saw of
+    /// each version.
+    fn read(&self) -> (Vec<Arc<Snapshot>>, Vec<Sight>) {
+        let (store, mut opened) = (self.world.store(), vec![Arc::clone(&self.one)]);
+        for _ in 0..2 {
+            opened.push(store.refresh(opened.last().unwrap()).unwrap());
+            if let Some(floor) = store.floor().unwrap() {
+                match store.at_version(floor.version) {
+                    Ok(oldest) => opened.insert(0, oldest),
+                    Err(e) => {
+                        assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "{e}");
+                        assert_ne!(store.floor().unwrap(), Some(floor), "the floor has not moved: {e}");
+                    }
+                }
+            }
+        }
+        let seen = opened.iter().filter_map(|snapshot| self.look(&store, snapshot)).collect();
+        (opened, seen)
+    }
+
+    /// The version of `snapshot`, and what it holds; `None` if it has been vacuumed.
+    fn look(&self, store: &Store, snapshot: &Arc<Snapshot>) -> Option<Sight> {
+        let held = settling((store, &self.seen), snapshot, |snapshot| self.world.read_all(snapshot));
+        held.map(|held| (snapshot.version(), held))
+    }
+
+    /// Vacuums; the versions that it made.
+    fn vacuum(&self, keeps: &[u64]) -> Vec<u64> {
+        let store = self.world.store();
+        let mut made = Vec::new();
+        for keep in keeps {
+            match vacuumed(&store, *keep) {
+                Ok(report) => {
+                    count(&self.seen.raised, u64::from(report.oldest > report.oldest_before));
+                    count(&self.seen.removed, report.data.objects + report.manifest.objects);
+                    made.extend(report.committed);
+                }
+                Err(e) => assert!(self.cast.vacuums.len() > 1 && e.kind() == ErrorKind::Conflict, "{e}"),
+            }
+        }
+        made
+    }
+}
+
+/// Without a safety age: files of commits under way are fair game.
+fn vacuumed(store: &Store, keep: u64) -> Result<VacuumReport> {
+    let options = VacuumOptions { keep: Keep::Versions(keep), safety_us: 0, dry_run: false };
+    vacuum(store, &options, &NeverCancel, &Silent)
+}
+
+fn play(cast: &'static Cast, seen: &Arc<Seen>) {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let storage = HookedStorage::new(memory, |_, _| shuttle::thread::yield_now());
+    let world = World::new(Arc::new(storage), cast.fold_versions);
+    let one = world.create().unwrap();
+    let player = || Player { cast, world: world.clone(), one: Arc::clone(&one), seen: Arc::clone(seen) };
+    let write = |player: Player| shuttle::thread::spawn(move || player.write());
+    let mut authors: Vec<_> = (0..cast.writers).map(|_| write(player())).collect();
+    let (merger, reader) = (player(), player());
+    authors.push(shuttle::thread::spawn(move || merger.merge()));
+    let reader = shuttle::thread::spawn(move || reader.read());
+    let start = |(player, keeps): (Player, &'static [u64])| shuttle::thread::spawn(move || player.vacuum(keeps));
+    let vacuums: Vec<_> = cast.vacuums.iter().map(|keeps| start((player(), keeps))).collect();
+    let mut told = Told::new();
+    for (version, did) in authors.into_iter().flat_map(|thread| thread.join().unwrap()) {
+        assert!(told.insert(version, did).is_none(), "two commits were told the same version");
+    }
+    let upkeep: Vec<u64> = vacuums.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    let (opened, seen) = reader.join().unwrap();
+    let late = opened.iter().filter_map(|snapshot| player().look(&world.store(), snapshot));
+    for (version, held) in seen.into_iter().chain(late) {
+        assert_eq!(held, held_at(&told, version), "version {version} of {told:?}");
+    }
+    check(&player(), &told, &upkeep);
+}
+
+/// Every version that is kept holds what was committed up to it; then all but the newest goes.
+fn check(player: &Player, told: &Told, upkeep: &[u64]) {
+    let (store, world) = (player.world.store(), &player.world);
+    let newest = store.latest().unwrap().version();
+    assert_eq!(newest as usize, 1 + told.len() + upkeep.len(), "{told:?}, vacuums: {upkeep:?}");
+    let floor = store.floor().unwrap().map_or(1, |floor| floor.version);
+    for version in 1..=newest {
+        match store.at_version(version) {
+            Ok(snapshot) => {
+                let held = world.read_all(&snapshot).unwrap_or_else(|e| panic!("version {version} of {told:?}: {e}"));
+                assert!(version >= floor && held == held_at(told, version), "version {version} of {told:?}: {held:?}");
+            }
+            Err(e) => assert!(version < floor && e.kind() == ErrorKind::SnapshotExpired, "version {version}: {e}"),
+        }
+    }
+    vacuumed(&store, 1).unwrap();
+    nothing_is_left(world.storage(), "in the end");
+    let last = world.store().latest().unwrap();
+    assert_eq!(world.read_all(&last).unwrap(), held_at(told, newest));
+}
+
+/// Plays so many schedules; in some of them the floor rose, files went, and readers were told so.
+fn explore(cast: &'static Cast, schedules: usize) -> Arc<Seen> {
+    let seen = Arc::new(Seen::default());
+    let shared = Arc::clone(&seen);
+    shuttle::check_random(move || play(cast, &shared), schedules);
+    println!("{seen:?}");
+    for figure in [&seen.raised, &seen.removed] {
+        assert!(figure.load(Ordering::Relaxed) > schedules as u64 / 2, "{seen:?}");
+    }
+    seen
+}
+
+const USUAL: Cast =
+    Cast { writers: 2, commits: 2, filed: false, asleep: false, merges: 2, vacuums: &[&[2, 1]], fold_versions: 64 };
+
+#[test]
+fn a_vacuum_without_folds() {
+    let seen = explore(&USUAL, 1_000);
+    assert!(seen.settled.load(Ordering::Relaxed) > 0, "{seen:?}");
+}
+
+#[test]
+fn a_vacuum_where_everybody_folds() {
+    let seen = explore(const { &Cast { vacuums: &[&[1, 1]], fold_versions: 1, ..USUAL } }, 1_000);
+    assert!(seen.expired.load(Ordering::Relaxed) > 0, "{seen:?}");
+}
+
+#[test]
+fn two_vacuums_and_folds_now_and_then() {
+    explore(const { &Cast { vacuums: &[&[1, 2], &[2, 1]], fold_versions: 3, ..USUAL } }, 1_000);
+}
+
+/// What slept through a vacuum is committed at the end.
+#[test]
+fn a_vacuum_beside_writers_that_sleep() {
+    explore(const { &Cast { commits: 3, asleep: true, vacuums: &[&[1, 1]], fold_versions: 2, ..USUAL } }, 1_000);
+}
+
+/// A file of a commit under way may be condemned first: the commit is refused then, and else stands.
+#[test]
+fn a_vacuum_beside_writers_of_files() {
+    let seen = explore(const { &Cast { writers: 3, filed: true, merges: 1, fold_versions: 3, ..USUAL } }, 1_000);
+    assert!(seen.refused.load(Ordering::Relaxed) > 0, "{seen:?}");
+}
