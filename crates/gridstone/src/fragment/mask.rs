@@ -200,6 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
+        #[cfg_attr(miri, ignore = "calls C")]
         fn what_is_written_is_read(rows in proptest::collection::vec((0u64..6, 0usize..100), 1..80)) {
             let mask = masked(&rows);
             let bytes = mask.encode(OVER).unwrap();
@@ -208,6 +209,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "calls C")]
     fn damage_is_found_at_every_byte() {
         let mask = masked(&[(1, 5), (2, 70)]);
         let bytes = mask.encode(OVER).unwrap();

@@ -171,7 +171,7 @@ pub fn try_vec<T: Clone>(value: T, len: usize) -> Result<Vec<T>> {
 }
 
 /// Cells checked between two questions whether to go on: a few milliseconds of work.
-const PORTION: usize = 1 << 16;
+const PORTION: usize = if cfg!(miri) { 1 << 8 } else { 1 << 16 };
 
 fn check_offsets(datatype: Datatype, values: &[u8], offsets: &[u64], cancel: &dyn Cancel) -> Result<usize> {
     let bad = |message: String| Err(Error::input(message));
