@@ -34,6 +34,9 @@ enum Tiles {
     Cells(Cutter),
 }
 
+/// A tile of a box and its cells.
+type BoxTile = (Subarray, Vec<Column>);
+
 /// Tiles of a box.
 struct Boxes {
     grid: TileGrid,
@@ -47,7 +50,7 @@ struct Boxes {
 
 impl Boxes {
     /// Takes cells from row `from` on, until a tile is full; gives it, and the row after the last that was taken.
-    fn take(&mut self, columns: &[ColumnView<'_>], from: usize) -> Result<(usize, Option<(Subarray, Vec<Column>)>)> {
+    fn take(&mut self, columns: &[ColumnView<'_>], from: usize) -> Result<(usize, Option<BoxTile>)> {
         let region = self.grid.tile_box(self.tile).ok_or_else(|| Error::input("cells past the end of the box"))?;
         let room = region.cells() as usize - self.held.first().map_or(0, Column::len);
         let to = columns.first().map_or(0, ColumnView::len).min(from + room);
@@ -144,7 +147,7 @@ impl CellStream {
         let order = self.schema.options().cell_order;
         let mut from = 0;
         let full = std::iter::from_fn(|| full_tile(cells, &mut from, |from| boxes.take(columns, from)));
-        let encode = |tile: Result<(Subarray, Vec<Column>)>| {
+        let encode = |tile: Result<BoxTile>| {
             let (region, held) = tile?;
             let held = held.into_iter().map(Cells::Given).collect();
             encode_tile(&fields, &packing, held, &dense_cuts(&region, order, block_cells), None)
