@@ -244,7 +244,11 @@ mod tests {
 
     #[test]
     fn differences_are_stored_where_they_are_smaller() {
-        let random = |i: i64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64) >> 40) & 0xfff;
+        let random = |i: i64| {
+            let mixed = (i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            ((mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB) >> 40 & 0xfff) as i64
+        };
         let long = |f: &dyn Fn(i64) -> i64| (0..1_024).flat_map(|i| f(i).to_le_bytes()).collect::<Vec<u8>>();
         let float = |f: &dyn Fn(i64) -> f64| (0..1_024).flat_map(|i| f(i).to_le_bytes()).collect::<Vec<u8>>();
         let (signed, double) = (Element::signed(8), Element::float(8));
