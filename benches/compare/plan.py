@@ -305,7 +305,7 @@ def _merges() -> list[Case]:
              (faster(3), growth_at_most(64))),
         Case("D5a-merged", "read", after, _IN_PLACE[:2], dense.read("box", "dense+merged", updates=1_000),
              "dense+merged"),
-        Case("S1b", "merge", whole, [gridstone.Cells("auto"), *sparse, duckdb.Cells("unsorted")],
+        Case("S1b", "merge", whole, [gridstone.Cells("auto"), *sparse],
              upkeep.merge_cells("piled"), "piled", (faster(2), growth_at_most(256)), ("cells",)),
         Case("S3c", "merge", small, [points(""), points(", tiered"), *sparse], cells_merge, "cells+1000",
              (faster(2), growth_at_most(256)), ("cells",)),
