@@ -90,13 +90,11 @@ class Cells(_DuckDb, CellsSystem):
         self.finish(folder)
 
     def merge(self, folder: Path) -> None:
-        """A checkpoint; sorted, if the variant is, by way of another table, since a table cannot be sorted in place."""
-        in_order = self.variant.startswith("sorted")
-        engine = self.connect(folder / "a.db", preserve_insertion_order=in_order)
-        if in_order:
-            engine.execute(f"CREATE TABLE sorted AS SELECT * FROM cells {_sorted_by(CELLS_TILE)}")
-            engine.execute("DROP TABLE cells")
-            engine.execute("ALTER TABLE sorted RENAME TO cells")
+        """By way of another table, since a table cannot be sorted in place; a checkpoint alone orders nothing."""
+        engine = self.connect(folder / "a.db", preserve_insertion_order=True)
+        engine.execute(f"CREATE TABLE sorted AS SELECT * FROM cells {_sorted_by(CELLS_TILE)}")
+        engine.execute("DROP TABLE cells")
+        engine.execute("ALTER TABLE sorted RENAME TO cells")
         engine.execute("CHECKPOINT")
         engine.close()
         self.finish(folder)

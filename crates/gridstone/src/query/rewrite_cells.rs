@@ -71,7 +71,7 @@ pub fn rewrite_cells(
     let source = Source::new(read, job, Sweeper::new(read, job.target, &request, &form)?, form.clone());
     let ahead = tiles_ahead(read, job);
     let mut stage: Option<Stage> = None;
-    let mut cells = 0u64;
+    let (mut cells, all) = (0u64, job.target.fragments.iter().map(|d| d.cells).sum());
     let put = |(tile, begins, held): (EncodedTile, bool, Held<'_>)| {
         if begins && let Some(full) = stage.take() {
             done.push(full.finish()?);
@@ -83,7 +83,7 @@ pub fn rewrite_cells(
         };
         stage.insert(open).push(tile)?;
         drop(held);
-        write.progress.report(cells, cells.max(job.target.fragments.iter().map(|d| d.cells).sum()));
+        write.progress.report(cells, cells.max(all));
         Ok(())
     };
     read.pool.pipe(source, ahead, write.cancel, |job| job?.encode(&form), put)?;

@@ -10,14 +10,12 @@
 use super::super::box_index::{BoxIndex, Item};
 use super::super::cover::{Step, clusters, hold, left};
 use super::runs::tier;
-use super::{FACTOR, FAN_IN, Merge, Part, Run, UPDATED_SHARE, between, part, related};
+use super::{FACTOR, FAN_IN, HOLES_MAX, Merge, Part, Run, UPDATED_SHARE, between, part, related};
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::{Schema, Subarray};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// More deleted boxes than this are not cut out of one merge.
-const HOLES_MAX: usize = 64;
 /// How often what was broken is laid together anew.
 const DEPTH_MAX: usize = 8;
 

@@ -29,6 +29,8 @@ const FAN_IN: usize = 8;
 const FACTOR: u64 = 8;
 /// The size of the smallest tier, in bytes.
 const TIER_BYTES: u64 = 32 << 10;
+/// More deleted boxes than this are not cut out of the inputs of one merge.
+const HOLES_MAX: usize = 64;
 /// One cell in so many must be an update before what it lies on is written again.
 const UPDATED_SHARE: u128 = 10;
 

@@ -2,7 +2,7 @@
 
 use super::super::box_index::{BoxIndex, Item};
 use super::super::cover::{Step, left};
-use super::{Merge, Part, Plan, Strategy, UPDATED_SHARE, between, part};
+use super::{HOLES_MAX, Merge, Part, Plan, Strategy, UPDATED_SHARE, between, part};
 use crate::base::Id;
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::Subarray;
@@ -11,8 +11,6 @@ use std::sync::Arc;
 
 /// More newer tombstones than this are not applied to one merge: reading them would be most of the work.
 const NEWER_MAX: usize = 1_024;
-/// More deleted boxes than this are not cut out of one dense fragment.
-const HOLES_MAX: usize = 64;
 /// More pairs of tombstones and merges than this are not looked at when tombstones are swept.
 const PAIRS_MAX: usize = 1 << 22;
 
