@@ -250,6 +250,34 @@ fn a_dense_merge_stays_within_its_memory() {
     }
 }
 
+/// Without memory for all updates decoded they are merged with each other first: a tile does not decode all of them.
+#[test]
+fn scattered_updates_beyond_the_memory_are_decoded_a_few_times() {
+    let (array, storage) = created(schema(320, 32, true), 4 << 20);
+    write_box(&array, ((0, 319), (0, 319)), &BOTH, 0);
+    for n in 1..601 {
+        let place = |i: i64| (noise(n * 131 + i).rem_euclid(320), noise(n * 177 - i).rem_euclid(320));
+        let cells: std::collections::BTreeSet<(i64, i64)> = (0..100).map(place).collect();
+        let cells: Vec<_> = cells.into_iter().collect();
+        match n {
+            200 => write_box(&array, ((40, 200), (50, 260)), &BOTH, n),
+            300 => delete(&array, &cells),
+            400 => delete_box(&array, ((100, 130), (0, 319))),
+            _ => write_cells(&array, &cells, n),
+        }
+    }
+    let (before, files) = (read(&array), storage.list("_data").unwrap());
+    let report = consolidate(&array, &Strategy::All);
+    assert!(read(&array) == before && report.after < 20, "{report:?}");
+    // 600 updates of four columns, each in a tile of a hundred: were all decoded for every tile it would be 240,000.
+    assert!(report.counters.blocks_decoded < 30_000, "{:?}", report.counters);
+    assert!(array.context().peak_bytes() <= 4 << 20, "{}", array.context().peak_bytes());
+    let written: u64 = report.merges.iter().filter_map(|m| m.written).map(|(fragments, _)| fragments).sum();
+    let made = storage.list("_data").unwrap().iter().filter(|name| !files.contains(name)).count() as u64;
+    assert!(made <= written, "{made} files for {written} fragments: what only the merge needed is still there");
+    assert!(array.verify(&Call::default()).unwrap().damage.is_empty());
+}
+
 fn delete_box(array: &Array, (x, y): ((i64, i64), (i64, i64))) {
     let sub = [(x.0.to_string(), x.1.to_string()), (y.0.to_string(), y.1.to_string())];
     array.commit(vec![array.stage_delete_box(Some(&sub)).unwrap()], None).unwrap();

@@ -6,7 +6,7 @@ use gridstone::array::{Changes, Operation, Retained, Snapshot, StandardRules, St
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, Key, NeverCancel, Result, Silent, xxh3};
 use gridstone::fragment::{Description, FragmentKind, Staged};
-use gridstone::maintain::{Keep, PlanLimits, Strategy, VacuumOptions, merge, plan, vacuum};
+use gridstone::maintain::{Keep, PlanLimits, Strategy, VacuumOptions, Written, merge, plan, vacuum};
 use gridstone::query::condition::Condition;
 use gridstone::query::{
     CellWrite, Dedup, DenseWrite, Doomed, ReadContext, Target, WriteContext, delete_where, write_cells, write_dense,
@@ -321,7 +321,7 @@ impl World {
         let strategy = Strategy::Fragments(cells.map(|d| d.id).collect());
         for planned in plan(&schema, &fragments, &strategy, limits)?.merges {
             let target = Target { array, schema: schema.clone(), fragments: Vec::new() };
-            let merged = merge(&reader, &self.context(), &target, &planned, 1 << 20, &mut Vec::new())?;
+            let merged = merge(&reader, &self.context(), &target, &planned, 1 << 20, &mut Written::default())?;
             self.operations.extend(merged.into_iter().flat_map(|merged| merged.operations(array)));
         }
         Ok(())

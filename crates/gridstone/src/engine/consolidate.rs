@@ -4,7 +4,7 @@ use super::boxes::parse_box;
 use super::{Array, Call, ReadBox, Staged};
 use crate::array::{Changes, MergeRules, Operation, Removed, Snapshot};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
-use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, merge, plan};
+use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, Written, merge, plan};
 use crate::query::{ReadContext, ReadOrder, Target};
 use std::sync::Arc;
 
@@ -137,10 +137,11 @@ impl Array {
     ) -> Result<Option<(u64, u64)>> {
         let (_, state) = self.state()?;
         let write = self.write_context(&state, call)?;
-        let mut done = Vec::new();
-        let merged = read.explained(merge(read, &write, target, one, target_bytes, &mut done));
+        let mut written = Written::default();
+        let merged = read.explained(merge(read, &write, target, one, target_bytes, &mut written));
+        drop(self.staged(written.scratch));
         // From here on files go with `staged`, unless they are committed.
-        let mut staged: Staged = self.staged(done);
+        let mut staged: Staged = self.staged(written.done);
         let Some(merged) = merged? else { return Ok(None) };
         let changes = Changes::new(merged.operations(self.id()));
         // All that others did since the plan was made is looked at, also what an earlier merge of it has passed.

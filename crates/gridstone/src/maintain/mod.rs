@@ -9,7 +9,7 @@ mod vacuum;
 mod verify;
 mod verify_store;
 
-pub use consolidate::{Merged, memory_bytes, merge};
+pub use consolidate::{Merged, Written, memory_bytes, merge};
 pub use plan::{Merge, Plan, PlanLimits, Strategy, plan};
 pub use repair::{RepairAction, RepairReport, repair};
 pub use vacuum::{Holder, Keep, Tally, VacuumOptions, VacuumReport, vacuum};

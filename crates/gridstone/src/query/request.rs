@@ -151,6 +151,7 @@ pub struct Cells {
 }
 
 /// What writes share.
+#[derive(Clone)]
 pub struct WriteContext<'a> {
     /// Threads.
     pub pool: &'a Pool,

@@ -7,7 +7,7 @@
 //! Memory holds the tiles that are under way, and the writer's stripe.
 
 use super::open::open_fragment;
-use super::overlay::live_overlay;
+use super::overlay::{is_small, live_overlay};
 use super::stage::Stage;
 use super::write_dense::{dense_cuts, fields_and_packing};
 use super::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
@@ -51,9 +51,11 @@ impl Drop for Held<'_> {
     }
 }
 
-/// Decodes the small fragments of `target` once, as far as there is memory for them, so that tiles need not do it one by one.
-pub fn warm(context: &ReadContext, target: &Target) -> Result<()> {
-    live_overlay(context, target).map(drop)
+/// Decodes the small fragments of `target` once, so that tiles need not do it one by one; says whether there is memory for
+/// them.
+pub fn warm(context: &ReadContext, target: &Target) -> Result<bool> {
+    let any = target.fragments.iter().any(|d| is_small(d));
+    Ok(live_overlay(context, target)?.is_some() || !any)
 }
 
 /// Writes a box anew; the result is staged and has no order yet.
@@ -70,7 +72,7 @@ pub fn rewrite_dense(read: &ReadContext, write: &WriteContext<'_>, job: &Rewrite
     let tiles = Tiles { read, write, job, ids, fields, packing, statistics: Mutex::new(None) };
     let row_bytes = job.target.row_bytes();
     let largest = grid.tile_box(0).map_or(1, |tile| tile.cells() as u64).saturating_mul(row_bytes).max(1);
-    let ahead = (read.budget.limit_bytes() / 8 / largest).clamp(1, read.pool.threads() as u64 * 2) as usize;
+    let ahead = (read.budget.limit_bytes() / 8 / largest).min(read.pool.threads() as u64 * 2) as usize;
     let encode = |tile: u64| {
         let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
         // Its cells, and the same again encoded.
@@ -78,14 +80,19 @@ pub fn rewrite_dense(read: &ReadContext, write: &WriteContext<'_>, job: &Rewrite
         tiles.tile(&region).map(|tile| (tile, held))
     };
     let mut done = 0u64;
-    let put = |(tile, held): (EncodedTile, Held<'_>)| {
+    let mut put = |(tile, held): (EncodedTile, Held<'_>)| {
         done += tile.cells;
         stage.push(tile)?;
         drop(held);
         write.progress.report(done, job.sub.cells() as u64);
         Ok(())
     };
-    read.pool.pipe(0..grid.len(), ahead, write.cancel, encode, put)?;
+    if ahead > 0 {
+        read.pool.pipe(0..grid.len(), ahead, write.cancel, encode, put)?;
+    } else {
+        // One tile is more than fits: it goes before the next comes. Its blocks are read side by side.
+        (0..grid.len()).try_for_each(|tile| put(encode(tile)?))?;
+    }
     stage.finish()
 }
 
