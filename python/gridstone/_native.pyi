@@ -130,11 +130,11 @@ class Staged:
 
 @final
 class Writer:
-    """One fragment being streamed in global order."""
+    """Cells being streamed, in global order into one fragment or in any order."""
 
     def append(self, dims: Sequence[_Column] | None, attrs: Mapping[str, _Column]) -> None:
-        """Appends cells: for a dense array attribute values only (all attributes of the writer, equal counts, in the
-        global order of the box), for a sparse one coordinates too."""
+        """Appends cells: in global order into a dense array attribute values only (all attributes of the writer, equal
+        counts), else coordinates too."""
     def finish(self) -> Staged: ...
     def abort(self) -> None:
         """Ends it, whatever other threads do with it: a call under way ends with an InputError. A call during another
@@ -236,6 +236,7 @@ class Array:
     def delete_where(self, box: _Box | None, condition_json: str, message: str | None) -> int:
         """Deletes and commits what a condition selects; the version, the present one if that is nothing."""
     def writer(self, box: _Box | None, attrs: Sequence[str] | None) -> Writer: ...
+    def unsorted_writer(self, attrs: Sequence[str] | None, dedup: str) -> Writer: ...
     def commit(self, staged: Sequence[Staged], message: str | None) -> int:
         """Commits all in one version, moves to it and returns it; at "r+" only."""
     def receipt(self, staged: Sequence[Staged]) -> str:

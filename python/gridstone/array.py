@@ -462,22 +462,39 @@ class Array(Retained, Mergeable, Erasable, Checked):
         return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=closing, progress=progress)
 
     def writer(
-        self, box: BoxLike = None, order: str = "global", *, message: Message = None, commit: bool = True
+        self,
+        box: BoxLike = None,
+        order: str = "global",
+        *,
+        dedup: str = "error",
+        message: Message = None,
+        commit: bool = True,
     ) -> Writer:
-        """A context manager that streams one fragment: `with a.writer() as w: w.append(...)`.
+        """A context manager that streams cells into one commit: `with a.writer() as w: w.append(...)`.
 
         Args:
-            box: dense: the box that the fragment covers; None: the whole domain. Sparse: None.
-            order: "global": pieces follow each other in global order.
+            box: dense, in global order: the box that the fragment covers; None: the whole domain. Else None.
+            order: "global": pieces follow each other in global order and become one fragment. "any": cells with their
+                coordinates in any order, of a sparse array or into a dense one; more than memory holds are sorted part
+                by part in the store and merged at the end.
+            dedup: with order="any": what to do with several cells at one place, of all pieces: "error", or keep the
+                "first" or "last".
             message: kept with the version.
             commit: False: leaving the block commits nothing; `w.receipt` is for `gridstone.commit` then.
         """
-        _known("order", order, ("global",))
-        if self.sparse and box is not None:
-            raise InputError("a sparse fragment has no box: its cells say where they are; leave box=None")
+        _known("order", order, ("global", "any"))
+        _known("dedup", dedup, _DEDUPS)
+        unsorted = order == "any"
+        if box is not None and (self.sparse or unsorted):
+            raise InputError("cells say themselves where they are: leave box=None")
+        closing = receipt.closing(message, commit)
+        if unsorted:
+            return Writer(self, self._writable().unsorted_writer(None, dedup), None, closing)
+        if dedup != "error":
+            raise InputError('cells in global order ascend: dedup= is for order="any"')
         where = None if self.sparse else selection.box_of(self._schema, box)
         native = self._writable().writer(None if where is None else where.texts, None)
-        return Writer(self, native, where, receipt.closing(message, commit))
+        return Writer(self, native, where, closing)
 
     def _writable(self) -> "_native.Array":
         if not self.native.writable:

@@ -1,4 +1,4 @@
-"""Streaming one fragment in global order."""
+"""Streaming cells into one commit."""
 
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Writer:
-    """One fragment written piece by piece: `with a.writer() as w: w.append(...)`. Leaving the block commits it; an
+    """Cells written piece by piece: `with a.writer() as w: w.append(...)`. Leaving the block commits them; an
     exception in the block leaves the store as it was. One thread appends at a time; any may abort.
     """
 
@@ -29,7 +29,7 @@ class Writer:
 
     @property
     def box(self) -> Box | None:
-        """The box that a dense fragment covers."""
+        """The box that a dense fragment covers; None of cells that say where they are."""
         return self._box
 
     @property
@@ -38,11 +38,12 @@ class Writer:
         return self._receipt
 
     def append(self, data: Any, attrs: Any = None) -> None:
-        """Appends cells that follow those appended before in global order.
+        """Appends cells; unless the writer takes any order they follow those appended before in global order.
 
         Args:
-            data: dense: flat values (a dict of them by attribute); sparse: coordinates as in `write_cells`, or a table.
-            attrs: sparse: attribute values, unless `data` is a table.
+            data: coordinates as in `write_cells`, or a table. Dense, in global order: flat values (a dict of them by
+                attribute).
+            attrs: attribute values, where `data` are coordinates.
 
         Raises:
             InputError: values that do not fit, or cells out of order; or another thread is using the writer, or aborted
@@ -51,7 +52,7 @@ class Writer:
         if not self._open:
             raise InputError("this writer is finished; open another one with array.writer()")
         schema = self._array.schema
-        if schema.sparse:
+        if self._box is None:
             dims, values = cells.of_cells(schema, data, attrs)
             native = {name: column.native() for name, column in values.items()}
             self._native.append([column.native() for column in dims.values()], native)

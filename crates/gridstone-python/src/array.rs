@@ -36,6 +36,14 @@ impl Array {
     fn schema(&self, py: Python<'_>) -> PyResult<std::sync::Arc<Schema>> {
         self.inner.schema().map_err(|e| raise(py, &e))
     }
+
+    /// The Python face of a writer of these attributes.
+    fn streaming(&self, py: Python<'_>, inner: engine::Writer, attrs: Option<&[String]>) -> PyResult<Writer> {
+        let schema = self.schema(py)?;
+        let wanted = |name: &str| attrs.is_none_or(|given| given.iter().any(|g| g == name));
+        let names = schema.attrs().iter().map(|a| a.name()).filter(|n| wanted(n)).map(str::to_owned).collect();
+        Ok(Writer::new(self.inner.context().clone(), inner, schema, names))
+    }
 }
 
 #[pymethods]
@@ -270,10 +278,14 @@ impl Array {
     #[pyo3(signature = (r#box, attrs))]
     fn writer(&self, py: Python<'_>, r#box: Option<Box>, attrs: Option<Vec<String>>) -> PyResult<Writer> {
         let inner = self.inner.writer(r#box.as_deref(), attrs.as_deref()).map_err(|e| raise(py, &e))?;
-        let schema = self.schema(py)?;
-        let wanted = |name: &str| attrs.as_ref().is_none_or(|given| given.iter().any(|g| g == name));
-        let names = schema.attrs().iter().map(|a| a.name()).filter(|n| wanted(n)).map(str::to_owned).collect();
-        Ok(Writer::new(self.inner.context().clone(), inner, schema, names))
+        self.streaming(py, inner, attrs.as_deref())
+    }
+
+    #[pyo3(signature = (attrs, dedup))]
+    fn unsorted_writer(&self, py: Python<'_>, attrs: Option<Vec<String>>, dedup: &str) -> PyResult<Writer> {
+        let dedup = Dedup::parse(dedup).map_err(|e| raise(py, &e))?;
+        let inner = self.inner.unsorted_writer(attrs.as_deref(), dedup).map_err(|e| raise(py, &e))?;
+        self.streaming(py, inner, attrs.as_deref())
     }
 
     #[pyo3(signature = (staged, message))]

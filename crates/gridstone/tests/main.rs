@@ -34,6 +34,7 @@ mod stopping;
 mod stress;
 mod together;
 mod transactions;
+mod unsorted;
 mod upkeep;
 mod vacuum;
 mod vacuum_schedules;

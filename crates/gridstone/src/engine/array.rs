@@ -9,8 +9,9 @@ use crate::array::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRul
 use crate::base::{CounterSnapshot, Counters, Entropy, Error, ErrorKind, Files, Id, Result};
 use crate::fragment;
 use crate::query::{
-    CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Scan, Target, WriteContext,
-    open_fragment, read_dense, read_dense_into, read_sparse, touched_cells, write_cells, write_dense, write_tombstones,
+    CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Scan, Target, UnsortedCells,
+    WriteContext, open_fragment, read_dense, read_dense_into, read_sparse, touched_cells, write_cells, write_dense,
+    write_tombstones,
 };
 use crate::runtime::SystemEntropy;
 use crate::schema::{Order, Schema, Subarray};
@@ -473,7 +474,19 @@ impl Array {
         let mut places = request.attrs;
         places.sort_unstable();
         let stream = CellStream::new(&context, schema.clone(), request.sub, places)?;
-        Ok(Writer::new(self.clone(), stream))
+        Ok(Writer::ordered(self.clone(), stream))
+    }
+
+    /// Starts a stream of cells in any order, of these attributes (`None`: all); more than memory holds are written as sorted
+    /// runs and merged at the end. `dedup`: what becomes of several cells at one place, of all that are appended.
+    pub fn unsorted_writer(&self, attrs: Option<&[String]>, dedup: Dedup) -> Result<Writer> {
+        let (_, state) = self.state()?;
+        let schema = state.schema()?;
+        let call = Call::default();
+        let mut places = Request::new(schema, None, attrs, ReadOrder::Global)?.attrs;
+        places.sort_unstable();
+        let cells = UnsortedCells::new(&self.write_context(&state, &call)?, schema.clone(), places, dedup)?;
+        Ok(Writer::unsorted(self.clone(), cells))
     }
 
     /// An Input error if [`Array::commit`] would refuse these fragments at once.

@@ -1,37 +1,73 @@
-//! One fragment being streamed in global order.
+//! Cells being streamed: one fragment in global order, or cells in any order.
 
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result};
-use crate::query::CellStream;
+use crate::query::{CellStream, UnsortedCells};
 use crate::tile::ColumnView;
 
-/// A fragment being streamed; nothing is visible before its [`Staged`] is committed.
+/// Cells being streamed; nothing is visible before their [`Staged`] is committed.
 #[derive(Debug)]
 pub struct Writer {
     array: Array,
-    stream: Option<CellStream>,
+    stream: Option<Stream>,
+}
+
+/// What takes the cells.
+#[derive(Debug)]
+enum Stream {
+    Ordered(Box<CellStream>),
+    /// With the runs written so far, whose files go with them.
+    Unsorted(Box<UnsortedCells>, Staged),
 }
 
 impl Writer {
-    pub(super) fn new(array: Array, stream: CellStream) -> Self {
-        Self { array, stream: Some(stream) }
+    /// Of one fragment, in global order.
+    pub(super) fn ordered(array: Array, stream: CellStream) -> Self {
+        Self { array, stream: Some(Stream::Ordered(Box::new(stream))) }
     }
 
-    /// Appends cells: attribute columns in the writer's order; coordinates for a sparse array. After an error, or when
-    /// it was stopped, the writer is closed and what it wrote is gone.
+    /// Of cells in any order.
+    pub(super) fn unsorted(array: Array, cells: UnsortedCells) -> Self {
+        let runs = array.staged(Vec::new());
+        Self { array, stream: Some(Stream::Unsorted(Box::new(cells), runs)) }
+    }
+
+    /// Appends cells: attribute columns in the writer's order; coordinates unless it is of a dense array in global order.
+    /// After an error, or when it was stopped, the writer is closed and what it wrote is gone.
     pub fn append(&mut self, call: &Call, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
-        let stream = self.stream.as_mut().ok_or_else(closed)?;
-        let outcome = stream.append((&self.array.context().pool, call.cancel.as_ref()), dims, columns);
+        let outcome = match self.stream.as_mut().ok_or_else(closed)? {
+            Stream::Ordered(stream) => stream.append((&self.array.context().pool, call.cancel.as_ref()), dims, columns),
+            Stream::Unsorted(cells, runs) => {
+                let (_, state) = self.array.state()?;
+                let write = self.array.write_context(&state, call)?;
+                cells.append(&write, (dims, columns), &mut runs.fragments)
+            }
+        };
         if outcome.is_err() {
             self.stream = None;
         }
         outcome
     }
 
-    /// Ends the fragment.
+    /// Ends the fragment, or merges what was appended in any order.
+    ///
+    /// # Errors
+    /// Input (a box that is not complete; two cells at one place), Storage, Cancelled.
     pub fn finish(&mut self, call: &Call) -> Result<Staged> {
-        let staged = self.stream.take().ok_or_else(closed)?.finish(call.cancel.as_ref())?;
-        Ok(self.array.staged(staged.into_iter().collect()))
+        match self.stream.take().ok_or_else(closed)? {
+            Stream::Ordered(stream) => {
+                Ok(self.array.staged(stream.finish(call.cancel.as_ref())?.into_iter().collect()))
+            }
+            Stream::Unsorted(cells, mut runs) => {
+                let (snapshot, state) = self.array.state()?;
+                let write = self.array.write_context(&state, call)?;
+                let read = self.array.read_context(&snapshot, call);
+                // The files of both go with them after an error.
+                let mut done = self.array.staged(Vec::new());
+                let ended = cells.finish(&read, &write, self.array.id(), &mut runs.fragments, &mut done.fragments);
+                read.explained(ended).map(|()| done)
+            }
+        }
     }
 
     /// Drops what was written.

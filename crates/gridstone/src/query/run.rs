@@ -57,27 +57,6 @@ impl Chunk {
     }
 }
 
-/// A stretch of live cells of one chunk.
-#[derive(Debug, Clone)]
-pub(super) struct Segment {
-    pub(super) chunk: Arc<Chunk>,
-    pub(super) from: usize,
-    pub(super) to: usize,
-}
-
-impl Segment {
-    pub(super) fn len(&self) -> usize {
-        self.to - self.from
-    }
-
-    /// Its first `cells` cells, which it loses.
-    pub(super) fn split_front(&mut self, cells: usize) -> Self {
-        let from = self.from;
-        self.from = (from + cells).min(self.to);
-        Self { chunk: self.chunk.clone(), from, to: self.from }
-    }
-}
-
 /// The chunks of one source, in ascending global order, and how far the first has been read.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
@@ -97,12 +76,19 @@ impl Queue {
         self.chunks.front().map(|chunk| (chunk, self.next))
     }
 
-    /// Marks the cells before `row` of the first chunk as read.
-    pub(super) fn advance_to(&mut self, row: usize) {
+    /// Its chunks that are not read, wholly or in part.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {
+        self.chunks.iter()
+    }
+
+    /// The row of the first chunk that comes next.
+    pub(super) fn next_row(&self) -> usize {
+        self.next
+    }
+
+    /// Marks so many whole chunks, and the rows before this one of the next, as read.
+    pub(super) fn advance(&mut self, (whole, row): (usize, usize)) {
+        self.chunks.drain(..whole.min(self.chunks.len()));
         self.next = row;
-        if self.chunks.front().is_some_and(|chunk| row >= chunk.len()) {
-            self.chunks.pop_front();
-            self.next = 0;
-        }
     }
 }

@@ -12,16 +12,16 @@ use super::masks::{self, Masks};
 use super::merge::{Frontier, merge};
 use super::open::open_all;
 use super::overlay::{Entry, LiveCells, LiveOverlay, is_small, live_overlay};
-use super::run::{Chunk, Queue, Segment, Standing};
+use super::run::{Chunk, Queue, Standing};
 use super::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
+use super::stretches::Stretches;
 use super::write_cells::coordinate_column;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
-use crate::schema::{Attribute, KeyRange, Order, Schema, Subarray, key};
+use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout};
 use std::cmp::Ordering;
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -46,7 +46,7 @@ pub(super) struct Sweep {
     next: usize,
     pub(super) queues: Vec<Queue>,
     /// What was merged and waits for [`Sweep::next_batch`].
-    merged: VecDeque<Segment>,
+    merged: Stretches,
     /// Bytes that a decoded row takes, about, and whether that is but a guess.
     pub(super) row_bytes: (u64, bool),
     returned: u64,
@@ -137,7 +137,7 @@ impl Sweep {
             firsts,
             next: 0,
             queues,
-            merged: VecDeque::new(),
+            merged: Stretches::default(),
             row_bytes: (target.row_bytes(), target.has_varied()),
             returned: 0,
             total,
@@ -198,39 +198,32 @@ impl Sweep {
 
     /// The next cells in global order, about `bytes` of them, `None` at the end.
     pub(super) fn next(&mut self, bytes: u64) -> Result<Option<Cells>> {
-        let Some(segments) = self.next_segments(bytes)? else { return Ok(None) };
-        let coordinates = coordinate_keys(&self.schema, &segments);
+        let Some(found) = self.next_stretches(bytes)? else { return Ok(None) };
+        let coordinates = found.coordinate_keys(self.schema.ndim());
         let dims = self.schema.dims().iter().zip(&coordinates);
         let dims = dims.map(|(dim, keys)| coordinate_column(dim.datatype(), keys)).collect::<Result<_>>()?;
-        let attrs = attribute_columns(&self.schema, &self.request, &segments)?;
-        Ok(Some(Cells { count: segments.iter().map(Segment::len).sum(), dims, attrs }))
+        let attrs = found.attribute_columns(&self.schema, &self.request)?;
+        Ok(Some(Cells { count: found.cells(), dims, attrs }))
     }
 
     /// The same with the coordinates as keys, and never more: what is merged beyond that waits.
     pub(super) fn next_batch(&mut self, bytes: u64) -> Result<Option<Batch>> {
         if self.merged.is_empty() {
-            let Some(segments) = self.next_segments(bytes)? else { return Ok(None) };
-            self.merged = segments.into();
+            let Some(found) = self.next_stretches(bytes)? else { return Ok(None) };
+            self.merged = found;
         }
-        let (mut segments, mut room) = (Vec::new(), (bytes / self.row_bytes.0.max(1)).max(1) as usize);
-        while let Some(mut next) = self.merged.pop_front() {
-            let part = next.split_front(room);
-            room -= part.len();
-            segments.push(part);
-            if next.len() > 0 {
-                self.merged.push_front(next);
-                break;
-            }
-            if room == 0 {
-                break;
-            }
+        let room = (bytes / self.row_bytes.0.max(1)).max(1) as usize;
+        let found = self.merged.split_front(room);
+        if self.merged.is_empty() {
+            // Lets go of the chunks.
+            self.merged = Stretches::default();
         }
-        let keys = coordinate_keys(&self.schema, &segments);
-        Ok(Some(Batch { keys, columns: attribute_columns(&self.schema, &self.request, &segments)? }))
+        let keys = found.coordinate_keys(self.schema.ndim());
+        Ok(Some(Batch { keys, columns: found.attribute_columns(&self.schema, &self.request)? }))
     }
 
     /// The stretches of loaded blocks that the next cells lie in.
-    fn next_segments(&mut self, bytes: u64) -> Result<Option<Vec<Segment>>> {
+    fn next_stretches(&mut self, bytes: u64) -> Result<Option<Stretches>> {
         loop {
             self.context.cancel.check()?;
             self.load(bytes)?;
@@ -239,19 +232,19 @@ impl Sweep {
             // A source that stands alone has its cells in order: nothing needs to wait for what it holds later.
             let wait = more && self.queues.len() > 1;
             let duplicates = self.schema.options().duplicates;
-            let (segments, tied) = merge(&mut self.queues, wait.then_some(&frontier), duplicates);
+            let (found, tied) = merge(&mut self.queues, wait.then_some(&frontier), duplicates);
             Counters::add(&self.context.counters.cells_merged, tied);
-            if segments.is_empty() && more {
+            if found.is_empty() && more {
                 continue;
             }
-            if segments.is_empty() {
+            if found.is_empty() {
                 return Ok(None);
             }
-            let count: u64 = segments.iter().map(|s| s.len() as u64).sum();
+            let count = found.cells() as u64;
             Counters::add(&self.context.counters.cells_returned, count);
             self.returned += count;
             self.context.progress.report(self.returned, self.total.max(self.returned));
-            return Ok(Some(segments));
+            return Ok(Some(found));
         }
     }
 
@@ -466,60 +459,4 @@ fn resolve_group(live: &LiveOverlay, schema: &Schema, group: &mut Vec<Entry>, ke
         group.len().saturating_sub(1)
     };
     kept.extend(group.drain(..).skip(from));
-}
-
-/// The coordinates of segments, as keys, a column per dimension.
-fn coordinate_keys(schema: &Schema, segments: &[Segment]) -> Vec<Vec<u64>> {
-    let count = segments.iter().map(Segment::len).sum();
-    let column = |d: usize| {
-        let mut keys: Vec<u64> = Vec::with_capacity(count);
-        for segment in segments {
-            let column = segment.chunk.coords.get(d);
-            keys.extend_from_slice(column.and_then(|c| c.get(segment.from..segment.to)).unwrap_or_default());
-        }
-        keys
-    };
-    (0..schema.ndim()).map(column).collect()
-}
-
-/// Segments of fewer cells on average are copied cell by cell.
-const SEGMENT_CELLS: usize = 8;
-
-/// The same as [`attribute_columns`], cell by cell.
-fn gathered_columns(schema: &Schema, request: &Request, segments: &[Segment], count: usize) -> Vec<Column> {
-    let mut chunks: Vec<&Arc<Chunk>> = Vec::new();
-    let mut places: HashMap<*const Chunk, u32> = HashMap::new();
-    let mut cells: Vec<(u32, u32)> = Vec::with_capacity(count);
-    for segment in segments {
-        let place = *places.entry(Arc::as_ptr(&segment.chunk)).or_insert_with(|| {
-            chunks.push(&segment.chunk);
-            chunks.len() as u32 - 1
-        });
-        cells.extend((segment.from..segment.to).map(|row| (place, row as u32)));
-    }
-    let column = |(place, attr): (usize, &Attribute)| {
-        let views: Vec<_> = chunks.iter().map(|chunk| chunk.columns.get(place).map(Column::view)).collect();
-        Column::gathered(&views, &cells, Column::blank(attr).view())
-    };
-    request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).enumerate().map(column).collect()
-}
-
-/// The values of segments, a column per attribute asked for.
-fn attribute_columns(schema: &Schema, request: &Request, segments: &[Segment]) -> Result<Vec<Column>> {
-    let count: usize = segments.iter().map(Segment::len).sum();
-    if count < segments.len().saturating_mul(SEGMENT_CELLS) {
-        return Ok(gathered_columns(schema, request, segments, count));
-    }
-    let mut attrs = Vec::with_capacity(request.attrs.len());
-    for (place, attr) in request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).enumerate() {
-        let mut column = Column::empty(attr.datatype(), attr.nullable());
-        column.try_reserve(count)?;
-        for segment in segments {
-            if let Some(values) = segment.chunk.columns.get(place) {
-                column.append(values.view(), segment.from, segment.to);
-            }
-        }
-        attrs.push(column);
-    }
-    Ok(attrs)
 }

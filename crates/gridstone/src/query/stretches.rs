@@ -1,0 +1,123 @@
+//! What a merge gives: stretches of rows of loaded chunks, in global order, and the columns they make.
+
+use super::Request;
+use super::run::Chunk;
+use crate::base::Result;
+use crate::schema::{Attribute, Schema};
+use crate::tile::Column;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Rows `from..to` of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    /// The chunk's number.
+    pub(super) chunk: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+impl Run {
+    fn cells(self) -> usize {
+        self.to.saturating_sub(self.from) as usize
+    }
+
+    fn rows(self) -> std::ops::Range<usize> {
+        self.from as usize..self.to as usize
+    }
+}
+
+/// Live cells in ascending global order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stretches {
+    chunks: Arc<Vec<Arc<Chunk>>>,
+    runs: VecDeque<Run>,
+    cells: usize,
+}
+
+/// Stretches of fewer cells on average are copied cell by cell.
+const STRETCH_CELLS: usize = 8;
+
+impl Stretches {
+    /// `runs` of `chunks`, which are numbered by their places.
+    pub(super) fn new(chunks: Vec<Arc<Chunk>>, runs: Vec<Run>) -> Self {
+        let cells = runs.iter().map(|run| run.cells()).sum();
+        Self { chunks: Arc::new(chunks), runs: runs.into(), cells }
+    }
+
+    /// How many cells there are.
+    pub(super) fn cells(&self) -> usize {
+        self.cells
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.cells == 0
+    }
+
+    /// The first `cells` cells, or all if there are fewer; the rest stays.
+    #[must_use]
+    pub(super) fn split_front(&mut self, cells: usize) -> Self {
+        let (mut room, mut runs) = (cells.min(self.cells), VecDeque::new());
+        let taken = room;
+        while room > 0
+            && let Some(run) = self.runs.front_mut()
+        {
+            let part = Run { to: run.from + run.cells().min(room) as u32, ..*run };
+            room -= part.cells();
+            run.from = part.to;
+            if run.cells() == 0 {
+                self.runs.pop_front();
+            }
+            runs.push_back(part);
+        }
+        self.cells -= taken;
+        Self { chunks: self.chunks.clone(), runs, cells: taken }
+    }
+
+    /// The coordinates, as keys, a column per dimension.
+    pub(super) fn coordinate_keys(&self, ndim: usize) -> Vec<Vec<u64>> {
+        (0..ndim).map(|dim| self.coordinates(dim)).collect()
+    }
+
+    fn coordinates(&self, dim: usize) -> Vec<u64> {
+        let columns: Vec<&[u64]> =
+            self.chunks.iter().map(|chunk| chunk.coords.get(dim).map_or(&[][..], Vec::as_slice)).collect();
+        let mut keys: Vec<u64> = Vec::with_capacity(self.cells);
+        for run in &self.runs {
+            let rows = columns.get(run.chunk as usize).and_then(|column| column.get(run.rows())).unwrap_or_default();
+            match rows {
+                // Most often where fragments lie over each other.
+                [key] => keys.push(*key),
+                rows => keys.extend_from_slice(rows),
+            }
+        }
+        keys
+    }
+
+    /// The values, a column per attribute asked for.
+    pub(super) fn attribute_columns(&self, schema: &Schema, request: &Request) -> Result<Vec<Column>> {
+        let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).enumerate();
+        if self.cells < self.runs.len().saturating_mul(STRETCH_CELLS) {
+            let cells: Vec<(u32, u32)> =
+                self.runs.iter().flat_map(|run| (run.from..run.to).map(|row| (run.chunk, row))).collect();
+            return Ok(attrs.map(|(place, attr)| self.gathered(place, attr, &cells)).collect());
+        }
+        attrs.map(|(place, attr)| self.appended(place, attr)).collect()
+    }
+
+    fn gathered(&self, place: usize, attr: &Attribute, cells: &[(u32, u32)]) -> Column {
+        let views: Vec<_> = self.chunks.iter().map(|chunk| chunk.columns.get(place).map(Column::view)).collect();
+        Column::gathered(&views, cells, Column::blank(attr).view())
+    }
+
+    fn appended(&self, place: usize, attr: &Attribute) -> Result<Column> {
+        let mut column = Column::empty(attr.datatype(), attr.nullable());
+        column.try_reserve(self.cells)?;
+        for run in &self.runs {
+            if let Some(values) = self.chunks.get(run.chunk as usize).and_then(|chunk| chunk.columns.get(place)) {
+                column.append(values.view(), run.from as usize, run.to as usize);
+            }
+        }
+        Ok(column)
+    }
+}

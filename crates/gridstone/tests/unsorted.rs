@@ -1,0 +1,154 @@
+//! Promise: more cells than memory holds are loaded in any order, in one commit, as if they had been written at once; what
+//! was needed for it is gone afterwards, also when it fails.
+
+use crate::consolidate_dense::{created, longs, noise, schema};
+use gridstone::base::ErrorKind;
+use gridstone::engine::{Array, Call, CellData, Column, Dedup, ReadOrder, Staged};
+use gridstone::schema::Schema;
+use std::collections::BTreeMap;
+
+const BUDGET: u64 = 4 << 20;
+
+fn cells_schema(duplicates: bool) -> Schema {
+    Schema::from_json(&format!(
+        r#"{{"sparse":true,"duplicates":{duplicates},"capacity":1000,
+        "dims":[{{"name":"x","dtype":"int64","domain":["0","9999"],"tile":"100"}},
+        {{"name":"y","dtype":"int64","domain":["0","9999"],"tile":"100"}}],
+        "attrs":[{{"name":"v","dtype":"int64"}},{{"name":"w","dtype":"int64"}}]}}"#
+    ))
+    .unwrap()
+}
+
+type Cell = (i64, i64, i64);
+
+/// Cells anywhere below `side`, numbered; some lie at one place.
+fn cells(count: i64, side: i64) -> Vec<Cell> {
+    (0..count).map(|i| (noise(i).rem_euclid(side), noise(i * 7 + 3).rem_euclid(side), i)).collect()
+}
+
+fn columns(cells: &[Cell]) -> [Column; 3] {
+    [longs(cells.iter().map(|c| c.0)), longs(cells.iter().map(|c| c.1)), longs(cells.iter().map(|c| c.2))]
+}
+
+/// Streams cells in portions of uneven size.
+fn streamed(array: &Array, cells: &[Cell], dedup: Dedup) -> gridstone::base::Result<Staged> {
+    let mut writer = array.unsorted_writer(None, dedup)?;
+    let (mut rest, mut size) = (cells, 1);
+    while !rest.is_empty() {
+        let (portion, later) = rest.split_at(size.min(rest.len()));
+        let [x, y, v] = columns(portion);
+        writer.append(&Call::default(), &[x.view(), y.view()], &[v.view(), v.view()])?;
+        (rest, size) = (later, size * 3 % 40_009 + 1);
+    }
+    writer.finish(&Call::default())
+}
+
+/// The cells in row order, with those of one place in the order of writing.
+fn read(array: &Array) -> Vec<Cell> {
+    let (cells, _, _) = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap();
+    let long =
+        |c: &Column| c.view().values().as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b)).collect::<Vec<_>>();
+    let (x, y, v, w) = (long(&cells.dims[0]), long(&cells.dims[1]), long(&cells.attrs[0]), long(&cells.attrs[1]));
+    assert_eq!(v, w);
+    (0..cells.count).map(|i| (x[i], y[i], v[i])).collect()
+}
+
+#[test]
+fn more_than_memory_is_loaded_as_if_at_once() {
+    // 400,000 cells of 32 bytes: three times the budget, in twenty-five runs and more.
+    let given = cells(400_000, 2_000);
+    for (duplicates, dedup) in [(true, Dedup::Error), (false, Dedup::First), (false, Dedup::Last)] {
+        let (array, storage) = created(cells_schema(duplicates), BUDGET);
+        let staged = streamed(&array, &given, dedup).unwrap();
+        assert_eq!(
+            storage.list("_data").unwrap().len(),
+            1,
+            "runs are still there, or the cells are not in one fragment"
+        );
+        let version = array.version();
+        assert_eq!(array.commit(vec![staged], None).unwrap(), version + 1);
+        let mut expected = given.clone();
+        expected.sort_by_key(|c| (c.0, c.1));
+        if !duplicates {
+            let mut kept: BTreeMap<(i64, i64), i64> = BTreeMap::new();
+            for (x, y, v) in &given {
+                let slot = kept.entry((*x, *y)).or_insert(*v);
+                *slot = if dedup == Dedup::Last { *v } else { *slot };
+            }
+            expected = kept.into_iter().map(|((x, y), v)| (x, y, v)).collect();
+            assert!(expected.len() < 395_000, "some places are taken twice");
+        }
+        assert!(read(&array) == expected, "{duplicates} {dedup:?}");
+        assert!(array.verify(&Call::default()).unwrap().damage.is_empty());
+    }
+}
+
+#[test]
+fn its_memory_is_bounded_by_the_budget() {
+    let (array, _) = created(cells_schema(true), BUDGET);
+    let staged = streamed(&array, &cells(400_000, 10_000), Dedup::Error).unwrap();
+    assert!(array.context().peak_bytes() <= BUDGET, "{}", array.context().peak_bytes());
+    assert_eq!(staged.cells(), 400_000);
+}
+
+#[test]
+fn a_cell_in_two_runs_is_named_and_nothing_is_left() {
+    let (array, storage) = created(cells_schema(false), BUDGET);
+    // Each place once, but for one: in the first run and in the last.
+    let mut given: Vec<Cell> = (0..200_000).map(|i| (i % 2_000, i / 2_000 * 7, i)).collect();
+    given.push((1_234, 0, -1));
+    let error = streamed(&array, &given, Dedup::Error).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    assert!(error.message().contains("(x=1234, y=0)"), "{error}");
+    assert_eq!(storage.list("_data").unwrap(), Vec::<String>::new());
+    given.pop();
+    assert_eq!(streamed(&array, &given, Dedup::Error).unwrap().cells(), 200_000);
+}
+
+#[test]
+fn what_is_wrong_is_named_before_it_is_taken_and_an_aborted_load_leaves_nothing() {
+    let (array, storage) = created(cells_schema(true), BUDGET);
+    let mut writer = array.unsorted_writer(None, Dedup::Error).unwrap();
+    for portion in cells(200_000, 10_000).chunks(50_000) {
+        let [x, y, v] = columns(portion);
+        writer.append(&Call::default(), &[x.view(), y.view()], &[v.view(), v.view()]).unwrap();
+    }
+    assert!(!storage.list("_data").unwrap().is_empty(), "nothing was spilled");
+    let [x, y, v] = columns(&[(1, 1, 1), (5, 10_000, 1)]);
+    let error = writer.append(&Call::default(), &[x.view(), y.view()], &[v.view(), v.view()]).unwrap_err();
+    assert!(error.message().contains("row 1") && error.message().contains("10000"), "{error}");
+    assert_eq!(storage.list("_data").unwrap(), Vec::<String>::new());
+    assert_eq!(writer.finish(&Call::default()).unwrap_err().kind(), ErrorKind::Input);
+    let error = array.unsorted_writer(None, Dedup::Last).unwrap_err();
+    assert!(error.message().contains("without duplicates"), "{error}");
+    assert_eq!(array.fragments().unwrap().len(), 0);
+}
+
+#[test]
+fn a_small_stream_is_one_small_fragment_and_an_empty_one_none() {
+    let (array, storage) = created(cells_schema(false), BUDGET);
+    let staged = streamed(&array, &[(3, 4, 5), (1, 2, 3)], Dedup::Error).unwrap();
+    array.commit(vec![staged], None).unwrap();
+    assert_eq!((read(&array), storage.list("_data").unwrap().len()), (vec![(1, 2, 3), (3, 4, 5)], 0));
+    assert_eq!(streamed(&array, &[], Dedup::Error).unwrap().cells(), 0);
+}
+
+/// The paper's random updates of a dense array, more of them than memory holds.
+#[test]
+fn cells_go_into_a_dense_array_too() {
+    let given = cells(150_000, 320);
+    let [arrays, expected] = [true, false].map(|stream| {
+        let (array, _) = created(schema(320, 32, false), BUDGET);
+        let staged = if stream {
+            streamed(&array, &given, Dedup::Last).unwrap()
+        } else {
+            let [x, y, v] = columns(&given);
+            let attrs = vec![("v".to_owned(), v.view()), ("w".to_owned(), v.view())];
+            let data = CellData { dims: vec![x.view(), y.view()], attrs, sorted: false, dedup: Dedup::Last };
+            array.stage_cells(data, &Call::default()).unwrap()
+        };
+        array.commit(vec![staged], None).unwrap();
+        crate::consolidate_dense::read(&array)
+    });
+    assert!(arrays == expected);
+}
