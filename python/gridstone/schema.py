@@ -207,7 +207,8 @@ class Schema(_Frozen):
         sparse: only non-empty cells exist; else every cell of the domain has a value.
         capacity: cells per data tile of a sparse array.
         tile_order: the order of the space tiles: "row" or "col".
-        cell_order: the order of the cells in a tile: "row" or "col".
+        cell_order: the order of the cells in a tile: "row", "col" or, of a sparse array, "hilbert": along a curve that
+            keeps what lies close together in all dimensions close together in the file.
         duplicates: whether a sparse array may hold several cells at one place.
         coord_filters: the filters of a sparse array's coordinates.
 

@@ -85,6 +85,26 @@ impl Dim {
         }
     }
 
+    /// How far a coordinate lies from the low end of its tile; of a float, or without an extent, of the domain. Floats count
+    /// in steps from one to the next.
+    fn offset(&self, at: Coord) -> u64 {
+        match (at, self.lo, self.extent) {
+            (Coord::Int(v), Coord::Int(lo), Some(Coord::Int(n))) => ((v - lo) % n) as u64,
+            (Coord::Int(v), Coord::Int(lo), None) => (v - lo) as u64,
+            (Coord::Float(v), Coord::Float(lo), _) => steps(v) - steps(lo),
+            _ => panic!("coordinates of two kinds"),
+        }
+    }
+
+    /// The bits that the largest offset takes.
+    fn offset_bits(&self) -> u32 {
+        let largest = match self.extent {
+            Some(Coord::Int(n)) => (n - 1) as u64,
+            _ => self.offset(self.hi),
+        };
+        u64::BITS - largest.leading_zeros()
+    }
+
     /// A coordinate as a user writes it.
     pub fn text(&self, at: Coord) -> String {
         match at {
@@ -129,19 +149,52 @@ impl Dim {
     }
 }
 
+/// The place of a float among all of them.
+fn steps(v: f64) -> u64 {
+    let bits = v.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
 /// Compares cells in row- or column-major order.
 pub(crate) fn compare_plain(order: Order, a: &Place, b: &Place) -> Ordering {
     match order {
         Order::Row => a.cmp(b),
         Order::Col => a.iter().rev().cmp(b.iter().rev()),
+        Order::Hilbert => panic!("a curve needs dimensions"),
     }
+}
+
+/// The index of a cell along the Hilbert curve of its tile, bit by bit, as the page on keys of the format defines it.
+fn along_curve(dims: &[Dim], place: &Place) -> Vec<u64> {
+    let bits = dims.iter().map(Dim::offset_bits).max().unwrap_or(0);
+    let mut x: Vec<u64> = place.iter().zip(dims).map(|(c, d)| d.offset(*c)).collect();
+    for bit in (1..bits).rev() {
+        let low = (1u64 << bit) - 1;
+        for d in 0..x.len() {
+            if x[d] >> bit & 1 == 1 {
+                x[0] ^= low;
+            } else {
+                let exchanged = (x[0] ^ x[d]) & low;
+                x[0] ^= exchanged;
+                x[d] ^= exchanged;
+            }
+        }
+    }
+    for d in 1..x.len() {
+        x[d] ^= x[d - 1];
+    }
+    let last = x[x.len() - 1];
+    let turned = (1..bits).filter(|bit| last >> bit & 1 == 1).fold(0, |turned, bit| turned ^ ((1u64 << bit) - 1));
+    (0..bits).rev().flat_map(|bit| x.iter().map(move |x| (x ^ turned) >> bit & 1).collect::<Vec<_>>()).collect()
 }
 
 /// The global order by its definition: tiles in tile order, then cells in cell order.
 pub(crate) fn compare_global(schema: &Schema, dims: &[Dim], a: &Place, b: &Place) -> Ordering {
     let tiles = |p: &Place| p.iter().zip(dims).map(|(c, d)| Coord::Int(d.tile(*c))).collect::<Place>();
-    compare_plain(schema.options().tile_order, &tiles(a), &tiles(b))
-        .then_with(|| compare_plain(schema.options().cell_order, a, b))
+    compare_plain(schema.options().tile_order, &tiles(a), &tiles(b)).then_with(|| match schema.options().cell_order {
+        Order::Hilbert => along_curve(dims, a).cmp(&along_curve(dims, b)),
+        plain => compare_plain(plain, a, b),
+    })
 }
 
 /// Whether `place` lies in the box.

@@ -120,7 +120,8 @@ impl Plan {
             Size::Tiny => *dice.pick(&[1, 2, 7, 30, 10_000]),
             Size::Blocks => *dice.pick(&[700, 1_024, 1_500, 2_500, 10_000, 100_000]),
         };
-        let (tile_order, cell_order) = (*dice.pick(&[Order::Row, Order::Col]), *dice.pick(&[Order::Row, Order::Col]));
+        let (tile_order, plain) = (*dice.pick(&[Order::Row, Order::Col]), *dice.pick(&[Order::Row, Order::Col]));
+        let cell_order = if sparse && dice.chance(35) { Order::Hilbert } else { plain };
         let named: &&str = dice.pick(&["auto", "none", "zstd:1", "shuffle,lz4"]);
         let coord_filters = Filters::parse(named).unwrap();
         let duplicates = kind == Kind::Duplicates;

@@ -90,13 +90,18 @@ pub struct Root {
 const SECTION_VERSION: u32 = 0;
 
 fn order_code(order: Order) -> u8 {
-    u8::from(order == Order::Col)
+    match order {
+        Order::Row => 0,
+        Order::Col => 1,
+        Order::Hilbert => 2,
+    }
 }
 
 fn code_order(code: u8) -> Result<Order> {
     match code {
         0 => Ok(Order::Row),
         1 => Ok(Order::Col),
+        2 => Ok(Order::Hilbert),
         _ => Err(Error::corruption(format!("a fragment's root has an unknown order {code}"))),
     }
 }

@@ -70,6 +70,9 @@ pub(super) struct LiveOverlay {
 /// For each space tile that `sub` touches the keys of its first and last cell in `sub`, in global order; `None` if the
 /// tiles are many or without known ends, or keys are long. In one tile the cells of a box lie between those of its corners.
 fn tile_ends(schema: &Schema, layout: &KeyLayout, sub: &Subarray) -> Option<Vec<(u128, u128)>> {
+    if schema.options().cell_order == Order::Hilbert {
+        return None;
+    }
     let tiles = |(dim, range): (&Dimension, &KeyRange)| (dim.tile_of(range.lo), dim.tile_of(range.hi));
     let spans: Vec<(u64, u64)> = schema.dims().iter().zip(sub.ranges()).map(tiles).collect();
     let count = spans.iter().fold(1u128, |n, (lo, hi)| n.saturating_mul(u128::from(hi - lo) + 1));

@@ -89,6 +89,11 @@ impl Schema {
                 o.capacity
             )));
         }
+        if o.tile_order == Order::Hilbert || (o.cell_order == Order::Hilbert && !o.sparse) {
+            return Err(Error::schema(
+                "the Hilbert curve orders the cells of sparse arrays: give \"row\" or \"col\" for tiles and for dense arrays",
+            ));
+        }
         if o.duplicates && !o.sparse {
             return Err(Error::schema("a dense array has one cell at each place: duplicates=True needs sparse=True"));
         }

@@ -84,7 +84,7 @@ impl Schema {
             sparse: json.sparse,
             capacity: json.capacity,
             tile_order: Order::parse(&json.tile_order)?,
-            cell_order: Order::parse(&json.cell_order)?,
+            cell_order: Order::parse_of_cells(&json.cell_order)?,
             duplicates: json.duplicates,
             coord_filters: Filters::parse(&json.coord_filters)?,
         };

@@ -1,15 +1,18 @@
-//! Row- and column-major order, of tiles in a domain or of cells in a tile.
+//! The order of tiles in a domain or of cells in a tile: row- or column-major, or for cells along a Hilbert curve.
 
 use crate::base::{Error, Result};
 use std::fmt;
 
-/// Which dimension varies fastest.
+/// Which dimension varies fastest, if one does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The last dimension varies fastest.
     Row,
     /// The first dimension varies fastest.
     Col,
+    /// Along a Hilbert curve: an order of the cells of sparse arrays, whose neighbours lie close together in all dimensions.
+    /// Where something has to be laid out along dimensions it counts as [`Order::Row`].
+    Hilbert,
 }
 
 impl Order {
@@ -18,14 +21,21 @@ impl Order {
         match name {
             "row" => Ok(Self::Row),
             "col" => Ok(Self::Col),
-            "hilbert" => Err(Error::unsupported("the Hilbert cell order is not supported yet; use \"row\" or \"col\"")),
+            "hilbert" => Err(Error::schema(
+                "\"hilbert\" is an order of the cells of sparse arrays; tiles and boxes are in \"row\" or \"col\" order",
+            )),
             other => Err(Error::schema(format!("unknown order {other:?}; an order is \"row\" or \"col\""))),
         }
     }
 
+    /// The order of cells named "row", "col" or "hilbert".
+    pub fn parse_of_cells(name: &str) -> Result<Self> {
+        if name == "hilbert" { Ok(Self::Hilbert) } else { Self::parse(name) }
+    }
+
     /// Dimension numbers from the slowest to the fastest.
     pub fn slowest_first(self, ndim: usize) -> impl DoubleEndedIterator<Item = usize> + Clone {
-        (0..ndim).map(move |i| if self == Self::Row { i } else { ndim - 1 - i })
+        (0..ndim).map(move |i| if self == Self::Col { ndim - 1 - i } else { i })
     }
 
     /// Strides, in cells, of a box of `shape` laid out in this order.
@@ -44,6 +54,10 @@ impl Order {
 
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == Self::Row { "row" } else { "col" })
+        f.write_str(match self {
+            Self::Row => "row",
+            Self::Col => "col",
+            Self::Hilbert => "hilbert",
+        })
     }
 }

@@ -8,6 +8,7 @@ mod block;
 mod cells;
 mod column;
 mod grid;
+mod hilbert;
 mod order_key;
 mod pairwise;
 mod radix;

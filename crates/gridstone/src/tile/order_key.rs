@@ -2,12 +2,14 @@
 //!
 //! A cell's key is its space tile's coordinates in tile order, then its offsets in the tile (for float or untiled
 //! dimensions: in the domain) in cell order, each in as many bits as its dimension needs, packed with the most
-//! significant first. Keys of up to 64 and 128 bits are machine words; longer ones are compared as words.
+//! significant first; or in place of the offsets their index along a Hilbert curve ([`hilbert`]). Keys of up to 64 and
+//! 128 bits are machine words; longer ones are compared as words.
 
+use super::hilbert;
 use super::radix::sort_keys;
 use super::sort::sort;
 use crate::base::{Cancel, Result, Spawner};
-use crate::schema::{Dimension, Extent, Schema};
+use crate::schema::{Dimension, Extent, Order, Schema};
 use std::cmp::Ordering;
 
 /// One part of a key.
@@ -23,6 +25,8 @@ struct Part {
 pub struct KeyLayout {
     dims: Vec<Dimension>,
     parts: Vec<Part>,
+    /// Bits per dimension of the offsets along a Hilbert curve, which follow the parts; 0 if the parts are all.
+    curve_bits: u32,
     bits: u32,
 }
 
@@ -41,6 +45,9 @@ pub enum CellKeys {
         data: Vec<u64>,
     },
 }
+
+/// Cells whose places along a curve are found together: they stay in a core's cache.
+const CURVE_CELLS: usize = 1_024;
 
 fn bits_for(count: u128) -> u32 {
     u128::BITS - count.saturating_sub(1).leading_zeros()
@@ -62,9 +69,14 @@ impl KeyLayout {
             options.tile_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: true, bits: width(true, dim) });
         let cells =
             options.cell_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: false, bits: width(false, dim) });
-        let parts: Vec<Part> = tiles.chain(cells).filter(|p| p.bits > 0).collect();
-        let bits = parts.iter().map(|p| p.bits).sum();
-        Self { dims, parts, bits }
+        let curve = options.cell_order == Order::Hilbert;
+        let parts = tiles.chain(cells.filter(|_| !curve)).filter(|p| p.bits > 0);
+        let parts: Vec<Part> = parts.collect();
+        // One width for all dimensions: the curve goes through a cube.
+        let widest = (0..dims.len()).map(|dim| width(false, dim)).max().unwrap_or(0);
+        let curve_bits = if curve { widest } else { 0 };
+        let bits = parts.iter().map(|p| p.bits).sum::<u32>() + curve_bits * dims.len() as u32;
+        Self { parts, curve_bits, bits, dims }
     }
 
     /// A layout that orders cells by their coordinates alone, tiles disregarded: row-major or column-major results.
@@ -77,7 +89,7 @@ impl KeyLayout {
         let parts: Vec<Part> = order.slowest_first(dims.len()).map(part).filter(|p| p.bits > 0).collect();
         let bits = parts.iter().map(|p| p.bits).sum();
         let dims = dims.iter().map(Dimension::untiled).collect();
-        Self { dims, parts, bits }
+        Self { dims, parts, curve_bits: 0, bits }
     }
 
     /// Bits of a key.
@@ -113,7 +125,11 @@ impl KeyLayout {
     /// The key of one cell, given its coordinates as ordered keys by dimension; `None` if keys are longer than 128 bits.
     pub fn key(&self, coordinate: impl Fn(usize) -> u64) -> Option<u128> {
         let push = |key: u128, part: &Part| key << part.bits | u128::from(self.part_value(*part, coordinate(part.dim)));
-        (self.bits <= 128).then(|| self.parts.iter().fold(0, push))
+        if self.curve_bits == 0 {
+            return (self.bits <= 128).then(|| self.parts.iter().fold(0, push));
+        }
+        let cell: Vec<[u64; 1]> = (0..self.dims.len()).map(|dim| [coordinate(dim)]).collect();
+        self.keys(&cell.iter().map(<[u64; 1]>::as_slice).collect::<Vec<_>>()).word(0)
     }
 
     fn fill<K: Copy>(&self, columns: &[&[u64]], keys: &mut [K], push: impl Fn(&K, u32, u64) -> K) {
@@ -123,16 +139,51 @@ impl KeyLayout {
                 *key = push(key, part.bits, self.part_value(*part, *coordinate));
             }
         }
+        if self.curve_bits == 0 {
+            return;
+        }
+        for (from, keys) in (0..).step_by(CURVE_CELLS).zip(keys.chunks_mut(CURVE_CELLS)) {
+            let along = self.along(columns, from, keys.len());
+            for bit in (0..self.curve_bits).rev() {
+                for x in &along {
+                    keys.iter_mut().zip(x).for_each(|(key, x)| *key = push(key, 1, *x >> bit & 1));
+                }
+            }
+        }
     }
 
-    /// Long keys spend one word per part: simple, and rare (more than 128 bits of coordinates).
+    /// The offsets of `len` cells from `from` on, transposed along the curve.
+    fn along(&self, columns: &[&[u64]], from: usize, len: usize) -> Vec<Vec<u64>> {
+        let offsets = |(dim, column): (usize, &&[u64])| {
+            let part = Part { dim, tile: false, bits: self.curve_bits };
+            let run = column.get(from..from + len).unwrap_or_default();
+            run.iter().map(|coordinate| self.part_value(part, *coordinate)).collect::<Vec<u64>>()
+        };
+        let mut along: Vec<Vec<u64>> = columns.iter().enumerate().map(offsets).collect();
+        hilbert::transpose(&mut along, self.curve_bits);
+        along
+    }
+
+    /// Long keys spend one word per part, and as few as hold them for bits along a curve: simple, and rare (more than 128
+    /// bits of coordinates).
     fn long_keys(&self, columns: &[&[u64]], len: usize) -> CellKeys {
-        let words = self.parts.len();
+        let words = self.parts.len() + (self.curve_bits as usize * self.dims.len()).div_ceil(64);
         let mut data = vec![0u64; len * words];
         for (i, part) in self.parts.iter().enumerate() {
             let Some(column) = columns.get(part.dim) else { continue };
             for (slot, coordinate) in data.iter_mut().skip(i).step_by(words.max(1)).zip(*column) {
                 *slot = self.part_value(*part, *coordinate);
+            }
+        }
+        let cells = if self.curve_bits == 0 { 0 } else { len };
+        for from in (0..cells).step_by(CURVE_CELLS) {
+            let along = self.along(columns, from, CURVE_CELLS.min(len - from));
+            let bits = (0..self.curve_bits).rev().flat_map(|bit| along.iter().map(move |x| (bit, x)));
+            for (number, (bit, x)) in bits.enumerate() {
+                let first = from * words + self.parts.len() + number / 64;
+                for (slot, x) in data.iter_mut().skip(first).step_by(words).zip(x) {
+                    *slot = *slot << 1 | (*x >> bit & 1);
+                }
             }
         }
         CellKeys::Long { words, data }
@@ -265,10 +316,71 @@ mod tests {
     use proptest::prelude::*;
 
     fn schema(dims: &str) -> Schema {
+        ordered(dims, "row")
+    }
+
+    fn ordered(dims: &str, order: &str) -> Schema {
         Schema::from_json(&format!(
-            r#"{{"sparse":true,"tile_order":"col","cell_order":"row","dims":[{dims}],"attrs":[{{"name":"v","dtype":"int8"}}]}}"#
+            r#"{{"sparse":true,"tile_order":"col","cell_order":"{order}","dims":[{dims}],"attrs":[{{"name":"v","dtype":"int8"}}]}}"#
         ))
         .unwrap()
+    }
+
+    /// The keys of cells, a row each.
+    fn keys_of(schema: &Schema, cells: &[Vec<u64>]) -> CellKeys {
+        let columns: Vec<Vec<u64>> = (0..schema.ndim()).map(|d| cells.iter().map(|c| c[d]).collect()).collect();
+        KeyLayout::new(schema).keys(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// Tile after tile, and in each along the curve; keys of any width say the same.
+    #[test]
+    fn hilbert_keys_lead_through_each_tile_without_a_jump() {
+        let dims = |far: &str| {
+            format!(
+                r#"{{"name":"a","dtype":"int16","domain":["-8","{far}"],"tile":"8"}},
+                {{"name":"b","dtype":"uint64","domain":["5","{far}"],"tile":"8"}}"#
+            )
+        };
+        let cells: Vec<Vec<u64>> =
+            (0..32u64).flat_map(|a| (0..16u64).map(move |b| vec![key::from_signed(a as i64 - 8), 5 + b])).collect();
+        let narrow = keys_of(&ordered(&dims("3000"), "hilbert"), &cells);
+        let (_, rows) = narrow.clone().sort(&Inline, &NeverCancel).unwrap();
+        for (tile, run) in rows.chunks(64).enumerate() {
+            let places: Vec<[u64; 2]> = run
+                .iter()
+                .map(|row| [cells[*row as usize][0] - key::from_signed(-8), cells[*row as usize][1] - 5])
+                .collect();
+            assert!(places.iter().all(|p| p[0] / 8 == tile as u64 % 4 && p[1] / 8 == tile as u64 / 4), "{places:?}");
+            let step = |w: &[[u64; 2]]| w[0][0].abs_diff(w[1][0]) + w[0][1].abs_diff(w[1][1]);
+            assert!(places.windows(2).all(|w| step(w) == 1), "{places:?}");
+        }
+        // The same offsets in domains without tiles, whose keys are wide and long.
+        let untiled = |more: &str| {
+            format!(
+                r#"{{"name":"a","dtype":"int64","domain":["-9000000000000000000","9000000000000000000"]}},
+                {{"name":"b","dtype":"uint64","domain":["0","18446744073709551615"]}}{more}"#
+            )
+        };
+        let third = r#",{"name":"c","dtype":"float64","domain":["-1e9","1e9"]}"#;
+        for (schema, words) in [(ordered(&untiled(""), "hilbert"), 0), (ordered(&untiled(third), "hilbert"), 3)] {
+            let lo: Vec<u64> = schema.dims().iter().map(|d| d.range().lo).collect();
+            let place =
+                |n: u64| [n / 7 % 5, n % 7 * 3, n % 11].iter().zip(&lo).map(|(o, lo)| lo + o).collect::<Vec<u64>>();
+            let cells: Vec<Vec<u64>> = (0..60).map(place).collect();
+            let keys = keys_of(&schema, &cells);
+            assert_eq!(matches!(keys, CellKeys::Long { words: 3, .. }), words == 3);
+            for (i, a) in cells.iter().enumerate() {
+                for (j, b) in cells.iter().enumerate() {
+                    let index = |cell: &Vec<u64>| {
+                        let offsets: Vec<u64> = cell.iter().zip(&lo).map(|(k, lo)| k - lo).collect();
+                        hilbert::tests::index(&offsets, 64)
+                    };
+                    assert_eq!(keys.compare(i, &keys, j), index(a).cmp(&index(b)));
+                }
+                let word = KeyLayout::new(&schema).key(|d| a[d]);
+                assert!(word == keys.word(i) && word.is_some() == (words == 0));
+            }
+        }
     }
 
     /// The definition: tile coordinates in tile order, then coordinates in cell order.

@@ -6,7 +6,7 @@ use gridstone::base::Result;
 use gridstone::schema::key;
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![tiny()?, overlap()?, duplicates()?, blocks()?, edges()?])
+    Ok(vec![tiny()?, overlap()?, duplicates()?, blocks()?, edges()?, hilbert()?])
 }
 
 /// The one that the pages of the format take apart byte by byte.
@@ -137,5 +137,31 @@ fn edges() -> Result<Case> {
         &[all, ("0", "18446744073709551615"), ("-1e300", "1e300")],
         &[("-1", "9223372036854775806"), ("1", "18446744073709551614"), ("0.5", "1e300")],
     ])?;
+    Ok(world.finish())
+}
+
+fn hilbert() -> Result<Case> {
+    let schema = r#"{"sparse":true,"capacity":9,"tile_order":"col","cell_order":"hilbert","dims":[
+        {"name":"x","dtype":"int16","domain":["-50","149"],"tile":"50"},
+        {"name":"y","dtype":"uint8","domain":["3","99"]},
+        {"name":"z","dtype":"float32","domain":["-2.0","2.0"],"tile":"1.5"}],
+        "attrs":[{"name":"v","dtype":"int32"}]}"#;
+    let about = "cells along a Hilbert curve in each space tile; keys of more than 64 bits; an overwrite and deletions";
+    let mut world = World::with_array("sparse_hilbert", about, schema)?;
+    let place = |i: u64| {
+        let z = f64::from((noise(i) >> 40) as i32 % 17 - 8) / 4.0;
+        vec![signed(noise(i) as i64 % 100 + 49), 3 + (noise(i) >> 20) % 97, key::from_float(z)]
+    };
+    let mut write = |rows: std::ops::Range<u64>, base: i64| {
+        let places: Vec<Vec<u64>> = rows.clone().map(place).collect();
+        world.write_cells("/", &places, vec![("v", ints(4, rows.map(|i| base + i as i64)))])?;
+        world.commit_and_expect(None)
+    };
+    write(0..40, 0)?;
+    write(30..45, 1_000)?;
+    world.delete("/", &(5..20).step_by(3).map(place).collect::<Vec<_>>())?;
+    world.commit(None)?;
+    world
+        .expect(&[&[("-50", "149"), ("3", "99"), ("-2.0", "2.0")], &[("-10", "60"), ("20", "80"), ("-1.0", "0.5")]])?;
     Ok(world.finish())
 }
