@@ -68,7 +68,7 @@ fn accepted<T>(outcome: Result<T, Error>) -> Option<T> {
     outcome.inspect_err(|e| assert!(expected.contains(&e.kind()), "{:?}: {e}", e.kind())).ok()
 }
 
-const PIPELINES: [&str; 14] = [
+const PIPELINES: [&str; 18] = [
     "none",
     "zstd:1",
     "lz4",
@@ -83,6 +83,10 @@ const PIPELINES: [&str; 14] = [
     "bitshuffle,lz4",
     "delta,pco",
     "delta,shuffle,gzip",
+    "rle",
+    "dict",
+    "delta,rle",
+    "dict,zstd",
 ];
 const ELEMENTS: [Element; 8] = [
     Element::unsigned(1),

@@ -119,7 +119,18 @@ def attribute(r: Random, name: str) -> gs.Attr:
 
 
 def _filters(dtype: str) -> list[Any]:
-    found: list[Any] = ["auto", "auto", "none", "zstd:1", "gzip", "lz4", ["shuffle", "lz4"], ["bitshuffle", "zstd"]]
+    found: list[Any] = [
+        "auto",
+        "auto",
+        "none",
+        "zstd:1",
+        "gzip",
+        "lz4",
+        ["shuffle", "lz4"],
+        ["bitshuffle", "zstd"],
+        "rle",
+        ["dict", "lz4"],
+    ]
     if dtypes.is_var(dtype) or dtype == "bool":
         return found[:6]
     whole = dtype in _INTEGERS or dtypes.is_time(dtype)

@@ -12,7 +12,7 @@ from .bytes import Cursor, Damaged, Unsupported, need
 CHUNK = 1 << 18
 MODE_DICTIONARY = 4
 LEVELS = {"zstd": range(1, 23), "gzip": range(1, 13), "pco": range(13)}
-PLAIN = ("delta", "for", "shuffle", "bitshuffle", "lz4")
+PLAIN = ("delta", "dict", "for", "rle", "shuffle", "bitshuffle", "lz4")
 
 
 class Element(NamedTuple):
@@ -89,6 +89,44 @@ def _frame(data: bytes, element: Element, most: int) -> bytes:
             difference = run >> (i * bits) & ((1 << bits) - 1)
             out += (least + difference & mask).to_bytes(width, "little")
         left -= here
+    cursor.end()
+    return bytes(out)
+
+
+def _runs(data: bytes, element: Element, most: int) -> bytes:
+    cursor = Cursor(data, "a block of rle")
+    out = bytearray()
+    while cursor.at < len(data):
+        length = shift = 0
+        while True:
+            byte = cursor.u8()
+            length |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        need(length > 0 and shift <= 70 and (byte or shift == 7), "a block of rle: a length that no writer gives")
+        need(len(out) + length * element.width <= most, "a block of rle is too long")
+        out += cursor.take(element.width) * length
+    return bytes(out)
+
+
+def _dictionary(data: bytes, element: Element, most: int) -> bytes:
+    width = element.width
+    cursor = Cursor(data, "a block of dict")
+    count = cursor.u32()
+    need(count * width <= most, "a block of dict is too long")
+    out = bytearray()
+    if count:
+        distinct = cursor.u32()
+        need(0 < distinct <= count, "a block of dict: the number of distinct values")
+        known = [cursor.take(width) for _ in range(distinct)]
+        bits = (distinct - 1).bit_length()
+        run = int.from_bytes(cursor.take((count * bits + 7) // 8), "little")
+        need(run >> (count * bits) == 0, "a block of dict: unused bits are set")
+        for i in range(count):
+            place = run >> (i * bits) & ((1 << bits) - 1)
+            need(place < distinct, "a block of dict: a place past the last value")
+            out += known[place]
     cursor.end()
     return bytes(out)
 
@@ -181,6 +219,8 @@ def _pco(data: bytes, element: Element, most: int) -> bytes:
 DECODERS: dict[str, Callable[[bytes, Element, int], bytes]] = {
     "delta": _delta,
     "for": _frame,
+    "dict": _dictionary,
+    "rle": _runs,
     "shuffle": _shuffle,
     "bitshuffle": _bitshuffle,
     "lz4": _lz4,

@@ -90,7 +90,7 @@ fn encode_group<W: Word>(group: &[W::Bytes], sign: W, out: &mut Vec<u8>) {
 }
 
 /// Appends the low `bits` (1 to 64) of each value; the others must be 0.
-fn pack(values: impl Iterator<Item = u64>, bits: u32, out: &mut Vec<u8>) {
+pub(super) fn pack(values: impl Iterator<Item = u64>, bits: u32, out: &mut Vec<u8>) {
     let (mut word, mut used) = (0u64, 0u32);
     for value in values {
         word |= value << used;

@@ -16,6 +16,8 @@
 //! | `bitshuffle` | all | byte | n | [`bitshuffle`] |
 //! | `delta` | integers | signed, same width | n | [`delta`] |
 //! | `for` | all, as bit patterns | byte | packed | [`frame`] |
+//! | `rle` | all, as bit patterns | byte | varies | [`rle`] |
+//! | `dict` | all, as bit patterns | byte | packed | [`dictionary`] |
 //! | `pco:0..=12` | 2, 4, 8 byte integers, 4, 8 byte floats | byte | compressed | [`pco`] |
 //! | `lz4` | all | byte | compressed | [`lz4`] |
 //! | `zstd:1..=22` | all | byte | compressed | [`zstd`] |
@@ -34,6 +36,7 @@ mod auto;
 pub mod bits;
 pub mod bitshuffle;
 pub mod delta;
+pub mod dictionary;
 mod filter;
 pub mod frame;
 pub mod gzip;
@@ -41,6 +44,7 @@ pub mod lz4;
 pub mod pco;
 mod pipeline;
 mod registry;
+pub mod rle;
 pub mod shuffle;
 mod word;
 pub mod zstd;

@@ -2,7 +2,8 @@
 
 use super::Filter;
 use super::zstd::Zstd;
-use super::{bitshuffle::Bitshuffle, delta::Delta, frame::Frame, gzip::Gzip, lz4::Lz4, pco::Pco, shuffle::Shuffle};
+use super::{bitshuffle::Bitshuffle, delta::Delta, dictionary::Dictionary, frame::Frame, gzip::Gzip, lz4::Lz4};
+use super::{pco::Pco, rle::RunLength, shuffle::Shuffle};
 use crate::base::{Error, Result};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -33,8 +34,10 @@ pub(super) fn filter(text: &str) -> Result<Arc<dyn Filter>> {
     let plain: Arc<dyn Filter> = match name {
         "bitshuffle" => Arc::new(Bitshuffle),
         "delta" => Arc::new(Delta),
+        "dict" => Arc::new(Dictionary),
         "for" => Arc::new(Frame),
         "lz4" => Arc::new(Lz4),
+        "rle" => Arc::new(RunLength),
         "shuffle" => Arc::new(Shuffle),
         _ => return Err(Error::schema(format!("filter {name:?} is not known; {}", known()))),
     };
@@ -54,7 +57,7 @@ fn level_of(entry: &Levels, text: Option<&str>) -> Result<u8> {
 
 fn known() -> String {
     let levelled = LEVELLED.iter().map(|e| format!("{}:{}..{}", e.name, e.range.start(), e.range.end()));
-    let names = ["none", "bitshuffle", "delta", "for", "lz4", "shuffle"].map(String::from);
+    let names = ["none", "bitshuffle", "delta", "dict", "for", "lz4", "rle", "shuffle"].map(String::from);
     let all: Vec<String> = names.into_iter().chain(levelled).collect();
     format!("known are {}", all.join(", "))
 }

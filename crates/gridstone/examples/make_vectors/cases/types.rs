@@ -173,6 +173,11 @@ fn filters() -> Result<Case> {
         ("text_for", "bytes", false, "for"),
         ("text_shuffle", "string", false, "shuffle,lz4"),
         ("bool_bitshuffle", "bool", false, "bitshuffle,zstd:1"),
+        ("rle", "int16", false, "rle"),
+        ("bool_rle", "bool", true, "rle"),
+        ("dict_f64", "float64", false, "dict"),
+        ("delta_rle_zstd", "int64", false, "delta,rle,zstd:1"),
+        ("text_dict", "string", false, "dict,lz4"),
     ];
     let about = "every filter, and pipelines of several, over 2,500 cells in tiles of 2,300 and 200";
     let mut world = World::with_array("filters", about, &line(2499, 2300, &attrs))?;
