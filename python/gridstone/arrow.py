@@ -56,7 +56,9 @@ def dtype_of(arrow_type: "pa.DataType") -> str:
         return dtype_of(arrow_type.value_type)
     if kinds.is_string(arrow_type) or kinds.is_large_string(arrow_type) or kinds.is_string_view(arrow_type):
         return "string"
-    if kinds.is_binary(arrow_type) or kinds.is_large_binary(arrow_type) or kinds.is_fixed_size_binary(arrow_type):
+    if kinds.is_binary(arrow_type) or kinds.is_large_binary(arrow_type) or kinds.is_binary_view(arrow_type):
+        return "bytes"
+    if kinds.is_fixed_size_binary(arrow_type):
         return "bytes"
     if kinds.is_timestamp(arrow_type):
         return f"datetime64[{arrow_type.unit}]"
@@ -90,9 +92,15 @@ def attr_of(field: "pa.Field") -> "Attr":
     from .schema import Attr
 
     told = field.metadata or {}
-    dtype = told[_DTYPE].decode() if _DTYPE in told else dtype_of(field.type)
+    dtype = told_dtype(field) or dtype_of(field.type)
     nullable = told[_NULLABLE] == b"true" if _NULLABLE in told else bool(field.nullable)
     return Attr(field.name, dtype, nullable=nullable)
+
+
+def told_dtype(field: "pa.Field") -> str | None:
+    """The datatype that a field's metadata tells, where this package wrote it."""
+    told = field.metadata or {}
+    return told[_DTYPE].decode() if _DTYPE in told else None
 
 
 def array_of(column: Column) -> "pa.Array":
@@ -160,11 +168,19 @@ def _one_chunk(field: Field, data: Any) -> Any:
             size = data.nbytes
             data = interruptible(size, lambda: pa.concat_arrays(chunks)) if chunks else pa.array([], data.type)
     if pa.types.is_dictionary(data.type):
-        decode = data.dictionary_decode
-        data = interruptible(data.nbytes, decode)
+        data = interruptible(data.nbytes, lambda: decoded(data))
     if pa.types.is_null(data.type):
         data = data.cast(type_of(field.dtype))
     return data
+
+
+def decoded(array: Any) -> Any:
+    """The values of a dictionary array. Arrow cannot take views of text by index, so they become plain text first."""
+    values = array.dictionary
+    plain = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}.get(str(values.type))
+    if plain is not None:
+        array = pa.DictionaryArray.from_arrays(array.indices, values.cast(plain))
+    return array.dictionary_decode()
 
 
 def _validity(array: Any) -> AnyArray | None:
