@@ -31,6 +31,8 @@ class Column:
     high: Any = None
     told: str | None = None
     """The datatype that the field's own metadata tells."""
+    fill: Any = None
+    """What an empty cell of a dense array reads as, if not the type's own fill."""
 
     @classmethod
     def of_field(cls, field: Any) -> "Column":
@@ -139,7 +141,7 @@ def schema_of(
     """
     by_name = {column.name: column for column in columns}
     attrs = [
-        Attr(c.name, c.dtype, nullable=c.nulls or c.type is None, filters="auto") for c in columns if c.name not in dims
+        Attr(c.name, c.dtype, nullable=c.nulls or c.type is None, fill=c.fill) for c in columns if c.name not in dims
     ]
     bounds = [_domain(by_name[name]) for name in dims]
     if sparse:

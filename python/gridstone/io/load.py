@@ -1,5 +1,6 @@
 """Loading what a feed gives into an array: in bounded memory, in batches that become fragments, in one commit."""
 
+import contextlib
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -122,7 +123,7 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
     """Loads all that the feed gives into the array at the place, which is created unless it is there."""
     options, new_store = place.options, not store.exists(place.uri)
     try:
-        existing = None if new_store or options.overwrite else _existing(place, feed.context)
+        existing = existing_array(place, feed.context)
         with reporting(progress, "loading") as feed.meter.report:
             schema = place.schema
             if existing is not None:
@@ -132,13 +133,9 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
             elif not new_store:
                 feed.meter.passes = 2
                 feed.check(schema)
-            try:
-                made = _created(place, schema, feed.context) if existing is None else existing
+            with removed_on_error(place.uri, feed.context):
+                made = created(place, schema, feed.context) if existing is None else existing
                 _fill(made, feed, options)
-            except BaseException:
-                if new_store and store.exists(place.uri):
-                    store.delete(place.uri, context=feed.context)
-                raise
     except BaseException:
         feed.close()
         raise
@@ -146,20 +143,35 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
     return made
 
 
+@contextlib.contextmanager
+def removed_on_error(uri: store.Uri, context: Context) -> Iterator[None]:
+    """Removes a store that was created within the block, and not before it, if the block fails."""
+    new = not store.exists(uri)
+    try:
+        yield
+    except BaseException:
+        if new and store.exists(uri):
+            store.delete(uri, context=context)
+        raise
+
+
 def context_or_default(context: Context | None) -> Context:
     """The context of a load."""
     return context or default()
 
 
-def _created(place: Place, schema: Schema, context: Context) -> Array:
+def created(place: Place, schema: Schema, context: Context) -> Array:
+    """The new array."""
     if schema.duplicates:
         log.info("%s allows duplicates: several cells may have the same coordinates", os.fspath(place.uri))
     options = place.options
     return store.create(place.uri, schema, path=options.path, overwrite=options.overwrite, context=context)
 
 
-def _existing(place: Place, context: Context) -> Array | None:
-    """The array to append to, if there is one."""
+def existing_array(place: Place, context: Context) -> Array | None:
+    """The array to append to, if there is one and it is not to be replaced."""
+    if place.options.overwrite or not store.exists(place.uri):
+        return None
     try:
         found = store.open_array(place.uri, path=place.options.path, mode="r+", context=context)
     except NotFoundError:
@@ -170,6 +182,12 @@ def _existing(place: Place, context: Context) -> Array | None:
             f"or pass overwrite=True to replace it"
         )
     return found
+
+
+def existing_schema(uri: store.Uri, options: Options, context: Context) -> Schema | None:
+    """The schema of the array to append to, if there is one."""
+    found = existing_array(Place(uri, None, None, True, options), context)
+    return None if found is None else found.schema
 
 
 def _fill(array: Array, feed: Feed, options: Options) -> None:

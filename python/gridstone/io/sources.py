@@ -95,12 +95,14 @@ class Scratch:
     def __init__(self) -> None:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._plain: dict[Path, Path] = {}
+        self._count = 0
 
     def file(self, name: str) -> Path:
         """A path for a new file."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="gridstone-", ignore_cleanup_errors=True)
-        return Path(self._folder.name) / f"{len(os.listdir(self._folder.name))}-{name}"
+        self._count += 1
+        return Path(self._folder.name) / f"{self._count}-{name}"
 
     def plain(self, file: Path) -> Path:
         """The file itself, or, where its name says that it is compressed, a decompressed copy of it."""
