@@ -86,11 +86,23 @@ def test_csv_options(tmp_path: Path, call) -> None:
     (tmp_path / "a.txt").write_text(
         "made by hand\n# a remark\n1\t'0,5'\t31.12.2025 13:00\tja\n# another\n2\t-\t01.01.2026 00:30\tnein\n"
     )
-    code, _, err = call(
-        "load", tmp_path / "a.gs", tmp_path / "a.txt", "--dims", "x", "--no-header", "--names", "x,v,t,b", "--delimiter",
-        "\\t", "--quote", "'", "--decimal", ",", "--comment", "#", "--skip-lines", "1", "--null", "-", "--true", "ja",
-        "--false", "nein", "--time-format", "%d.%m.%Y %H:%M", "--timezone", "Europe/Berlin",
-    )  # fmt: skip
+    arguments = ["--dims", "x", "--no-header", "--names", "x,v,t,b", "--delimiter", "\\t", "--quote", "'"]
+    arguments += [
+        "--decimal",
+        ",",
+        "--comment",
+        "#",
+        "--skip-lines",
+        "1",
+        "--null",
+        "-",
+        "--true",
+        "ja",
+        "--false",
+        "nein",
+    ]
+    arguments += ["--time-format", "%d.%m.%Y %H:%M", "--timezone", "Europe/Berlin"]
+    code, _, err = call("load", tmp_path / "a.gs", tmp_path / "a.txt", *arguments)
     assert code == 0, err
     found = gs.open(tmp_path / "a.gs").read().to_numpy()
     assert found["v"].tolist() == [0.5, None] and found["b"].tolist() == [True, False]

@@ -52,22 +52,8 @@ _CSV_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--rejected", type=click.Path(dir_okay=False), help="The CSV file for rows that were left out."),
 )
 _CSV_NAMES = [
-    "delimiter",
-    "nulls",
-    "quote",
-    "escape",
-    "decimal",
-    "comment",
-    "no_header",
-    "names",
-    "skip_lines",
-    "true_words",
-    "false_words",
-    "times",
-    "timezone",
-    "encoding",
-    "on_error",
-    "rejected",
+    *("delimiter", "nulls", "quote", "escape", "decimal", "comment", "no_header", "names", "skip_lines"),
+    *("true_words", "false_words", "times", "timezone", "encoding", "on_error", "rejected"),
 ]
 
 

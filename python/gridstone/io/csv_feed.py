@@ -130,10 +130,7 @@ class CsvFeed:
         types = self._with_zones(types)
 
         def parsed(block: Block) -> _Parsed:
-            names = wanted(block)
-            if self._rejects.tolerant:
-                block = self._without_faults(block, types, names)
-            return block, parse.table(self._dialect, block, types, names)
+            return self._parsed(block, types, wanted(block))
 
         workers = min(4, self.context.threads)
         with ThreadPoolExecutor(workers, "gridstone-csv") as pool:
@@ -158,16 +155,18 @@ class CsvFeed:
     def _header(self, block: Block) -> tuple[Block, tuple[str, ...]]:
         return parse.header(self._dialect, block)
 
-    def _without_faults(self, block: Block, types: parse.Types, names: Sequence[str]) -> Block:
-        """The block without the rows that cannot be read. A row of another length hides what else is wrong."""
+    def _parsed(self, block: Block, types: parse.Types, names: Sequence[str]) -> _Parsed:
+        """The block and its table, without the rows that cannot be read if these may be left out. A row of another
+        length hides what else is wrong.
+        """
         try:
-            parse.table(self._dialect, block, types, names)
-            return block
+            return block, parse.table(self._dialect, block, types, names)
         except InputError:
-            pass
+            if not self._rejects.tolerant:
+                raise
         while found := list(parse.faults(self._dialect, block, types, names)):
             block = self._reject(block, found)
-        return block
+        return block, parse.table(self._dialect, block, types, names)
 
     def _reject(self, block: Block, found: Sequence[parse.Fault]) -> Block:
         once = {fault.first: fault for fault in reversed(found)}
@@ -195,8 +194,7 @@ class CsvFeed:
             return types
         present = [name for name in times if name in block.names]
         if self._rejects.tolerant:
-            found_faults = list(parse.faults(self._dialect, block, {}, present))
-            block = parse.blanked(block, found_faults)
+            block = parse.blanked(block, list(parse.faults(self._dialect, block, {}, present)))
         found = parse.table(self._dialect, block, {}, present).schema if present else pa.schema([])
         for field in found:
             if pa.types.is_timestamp(field.type) and field.type.tz is not None:
