@@ -148,6 +148,7 @@ def column_of(field: Field, data: Any) -> Column:
     if array.null_count and not field.nullable and not dtypes.is_time(field.dtype):
         row = int(np.flatnonzero(np.asarray(array.is_null()))[0])
         raise InputError(f"{field.title} is not nullable, but row {row} is null; drop the row or fill it")
+    _check_kind(field, array)
     if dtypes.is_var(field.dtype):
         return _var_column(field, array)
     validity = _validity(array) if field.nullable else None
@@ -155,6 +156,17 @@ def column_of(field: Field, data: Any) -> Column:
     from . import columns
 
     return Column(field.dtype, columns.cast(field, values, validity), None, validity)
+
+
+def _check_kind(field: Field, array: Any) -> None:
+    """Refuses types that have no counterpart here, and text for what is no text (times may be written as text)."""
+    try:
+        kind = dtype_of(array.type)
+    except UnsupportedError:
+        kind = None
+    fits = kind == field.dtype if dtypes.is_var(field.dtype) else kind is not None and not dtypes.is_var(kind)
+    if not fits and not (kind == "string" and dtypes.is_time(field.dtype)):
+        raise InputError(f"{field.title} is {field.dtype}, found an Arrow column of type {array.type}; cast it first")
 
 
 def _one_chunk(field: Field, data: Any) -> Any:
@@ -195,7 +207,7 @@ def _fixed_values(field: Field, array: Any) -> AnyArray:
             if not (pa.types.is_temporal(array.type))
             else array
         )
-    if dtypes.is_time(field.dtype) and pa.types.is_string(array.type) | pa.types.is_large_string(array.type):
+    if dtypes.is_time(field.dtype) and dtype_of(array.type) == "string":
         array = array.cast(pa.timestamp("ns" if field.dtype.endswith("[ns]") else "us"))
     if pa.types.is_timestamp(array.type) and array.type.tz is not None:
         array = array.cast(pa.timestamp(array.type.unit))
@@ -204,8 +216,6 @@ def _fixed_values(field: Field, array: Any) -> AnyArray:
 
 def _var_column(field: Field, array: Any) -> Column:
     wanted = type_of(field.dtype)
-    if dtype_of(array.type) != field.dtype:
-        raise InputError(f"{field.title} is {field.dtype}, found an Arrow column of type {array.type}; cast it first")
     if array.type != wanted:
         narrow = array
         array = interruptible(narrow.nbytes, lambda: narrow.cast(wanted))
