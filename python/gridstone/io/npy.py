@@ -71,7 +71,7 @@ def from_npy(
     scratch = Scratch()
     try:
         files = sources.expand(source)
-        parts = [_mapped(scratch.plain(file), str(file)) for file in files]
+        parts = [_mapped(scratch.plain(file), str(file), listed=sparse) for file in files]
         if sparse:
             columns = {field: [part[field] for part in parts] for field in _fields(parts, files)}
             feed = TableFeed(_Columns(sources.shown(files), columns), context_or_default(context))
@@ -116,7 +116,10 @@ def from_npz(
 
             matrix = _matrix(plain, files[0])
             return from_scipy(uri, matrix, dims, schema, True, context, progress, **options)
-        arrays = {name.removesuffix(".npy"): _mapped(path, f"{files[0]}, {name}") for name, path in members.items()}
+        arrays = {
+            name.removesuffix(".npy"): _mapped(path, f"{files[0]}, {name}", listed=bool(sparse))
+            for name, path in members.items()
+        }
         if sparse:
             feed = TableFeed(_Columns(str(files[0]), _flat(arrays, files[0])), context_or_default(context))
             return load(Place(uri, dims, schema, True, chosen), feed, progress)
@@ -142,15 +145,15 @@ def from_array(
     return _dense(uri, data, dims, schema, context, progress, box=None, name=name, options=Options.of(options))
 
 
-def _mapped(file: Path, title: str) -> AnyArray:
-    """The array of a file, mapped."""
+def _mapped(file: Path, title: str, *, listed: bool = False) -> AnyArray:
+    """The array of a file, mapped; only a list of values or records may be empty."""
     try:
         if file.stat().st_size == 0:
             raise ValueError("it is empty")
         found: AnyArray = np.lib.format.open_memmap(file, mode="r")
     except (ValueError, EOFError, SyntaxError, TypeError, OverflowError, UnicodeDecodeError) as error:
         raise InputError(f"{title} is no .npy file of plain values, or is damaged: {error}") from error
-    if found.ndim == 0 or found.size == 0:
+    if found.ndim == 0 or (found.size == 0 and not listed):
         raise InputError(f"{title}: an array needs at least one dimension and cell, found shape {found.shape}")
     return found
 
