@@ -185,7 +185,7 @@ def test_matrices(tmp_path: Path, memory_uri: str, name: str) -> None:
         return
     io.to_npz(array, tmp_path / "o.npz")
     columns = io.from_npz(memory_uri + "c", tmp_path / "o.npz", schema=array.schema, sparse=True)
-    assert columns.read().to_arrow().equals(array.read().to_arrow())
+    assert rows_of(columns.read().to_arrow()) == rows_of(array.read().to_arrow())
     for form in ("csr", "csc"):
         again = io.from_scipy(memory_uri + form, expected.asformat(form), context=BUDGETS[0])
-        assert again.read().to_arrow().equals(array.read().to_arrow())
+        assert rows_of(again.read().to_arrow()) == rows_of(array.read().to_arrow())
