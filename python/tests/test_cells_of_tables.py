@@ -164,6 +164,17 @@ def test_what_does_not_fit_is_named(memory_uri: str, kind: str, form: str) -> No
     assert len(array.read()) == 0
 
 
+def test_series_and_lazy_frames(memory_uri: str) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int8")], sparse=True, duplicates=True)
+    array = gs.create(memory_uri, schema)
+    array.write_cells(pl.Series([1, 2]), pl.Series([3, 4]))
+    array.write_cells(pd.Series([1, 2]), pd.Series([5, 6]))
+    array.write_cells(pa.array([1, 2]), pa.chunked_array([[7], [8]]))
+    assert sorted(array.read()["v"].tolist()) == [3, 4, 5, 6, 7, 8]
+    with pytest.raises(gs.errors.InputError, match="found only LazyFrame"):
+        array.write_cells(pl.DataFrame({"x": [1], "v": [1]}).lazy())
+
+
 def test_columns_that_are_not_there(memory_uri: str) -> None:
     array = gs.create(memory_uri, SCHEMA)
     for table, word in (

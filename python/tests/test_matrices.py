@@ -87,7 +87,7 @@ def test_big_ones(memory_uri: str) -> None:
     given = sps.coo_array((np.arange(300_000.0), (rows, cols)), shape=(size, size))
     told: list[tuple[int, int]] = []
     array = io.from_scipy(
-        memory_uri, given, context=gs.Context("8MB", cache=0), progress=lambda d, t: told.append((d, t))
+        memory_uri, given, context=gs.Context("8MB", cache=0), progress=lambda d, t, told=told: told.append((d, t))
     )
     assert array.fragments.num_rows > 1 and len(array.history()) == 2 and told[-1] == (300_000, 300_000)
     found = array.read().to_scipy()
@@ -417,3 +417,28 @@ def test_mtx(tmp_path: Path, memory_uri: str) -> None:
             io.from_mtx(memory_uri + "e", tmp_path / "d.mtx")
     with pytest.raises(gs.errors.UnsupportedError, match="compress"):
         io.to_mtx(array, tmp_path / "m.mtx.gz")
+
+
+def test_npy_is_written_in_parts(tmp_path: Path, memory_uri: str) -> None:
+    """More values than an eighth of the budget holds, of dense arrays and sparse ones, with tiles of any size."""
+    values = rng.random((211, 307))
+    for place, tile in enumerate(((7, 11), (211, 307), (1, 307), (200, 1))):
+        gs.array(memory_uri + str(place), values, tile=tile)
+        small = gs.open(memory_uri + str(place), context=gs.Context("1MiB", cache=0))
+        told: list[tuple[int, int]] = []
+        io.to_npy(
+            small,
+            tmp_path / "o.npy",
+            {"d0": (3, 209), "d1": (5, 300)},
+            progress=lambda d, t, told=told: told.append((d, t)),
+        )
+        np.testing.assert_array_equal(np.load(tmp_path / "o.npy"), values[3:210, 5:301])
+        assert len(told) > 2 and told[-1] == (207 * 296, 207 * 296)
+    given = matrix((300, 200))
+    io.from_scipy(memory_uri + "s", given)
+    io.to_npy(gs.open(memory_uri + "s", context=gs.Context("1MiB", cache=0)), tmp_path / "s.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "s.npy"), given.toarray())
+    assert io.to_npy(small, tmp_path / "e.npy", {"d0": slice(5, 5)}) == (0, 307)
+    assert np.load(tmp_path / "e.npy").shape == (0, 307)
+    with pytest.raises(gs.errors.SchemaError, match="the fill"):
+        io.to_npy(small, tmp_path / "e.npy", fill="nine")

@@ -452,6 +452,14 @@ def test_a_subset_of_attributes_comes_back(tmp_path: Path, ships: gs.Array) -> N
     assert [a.name for a in back.schema.attrs] == ["v", "s"] and len(back.read()) == 120
 
 
+@pytest.mark.parametrize("told", [b"{", b"\xff", b'{"dims": 3}'])
+def test_a_told_schema_that_is_none(memory_uri: str, told: bytes) -> None:
+    table = pa.table({"x": [1], "v": [2]}).replace_schema_metadata({b"gridstone.schema": told})
+    with pytest.raises(gs.errors.InputError, match=r"gridstone\.schema.*dims="):
+        io.from_arrow(memory_uri, table)
+    same(io.from_arrow(memory_uri, table, dims=["x"]), table)
+
+
 def test_to_arrow_is_lazy(ships: gs.Array) -> None:
     reader = io.to_arrow(ships, batch_bytes=500)
     first = next(iter(reader))
@@ -465,6 +473,35 @@ def test_results_and_streams_are_sources(ships: gs.Array) -> None:
     for place, source in enumerate((ships.read(), ships.scan(batch_bytes=700), ships.read().to_arrow())):
         back = io.from_arrow(f"{ships.uri}-{place}", source, dims=["lon", "day"])
         assert sorted(map(repr, back.read().to_arrow().to_pylist())) == expected
+
+
+@given(
+    values=st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=20),
+    kind=st.sampled_from(["float32", "float64", "uint8", "int16", "uint32", "uint64", "date32", "time"]),
+    chunk=st.integers(1, 7),
+    dictionary=st.booleans(),
+)
+def test_domains_from_statistics_are_those_of_the_values(
+    tmp_path: Path, memory_uri: str, values: list[float], kind: str, chunk: int, dictionary: bool
+) -> None:
+    if kind.startswith("float"):
+        column = pa.array(np.array(values, kind))
+    else:
+        wide = {"uint8": 2**8, "int16": 2**15, "uint32": 2**32, "uint64": 2**64, "date32": 2**20, "time": 2**60}[kind]
+        integers = [int(abs(value) * 977) % wide for value in values]
+        column = pa.array(integers, pa.int64() if wide == 2**60 else pa.int32() if kind == "date32" else kind)
+        column = column.cast(pa.date32() if kind == "date32" else pa.timestamp("us") if kind == "time" else kind)
+    table = pa.table({"x": column, "v": range(len(values))})
+    file = as_parquet(tmp_path, table, row_group_size=chunk, use_dictionary=dictionary)
+    uri = f"{memory_uri}-{np.random.default_rng().integers(2**60)}"
+    told = io.from_parquet(uri + "a", file, dims=["x"]).schema
+    looked = io.from_parquet(uri + "b", file, dims=["x"], statistics=False)
+    try:
+        assert told == looked.schema
+        same(looked, table)
+    finally:
+        gs.delete(uri + "a")
+        gs.delete(uri + "b")
 
 
 cells = st.lists(

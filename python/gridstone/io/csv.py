@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -14,14 +14,9 @@ from ..schema import Schema
 from . import sources
 from .csv_feed import CsvFeed
 from .dialect import Dialect
-from .load import Options, Place, context_or_default, load
+from .load import Keywords, Options, Place, context_or_default, load
 from .rejects import Rejected, Rejects
 from .sources import Source
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from .load import Keywords
 
 
 def from_csv(
@@ -50,7 +45,7 @@ def from_csv(
     on_error: str = "fail",
     rejected: list[Rejected] | str | os.PathLike[str] | None = None,
     block_bytes: int | str = "8MiB",
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads CSV files into a new array, or appends them to one that is there, in bounded memory and one commit.
 

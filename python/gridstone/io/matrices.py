@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -17,18 +17,13 @@ from ..errors import InputError, UnsupportedError
 from ..optional import needed
 from ..progress import Progress
 from ..schema import Schema
+from ..selection import BoxLike
 from . import infer, sources
-from .load import Options, Place, context_or_default, existing_schema, load
+from .load import Keywords, Options, Place, context_or_default, existing_schema, load
 from .npy import from_array
 from .sources import Scratch, written
 from .table_feed import Known, Piece, TableFeed
 from .write import opened
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from ..selection import BoxLike
-    from .load import Keywords
 
 _PIECE_CELLS = 1 << 18
 
@@ -43,7 +38,7 @@ def from_scipy(
     progress: Progress = None,
     *,
     name: str | None = None,
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads a sparse matrix or array of SciPy, or an array of pydata/sparse, in one commit.
 
@@ -174,7 +169,7 @@ def from_mtx(
     progress: Progress = None,
     *,
     name: str | None = None,
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads a Matrix Market file, which SciPy reads whole into memory; see `from_scipy`.
 
@@ -206,7 +201,7 @@ def from_mtx(
 
 
 def to_mtx(
-    array: Array | store.Uri, target: str | os.PathLike[str], box: "BoxLike" = None, attr: str | None = None
+    array: Array | store.Uri, target: str | os.PathLike[str], box: BoxLike = None, attr: str | None = None
 ) -> int:
     """Writes a box of a two-dimensional array as a Matrix Market file, through a sparse array of SciPy in memory.
 

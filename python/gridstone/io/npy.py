@@ -5,7 +5,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -20,14 +20,9 @@ from ..progress import Progress, reporting
 from ..schema import Attr, Dim, Schema
 from ..selection import Box, BoxLike
 from . import sources
-from .load import Options, Place, context_or_default, created, existing_array, load, removed_on_error
+from .load import Keywords, Options, Place, context_or_default, created, existing_array, load, removed_on_error
 from .sources import Scratch, Source
 from .table_feed import Known, Piece, TableFeed
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from .load import Keywords
 
 _PIECE_BYTES = 8 << 20
 _PIECE_ROWS = 1 << 18
@@ -44,7 +39,7 @@ def from_npy(
     *,
     box: BoxLike = None,
     name: str | None = None,
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads `.npy` files, mapped into memory and read tile by tile, into a dense array, in one fragment and commit.
 
@@ -92,7 +87,7 @@ def from_npz(
     progress: Progress = None,
     *,
     box: BoxLike = None,
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads a `.npz` file. Its arrays are unpacked into temporary files and read from there.
 
@@ -138,7 +133,7 @@ def from_array(
     progress: Progress,
     *,
     name: str | None = None,
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads an array in memory as `from_npy` loads one in a file."""
     data = _Stacked([source], ["the array"])

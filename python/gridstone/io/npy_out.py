@@ -122,7 +122,9 @@ def _one(array: Array, attr: str | None) -> str:
 
 def _grid(array: Array, box: Box, name: str, fill: Any, file: Path, report: Callback | None) -> None:
     """One attribute over a box as a `.npy` file."""
-    shape, dtype = box.shape, dtypes.numpy_of(array.schema.attr(name).dtype)
+    kind = array.schema.attr(name).dtype
+    shape, dtype = box.shape, dtypes.numpy_of(kind)
+    fill = None if fill is None else dtypes.scalar(kind, fill, f"attribute {name!r}: the fill")
     if 0 in shape:
         with file.open("wb") as empty:
             np.save(empty, np.empty(shape, dtype))

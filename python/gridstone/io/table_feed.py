@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from .. import arrow, dtypes
 from ..columns import Field
 from ..context import Context
-from ..errors import InputError
+from ..errors import GridstoneError, InputError
 from ..schema import Schema
 from . import infer
 from .load import Meter, Options, column_of, named_dims
@@ -87,7 +87,7 @@ class TableFeed:
         """The schema that the table itself tells, or what types and bounds make."""
         told = (self._source.schema.metadata or {}).get(SCHEMA_KEY)
         if dims is None and told is not None:
-            return _restricted(Schema.from_json(told.decode()), options.attrs, self._source.schema.names)
+            return _restricted(self._told(told), options.attrs, self._source.schema.names)
         dims = named_dims(dims)
         names = [*dims, *(options.attrs or [n for n in self._source.schema.names if n not in dims])]
         self._check_names(names)
@@ -98,6 +98,15 @@ class TableFeed:
         return infer.schema_of(
             list(columns.values()), dims, rows, sparse=sparse, duplicates=options.duplicates, capacity=options.capacity
         )
+
+    def _told(self, told: bytes) -> Schema:
+        try:
+            return Schema.from_json(told.decode())
+        except (GridstoneError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"{self._source.title} has metadata {SCHEMA_KEY.decode()!r} that is no schema for it: {error}; "
+                f"say which columns are dimensions with dims="
+            ) from error
 
     def _measure(self, columns: Mapping[str, infer.Column], dims: Sequence[str]) -> int:
         """Finds bounds and nulls, and the number of rows; reads only the columns that nothing is known of."""

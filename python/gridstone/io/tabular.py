@@ -1,7 +1,7 @@
 """Tables: Arrow, Parquet, Feather, pandas and polars."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 import pyarrow.dataset as pa_dataset
@@ -14,14 +14,9 @@ from ..optional import needed
 from ..progress import Progress
 from ..schema import Schema
 from . import sources, tables
-from .load import Options, Place, context_or_default, load
+from .load import Keywords, Options, Place, context_or_default, load
 from .sources import Scratch, Source
 from .table_feed import TableFeed, Tables
-
-if TYPE_CHECKING:
-    from typing import Unpack
-
-    from .load import Keywords
 
 
 def from_arrow(
@@ -32,7 +27,7 @@ def from_arrow(
     sparse: bool = True,
     context: Context | None = None,
     progress: Progress = None,
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads Arrow data into a new array, or appends it to one that is there, in bounded memory and one commit.
 
@@ -44,7 +39,8 @@ def from_arrow(
         uri: the store.
         source: a table, record batch, stream of batches, or dataset of pyarrow; or anything with `__arrow_c_stream__`
             (data frames of polars, relations of DuckDB, this package's own results and streams). What can be read only
-            once is kept for the second pass: in memory up to a quarter of the budget, behind that in a temporary file.
+            once is kept for the second pass: in memory up to a quarter of the budget, behind that in a temporary file
+            (which is not sealed, even if the store is).
         dims: the columns that are the dimensions.
         schema: the schema of the new array; columns that it does not name are left out.
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.
@@ -97,7 +93,7 @@ def from_parquet(
     progress: Progress = None,
     *,
     statistics: bool = True,
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads Parquet files into a new array, or appends them, in bounded memory and one commit; see `from_arrow`.
 
@@ -120,7 +116,7 @@ def from_feather(
     sparse: bool = True,
     context: Context | None = None,
     progress: Progress = None,
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads Arrow IPC files or streams (Feather, version 2) into a new array, or appends them; see `from_arrow`.
 
@@ -142,7 +138,7 @@ def from_pandas(
     sparse: bool = True,
     context: Context | None = None,
     progress: Progress = None,
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads a pandas data frame into a new array, or appends it; see `from_arrow`.
 
@@ -176,7 +172,7 @@ def from_polars(
     sparse: bool = True,
     context: Context | None = None,
     progress: Progress = None,
-    **options: "Unpack[Keywords]",
+    **options: Unpack[Keywords],
 ) -> Array:
     """Loads a polars data frame or lazy frame into a new array, or appends it; see `from_arrow`.
 
