@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..context import Context
 from ..errors import InputError
@@ -181,6 +180,8 @@ class ParquetFiles:
             raise
 
     def _opened(self, file: Path) -> Any:
+        import pyarrow.parquet as pq
+
         with _damage(file, "Parquet"):
             return pq.ParquetFile(self._scratch.plain(file), memory_map=True)
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 import pyarrow as pa
-import pyarrow.dataset as pa_dataset
 
 from .. import store
 from ..array import Array
@@ -65,10 +64,10 @@ def _tables_of(source: Any, context: Context) -> Tables:
         return tables.Whole(source, "the table")
     if isinstance(source, pa.RecordBatch):
         return tables.Whole(pa.Table.from_batches([source]), "the record batch")
-    if isinstance(source, pa_dataset.Dataset):
+    if type(source).__module__ == "pyarrow._dataset":  # which is not imported here: it takes pandas with it
+        if hasattr(source, "to_reader"):
+            return tables.Once(source.to_reader(), "the scanner", context)
         return tables.Dataset(source, "the dataset")
-    if isinstance(source, pa_dataset.Scanner):
-        return tables.Once(source.to_reader(), "the scanner", context)
     if isinstance(source, pa.RecordBatchReader):
         return tables.Once(source, "the stream", context)
     if type(source).__module__.partition(".")[0] == "polars" and hasattr(source, "to_arrow"):

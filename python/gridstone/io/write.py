@@ -10,7 +10,6 @@ from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from .. import selection, store
 from ..array import Array
@@ -83,6 +82,8 @@ def to_parquet(
         raise InputError(f"compression is one of {', '.join(map(repr, known))}, not {compression!r}")
 
     def writer(part: Path, schema: Any) -> Any:
+        import pyarrow.parquet as pq
+
         return pq.ParquetWriter(part, schema, compression=compression)
 
     return _into_file(array, target, box, attrs, order, progress, writer)
