@@ -212,7 +212,31 @@ def test_rows_of_an_inferred_schema(tmp_path: Path, memory_uri: str) -> None:
     assert not gs.exists(memory_uri + "n")
 
 
-values = st.one_of(st.integers(-200, 200).map(str), st.text("ab\"',;#\\\n 0.-", max_size=6), st.just(""))
+def test_long_values_and_carriage_returns(tmp_path: Path, memory_uri: str) -> None:
+    """Values longer than Python's reader takes by itself, and lines that end within values in every way."""
+    rejected: list[Rejected] = []
+    long = "z" * 300_000
+    text = (
+        f'x,y,v,s,n\r\n1,0.5,1,{long},\r\n2,0.5,1,"a\rb\r\nc\nd",\n,0.5,1,{long},\n3,0.5,no,"\r\r\n",\n4,0.5,1,"\r",\n'
+    )
+    limit = csv.field_size_limit()
+    for block_bytes in (7, 1 << 20):
+        rejected.clear()
+        array = from_csv(
+            memory_uri, put(tmp_path, text), schema=SCHEMA, overwrite=True, on_error="collect", rejected=rejected,
+            block_bytes=block_bytes,
+        )  # fmt: skip
+        assert columns(array)["s"] == [long, "a\rb\r\nc\nd", "\r"]
+        assert [(row.line, row.column) for row in rejected] == [(7, "x"), (8, "v")]
+        assert len(rejected[0].text) == 1000
+        with pytest.raises(gs.errors.InputError, match=r"line (7, column 'x'|8, column 'v')"):
+            from_csv(memory_uri, put(tmp_path, text), block_bytes=block_bytes)
+    assert csv.field_size_limit() == limit
+    with pytest.raises(gs.errors.InputError, match="no line feed"):
+        from_csv(memory_uri, put(tmp_path, text.replace("\n", "\r") * 4), block_bytes=7)
+
+
+values = st.one_of(st.integers(-200, 200).map(str), st.text("ab\"',;#\\\r\n 0.-", max_size=6), st.just(""))
 
 
 @given(

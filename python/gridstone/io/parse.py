@@ -1,6 +1,7 @@
 """Blocks of CSV rows as Arrow tables, and which rows and columns of them are wrong."""
 
 import csv as python_csv
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -46,9 +47,7 @@ def header(dialect: Dialect, block: Block) -> tuple[Block, tuple[str, ...]]:
     names = header_names(dialect, f"{block.file}, line {block.line + rows.line_num - 1}", found)
     if not dialect.header:
         return Block(block.file, block.line, block.data, names), names
-    end = 0
-    for _ in range(rows.line_num):
-        end = block.data.find(b"\n", end) + 1 or len(block.data)
+    end = sum(map(len, _lines(block)[: rows.line_num]))
     return Block(block.file, block.line + rows.line_num, block.data[end:], names), names
 
 
@@ -79,11 +78,21 @@ def table(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -
 
 def blanked(block: Block, found: Sequence[Fault]) -> Block:
     """The block with these rows made empty lines, so that the other rows keep their lines."""
-    lines = block.data.split(b"\n")
+    lines = _lines(block)
     for fault in found:
-        for line in range(fault.first, fault.last + 1):
-            lines[line - block.line] = b""
-    return Block(block.file, block.line, b"\n".join(lines), block.names)
+        for place in range(fault.first - block.line, fault.last - block.line + 1):
+            # Never half of a line break, which would become one with its other half beside it.
+            lines[place] = b"\r\n" if lines[place].endswith((b"\r", b"\n")) else b""
+    return Block(block.file, block.line, b"".join(lines), block.names)
+
+
+def _lines(block: Block) -> list[bytes]:
+    """The lines of a block with their ends, as Python's reader of CSV counts them."""
+    return block.data.splitlines(keepends=True)
+
+
+def _text(lines: list[bytes], block: Block, first: int, last: int) -> bytes:
+    return b"".join(lines[first - block.line : last - block.line + 1]).rstrip(b"\r\n")
 
 
 def _read(dialect: Dialect, data: bytes, names: Sequence[str], types: Types, wanted: Sequence[str]) -> Any:
@@ -143,52 +152,67 @@ def in_utc(dialect: Dialect, made: Any) -> tuple[Any, list[tuple[str, Any]]]:
 
 def fault_at(dialect: Dialect, block: Block, rows: Mapping[int, tuple[str, str]]) -> list[Fault]:
     """The faults of these rows of a block, given by their place in it as (column, reason)."""
-    lines, found = block.data.split(b"\n"), []
+    lines, found = _lines(block), []
     for index, (first, last, _) in enumerate(_spans(dialect, block)):
         if index in rows:
             found.append(_fault(block, lines, (first, last), *rows[index]))
+    if len(found) < len(rows):
+        column, reason = next(iter(rows.values()))
+        raise InputError(f"{block.file}, from line {block.line}, column {column!r}: {reason}")
     return found
 
 
 def _fault(block: Block, lines: list[bytes], span: tuple[int, int], column: str, reason: str) -> Fault:
-    first, last = span
-    text = b"\n".join(lines[first - block.line : last - block.line + 1])
-    return Fault(first, last, column, reason, text.rstrip(b"\r").decode(errors="replace"))
+    return Fault(*span, column, reason, _text(lines, block, *span).decode(errors="replace"))
 
 
-def _spans(dialect: Dialect, block: Block) -> Iterator[tuple[int, int, list[str]]]:
+def _spans(dialect: Dialect, block: Block) -> list[tuple[int, int, list[str]]]:
     """First line, last line and values of each row that is not empty."""
     rows: Any = dialect.rows(block.data)
-    before = 0
-    for values in rows:
-        if values:
-            yield block.line + before, block.line + rows.line_num - 1, values
-        before = rows.line_num
+    before, found = 0, []
+    with _long_values:
+        for values in rows:
+            if values:
+                found.append((block.line + before, block.line + rows.line_num - 1, values))
+            before = rows.line_num
+    return found
+
+
+class _LongValues:
+    """Lets Python's reader of CSV take values of any length, one thread at a time: the limit is the process's."""
+
+    def __init__(self) -> None:
+        self._lock, self._limit = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._limit = python_csv.field_size_limit(1 << 30)
+
+    def __exit__(self, *raised: object) -> None:
+        python_csv.field_size_limit(self._limit)
+        self._lock.release()
+
+
+_long_values = _LongValues()
 
 
 def faults(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -> Iterator[Fault]:
     """The rows of a block that pyarrow cannot read: those with another number of values, then, if there are none, those
     with a value that is not of its column's type, column by column.
     """
-    width, spans = len(block.names), []
-    lines = block.data.split(b"\n")
-
-    narrow = False
+    width, lines = len(block.names), _lines(block)
     try:
-        for first, last, values in _spans(dialect, block):
-            spans.append((first, last, values))
-            if len(values) != width:
-                narrow = True
-                reason = f"{len(values)} values where the header has {width} columns"
-                yield _fault(block, lines, (first, last), "", reason)
+        spans = _spans(dialect, block)
     except python_csv.Error as problem:
-        line = spans[-1][1] + 1 if spans else block.line
-        yield _fault(block, lines, (line, line), "", str(problem))
-        return
-    if narrow:
+        raise InputError(f"{block.file}, from line {block.line}: {problem}") from problem
+    odd = [(first, last, len(values)) for first, last, values in spans if len(values) != width]
+    for first, last, count in odd:
+        reason = f"{count} values where the header has {width} columns"
+        yield _fault(block, lines, (first, last), "", reason)
+    if odd:
         return
     yield from _undecoded(dialect, block, types, wanted)
-    raw = [b"\n".join(lines[first - block.line : last - block.line + 1]) for first, last, _ in spans]
+    raw = [_text(lines, block, first, last) for first, last, _ in spans]
     for name in wanted:
         if name not in types:
             continue
@@ -224,11 +248,10 @@ def _undecoded(dialect: Dialect, block: Block, types: Types, wanted: Sequence[st
     except UnicodeDecodeError:
         pass
     textual = {name for name in wanted if not (name in types and pa.types.is_binary(types[name]))}
-    lines = block.data.split(b"\n")
+    lines = _lines(block)
     for first, last, values in _spans(dialect, block):
-        raw = b"\n".join(lines[first - block.line : last - block.line + 1])
         try:
-            raw.decode()
+            _text(lines, block, first, last).decode()
         except UnicodeDecodeError:
             for name, value in zip(block.names, values, strict=False):
                 if name in textual and "�" in value:

@@ -2,6 +2,7 @@
 
 import csv as python_csv
 import logging
+import threading
 from collections.abc import Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -50,16 +51,18 @@ class Rejects:
         self._target = target
         self._rows: dict[tuple[str, int], Rejected] = {}
         self._counted = 0
+        self._lock = threading.Lock()
 
     def begin(self) -> None:
         """Forgets what an earlier pass over the same files found."""
         self._rows, self._counted = {}, 0
 
     def add(self, found: Sequence[Rejected]) -> None:
-        """Takes note of rows."""
-        self._counted += len(found)
-        if self._target is not None:
-            self._rows |= {(row.file, row.line): row._replace(text=row.text[:_TEXT_MAX]) for row in found}
+        """Takes note of rows, on any thread."""
+        with self._lock:
+            self._counted += len(found)
+            if self._target is not None:
+                self._rows |= {(row.file, row.line): row._replace(text=row.text[:_TEXT_MAX]) for row in found}
 
     @property
     def count(self) -> int:

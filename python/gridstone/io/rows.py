@@ -70,12 +70,12 @@ class Reader:
             data = rest + piece
             end = self._quotes.last_row_end(data)
             if end == 0 and len(data) > max(_ROW_BYTES_MIN, _BLOCKS_MAX * self._block_bytes):
-                raise InputError(
-                    f"{file}, line {line}: a quote opened here is not closed in the next {len(data):,} bytes"
-                )
+                problem = "a quote opened here is not closed" if b"\n" in data else "there is no line feed"
+                raise InputError(f"{file}, line {line}: {problem} in the next {len(data):,} bytes")
             if end:
                 yield line, data[:end]
-                line += data.count(b"\n", 0, end)
+                # A carriage return alone ends a line too.
+                line += data.count(b"\n", 0, end) + data.count(b"\r", 0, end) - data.count(b"\r\n", 0, end)
             rest = data[end:]
         if self._quotes.odd(rest):
             raise InputError(
