@@ -242,14 +242,19 @@ values = st.one_of(st.integers(-200, 200).map(str), st.text("ab\"',;#\\\r\n 0.-"
 @given(
     rows=st.lists(st.lists(values, min_size=1, max_size=4), max_size=25),
     block_bytes=st.sampled_from([1, 13, 64, 1 << 20]),
-    marks=st.sampled_from([(",", '"', None), (";", "'", None), (",", '"', "#")]),
+    marks=st.sampled_from(
+        [(",", '"', None, None), (";", "'", None, None), (",", '"', "#", None), (",", '"', None, "\\")]
+    ),
 )
 def test_what_is_loaded_and_what_is_left_out_are_all_rows(
-    tmp_path: Path, rows: list[list[str]], block_bytes: int, marks: tuple[str, str, str | None]
+    tmp_path: Path, rows: list[list[str]], block_bytes: int, marks: tuple[str, str, str | None, str | None]
 ) -> None:
-    delimiter, quote, comment = marks
+    delimiter, quote, comment, escape = marks
     text = text_io.StringIO()
-    writer = csv.writer(text, delimiter=delimiter, quotechar=quote, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer = csv.writer(
+        text, delimiter=delimiter, quotechar=quote, quoting=csv.QUOTE_ALL, lineterminator="\n", escapechar=escape,
+        doublequote=escape is None,
+    )  # fmt: skip
     writer.writerow(["x", "v", "s"])
     writer.writerows(rows)
     schema = gs.Schema(
@@ -258,6 +263,7 @@ def test_what_is_loaded_and_what_is_left_out_are_all_rows(
     uri, rejected = f"mem://{np.random.default_rng().integers(2**60)}", []
     try:
         options: dict[str, Any] = {"delimiter": delimiter, "quote": quote, "comment": comment, "rejected": rejected}
+        options["escape"] = escape
         file = put(tmp_path, text.getvalue())
         array = from_csv(uri, file, schema=schema, on_error="collect", block_bytes=block_bytes, **options)
         found = columns(array)

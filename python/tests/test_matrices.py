@@ -29,6 +29,7 @@ def matrix(shape: tuple[int, int] = (50, 70), density: float = 0.1, dtype: str =
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.filterwarnings("ignore:Constructing a DIA")
 def test_every_format(memory_uri: str, form: str, legacy: bool) -> None:
     given = matrix().asformat(form)
     given = getattr(sps, f"{form}_matrix")(given) if legacy else given
@@ -318,6 +319,7 @@ def test_npz(tmp_path: Path, memory_uri: str) -> None:
             np.testing.assert_array_equal(back["b"], b[5:10])
 
 
+@pytest.mark.filterwarnings("ignore:Constructing a DIA")
 def test_npz_of_cells_and_matrices(tmp_path: Path, memory_uri: str) -> None:
     given = matrix().tocsr()
     array = io.from_scipy(memory_uri, given)

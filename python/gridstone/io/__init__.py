@@ -1,6 +1,7 @@
 """Loading from other formats, and writing to them."""
 
 from .csv import from_csv, read_csv
+from .dialect import Dialect
 from .load import Options
 from .matrices import from_mtx, from_scipy, to_mtx
 from .npy import from_npy, from_npz
@@ -10,6 +11,7 @@ from .tabular import from_arrow, from_feather, from_pandas, from_parquet, from_p
 from .write import to_arrow, to_csv, to_feather, to_parquet
 
 __all__ = [
+    "Dialect",
     "Options",
     "Rejected",
     "from_arrow",

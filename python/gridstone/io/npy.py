@@ -3,6 +3,7 @@
 import itertools
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -163,12 +164,8 @@ def _unpacked(plain: Path, file: Path, scratch: Scratch) -> dict[str, Path]:
                 with archive.open(member) as packed, made[member].open("wb") as out:
                     while piece := packed.read(1 << 20):
                         out.write(piece)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
         raise InputError(f"{file} is no .npz file, or is damaged: {error}") from error
-    except Exception as error:
-        if type(error).__module__ == "zlib":
-            raise InputError(f"{file} is no .npz file, or is damaged: {error}") from error
-        raise
     if not made:
         raise InputError(f"{file} holds no arrays")
     return made
