@@ -334,10 +334,9 @@ class Array(Retained, Mergeable, Erasable, Checked):
 
         names, where = self._names(attrs), selection.box_of(self._schema, box)
         _known("order", order, _ORDERS)
-        if where.empty:
-            return Stream(self._schema, names, None)
         size = size_bytes(batch_bytes, "batch_bytes")
-        return Stream(self._schema, names, self.native.scan(where.texts, names, order, size))
+        scan = None if where.empty else self.native.scan(where.texts, names, order, size)
+        return Stream(self._schema, names, scan, where, self._context.memory_budget)
 
     def _names(self, attrs: Sequence[str] | str | None) -> list[str]:
         if attrs is None:

@@ -56,7 +56,9 @@ def dtype_of(arrow_type: "pa.DataType") -> str:
         return dtype_of(arrow_type.value_type)
     if kinds.is_string(arrow_type) or kinds.is_large_string(arrow_type) or kinds.is_string_view(arrow_type):
         return "string"
-    if kinds.is_binary(arrow_type) or kinds.is_large_binary(arrow_type) or kinds.is_fixed_size_binary(arrow_type):
+    if kinds.is_binary(arrow_type) or kinds.is_large_binary(arrow_type) or kinds.is_binary_view(arrow_type):
+        return "bytes"
+    if kinds.is_fixed_size_binary(arrow_type):
         return "bytes"
     if kinds.is_timestamp(arrow_type):
         return f"datetime64[{arrow_type.unit}]"
@@ -90,9 +92,15 @@ def attr_of(field: "pa.Field") -> "Attr":
     from .schema import Attr
 
     told = field.metadata or {}
-    dtype = told[_DTYPE].decode() if _DTYPE in told else dtype_of(field.type)
+    dtype = told_dtype(field) or dtype_of(field.type)
     nullable = told[_NULLABLE] == b"true" if _NULLABLE in told else bool(field.nullable)
     return Attr(field.name, dtype, nullable=nullable)
+
+
+def told_dtype(field: "pa.Field") -> str | None:
+    """The datatype that a field's metadata tells, where this package wrote it."""
+    told = field.metadata or {}
+    return told[_DTYPE].decode() if _DTYPE in told else None
 
 
 def array_of(column: Column) -> "pa.Array":
@@ -140,6 +148,7 @@ def column_of(field: Field, data: Any) -> Column:
     if array.null_count and not field.nullable and not dtypes.is_time(field.dtype):
         row = int(np.flatnonzero(np.asarray(array.is_null()))[0])
         raise InputError(f"{field.title} is not nullable, but row {row} is null; drop the row or fill it")
+    _check_kind(field, array)
     if dtypes.is_var(field.dtype):
         return _var_column(field, array)
     validity = _validity(array) if field.nullable else None
@@ -147,6 +156,17 @@ def column_of(field: Field, data: Any) -> Column:
     from . import columns
 
     return Column(field.dtype, columns.cast(field, values, validity), None, validity)
+
+
+def _check_kind(field: Field, array: Any) -> None:
+    """Refuses types that have no counterpart here, and text for what is no text (times may be written as text)."""
+    try:
+        kind = dtype_of(array.type)
+    except UnsupportedError:
+        kind = None
+    fits = kind == field.dtype if dtypes.is_var(field.dtype) else kind is not None and not dtypes.is_var(kind)
+    if not fits and not (kind == "string" and dtypes.is_time(field.dtype)):
+        raise InputError(f"{field.title} is {field.dtype}, found an Arrow column of type {array.type}; cast it first")
 
 
 def _one_chunk(field: Field, data: Any) -> Any:
@@ -160,11 +180,19 @@ def _one_chunk(field: Field, data: Any) -> Any:
             size = data.nbytes
             data = interruptible(size, lambda: pa.concat_arrays(chunks)) if chunks else pa.array([], data.type)
     if pa.types.is_dictionary(data.type):
-        decode = data.dictionary_decode
-        data = interruptible(data.nbytes, decode)
+        data = interruptible(data.nbytes, lambda: decoded(data))
     if pa.types.is_null(data.type):
         data = data.cast(type_of(field.dtype))
     return data
+
+
+def decoded(array: Any) -> Any:
+    """The values of a dictionary array. Arrow cannot take views of text by index, so they become plain text first."""
+    values = array.dictionary
+    plain = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}.get(str(values.type))
+    if plain is not None:
+        array = pa.DictionaryArray.from_arrays(array.indices, values.cast(plain))
+    return array.dictionary_decode()
 
 
 def _validity(array: Any) -> AnyArray | None:
@@ -179,7 +207,7 @@ def _fixed_values(field: Field, array: Any) -> AnyArray:
             if not (pa.types.is_temporal(array.type))
             else array
         )
-    if dtypes.is_time(field.dtype) and pa.types.is_string(array.type) | pa.types.is_large_string(array.type):
+    if dtypes.is_time(field.dtype) and dtype_of(array.type) == "string":
         array = array.cast(pa.timestamp("ns" if field.dtype.endswith("[ns]") else "us"))
     if pa.types.is_timestamp(array.type) and array.type.tz is not None:
         array = array.cast(pa.timestamp(array.type.unit))
@@ -188,8 +216,6 @@ def _fixed_values(field: Field, array: Any) -> AnyArray:
 
 def _var_column(field: Field, array: Any) -> Column:
     wanted = type_of(field.dtype)
-    if dtype_of(array.type) != field.dtype:
-        raise InputError(f"{field.title} is {field.dtype}, found an Arrow column of type {array.type}; cast it first")
     if array.type != wanted:
         narrow = array
         array = interruptible(narrow.nbytes, lambda: narrow.cast(wanted))

@@ -97,6 +97,8 @@ def _is_table(data: Any) -> bool:
     module = type(data).__module__.partition(".")[0]
     if module == "pandas":
         return hasattr(data, "columns")
+    if module == "polars":
+        return hasattr(data, "__arrow_c_stream__") and hasattr(data, "columns")
     if module == "pyarrow":
         return hasattr(data, "column_names") or hasattr(data, "schema")
     return hasattr(data, "__arrow_c_stream__")

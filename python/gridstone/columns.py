@@ -94,6 +94,25 @@ def empty(dtype: str, shape: tuple[int, ...], nullable: bool) -> Column:
     return Column(dtype, np.empty(0, dtypes.numpy_of(dtype)), None, validity, shape)
 
 
+def joined(runs: "list[Column]") -> Column:
+    """Flat columns of one type, one behind the other."""
+    first = runs[0]
+    values = np.concatenate([run.values for run in runs])
+    validity = None
+    if any(run.validity is not None for run in runs):
+        validity = np.concatenate(
+            [np.ones(len(run), np.bool_) if run.validity is None else run.validity for run in runs]
+        )
+    if first.offsets is None:
+        return Column(first.dtype, values, None, validity)
+    before, parts = 0, [np.zeros(1, np.int64)]
+    for run in runs:
+        if run.offsets is not None:
+            parts.append(run.offsets[1:] + before)
+            before += run.values.size
+    return Column(first.dtype, values, np.concatenate(parts), validity)
+
+
 def _view(buffer: Any, dtype: np.dtype[Any]) -> AnyArray:
     if len(buffer) == 0:
         return np.empty(0, dtype)

@@ -1,4 +1,4 @@
-"""What a read gives: columns of cells, or boxes of a dense array, in NumPy, Arrow or pandas."""
+"""What a read gives: columns of cells, or boxes of a dense array, in NumPy, Arrow and what is made of them."""
 
 import json
 import math
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import columns, dtypes
+from . import columns, dtypes, exports
 from .columns import Column
 from .dtypes import AnyArray
 from .errors import BudgetError, InputError, UnsupportedError
@@ -15,13 +15,12 @@ from .schema import Schema
 from .selection import Box
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
     from . import _native
 
 
-class Result:
+class Result(exports.Tabular):
     """The cells of one read.
 
     Of a sparse array, or of points: a list of cells, each column of length n. Of a dense one: each attribute has the
@@ -110,9 +109,51 @@ class Result:
             found = {**self._coordinate_columns(), **found}
         return pa.Table.from_arrays([arrow.array_of(column) for column in found.values()], schema=self.schema)
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """One row per cell, as `to_arrow()`."""
-        return self.to_arrow().to_pandas()  # type: ignore[no-any-return]
+    def to_scipy(self, attr: str | None = None, *, repeats: str = "last") -> Any:
+        """One attribute of a two-dimensional box as a sparse array of SciPy; positions count from the box's low corner.
+
+        Of cells (a sparse array, points): a `coo_array` of them. Of a dense box: a `csr_array` of the values that are
+        not zero, so that `.toarray()` is what `to_dense()` gives.
+
+        Args:
+            attr: the attribute; None: the only one.
+            repeats: of several cells at one place, take the "last" one written (as `to_dense` does) or the "first",
+                their "sum", or raise an "error".
+
+        Raises:
+            UnsupportedError: SciPy is missing, the box has not two dimensions, or the type is text or time.
+            InputError: several attributes and none chosen, or a null.
+            SchemaError: a dimension is float.
+        """
+        return exports.to_scipy(self, attr, repeats)
+
+    def to_sparse(self, attr: str | None = None, *, repeats: str = "last") -> Any:
+        """One attribute of a box as a `COO` array of pydata/sparse, of any number of dimensions; positions count from
+        the box's low corner. What is not stored is the attribute's fill. Arguments and errors as in `to_scipy`.
+        """
+        return exports.to_sparse(self, attr, repeats)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """The one attribute of a dense box."""
+        return np.array(self._only("numpy.asarray"), dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The one attribute of a dense box for libraries of tensors, without a copy: `torch.from_dlpack(result)`."""
+        return self._only("DLPack").__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        kind, place = self._only("DLPack").__dlpack_device__()
+        return int(kind), int(place)
+
+    def _only(self, what: str) -> AnyArray:
+        """The values of the one attribute of a dense box, none of them null."""
+        if self._shape is None:
+            raise UnsupportedError(f"{what} needs the shape of a dense box; make one with to_dense()")
+        name = exports.only_attribute(self, what)
+        values = self._dense_column(name)
+        if np.ma.isMaskedArray(values):
+            raise UnsupportedError(f"{what} has no nulls, attribute {name!r} has; take to_dense() and fill them")
+        return values
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -151,14 +192,21 @@ class Result:
         made[self._global_places()] = values
         return made.reshape(self._box.shape)
 
-    def _places(self) -> AnyArray:
-        """The row-major position in the box of each cell."""
-        place = np.zeros(self._count, np.int64)
+    def _positions(self) -> tuple[AnyArray, ...]:
+        """The position in the box of each cell, an array per dimension."""
+        made = []
         for axis, dim in enumerate(self._schema.dims):
             low = np.int64(_wrapped(int(self._box.bounds[axis][0])))
             values = self._columns[dim.name].values
             ticks = values.view(np.int64) if values.dtype.kind in "mM" else values.astype(np.int64)
-            place = place * self._box.shape[axis] + (ticks - low)
+            made.append(ticks - low)
+        return tuple(made)
+
+    def _places(self) -> AnyArray:
+        """The row-major position in the box of each cell."""
+        place = np.zeros(self._count, np.int64)
+        for axis, along in enumerate(self._positions()):
+            place = place * self._box.shape[axis] + along
         return place
 
     def _scatter(self, name: str, shape: tuple[int, ...], place: AnyArray, fill: Any) -> AnyArray:

@@ -1,28 +1,31 @@
 """A scan in bounded memory: Arrow record batches, one after the other."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from . import columns
+from .columns import Column
 from .dtypes import AnyArray
+from .exports import Tabular
+from .result import Result
 from .schema import Schema
+from .selection import Box
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
     from . import _native
 
 
-class Stream:
+class Stream(Tabular):
     """An iterator of `pyarrow.RecordBatch`es with a column per dimension and attribute. It can be read once; it also
-    exports itself to any library that takes an Arrow stream.
+    exports itself, batch by batch, to any library that takes an Arrow stream.
     """
 
-    def __init__(self, schema: Schema, names: list[str], scan: "_native.Scan | None") -> None:
+    def __init__(self, schema: Schema, names: list[str], scan: "_native.Scan | None", box: Box, budget: int) -> None:
         from . import arrow
+
+        self._box, self._budget = box, budget
 
         self._array_schema, self._names, self._scan = schema, names, scan
         self._arrow_schema = arrow.schema_of(schema, names)
@@ -67,28 +70,41 @@ class Stream:
 
     def to_numpy(self) -> dict[str, AnyArray]:
         """Everything that is left, one array per column, coordinates first; types as `Result.to_numpy`."""
+        return {name: column.numpy() for name, column in self._left().items()}
+
+    def _left(self) -> dict[str, Column]:
+        """Everything that is left, by column."""
         schema = self._array_schema
-        parts: dict[str, list[AnyArray]] = {
-            dim.name: [columns.empty(dim.dtype, (0,), False).numpy()] for dim in schema.dims
-        }
+        parts = {dim.name: [columns.empty(dim.dtype, (0,), False)] for dim in schema.dims}
         for name in self._names:
-            attr = schema.attr(name)
-            parts[name] = [columns.empty(attr.dtype, (0,), attr.nullable).numpy()]
+            parts[name] = [columns.empty(schema.attr(name).dtype, (0,), schema.attr(name).nullable)]
         while (found := self._next_columns()) is not None:
             for name, column in found.items():
-                parts[name].append(column.numpy())
-        join = {True: np.ma.concatenate, False: np.concatenate}
-        return {name: join[np.ma.isMaskedArray(runs[0])](runs) for name, runs in parts.items()}  # type: ignore[operator]
+                parts[name].append(column)
+        return {name: columns.joined(runs) for name, runs in parts.items()}
+
+    def _result(self) -> Result:
+        """Everything that is left, as the cells of one read."""
+        found = self._left()
+        return Result(self._array_schema, self._box, self._names, "any", found, self._stats, self._budget, listed=True)
+
+    def to_dense(self, fill: Any = None) -> AnyArray | dict[str, AnyArray]:
+        """Everything that is left as arrays over the box; see `Result.to_dense`."""
+        return self._result().to_dense(fill)
+
+    def to_scipy(self, attr: str | None = None, *, repeats: str = "last") -> Any:
+        """Everything that is left as a `coo_array` of SciPy; see `Result.to_scipy`."""
+        return self._result().to_scipy(attr, repeats=repeats)
+
+    def to_sparse(self, attr: str | None = None, *, repeats: str = "last") -> Any:
+        """Everything that is left as a `COO` array of pydata/sparse; see `Result.to_sparse`."""
+        return self._result().to_sparse(attr, repeats=repeats)
 
     def to_arrow(self) -> "pa.Table":
         """Everything that is left, as one table."""
         import pyarrow as pa
 
         return pa.Table.from_batches(list(self), self._arrow_schema)
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """Everything that is left, as one data frame."""
-        return self.to_arrow().to_pandas()  # type: ignore[no-any-return]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         import pyarrow as pa

@@ -1,4 +1,4 @@
-"""The commands that create, load, show, read and write."""
+"""The commands that create, show, read and write."""
 
 import sys
 from collections.abc import Sequence
@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from .. import store
 from ..array import Array
-from ..errors import InputError
 from ..group import Group
-from . import options, report
-from .output import bytes_text, emit_json, emit_table, note, on_terminal
+from . import files, options, report
+from .output import bytes_text, emit_json, emit_table
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -50,70 +48,6 @@ def create(
         emit_json(report.summary(array))
     else:
         click.echo(repr(array))
-
-
-@click.command()
-@click.argument("uri")
-@click.argument("sources", nargs=-1, required=True, metavar="CSV...")
-@click.option("--dims", help="The columns that are the dimensions, parted by commas; needed for a new array.")
-@click.option("--attrs", help="The columns to load as attributes, parted by commas.  [default: all others]")
-@click.option("--schema", "schema_file", type=_FILE, help="The schema of a new array, as JSON.")
-@click.option("--sparse/--dense", default=True, help="What a new array is.  [default: sparse]")
-@click.option(
-    "--duplicates/--no-duplicates", default=True, help="Whether cells may share a place.  [default: they may]"
-)
-@click.option("--dedup", type=click.Choice(["error", "first", "last"]), default="error", show_default=True)
-@click.option("--capacity", type=int, default=10_000, show_default=True, help="Cells per data tile of a new array.")
-@click.option("--overwrite", is_flag=True, help="Replace an array that is there.")
-@click.option("--delimiter", default=",", show_default=True)
-@click.option("--null", "nulls", multiple=True, help="Text that means null.  [default: empty]")
-@click.option("--encoding", default="utf8", show_default=True)
-@click.option("--message", "-m", help="Kept with the version.")
-@options.with_memory
-@options.at_path
-@options.as_json
-def load(
-    uri: str,
-    sources: Sequence[str],
-    dims: str | None,
-    attrs: str | None,
-    schema_file: Path | None,
-    memory: str,
-    threads: int | None,
-    nulls: Sequence[str],
-    json_out: bool,
-    **rest: Any,
-) -> None:
-    """Load CSV files into a new array, or append them to one."""
-    from ..io import from_csv
-    from ..schema import Schema
-
-    context = options.context_of(memory, threads)
-    fresh = not store.exists(uri) or rest["overwrite"]
-    if fresh and dims is None and schema_file is None:
-        raise click.UsageError(f"{uri} is a new array: name its dimensions, --dims lat,lon, or give --schema FILE")
-    array = from_csv(
-        uri,
-        list(sources),
-        dims=_names(dims),
-        attrs=_names(attrs),
-        schema=None if schema_file is None else Schema.from_json(schema_file.read_text()),
-        context=context,
-        nulls=tuple(nulls) or ("",),
-        progress=True if on_terminal() else None,
-        **rest,
-    )
-    if json_out:
-        emit_json({**report.summary(array), **array.stats})
-        return
-    stats = array.stats
-    click.echo(f"{stats.get('cells_written', 0):,} cells, {bytes_text(stats.get('bytes_written', 0))}: {array!r}")
-    if fresh and array.schema.duplicates:
-        note("duplicates are allowed: cells at the same coordinates are all kept (--no-duplicates forbids them)")
-
-
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 @click.command()
@@ -190,7 +124,7 @@ def read(
 
 @click.command()
 @click.argument("uri")
-@click.argument("source", type=_FILE, metavar="CSV|NPY")
+@click.argument("source", type=_FILE, metavar="FILE")
 @options.within_box
 @click.option("--attr", help="The attribute that a .npy file holds.  [default: the only one]")
 @click.option("--message", "-m", help="Kept with the version.")
@@ -199,25 +133,12 @@ def read(
 def write(
     uri: str, source: Path, box: Sequence[str], attr: str | None, message: str | None, path: str, json_out: bool
 ) -> None:
-    """Write cells from a CSV file, or a dense box from a .npy file."""
-    array = options.opened(uri, path, "r+")
-    if source.suffix == ".npy":
-        values = _loaded(source)
-        array.write(values if attr is None else {attr: values}, options.box_of(array, box), message=message)
-    elif box or attr:
-        raise click.UsageError("--box and --attr are for .npy files; the columns of a CSV file say where its cells are")
-    else:
-        from ..io import from_csv
-
-        array = from_csv(uri, source, path=path, message=message, progress=True if on_terminal() else None)
-    _written(array, json_out)
-
-
-def _loaded(source: Path) -> Any:
-    try:
-        return np.load(source, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputError(f"{source} is no .npy file of plain values: {error}") from error
+    """Write cells from a file of a format that load knows, or a dense box from a .npy file."""
+    array, kind = options.opened(uri, path, "r+"), files.kind_of([source], None)
+    placed: dict[str, Any] = {"box": options.box_of(array, box), "name": attr} if kind == "npy" else {}
+    if (box or attr) and not placed:
+        raise click.UsageError("--box and --attr are for .npy files; other files say themselves where their cells are")
+    _written(files.loaded(kind, uri, [source], path=path, message=message, **placed), json_out)
 
 
 def _written(array: Array, json_out: bool) -> None:
@@ -297,4 +218,4 @@ def history(uri: str, path: str, json_out: bool) -> None:
     emit_table(None, ("version", "time (UTC)", "message", "operations", "tags"), rows)
 
 
-COMMANDS: tuple[click.Command, ...] = (create, load, info, ls, read, write, delete, history)
+COMMANDS: tuple[click.Command, ...] = (create, info, ls, read, write, delete, history)

@@ -103,6 +103,12 @@ def _value(dtype: str, text: str, whole: str) -> Any:
         raise click.BadParameter(f"{whole!r}: {text!r} is no {dtype}", param_hint="--box") from None
 
 
+def value_of(array: Array, attr: str | None, text: str) -> Any:
+    """A value of an attribute (None: the first) from its text."""
+    found = array.schema.attrs[0] if attr is None else array.schema.attr(attr)
+    return _fill(found.dtype, text, found.name)
+
+
 def coordinates_of(array: Array, parts: Sequence[str]) -> dict[str, list[Any]]:
     """The cells that `--coord x=1,y=2` options name, by dimension."""
     found: dict[str, list[Any]] = {dim.name: [] for dim in array.schema.dims}

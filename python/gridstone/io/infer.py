@@ -1,4 +1,4 @@
-"""What a CSV file's columns are: types that widen from block to block, domains, and tile extents for them."""
+"""What columns are: types that widen from block to block, domains, and tile extents for them."""
 
 import math
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import arrow, dtypes
+from ..columns import Field
 from ..errors import InputError, UnsupportedError
 from ..schema import Attr, Dim, Schema
 from ..store import auto_tile
@@ -28,6 +29,29 @@ class Column:
     zoned: bool = False
     low: Any = None
     high: Any = None
+    told: str | None = None
+    """The datatype that the field's own metadata tells."""
+    fill: Any = None
+    """What an empty cell of a dense array reads as, if not the type's own fill."""
+
+    @classmethod
+    def of_field(cls, field: Any) -> "Column":
+        """The column that a typed field is; an `UnsupportedError` names it if its type has no place in an array."""
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        kind = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+        made = cls(field.name, None if pa.types.is_null(kind) else kind, told=arrow.told_dtype(field))
+        try:
+            made.dtype  # noqa: B018
+        except UnsupportedError as error:
+            raise UnsupportedError(f"column {field.name!r}: {error}, or leave it out with attrs=") from error
+        return made
+
+    def measure(self, nulls: int, low: Any, high: Any) -> None:
+        """Widens the bounds of a typed column; None: no values."""
+        self.nulls = self.nulls or nulls > 0
+        if low is not None:
+            self.low = low if self.low is None else min(self.low, low, key=_key)
+            self.high = high if self.high is None else max(self.high, high, key=_key)
 
     def see(self, found: Any, bounds: bool) -> None:
         """Widens the column by one block of it."""
@@ -53,6 +77,8 @@ class Column:
     @property
     def dtype(self) -> str:
         """The datatype of an attribute or dimension made of it."""
+        if self.told is not None:
+            return self.told
         return arrow.dtype_of(pa.string() if self.type is None else self.type)
 
 
@@ -115,7 +141,7 @@ def schema_of(
     """
     by_name = {column.name: column for column in columns}
     attrs = [
-        Attr(c.name, c.dtype, nullable=c.nulls or c.type is None, filters="auto") for c in columns if c.name not in dims
+        Attr(c.name, c.dtype, nullable=c.nulls or c.type is None, fill=c.fill) for c in columns if c.name not in dims
     ]
     bounds = [_domain(by_name[name]) for name in dims]
     if sparse:
@@ -143,10 +169,9 @@ def _domain(column: Column) -> tuple[Any, Any]:
         )
     if column.low is None:
         raise InputError(f"column {column.name!r} has no values; a dimension needs a coordinate in every row")
-    low, high = (bound.cast(column.type) for bound in (column.low, column.high))
-    if dtypes.is_time(kind):
-        return dtypes.from_text(kind, str(low.value)), dtypes.from_text(kind, str(high.value))
-    return low.as_py(), high.as_py()
+    ends = pa.array([bound.cast(column.type) for bound in (column.low, column.high)], column.type)
+    low, high = arrow.column_of(Field(column.name, kind, False, "dimension"), ends).values
+    return (low, high) if dtypes.is_time(kind) else (low.item(), high.item())
 
 
 def _extent(dtype: str, bounds: tuple[Any, Any], parts: int) -> Any:

@@ -1,49 +1,53 @@
-"""Blocks of CSV rows as Arrow tables, and where in the file a bad value is."""
+"""Blocks of CSV rows as Arrow tables, and which rows and columns of them are wrong."""
 
 import csv as python_csv
-import io
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from ..errors import InputError
-from .sources import Block
+from .dialect import Dialect, header_names
+from .rows import Block
 
 Types = Mapping[str, Any]
 """Arrow types by column; a column without one is inferred."""
 
+_TRUE = ("1", "True", "TRUE", "true")
+_FALSE = ("0", "False", "FALSE", "false")
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How the text is read."""
 
-    delimiter: str
-    nulls: tuple[str, ...]
+class Fault(NamedTuple):
+    """A row that cannot be loaded."""
 
-    def rows(self, block: Block) -> Any:
-        """The rows of a block by Python's slow reader, which knows its line."""
-        text = io.StringIO(block.data.decode(errors="replace"), newline="")
-        return python_csv.reader(text, delimiter=self.delimiter)
+    first: int
+    """The line that it starts at."""
+    last: int
+    """The line that it ends at."""
+    column: str
+    """ "" where the row as a whole is wrong."""
+    reason: str
+    text: str
+    """The row as it stands in the file."""
+
+    def error(self, block: Block) -> InputError:
+        """The error for it."""
+        column = f", column {self.column!r}" if self.column else ""
+        return InputError(f"{block.file}, line {self.first}{column}: {self.reason}")
 
 
 def header(dialect: Dialect, block: Block) -> tuple[Block, tuple[str, ...]]:
     """Takes a file's first block apart: the rows after the header, and the column names."""
-    rows = dialect.rows(block)
-    found: list[str] = next(rows, [])
-    names = tuple(name.strip() or f"column_{i + 1}" for i, name in enumerate(found))
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"{block.file}, line 1: two columns are named {name!r}; rename one of them")
-        seen.add(name)
-    end = 0
-    for _ in range(rows.line_num):
-        end = block.data.find(b"\n", end) + 1 or len(block.data)
+    rows: Any = dialect.rows(block.data)
+    found: list[str] = next((row for row in rows if row), [])
+    names = header_names(dialect, f"{block.file}, line {block.line + rows.line_num - 1}", found)
+    if not dialect.header:
+        return Block(block.file, block.line, block.data, names), names
+    end = sum(map(len, _lines(block)[: rows.line_num]))
     return Block(block.file, block.line + rows.line_num, block.data[end:], names), names
 
 
@@ -61,24 +65,57 @@ def table(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -
     try:
         made = _read(dialect, block.data, block.names, types, wanted)
     except pa.ArrowInvalid as error:
-        raise _located(dialect, block, types, wanted, error) from error
+        fault = next(faults(dialect, block, types, wanted), None)
+        if fault is None:
+            raise InputError(f"{block.file}, from line {block.line}: {error}") from error
+        raise fault.error(block) from error
     for name in wanted:
         if pa.types.is_binary(made.schema.field(name).type) and name not in types:
-            raise _encoding_error(dialect, block, name)
+            fault = next(_undecoded(dialect, block, types, wanted), None)
+            raise InputError(f"{block.file}: not UTF-8") if fault is None else fault.error(block)
     return made
 
 
+def blanked(block: Block, found: Sequence[Fault]) -> Block:
+    """The block with these rows made empty lines, so that the other rows keep their lines."""
+    lines = _lines(block)
+    for fault in found:
+        for place in range(fault.first - block.line, fault.last - block.line + 1):
+            # Never half of a line break, which would become one with its other half beside it.
+            lines[place] = b"\r\n" if lines[place].endswith((b"\r", b"\n")) else b""
+    return Block(block.file, block.line, b"".join(lines), block.names)
+
+
+def _lines(block: Block) -> list[bytes]:
+    """The lines of a block with their ends, as Python's reader of CSV counts them."""
+    return block.data.splitlines(keepends=True)
+
+
+def _text(lines: list[bytes], block: Block, first: int, last: int) -> bytes:
+    return b"".join(lines[first - block.line : last - block.line + 1]).rstrip(b"\r\n")
+
+
 def _read(dialect: Dialect, data: bytes, names: Sequence[str], types: Types, wanted: Sequence[str]) -> Any:
+    times = [*dialect.times, pa_csv.ISO8601] if dialect.times else None
     return pa_csv.read_csv(
         pa.BufferReader(_owned(data)),
         pa_csv.ReadOptions(column_names=list(names), block_size=max(len(data) + 1, 1 << 16), use_threads=True),
-        pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
+        pa_csv.ParseOptions(
+            delimiter=dialect.delimiter,
+            quote_char=False if dialect.quote is None else dialect.quote,
+            escape_char=False if dialect.escape is None else dialect.escape,
+            newlines_in_values=dialect.quote is not None or dialect.escape is not None,
+        ),
         pa_csv.ConvertOptions(
             column_types={name: types[name] for name in wanted if name in types},
             include_columns=list(wanted),
             null_values=list(dialect.nulls),
+            true_values=[*_TRUE, *dialect.true_words],
+            false_values=[*_FALSE, *dialect.false_words],
+            decimal_point=dialect.decimal,
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
+            timestamp_parsers=times,
         ),
     )
 
@@ -92,75 +129,132 @@ def _owned(data: bytes) -> Any:
     return made
 
 
-def line_of(dialect: Dialect, block: Block, row: int) -> int:
-    """The line that a row of a block starts at."""
-    before, index = 0, 0
-    rows = dialect.rows(block)
-    for cells in rows:
-        if cells:
-            if index == row:
-                return block.line + before
-            index += 1
-        before = rows.line_num
-    return block.line
+def in_utc(dialect: Dialect, made: Any) -> tuple[Any, list[tuple[str, Any]]]:
+    """A table whose times without an offset, read as times of the dialect's zone, are in UTC; and by column which rows
+    have a time that the zone has not, or has twice.
+    """
+    doubtful = []
+    for place, field in enumerate(made.schema):
+        if dialect.timezone is None or not pa.types.is_timestamp(field.type) or field.type.tz is not None:
+            continue
+        early, late = (
+            pc.assume_timezone(made.column(place), dialect.timezone, ambiguous=which, nonexistent=which)
+            for which in ("earliest", "latest")
+        )
+        differ = pc.not_equal(early, late).fill_null(False)
+        if pc.any(differ).as_py():
+            doubtful.append((field.name, differ))
+        # Times in UTC, without the zone.
+        utc = early.cast(pa.timestamp(field.type.unit, "UTC")).cast(pa.timestamp(field.type.unit))
+        made = made.set_column(place, field.name, utc)
+    return made, doubtful
 
 
-def _located(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str], error: Exception) -> InputError:
-    """The error with the line of the first row that pyarrow cannot read."""
-    width, before = len(block.names), 0
-    rows = dialect.rows(block)
-    try:
-        for cells in rows:
-            if cells and len(cells) != width:
-                place = f"{block.file}, line {block.line + before}"
-                return InputError(f"{place}: {len(cells)} values where the header has {width} columns")
+def fault_at(dialect: Dialect, block: Block, rows: Mapping[int, tuple[str, str]]) -> list[Fault]:
+    """The faults of these rows of a block, given by their place in it as (column, reason)."""
+    lines, found = _lines(block), []
+    for index, (first, last, _) in enumerate(_spans(dialect, block)):
+        if index in rows:
+            found.append(_fault(block, lines, (first, last), *rows[index]))
+    if len(found) < len(rows):
+        column, reason = next(iter(rows.values()))
+        raise InputError(f"{block.file}, from line {block.line}, column {column!r}: {reason}")
+    return found
+
+
+def _fault(block: Block, lines: list[bytes], span: tuple[int, int], column: str, reason: str) -> Fault:
+    return Fault(*span, column, reason, _text(lines, block, *span).decode(errors="replace"))
+
+
+def _spans(dialect: Dialect, block: Block) -> list[tuple[int, int, list[str]]]:
+    """First line, last line and values of each row that is not empty."""
+    rows: Any = dialect.rows(block.data)
+    before, found = 0, []
+    with _long_values:
+        for values in rows:
+            if values:
+                found.append((block.line + before, block.line + rows.line_num - 1, values))
             before = rows.line_num
+    return found
+
+
+class _LongValues:
+    """Lets Python's reader of CSV take values of any length, one thread at a time: the limit is the process's."""
+
+    def __init__(self) -> None:
+        self._lock, self._limit = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._limit = python_csv.field_size_limit(1 << 30)
+
+    def __exit__(self, *raised: object) -> None:
+        python_csv.field_size_limit(self._limit)
+        self._lock.release()
+
+
+_long_values = _LongValues()
+
+
+def faults(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -> Iterator[Fault]:
+    """The rows of a block that pyarrow cannot read: those with another number of values, then, if there are none, those
+    with a value that is not of its column's type, column by column.
+    """
+    width, lines = len(block.names), _lines(block)
+    try:
+        spans = _spans(dialect, block)
     except python_csv.Error as problem:
-        return InputError(f"{block.file}, line {block.line + rows.line_num - 1}: {problem}")
+        raise InputError(f"{block.file}, from line {block.line}: {problem}") from problem
+    odd = [(first, last, len(values)) for first, last, values in spans if len(values) != width]
+    for first, last, count in odd:
+        reason = f"{count} values where the header has {width} columns"
+        yield _fault(block, lines, (first, last), "", reason)
+    if odd:
+        return
+    yield from _undecoded(dialect, block, types, wanted)
+    raw = [_text(lines, block, first, last) for first, last, _ in spans]
     for name in wanted:
         if name not in types:
             continue
-        found = _first_bad(dialect, block, name, types[name])
-        if found is not None:
-            row, text = found
-            line = line_of(dialect, block, row)
-            return InputError(
-                f"{block.file}, line {line}, column {name!r}: {text!r} is no {types[name]}; "
-                f"correct the file or give another schema"
-            )
-    return InputError(f"{block.file}, from line {block.line}: {error}")
+        for row in _unconverted(dialect, block, name, types[name], raw):
+            first, last, values = spans[row]
+            text = values[block.names.index(name)]
+            reason = f"{text!r} is no {types[name]}; correct the file or give another schema"
+            yield _fault(block, lines, (first, last), name, reason)
 
 
-def _first_bad(dialect: Dialect, block: Block, name: str, wanted: Any) -> tuple[int, str] | None:
-    """The first row whose value in this column pyarrow cannot convert, found by halving."""
-    place = block.names.index(name)
-    values = [cells[place] for cells in dialect.rows(block) if cells]
-
-    def good(low: int, high: int) -> bool:
-        text = io.StringIO()
-        python_csv.writer(text, quoting=python_csv.QUOTE_ALL, delimiter=dialect.delimiter).writerows(
-            [value, "1"] for value in values[low:high]
-        )
-        # A quoted empty value is not null, an empty one is.
-        plain = re.sub(f'(?m)^""{re.escape(dialect.delimiter)}', dialect.delimiter, text.getvalue())
+def _unconverted(dialect: Dialect, block: Block, name: str, wanted: Any, raw: list[bytes]) -> Iterator[int]:
+    """The rows whose value in this column pyarrow cannot convert, found by halving."""
+    pending = [(0, len(raw))]
+    while pending:
+        low, high = pending.pop()
+        if low == high:
+            continue
         try:
-            _read(dialect, plain.encode(), (name, "-"), {name: wanted}, [name])
+            _read(dialect, b"\n".join(raw[low:high]) + b"\n", block.names, {name: wanted}, [name])
         except pa.ArrowInvalid:
-            return False
-        return True
-
-    low, high = 0, len(values)
-    if good(low, high):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if good(low, middle) else (low, middle)
-    return low, values[low]
+            if high - low == 1:
+                yield low
+                continue
+            middle = (low + high) // 2
+            pending += [(middle, high), (low, middle)]
 
 
-def _encoding_error(dialect: Dialect, block: Block, name: str) -> InputError:
-    for index, cells in enumerate(dialect.rows(block)):
-        if cells and "�" in cells[block.names.index(name)]:
-            line = line_of(dialect, block, index)
-            return InputError(f"{block.file}, line {line}, column {name!r}: not UTF-8; pass encoding='latin1' or such")
-    return InputError(f"{block.file}, from line {block.line}, column {name!r}: not UTF-8; pass encoding=")
+def _undecoded(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -> Iterator[Fault]:
+    """The rows that are not UTF-8 in a column of text."""
+    try:
+        block.data.decode()
+        return
+    except UnicodeDecodeError:
+        pass
+    textual = {name for name in wanted if not (name in types and pa.types.is_binary(types[name]))}
+    lines = _lines(block)
+    for first, last, values in _spans(dialect, block):
+        try:
+            _text(lines, block, first, last).decode()
+        except UnicodeDecodeError:
+            for name, value in zip(block.names, values, strict=False):
+                if name in textual and "�" in value:
+                    reason = "not UTF-8; pass encoding='latin1' or such"
+                    yield _fault(block, lines, (first, last), name, reason)
+                    break

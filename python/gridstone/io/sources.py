@@ -1,17 +1,15 @@
-"""Files to load from: expanded, decompressed, and cut into blocks of whole CSV rows.
-
-A block ends at a line break outside quotes. It knows the line it starts at, so that an error can name the line.
-"""
+"""Files to load from: expanded, and decompressed as a stream or into a file beside."""
 
 import bz2
-import codecs
+import contextlib
 import glob
 import gzip
 import lzma
 import os
+import shutil
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,8 +17,17 @@ from ..errors import InputError, NotFoundError
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
-_BLOCKS_MAX = 16
-_ROW_BYTES_MIN = 1 << 20
+_SUFFIXES = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".bgz": "gzip",
+    ".bz2": "bz2",
+    ".xz": "xz",
+    ".lzma": "xz",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".lz4": "lz4",
+}
 
 
 def expand(source: Source) -> list[Path]:
@@ -42,124 +49,86 @@ def expand(source: Source) -> list[Path]:
     return files
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Whole rows of one file, in UTF-8."""
-
-    file: Path
-    line: int
-    """The line that it starts at, from 1."""
-    data: bytes
-    names: tuple[str, ...]
-    """The file's header."""
+def shown(files: Sequence[Path]) -> str:
+    """The files for messages."""
+    return str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
 
 
-class Reader:
-    """Reads files one after the other, and tells how many stored bytes it has consumed."""
-
-    def __init__(self, files: Sequence[Path], encoding: str, block_bytes: int) -> None:
-        self._files, self._block_bytes = files, block_bytes
-        self._decoder = _decoder(encoding)
-        self.total = sum(file.stat().st_size for file in files)
-        self.done = 0
-
-    def blocks(self, header: Callable[[Block], tuple[Block, tuple[str, ...]]]) -> Iterator[Block]:
-        """Every block; `header` takes the first one of a file apart into the rest and the names."""
-        before = 0
-        for file in self._files:
-            with file.open("rb") as raw:
-                names: tuple[str, ...] | None = None
-                for line, data in self._cut(file, raw):
-                    self.done = before + raw.tell()
-                    block = Block(file, line, data, names or ())
-                    if names is None:
-                        block, names = header(block)
-                    if block.data.strip():
-                        yield block
-                if names is None:
-                    raise InputError(f"{file} is empty; a CSV file starts with a line of column names")
-            before += file.stat().st_size
-        self.done = self.total
-
-    def _cut(self, file: Path, raw: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-        line, rest = 1, b""
-        for piece in self._pieces(file, raw):
-            data = rest + piece
-            end = _last_row_end(data)
-            if end == 0 and len(data) > max(_ROW_BYTES_MIN, _BLOCKS_MAX * self._block_bytes):
-                raise InputError(
-                    f"{file}, line {line}: a quote opened here is not closed in the next {len(data):,} bytes"
-                )
-            if end:
-                yield line, data[:end]
-                line += data.count(b"\n", 0, end)
-            rest = data[end:]
-        if rest.count(b'"') % 2:
-            raise InputError(
-                f"{file}, line {line}: a quote opened in this row is not closed; a quote in a value is doubled"
-            )
-        if rest.strip():
-            yield line, rest
-
-    def _pieces(self, file: Path, raw: IO[bytes]) -> Iterator[bytes]:
-        """Decompressed UTF-8 without a byte order mark."""
-        stream, decoder, first = _opened(file, raw), self._decoder(), True
-        while True:
-            try:
-                piece = stream.read(self._block_bytes)
-            except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-                raise InputError(f"{file} cannot be decompressed: {error}") from error
-            if decoder is not None:
-                piece = _recoded(file, decoder, piece)
-            if first and piece:
-                piece, first = piece.removeprefix(codecs.BOM_UTF8), False
-            if not piece:
-                return
-            yield piece
+def compression_of(file: Path) -> str | None:
+    """How a file is compressed, by the end of its name."""
+    return _SUFFIXES.get(file.suffix.lower())
 
 
-def _decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder | None]:
-    try:
-        name = codecs.lookup(encoding).name
-    except LookupError:
-        raise InputError(
-            f"unknown encoding {encoding!r}; use a name that Python knows, such as utf8 or latin1"
-        ) from None
-    if name in ("utf-8", "ascii", "utf-8-sig"):
-        return lambda: None
-    return codecs.getincrementaldecoder(name)
+def kind_of(file: Path) -> str:
+    """The end of a file's name in small letters, without the one that says how it is compressed: ".csv"."""
+    return (file.with_suffix("") if compression_of(file) else file).suffix.lower()
 
 
-def _recoded(file: Path, decoder: codecs.IncrementalDecoder, piece: bytes) -> bytes:
-    try:
-        return decoder.decode(piece, final=not piece).encode()
-    except UnicodeError as error:
-        raise InputError(f"{file} is not in the encoding given: {error}; pass another encoding=") from error
-
-
-def _opened(file: Path, raw: IO[bytes]) -> Any:
-    kind = file.suffix.lower()
-    if kind in (".gz", ".gzip", ".bgz"):
+def opened(file: Path, raw: IO[bytes]) -> Any:
+    """The stream of what `raw` holds, decompressed by what the file's name ends in."""
+    kind = compression_of(file)
+    if kind == "gzip":
         return gzip.GzipFile(fileobj=raw)
-    if kind == ".bz2":
+    if kind == "bz2":
         return bz2.BZ2File(raw)
-    if kind in (".xz", ".lzma"):
+    if kind == "xz":
         return lzma.LZMAFile(raw)
-    if kind in (".zst", ".zstd", ".lz4"):
+    if kind is not None:
         import pyarrow as pa
 
-        return pa.CompressedInputStream(raw, "lz4" if kind == ".lz4" else "zstd")
+        return pa.CompressedInputStream(raw, kind)
     return raw
 
 
-def _last_row_end(data: bytes) -> int:
-    """The end of the last whole row: behind a line break with an even number of quotes before it; 0 if none is."""
-    end = data.rfind(b"\n") + 1
-    if b'"' not in data:
-        return end
-    quotes = data.count(b'"', 0, end)
-    while end and quotes % 2:
-        before = data.rfind(b"\n", 0, end - 1) + 1
-        quotes -= data.count(b'"', before, end)
-        end = before
-    return end
+@contextlib.contextmanager
+def readable(file: Path) -> Iterator[None]:
+    """Turns what a broken compressed stream raises within the block into an `InputError`."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise InputError(f"{file} cannot be decompressed: {error}") from error
+
+
+class Scratch:
+    """A folder for what must lie in a plain file to be read in pieces; removed with `close`, or with the object."""
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._plain: dict[Path, Path] = {}
+        self._count = 0
+
+    def file(self, name: str) -> Path:
+        """A path for a new file."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="gridstone-", ignore_cleanup_errors=True)
+        self._count += 1
+        return Path(self._folder.name) / f"{self._count}-{name}"
+
+    def plain(self, file: Path) -> Path:
+        """The file itself, or, where its name says that it is compressed, a decompressed copy of it."""
+        if compression_of(file) is None:
+            return file
+        if file not in self._plain:
+            copy = self.file(file.stem)
+            with file.open("rb") as raw, copy.open("wb") as out, readable(file):
+                shutil.copyfileobj(opened(file, raw), out, 1 << 20)
+            self._plain[file] = copy
+        return self._plain[file]
+
+    def close(self) -> None:
+        """Removes the folder."""
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+
+def written(target: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
+    """Has `write` make a file beside the target and puts it in the target's place once it is whole."""
+    final = Path(os.fspath(target))
+    part = final.with_name(final.name + ".part")
+    try:
+        write(part)
+        part.replace(final)
+    finally:
+        part.unlink(missing_ok=True)
+    return final

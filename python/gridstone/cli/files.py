@@ -1,0 +1,275 @@
+"""Loading files of any known format, and exporting to them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from .. import store
+from ..array import Array
+from ..io import sources
+from ..schema import Schema
+from . import options, report
+from .output import bytes_text, emit_json, note, on_terminal
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_ENDS = {
+    ".parquet": "parquet",
+    ".parq": "parquet",
+    ".pq": "parquet",
+    ".arrow": "feather",
+    ".arrows": "feather",
+    ".feather": "feather",
+    ".ipc": "feather",
+    ".npy": "npy",
+    ".npz": "npz",
+    ".mtx": "mtx",
+}
+FORMATS = ("csv", "parquet", "feather", "npy", "npz", "mtx")
+
+_CSV_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--delimiter", help='What separates values; "\\t" is a tab.  [default: , or a tab for .tsv]'),
+    click.option("--null", "nulls", multiple=True, help="Text that means null.  [default: empty]"),
+    click.option("--quote", help='What values may stand between; "" for nothing.  [default: "]'),
+    click.option("--escape", help="What takes the meaning from the next character."),
+    click.option("--decimal", help="The decimal point.  [default: .]"),
+    click.option("--comment", help="Lines that begin with it are left out."),
+    click.option("--no-header", is_flag=True, help="The files have no line of names."),
+    click.option("--names", help="Names of the columns, parted by commas, in place of the header's."),
+    click.option("--skip-lines", type=click.IntRange(min=0), help="Lines to leave out before the header."),
+    click.option("--true", "true_words", multiple=True, help="A word for true."),
+    click.option("--false", "false_words", multiple=True, help="A word for false."),
+    click.option("--time-format", "times", multiple=True, help='How times are written: "%d.%m.%Y %H:%M".'),
+    click.option("--timezone", help="The zone of times without an offset.  [default: UTC]"),
+    click.option("--encoding", help="Of the text.  [default: utf8]"),
+    click.option(
+        "--on-error",
+        type=click.Choice(["fail", "skip", "collect"]),
+        help="What becomes of rows that cannot be loaded; collect puts them into --rejected.  [default: fail]",
+    ),
+    click.option("--rejected", type=click.Path(dir_okay=False), help="The CSV file for rows that were left out."),
+)
+_CSV_NAMES = [
+    *("delimiter", "nulls", "quote", "escape", "decimal", "comment", "no_header", "names", "skip_lines"),
+    *("true_words", "false_words", "times", "timezone", "encoding", "on_error", "rejected"),
+]
+
+
+def _csv_options(command: Any) -> Any:
+    for option in reversed(_CSV_OPTIONS):
+        command = option(command)
+    return command
+
+
+def kind_of(files: Sequence[str | Path], form: str | None) -> str:
+    """The format of files, by the ends of their names unless it is given; text of any other kind is CSV."""
+    if form is not None:
+        return form
+    kinds = {_ENDS.get(sources.kind_of(Path(file)), "csv") for file in files}
+    if len(kinds) > 1:
+        raise click.UsageError(f"files of several formats ({', '.join(sorted(kinds))}); load them one by one")
+    return kinds.pop()
+
+
+@click.command()
+@click.argument("uri")
+@click.argument("sources", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Of the files.  [default: by their names]")
+@click.option("--dims", help="The columns that are the dimensions (npy: their names), parted by commas.")
+@click.option("--attrs", help="The columns to load as attributes, parted by commas.  [default: all others]")
+@click.option("--name", help="Of the attribute that a npy or mtx file makes.  [default: value]")
+@click.option("--schema", "schema_file", type=_FILE, help="The schema of a new array, as JSON.")
+@click.option(
+    "--sparse/--dense", default=None, help="What a new array is.  [default: sparse; npy, npz: as the file says]"
+)
+@click.option("--duplicates/--no-duplicates", default=None, help="Whether cells of a table may share a place.")
+@click.option("--dedup", type=click.Choice(["error", "first", "last"]), default="error", show_default=True)
+@click.option("--capacity", type=int, default=10_000, show_default=True, help="Cells per data tile of a new array.")
+@click.option("--overwrite", is_flag=True, help="Replace an array that is there.")
+@click.option("--message", "-m", help="Kept with the version.")
+@_csv_options
+@options.with_memory
+@options.at_path
+@options.as_json
+@click.pass_context
+def load(
+    context: click.Context,
+    /,
+    uri: str,
+    sources: Sequence[str],
+    form: str | None,
+    dims: str | None,
+    attrs: str | None,
+    name: str | None,
+    schema_file: Path | None,
+    sparse: bool | None,
+    duplicates: bool | None,
+    memory: str,
+    threads: int | None,
+    json_out: bool,
+    **rest: Any,
+) -> None:
+    """Load files into a new array, or append them to one: CSV, Parquet, Arrow (Feather), NumPy, Matrix Market."""
+    kind = kind_of(sources, form)
+    csv = {key: rest.pop(key) for key in _CSV_NAMES}
+    _check_use(context, kind)
+    fresh = not store.exists(uri) or rest["overwrite"]
+    if kind == "csv" and fresh and dims is None and schema_file is None:
+        raise click.UsageError(f"{uri} is a new array: name its dimensions, --dims lat,lon, or give --schema FILE")
+    rest |= {"dims": _names(dims), "attrs": _names(attrs), "context": options.context_of(memory, threads)}
+    rest |= {} if name is None else {"name": name}
+    rest |= {} if sparse is None else {"sparse": sparse}
+    rest |= {} if duplicates is None else {"duplicates": duplicates}
+    rest |= _csv_arguments(csv, sources) if kind == "csv" else {}
+    schema = None if schema_file is None else Schema.from_json(schema_file.read_text())
+    array = loaded(kind, uri, sources, schema=schema, **rest)
+    if json_out:
+        emit_json({**report.summary(array), **array.stats})
+        return
+    stats = array.stats
+    click.echo(f"{stats.get('cells_written', 0):,} cells, {bytes_text(stats.get('bytes_written', 0))}: {array!r}")
+    if fresh and array.schema.duplicates:
+        note("duplicates are allowed: cells at the same coordinates are all kept (--no-duplicates forbids them)")
+
+
+def loaded(kind: str, uri: str, files: Sequence[str | Path], **arguments: Any) -> Array:
+    """The array that files of a kind were loaded into."""
+    from .. import io
+
+    functions: Mapping[str, Callable[..., Array]] = {
+        "csv": io.from_csv,
+        "parquet": io.from_parquet,
+        "feather": io.from_feather,
+        "npy": io.from_npy,
+        "npz": io.from_npz,
+        "mtx": io.from_mtx,
+    }
+    progress = True if on_terminal() else None
+    return functions[kind](uri, list(files), progress=progress, **arguments)
+
+
+def _check_use(context: click.Context, kind: str) -> None:
+    """Options of another format are a mistake."""
+    own = {"csv": _CSV_NAMES, "npy": ["name"], "mtx": ["name"]}
+    for names, forms in ((_CSV_NAMES, "CSV"), (["name"], "npy and mtx")):
+        for name in names:
+            given = context.get_parameter_source(name) not in (ParameterSource.DEFAULT, None)
+            if given and name not in own.get(kind, []):
+                option = next(p.opts[0] for p in context.command.params if p.name == name)
+                raise click.UsageError(f"{option} is for {forms} files; these are {kind}")
+
+
+def _csv_arguments(given: dict[str, Any], files: Sequence[str]) -> dict[str, Any]:
+    """The options of CSV as the arguments of `from_csv`."""
+    tabs = all(sources.kind_of(Path(file)) in (".tsv", ".tab") for file in files)
+    made = {key: value for key, value in given.items() if value not in (None, (), False)}
+    made["delimiter"] = (given["delimiter"] or ("\t" if tabs else ",")).replace("\\t", "\t")
+    if given["quote"] is not None:
+        made["quote"] = given["quote"] or None
+    if made.pop("no_header", False):
+        made["header"] = False
+    if given["names"] is not None:
+        made["names"] = _names(given["names"])
+    if (given["rejected"] is not None) != (given["on_error"] == "collect"):
+        raise click.UsageError("--on-error collect and --rejected FILE go together")
+    return made
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+@click.command()
+@click.argument("uri")
+@click.argument("target", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Of the file.  [default: by its name]")
+@options.within_box
+@click.option("--attr", "attrs", multiple=True, help="An attribute; may be given again.  [default: all]")
+@click.option("--order", type=click.Choice(["row", "col", "global", "any"]), default="row", show_default=True)
+@click.option("--compression", help="parquet: zstd, snappy, gzip, brotli, lz4, none; feather: zstd, lz4, none.")
+@click.option("--delimiter", help="What separates the values of CSV.  [default: ,]")
+@click.option("--fill", help="npy, npz: the value of nulls and empty cells.")
+@options.with_memory
+@options.at_path
+@options.at_version
+@options.as_json
+def export(
+    uri: str,
+    target: Path,
+    form: str | None,
+    box: Sequence[str],
+    attrs: Sequence[str],
+    order: str,
+    compression: str | None,
+    delimiter: str | None,
+    fill: str | None,
+    memory: str,
+    threads: int | None,
+    path: str,
+    version: int | str | None,
+    timestamp: str | None,
+    json_out: bool,
+) -> None:
+    """Write the cells of a box to a file: CSV, Parquet, Arrow (Feather), NumPy, Matrix Market."""
+    kind = kind_of([target], form)
+    for option, value, kinds in (
+        ("--compression", compression, ("parquet", "feather")),
+        ("--delimiter", delimiter, ("csv",)),
+        ("--fill", fill, ("npy", "npz")),
+    ):
+        if value is not None and kind not in kinds:
+            raise click.UsageError(f"{option} is for {' and '.join(kinds)} files; this is {kind}")
+    array = store.open_array(
+        uri, path=path, version=version, timestamp=timestamp, context=options.context_of(memory, threads)
+    )
+    where = options.box_of(array, box)
+    if kind in ("npy", "mtx") and len(attrs) > 1:
+        raise click.UsageError(f"a {kind} file holds one attribute; give --attr once")
+    told = _exported(kind, array, target, where, list(attrs), order, compression, delimiter, fill)
+    if json_out:
+        emit_json({"file": str(target), "format": kind, **told})
+    else:
+        shown = ", ".join(
+            f"{key} {value:,}" if isinstance(value, int) else f"{key} {value}" for key, value in told.items()
+        )
+        click.echo(f"{target}: {shown}, {bytes_text(target.stat().st_size)}")
+
+
+def _exported(
+    kind: str,
+    array: Array,
+    target: Path,
+    box: Any,
+    attrs: list[str],
+    order: str,
+    compression: str | None,
+    delimiter: str | None,
+    fill: str | None,
+) -> dict[str, Any]:
+    """Writes the file, and tells how much there is in it."""
+    from .. import io
+
+    progress = True if on_terminal() else None
+    one = attrs[0] if attrs else None
+    if kind == "npy":
+        value = None if fill is None else options.value_of(array, one, fill)
+        return {"shape": list(io.to_npy(array, target, box, one, fill=value, progress=progress))}
+    if kind == "npz":
+        value = None if fill is None else options.value_of(array, one, fill)
+        return {"arrays": io.to_npz(array, target, box, attrs or None, fill=value, progress=progress)}
+    if kind == "mtx":
+        return {"values": io.to_mtx(array, target, box, one)}
+    if kind == "csv":
+        told = io.to_csv(array, target, box, attrs or None, order=order, delimiter=delimiter or ",", progress=progress)
+        return {"rows": told}
+    write: Callable[..., int] = io.to_parquet if kind == "parquet" else io.to_feather
+    return {
+        "rows": write(
+            array, target, box, attrs or None, order=order, compression=compression or "zstd", progress=progress
+        )
+    }
+
+
+COMMANDS: tuple[click.Command, ...] = (load, export)

@@ -1,0 +1,270 @@
+"""CSV files as a feed: blocks parsed ahead by threads, checked, and what is wrong told by line and column."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .. import arrow, dtypes
+from ..columns import Field
+from ..context import Context, size_bytes
+from ..errors import InputError
+from ..schema import Schema
+from . import infer, parse
+from .dialect import Dialect
+from .load import Meter, Options, column_of, named_dims
+from .rejects import Rejected, Rejects
+from .rows import Block, Reader
+from .sources import shown
+
+_Wanted = Callable[[Block], list[str]]
+_Parsed = tuple[Block, Any]
+
+
+class CsvFeed:
+    """The rows of CSV files."""
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        dialect: Dialect,
+        encoding: str,
+        block_bytes: int | str,
+        context: Context,
+        rejects: Rejects,
+    ) -> None:
+        self.meter, self.context = Meter(), context
+        self._files, self._dialect, self._encoding = files, dialect, encoding
+        self._block_bytes = max(1, size_bytes(block_bytes, "block_bytes"))
+        self._rejects = rejects
+        self._kept: list[Any] | None = []
+        self._zoned: dict[str, Any] = {}
+
+    def total(self) -> int:
+        """Bytes of the files."""
+        return sum(file.stat().st_size for file in self._files)
+
+    def close(self) -> dict[str, int]:
+        """Hands over the rows that were rejected."""
+        self._rejects.close()
+        return {"rows_rejected": self._rejects.count} if self._rejects.tolerant else {}
+
+    def inferred(self, dims: Sequence[str] | None, sparse: bool, options: Options) -> Schema:
+        """The first pass: types and domains of all columns."""
+        dims = named_dims(dims)
+        self.meter.passes, rows, kept_bytes = 2, 0, 0
+        columns: dict[str, infer.Column] = {}
+        for block, found in self._tables(lambda block: _wanted(block, dims, options.attrs), {}):
+            table = self._checked(block, found, dims, dims, None)
+            columns = columns or {name: infer.Column(name) for name in table.column_names}
+            for name, column in columns.items():
+                column.see(table.column(name).combine_chunks(), name in dims)
+            rows, kept_bytes = rows + table.num_rows, kept_bytes + table.nbytes
+            self._keep(table, kept_bytes)
+        if rows == 0:
+            raise InputError(f"{shown(self._files)} has no rows to infer types and domains from; give a schema")
+        self._zoned = {name: column.read_type for name, column in columns.items() if column.zoned}
+        made = infer.schema_of(
+            list(columns.values()), dims, rows, sparse=sparse, duplicates=options.duplicates, capacity=options.capacity
+        )
+        self._settle(columns)
+        return made
+
+    def _keep(self, table: Any, kept_bytes: int) -> None:
+        """Keeps what the first pass parsed while it is small, so that small files are parsed once."""
+        if kept_bytes > self.context.memory_budget // 4:
+            self._kept = None
+        if self._kept is not None:
+            self._kept.append(table)
+
+    def _settle(self, columns: dict[str, infer.Column]) -> None:
+        """Brings the kept tables to the final types; those that must be read again as text are dropped."""
+        if self._kept is None:
+            return
+        wanted = pa.schema([(name, column.read_type) for name, column in columns.items()])
+        for table in self._kept:
+            for found, field in zip(table.schema, wanted, strict=True):
+                textual = pa.types.is_string(field.type) and not pa.types.is_null(found.type)
+                if textual and not pa.types.is_string(found.type):
+                    self._kept = None
+                    return
+        self._kept = [table.cast(wanted) for table in self._kept]
+
+    def check(self, schema: Schema) -> None:
+        """A pass that only looks for what is wrong."""
+        for _ in self.typed(schema):
+            pass
+
+    def tables(self, schema: Schema) -> Iterator[Any]:
+        """What the first pass kept, or else the files again."""
+        return iter(self._kept) if self._kept else self.typed(schema)
+
+    def typed(self, schema: Schema, names: Sequence[str] | None = None) -> Iterator[Any]:
+        """Tables of the schema's columns (of the attributes named; None: all), every cell checked against it."""
+        dims = [dim.name for dim in schema.dims]
+        attrs = [attr.name for attr in schema.attrs] if names is None else list(names)
+        strict = [a.name for a in schema.attrs if a.name in attrs and not _holds_null(a.dtype, a.nullable)]
+        types = {dim.name: self._read_type(dim.dtype) for dim in schema.dims}
+        types |= {attr.name: self._read_type(attr.dtype) for attr in schema.attrs}
+        types |= self._zoned
+        for block, found in self._tables(lambda block: _wanted(block, dims, attrs), types):
+            yield self._checked(block, found, dims + strict, dims, schema)
+
+    def _read_type(self, dtype: str) -> Any:
+        """The Arrow type to parse a column with; timedeltas are ticks in text."""
+        if dtype == "datetime64[D]":
+            # Arrow reads dates by ISO 8601 alone.
+            return pa.timestamp("s") if self._dialect.times else pa.date32()
+        if dtypes.is_var(dtype):
+            return pa.string() if dtype == "string" else pa.binary()
+        found = arrow.type_of(dtype)
+        return pa.int64() if pa.types.is_duration(found) else found
+
+    def _tables(self, wanted: _Wanted, types: dict[str, Any]) -> Iterator[_Parsed]:
+        """Each block with its columns, parsed by a few threads ahead of the caller."""
+        self._rejects.begin()
+        reader = self._reader(self._files, self._block_bytes)
+        types = self._with_zones(types)
+
+        def parsed(block: Block) -> _Parsed:
+            return self._parsed(block, types, wanted(block))
+
+        workers = min(4, self.context.threads)
+        with ThreadPoolExecutor(workers, "gridstone-csv") as pool:
+            ahead: list[Future[_Parsed]] = []
+            try:
+                for block in reader.blocks(self._header):
+                    ahead.append(pool.submit(parsed, block))
+                    self.meter.tell(reader.done, reader.total)
+                    if len(ahead) > workers:
+                        yield ahead.pop(0).result()
+                while ahead:
+                    yield ahead.pop(0).result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+        self._check_headers(wanted)
+        self.meter.tell(reader.done, reader.total)
+        self.meter.passed += 1
+
+    def _reader(self, files: Sequence[Path], block_bytes: int) -> Reader:
+        return Reader(files, self._dialect, self._encoding, block_bytes)
+
+    def _header(self, block: Block) -> tuple[Block, tuple[str, ...]]:
+        return parse.header(self._dialect, block)
+
+    def _parsed(self, block: Block, types: parse.Types, names: Sequence[str]) -> _Parsed:
+        """The block and its table, without the rows that cannot be read if these may be left out. A row of another
+        length hides what else is wrong.
+        """
+        try:
+            return block, parse.table(self._dialect, block, types, names)
+        except InputError:
+            if not self._rejects.tolerant:
+                raise
+        while found := list(parse.faults(self._dialect, block, types, names)):
+            block = self._reject(block, found)
+        return block, parse.table(self._dialect, block, types, names)
+
+    def _reject(self, block: Block, found: Sequence[parse.Fault]) -> Block:
+        once = {fault.first: fault for fault in reversed(found)}
+        self._rejects.add([Rejected(str(block.file), f.first, f.column, f.reason, f.text) for f in once.values()])
+        return parse.blanked(block, found)
+
+    def _check_headers(self, wanted: _Wanted) -> None:
+        """Files without rows have no blocks; their columns are checked here."""
+
+        def checked(block: Block) -> tuple[Block, tuple[str, ...]]:
+            rest, names = self._header(block)
+            wanted(rest)
+            return rest, names
+
+        for file in self._files:
+            next(self._reader([file], 1 << 16).blocks(checked), None)
+
+    def _with_zones(self, types: dict[str, Any]) -> dict[str, Any]:
+        """Times with a zone need a type with one: told by the first block of each pass that has a schema."""
+        times = [name for name, kind in types.items() if pa.types.is_timestamp(kind)]
+        if not times or self._zoned:
+            return types
+        block = next(self._reader(self._files, 1 << 16).blocks(self._header), None)
+        if block is None:
+            return types
+        present = [name for name in times if name in block.names]
+        if self._rejects.tolerant:
+            block = parse.blanked(block, list(parse.faults(self._dialect, block, {}, present)))
+        found = parse.table(self._dialect, block, {}, present).schema if present else pa.schema([])
+        for field in found:
+            if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+                self._zoned[field.name] = pa.timestamp(types[field.name].unit, "UTC")
+        return types | self._zoned
+
+    def _checked(
+        self, block: Block, table: Any, filled: Sequence[str], dims: Sequence[str], schema: Schema | None
+    ) -> Any:
+        """The table, times in UTC, without the rows that are rejected; an `InputError` if none may be."""
+        table, doubtful = parse.in_utc(self._dialect, table)
+        bad: dict[int, tuple[str, str]] = {}
+        for name, differ in doubtful:
+            reason = f"the time is ambiguous or missing in {self._dialect.timezone}, where clocks change; "
+            for place in np.flatnonzero(np.asarray(differ)):
+                bad.setdefault(int(place), (name, reason + "write it with its offset"))
+        for row, name, reason in _empty(table, filled, dims):
+            bad.setdefault(row, (name, reason))
+        if not bad or self._rejects.tolerant:
+            kept = table if not bad else table.filter(pa.array(_kept(table.num_rows, bad)))
+            outside = [] if schema is None else list(_outside(kept, schema))
+            places = np.flatnonzero(_kept(table.num_rows, bad))
+            bad |= {int(places[row]): (name, reason) for row, name, reason in outside}
+        if not bad:
+            return table
+        if not self._rejects.tolerant:
+            row = min(bad)
+            raise parse.fault_at(self._dialect, block, {row: bad[row]})[0].error(block)
+        self._reject(block, parse.fault_at(self._dialect, block, bad))
+        return table.filter(pa.array(_kept(table.num_rows, bad)))
+
+
+def _kept(rows: int, bad: dict[int, tuple[str, str]]) -> Any:
+    made = np.ones(rows, np.bool_)
+    made[list(bad)] = False
+    return made
+
+
+def _empty(table: Any, names: Sequence[str], dims: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """The rows without a value in these columns, or with NaN in a dimension."""
+    for name in names:
+        column = table.column(name)
+        no_nan = name in dims and pa.types.is_floating(column.type)
+        if column.null_count == 0 and not no_nan:
+            continue
+        for row in np.flatnonzero(np.asarray(column.is_null(nan_is_null=no_nan))):
+            yield (
+                int(row),
+                name,
+                "the value is empty or not a number; "
+                "fill it, drop the row, or make the attribute nullable (a dimension never is)",
+            )
+
+
+def _outside(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:
+    """The rows outside the domain."""
+    for dim in schema.dims:
+        values = column_of(Field(dim.name, dim.dtype, False, "dimension"), table.column(dim.name)).values
+        low, high = (np.array([bound], dtypes.numpy_of(dim.dtype)) for bound in dim.domain)
+        domain = f"({dtypes.show(dim.domain[0])}, {dtypes.show(dim.domain[1])})"
+        for row in np.flatnonzero((values < low) | (values > high)):
+            yield int(row), dim.name, f"{values[row]} is outside the domain {domain}"
+
+
+def _wanted(block: Block, dims: Sequence[str], attrs: Sequence[str] | None) -> list[str]:
+    """The columns to read of this file, in one order for all files."""
+    names = [*dims, *(attrs if attrs is not None else [name for name in block.names if name not in dims])]
+    parse.check_columns(block, names)
+    return names
+
+
+def _holds_null(dtype: str, nullable: bool) -> bool:
+    return nullable or dtypes.is_time(dtype) or dtypes.is_var(dtype)

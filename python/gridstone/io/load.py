@@ -1,0 +1,235 @@
+"""Loading what a feed gives into an array: in bounded memory, in batches that become fragments, in one commit."""
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
+
+import pyarrow as pa
+
+from .. import arrow, cells, dtypes, store
+from ..array import Array
+from ..columns import Column, Field
+from ..context import Context, default
+from ..errors import ExistsError, InputError, NotFoundError
+from ..progress import Callback, Progress, reporting
+from ..schema import Schema
+
+if TYPE_CHECKING:
+    from .. import _native
+
+log = logging.getLogger("gridstone")
+
+_BATCH_BYTES_MIN = 1 << 16
+
+
+class Keywords(TypedDict, total=False):
+    """What every load takes besides its own: see `Options`."""
+
+    path: str
+    overwrite: bool
+    duplicates: bool
+    attrs: Sequence[str] | None
+    capacity: int
+    dedup: str
+    message: str | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a load goes, whatever is loaded.
+
+    Args:
+        path, overwrite: the array's place in the store; replace what is there.
+        duplicates: whether cells of an inferred sparse array may share a place, as real positions do.
+        attrs: the columns to load as attributes; None: all others.
+        capacity: cells per data tile of an inferred sparse array.
+        dedup: where duplicates are forbidden, among the cells of one batch: "error", or keep the "first" or "last".
+        message: kept with the version.
+    """
+
+    path: str = "/"
+    overwrite: bool = False
+    duplicates: bool = True
+    attrs: Sequence[str] | None = None
+    capacity: int = 10_000
+    dedup: str = "error"
+    message: str | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "Options":
+        """The options of these keywords; a `TypeError` names one that there is not."""
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise TypeError(f"unexpected keyword argument {unknown[0]!r}; besides its own, a load takes {known}")
+        return cls(**given)
+
+
+class Place(NamedTuple):
+    """Where a load goes, and what a new array is to be."""
+
+    uri: store.Uri
+    dims: Sequence[str] | None
+    schema: Schema | None
+    sparse: bool
+    options: Options
+
+
+class Meter:
+    """Tells how far a load is, over all its passes."""
+
+    def __init__(self) -> None:
+        self.report: Callback | None = None
+        self.passes, self.passed = 1, 0
+
+    def tell(self, done: int, total: int) -> None:
+        """So much of one pass is done."""
+        if self.report is not None:
+            self.report(done + total * self.passed, total * self.passes)
+
+    def finish(self, total: int) -> None:
+        """All is done; `total` is that of one pass."""
+        if self.report is not None:
+            whole = total * max(self.passes, self.passed)
+            self.report(whole, whole)
+
+
+class Feed(Protocol):
+    """What can be loaded: columns, as tables, as often as they are asked for."""
+
+    meter: Meter
+    context: Context
+
+    def inferred(self, dims: Sequence[str] | None, sparse: bool, options: Options) -> Schema:
+        """The schema that the columns make, found in a pass over them."""
+
+    def check(self, schema: Schema) -> None:
+        """A pass that only looks for what is wrong, before anything is created or replaced."""
+
+    def tables(self, schema: Schema) -> Iterator[Any]:
+        """Tables of the columns of the schema, every cell checked against it."""
+
+    def total(self) -> int:
+        """What one pass counts as progress."""
+
+    def close(self) -> dict[str, int]:
+        """Lets go of what the feed holds, once all is loaded or nothing will be; gives counters for `Array.stats`."""
+
+
+def load(place: Place, feed: Feed, progress: Progress) -> Array:
+    """Loads all that the feed gives into the array at the place, which is created unless it is there."""
+    options, new_store = place.options, not store.exists(place.uri)
+    try:
+        existing = existing_array(place, feed.context)
+        with reporting(progress, "loading") as feed.meter.report:
+            schema = place.schema
+            if existing is not None:
+                schema = existing.schema
+            elif schema is None:
+                schema = feed.inferred(place.dims, place.sparse, options)
+            elif not new_store:
+                feed.meter.passes = 2
+                feed.check(schema)
+            with removed_on_error(place.uri, feed.context):
+                made = created(place, schema, feed.context) if existing is None else existing
+                _fill(made, feed, options)
+    except BaseException:
+        feed.close()
+        raise
+    made._stats |= feed.close()
+    return made
+
+
+@contextlib.contextmanager
+def removed_on_error(uri: store.Uri, context: Context) -> Iterator[None]:
+    """Removes a store that was created within the block, and not before it, if the block fails."""
+    new = not store.exists(uri)
+    try:
+        yield
+    except BaseException:
+        if new and store.exists(uri):
+            store.delete(uri, context=context)
+        raise
+
+
+def context_or_default(context: Context | None) -> Context:
+    """The context of a load."""
+    return context or default()
+
+
+def created(place: Place, schema: Schema, context: Context) -> Array:
+    """The new array."""
+    if schema.duplicates:
+        log.info("%s allows duplicates: several cells may have the same coordinates", os.fspath(place.uri))
+    options = place.options
+    return store.create(place.uri, schema, path=options.path, overwrite=options.overwrite, context=context)
+
+
+def existing_array(place: Place, context: Context) -> Array | None:
+    """The array to append to, if there is one and it is not to be replaced."""
+    if place.options.overwrite or not store.exists(place.uri):
+        return None
+    try:
+        found = store.open_array(place.uri, path=place.options.path, mode="r+", context=context)
+    except NotFoundError:
+        return None
+    if place.schema is not None and place.schema != found.schema:
+        raise ExistsError(
+            f"{os.fspath(place.uri)!r} holds an array with another schema; leave schema= out to append to it, "
+            f"or pass overwrite=True to replace it"
+        )
+    return found
+
+
+def existing_schema(uri: store.Uri, options: Options, context: Context) -> Schema | None:
+    """The schema of the array to append to, if there is one."""
+    found = existing_array(Place(uri, None, None, True, options), context)
+    return None if found is None else found.schema
+
+
+def _fill(array: Array, feed: Feed, options: Options) -> None:
+    """Loads everything into the array, in one commit. Batches of an eighth of the budget become fragments."""
+    limit = max(_BATCH_BYTES_MIN, feed.context.memory_budget // 8)
+    staged: list[_native.Staged] = []
+    batch: list[Any] = []
+    held = 0
+    for table in feed.tables(array.schema):
+        batch.append(table)
+        held += table.nbytes
+        if held >= limit:
+            staged += _stage(array, batch, options.dedup)
+            batch, held = [], 0
+    staged += _stage(array, batch, options.dedup)
+    if staged:
+        array._commit(staged, options.message)
+    feed.meter.finish(feed.total())
+
+
+def _stage(array: Array, batch: list[Any], dedup: str) -> "list[_native.Staged]":
+    if not batch or sum(table.num_rows for table in batch) == 0:
+        return []
+    table, schema = pa.concat_tables(batch), array.schema
+    batch.clear()
+    dims = [column_of(field, table.column(field.name)) for field in cells.dim_fields(schema)]
+    names = [name for name in table.column_names if name not in array.dims]
+    values = {name: column_of(cells.attr_field(schema, name), table.column(name)).native() for name in names}
+    return [array._writable().stage_cells([dim.native() for dim in dims], values, False, dedup, None)]
+
+
+def column_of(field: Field, column: Any) -> Column:
+    """The column for the core; missing text is "" where it cannot be null."""
+    if dtypes.is_var(field.dtype) and not field.nullable and column.null_count:
+        column = column.fill_null("" if field.dtype == "string" else b"")
+    return arrow.column_of(field, column)
+
+
+def named_dims(dims: Sequence[str] | None) -> Sequence[str]:
+    """The dimensions that a new array was given; an `InputError` if there are none."""
+    if not dims or isinstance(dims, str):
+        raise InputError("dims= is a list of the columns that are the dimensions, such as dims=['lat', 'lon']")
+    if len(set(dims)) < len(dims):
+        raise InputError(f"dims= names each dimension once, found {list(dims)}")
+    return dims

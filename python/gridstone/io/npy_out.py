@@ -1,0 +1,194 @@
+"""Arrays as NumPy's files, written in parts that fit the memory budget."""
+
+import itertools
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from .. import cells, dtypes, selection, store
+from ..array import Array
+from ..dtypes import AnyArray
+from ..errors import InputError, UnsupportedError
+from ..progress import Callback, Progress, reporting
+from ..selection import Box, BoxLike
+from .sources import Scratch, written
+from .write import opened
+
+
+def to_npy(
+    array: Array | store.Uri,
+    target: str | os.PathLike[str],
+    box: BoxLike = None,
+    attr: str | None = None,
+    *,
+    fill: Any = None,
+    progress: Progress = None,
+) -> tuple[int, ...]:
+    """Writes one attribute over a box as a `.npy` file, through a memory map, in bounded memory.
+
+    Args:
+        array: an array, or the store of one; the dimensions of a sparse one are integers or times.
+        target: the file; it appears, or is replaced, once all is written.
+        box: in coordinates, as in `Array.read`; None: everything.
+        attr: the attribute; None: the only one.
+        fill: the value of nulls, and of empty cells of a sparse array; None: the attribute's own fill, and nulls are an
+            error.
+        progress: True for a bar, or a callable `f(done_cells, total_cells)`.
+
+    Returns the shape.
+
+    Raises:
+        InputError: a null and no `fill`, or several attributes and none chosen.
+        UnsupportedError: the attribute is text or bytes, of which `.npy` files hold Python objects.
+    """
+    source = opened(array)
+    where = selection.box_of(source.schema, box)
+    name = _one(source, attr)
+
+    def write(part: Path) -> None:
+        with reporting(progress, "writing", "cells") as report:
+            _grid(source, where, name, fill, part, report)
+
+    written(target, write)
+    return where.shape
+
+
+def to_npz(
+    array: Array | store.Uri,
+    target: str | os.PathLike[str],
+    box: BoxLike = None,
+    attrs: Sequence[str] | None = None,
+    *,
+    fill: Any = None,
+    compressed: bool = True,
+    progress: Progress = None,
+) -> list[str]:
+    """Writes a box as a `.npz` file, in bounded memory.
+
+    Of a dense array it holds one array per attribute, of the box's shape; of a sparse one an array per dimension and
+    attribute, with a value per cell.
+
+    Args:
+        array, box, progress: as in `to_npy`.
+        target: the file; it appears, or is replaced, once all is written.
+        attrs: None: all.
+        fill: dense: the value of nulls; None: they are an error.
+        compressed: whether the arrays in it are deflated.
+
+    Returns the names of the arrays.
+    """
+    source = opened(array)
+    where = selection.box_of(source.schema, box)
+    names = [_one(source, name) for name in (source.schema_names if attrs is None else attrs)]
+    scratch, made = Scratch(), list(names)
+
+    def write(part: Path) -> None:
+        how = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+        with zipfile.ZipFile(part, "w", how) as archive, reporting(progress, "writing", "cells") as report:
+            if source.sparse:
+                made[:0] = source.dims
+                _columns(source, where, names, archive, scratch, report)
+                return
+            for name in names:
+                file = scratch.file("member.npy")
+                _grid(source, where, name, fill, file, report)
+                archive.write(file, f"{name}.npy")
+                file.unlink()
+
+    try:
+        written(target, write)
+    finally:
+        scratch.close()
+    return made
+
+
+def _one(array: Array, attr: str | None) -> str:
+    """The attribute to write."""
+    if attr is None and len(array.schema.attrs) > 1:
+        raise InputError(f"the array has the attributes {array.schema_names}; say which one with attr=")
+    name = array.schema_names[0] if attr is None else attr
+    kind = cells.attr_field(array.schema, name).dtype
+    if dtypes.is_var(kind):
+        raise UnsupportedError(
+            f"attribute {name!r} is {kind}, of which NumPy's files hold Python objects; use to_parquet or to_csv"
+        )
+    return name
+
+
+def _grid(array: Array, box: Box, name: str, fill: Any, file: Path, report: Callback | None) -> None:
+    """One attribute over a box as a `.npy` file."""
+    kind = array.schema.attr(name).dtype
+    shape, dtype = box.shape, dtypes.numpy_of(kind)
+    fill = None if fill is None else dtypes.scalar(kind, fill, f"attribute {name!r}: the fill")
+    if 0 in shape:
+        with file.open("wb") as empty:
+            np.save(empty, np.empty(shape, dtype))
+        return
+    out = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=shape)
+    total, done = int(np.prod(np.array(shape, object))), 0
+    cells_max = max(1, array.context.memory_budget // (8 * dtype.itemsize))
+    for part in _parts(array, box, cells_max):
+        bounds = [(int(low) + p.start, int(low) + p.stop - 1) for (low, _), p in zip(box.bounds, part, strict=True)]
+        found = array.read(Box(box.dims, tuple(bounds)), [name])
+        values: Any = found.to_dense(fill if array.sparse else None)
+        out[part] = _filled(name, values, fill)
+        done += values.size
+        if report is not None:
+            report(done, total)
+    out.flush()
+
+
+def _filled(name: str, values: AnyArray, fill: Any) -> AnyArray:
+    if not np.ma.isMaskedArray(values):
+        return values
+    if fill is None and np.ma.getmaskarray(values).any():
+        raise InputError(f"attribute {name!r} has nulls in this box, which NumPy's files cannot hold; give fill=")
+    return np.asarray(values.data if fill is None else np.ma.filled(values, fill))
+
+
+def _parts(array: Array, box: Box, cells_max: int) -> Iterator[tuple[slice, ...]]:
+    """Boxes of positions that cover `box`, of whole tiles where these fit."""
+    sizes = box.shape
+    steps = [min(size, dim.positions_per_tile) for size, dim in zip(sizes, array.schema.dims, strict=True)]
+    for axis in range(len(steps)):
+        others = int(np.prod(np.array([s for i, s in enumerate(steps) if i != axis], object)))
+        if others * steps[axis] > cells_max:
+            steps[axis] = max(1, cells_max // others)
+    for axis in reversed(range(len(steps))):
+        others = int(np.prod(np.array([s for i, s in enumerate(steps) if i != axis], object)))
+        times = max(1, cells_max // (others * steps[axis]))
+        steps[axis] = min(sizes[axis], steps[axis] * times)
+    spans = [[slice(at, min(at + step, n)) for at in range(0, n, step)] for n, step in zip(sizes, steps, strict=True)]
+    return itertools.product(*spans)
+
+
+def _columns(
+    array: Array, box: Box, names: Sequence[str], archive: zipfile.ZipFile, scratch: Scratch, report: Callback | None
+) -> None:
+    """The columns of a sparse array, each gathered in a file of its own first."""
+    kinds = {dim.name: dim.dtype for dim in array.schema.dims}
+    kinds |= {name: array.schema.attr(name).dtype for name in names}
+    files = {name: scratch.file("column") for name in kinds}
+    stream, rows = array.scan(box, names, "row", max(1, array.context.memory_budget // 8)), 0
+    outs: dict[str, IO[bytes]] = {name: file.open("wb") for name, file in files.items()}
+    try:
+        while (found := stream._next_columns()) is not None:
+            for name, column in found.items():
+                outs[name].write(np.ascontiguousarray(_filled(name, column.numpy(), None)).tobytes())
+            rows += len(found[array.dims[0]])
+            if report is not None:
+                report(rows, 0)
+    finally:
+        for out in outs.values():
+            out.close()
+    for name, file in files.items():
+        header = {"descr": np.lib.format.dtype_to_descr(dtypes.numpy_of(kinds[name])), "fortran_order": False}
+        with archive.open(f"{name}.npy", "w", force_zip64=True) as member, file.open("rb") as raw:
+            np.lib.format.write_array_header_1_0(member, {**header, "shape": (rows,)})
+            shutil.copyfileobj(raw, member, 1 << 20)
+        file.unlink()

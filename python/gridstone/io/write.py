@@ -1,0 +1,202 @@
+"""Cells of an array as tables: an Arrow stream, CSV, Parquet and Feather files."""
+
+import bz2
+import gzip
+import lzma
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from .. import selection, store
+from ..array import Array
+from ..errors import InputError
+from ..progress import Progress, reporting
+from ..selection import BoxLike
+from .sources import compression_of, written
+from .table_feed import SCHEMA_KEY
+
+_BATCH_BYTES = 64 << 20
+
+
+def opened(array: Array | store.Uri) -> Array:
+    """The array itself, or the one of a store."""
+    return array if isinstance(array, Array) else store.open_array(array)
+
+
+def to_arrow(
+    array: Array | store.Uri,
+    box: BoxLike = None,
+    attrs: Sequence[str] | None = None,
+    *,
+    order: str = "row",
+    batch_bytes: int | str = "64MiB",
+) -> "pa.RecordBatchReader":
+    """The cells of a box as a stream of record batches, in bounded memory, one row per cell.
+
+    Args:
+        array: an array, or the store of one.
+        box: in coordinates, as in `Array.read`; None: everything.
+        attrs: None: all.
+        order: of the rows: "row", "col", "global" or "any".
+        batch_bytes: the size of a batch, about.
+
+    Its metadata holds the schema of the array, which `from_arrow` and its kin take where no `dims` are given.
+    """
+    source = opened(array)
+    stream = source.scan(selection.box_of(source.schema, box), attrs, order, batch_bytes)
+    schema = _described(source, stream.schema)
+    batches = (batch.replace_schema_metadata(schema.metadata) for batch in stream)
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _described(array: Array, found: Any) -> Any:
+    return found.with_metadata({SCHEMA_KEY: array.schema.to_json().encode()})
+
+
+def to_parquet(
+    array: Array | store.Uri,
+    target: str | os.PathLike[str],
+    box: BoxLike = None,
+    attrs: Sequence[str] | None = None,
+    *,
+    order: str = "row",
+    compression: str = "zstd",
+    progress: Progress = None,
+) -> int:
+    """Writes the cells of a box as a Parquet file, in bounded memory, a row group per 64 MiB.
+
+    Args:
+        array, box, attrs, order: as in `to_arrow`.
+        target: the file; it appears, or is replaced, once all is written.
+        compression: "zstd", "snappy", "gzip", "brotli", "lz4" or "none".
+        progress: True for a bar, or a callable `f(rows, 0)`.
+
+    Returns the number of rows.
+    """
+    known = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
+    if compression not in known:
+        raise InputError(f"compression is one of {', '.join(map(repr, known))}, not {compression!r}")
+
+    def writer(part: Path, schema: Any) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetWriter(part, schema, compression=compression)
+
+    return _into_file(array, target, box, attrs, order, progress, writer)
+
+
+def to_feather(
+    array: Array | store.Uri,
+    target: str | os.PathLike[str],
+    box: BoxLike = None,
+    attrs: Sequence[str] | None = None,
+    *,
+    order: str = "row",
+    compression: str = "zstd",
+    progress: Progress = None,
+) -> int:
+    """Writes the cells of a box as an Arrow IPC file (Feather, version 2), in bounded memory.
+
+    Args:
+        array, box, attrs, order: as in `to_arrow`.
+        target: the file; it appears, or is replaced, once all is written.
+        compression: "zstd", "lz4" or "none".
+        progress: True for a bar, or a callable `f(rows, 0)`.
+
+    Returns the number of rows.
+    """
+    if compression not in ("zstd", "lz4", "none"):
+        raise InputError(f"compression is 'zstd', 'lz4' or 'none', not {compression!r}")
+    options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
+
+    def writer(part: Path, schema: Any) -> Any:
+        return pa.ipc.new_file(str(part), schema, options=options)
+
+    return _into_file(array, target, box, attrs, order, progress, writer)
+
+
+def _into_file(
+    array: Array | store.Uri,
+    target: str | os.PathLike[str],
+    box: BoxLike,
+    attrs: Sequence[str] | None,
+    order: str,
+    progress: Progress,
+    writer: Callable[[Path, Any], Any],
+) -> int:
+    source = opened(array)
+    batch_bytes = min(_BATCH_BYTES, source.context.memory_budget // 4)
+    reader = to_arrow(source, box, attrs, order=order, batch_bytes=batch_bytes)
+    rows = 0
+
+    def write(part: Path) -> None:
+        nonlocal rows
+        with reporting(progress, "writing", "rows") as report, writer(part, reader.schema) as out:
+            for batch in reader:
+                out.write_batch(batch)
+                rows += batch.num_rows
+                if report is not None:
+                    report(rows, 0)
+
+    written(target, write)
+    return rows
+
+
+def to_csv(
+    array: Array | store.Uri,
+    target: str | os.PathLike[str],
+    box: BoxLike = None,
+    attrs: Sequence[str] | None = None,
+    *,
+    order: str = "row",
+    delimiter: str = ",",
+    progress: Progress = None,
+) -> int:
+    """Writes the cells of a box as CSV (compressed if the target ends in `.gz .bz2 .xz .zst .lz4`), in bounded
+    memory.
+
+    Args:
+        array, box, attrs, order: as in `to_arrow`.
+        target: the file; it appears, or is replaced, once all is written.
+        delimiter: what separates values.
+        progress: True for a bar, or a callable `f(rows, 0)`.
+
+    Returns:
+        The number of rows. Nulls and NaT are empty; timedeltas are ticks of their unit; bytes are their own text.
+    """
+    source = opened(array)
+    stream = source.scan(selection.box_of(source.schema, box), attrs, order, "16MiB")
+    fields = pa.schema([(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in stream.schema])
+    options = pa_csv.WriteOptions(delimiter=delimiter)
+    rows = 0
+
+    def write(part: Path) -> None:
+        nonlocal rows
+        with (
+            reporting(progress, "writing", "rows") as report,
+            _created(part, Path(os.fspath(target))) as file,
+            pa_csv.CSVWriter(file, fields, write_options=options) as out,
+        ):
+            for batch in stream:
+                out.write_batch(batch.cast(fields))
+                rows += batch.num_rows
+                if report is not None:
+                    report(rows, 0)
+
+    written(target, write)
+    return rows
+
+
+def _created(part: Path, target: Path) -> IO[Any]:
+    kind = compression_of(target)
+    if kind == "gzip":
+        return gzip.open(part, "wb", 6)  # type: ignore[return-value]
+    if kind == "bz2":
+        return bz2.open(part, "wb")
+    if kind == "xz":
+        return lzma.open(part, "wb")
+    return part.open("wb") if kind is None else pa.CompressedOutputStream(str(part), kind)

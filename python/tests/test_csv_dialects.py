@@ -1,0 +1,287 @@
+"""CSV as it comes: marks, words, times, lines that are none, and rows that cannot be loaded."""
+
+import bz2
+import csv
+import gzip
+import io as text_io
+import lzma
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gridstone as gs
+from gridstone.io import Rejected, from_csv, to_csv
+
+BLOCKS = [1, 5, 9, 1 << 20]
+
+
+def put(folder: Path, text: str | bytes, name: str = "a.csv") -> Path:
+    file = folder / name
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+def columns(array: gs.Array) -> dict[str, list[Any]]:
+    return {name: values.tolist() for name, values in array.read().to_numpy().items()}
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        ("x|v\n1|'a|b'\n2|'it''s'\n", {"delimiter": "|", "quote": "'"}, ["a|b", "it's"]),
+        ('x,v\n1,5" disk\n2,"\n', {"quote": None}, ['5" disk', '"']),
+        ('x,v\n1,"a \\" b"\n2,c\\,d\n', {"escape": "\\"}, ['a " b', "c,d"]),
+        ('x,v\n1,"a\\\nb"\n2,"c\nd"\n', {"escape": "\\"}, ["a\nb", "c\nd"]),
+        ('x,v\n1,"a\\\\"\n2,"b"\n', {"escape": "\\"}, ["a\\", "b"]),
+        ("x;v\n1;0,5\n2;-1,25\n", {"delimiter": ";", "decimal": ","}, [0.5, -1.25]),
+        ('#c\nx,v\n#"odd\n1,#a\n#\n2,b#\n#end', {"comment": "#"}, ["#a", "b#"]),
+        ('x,v\n1,"a\n#no comment\n"\n#comment\n2,b\n', {"comment": "#"}, ["a\n#no comment\n", "b"]),
+        ("1,a\n2,b\n", {"header": False, "names": ["x", "v"]}, ["a", "b"]),
+        ("old,names\n1,a\n2,b\n", {"names": ["x", "v"]}, ["a", "b"]),
+        ('pre,amble\n"\nx,v\n1,a\n2,b\n', {"skip_lines": 2}, ["a", "b"]),
+        ("\n\nx,v\n\n1,a\n\n2,b\n\n", {}, ["a", "b"]),
+        ("x,v\n1,NA\n2,null\n", {"nulls": ["NA", "null", ""]}, [None, None]),
+        ("x,v\n1,ja\n2,nein\n", {"true_words": ["ja"], "false_words": ["nein"]}, [True, False]),
+        ("x,v\r\n1,a\r\n2,b", {}, ["a", "b"]),
+    ],
+)
+def test_marks(
+    tmp_path: Path, memory_uri: str, text: str, options: dict[str, Any], expected: list[Any], block_bytes: int
+) -> None:
+    found = columns(from_csv(memory_uri, put(tmp_path, text), dims=["x"], block_bytes=block_bytes, **options))
+    assert found["x"] == [1, 2] and found["v"] == expected
+
+
+def test_columns_without_names(tmp_path: Path, memory_uri: str) -> None:
+    array = from_csv(memory_uri, put(tmp_path, "1,2\n3,4\n"), dims=["column_1"], header=False)
+    assert columns(array) == {"column_1": [1, 3], "column_2": [2, 4]}
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"delimiter": ";;"}, "delimiter is one ASCII character"),
+        ({"delimiter": "\n"}, "delimiter is one ASCII character"),
+        ({"quote": ","}, "must differ"),
+        ({"comment": "é"}, "comment is one"),
+        ({"decimal": None}, "decimal is one"),
+        ({"decimal": ","}, "must differ"),
+        ({"names": ["x", "x"]}, "two columns are named 'x'"),
+        ({"names": ["x"]}, "2 columns, but names= has 1"),
+        ({"skip_lines": -1}, "skip_lines"),
+        ({"timezone": "Mars/Olympus"}, "Mars/Olympus"),
+        ({"on_error": "ignore"}, "on_error"),
+        ({"on_error": "collect"}, "rejected="),
+        ({"rejected": []}, "rejected="),
+        ({"on_error": "collect", "rejected": 3}, "rejected="),
+    ],
+)
+def test_options_that_contradict(tmp_path: Path, store_uri: str, options: dict[str, Any], word: str) -> None:
+    with pytest.raises(gs.errors.InputError, match=word):
+        from_csv(store_uri, put(tmp_path, "x,v\n1,2\n"), dims=["x"], **options)
+    assert not gs.exists(store_uri)
+
+
+@pytest.mark.parametrize("end", ["gz", "bz2", "xz", "zst", "lz4"])
+def test_compressed(tmp_path: Path, memory_uri: str, end: str) -> None:
+    text = b"x,v\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(5000))
+    plain = from_csv(memory_uri, put(tmp_path, text), dims=["x"])
+    assert to_csv(plain, tmp_path / f"o.csv.{end}") == 5000
+    file = tmp_path / f"o.csv.{end}"
+    assert file.stat().st_size < len(text)
+    back = from_csv(memory_uri + "b", file, dims=["x"], block_bytes=777)
+    assert columns(back) == columns(plain)
+    unpack = {"gz": gzip.decompress, "bz2": bz2.decompress, "xz": lzma.decompress}.get(end)
+    assert unpack is None or unpack(file.read_bytes()).count(b"\n") == 5001
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(gs.errors.InputError, match="decompressed"):
+        from_csv(memory_uri + "c", file, dims=["x"])
+
+
+def test_times(tmp_path: Path, memory_uri: str) -> None:
+    text = "x,t,u,d\n1,31.12.2025 23:30,2026-01-01T00:00:00,24.12.2025\n"
+    text += "2,01.07.2026 00:15,2026-07-01T12:00:00,01.01.2026\n"
+    options: dict[str, Any] = {"times": ["%d.%m.%Y %H:%M", "%d.%m.%Y"]}
+    array = from_csv(memory_uri, put(tmp_path, text), dims=["x"], **options)
+    assert {a.name: a.dtype for a in array.schema.attrs} == dict.fromkeys("tud", "datetime64[s]")
+    local = from_csv(memory_uri + "l", put(tmp_path, text), dims=["x"], timezone="Europe/Berlin", **options)
+    assert local.read()["t"].astype(str).tolist() == ["2025-12-31T22:30:00", "2026-06-30T22:15:00"]
+    assert local.read()["u"].astype(str).tolist() == ["2025-12-31T23:00:00", "2026-07-01T10:00:00"]
+    attrs = [gs.Attr("t", "datetime64[ms]"), gs.Attr("u", "datetime64[us]"), gs.Attr("d", "datetime64[D]")]
+    schema = gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True)
+    given = from_csv(memory_uri + "g", put(tmp_path, text), schema=schema, **options)
+    assert given.read()["d"].astype(str).tolist() == ["2025-12-24", "2026-01-01"]
+    # Offsets in the text win over the zone.
+    zoned = put(tmp_path, "x,t\n1,2026-01-01T00:00:00+05:00\n2,2026-01-01T00:00:00Z\n")
+    found = from_csv(memory_uri + "z", zoned, dims=["x"], timezone="Europe/Berlin").read()["t"]
+    assert found.astype(str).tolist() == ["2025-12-31T19:00:00", "2026-01-01T00:00:00"]
+
+
+@pytest.mark.parametrize("moment", ["2026-03-29T02:30:00", "2026-10-25T02:30:00"])
+def test_times_that_clocks_skip_or_repeat(tmp_path: Path, memory_uri: str, moment: str) -> None:
+    file = put(tmp_path, f"x,t\n1,2026-01-01T00:00:00\n2,{moment}\n")
+    with pytest.raises(gs.errors.InputError, match=r"line 3, column 't'.*Europe/Berlin"):
+        from_csv(memory_uri, file, dims=["x"], timezone="Europe/Berlin")
+    kept = from_csv(memory_uri, file, dims=["x"], timezone="Europe/Berlin", on_error="skip")
+    assert kept.stats["rows_rejected"] == 1 and columns(kept)["x"] == [1]
+    assert len(from_csv(memory_uri + "u", file, dims=["x"], timezone="UTC").read()) == 2
+
+
+SCHEMA = gs.Schema(
+    [gs.Dim("x", (0, 9)), gs.Dim("y", (0.0, 1.0), 0.5, "float64")],
+    [gs.Attr("v", "int8"), gs.Attr("s", "string"), gs.Attr("n", "float32", nullable=True)],
+    sparse=True, duplicates=True,
+)  # fmt: skip
+MESSY = (
+    b"x,y,v,s,n\n"
+    b"1,0.5,1,a,0.5\n"  # 2: good
+    b"1,0.5,1,a\n"  # 3: too short
+    b"2,0.5,200,b,1\n"  # 4: v too large
+    b'2,0.5,2,"two\nlines",\n'  # 5 and 6: good
+    b"\n"
+    b'4,0.5,x,"two\nlines",1\n'  # 8 and 9: v is no number
+    b"5,,1,c,1\n"  # 10: no y
+    b"6,nan,1,c,1\n"  # 11: NaN
+    b"70,0.5,1,c,1\n"  # 12: outside
+    b"7,0.5,,c,1\n"  # 13: v is null
+    b"8,0.5,1,\xff,1\n"  # 14: not UTF-8
+    b"9,0.5,1,,zz\n"  # 15: n is no number
+    b"9,1.0,-5,z,\n"  # 16: good
+    b"9,1.0,-5,z,,,\n"  # 17: too long
+)
+BAD_LINES = [3, 4, 8, 10, 11, 12, 13, 14, 15, 17]
+BAD_COLUMNS = ["", "v", "v", "y", "y", "x", "v", "s", "n", ""]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 30, 80, 1 << 20])
+def test_rows_are_collected(tmp_path: Path, store_uri: str, block_bytes: int, caplog: pytest.LogCaptureFixture) -> None:
+    rejected: list[Rejected] = []
+    array = from_csv(
+        store_uri, put(tmp_path, MESSY), schema=SCHEMA, on_error="collect", rejected=rejected, block_bytes=block_bytes
+    )
+    assert array.stats["rows_rejected"] == 10 and "10 rows" in caplog.text
+    assert columns(array)["x"] == [1, 2, 9] and columns(array)["s"] == ["a", "two\nlines", "z"]
+    assert [row.line for row in rejected] == BAD_LINES and [row.column for row in rejected] == BAD_COLUMNS
+    assert rejected[2].text == '4,0.5,x,"two\nlines",1' and "'x' is no int8" in rejected[2].reason
+    assert "4 values" in rejected[0].reason and "UTF-8" in rejected[7].reason and rejected[0].file.endswith("a.csv")
+    # With an array that is there, and one that is replaced: counted once, though there are two passes.
+    again: list[Rejected] = []
+    from_csv(store_uri, tmp_path / "a.csv", on_error="collect", rejected=again, block_bytes=block_bytes)
+    assert again == rejected
+    again.clear()
+    made = from_csv(store_uri, tmp_path / "a.csv", schema=SCHEMA, overwrite=True, on_error="collect", rejected=again)
+    assert again == rejected and made.stats["rows_rejected"] == 10 and len(made.read()) == 3
+
+
+def test_rows_are_written_to_a_file(tmp_path: Path, memory_uri: str) -> None:
+    target = tmp_path / "bad.csv"
+    from_csv(memory_uri, put(tmp_path, MESSY), schema=SCHEMA, on_error="collect", rejected=target)
+    with target.open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == list(Rejected._fields) and [int(row[1]) for row in rows[1:]] == BAD_LINES
+    from_csv(
+        memory_uri, put(tmp_path, "x,y,v,s,n\n"), schema=SCHEMA, overwrite=True, on_error="collect", rejected=target
+    )
+    assert target.read_text().count("\n") == 1
+
+
+def test_rows_are_skipped_and_counted(tmp_path: Path, memory_uri: str) -> None:
+    array = from_csv(memory_uri, [put(tmp_path, MESSY), put(tmp_path, MESSY, "b.csv")], schema=SCHEMA, on_error="skip")
+    assert array.stats["rows_rejected"] == 20 and len(array.read()) == 6
+    with pytest.raises(gs.errors.InputError, match=r"a\.csv, line 3"):
+        from_csv(memory_uri, put(tmp_path, MESSY))
+
+
+def test_rows_of_an_inferred_schema(tmp_path: Path, memory_uri: str) -> None:
+    text = "x,v\n1,2\n,3\n4\n5,six\n7,8,9\n"
+    rejected: list[Rejected] = []
+    for budget in ("1GiB", "1MiB"):
+        rejected.clear()
+        options: dict[str, Any] = {"on_error": "collect", "rejected": rejected, "context": gs.Context(budget)}
+        array = from_csv(memory_uri, put(tmp_path, text), dims=["x"], overwrite=True, **options)
+        assert columns(array) == {"x": [1, 5], "v": ["2", "six"]} and array.domain == ((1, 5),)
+        assert [(row.line, row.column) for row in rejected] == [(3, "x"), (4, ""), (6, "")]
+    with pytest.raises(gs.errors.InputError, match="no rows"):
+        from_csv(memory_uri + "n", put(tmp_path, "x,v\n,1\n"), dims=["x"], on_error="skip")
+    assert not gs.exists(memory_uri + "n")
+
+
+def test_long_values_and_carriage_returns(tmp_path: Path, memory_uri: str) -> None:
+    """Values longer than Python's reader takes by itself, and lines that end within values in every way."""
+    rejected: list[Rejected] = []
+    long = "z" * 300_000
+    text = (
+        f'x,y,v,s,n\r\n1,0.5,1,{long},\r\n2,0.5,1,"a\rb\r\nc\nd",\n,0.5,1,{long},\n3,0.5,no,"\r\r\n",\n4,0.5,1,"\r",\n'
+    )
+    limit = csv.field_size_limit()
+    for block_bytes in (7, 1 << 20):
+        rejected.clear()
+        array = from_csv(
+            memory_uri, put(tmp_path, text), schema=SCHEMA, overwrite=True, on_error="collect", rejected=rejected,
+            block_bytes=block_bytes,
+        )  # fmt: skip
+        assert columns(array)["s"] == [long, "a\rb\r\nc\nd", "\r"]
+        assert [(row.line, row.column) for row in rejected] == [(7, "x"), (8, "v")]
+        assert len(rejected[0].text) == 1000
+        with pytest.raises(gs.errors.InputError, match=r"line (7, column 'x'|8, column 'v')"):
+            from_csv(memory_uri, put(tmp_path, text), block_bytes=block_bytes)
+    assert csv.field_size_limit() == limit
+    with pytest.raises(gs.errors.InputError, match="no line feed"):
+        from_csv(memory_uri, put(tmp_path, text.replace("\n", "\r") * 4), block_bytes=7)
+
+
+values = st.one_of(st.integers(-200, 200).map(str), st.text("ab\"',;#\\\r\n 0.-", max_size=6), st.just(""))
+
+
+@given(
+    rows=st.lists(st.lists(values, min_size=1, max_size=4), max_size=25),
+    block_bytes=st.sampled_from([1, 13, 64, 1 << 20]),
+    marks=st.sampled_from(
+        [(",", '"', None, None), (";", "'", None, None), (",", '"', "#", None), (",", '"', None, "\\")]
+    ),
+)
+def test_what_is_loaded_and_what_is_left_out_are_all_rows(
+    tmp_path: Path, rows: list[list[str]], block_bytes: int, marks: tuple[str, str, str | None, str | None]
+) -> None:
+    delimiter, quote, comment, escape = marks
+    text = text_io.StringIO()
+    writer = csv.writer(
+        text, delimiter=delimiter, quotechar=quote, quoting=csv.QUOTE_ALL, lineterminator="\n", escapechar=escape,
+        doublequote=escape is None,
+    )  # fmt: skip
+    writer.writerow(["x", "v", "s"])
+    writer.writerows(rows)
+    schema = gs.Schema(
+        [gs.Dim("x", (0, 150))], [gs.Attr("v", "int8"), gs.Attr("s", "string")], sparse=True, duplicates=True
+    )
+    uri, rejected = f"mem://{np.random.default_rng().integers(2**60)}", []
+    try:
+        options: dict[str, Any] = {"delimiter": delimiter, "quote": quote, "comment": comment, "rejected": rejected}
+        options["escape"] = escape
+        file = put(tmp_path, text.getvalue())
+        array = from_csv(uri, file, schema=schema, on_error="collect", block_bytes=block_bytes, **options)
+        found = columns(array)
+    finally:
+        if gs.exists(uri):
+            gs.delete(uri)
+
+    def good(row: list[str]) -> bool:
+        if len(row) != 3:
+            return False
+        try:
+            int_of = [
+                pa.array([item]).cast(kind)[0].as_py() for item, kind in zip(row, (pa.int64(), pa.int8()), strict=False)
+            ]
+        except pa.ArrowInvalid:
+            return False
+        return 0 <= int_of[0] <= 150
+
+    expected = sorted((int(row[0]), int(row[1]), row[2]) for row in rows if good(row))
+    assert sorted(zip(found["x"], found["v"], found["s"], strict=True)) == expected
+    assert len(rejected) == len(rows) - len(expected)
