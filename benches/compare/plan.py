@@ -266,7 +266,12 @@ def _tables() -> list[Case]:
     systems = [gridstone.Csv(""), tiledb.Csv(""), duckdb.Csv("unsorted"), duckdb.Csv("sorted"),
                duckdb.Csv("sorted Parquet"), parquet.Csv("polars, sorted")]  # fmt: skip
     title = _text("load a CSV file of {rows:,} rows")
-    return [Case("M1", "table", title, systems, cells.load_csv, reaches=(faster(1),), needs=("csv",))]
+    small = _text("load a CSV file of {rows:,} rows in a quarter of its size")
+    return [
+        Case("M1", "table", title, systems, cells.load_csv, reaches=(faster(1),), needs=("csv",)),
+        Case("M1-budget", "table", small, [gridstone.Csv(", budget 64 MiB")], cells.load_csv,
+             reaches=(growth_at_most(64 + 32),), needs=("csv",)),
+    ]  # fmt: skip
 
 
 def _warmups() -> list[Case]:

@@ -1,5 +1,6 @@
 """Streaming cells into one commit."""
 
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -54,14 +55,18 @@ class Writer:
         schema = self._array.schema
         if self._box is None:
             dims, values = cells.of_cells(schema, data, attrs)
-            native = {name: column.native() for name, column in values.items()}
-            self._native.append([column.native() for column in dims.values()], native)
+            self.append_columns(list(dims.values()), values)
             return
         if attrs is not None:
             raise InputError("a dense fragment is written from values alone; their place follows from the global order")
         made = {n: self._flat(n, v) for n, v in by_attribute(schema, data, None).items()}
         cells.check_lengths(made)
         self._native.append(None, {name: column.native() for name, column in made.items()})
+
+    def append_columns(self, dims: Sequence[Column], values: Mapping[str, Column]) -> None:
+        """Appends cells from columns that fit the schema, one per dimension and attribute."""
+        native = {name: column.native() for name, column in values.items()}
+        self._native.append([column.native() for column in dims], native)
 
     def _flat(self, name: str, data: Any) -> Column:
         if np.ndim(data) != 1:

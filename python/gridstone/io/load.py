@@ -1,13 +1,11 @@
-"""Loading what a feed gives into an array: in bounded memory, in batches that become fragments, in one commit."""
+"""Loading what a feed gives into an array: in bounded memory, sorted and merged in the store, in one commit."""
 
 import contextlib
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
-
-import pyarrow as pa
+from typing import Any, NamedTuple, Protocol, TypedDict
 
 from .. import arrow, cells, dtypes, store
 from ..array import Array
@@ -17,12 +15,7 @@ from ..errors import ExistsError, InputError, NotFoundError
 from ..progress import Callback, Progress, reporting
 from ..schema import Schema
 
-if TYPE_CHECKING:
-    from .. import _native
-
 log = logging.getLogger("gridstone")
-
-_BATCH_BYTES_MIN = 1 << 16
 
 
 class Keywords(TypedDict, total=False):
@@ -46,7 +39,7 @@ class Options:
         duplicates: whether cells of an inferred sparse array may share a place, as real positions do.
         attrs: the columns to load as attributes; None: all others.
         capacity: cells per data tile of an inferred sparse array.
-        dedup: where duplicates are forbidden, among the cells of one batch: "error", or keep the "first" or "last".
+        dedup: where duplicates are forbidden, among all that is loaded: "error", or keep the "first" or "last".
         message: kept with the version.
     """
 
@@ -191,32 +184,19 @@ def existing_schema(uri: store.Uri, options: Options, context: Context) -> Schem
 
 
 def _fill(array: Array, feed: Feed, options: Options) -> None:
-    """Loads everything into the array, in one commit. Batches of an eighth of the budget become fragments."""
-    limit = max(_BATCH_BYTES_MIN, feed.context.memory_budget // 8)
-    staged: list[_native.Staged] = []
-    batch: list[Any] = []
-    held = 0
-    for table in feed.tables(array.schema):
-        batch.append(table)
-        held += table.nbytes
-        if held >= limit:
-            staged += _stage(array, batch, options.dedup)
-            batch, held = [], 0
-    staged += _stage(array, batch, options.dedup)
-    if staged:
-        array._commit(staged, options.message)
+    """Loads everything into the array, in one commit."""
+    schema = array.schema
+    # An array with duplicates keeps all of them.
+    dedup = "error" if schema.duplicates else options.dedup
+    with array.writer(order="any", dedup=dedup, message=options.message) as writer:
+        for table in feed.tables(schema):
+            if table.num_rows:
+                dims = [column_of(field, table.column(field.name)) for field in cells.dim_fields(schema)]
+                names = [name for name in table.column_names if name not in array.dims]
+                writer.append_columns(
+                    dims, {name: column_of(cells.attr_field(schema, name), table.column(name)) for name in names}
+                )
     feed.meter.finish(feed.total())
-
-
-def _stage(array: Array, batch: list[Any], dedup: str) -> "list[_native.Staged]":
-    if not batch or sum(table.num_rows for table in batch) == 0:
-        return []
-    table, schema = pa.concat_tables(batch), array.schema
-    batch.clear()
-    dims = [column_of(field, table.column(field.name)) for field in cells.dim_fields(schema)]
-    names = [name for name in table.column_names if name not in array.dims]
-    values = {name: column_of(cells.attr_field(schema, name), table.column(name)).native() for name in names}
-    return [array._writable().stage_cells([dim.native() for dim in dims], values, False, dedup, None)]
 
 
 def column_of(field: Field, column: Any) -> Column:

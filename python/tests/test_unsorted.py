@@ -1,0 +1,94 @@
+"""Promise: cells go in in any order, more of them than the budget holds, as if at once; loads from files do so."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import gridstone as gs
+from gridstone import io
+
+SMALL = gs.Context(memory_budget="4MiB", threads=2)
+
+
+def _table(rows: int, side: int) -> pa.Table:
+    rng = np.random.default_rng(rows)
+    x, y = rng.integers(0, side, (2, rows))
+    names = pa.array(rng.choice(["Ærø", "", "b" * 40], rows), mask=rng.random(rows) < 0.1)
+    return pa.table({"x": x, "y": y, "v": np.arange(rows), "name": names})
+
+
+def _schema(side: int, duplicates: bool) -> gs.Schema:
+    dims = [gs.Dim(name, (0, side - 1), 64) for name in "xy"]
+    attrs = [gs.Attr("v", "int64"), gs.Attr("name", "string", nullable=True)]
+    return gs.Schema(dims, attrs, sparse=True, duplicates=duplicates)
+
+
+def _rows(table: pa.Table) -> list[tuple[object, ...]]:
+    return list(zip(*(table.column(name).to_pylist() for name in ("x", "y", "v", "name")), strict=True))
+
+
+@pytest.mark.parametrize("dedup", ["keep", "first", "last"])
+def test_portions_in_any_order_read_as_one_write(store_uri: str, dedup: str) -> None:
+    table, duplicates = _table(150_000, 500), dedup == "keep"
+    a = gs.create(store_uri, _schema(500, duplicates), context=SMALL)
+    before = a.version
+    with a.writer(order="any", dedup="error" if duplicates else dedup) as w:
+        for first in range(0, table.num_rows, 40_000):
+            w.append(table.slice(first, 40_000))
+        w.append(table.slice(0, 0))
+    assert a.version == before + 1
+    expected = sorted(_rows(table), key=lambda row: row[:2])
+    if not duplicates:
+        kept: dict[object, tuple[object, ...]] = {}
+        for row in _rows(table):
+            kept[row[:2]] = kept.get(row[:2], row) if dedup == "first" else row
+        expected = [kept[place] for place in sorted(kept)]
+        assert len(expected) < table.num_rows
+    assert _rows(a.read(order="row").to_arrow()) == expected
+
+
+def test_what_is_wrong_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    a = gs.create(tmp_path / "a.gs", _schema(5_000, False), context=SMALL)
+    table = _table(150_000, 5_000)
+    with pytest.raises(gs.errors.InputError, match=r"the same cell \(x=\d+, y=\d+\)"), a.writer(order="any") as w:
+        w.append(table)
+    with pytest.raises(RuntimeError, match="stop"), a.writer(order="any", dedup="last") as w:
+        w.append(table)
+        raise RuntimeError("stop")
+    assert a.version == 1 and list((tmp_path / "a.gs" / "_data").iterdir()) == []
+    with pytest.raises(gs.errors.InputError, match="dedup"):
+        a.writer(dedup="last")
+    with pytest.raises(gs.errors.InputError, match="leave box=None"):
+        a.writer({"x": (0, 1)}, "any")
+
+
+def test_a_dense_array_takes_cells_in_any_order(store_uri: str) -> None:
+    a = gs.create(store_uri, gs.Schema([gs.Dim("i", (0, 999), 100)], [gs.Attr("v", "int32", fill=-1)]), context=SMALL)
+    rng = np.random.default_rng(3)
+    expected = np.full(1_000, -1, np.int32)
+    with a.writer(order="any", dedup="last") as w:
+        for number in range(5):
+            places = rng.integers(0, 1_000, 300)
+            w.append({"i": places}, {"v": np.full(300, number, np.int32)})
+            expected[places] = number
+    np.testing.assert_array_equal(a[...], expected)
+
+
+def test_a_file_four_times_the_budget_loads_within_it_as_without(tmp_path: Path) -> None:
+    table = _table(400_000, 5_000)
+    pyarrow.csv.write_csv(table, tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").stat().st_size > 4 * SMALL.memory_budget // 2
+    schema = _schema(5_000, True)
+    small = io.from_csv(tmp_path / "small.gs", tmp_path / "t.csv", schema=schema, context=SMALL)
+    large = io.from_csv(tmp_path / "large.gs", tmp_path / "t.csv", schema=schema)
+    assert small.fragments.num_rows == 1 and small.version == large.version == 2
+    assert small.read().to_arrow().equals(large.read().to_arrow())
+    assert SMALL.peak_bytes <= SMALL.memory_budget
+    with pytest.raises(gs.errors.InputError, match="the same cell"):
+        io.from_csv(tmp_path / "none.gs", tmp_path / "t.csv", schema=_schema(5_000, False), context=SMALL)
+    assert not gs.exists(tmp_path / "none.gs")
+    kept = io.from_csv(tmp_path / "kept.gs", tmp_path / "t.csv", schema=_schema(5_000, False), dedup="first")
+    assert len(kept.read()) == len({row[:2] for row in _rows(table)})
