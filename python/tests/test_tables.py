@@ -454,6 +454,24 @@ def test_a_subset_of_attributes_comes_back(tmp_path: Path, ships: gs.Array) -> N
     assert [a.name for a in back.schema.attrs] == ["v", "s"] and len(back.read()) == 120
 
 
+def test_odd_requests_are_told_apart(tmp_path: Path, memory_uri: str) -> None:
+    table = pa.table({"x": [1, 2], "b": [b"ok", b"\xff\x00"]})
+    array = io.from_arrow(memory_uri, table, dims=["x"])
+    requests: list[tuple[Callable[[], Any], type[Exception], str]] = [
+        (lambda: io.from_arrow(memory_uri + "n", table, dims=["x"], attrs=[]), gs.errors.SchemaError, "attributes"),
+        (lambda: io.from_arrow(memory_uri + "n", table, schema="x"), gs.errors.InputError, "Schema, found str"),
+        (lambda: io.from_parquet(memory_uri + "n", tmp_path, dims=["x"]), gs.errors.InputError, "is a folder"),
+        (lambda: io.to_csv(array, tmp_path / "b.csv"), gs.errors.InputError, "bytes"),
+        (lambda: io.to_parquet(array, tmp_path), gs.errors.InputError, "is a folder"),
+        (lambda: io.to_feather(array, tmp_path / "no" / "b.arrow"), gs.errors.NotFoundError, "no folder"),
+    ]
+    for request, kind, word in requests:
+        with pytest.raises(kind, match=word):
+            request()
+    assert not gs.exists(memory_uri + "n") and list(tmp_path.iterdir()) == []
+    assert io.to_csv(array, tmp_path / "b.csv", {"x": (1, 1)}) == 1
+
+
 @pytest.mark.parametrize("told", [b"{", b"\xff", b'{"dims": 3}'])
 def test_a_told_schema_that_is_none(memory_uri: str, told: bytes) -> None:
     table = pa.table({"x": [1], "v": [2]}).replace_schema_metadata({b"gridstone.schema": told})
