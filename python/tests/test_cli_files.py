@@ -158,7 +158,8 @@ def test_exit_codes(tmp_path: Path, store: Path, call, monkeypatch, arguments: l
     assert not gs.exists(tmp_path / "u.gs") and not (tmp_path / "o.csv.part").exists()
 
 
-def test_bytes_that_are_no_text(tmp_path: Path, call) -> None:
+def test_bytes_that_are_no_text(tmp_path: Path, call, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     io.from_arrow(tmp_path / "b.gs", pa.table({"x": [1], "b": [b"\xff"]}), dims=["x"])
     for arguments in (
         ["export", tmp_path / "b.gs", tmp_path / "o.csv"],

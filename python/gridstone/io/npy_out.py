@@ -134,7 +134,7 @@ def _grid(array: Array, box: Box, name: str, fill: Any, file: Path, report: Call
     need = total * dtype.itemsize
     if need > free:
         raise StorageError(
-            f"an array of shape {shape} takes {need:,} bytes, {str(file.parent)!r} has {free:,} free; write a smaller box"
+            f"an array of shape {shape} takes {need:,} bytes, {str(file.parent)!r} has {free:,}; write a smaller box"
         )
     out = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=shape)
     cells_max = max(1, array.context.memory_budget // (8 * dtype.itemsize))
