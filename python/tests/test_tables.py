@@ -56,12 +56,11 @@ def plain(table: pa.Table, dims: list[str]) -> list[tuple[Any, ...]]:
         column = table.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if pa.types.is_timestamp(column.type):
-            column = column.cast(pa.timestamp("ns"), safe=False) if column.type.tz is None else column.cast(
-                pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))  # fmt: skip
-            made.append(column.cast(pa.int64()).to_pylist())
-        elif pa.types.is_date(column.type):
-            made.append(column.cast(pa.timestamp("ns")).cast(pa.int64()).to_pylist())
+        if pa.types.is_timestamp(column.type) or pa.types.is_date32(column.type):
+            unit = "D" if pa.types.is_date32(column.type) else column.type.unit
+            factor = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[unit]
+            ticks = column.cast(pa.int32()) if unit == "D" else column.cast(pa.int64())
+            made.append([None if tick is None else tick * factor for tick in ticks.to_pylist()])
         elif pa.types.is_duration(column.type):
             made.append(column.cast(pa.int64()).to_pylist())
         elif name in dims and pa.types.is_floating(column.type):
