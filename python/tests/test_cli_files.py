@@ -144,7 +144,7 @@ def test_rows_that_are_left_out(tmp_path: Path, call) -> None:
         (["export", "t.gs", "o.csv", "--fill", "0"], 2, "--fill"),
         (["export", "t.gs", "o.npy", "--attr", "v", "--attr", "s"], 2, "one attribute"),
         (["export", "t.gs", "o.npy", "--attr", "v"], 1, "float"),
-        (["export", "t.gs", "no/o.csv"], 1, "no/o.csv"),
+        (["export", "t.gs", "no/o.csv"], 1, "no folder 'no'"),
         (["export", "none.gs", "o.csv"], 1, "none.gs"),
         (["completion", "tcsh"], 2, "tcsh"),
     ],
@@ -156,6 +156,18 @@ def test_exit_codes(tmp_path: Path, store: Path, call, monkeypatch, arguments: l
     found, _, err = call(*arguments)
     assert found == code and word in err, err
     assert not gs.exists(tmp_path / "u.gs") and not (tmp_path / "o.csv.part").exists()
+
+
+def test_bytes_that_are_no_text(tmp_path: Path, call, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    io.from_arrow(tmp_path / "b.gs", pa.table({"x": [1], "b": [b"\xff"]}), dims=["x"])
+    for arguments in (
+        ["export", tmp_path / "b.gs", tmp_path / "o.csv"],
+        ["read", tmp_path / "b.gs", "--format", "csv"],
+    ):
+        code, _, err = call(*arguments)
+        assert code == 1 and "cannot be written as text" in err
+    assert not (tmp_path / "o.csv").exists()
 
 
 def test_write_takes_any_table(tmp_path: Path, store: Path, call) -> None:

@@ -123,6 +123,18 @@ def test_times(tmp_path: Path, memory_uri: str) -> None:
     assert found.astype(str).tolist() == ["2025-12-31T19:00:00", "2026-01-01T00:00:00"]
 
 
+def test_dates_far_away(tmp_path: Path, memory_uri: str) -> None:
+    """Beyond what nanoseconds of 64 bits reach; and dates beside times in one column."""
+    text = "d,v\n0001-01-01,1\n9999-12-31,2\n2026-01-01,3\n"
+    for block_bytes in (1, 1 << 20):
+        array = from_csv(memory_uri, put(tmp_path, text), dims=["d"], overwrite=True, block_bytes=block_bytes)
+        assert array.domain == ((np.datetime64("0001-01-01"), np.datetime64("9999-12-31")),)
+        assert columns(array)["v"] == [1, 3, 2]
+    mixed = put(tmp_path, "d,v\n9999-12-31,1\n2026-01-01T00:00:00.000000001,2\n")
+    with pytest.raises(gs.errors.InputError, match="column 'd'"):
+        from_csv(memory_uri + "m", mixed, dims=["d"], block_bytes=1)
+
+
 @pytest.mark.parametrize("moment", ["2026-03-29T02:30:00", "2026-10-25T02:30:00"])
 def test_times_that_clocks_skip_or_repeat(tmp_path: Path, memory_uri: str, moment: str) -> None:
     file = put(tmp_path, f"x,t\n1,2026-01-01T00:00:00\n2,{moment}\n")

@@ -442,5 +442,8 @@ def test_npy_is_written_in_parts(tmp_path: Path, memory_uri: str) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "s.npy"), given.toarray())
     assert io.to_npy(small, tmp_path / "e.npy", {"d0": slice(5, 5)}) == (0, 307)
     assert np.load(tmp_path / "e.npy").shape == (0, 307)
+    schema = gs.Schema([gs.Dim("x", (-(2**62), 2**62))], [gs.Attr("v", "int8")], sparse=True)
+    with pytest.raises(gs.errors.StorageError, match="smaller box"):
+        io.to_npy(gs.create(memory_uri + "h", schema), tmp_path / "h.npy")
     with pytest.raises(gs.errors.SchemaError, match="the fill"):
         io.to_npy(small, tmp_path / "e.npy", fill="nine")

@@ -56,12 +56,11 @@ def plain(table: pa.Table, dims: list[str]) -> list[tuple[Any, ...]]:
         column = table.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if pa.types.is_timestamp(column.type):
-            column = column.cast(pa.timestamp("ns"), safe=False) if column.type.tz is None else column.cast(
-                pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))  # fmt: skip
-            made.append(column.cast(pa.int64()).to_pylist())
-        elif pa.types.is_date(column.type):
-            made.append(column.cast(pa.timestamp("ns")).cast(pa.int64()).to_pylist())
+        if pa.types.is_timestamp(column.type) or pa.types.is_date32(column.type):
+            unit = "D" if pa.types.is_date32(column.type) else column.type.unit
+            factor = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[unit]
+            ticks = column.cast(pa.int32()) if unit == "D" else column.cast(pa.int64())
+            made.append([None if tick is None else tick * factor for tick in ticks.to_pylist()])
         elif pa.types.is_duration(column.type):
             made.append(column.cast(pa.int64()).to_pylist())
         elif name in dims and pa.types.is_floating(column.type):
@@ -452,6 +451,24 @@ def test_a_subset_of_attributes_comes_back(tmp_path: Path, ships: gs.Array) -> N
     io.to_parquet(ships, tmp_path / "t.parquet", attrs=["s", "v"])
     back = io.from_parquet(ships.uri + "-back", tmp_path / "t.parquet")
     assert [a.name for a in back.schema.attrs] == ["v", "s"] and len(back.read()) == 120
+
+
+def test_odd_requests_are_told_apart(tmp_path: Path, memory_uri: str) -> None:
+    table = pa.table({"x": [1, 2], "b": [b"ok", b"\xff\x00"]})
+    array = io.from_arrow(memory_uri, table, dims=["x"])
+    requests: list[tuple[Callable[[], Any], type[Exception], str]] = [
+        (lambda: io.from_arrow(memory_uri + "n", table, dims=["x"], attrs=[]), gs.errors.SchemaError, "attributes"),
+        (lambda: io.from_arrow(memory_uri + "n", table, schema="x"), gs.errors.InputError, "Schema, found str"),
+        (lambda: io.from_parquet(memory_uri + "n", tmp_path, dims=["x"]), gs.errors.InputError, "is a folder"),
+        (lambda: io.to_csv(array, tmp_path / "b.csv"), gs.errors.InputError, "bytes"),
+        (lambda: io.to_parquet(array, tmp_path), gs.errors.InputError, "is a folder"),
+        (lambda: io.to_feather(array, tmp_path / "no" / "b.arrow"), gs.errors.NotFoundError, "no folder"),
+    ]
+    for request, kind, word in requests:
+        with pytest.raises(kind, match=word):
+            request()
+    assert not gs.exists(memory_uri + "n") and list(tmp_path.iterdir()) == []
+    assert io.to_csv(array, tmp_path / "b.csv", {"x": (1, 1)}) == 1
 
 
 @pytest.mark.parametrize("told", [b"{", b"\xff", b'{"dims": 3}'])

@@ -11,6 +11,7 @@ import click
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from ..io.write import no_text
 from .output import emit_table, note, plain
 
 if TYPE_CHECKING:
@@ -60,7 +61,10 @@ def _csv(schema: Any, batches: Iterator[Any], file: IO[bytes]) -> None:
     fields = pa.schema([(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in schema])
     with pa_csv.CSVWriter(file, fields, write_options=pa_csv.WriteOptions(quoting_style="needed")) as writer:
         for batch in batches:
-            writer.write_batch(batch.cast(fields))
+            try:
+                writer.write_batch(batch.cast(fields))
+            except pa.ArrowInvalid as error:
+                raise no_text(error) from error
 
 
 def _table(stream: "Stream", batches: Iterator[Any], limit: int | None) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +16,7 @@ from ..store import auto_tile
 
 _TILES_PER_DATA_TILE = 16
 _TILES_MAX = 1 << 20
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 @dataclass(slots=True)
@@ -126,9 +126,12 @@ def _comparable(a: Any, b: Any) -> bool:
 
 
 def _key(bound: Any) -> Any:
-    if pa.types.is_temporal(bound.type):
-        return np.datetime64(bound.cast(pa.timestamp("ns")).value, "ns")
-    return bound.as_py()
+    """What bounds of a column compare by: times, whose units may differ, as nanoseconds of any size."""
+    if not pa.types.is_temporal(bound.type):
+        return bound.as_py()
+    if pa.types.is_date32(bound.type):
+        return bound.value * 86_400 * 10**9
+    return bound.value * (10**6 if pa.types.is_date64(bound.type) else _NANOSECONDS[bound.type.unit])
 
 
 def schema_of(
@@ -169,7 +172,10 @@ def _domain(column: Column) -> tuple[Any, Any]:
         )
     if column.low is None:
         raise InputError(f"column {column.name!r} has no values; a dimension needs a coordinate in every row")
-    ends = pa.array([bound.cast(column.type) for bound in (column.low, column.high)], column.type)
+    try:
+        ends = pa.array([bound.cast(column.type) for bound in (column.low, column.high)], column.type)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"column {column.name!r}: {error}; no type holds all of its values") from error
     low, high = arrow.column_of(Field(column.name, kind, False, "dimension"), ends).values
     return (low, high) if dtypes.is_time(kind) else (low.item(), high.item())
 

@@ -163,6 +163,8 @@ def created(place: Place, schema: Schema, context: Context) -> Array:
 
 def existing_array(place: Place, context: Context) -> Array | None:
     """The array to append to, if there is one and it is not to be replaced."""
+    if place.schema is not None and not isinstance(place.schema, Schema):
+        raise InputError(f"schema= takes a gridstone.Schema, found {type(place.schema).__name__}")
     if place.options.overwrite or not store.exists(place.uri):
         return None
     try:

@@ -13,7 +13,7 @@ import numpy as np
 from .. import cells, dtypes, selection, store
 from ..array import Array
 from ..dtypes import AnyArray
-from ..errors import InputError, UnsupportedError
+from ..errors import InputError, StorageError, UnsupportedError
 from ..progress import Callback, Progress, reporting
 from ..selection import Box, BoxLike
 from .sources import Scratch, written
@@ -129,8 +129,14 @@ def _grid(array: Array, box: Box, name: str, fill: Any, file: Path, report: Call
         with file.open("wb") as empty:
             np.save(empty, np.empty(shape, dtype))
         return
-    out = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=shape)
     total, done = int(np.prod(np.array(shape, object))), 0
+    free = shutil.disk_usage(file.parent).free
+    need = total * dtype.itemsize
+    if need > free:
+        raise StorageError(
+            f"an array of shape {shape} takes {need:,} bytes, {str(file.parent)!r} has {free:,}; write a smaller box"
+        )
+    out = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=shape)
     cells_max = max(1, array.context.memory_budget // (8 * dtype.itemsize))
     for part in _parts(array, box, cells_max):
         bounds = [(int(low) + p.start, int(low) + p.stop - 1) for (low, _), p in zip(box.bounds, part, strict=True)]

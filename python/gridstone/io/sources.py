@@ -41,6 +41,10 @@ def expand(source: Source) -> list[Path]:
             continue
         found = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) else []
         found = [name for name in found if Path(name).is_file()]
+        if Path(text).is_dir():
+            raise InputError(
+                f"{text!r} is a folder; give the files in it: a pattern such as {text.rstrip('/') + '/*'!r}"
+            )
         if not found:
             raise NotFoundError(f"no file {text!r}; give a path, a pattern or a list of them")
         files += map(Path, found)
@@ -125,6 +129,10 @@ class Scratch:
 def written(target: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
     """Has `write` make a file beside the target and puts it in the target's place once it is whole."""
     final = Path(os.fspath(target))
+    if final.is_dir():
+        raise InputError(f"{str(final)!r} is a folder; give the path of a file in it")
+    if not final.parent.is_dir():
+        raise NotFoundError(f"no folder {str(final.parent)!r} to write {final.name!r} into; create it first")
     part = final.with_name(final.name + ".part")
     try:
         write(part)

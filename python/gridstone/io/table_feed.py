@@ -89,7 +89,8 @@ class TableFeed:
         if dims is None and told is not None:
             return _restricted(self._told(told), options.attrs, self._source.schema.names)
         dims = named_dims(dims)
-        names = [*dims, *(options.attrs or [n for n in self._source.schema.names if n not in dims])]
+        others = [name for name in self._source.schema.names if name not in dims]
+        names = [*dims, *(others if options.attrs is None else options.attrs)]
         self._check_names(names)
         columns = {name: infer.Column.of_field(self._source.schema.field(name)) for name in names}
         rows = self._measure(columns, dims)

@@ -167,6 +167,9 @@ def to_csv(
 
     Returns:
         The number of rows. Nulls and NaT are empty; timedeltas are ticks of their unit; bytes are their own text.
+
+    Raises:
+        InputError: bytes that are no text.
     """
     source = opened(array)
     stream = source.scan(selection.box_of(source.schema, box), attrs, order, "16MiB")
@@ -182,13 +185,21 @@ def to_csv(
             pa_csv.CSVWriter(file, fields, write_options=options) as out,
         ):
             for batch in stream:
-                out.write_batch(batch.cast(fields))
+                try:
+                    out.write_batch(batch.cast(fields))
+                except pa.ArrowInvalid as error:
+                    raise no_text(error) from error
                 rows += batch.num_rows
                 if report is not None:
                     report(rows, 0)
 
     written(target, write)
     return rows
+
+
+def no_text(error: Exception) -> InputError:
+    """What is said of bytes that Arrow cannot write as text."""
+    return InputError(f"these cells cannot be written as text: {error}; leave bytes out, or write another format")
 
 
 def _created(part: Path, target: Path) -> IO[Any]:
