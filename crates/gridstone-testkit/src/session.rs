@@ -15,6 +15,8 @@ use gridstone::engine::{
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::sync::Arc;
 
+mod filtered;
+
 const ORDERS: [ReadOrder; 4] = [ReadOrder::Row, ReadOrder::Col, ReadOrder::Global, ReadOrder::Any];
 
 /// An array under test.
@@ -350,6 +352,7 @@ impl Session {
         let rows = self.read_from(&self.array, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         self.compare(rows, self.model.newest(), &sub, &attrs, order);
         self.check_points(&self.array, self.model.newest(), &attrs, dice);
+        self.filtered(&self.array.clone(), self.model.newest(), dice);
     }
 
     /// Reads random cells, some of them twice, by their coordinates.
@@ -399,6 +402,7 @@ impl Session {
         let rows = self.read_from(&old, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         self.compare(rows, version, &sub, &attrs, order);
         self.check_points(&old, version, &attrs, dice);
+        self.filtered(&old, version, dice);
     }
 
     fn names(&self, attrs: &[usize]) -> Vec<String> {

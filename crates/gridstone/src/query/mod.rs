@@ -13,6 +13,7 @@ mod deletions;
 mod deliver;
 mod dense;
 mod fetch;
+mod filter;
 mod layout;
 mod masks;
 mod merge;
@@ -38,6 +39,7 @@ mod write_dense;
 
 pub use delete::{Doomed, delete_where};
 pub use dense::{read_dense, read_dense_into, touched_cells};
+pub use filter::read_where;
 pub use masks::read_mask;
 pub use open::{open_fragment, open_uncached};
 pub use points::{Points, read_points};
