@@ -390,7 +390,7 @@ def to_csv(
     source = array if isinstance(array, Array) else store.open_array(array)
     final = Path(os.fspath(target))
     part = final.with_name(final.name + ".part")
-    stream = source.scan(selection.box_of(source.schema, box), attrs, order, "16MiB")
+    stream = source.scan(selection.box_of(source.schema, box), attrs, order=order, batch_bytes="16MiB")
     fields = [(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in stream.schema]
     written = 0
     options = pa_csv.WriteOptions(delimiter=delimiter)
