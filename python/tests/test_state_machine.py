@@ -32,6 +32,7 @@ from model import (
     ticks,
     unplain,
 )
+from wheres import WhereRules
 
 import gridstone as gs
 from gridstone import dtypes, errors
@@ -41,7 +42,7 @@ ORDERS = ["row", "col", "global", "any"]
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 
 
-class Machine(RuleBasedStateMachine):
+class Machine(WhereRules, RuleBasedStateMachine):
     """One array: `a` writes, `reader` is a second handle that follows only when told to."""
 
     a: gs.Array
