@@ -58,7 +58,13 @@ impl Filter {
             // Times are written in a way of their own; all coordinates have a value.
             Coord::Int(_) => return Self::constant(format!("{} is not null", dim.name()), true),
         };
-        let sign = if equal { "==" } else if least { ">=" } else { "<" };
+        let sign = if equal {
+            "=="
+        } else if least {
+            ">="
+        } else {
+            "<"
+        };
         let judge = move |place: &Place, _: &[Value]| {
             Some(if equal { place[d] == limit } else { (place[d] >= limit) == least })
         };
@@ -103,9 +109,7 @@ fn comparison(attr: &Attribute, dice: &mut Dice) -> (String, Test) {
             let limit = float(&limit);
             (format!("{name} {sign} {limit:?}"), Box::new(move |bytes| holds(sign, float(bytes).partial_cmp(&limit))))
         }
-        datatype if datatype.is_time() => {
-            (format!("{name} is nan"), Box::new(|bytes| bytes == i64::MIN.to_le_bytes()))
-        }
+        datatype if datatype.is_time() => (format!("{name} is nan"), Box::new(|bytes| bytes == i64::MIN.to_le_bytes())),
         datatype => {
             let unsigned = datatype.to_string().starts_with("uint");
             let limit = integer(&limit, unsigned);

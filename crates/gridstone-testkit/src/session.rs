@@ -315,11 +315,12 @@ impl Session {
         plan.fail_nth(1 + dice.below(6) as u64, fault);
         let array = self.array.clone();
         let places = self.plan.cells(10, dice);
-        let outcome = match dice.chance(50) {
-            true => self
+        let outcome = match dice.below(3) {
+            0 => self
                 .read_from(&array, &sub, &attrs, order)
                 .map(|rows| self.compare(rows, self.model.newest(), &sub, &attrs, order)),
-            false => self
+            1 => self.try_filtered(&array, (&sub, &attrs, order), dice),
+            _ => self
                 .read_points(&array, &places, &attrs)
                 .map(|rows| self.same_points(rows, self.model.newest(), &places, &attrs)),
         };

@@ -1,14 +1,13 @@
 //! Reads and scans with a condition, against the oracle's rows of which those selected are kept.
 
-use super::{Session, show};
+use super::{Session, rows_of, show};
 use crate::Dice;
+use crate::coord::{Coord, box_texts};
 use crate::filter::Filter;
 use crate::model::Expected;
 use crate::plan::Size;
+use gridstone::base::Result;
 use gridstone::engine::{Array, Call, Condition, ReadOrder};
-
-use super::rows_of;
-use crate::coord::{Coord, box_texts};
 
 impl Session {
     /// Reads and streams a random box with a random condition.
@@ -27,6 +26,22 @@ impl Session {
         if dice.chance(40) {
             self.filtered_scan(array, (&texts, &names, &condition), (expected, order), dice);
         }
+    }
+
+    /// A read with a random condition that may fail.
+    pub(super) fn try_filtered(
+        &self,
+        array: &Array,
+        (sub, attrs, order): (&[(Coord, Coord)], &[usize], ReadOrder),
+        dice: &mut Dice,
+    ) -> Result<()> {
+        let filter = Filter::random(&self.plan, dice);
+        let condition = Condition::parse(&filter.text).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        let (texts, names) = (box_texts(self.model.dims(), sub), self.names(attrs));
+        let (cells, _) = array.read_where(Some(&texts), Some(&names), &condition, order, &Call::default())?;
+        let expected = self.selected(self.model.newest(), &filter, (sub, attrs), order);
+        self.same(rows_of(&self.model, &cells), expected, order);
+        Ok(())
     }
 
     fn filtered_scan(

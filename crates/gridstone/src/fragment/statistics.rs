@@ -103,7 +103,8 @@ struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     fn new(bytes: &'a [u8], texts: &'a [u8]) -> Self {
-        let (bytes, texts) = (ByteReader::new(bytes, "the statistics"), ByteReader::new(texts, "the texts of statistics"));
+        let (bytes, texts) =
+            (ByteReader::new(bytes, "the statistics"), ByteReader::new(texts, "the texts of statistics"));
         Self { bytes, texts, seen: 0 }
     }
 

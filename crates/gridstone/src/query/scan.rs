@@ -228,12 +228,7 @@ impl Scan {
     }
 }
 
-fn source(
-    context: &ReadContext,
-    target: &Target,
-    request: &Request,
-    filter: Option<&Arc<Filter>>,
-) -> Result<Source> {
+fn source(context: &ReadContext, target: &Target, request: &Request, filter: Option<&Arc<Filter>>) -> Result<Source> {
     match filter {
         None => Sweep::new(context, target, request).map(|sweep| Source::Plain(Box::new(sweep))),
         Some(filter) => Source::sifted(context, target, request, filter.clone()),

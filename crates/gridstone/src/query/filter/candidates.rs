@@ -34,7 +34,8 @@ pub(super) fn assign(sweep: &mut Sweep, filter: &Filter) -> Result<Vec<Duty>> {
     let mut pairs = 0;
     let (mut duties, mut rows) = (Vec::with_capacity(verdicts.len()), Vec::with_capacity(verdicts.len()));
     for ((row, unit), verdict) in (0u32..).zip(&sweep.units).zip(verdicts) {
-        let hides = (sweep.is_tombstones(unit) || !sweep.schema.options().duplicates) && hidden.by(sweep, unit, &mut pairs);
+        let hides =
+            (sweep.is_tombstones(unit) || !sweep.schema.options().duplicates) && hidden.by(sweep, unit, &mut pairs);
         if hides || verdict != Verdict::None {
             duties.push(Duty { verdict, hides });
             rows.push(row);

@@ -4,7 +4,7 @@
 
 use super::Filter;
 use super::known::{Known, of_fill, spread, verdict_within};
-use crate::base::{Cancel, Counters, Result};
+use crate::base::{Cancel, Counters, Error, Result};
 use crate::query::condition::{Batch, Bound, Verdict};
 use crate::query::deliver::Origin;
 use crate::query::dense::{ALONE_BYTES_MAX, DensePlan, Layer, Painter};
@@ -44,12 +44,31 @@ struct Part {
 /// The part of the box in which `condition` may select a cell of `target`: if no unwritten cell can be, then no more than the
 /// box around all fragments. `None`: none can be selected. The whole box of a sparse array, whose blocks tell more.
 pub(in crate::query) fn narrowed(target: &Target, request: &Request, condition: &Bound) -> Option<Subarray> {
-    let filter = Filter::new(condition, request);
-    if target.schema.sparse() || verdict_within(&filter, &request.sub, &fills(&target.schema, &filter)) != Verdict::None {
+    if target.schema.sparse() || takes_unwritten(target, request, condition) {
         return Some(request.sub.clone());
     }
-    let boxes = target.fragments.iter().filter(|d| d.kind.holds_cells()).filter_map(|d| d.bounds.intersect(&request.sub));
+    let boxes =
+        target.fragments.iter().filter(|d| d.kind.holds_cells()).filter_map(|d| d.bounds.intersect(&request.sub));
     boxes.reduce(|a, b| a.union(&b))
+}
+
+/// Whether an unwritten cell of the box may be selected.
+fn takes_unwritten(target: &Target, request: &Request, condition: &Bound) -> bool {
+    let filter = Filter::new(condition, request);
+    verdict_within(&filter, &request.sub, &fills(&target.schema, &filter)) != Verdict::None
+}
+
+/// A Budget error if unwritten cells, which the condition may select, are too many to be read whole.
+pub(super) fn check_size(target: &Target, request: &Request, condition: &Bound) -> Result<()> {
+    let cells = request.sub.cells();
+    if target.schema.sparse() || cells <= u128::from(u32::MAX) || !takes_unwritten(target, request, condition) {
+        return Ok(());
+    }
+    Err(Error::budget(format!(
+        "the condition may select cells that were never written, and the box {} has {cells} cells; ask for a smaller box, \
+         add a condition that leaves out the fill, or stream it with scan()",
+        request.sub.describe(target.schema.dims())
+    )))
 }
 
 fn fills(schema: &Schema, filter: &Filter) -> Vec<(usize, Statistics)> {

@@ -14,11 +14,14 @@ use std::sync::Arc;
 /// nothing else of a kind matters.
 const ROWS: u64 = 1 << 40;
 
+/// The statistics of one attribute in the tiles of a stripe; `None` where the fragment has none of it.
+type OfStripe = Option<Arc<Vec<Statistics>>>;
+
 /// Statistics decoded for one read.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// By fragment, stripe and attribute; `None` where the fragment has none of it.
-    held: HashMap<(Id, usize, u32), Option<Arc<Vec<Statistics>>>>,
+    /// By fragment, stripe and attribute.
+    held: HashMap<(Id, usize, u32), OfStripe>,
 }
 
 impl Known {

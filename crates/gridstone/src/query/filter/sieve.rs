@@ -1,8 +1,8 @@
 //! Sparse cells that a condition selects, in ascending global order.
 
+use super::Filter;
 use super::candidates::{Duty, assign};
 use super::known::lacking;
-use super::Filter;
 use crate::base::{Cancel, Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::condition::{Selection, Verdict};
@@ -45,6 +45,25 @@ struct Look<'a> {
     selected: Option<Vec<u32>>,
 }
 
+/// Merged rows of a chunk that are selected.
+struct Survivors {
+    /// The chunk's place among those merged.
+    place: usize,
+    chunk: Arc<Chunk>,
+    rows: Vec<u32>,
+}
+
+impl Survivors {
+    /// The block that they come from; `None`: the overlay.
+    fn unit(&self) -> Option<&Unit> {
+        self.chunk.sifted.as_ref()?.unit.as_ref()
+    }
+
+    fn tile(&self) -> Option<(usize, u64)> {
+        self.unit().map(|unit| (unit.queue, unit.at.tile))
+    }
+}
+
 impl Look<'_> {
     fn inside_count(&self) -> usize {
         self.inside.as_ref().map_or(self.unit.at.cells, Vec::len)
@@ -70,12 +89,7 @@ fn picked_keys(coords: &[Vec<u64>], rows: Option<&[u32]>) -> Vec<Vec<u64>> {
 
 impl Sieve {
     /// Plans the read.
-    pub(super) fn new(
-        context: &ReadContext,
-        target: &Target,
-        request: &Request,
-        filter: Arc<Filter>,
-    ) -> Result<Self> {
+    pub(super) fn new(context: &ReadContext, target: &Target, request: &Request, filter: Arc<Filter>) -> Result<Self> {
         let attrs = filter.early.iter().chain(&filter.late).copied().collect();
         let mut sweep = Sweep::new(context, target, &Request { attrs, ..request.clone() })?;
         sweep.request.attrs.clone_from(&request.attrs);
@@ -187,8 +201,11 @@ impl Sieve {
         let before = looks.len();
         looks.retain(|look| look.selected_count() > 0 || look.duty.hides);
         Counters::add(&context.counters.blocks_rejected, (before - looks.len()) as u64);
-        let chunks =
-            if self.alone { self.finish(fragment, looks)? } else { looks.into_iter().map(|l| self.sifted(l)).collect() };
+        let chunks = if self.alone {
+            self.finish(fragment, looks)?
+        } else {
+            looks.into_iter().map(|l| self.sifted(l)).collect()
+        };
         Ok(chunks.into_iter().map(|chunk| (first.queue, chunk)).collect())
     }
 
@@ -283,9 +300,10 @@ impl Sieve {
             }
             _ => None,
         };
-        let early = look.early.into_iter().enumerate().map(|(place, column)| {
-            if self.filter.gives(place) { picked(column, rows.as_deref()) } else { nothing() }
-        });
+        let early =
+            look.early.into_iter().enumerate().map(|(place, column)| {
+                if self.filter.gives(place) { picked(column, rows.as_deref()) } else { nothing() }
+            });
         let (columns, coords) = (early.collect(), picked_keys(&look.coords, rows.as_deref()));
         self.chunk(look.unit, coords, columns, Some(Sifted { unit: Some(look.unit.clone()), rows, selected }))
     }
@@ -300,7 +318,13 @@ impl Sieve {
         let description = self.sweep.fragments.get(unit.queue).map(|f| f.description());
         let order = description.map_or(FragmentOrder { version: 0, index: 0 }, |d| d.order);
         let kind = description.map_or(FragmentKind::Sparse, |d| d.kind);
-        Chunk { keys: self.sweep.layout.keys(&refs), coords, columns, standing: Standing::Fragment(order, kind), sifted }
+        Chunk {
+            keys: self.sweep.layout.keys(&refs),
+            coords,
+            columns,
+            standing: Standing::Fragment(order, kind),
+            sifted,
+        }
     }
 
     /// The cells that are final, merged, those selected, with all attributes asked for. `more`: blocks are still to come.
@@ -338,19 +362,17 @@ impl Sieve {
     fn survivors(&self, held: Vec<(Arc<Chunk>, Vec<u32>)>) -> Result<Vec<Option<Arc<Chunk>>>> {
         let context = &self.sweep.context;
         let mut made: Vec<Option<Arc<Chunk>>> = vec![None; held.len()];
-        let unit = |chunk: &Arc<Chunk>| chunk.sifted.as_ref().and_then(|s| s.unit.as_ref()).cloned();
-        let mut items: Vec<(usize, Option<Unit>, Arc<Chunk>, Vec<u32>)> = Vec::with_capacity(held.len());
+        let mut items: Vec<Survivors> = Vec::with_capacity(held.len());
         for (place, (chunk, rows)) in held.into_iter().enumerate() {
             if !rows.is_empty() {
-                items.push((place, unit(&chunk), chunk, rows));
+                items.push(Survivors { place, chunk, rows });
             } else if chunk.sifted.is_some() {
                 Counters::add(&context.counters.blocks_rejected, 1);
             }
         }
-        let tile = |unit: &Option<Unit>| unit.as_ref().map(|u| (u.queue, u.at.tile));
-        items.sort_by_key(|(_, unit, ..)| (tile(unit), unit.as_ref().map(|u| u.at.block)));
-        let runs: Vec<_> = items.chunk_by(|a, b| tile(&a.1) == tile(&b.1)).collect();
-        let cells: usize = items.iter().map(|(_, unit, ..)| unit.as_ref().map_or(0, |u| u.at.cells)).sum();
+        items.sort_by_key(|item| (item.tile(), item.unit().map(|unit| unit.at.block)));
+        let runs: Vec<&[Survivors]> = items.chunk_by(|a, b| a.tile() == b.tile()).collect();
+        let cells: usize = items.iter().filter_map(Survivors::unit).map(|unit| unit.at.cells).sum();
         let all = match cells as u64 * self.sweep.row_bytes.0 <= ALONE_BYTES_MAX {
             true => runs.into_iter().map(|run| self.survive(run)).collect::<Result<Vec<_>>>(),
             false => context.pool.map(runs, context.cancel.as_ref(), |run| self.survive(run)),
@@ -364,16 +386,16 @@ impl Sieve {
     }
 
     /// The rows that are left of chunks of one tile, with the attributes that were not read yet.
-    fn survive(&self, run: &[(usize, Option<Unit>, Arc<Chunk>, Vec<u32>)]) -> Result<Vec<(usize, Chunk)>> {
-        let blocks: Vec<&SparseBlock> = run.iter().filter_map(|(_, unit, ..)| Some(&unit.as_ref()?.at)).collect();
-        let mut late = match run.first().and_then(|(_, unit, ..)| unit.as_ref()) {
+    fn survive(&self, run: &[Survivors]) -> Result<Vec<(usize, Chunk)>> {
+        let blocks: Vec<&SparseBlock> = run.iter().filter_map(|item| Some(&item.unit()?.at)).collect();
+        let mut late = match run.first().and_then(Survivors::unit) {
             Some(unit) => self.values(self.sweep.fragment(unit)?, &self.filter.late, &blocks)?.into_iter(),
             None => Vec::new().into_iter(),
         };
         let mut made = Vec::with_capacity(run.len());
-        for (place, unit, chunk, rows) in run {
+        for item @ Survivors { place, chunk, rows } in run {
             let coords = picked_keys(&chunk.coords, Some(rows));
-            let columns = if unit.is_some() {
+            let columns = if item.unit().is_some() {
                 let of_block = chunk.sifted.as_ref().and_then(|s| s.rows.as_ref());
                 let in_block: Vec<u32> = match of_block {
                     Some(all) => rows.iter().filter_map(|r| all.get(*r as usize).copied()).collect(),
