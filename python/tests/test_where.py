@@ -68,7 +68,9 @@ def test_a_newer_cell_that_is_not_selected_hides_an_older_one(tmp_path: Path) ->
     for duplicates in (False, True):
         for cache in (0, "256MiB"):
             context = gs.Context(cache=cache)
-            schema = gs.Schema([gs.Dim("x", (0, 99_999))], [gs.Attr("v", "float64")], sparse=True, capacity=100, duplicates=duplicates)
+            schema = gs.Schema(
+                [gs.Dim("x", (0, 99_999))], [gs.Attr("v", "float64")], sparse=True, capacity=100, duplicates=duplicates
+            )
             array = gs.create(str(tmp_path / f"{duplicates}{cache}.gs"), schema, context=context)
             x = np.arange(30_000)
             array.write_cells({"x": x}, {"v": x * 1.0})
