@@ -135,6 +135,41 @@ fn tiles_of_a_dense_array_are_pruned_and_unwritten_ones_judged_by_their_fill() {
 }
 
 #[test]
+fn a_wide_empty_domain_costs_its_fragments() {
+    let dim = |name: &str| {
+        format!(
+            r#"{{"name":"{name}","dtype":"int64","domain":["-4611686018427387904","4611686018427387904"],"tile":"50"}}"#
+        )
+    };
+    let (y, x) = (dim("y"), dim("x"));
+    let (_, array) = create(&format!(r#"{{"dims":[{y},{x}],"attrs":[{{"name":"k","dtype":"int64"}}]}}"#), 1 << 30);
+    let (corners, ones) = ([-(1i64 << 62), 0, (1 << 62) - 9], longs(std::iter::repeat_n(3, 100)));
+    for corner in corners {
+        let side = (corner.to_string(), (corner + 9).to_string());
+        let data = vec![("k".to_owned(), ones.view())];
+        let staged = array.stage_dense(Some(&[side.clone(), side]), &data, Order::Row, &Call::default()).unwrap();
+        array.commit(vec![staged], None).unwrap();
+    }
+    let condition = Condition::parse("k > 2").unwrap();
+    for order in [ReadOrder::Row, ReadOrder::Col, ReadOrder::Any] {
+        let (cells, _) = read(&array, "k > 2", &["k"], order);
+        assert_eq!(
+            (cells.count, words(&cells.dims[0])[0], words(&cells.dims[1])[299]),
+            (300, corners[0], corners[2] + 9)
+        );
+        let mut scan = array.scan_where(None, None, &condition, order, 2_000, &Call::default()).unwrap();
+        let mut found = Vec::new();
+        while let Some(batch) = scan.next_batch().unwrap() {
+            found.extend(words(&batch.dims[1]));
+        }
+        assert_eq!(found, words(&cells.dims[1]), "{order:?}");
+    }
+    // An unwritten cell has the fill, 0.
+    let whole = array.read_where(None, None, &Condition::parse("k < 2").unwrap(), ReadOrder::Row, &Call::default());
+    assert_eq!(whole.map(drop).map_err(|e| e.kind()), Err(ErrorKind::Budget));
+}
+
+#[test]
 fn memory_is_bounded_by_the_budget() {
     let budget = 4 << 20;
     for json in [LINE, GRID] {

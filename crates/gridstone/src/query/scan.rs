@@ -5,6 +5,7 @@
 //!   the next), halved until one should fit a batch, each read and
 //!   sorted. A block is read once for every slab that it touches.
 //! - Dense: pieces that are contiguous in the order asked for, each read as a box.
+//! - With a condition dense arrays go the way of sparse ones, through a `filter::Source`.
 
 use super::condition::Bound;
 use super::dense::absolute;
@@ -86,11 +87,8 @@ impl Scan {
         let batch_bytes = batch_bytes.clamp(1, context.batch_bytes());
         let schema = &target.schema;
         let cells = (batch_bytes / target.row_bytes()).max(1);
-        let state = match (schema.sparse(), request.order) {
+        let state = match (schema.sparse() || filter.is_some(), request.order) {
             (true, ReadOrder::Global | ReadOrder::Any) => {
-                State::Sweep(source(&context, &target, &request, filter.as_ref())?)
-            }
-            (false, ReadOrder::Global | ReadOrder::Any) if filter.is_some() => {
                 State::Sweep(source(&context, &target, &request, filter.as_ref())?)
             }
             (true, _) => State::Slabs(vec![request.sub.clone()]),
@@ -218,10 +216,6 @@ impl Scan {
         };
         let read_order = if order == Order::Row { ReadOrder::Row } else { ReadOrder::Col };
         let request = Request { sub: piece.clone(), order: read_order, ..self.request.clone() };
-        if let Some(filter) = &self.filter {
-            let found = Source::sifted(&self.context, &within(&self.target, piece), &request, filter.clone())?;
-            return Ok(found.collect(u64::MAX)?.unwrap_or_else(|| Cells::none(schema, &request)));
-        }
         let mut cells = read_dense(&self.context, &within(&self.target, piece), &request)?;
         cells.dims = coordinates(schema, piece, order)?;
         Ok(cells)

@@ -23,6 +23,8 @@ const UNIT_CELLS: u64 = 16_384;
 pub(in crate::query) struct DenseSieve {
     context: ReadContext,
     plan: DensePlan,
+    /// Where cells may be selected.
+    reach: Option<Subarray>,
     filter: Arc<Filter>,
     known: Known,
     /// What the condition's attributes are where nothing was written, by place.
@@ -81,13 +83,19 @@ impl DenseSieve {
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request, filter: Arc<Filter>) -> Result<Self> {
         let plan = DensePlan::new(context, target, request)?;
         let fills = fills(&target.schema, &filter);
-        let (boxes, units) = (vec![request.sub.clone()], VecDeque::new());
+        let reach = narrowed(target, request, &filter.bound);
+        let (boxes, units) = (reach.iter().cloned().collect(), VecDeque::new());
         let (context, known, row_bytes) = (context.clone(), Known::default(), target.row_bytes());
-        Ok(Self { context, plan, filter, known, fills, boxes, units, row_bytes, done: 0 })
+        Ok(Self { context, plan, reach, filter, known, fills, boxes, units, row_bytes, done: 0 })
     }
 
     pub(super) fn asked(&self) -> (ReadContext, Arc<Schema>, Request) {
         (self.context.clone(), self.plan.schema.clone(), self.plan.request.clone())
+    }
+
+    /// The least box known to hold all cells that are selected; `None` if none is.
+    pub(super) fn reach(&self) -> Option<Subarray> {
+        self.reach.clone()
     }
 
     pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {

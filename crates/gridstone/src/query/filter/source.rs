@@ -52,21 +52,21 @@ impl Source {
         }
     }
 
-    /// As [`Sweep::reach`]; of a dense array the box.
+    /// As [`Sweep::reach`].
     pub(in crate::query) fn reach(&self) -> Option<Subarray> {
         match self {
             Self::Plain(sweep) => sweep.reach(),
             Self::Sparse(sieve) => sieve.sweep().reach(),
-            Self::Dense(sieve) => Some(sieve.asked().2.sub),
+            Self::Dense(sieve) => sieve.reach(),
         }
     }
 
-    /// As [`Sweep::estimate`].
+    /// As [`Sweep::estimate`], before the condition.
     pub(in crate::query) fn estimate(&self, dim: usize) -> u64 {
         match self {
             Self::Plain(sweep) => sweep.estimate(dim),
             Self::Sparse(sieve) => sieve.sweep().estimate(dim),
-            Self::Dense(sieve) => u64::try_from(sieve.asked().2.sub.cells()).unwrap_or(u64::MAX),
+            Self::Dense(sieve) => sieve.reach().map_or(0, |reach| u64::try_from(reach.cells()).unwrap_or(u64::MAX)),
         }
     }
 
