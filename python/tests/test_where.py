@@ -79,7 +79,8 @@ def test_a_newer_cell_that_is_not_selected_hides_an_older_one(tmp_path: Path) ->
             found = array.read(where="v >= 15000")
             kept = np.arange(15_000 if duplicates else 20_000, 30_000)
             assert found["x"].tolist() == kept.tolist() and found["v"].tolist() == kept.tolist()
-            assert array.read(where="v >= 20000").stats["tiles_pruned"] > 0
+            # Small fragments are held decoded where there is a cache.
+            assert (array.read(where="v >= 20000").stats["tiles_pruned"] > 0) == (cache == 0)
             assert array.read(where="v < 0")["x"].size == 0
 
 
