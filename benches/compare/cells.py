@@ -103,6 +103,32 @@ def read(kind: str, state: str = "cells", *, commits: int = 0) -> Procedure:
     return measured
 
 
+def select(kind: str, name: str, above: int) -> Procedure:
+    """Reads x, y and one attribute of the cells in a box at which that is greater, each time from a new opening."""
+
+    def measured(task: Task) -> Sample:
+        store, boxes = task.store("cells"), task.inputs.cell_boxes(kind)
+        expected = stored(task, 0) if task.check else None
+        handle = task.system.open(store, task.system.renew())
+        handle.select(boxes[0], name, above)
+        handle.close()
+        meter = Meter()
+        for box in boxes[1:]:
+            handle = task.system.open(store, task.system.renew())
+            with meter.clock():
+                found = handle.select(box, name, above)
+            handle.close()
+            if expected is not None:
+                wanted = inside(expected, box)
+                kept = wanted[name] > above
+                same = {column: wanted[column][kept] for column in ("x", "y", name)}
+                expect_same(found, same, f"the box {box} where {name} > {above}")
+            del found, handle
+        return meter.sample(disk.size_bytes(store))
+
+    return measured
+
+
 def stored(task: Task, commits: int) -> Columns:
     """The cells of all batches and of `commits` (times the scale) small commits."""
     return joined([*task.inputs.batches(), *task.inputs.commits(task.size.times(commits) if commits else 0)])

@@ -224,6 +224,8 @@ def _cell_cases() -> list[Case]:
         for count, times in counts.items():
             found.append(Case(f"{row}-{_count(count)}", "cells read", _cell_box(count, area), [one, *peers],
                               cells.read(f"{area}{count}"), "cells", (faster(times),), ("cells",)))  # fmt: skip
+    found.append(Case("S2c", "cells read", _selected(100_000), [one, *peers],
+                      cells.select("dense100000", "sog", 150), "cells", (faster(2),), ("cells",)))  # fmt: skip
     for how, most in (("full", 1.5), ("close", 0.7)):
         title = _text(f"commit of 1,000 cells, durability {how}")
         found.append(Case(f"S3a-{how}", "cells commit", title, writers, cells.commit(durable=how == "full"), "cells",
@@ -241,6 +243,10 @@ def _cell_cases() -> list[Case]:
 def _cell_box(count: int, area: str) -> Callable[[Size], str]:
     where = "harbours" if area == "dense" else "open sea"
     return lambda size: f"box of {max(10, round(count * size.scale)):,} cells, {where}"
+
+
+def _selected(count: int) -> Callable[[Size], str]:
+    return lambda size: f"one attribute in a box of {max(10, round(count * size.scale)):,} cells, where it is large"
 
 
 def _box_after(commits: int) -> Callable[[Size], str]:

@@ -195,6 +195,16 @@ class Array:
         """Reads a box whole. order: "row", "col", "global", "any". Sparse: cells in that order (ties of duplicates
         in order of writing). Dense: the memory layout of every column ("global", "any": a flat vector
         in global order)."""
+    def read_where(
+        self,
+        box: _Box | None,
+        attrs: Sequence[str] | None,
+        condition_json: str,
+        order: str,
+        progress: _Progress | None = None,
+    ) -> Cells:
+        """Reads the cells of a box that a condition selects, in this order, coordinates included for dense arrays
+        too."""
     def read_into(
         self,
         box: _Box | None,
@@ -214,8 +224,9 @@ class Array:
         attrs: Sequence[str] | None,
         order: str,
         batch_bytes: int,
+        condition_json: str | None = None,
     ) -> Scan:
-        """Streams a box, coordinates included for dense arrays too."""
+        """Streams a box, or what a condition selects of it, coordinates included for dense arrays too."""
     def stage_dense(
         self, box: _Box, attrs: Mapping[str, _Column], layout: str, progress: _Progress | None = None
     ) -> Staged:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from . import _native, cells, dense, dtypes, history, lists, receipt, reopening, result, selection
+from . import _native, cells, dense, dtypes, history, lists, receipt, reopening, selection
 from .columns import Column
 from .consolidation import Mergeable
-from .context import Context, size_bytes
+from .context import Context
 from .deletion import Erasable
 from .dtypes import AnyArray
 from .errors import AccessError, BoundsError, InputError, UnsupportedError
@@ -19,6 +19,7 @@ from .health import Checked
 from .history import Version
 from .meta import Metadata
 from .progress import Progress, reporting
+from .reading import Readable, known
 from .receipt import Closing, Kept, Message, Receipt
 from .result import Result
 from .retention import Retained
@@ -30,13 +31,11 @@ from .writer import Writer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .stream import Stream
 
-_ORDERS = ("row", "col", "global", "any")
 _DEDUPS = ("error", "first", "last")
 
 
-class Array(Retained, Mergeable, Erasable, Checked):
+class Array(Readable, Retained, Mergeable, Erasable, Checked):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
@@ -240,53 +239,6 @@ class Array(Retained, Mergeable, Erasable, Checked):
         """Access by the dimensions' own coordinates, half-open: `a.loc[100:110, :]`."""
         return Loc(self)
 
-    def read(
-        self,
-        box: BoxLike = None,
-        attrs: Sequence[str] | str | None = None,
-        order: str = "row",
-        out: AnyArray | Mapping[str, AnyArray] | None = None,
-        progress: Progress = None,
-    ) -> Result:
-        """Reads a box whole.
-
-        Args:
-            box: in coordinates: `{dim: (lo, hi)}` (inclusive), `{dim: slice}` or a tuple of slices (half-open); None:
-                the whole domain.
-            attrs: the attributes wanted; None: all.
-            order: sparse: the order of the cells, "row", "col", "global" or "any". Dense: the memory layout; "global"
-                gives flat vectors in global order.
-            out: dense: an array of the result's shape and type to fill, or a dict of them by attribute. One
-                that is contiguous in the order asked for, of fixed-width values without nulls, is filled straight.
-                No two of its cells may share memory.
-            progress: True for a bar, or a callable `f(done, total)`.
-
-        Raises:
-            BoundsError: the box is not inside the domain.
-            InputError: an unknown dimension, attribute or order.
-            CorruptionError: stored bytes are not what was written.
-        """
-        names, where = self._names(attrs), selection.box_of(self._schema, box)
-        _known("order", order, _ORDERS)
-        budget = self._context.memory_budget
-        if out is not None and not where.empty:
-            targets = result.targets(self._schema, where, names, order, out)
-            if targets is not None:
-                with reporting(progress, "reading") as report:
-                    buffers = [target.flat for target in targets]
-                    self._stats = self.native.read_into(where.texts, names, order, buffers, report)
-                return result.of_targets(self._schema, where, names, order, targets, self._stats, budget)
-        if where.empty:
-            made = result.of_nothing(self._schema, where, names, order, budget)
-        else:
-            with reporting(progress, "reading") as report:
-                found = self.native.read(where.texts, names, order, report)
-            made = result.from_cells(self._schema, where, names, order, found, budget)
-        self._stats = made.stats
-        if out is not None:
-            result.fill_out(made, out)
-        return made
-
     @property
     def vindex(self) -> lists.VIndex:
         """Cells at lists of positions, point by point: `a.vindex[[1, 5], [2, 2]]`."""
@@ -321,30 +273,6 @@ class Array(Retained, Mergeable, Erasable, Checked):
             found = self.native.points(places, list(names), report)
         self._stats = found.stats
         return found
-
-    def scan(
-        self,
-        box: BoxLike = None,
-        attrs: Sequence[str] | str | None = None,
-        order: str = "any",
-        batch_bytes: int | str = "64MiB",
-    ) -> "Stream":
-        """Streams a box as Arrow record batches of about `batch_bytes`, in bounded memory; arguments as `read`."""
-        from .stream import Stream
-
-        names, where = self._names(attrs), selection.box_of(self._schema, box)
-        _known("order", order, _ORDERS)
-        size = size_bytes(batch_bytes, "batch_bytes")
-        scan = None if where.empty else self.native.scan(where.texts, names, order, size)
-        return Stream(self._schema, names, scan, where, self._context.memory_budget)
-
-    def _names(self, attrs: Sequence[str] | str | None) -> list[str]:
-        if attrs is None:
-            return self.schema_names
-        names = [attrs] if isinstance(attrs, str) else list(attrs)
-        if not names or len(set(names)) != len(names):
-            raise InputError(f"attrs= names each attribute wanted once, found {names}; leave it out for all of them")
-        return [cells.attr_field(self._schema, name).name for name in names]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         self._check_dense("numpy.asarray")
@@ -481,8 +409,8 @@ class Array(Retained, Mergeable, Erasable, Checked):
             message: kept with the version.
             commit: False: leaving the block commits nothing; `w.receipt` is for `gridstone.commit` then.
         """
-        _known("order", order, ("global", "any"))
-        _known("dedup", dedup, _DEDUPS)
+        known("order", order, ("global", "any"))
+        known("dedup", dedup, _DEDUPS)
         unsorted = order == "any"
         if box is not None and (self.sparse or unsorted):
             raise InputError("cells say themselves where they are: leave box=None")
@@ -517,7 +445,7 @@ class Array(Retained, Mergeable, Erasable, Checked):
         message: Closing,
         progress: Progress,
     ) -> int | Receipt:
-        _known("dedup", dedup, _DEDUPS)
+        known("dedup", dedup, _DEDUPS)
         native = {name: column.native() for name, column in values.items()}
         places = [column.native() for column in dims.values()]
         with reporting(progress, "writing") as report:
@@ -578,8 +506,3 @@ class Array(Retained, Mergeable, Erasable, Checked):
         from . import html
 
         return html.array(self)
-
-
-def _known(what: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InputError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}")

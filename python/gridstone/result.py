@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Result(exports.Tabular):
     """The cells of one read.
 
-    Of a sparse array, or of points: a list of cells, each column of length n. Of a dense one: each attribute has the
-    shape of the box (`order="global"`: one flat vector in global order). `result[name]` is one column as NumPy; of a
-    dense result a dimension's name gives the coordinates along that dimension.
+    Of a sparse array, of points, or of a condition: a list of cells, each column of length n. Of a dense box: each
+    attribute has its shape (`order="global"`: one flat vector in global order). `result[name]` is one column as NumPy;
+    of a dense box a dimension's name gives the coordinates along that dimension.
     """
 
     __slots__ = ("_box", "_budget", "_columns", "_count", "_names", "_order", "_schema", "_shape", "_stats")
@@ -57,7 +57,7 @@ class Result(exports.Tabular):
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape of the box that a dense array was read over; None for cells of a sparse one."""
+        """The shape of the box that a dense array was read over; None for a list of cells."""
         return self._shape
 
     @property
@@ -92,7 +92,7 @@ class Result(exports.Tabular):
         raise InputError(f"the result has no column {name!r}; there are {', '.join(map(repr, self._columns))}")
 
     def to_numpy(self) -> dict[str, AnyArray]:
-        """One array per column: coordinates (sparse only) and attributes.
+        """One array per column: coordinates (of a sparse array, or with a condition) and attributes.
 
         Datetimes keep their unit; strings and bytes are object arrays; columns with nulls are masked arrays.
         """
@@ -304,6 +304,21 @@ def of_nothing(schema: Schema, box: Box, names: Sequence[str], order: str, budge
         attr = schema.attr(name)
         found[name] = columns.empty(attr.dtype, shape, attr.nullable)
     return Result(schema, box, names, order, found, {}, budget)
+
+
+def of_selected(
+    schema: Schema, box: Box, names: Sequence[str], order: str, cells: "_native.Cells | None", budget: int
+) -> Result:
+    """The cells of a box that a condition selects, with their coordinates; none where nothing was read."""
+    if cells is None:
+        found = {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
+        for attr in map(schema.attr, names):
+            found[attr.name] = columns.empty(attr.dtype, (0,), attr.nullable)
+        return Result(schema, box, names, order, found, {}, budget, listed=True)
+    found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
+    given = cells.attrs
+    found |= {name: columns.from_native(schema.attr(name).dtype, given[name]) for name in names}
+    return Result(schema, box, names, order, found, cells.stats, budget, listed=True)
 
 
 class Target(NamedTuple):

@@ -36,7 +36,7 @@ def test_every_row_is_listed() -> None:
     assert found.returncode == 0, found.stderr
     rows = {case["key"].partition("-")[0] for case in json.loads(found.stdout)}
     dense = {"D1a", "D1b", "D1c", "D2", "D3a", "D3b", "D3c", "D3d", "D4", "D5a", "D5b", "D5c", "D6", "P1"}
-    assert rows == dense | {"S1a", "S1b", "S2a", "S2b", "S3a", "S3b", "S3c", "O1", "O2", "M1", "warmup"}
+    assert rows == dense | {"S1a", "S1b", "S2a", "S2b", "S2c", "S3a", "S3b", "S3c", "O1", "O2", "M1", "warmup"}
 
 
 def test_rows_and_systems_that_do_not_exist(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_rows_and_systems_that_do_not_exist(tmp_path: Path) -> None:
 
 def test_it_measures_and_writes(tmp_path: Path) -> None:
     """One case of each kind of store; systems that are not installed are skipped with a line each."""
-    only = "D1b-field,D2-1k,D3c-warm,S2a-10k,S3a-close,M1,warmup-second"
+    only = "D1b-field,D2-1k,D3c-warm,S2a-10k,S2c,S3a-close,M1,warmup-second"
     out = tmp_path / "out"
     found = gridstone(*TINY, "--only", only, "--out", str(out), "--json", folder=ROOT)
     assert found.returncode == 0, found.stderr

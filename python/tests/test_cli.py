@@ -111,6 +111,10 @@ def test_read(loaded: Path, tmp_path: Path, call) -> None:
     code, out, err = call("read", loaded, "--limit", "3")
     assert code == 0 and out.count("\n") >= 5 and "first 3" in err
     assert call("read", loaded, "--version", "1", "--json")[1] == ""
+    code, out, _ = call("read", loaded, "--where", "v > 1 and x < 9", "--format", "csv")
+    assert code == 0 and out.splitlines()[1:] == ['3,4,1.5,"c"']
+    code, out, err = call("read", loaded, "--box", "x=3:9", "--where", "velocity > 1")
+    assert code == 1 and "velocity" in err and out == ""
     for box in ("x", "x=a:b", "q=1:2"):
         assert call("read", loaded, "--box", box)[0] in (1, 2)
 

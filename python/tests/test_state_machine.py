@@ -32,6 +32,7 @@ from model import (
     ticks,
     unplain,
 )
+from wheres import WhereRules
 
 import gridstone as gs
 from gridstone import dtypes, errors
@@ -41,7 +42,7 @@ ORDERS = ["row", "col", "global", "any"]
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 
 
-class Machine(RuleBasedStateMachine):
+class Machine(WhereRules, RuleBasedStateMachine):
     """One array: `a` writes, `reader` is a second handle that follows only when told to."""
 
     a: gs.Array
@@ -389,7 +390,7 @@ class Machine(RuleBasedStateMachine):
         bounds, order = drawing.box(r, self.windows), r.choice(ORDERS)
         form = drawing.box_form(r, self.windows, bounds)
         names = r.sample(a.schema_names, r.randint(1, len(a.schema_names)))
-        self.check_result(a.read(form, names, order), state, bounds, order, r)
+        self.check_result(a.read(form, names, order=order), state, bounds, order, r)
 
     def check_result(self, found: Any, state: State, bounds: Any, order: str, r: Random) -> None:
         names = [name for name in found if name in self.model.dtypes]
@@ -486,7 +487,7 @@ class Machine(RuleBasedStateMachine):
         if not self.in_arrow(bounds):
             return
         names = r.sample(self.a.schema_names, r.randint(1, len(self.schema.attrs)))
-        table = self.a.scan(drawing.box_form(r, self.windows, bounds), names, order, batch_bytes).to_arrow()
+        table = self.a.scan(drawing.box_form(r, self.windows, bounds), names, None, order, batch_bytes).to_arrow()
         self.check_table_in_any_order(self.arrow_columns(table), bounds, order)
 
     def check_table_in_any_order(self, columns: dict[str, list[Any]], bounds: Any, order: str) -> None:

@@ -105,6 +105,10 @@ class CellsHandle(ABC):
     def read(self, box: Spans | None) -> Columns:
         """All columns of the cells in a box, in any order; None: of all cells."""
 
+    def select(self, box: Spans, name: str, above: int) -> Columns:
+        """x, y and one attribute of the cells in a box at which that is greater, in any order."""
+        raise NotImplementedError
+
     def commit(self, cells: Columns) -> None:
         """Adds cells; durable when it returns, if it was opened so."""
         raise NotImplementedError

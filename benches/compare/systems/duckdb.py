@@ -44,11 +44,21 @@ def _sorted_by(tile: int) -> str:
 
 def select(engine: Any, source: str, box: Spans | None, *, arrow: bool) -> Columns:
     """All columns of the rows in a box, by `fetchnumpy` or by way of Arrow, which is quicker for many rows."""
-    where = ""
-    if box is not None:
-        (x0, x1), (y0, y1) = box
-        where = f"WHERE x BETWEEN {x0} AND {x1} AND y BETWEEN {y0} AND {y1}"
-    query = f"SELECT * FROM {source} {where}"
+    return _fetched(engine, f"SELECT * FROM {source} {_within(box)}", arrow=arrow)
+
+
+def _within(box: Spans | None) -> str:
+    if box is None:
+        return ""
+    (x0, x1), (y0, y1) = box
+    return f"WHERE x BETWEEN {x0} AND {x1} AND y BETWEEN {y0} AND {y1}"
+
+
+def _selected(engine: Any, box: Spans, name: str, above: int, *, arrow: bool) -> Columns:
+    return _fetched(engine, f"SELECT x, y, {name} FROM cells {_within(box)} AND {name} > {above}", arrow=arrow)
+
+
+def _fetched(engine: Any, query: str, *, arrow: bool) -> Columns:
     if arrow:
         table = engine.sql(query).to_arrow_table()
         return {name: table[name].to_numpy() for name in table.column_names}
@@ -112,6 +122,9 @@ class _Cells(CellsHandle):
 
     def read(self, box: Spans | None) -> Columns:
         return select(self.engine, "cells", box, arrow=self.arrow)
+
+    def select(self, box: Spans, name: str, above: int) -> Columns:
+        return _selected(self.engine, box, name, above, arrow=self.arrow)
 
     def commit(self, cells: Columns) -> None:
         self.engine.register("batch", cells)
@@ -185,6 +198,9 @@ class _Files(CellsHandle):
 
     def read(self, box: Spans | None) -> Columns:
         return select(self.engine, "cells", box, arrow=True)
+
+    def select(self, box: Spans, name: str, above: int) -> Columns:
+        return _selected(self.engine, box, name, above, arrow=True)
 
     def commit(self, cells: Columns) -> None:
         path = self.folder / f"part{sum(1 for _ in self.folder.iterdir())}.parquet"

@@ -160,6 +160,11 @@ class _Cells(CellsHandle):
         found: Columns = self.array.read(where, order="any").to_numpy()
         return found
 
+    def select(self, box: Spans, name: str, above: int) -> Columns:
+        where = f"{name} > {above}"
+        found: Columns = self.array.read({"x": box[0], "y": box[1]}, name, where, order="any").to_numpy()
+        return found
+
     def commit(self, cells: Columns) -> None:
         self.array.write_cells(*_split(cells))
 

@@ -51,15 +51,22 @@ class _Dataset(CellsHandle):
             fragment.ensure_complete_metadata()
 
     def read(self, box: Spans | None) -> Columns:
+        table = self.dataset.to_table(filter=None if box is None else self.within(box))
+        return {name: table[name].to_numpy() for name in table.column_names}
+
+    def select(self, box: Spans, name: str, above: int) -> Columns:
         import pyarrow.dataset as ds
 
-        where = None
-        if box is not None:
-            (x0, x1), (y0, y1) = box
-            x, y = ds.field("x"), ds.field("y")
-            where = (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
-        table = self.dataset.to_table(filter=where)
+        table = self.dataset.to_table(["x", "y", name], filter=self.within(box) & (ds.field(name) > above))
         return {name: table[name].to_numpy() for name in table.column_names}
+
+    def within(self, box: Spans) -> Any:
+        """The filter that a box is."""
+        import pyarrow.dataset as ds
+
+        (x0, x1), (y0, y1) = box
+        x, y = ds.field("x"), ds.field("y")
+        return (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
 
     def commit(self, cells: Columns) -> None:
         path = self.folder / f"part{sum(1 for _ in self.folder.iterdir())}.parquet"
@@ -118,6 +125,14 @@ class _Scan(CellsHandle):
         if box is not None:
             (x0, x1), (y0, y1) = box
             frame = frame.filter(pl.col("x").is_between(x0, x1) & pl.col("y").is_between(y0, y1))
+        return {column.name: column.to_numpy() for column in frame.collect().get_columns()}
+
+    def select(self, box: Spans, name: str, above: int) -> Columns:
+        import polars as pl
+
+        (x0, x1), (y0, y1) = box
+        inside = pl.col("x").is_between(x0, x1) & pl.col("y").is_between(y0, y1)
+        frame = self.frame.filter(inside & (pl.col(name) > above)).select("x", "y", name)
         return {column.name: column.to_numpy() for column in frame.collect().get_columns()}
 
     def close(self) -> None:

@@ -198,6 +198,11 @@ class _Cells(CellsHandle):
         (x0, x1), (y0, y1) = box
         return dict(query[x0 : x1 + 1, y0 : y1 + 1])
 
+    def select(self, box: Spans, name: str, above: int) -> Columns:
+        query = self.array.query(attrs=[name], dims=["x", "y"], cond=f"{name} > {above}", order="U")
+        (x0, x1), (y0, y1) = box
+        return dict(query[x0 : x1 + 1, y0 : y1 + 1])
+
     def commit(self, cells: Columns) -> None:
         values = {name: column for name, column in cells.items() if name not in ("x", "y")}
         self.array[cells["x"], cells["y"]] = values

@@ -166,6 +166,24 @@ impl Array {
         Cells::new(py, &self.names(py, attrs.as_deref(), shape.is_none())?, cells, shape, stats, home)
     }
 
+    #[pyo3(signature = (r#box, attrs, condition_json, order, progress = None))]
+    fn read_where(
+        &self,
+        py: Python<'_>,
+        r#box: Option<Box>,
+        attrs: Option<Vec<String>>,
+        condition_json: &str,
+        order: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Cells> {
+        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
+        let condition = Condition::from_json(condition_json).map_err(|e| raise(py, &e))?;
+        let (cells, stats) = interrupt::run(py, self.inner.context(), progress, |call| {
+            self.inner.read_where(r#box.as_deref(), attrs.as_deref(), &condition, order, call)
+        })?;
+        Cells::new(py, &self.names(py, attrs.as_deref(), true)?, cells, None, stats, None)
+    }
+
     #[pyo3(signature = (r#box, attrs, order, outs, progress = None))]
     fn read_into(
         &self,
@@ -199,7 +217,7 @@ impl Array {
         Cells::new(py, &self.names(py, attrs.as_deref(), schema.sparse())?, cells, None, stats, None)
     }
 
-    #[pyo3(signature = (r#box, attrs, order, batch_bytes))]
+    #[pyo3(signature = (r#box, attrs, order, batch_bytes, condition_json = None))]
     fn scan(
         &self,
         py: Python<'_>,
@@ -207,10 +225,14 @@ impl Array {
         attrs: Option<Vec<String>>,
         order: &str,
         batch_bytes: u64,
+        condition_json: Option<&str>,
     ) -> PyResult<Scan> {
         let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
-        let scan = interrupt::run(py, self.inner.context(), None, |call| {
-            self.inner.scan(r#box.as_deref(), attrs.as_deref(), order, batch_bytes, call)
+        let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
+        let (sub, names) = (r#box.as_deref(), attrs.as_deref());
+        let scan = interrupt::run(py, self.inner.context(), None, |call| match &condition {
+            None => self.inner.scan(sub, names, order, batch_bytes, call),
+            Some(condition) => self.inner.scan_where(sub, names, condition, order, batch_bytes, call),
         })?;
         Ok(Scan::new(self.inner.context().clone(), self.names(py, attrs.as_deref(), true)?, scan))
     }

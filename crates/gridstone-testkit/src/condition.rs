@@ -26,7 +26,7 @@ pub(crate) fn condition(attr: &Attribute, dice: &mut Dice) -> (String, Selects) 
 }
 
 /// A little-endian integer.
-fn integer(bytes: &[u8], unsigned: bool) -> i128 {
+pub(crate) fn integer(bytes: &[u8], unsigned: bool) -> i128 {
     let negative = !unsigned && bytes.last().is_some_and(|byte| byte >> 7 == 1);
     let mut wide = [if negative { 0xff } else { 0 }; 16];
     wide[..bytes.len()].copy_from_slice(bytes);

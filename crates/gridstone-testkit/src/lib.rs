@@ -10,6 +10,7 @@ mod alloc;
 mod condition;
 mod coord;
 mod dice;
+mod filter;
 mod model;
 mod plan;
 mod session;

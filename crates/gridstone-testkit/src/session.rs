@@ -15,6 +15,8 @@ use gridstone::engine::{
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::sync::Arc;
 
+mod filtered;
+
 const ORDERS: [ReadOrder; 4] = [ReadOrder::Row, ReadOrder::Col, ReadOrder::Global, ReadOrder::Any];
 
 /// An array under test.
@@ -313,11 +315,12 @@ impl Session {
         plan.fail_nth(1 + dice.below(6) as u64, fault);
         let array = self.array.clone();
         let places = self.plan.cells(10, dice);
-        let outcome = match dice.chance(50) {
-            true => self
+        let outcome = match dice.below(3) {
+            0 => self
                 .read_from(&array, &sub, &attrs, order)
                 .map(|rows| self.compare(rows, self.model.newest(), &sub, &attrs, order)),
-            false => self
+            1 => self.try_filtered(&array, (&sub, &attrs, order), dice),
+            _ => self
                 .read_points(&array, &places, &attrs)
                 .map(|rows| self.same_points(rows, self.model.newest(), &places, &attrs)),
         };
@@ -350,6 +353,7 @@ impl Session {
         let rows = self.read_from(&self.array, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         self.compare(rows, self.model.newest(), &sub, &attrs, order);
         self.check_points(&self.array, self.model.newest(), &attrs, dice);
+        self.filtered(&self.array.clone(), self.model.newest(), dice);
     }
 
     /// Reads random cells, some of them twice, by their coordinates.
@@ -399,6 +403,7 @@ impl Session {
         let rows = self.read_from(&old, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         self.compare(rows, version, &sub, &attrs, order);
         self.check_points(&old, version, &attrs, dice);
+        self.filtered(&old, version, dice);
     }
 
     fn names(&self, attrs: &[usize]) -> Vec<String> {

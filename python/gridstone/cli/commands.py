@@ -89,6 +89,7 @@ def _list(entries: Sequence[Any], json_out: bool) -> None:
 @click.argument("uri")
 @options.within_box
 @click.option("--attr", "attrs", multiple=True, help="An attribute to read; may be given again.  [default: all]")
+@click.option("--where", metavar="CONDITION", help='Cells for which it is true: "sog > 3 and status in (1, 5)".')
 @click.option("--order", type=click.Choice(["row", "col", "global", "any"]), default="row", show_default=True)
 @click.option("--limit", type=click.IntRange(min=0), help="At most this many cells.  [default: 20 in a table]")
 @click.option(
@@ -102,6 +103,7 @@ def read(
     uri: str,
     box: Sequence[str],
     attrs: Sequence[str],
+    where: str | None,
     order: str,
     limit: int | None,
     form: str,
@@ -111,14 +113,14 @@ def read(
     timestamp: str | None,
     json_out: bool,
 ) -> None:
-    """Read the cells of a box."""
+    """Read the cells of a box, or those of them that a condition selects."""
     from . import export
 
     form = "json" if json_out else form
     if form == "arrow" and out is None and sys.stdout.isatty():
         raise click.UsageError("an Arrow stream is not for a terminal; give --out FILE or a pipe")
     array = options.opened(uri, path, "r", version, timestamp)
-    stream = array.scan(options.box_of(array, box), list(attrs) or None, order)
+    stream = array.scan(options.box_of(array, box), list(attrs) or None, where, order)
     export.write(stream, form, out, 20 if limit is None and form == "table" else limit)
 
 

@@ -180,7 +180,7 @@ def _columns(
     kinds = {dim.name: dim.dtype for dim in array.schema.dims}
     kinds |= {name: array.schema.attr(name).dtype for name in names}
     files = {name: scratch.file("column") for name in kinds}
-    stream, rows = array.scan(box, names, "row", max(1, array.context.memory_budget // 8)), 0
+    stream, rows = array.scan(box, names, order="row", batch_bytes=max(1, array.context.memory_budget // 8)), 0
     outs: dict[str, IO[bytes]] = {name: file.open("wb") for name, file in files.items()}
     try:
         while (found := stream._next_columns()) is not None:

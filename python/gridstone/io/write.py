@@ -47,7 +47,7 @@ def to_arrow(
     Its metadata holds the schema of the array, which `from_arrow` and its kin take where no `dims` are given.
     """
     source = opened(array)
-    stream = source.scan(selection.box_of(source.schema, box), attrs, order, batch_bytes)
+    stream = source.scan(selection.box_of(source.schema, box), attrs, order=order, batch_bytes=batch_bytes)
     schema = _described(source, stream.schema)
     batches = (batch.replace_schema_metadata(schema.metadata) for batch in stream)
     return pa.RecordBatchReader.from_batches(schema, batches)
@@ -172,7 +172,7 @@ def to_csv(
         InputError: bytes that are no text.
     """
     source = opened(array)
-    stream = source.scan(selection.box_of(source.schema, box), attrs, order, "16MiB")
+    stream = source.scan(selection.box_of(source.schema, box), attrs, order=order, batch_bytes="16MiB")
     fields = pa.schema([(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in stream.schema])
     options = pa_csv.WriteOptions(delimiter=delimiter)
     rows = 0

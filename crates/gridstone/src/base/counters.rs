@@ -39,6 +39,10 @@ counters! {
     tiles_read,
     /// Dense data tiles (or parts) not fetched because a newer fragment covers them.
     tiles_shadowed,
+    /// Data tiles in the box of which a condition let nothing be fetched, because of their statistics and boxes.
+    tiles_pruned,
+    /// Blocks of cells that a condition was evaluated on without selecting one, so that nothing else of them was fetched.
+    blocks_rejected,
     /// Data tiles that a merge copied as they are stored, without decoding them.
     tiles_copied,
     /// Blocks decoded (one attribute or dimension of one block each).
@@ -57,7 +61,8 @@ counters! {
     bytes_fetched,
     /// Bytes after decoding.
     bytes_decoded,
-    /// Entries of the overlay that were applied, each once, on however many attributes.
+    /// Entries of the overlay that were applied, each once, on however many attributes; by a read of a dense array with a
+    /// condition once for its attributes and once for the others.
     overlay_entries,
 }
 

@@ -30,6 +30,8 @@ pub struct Fragment {
     pipelines: Vec<Pipeline>,
     first_tiles: Vec<u64>,
     stripes: Vec<OnceLock<Arc<Stripe>>>,
+    /// Per stripe the sections of its statistics, and their texts.
+    statistics: Vec<OnceLock<(Bytes, Bytes)>>,
 }
 
 /// One block of one field, ready to be fetched and decoded.
@@ -113,7 +115,8 @@ impl Fragment {
             first_tiles.push(first_tiles.last().copied().unwrap_or(0) + stripe.tiles);
         }
         let stripes = root.stripes.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { description, source, base, root, pipelines, first_tiles, stripes })
+        let statistics = root.stripes.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { description, source, base, root, pipelines, first_tiles, stripes, statistics })
     }
 
     /// What the store knows of it.
@@ -171,10 +174,34 @@ impl Fragment {
     }
 
     fn read_statistics(&self, number: usize) -> Result<Vec<Statistics>> {
-        let found = self.read_sections(number, |id| !Stripe::needs(id))?;
-        let find = |id: SectionId| found.iter().find(|(s, _)| *s == id).map(|(_, b)| b.as_ref()).unwrap_or_default();
+        let (bytes, texts) = self.statistics_sections(number)?;
         let info = self.root.stripes.get(number).ok_or_else(|| Error::corruption("a stripe that is not there"))?;
-        statistics::decode(&self.root, *info, find(SectionId::Statistics), find(SectionId::Texts))
+        statistics::decode(&self.root, *info, &bytes, &texts)
+    }
+
+    /// The statistics of one attribute in each tile of a stripe; `None` if the fragment has none of it. They are read and
+    /// checked at the first call.
+    pub fn statistics_of(&self, number: usize, attr: u32) -> Result<Option<Vec<Statistics>>> {
+        self.read_statistics_of(number, attr).map_err(|e| e.context(format!("fragment {}", self.description.id)))
+    }
+
+    fn read_statistics_of(&self, number: usize, attr: u32) -> Result<Option<Vec<Statistics>>> {
+        let missing = || Error::corruption("a stripe that is not there");
+        let (info, slot) = self.root.stripes.get(number).zip(self.statistics.get(number)).ok_or_else(missing)?;
+        let (bytes, texts) = match slot.get() {
+            Some(held) => held,
+            None => {
+                let read = self.statistics_sections(number)?;
+                slot.get_or_init(|| read)
+            }
+        };
+        statistics::decode_one(&self.root, *info, (bytes, texts), attr)
+    }
+
+    fn statistics_sections(&self, number: usize) -> Result<(Bytes, Bytes)> {
+        let found = self.read_sections(number, |id| !Stripe::needs(id))?;
+        let find = |id: SectionId| found.iter().find(|(s, _)| *s == id).map(|(_, b)| b.clone()).unwrap_or_default();
+        Ok((find(SectionId::Statistics), find(SectionId::Texts)))
     }
 
     /// The index sections of a stripe that are `wanted`, checked against their checksums.

@@ -55,49 +55,106 @@ pub(super) fn encode(tiles: &[EncodedTile], fields: &[Field]) -> Result<(ByteWri
 /// The statistics of a stripe, those of one attribute after those of another. Corruption if sections and root contradict
 /// each other.
 pub(super) fn decode(root: &Root, info: StripeInfo, bytes: &[u8], texts: &[u8]) -> Result<Vec<Statistics>> {
-    let attrs: Vec<&Field> = root.fields.iter().filter(|f| matches!(f.role, Role::Attribute(_))).collect();
-    let tiles = info.tiles as usize;
-    let too_many = || Error::corruption("a stripe's index claims more statistics than a file can hold");
-    expect_len(bytes, attrs.len().checked_mul(tiles).ok_or_else(too_many)?, STATISTICS_BYTES)?;
-    let mut texts = ByteReader::new(texts, "the texts of statistics");
-    let mut r = ByteReader::new(bytes, "the statistics");
-    let mut statistics = Vec::with_capacity(attrs.len() * tiles);
-    let mut seen = 0u64;
+    let attrs = attributes(root, info, bytes)?;
+    let mut entries = Entries::new(bytes, texts);
+    let mut statistics = Vec::with_capacity(attrs.len() * info.tiles as usize);
     for field in attrs {
-        for _ in 0..tiles {
-            let flags = r.u32()?;
-            if u64::from(r.u32()?) != seen {
-                return Err(Error::corruption("a tile's statistics point at the wrong text"));
-            }
-            let (null_count, nan_count) = (r.u64()?, r.u64()?);
-            let mut bound = |has: u32, exact: u32| -> Result<Option<Bound>> {
-                let word = r.take(8)?;
-                if flags & has == 0 {
-                    return Ok(None);
-                }
-                let bytes = match field.datatype.width() {
-                    Some(width) => word.get(..width).unwrap_or_default().to_vec(),
-                    None => {
-                        seen += 1;
-                        texts.sized()?.to_vec()
-                    }
-                };
-                Ok(Some(Bound { bytes, exact: flags & exact != 0 }))
-            };
-            let (min, max) = (bound(HAS_MIN, EXACT_MIN)?, bound(HAS_MAX, EXACT_MAX)?);
-            let raw = r.u128()?;
-            r.u64()?;
-            let sum = match flags & (SUM_INTEGER | SUM_FLOAT) {
-                SUM_INTEGER => Sum::Integer(raw as i128),
-                SUM_FLOAT => Sum::Float(f64::from_bits(raw as u64)),
-                _ => Sum::None,
-            };
-            statistics.push(Statistics { null_count, nan_count, min, max, sum });
+        for _ in 0..info.tiles {
+            statistics.push(entries.next(field)?);
         }
     }
-    texts.expect_end()?;
-    if seen != info.texts {
+    entries.texts.expect_end()?;
+    if entries.seen != info.texts {
         return Err(Error::corruption("a stripe's texts are not as many as its statistics say"));
     }
     Ok(statistics)
+}
+
+/// Those of one attribute, one per tile; `None` if the fragment has none of it.
+pub(super) fn decode_one(
+    root: &Root,
+    info: StripeInfo,
+    (bytes, texts): (&[u8], &[u8]),
+    attr: u32,
+) -> Result<Option<Vec<Statistics>>> {
+    let attrs = attributes(root, info, bytes)?;
+    let Some(place) = attrs.iter().position(|f| f.role == Role::Attribute(attr)) else { return Ok(None) };
+    let Some(field) = attrs.get(place) else { return Ok(None) };
+    let mut entries = Entries::new(bytes, texts);
+    entries.skip(place * info.tiles as usize, info.texts)?;
+    (0..info.tiles).map(|_| entries.next(field)).collect::<Result<_>>().map(Some)
+}
+
+/// The attributes that a stripe has statistics of, whose section is as long as they need.
+fn attributes<'r>(root: &'r Root, info: StripeInfo, bytes: &[u8]) -> Result<Vec<&'r Field>> {
+    let attrs: Vec<&Field> = root.fields.iter().filter(|f| matches!(f.role, Role::Attribute(_))).collect();
+    let too_many = || Error::corruption("a stripe's index claims more statistics than a file can hold");
+    expect_len(bytes, attrs.len().checked_mul(info.tiles as usize).ok_or_else(too_many)?, STATISTICS_BYTES)?;
+    Ok(attrs)
+}
+
+/// Statistics one after the other, and their texts.
+struct Entries<'a> {
+    bytes: ByteReader<'a>,
+    texts: ByteReader<'a>,
+    /// Texts read.
+    seen: u64,
+}
+
+impl<'a> Entries<'a> {
+    fn new(bytes: &'a [u8], texts: &'a [u8]) -> Self {
+        let (bytes, texts) =
+            (ByteReader::new(bytes, "the statistics"), ByteReader::new(texts, "the texts of statistics"));
+        Self { bytes, texts, seen: 0 }
+    }
+
+    /// Passes over the first `count`, in a stripe of `texts` texts.
+    fn skip(&mut self, count: usize, texts: u64) -> Result<()> {
+        self.bytes.take(count * STATISTICS_BYTES)?;
+        if self.bytes.remaining() < STATISTICS_BYTES {
+            return Ok(());
+        }
+        let mut ahead = self.bytes.clone();
+        ahead.u32()?;
+        let first = u64::from(ahead.u32()?);
+        if first > texts {
+            return Err(Error::corruption("a tile's statistics point at a text that is not there"));
+        }
+        while self.seen < first {
+            self.texts.sized()?;
+            self.seen += 1;
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, field: &Field) -> Result<Statistics> {
+        let flags = self.bytes.u32()?;
+        if u64::from(self.bytes.u32()?) != self.seen {
+            return Err(Error::corruption("a tile's statistics point at the wrong text"));
+        }
+        let (null_count, nan_count) = (self.bytes.u64()?, self.bytes.u64()?);
+        let mut bound = |has: u32, exact: u32| -> Result<Option<Bound>> {
+            let word = self.bytes.take(8)?;
+            if flags & has == 0 {
+                return Ok(None);
+            }
+            let bytes = match field.datatype.width() {
+                Some(width) => word.get(..width).unwrap_or_default().to_vec(),
+                None => {
+                    self.seen += 1;
+                    self.texts.sized()?.to_vec()
+                }
+            };
+            Ok(Some(Bound { bytes, exact: flags & exact != 0 }))
+        };
+        let (min, max) = (bound(HAS_MIN, EXACT_MIN)?, bound(HAS_MAX, EXACT_MAX)?);
+        let raw = self.bytes.u128()?;
+        self.bytes.u64()?;
+        let sum = match flags & (SUM_INTEGER | SUM_FLOAT) {
+            SUM_INTEGER => Sum::Integer(raw as i128),
+            SUM_FLOAT => Sum::Float(f64::from_bits(raw as u64)),
+            _ => Sum::None,
+        };
+        Ok(Statistics { null_count, nan_count, min, max, sum })
+    }
 }

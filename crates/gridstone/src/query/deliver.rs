@@ -43,7 +43,7 @@ pub(super) fn split(schema: &Schema, request: &Request) -> (Vec<usize>, Vec<usiz
 }
 
 /// Where the cells of a region come from.
-enum Origin<'p> {
+pub(super) enum Origin<'p> {
     /// Nothing was ever written there, or all of it deleted with this order: only newer entries of the overlay are left.
     Nowhere(Option<FragmentOrder>),
     /// One dense fragment, newer than all others there but for entries of the overlay.
@@ -123,7 +123,8 @@ impl DensePlan {
         unsafe { sheet.slots.move_cells(&region.shape(), sheet.width(), column.view().values(), &from, to) };
     }
 
-    fn origin(&self, attr: &Attribute, region: &Subarray) -> Origin<'_> {
+    /// Where the cells of a region come from; entries of the overlay aside.
+    pub(super) fn origin(&self, attr: &Attribute, region: &Subarray) -> Origin<'_> {
         // What deletes holds no attribute and touches all.
         let holds = |p: &&Painter| p.touches(region) && (!p.is_dense() || p.description.attrs.contains(&attr.id()));
         let Some(newest) = self.painters.iter().rfind(holds) else { return Origin::Nowhere(None) };

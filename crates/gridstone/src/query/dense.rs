@@ -285,7 +285,6 @@ impl DensePlan {
     /// fragments of several block sizes they are whole blocks of the largest; any cut would do, but would decode the
     /// blocks that it goes through twice.
     fn units(&self, context: &ReadContext, row_bytes: u64) -> Result<impl Iterator<Item = Unit> + use<>> {
-        let order = self.schema.options().cell_order;
         let (whole, box_grid) = (self.schema.domain(), TileGrid::new(&self.schema, &self.request.sub)?);
         let tiles = box_grid.len();
         let threads = context.pool.threads() as u64;
@@ -296,16 +295,18 @@ impl DensePlan {
         let times = (share / block_cells).max(1);
         let schema = self.schema.clone();
         let units = move |tile: u64| {
-            let region = box_grid.tile_box(tile);
-            let full = region.as_ref().and_then(|_| full_tile(&schema, &whole, &box_grid.coords(tile)));
-            let (Some(region), Some(full)) = (region, full) else { return Vec::new() };
-            let groups = BlockGrid::coarse(&full.shape(), order, block_cells, times);
-            let wanted = RelativeBox { origin: offsets_in(&region, &full), shape: region.shape() };
-            let part = |group: u64| groups.block_box(group).intersect(&wanted).map(|b| absolute(&b, &full));
-            let parts = groups.touched_by(&wanted).into_iter().filter_map(part);
-            parts.map(|region| Unit { tile, region }).collect()
+            let Some(region) = box_grid.tile_box(tile) else { return Vec::new() };
+            let parts = parts_of(&schema, &whole, &region, (block_cells, times));
+            parts.into_iter().map(|region| Unit { tile, region }).collect()
         };
         Ok((0..tiles).flat_map(units))
+    }
+
+    /// The parts of `region`, which lies in one space tile, in cell order: each of whole blocks, about `cells` of them at
+    /// least.
+    pub(super) fn parts(&self, region: &Subarray, cells: u64) -> Vec<Subarray> {
+        let times = (cells / self.block_cells).max(1);
+        parts_of(&self.schema, &self.schema.domain(), region, (self.block_cells, times))
     }
 
     /// The cells of `region`, in cell order, a column per attribute.
@@ -500,6 +501,16 @@ pub fn touched_cells(schema: &Schema, sub: &Subarray, block_cells: u64) -> u64 {
 fn full_tile(schema: &Schema, domain: &Subarray, coords: &[u64]) -> Option<Subarray> {
     let whole = schema.dims().iter().zip(coords).map(|(d, t)| d.tile_range(*t)).collect();
     Subarray::new(whole).intersect(domain)
+}
+
+/// The parts of a box in one space tile: groups of `times` blocks of `block_cells` cells, as far as they lie in it.
+fn parts_of(schema: &Schema, domain: &Subarray, region: &Subarray, (block_cells, times): (u64, u64)) -> Vec<Subarray> {
+    let coords: Vec<u64> = schema.dims().iter().zip(region.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
+    let Some(full) = full_tile(schema, domain, &coords) else { return Vec::new() };
+    let groups = BlockGrid::coarse(&full.shape(), schema.options().cell_order, block_cells, times);
+    let wanted = RelativeBox { origin: offsets_in(region, &full), shape: region.shape() };
+    let part = |group: u64| groups.block_box(group).intersect(&wanted).map(|b| absolute(&b, &full));
+    groups.touched_by(&wanted).into_iter().filter_map(part).collect()
 }
 
 /// A box given relative to the low corner of `outer`.

@@ -329,6 +329,7 @@ mod tests {
                 coords: vec![cells.iter().map(|(_, mark)| *mark).collect()],
                 columns: Vec::new(),
                 standing: Standing::Fragment(FragmentOrder { version, index: 0 }, FragmentKind::Sparse),
+                sifted: None,
             });
         }
         queue

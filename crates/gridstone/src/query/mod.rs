@@ -13,6 +13,7 @@ mod deletions;
 mod deliver;
 mod dense;
 mod fetch;
+mod filter;
 mod gather;
 mod layout;
 mod masks;
@@ -41,6 +42,7 @@ mod write_dense;
 
 pub use delete::{Doomed, delete_where};
 pub use dense::{read_dense, read_dense_into, touched_cells};
+pub use filter::read_where;
 pub use gather::gathered;
 pub use masks::read_mask;
 pub use open::{open_fragment, open_uncached};

@@ -150,6 +150,32 @@ pub struct Cells {
     pub attrs: Vec<Column>,
 }
 
+impl Cells {
+    /// No cell, in the columns that a request asks for, coordinates included.
+    pub fn none(schema: &Schema, request: &Request) -> Self {
+        let dims = schema.dims().iter().map(|d| Column::empty(d.datatype(), false)).collect();
+        let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p));
+        Self { count: 0, dims, attrs: attrs.map(|a| Column::empty(a.datatype(), a.nullable())).collect() }
+    }
+
+    /// Appends cells with the same columns.
+    pub(super) fn append(&mut self, more: Self) {
+        if self.count == 0 {
+            *self = more;
+            return;
+        }
+        self.count += more.count;
+        for (mine, theirs) in self.dims.iter_mut().chain(&mut self.attrs).zip(more.dims.iter().chain(&more.attrs)) {
+            mine.append(theirs.view(), 0, theirs.len());
+        }
+    }
+
+    /// Bytes of memory they take.
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.dims.iter().chain(&self.attrs).map(|column| column.size_bytes() as u64).sum()
+    }
+}
+
 /// What writes share.
 #[derive(Clone)]
 pub struct WriteContext<'a> {

@@ -1,5 +1,6 @@
 //! Cells on their way into a merge: chunks in global order, one queue per source.
 
+use super::sparse::Unit;
 use crate::fragment::{FragmentKind, FragmentOrder};
 use crate::tile::{CellKeys, Column};
 use std::collections::VecDeque;
@@ -24,6 +25,19 @@ pub(super) struct Chunk {
     /// Attribute values; empty for tombstones.
     pub(super) columns: Vec<Column>,
     pub(super) standing: Standing,
+    /// Of a read with a condition.
+    pub(super) sifted: Option<Sifted>,
+}
+
+/// What a condition says of a chunk's rows, and where their other values are.
+#[derive(Debug)]
+pub(super) struct Sifted {
+    /// The block they come from; `None`: the overlay, whose values are all at hand.
+    pub(super) unit: Option<Unit>,
+    /// Their rows in the block; `None`: all of it.
+    pub(super) rows: Option<Vec<u32>>,
+    /// Which of them are selected; `None`: all.
+    pub(super) selected: Option<Vec<bool>>,
 }
 
 impl Chunk {
@@ -40,6 +54,12 @@ impl Chunk {
     pub(super) fn size_bytes(&self) -> u64 {
         let columns: usize = self.columns.iter().map(Column::size_bytes).sum();
         (columns + self.len() * 8 * (self.coords.len() + 1)) as u64
+    }
+
+    /// Whether a condition selects a row; without one all are.
+    pub(super) fn is_selected(&self, row: usize) -> bool {
+        let selected = self.sifted.as_ref().and_then(|s| s.selected.as_ref());
+        selected.is_none_or(|flags| flags.get(row).copied().unwrap_or(false))
     }
 
     pub(super) fn order(&self, row: usize) -> FragmentOrder {
@@ -74,6 +94,11 @@ impl Queue {
     /// The chunk and row of the first cell that has not been read.
     pub(super) fn head(&self) -> Option<(&Arc<Chunk>, usize)> {
         self.chunks.front().map(|chunk| (chunk, self.next))
+    }
+
+    /// Takes the first chunk out, if nobody else holds it.
+    pub(super) fn take(&mut self) -> Option<Chunk> {
+        self.chunks.pop_front().and_then(Arc::into_inner)
     }
 
     /// Its chunks that are not read, wholly or in part.

@@ -5,8 +5,11 @@
 //!   the next), halved until one should fit a batch, each read and
 //!   sorted. A block is read once for every slab that it touches.
 //! - Dense: pieces that are contiguous in the order asked for, each read as a box.
+//! - With a condition dense arrays go the way of sparse ones, through a `filter::Source`.
 
+use super::condition::Bound;
 use super::dense::absolute;
+use super::filter::{Filter, Source, narrowed};
 use super::layout::{Strided, move_cells};
 use super::sparse::Sweep;
 use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense};
@@ -16,7 +19,7 @@ use crate::tile::{BlockGrid, Column, TileGrid};
 use std::sync::Arc;
 
 enum State {
-    Sweep(Box<Sweep>),
+    Sweep(Source),
     Slabs(Vec<Subarray>),
     /// Tiles in tile order, the pieces of the current tile, the next piece.
     Tiles {
@@ -37,6 +40,7 @@ pub struct Scan {
     target: Target,
     request: Request,
     batch_bytes: u64,
+    filter: Option<Arc<Filter>>,
     state: State,
 }
 
@@ -49,12 +53,43 @@ impl std::fmt::Debug for Scan {
 impl Scan {
     /// Starts a stream in batches of about `batch_bytes`, and never more than a share of the budget.
     pub fn new(context: ReadContext, target: Target, request: Request, batch_bytes: u64) -> Result<Self> {
+        Self::start(context, target, request, batch_bytes, None)
+    }
+
+    /// The same of those cells alone that `condition` selects.
+    pub fn filtered(
+        context: ReadContext,
+        target: Target,
+        mut request: Request,
+        batch_bytes: u64,
+        condition: &Bound,
+    ) -> Result<Self> {
+        let Some(sub) = narrowed(&target, &request, condition) else {
+            return Ok(Self::nothing(context, target, request));
+        };
+        request.sub = sub;
+        let filter = Arc::new(Filter::new(condition, &request));
+        Self::start(context, target, request, batch_bytes, Some(filter))
+    }
+
+    /// A stream without a cell.
+    pub fn nothing(context: ReadContext, target: Target, request: Request) -> Self {
+        Self { context, target, request, batch_bytes: 1, filter: None, state: State::Slabs(Vec::new()) }
+    }
+
+    fn start(
+        context: ReadContext,
+        target: Target,
+        request: Request,
+        batch_bytes: u64,
+        filter: Option<Arc<Filter>>,
+    ) -> Result<Self> {
         let batch_bytes = batch_bytes.clamp(1, context.batch_bytes());
         let schema = &target.schema;
         let cells = (batch_bytes / target.row_bytes()).max(1);
-        let state = match (schema.sparse(), request.order) {
+        let state = match (schema.sparse() || filter.is_some(), request.order) {
             (true, ReadOrder::Global | ReadOrder::Any) => {
-                State::Sweep(Box::new(Sweep::new(&context, &target, &request)?))
+                State::Sweep(source(&context, &target, &request, filter.as_ref())?)
             }
             (true, _) => State::Slabs(vec![request.sub.clone()]),
             (false, ReadOrder::Global | ReadOrder::Any) => {
@@ -69,7 +104,7 @@ impl Scan {
             }
             (false, order) => State::Box { pieces: BlockGrid::new(&request.sub.shape(), plain(order), cells), next: 0 },
         };
-        Ok(Self { context, target, request, batch_bytes, state })
+        Ok(Self { context, target, request, batch_bytes, filter, state })
     }
 
     /// What the stream has done so far.
@@ -87,8 +122,21 @@ impl Scan {
 
     /// The next batch; `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<Cells>> {
-        let batch = self.batch();
+        let batch = if self.filter.is_some() { self.full_batch() } else { self.batch() };
         self.context.explained(batch)
+    }
+
+    /// As many cells as make a batch: a condition may leave few of each portion.
+    fn full_batch(&mut self) -> Result<Option<Cells>> {
+        let mut all: Option<Cells> = None;
+        while all.as_ref().is_none_or(|all| all.count == 0 || all.size_bytes() < self.batch_bytes / 2) {
+            let Some(cells) = self.batch()? else { break };
+            match &mut all {
+                Some(all) => all.append(cells),
+                None => all = Some(cells),
+            }
+        }
+        Ok(all.filter(|all| all.count > 0))
     }
 
     fn batch(&mut self) -> Result<Option<Cells>> {
@@ -110,7 +158,7 @@ impl Scan {
             let State::Slabs(slabs) = &mut self.state else { return Ok(None) };
             let Some(slab) = slabs.pop() else { return Ok(None) };
             let request = Request { sub: slab.clone(), ..self.request.clone() };
-            let sweep = Sweep::new(&self.context, &within(&self.target, &slab), &request)?;
+            let sweep = source(&self.context, &within(&self.target, &slab), &request, self.filter.as_ref())?;
             // What the cells reach is halved, not the slab: a few cells in a wide domain would take a step per bit.
             let Some(reach) = sweep.reach() else { continue };
             // Slower dimensions are one coordinate thick already, so halves follow each other in the order asked for.
@@ -171,6 +219,13 @@ impl Scan {
         let mut cells = read_dense(&self.context, &within(&self.target, piece), &request)?;
         cells.dims = coordinates(schema, piece, order)?;
         Ok(cells)
+    }
+}
+
+fn source(context: &ReadContext, target: &Target, request: &Request, filter: Option<&Arc<Filter>>) -> Result<Source> {
+    match filter {
+        None => Sweep::new(context, target, request).map(|sweep| Source::Plain(Box::new(sweep))),
+        Some(filter) => Source::sifted(context, target, request, filter.clone()),
     }
 }
 

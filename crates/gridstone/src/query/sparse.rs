@@ -15,7 +15,6 @@ use super::overlay::{Entry, LiveCells, LiveOverlay, is_small, live_overlay};
 use super::run::{Chunk, Queue, Standing};
 use super::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
 use super::stretches::Stretches;
-use super::write_cells::coordinate_column;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
@@ -59,17 +58,11 @@ pub(super) struct Sweep {
 /// Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
 pub fn read_sparse(context: &ReadContext, target: &Target, request: &Request) -> Result<Cells> {
     let cells = Sweep::new(context, target, request)?.collect(u64::MAX)?;
-    Ok(cells.unwrap_or_else(|| empty_cells(&target.schema, request)))
-}
-
-fn empty_cells(schema: &Schema, request: &Request) -> Cells {
-    let dims = schema.dims().iter().map(|d| Column::empty(d.datatype(), false)).collect();
-    let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p));
-    Cells { count: 0, dims, attrs: attrs.map(|a| Column::empty(a.datatype(), a.nullable())).collect() }
+    Ok(cells.unwrap_or_else(|| Cells::none(&target.schema, request)))
 }
 
 /// Sorts cells by their coordinates alone; duplicates stay in order of writing.
-fn sort_cells(context: &ReadContext, schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
+pub(super) fn sort_cells(context: &ReadContext, schema: &Schema, cells: Cells, order: Order) -> Result<Cells> {
     let cancel = context.cancel.as_ref();
     if u32::try_from(cells.count).is_err() {
         return Err(Error::budget("more than 2^32 cells cannot be sorted at once; stream them with scan()"));
@@ -159,6 +152,16 @@ impl Sweep {
         blocks.chain(self.queues.iter().filter_map(chunk)).reduce(|a, b| a.union(&b))
     }
 
+    /// The least order of the overlay's cells, and a box that holds them all; `None` if there is none. To be asked before the
+    /// first batch.
+    pub(super) fn overlay_reach(&self) -> Option<(FragmentOrder, Subarray)> {
+        let (chunk, _) = self.queues.iter().find_map(Queue::head)?;
+        let range = |keys: &Vec<u64>| Some(KeyRange::new(*keys.iter().min()?, *keys.iter().max()?));
+        let reach = chunk.coords.iter().map(range).collect::<Option<Vec<_>>>()?;
+        let least = (0..chunk.len()).filter(|row| !chunk.is_tombstone(*row)).map(|row| chunk.order(row)).min()?;
+        Some((least, Subarray::new(reach)))
+    }
+
     /// About how many cells lie in the box: those of a block as far as its MBR reaches into the box along `dim`.
     pub(super) fn estimate(&self, dim: usize) -> u64 {
         let blocks: f64 =
@@ -178,20 +181,13 @@ impl Sweep {
     }
 
     fn collect_merged(&mut self, cells_max: u64) -> Result<Option<Cells>> {
-        let mut all = empty_cells(&self.schema, &self.request);
+        let mut all = Cells::none(&self.schema, &self.request);
         while let Some(batch) = self.next(self.context.batch_bytes())? {
             if (all.count as u64).saturating_add(batch.count as u64) > cells_max {
                 self.context.counters.cells_returned.fetch_sub(self.returned, Relaxed);
                 return Ok(None);
             }
-            if all.count == 0 {
-                all = batch;
-                continue;
-            }
-            all.count += batch.count;
-            for (mine, theirs) in all.dims.iter_mut().chain(&mut all.attrs).zip(batch.dims.iter().chain(&batch.attrs)) {
-                mine.append(theirs.view(), 0, theirs.len());
-            }
+            all.append(batch);
         }
         Ok(Some(all))
     }
@@ -199,11 +195,7 @@ impl Sweep {
     /// The next cells in global order, about `bytes` of them, `None` at the end.
     pub(super) fn next(&mut self, bytes: u64) -> Result<Option<Cells>> {
         let Some(found) = self.next_stretches(bytes)? else { return Ok(None) };
-        let coordinates = found.coordinate_keys(self.schema.ndim());
-        let dims = self.schema.dims().iter().zip(&coordinates);
-        let dims = dims.map(|(dim, keys)| coordinate_column(dim.datatype(), keys)).collect::<Result<_>>()?;
-        let attrs = found.attribute_columns(&self.schema, &self.request)?;
-        Ok(Some(Cells { count: found.cells(), dims, attrs }))
+        found.to_cells(&self.schema, &self.request).map(Some)
     }
 
     /// The same with the coordinates as keys, and never more: what is merged beyond that waits.
@@ -343,36 +335,43 @@ impl Sweep {
         let description = self.fragments.get(unit.queue).map(|f| f.description().clone());
         let order = description.as_ref().map_or(FragmentOrder { version: 0, index: 0 }, |d| d.order);
         let kind = description.map_or(FragmentKind::Sparse, |d| d.kind);
-        Chunk { keys: self.layout.keys(&refs), coords, columns, standing: Standing::Fragment(order, kind) }
+        let standing = Standing::Fragment(order, kind);
+        Chunk { keys: self.layout.keys(&refs), coords, columns, standing, sifted: None }
+    }
+
+    /// Whether all rows of a block are wanted: they lie in the box, and none is masked or may lie in a box deleted since.
+    pub(super) fn takes_all(&self, unit: &Unit) -> bool {
+        let Some(fragment) = self.fragments.get(unit.queue) else { return true };
+        let masks = self.masks.over(fragment.description().id);
+        self.request.sub.covers(&unit.at.bounds)
+            && !self.deletions.touch(fragment.description().order, &unit.at.bounds)
+            && !masks::touch(masks, unit.at.tile, unit.at.first_row(fragment), unit.at.cells)
     }
 
     /// The rows of a block that lie in the box and are not in a box deleted since, `None` if all are wanted.
-    fn rows_inside(&self, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
+    pub(super) fn rows_inside(&self, unit: &Unit, coords: &[Vec<u64>]) -> Option<Vec<u32>> {
         let fragment = self.fragments.get(unit.queue)?;
-        let mut deleted = self.deletions.newer(fragment.description().order, &unit.at.bounds).peekable();
-        let masks = self.masks.over(fragment.description().id);
-        let first = unit.at.first_row(fragment);
-        let sub = &self.request.sub;
-        if sub.covers(&unit.at.bounds)
-            && deleted.peek().is_none()
-            && !masks::touch(masks, unit.at.tile, first, unit.at.cells)
-        {
+        if self.takes_all(unit) {
             return None;
         }
+        let deleted = self.deletions.newer(fragment.description().order, &unit.at.bounds);
+        let masks = self.masks.over(fragment.description().id);
         let mut wanted = vec![true; unit.at.cells];
-        for (range, column) in sub.ranges().iter().zip(coords) {
+        for (range, column) in self.request.sub.ranges().iter().zip(coords) {
             wanted.iter_mut().zip(column).for_each(|(flag, k)| *flag &= range.contains(*k));
         }
         clear_inside(deleted, coords, &mut wanted);
-        masks::clear(masks, unit.at.tile, first, &mut wanted);
+        masks::clear(masks, unit.at.tile, unit.at.first_row(fragment), &mut wanted);
         Some(wanted.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect())
     }
 
-    fn is_tombstones(&self, unit: &Unit) -> bool {
+    /// Whether a block's rows delete.
+    pub(super) fn is_tombstones(&self, unit: &Unit) -> bool {
         self.fragments.get(unit.queue).is_some_and(|f| f.description().kind == FragmentKind::Tombstones)
     }
 
-    fn fragment(&self, unit: &Unit) -> Result<&Arc<Fragment>> {
+    /// The fragment of a block.
+    pub(super) fn fragment(&self, unit: &Unit) -> Result<&Arc<Fragment>> {
         self.fragments.get(unit.queue).ok_or_else(|| Error::corruption("a block of a fragment that is not open"))
     }
 
@@ -447,7 +446,7 @@ fn overlay_chunk(
     let cells: Vec<(u32, u32)> = kept.iter().map(|e| (e.fragment, e.row)).collect();
     let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p));
     let columns = attrs.map(|attr| live.column(context, attr, &cells)).collect::<Result<_>>()?;
-    Ok(Some(Chunk { keys: layout.keys(&refs), coords, columns, standing: Standing::Rows(standing) }))
+    Ok(Some(Chunk { keys: layout.keys(&refs), coords, columns, standing: Standing::Rows(standing), sifted: None }))
 }
 
 /// Keeps what matters of the entries of one place, which come oldest first.

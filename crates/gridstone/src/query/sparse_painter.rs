@@ -19,6 +19,13 @@ pub(super) struct PaintedBlock {
     coords: OnceLock<Arc<Vec<Vec<u64>>>>,
 }
 
+impl PaintedBlock {
+    /// Whether it may have a cell in `region`.
+    pub(super) fn touches(&self, region: &Subarray) -> bool {
+        self.at.bounds.intersects(region)
+    }
+}
+
 /// Whether the coordinates of all of `blocks` fit a batch.
 fn coordinates_fit(context: &ReadContext, blocks: &[PaintedBlock]) -> bool {
     let words: usize = blocks.iter().map(|b| b.at.cells * b.at.bounds.ndim()).sum();
@@ -34,7 +41,7 @@ pub(super) fn paint_sparse(
     canvases: &mut [Canvas<'_>],
 ) -> Result<()> {
     let strided = Strided::packed(&region.shape(), plan.schema.options().cell_order);
-    for PaintedBlock { at: block, coords } in blocks.iter().filter(|b| b.at.bounds.intersects(region)) {
+    for PaintedBlock { at: block, coords } in blocks.iter().filter(|b| b.touches(region)) {
         context.cancel.check()?;
         let coords = match coords.get() {
             Some(held) => held.clone(),

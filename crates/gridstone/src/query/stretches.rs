@@ -1,7 +1,8 @@
 //! What a merge gives: stretches of rows of loaded chunks, in global order, and the columns they make.
 
-use super::Request;
 use super::run::Chunk;
+use super::write_cells::coordinate_column;
+use super::{Cells, Request};
 use crate::base::Result;
 use crate::schema::{Attribute, Schema};
 use crate::tile::Column;
@@ -72,6 +73,32 @@ impl Stretches {
         }
         self.cells -= taken;
         Self { chunks: self.chunks.clone(), runs, cells: taken }
+    }
+
+    /// All whole chunks, one after the other.
+    pub(super) fn whole(chunks: Vec<Arc<Chunk>>) -> Self {
+        let runs =
+            chunks.iter().zip(0u32..).map(|(chunk, number)| Run { chunk: number, from: 0, to: chunk.len() as u32 });
+        let runs = runs.collect();
+        Self::new(chunks, runs)
+    }
+
+    /// The chunks, by their numbers.
+    pub(super) fn chunks(&self) -> &[Arc<Chunk>] {
+        &self.chunks
+    }
+
+    /// The stretches, in their order.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter()
+    }
+
+    /// The cells, whose columns are those of the attributes asked for.
+    pub(super) fn to_cells(&self, schema: &Schema, request: &Request) -> Result<Cells> {
+        let coordinates = self.coordinate_keys(schema.ndim());
+        let dims = schema.dims().iter().zip(&coordinates);
+        let dims = dims.map(|(dim, keys)| coordinate_column(dim.datatype(), keys)).collect::<Result<_>>()?;
+        Ok(Cells { count: self.cells, dims, attrs: self.attribute_columns(schema, request)? })
     }
 
     /// The coordinates, as keys, a column per dimension.

@@ -1,0 +1,447 @@
+//! Sparse cells that a condition selects, in ascending global order.
+
+use super::Filter;
+use super::candidates::{Duty, assign};
+use super::known::lacking;
+use crate::base::{Cancel, Counters, Result};
+use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
+use crate::query::condition::{Selection, Verdict};
+use crate::query::dense::ALONE_BYTES_MAX;
+use crate::query::fetch::{Want, fetch};
+use crate::query::merge::{Frontier, merge};
+use crate::query::run::{Chunk, Sifted, Standing};
+use crate::query::sparse::{Sweep, Unit};
+use crate::query::sparse_blocks::{SparseBlock, fetch_coordinates};
+use crate::query::stretches::{Run, Stretches};
+use crate::query::{Cells, ReadContext, Request, Target};
+use crate::schema::Datatype;
+use crate::tile::{CellKeys, Column};
+use std::sync::Arc;
+
+/// Blocks of one tile that are taken together, at most.
+const RUN_BLOCKS_MAX: usize = 16;
+
+/// A read of a sparse array with a condition, under way.
+pub(in crate::query) struct Sieve {
+    sweep: Sweep,
+    filter: Arc<Filter>,
+    /// What each unit of the sweep is read for.
+    duties: Vec<Duty>,
+    /// Whether all units are of one fragment, and the overlay is empty: then nothing is merged.
+    alone: bool,
+}
+
+/// A block under way.
+struct Look<'a> {
+    unit: &'a Unit,
+    duty: Duty,
+    /// Coordinates as keys; none while they were not needed.
+    coords: Vec<Vec<u64>>,
+    /// The rows wanted; `None`: all.
+    inside: Option<Vec<u32>>,
+    /// The condition's attributes; none where statistics decide.
+    early: Vec<Column>,
+    /// Those of `inside` that are selected; `None`: all rows of the block.
+    selected: Option<Vec<u32>>,
+}
+
+/// Merged rows of a chunk that are selected.
+struct Survivors {
+    /// The chunk's place among those merged.
+    place: usize,
+    chunk: Arc<Chunk>,
+    rows: Vec<u32>,
+}
+
+impl Survivors {
+    /// The block that they come from; `None`: the overlay.
+    fn unit(&self) -> Option<&Unit> {
+        self.chunk.sifted.as_ref()?.unit.as_ref()
+    }
+
+    fn tile(&self) -> Option<(usize, u64)> {
+        self.unit().map(|unit| (unit.queue, unit.at.tile))
+    }
+}
+
+impl Look<'_> {
+    fn inside_count(&self) -> usize {
+        self.inside.as_ref().map_or(self.unit.at.cells, Vec::len)
+    }
+
+    fn selected_count(&self) -> usize {
+        self.selected.as_ref().map_or(self.unit.at.cells, Vec::len)
+    }
+}
+
+/// The rows of a column, `None`: all of them.
+fn picked(column: Column, rows: Option<&[u32]>) -> Column {
+    match rows {
+        Some(rows) => column.view().gather(rows),
+        None => column,
+    }
+}
+
+fn picked_keys(coords: &[Vec<u64>], rows: Option<&[u32]>) -> Vec<Vec<u64>> {
+    let pick = |keys: &Vec<u64>, rows: &[u32]| rows.iter().filter_map(|r| keys.get(*r as usize).copied()).collect();
+    coords.iter().map(|keys| rows.map_or_else(|| keys.clone(), |rows| pick(keys, rows))).collect()
+}
+
+impl Sieve {
+    /// Plans the read.
+    pub(super) fn new(context: &ReadContext, target: &Target, request: &Request, filter: Arc<Filter>) -> Result<Self> {
+        let attrs = filter.early.iter().chain(&filter.late).copied().collect();
+        let mut sweep = Sweep::new(context, target, &Request { attrs, ..request.clone() })?;
+        sweep.request.attrs.clone_from(&request.attrs);
+        let duties = assign(&mut sweep, &filter)?;
+        for queue in &mut sweep.queues {
+            if let Some(chunk) = queue.take() {
+                queue.push(sift_overlay(&filter, chunk)?);
+            }
+        }
+        let first = sweep.units.first().map(|u| u.queue);
+        let one = sweep.units.iter().all(|u| Some(u.queue) == first);
+        let alone = one && sweep.queues.iter().all(|q| q.head().is_none());
+        Ok(Self { sweep, filter, duties, alone })
+    }
+
+    pub(super) fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
+    pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
+        self.sweep.set_cancel(cancel);
+    }
+
+    /// The next cells, of about `bytes` of blocks; `None` at the end.
+    pub(super) fn next(&mut self, bytes: u64) -> Result<Option<Cells>> {
+        loop {
+            self.sweep.context.cancel.check()?;
+            let chunks = self.load(bytes)?;
+            let more = self.sweep.units_left() > 0;
+            let found = if self.alone { Stretches::whole(chunks) } else { self.merged(more)? };
+            let total = self.sweep.total;
+            self.sweep.context.progress.report(self.scanned(), total);
+            if found.is_empty() && more {
+                continue;
+            }
+            if found.is_empty() {
+                return Ok(None);
+            }
+            let cells = found.to_cells(&self.sweep.schema, &self.sweep.request)?;
+            Counters::add(&self.sweep.context.counters.cells_returned, cells.count as u64);
+            return Ok(Some(cells));
+        }
+    }
+
+    /// Cells of blocks that were taken.
+    fn scanned(&self) -> u64 {
+        let taken = self.sweep.units.len() - self.sweep.units_left();
+        self.sweep.units.iter().take(taken).map(|u| u.at.cells as u64).sum()
+    }
+
+    /// Takes the next blocks, about `bytes` of them; gives those of a fragment that stands alone, in order.
+    fn load(&mut self, bytes: u64) -> Result<Vec<Arc<Chunk>>> {
+        let (mut room, mut chunks) = (bytes, Vec::new());
+        loop {
+            let start = self.sweep.units.len() - self.sweep.units_left();
+            let group = self.sweep.next_group(room);
+            if group.is_empty() {
+                return Ok(chunks);
+            }
+            let duties = self.duties.get(start..).unwrap_or_default().iter().copied();
+            let mut items: Vec<(Unit, Duty)> = group.into_iter().zip(duties).collect();
+            items.sort_by_key(|(unit, _)| (unit.queue, unit.at.tile, unit.at.block));
+            let mut taken = 0;
+            for (queue, chunk) in self.sift_all(&items)? {
+                taken += chunk.size_bytes();
+                match self.sweep.queues.get_mut(queue) {
+                    Some(queue) if !self.alone => queue.push(chunk),
+                    _ => chunks.push(Arc::new(chunk)),
+                }
+            }
+            if !self.sweep.row_bytes.1 || taken >= room {
+                return Ok(chunks);
+            }
+            room -= taken;
+        }
+    }
+
+    /// What is left of blocks, each fragment's in its order, with the queue of each.
+    fn sift_all(&self, items: &[(Unit, Duty)]) -> Result<Vec<(usize, Chunk)>> {
+        let context = &self.sweep.context;
+        let same_tile = |a: &(Unit, Duty), b: &(Unit, Duty)| (a.0.queue, a.0.at.tile) == (b.0.queue, b.0.at.tile);
+        let runs: Vec<&[(Unit, Duty)]> =
+            items.chunk_by(same_tile).flat_map(|tile| tile.chunks(RUN_BLOCKS_MAX)).collect();
+        let held = items.iter().map(|(u, _)| u.at.cells as u64).sum::<u64>().saturating_mul(self.sweep.row_bytes.0);
+        context.budget.take(held);
+        let sifted = match held <= ALONE_BYTES_MAX {
+            true => runs.into_iter().map(|run| self.sift(run)).collect(),
+            false => context.pool.map(runs, context.cancel.as_ref(), |run| self.sift(run)),
+        };
+        context.budget.give(held);
+        Ok(sifted?.into_iter().flatten().collect())
+    }
+
+    /// What is left of blocks of one tile.
+    fn sift(&self, run: &[(Unit, Duty)]) -> Result<Vec<(usize, Chunk)>> {
+        let context = &self.sweep.context;
+        context.cancel.check()?;
+        let Some((first, _)) = run.first() else { return Ok(Vec::new()) };
+        let fragment = self.sweep.fragment(first)?;
+        let mut looks = self.place(fragment, run)?;
+        looks.retain(|look| look.inside_count() > 0);
+        if self.sweep.is_tombstones(first) {
+            return Ok(looks.into_iter().map(|look| (first.queue, self.unsifted(look))).collect());
+        }
+        self.judge(fragment, &mut looks)?;
+        let before = looks.len();
+        looks.retain(|look| look.selected_count() > 0 || look.duty.hides);
+        Counters::add(&context.counters.blocks_rejected, (before - looks.len()) as u64);
+        let chunks = if self.alone {
+            self.finish(fragment, looks)?
+        } else {
+            looks.into_iter().map(|l| self.sifted(l)).collect()
+        };
+        Ok(chunks.into_iter().map(|chunk| (first.queue, chunk)).collect())
+    }
+
+    /// Which rows of blocks are wanted at all; coordinates are read where they have a say.
+    fn place<'a>(&self, fragment: &Arc<Fragment>, run: &'a [(Unit, Duty)]) -> Result<Vec<Look<'a>>> {
+        let sweep = &self.sweep;
+        let asks = |duty: &Duty| duty.verdict == Verdict::Some && !self.filter.dims.is_empty();
+        let needs = |(unit, duty): &&(Unit, Duty)| !self.alone || asks(duty) || !sweep.takes_all(unit);
+        let blocks: Vec<(&Arc<Fragment>, &SparseBlock)> =
+            run.iter().filter(needs).map(|(unit, _)| (fragment, &unit.at)).collect();
+        let mut read = fetch_coordinates(&sweep.context, &sweep.schema, &blocks, false)?.into_iter();
+        let mut looks = Vec::with_capacity(run.len());
+        for item @ (unit, duty) in run {
+            Counters::add(&sweep.context.counters.cells_scanned, unit.at.cells as u64);
+            let coords = if needs(&item) { read.next().unwrap_or_default() } else { Vec::new() };
+            let inside = sweep.rows_inside(unit, &coords);
+            looks.push(Look { unit, duty: *duty, coords, inside, early: Vec::new(), selected: None });
+        }
+        Ok(looks)
+    }
+
+    /// Which rows are selected; the condition's attributes are read where statistics do not tell.
+    fn judge(&self, fragment: &Arc<Fragment>, looks: &mut [Look<'_>]) -> Result<()> {
+        let given = (0..self.filter.early.len()).any(|place| self.filter.gives(place));
+        let asks = |duty: Duty| duty.verdict == Verdict::Some || (duty.verdict == Verdict::All && given);
+        let asked: Vec<&SparseBlock> = looks.iter().filter(|l| asks(l.duty)).map(|l| &l.unit.at).collect();
+        let mut early = self.values(fragment, &self.filter.early, &asked)?.into_iter();
+        for look in looks {
+            if asks(look.duty) {
+                look.early = early.next().unwrap_or_default();
+            }
+            look.selected = match look.duty.verdict {
+                Verdict::All => look.inside.clone(),
+                Verdict::None => Some(Vec::new()),
+                Verdict::Some => {
+                    let found = self.filter.select(look.unit.at.cells, &look.coords, &look.early)?;
+                    rows_of(&found, look.inside.as_deref())
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// The values of `attrs`, by place, in blocks of one fragment: for each block a column per attribute.
+    fn values(&self, fragment: &Arc<Fragment>, attrs: &[usize], blocks: &[&SparseBlock]) -> Result<Vec<Vec<Column>>> {
+        let attrs: Vec<_> = attrs.iter().filter_map(|place| self.sweep.schema.attrs().get(*place)).collect();
+        let mut wants = Vec::with_capacity(blocks.len() * attrs.len());
+        for at in blocks {
+            for attr in &attrs {
+                let field = fragment.field(Role::Attribute(attr.id())).ok_or_else(|| lacking(fragment, attr))?;
+                let block = fragment.block(field, at.tile, at.block, at.cells)?;
+                wants.push(Want { fragment: fragment.clone(), block });
+            }
+        }
+        let mut found = fetch(&self.sweep.context, &wants, false)?.into_iter();
+        Ok(blocks.iter().map(|_| found.by_ref().take(attrs.len()).collect()).collect())
+    }
+
+    /// The cells of blocks as they are given: only what is selected, with all attributes asked for.
+    fn finish(&self, fragment: &Arc<Fragment>, mut looks: Vec<Look<'_>>) -> Result<Vec<Chunk>> {
+        let sweep = &self.sweep;
+        let unplaced: Vec<(&Arc<Fragment>, &SparseBlock)> =
+            looks.iter().filter(|l| l.coords.is_empty()).map(|l| (fragment, &l.unit.at)).collect();
+        let mut coords = fetch_coordinates(&sweep.context, &sweep.schema, &unplaced, false)?.into_iter();
+        for look in looks.iter_mut().filter(|l| l.coords.is_empty()) {
+            look.coords = coords.next().unwrap_or_default();
+        }
+        let blocks: Vec<&SparseBlock> = looks.iter().map(|l| &l.unit.at).collect();
+        let late = self.values(fragment, &self.filter.late, &blocks)?;
+        let finished = looks.into_iter().zip(late).map(|(look, late)| {
+            let rows = look.selected.as_deref();
+            let late = late.into_iter().map(|column| picked(column, rows)).collect();
+            let columns = self.filter.arranged(|place| early_of(&look.early, place, rows), late);
+            self.chunk(look.unit, picked_keys(&look.coords, rows), columns, None)
+        });
+        Ok(finished.collect())
+    }
+
+    /// Rows of a block on their way into the merge: those selected, and the others if they may hide something.
+    fn sifted(&self, look: Look<'_>) -> Chunk {
+        let rows = if look.duty.hides { look.inside } else { look.selected.clone() };
+        let selected = match look.selected {
+            Some(selected) if look.duty.hides => {
+                let mut flags = vec![false; look.unit.at.cells];
+                for row in selected {
+                    if let Some(flag) = flags.get_mut(row as usize) {
+                        *flag = true;
+                    }
+                }
+                let flag = |row: &u32| flags.get(*row as usize).copied().unwrap_or(false);
+                Some(rows.as_ref().map_or_else(|| flags.clone(), |rows| rows.iter().map(flag).collect()))
+            }
+            _ => None,
+        };
+        let early =
+            look.early.into_iter().enumerate().map(|(place, column)| {
+                if self.filter.gives(place) { picked(column, rows.as_deref()) } else { nothing() }
+            });
+        let (columns, coords) = (early.collect(), picked_keys(&look.coords, rows.as_deref()));
+        self.chunk(look.unit, coords, columns, Some(Sifted { unit: Some(look.unit.clone()), rows, selected }))
+    }
+
+    /// Rows of a block of tombstones.
+    fn unsifted(&self, look: Look<'_>) -> Chunk {
+        self.chunk(look.unit, picked_keys(&look.coords, look.inside.as_deref()), Vec::new(), None)
+    }
+
+    fn chunk(&self, unit: &Unit, coords: Vec<Vec<u64>>, columns: Vec<Column>, sifted: Option<Sifted>) -> Chunk {
+        let refs: Vec<&[u64]> = coords.iter().map(|c| if self.alone { &[] } else { c.as_slice() }).collect();
+        let description = self.sweep.fragments.get(unit.queue).map(|f| f.description());
+        let order = description.map_or(FragmentOrder { version: 0, index: 0 }, |d| d.order);
+        let kind = description.map_or(FragmentKind::Sparse, |d| d.kind);
+        Chunk {
+            keys: self.sweep.layout.keys(&refs),
+            coords,
+            columns,
+            standing: Standing::Fragment(order, kind),
+            sifted,
+        }
+    }
+
+    /// The cells that are final, merged, those selected, with all attributes asked for. `more`: blocks are still to come.
+    fn merged(&mut self, more: bool) -> Result<Stretches> {
+        let taken = self.sweep.units.len() - self.sweep.units_left();
+        let frontier = Frontier { keys: &self.sweep.firsts, row: taken };
+        let duplicates = self.sweep.schema.options().duplicates;
+        let (found, tied) = merge(&mut self.sweep.queues, more.then_some(&frontier), duplicates);
+        Counters::add(&self.sweep.context.counters.cells_merged, tied);
+        // The rows that are left of each chunk that took part.
+        let mut left: Vec<Option<Vec<u32>>> = vec![None; found.chunks().len()];
+        let mut runs: Vec<Run> = Vec::new();
+        for run in found.runs() {
+            let place = run.chunk as usize;
+            let (Some(chunk), Some(rows)) = (found.chunks().get(place), left.get_mut(place)) else { continue };
+            let rows = rows.get_or_insert_default();
+            let from = rows.len() as u32;
+            rows.extend((run.from..run.to).filter(|row| chunk.is_selected(*row as usize)));
+            let to = rows.len() as u32;
+            match runs.last_mut() {
+                Some(last) if last.chunk == run.chunk && last.to == from => last.to = to,
+                _ if to > from => runs.push(Run { chunk: run.chunk, from, to }),
+                _ => {}
+            }
+        }
+        let (mut chunks, mut numbers) = (Vec::new(), Vec::new());
+        for made in self.survivors(found.chunks(), left)? {
+            numbers.push(chunks.len() as u32);
+            chunks.extend(made);
+        }
+        let renumbered = |run: Run| numbers.get(run.chunk as usize).map(|chunk| Run { chunk: *chunk, ..run });
+        Ok(Stretches::new(chunks, runs.into_iter().filter_map(renumbered).collect()))
+    }
+
+    /// Chunks of the rows that are `left` of each (`None`: it took no part); `None` where there are none.
+    fn survivors(&self, chunks: &[Arc<Chunk>], left: Vec<Option<Vec<u32>>>) -> Result<Vec<Option<Arc<Chunk>>>> {
+        let context = &self.sweep.context;
+        let mut made: Vec<Option<Arc<Chunk>>> = vec![None; chunks.len()];
+        let mut items: Vec<Survivors> = Vec::with_capacity(chunks.len());
+        for (place, (chunk, rows)) in chunks.iter().zip(left).enumerate() {
+            let Some(rows) = rows else { continue };
+            if !rows.is_empty() {
+                items.push(Survivors { place, chunk: chunk.clone(), rows });
+            } else if chunk.sifted.is_some() {
+                Counters::add(&context.counters.blocks_rejected, 1);
+            }
+        }
+        items.sort_by_key(|item| (item.tile(), item.unit().map(|unit| unit.at.block)));
+        let runs: Vec<&[Survivors]> = items.chunk_by(|a, b| a.tile() == b.tile()).collect();
+        let cells: usize = items.iter().filter_map(Survivors::unit).map(|unit| unit.at.cells).sum();
+        let all = match cells as u64 * self.sweep.row_bytes.0 <= ALONE_BYTES_MAX {
+            true => runs.into_iter().map(|run| self.survive(run)).collect::<Result<Vec<_>>>(),
+            false => context.pool.map(runs, context.cancel.as_ref(), |run| self.survive(run)),
+        };
+        for (place, chunk) in all?.into_iter().flatten() {
+            if let Some(slot) = made.get_mut(place) {
+                *slot = Some(Arc::new(chunk));
+            }
+        }
+        Ok(made)
+    }
+
+    /// The rows that are left of chunks of one tile, with the attributes that were not read yet.
+    fn survive(&self, run: &[Survivors]) -> Result<Vec<(usize, Chunk)>> {
+        let blocks: Vec<&SparseBlock> = run.iter().filter_map(|item| Some(&item.unit()?.at)).collect();
+        let mut late = match run.first().and_then(Survivors::unit) {
+            Some(unit) => self.values(self.sweep.fragment(unit)?, &self.filter.late, &blocks)?.into_iter(),
+            None => Vec::new().into_iter(),
+        };
+        let mut made = Vec::with_capacity(run.len());
+        for item @ Survivors { place, chunk, rows } in run {
+            let coords = picked_keys(&chunk.coords, Some(rows));
+            let columns = if item.unit().is_some() {
+                let of_block = chunk.sifted.as_ref().and_then(|s| s.rows.as_ref());
+                let in_block: Vec<u32> = match of_block {
+                    Some(all) => rows.iter().filter_map(|r| all.get(*r as usize).copied()).collect(),
+                    None => rows.clone(),
+                };
+                let late = late.next().unwrap_or_default();
+                let late = late.into_iter().map(|column| picked(column, Some(&in_block))).collect();
+                self.filter.arranged(|place| early_of(&chunk.columns, place, Some(rows)), late)
+            } else {
+                chunk.columns.iter().map(|column| column.view().gather(rows)).collect()
+            };
+            let standing = Standing::Rows(Vec::new());
+            made.push((*place, Chunk { keys: CellKeys::Narrow(Vec::new()), coords, columns, standing, sifted: None }));
+        }
+        Ok(made)
+    }
+}
+
+fn nothing() -> Column {
+    Column::empty(Datatype::UInt8, false)
+}
+
+/// The rows of one of the condition's attributes.
+fn early_of(early: &[Column], place: usize, rows: Option<&[u32]>) -> Column {
+    match (early.get(place), rows) {
+        (Some(column), Some(rows)) => column.view().gather(rows),
+        (Some(column), None) => column.clone(),
+        (None, _) => nothing(),
+    }
+}
+
+/// The selected rows, among those `inside`; `None` if these are all rows of the block.
+fn rows_of(found: &Selection, inside: Option<&[u32]>) -> Option<Vec<u32>> {
+    match inside {
+        None if found.count() == found.len() => None,
+        None => Some(found.rows().map(|row| row as u32).collect()),
+        Some(inside) => Some(inside.iter().copied().filter(|row| found.contains(*row as usize)).collect()),
+    }
+}
+
+/// The overlay's rows, judged: they are in memory.
+fn sift_overlay(filter: &Filter, chunk: Chunk) -> Result<Chunk> {
+    let Chunk { keys, coords, mut columns, standing, .. } = chunk;
+    let late = columns.split_off(filter.early.len().min(columns.len()));
+    let rows = coords.first().map_or(0, Vec::len);
+    let found = filter.select(rows, &coords, &columns)?;
+    let selected = Some((0..rows).map(|row| found.contains(row)).collect());
+    let columns = filter.arranged(|place| early_of(&columns, place, None), late);
+    Ok(Chunk { keys, coords, columns, standing, sifted: Some(Sifted { unit: None, rows: None, selected }) })
+}

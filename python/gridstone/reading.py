@@ -1,0 +1,139 @@
+"""Reading cells: a box whole or as a stream, all of it or what a condition selects."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from . import _native, cells, result, selection
+from .context import Context, size_bytes
+from .dtypes import AnyArray
+from .errors import InputError
+from .expressions import Where, condition_json
+from .progress import Progress, reporting
+from .result import Result
+from .schema import Schema
+from .selection import Box, BoxLike
+
+if TYPE_CHECKING:
+    from .stream import Stream
+
+_ORDERS = ("row", "col", "global", "any")
+
+
+class Readable:
+    """The part of an array that reads boxes."""
+
+    _schema: Schema
+    _context: Context
+    _stats: dict[str, int]
+
+    @property
+    @abstractmethod
+    def native(self) -> "_native.Array": ...
+
+    @property
+    @abstractmethod
+    def schema_names(self) -> list[str]: ...
+
+    def read(
+        self,
+        box: BoxLike = None,
+        attrs: Sequence[str] | str | None = None,
+        where: Where | None = None,
+        order: str = "row",
+        out: AnyArray | Mapping[str, AnyArray] | None = None,
+        progress: Progress = None,
+    ) -> Result:
+        """Reads a box whole, or those of its cells for which a condition is true.
+
+        Args:
+            box: in coordinates: `{dim: (lo, hi)}` (inclusive), `{dim: slice}` or a tuple of slices (half-open); None:
+                the whole domain.
+            attrs: the attributes wanted; None: all.
+            where: a condition on dimensions and attributes, as a text (`"sog > 3"`) or made with `gs.col`. The result
+                is a list of cells with their coordinates then, of a dense array too, where unwritten cells are what
+                they read as; `.to_dense()` makes arrays of them.
+            order: a list of cells: their order, "row", "col", "global" or "any". A dense box: the memory layout;
+                "global" gives flat vectors in global order.
+            out: dense, without `where`: an array of the result's shape and type to fill, or a dict of them by
+                attribute. One that is contiguous in the order asked for, of fixed-width values without nulls, is filled
+                straight. No two of its cells may share memory.
+            progress: True for a bar, or a callable `f(done, total)`.
+
+        Raises:
+            BoundsError: the box is not inside the domain.
+            InputError: an unknown dimension, attribute or order; a condition that does not fit the schema.
+            CorruptionError: stored bytes are not what was written.
+        """
+        names, within = self._names(attrs), selection.box_of(self._schema, box)
+        known("order", order, _ORDERS)
+        if where is not None:
+            if out is not None:
+                raise InputError(
+                    "out= takes a whole box, and a condition selects cells whose number is not known before; read "
+                    "without out=, or without where="
+                )
+            return self._read_where(within, names, condition_json(where), order, progress)
+        budget = self._context.memory_budget
+        if out is not None and not within.empty:
+            targets = result.targets(self._schema, within, names, order, out)
+            if targets is not None:
+                with reporting(progress, "reading") as report:
+                    buffers = [target.flat for target in targets]
+                    self._stats = self.native.read_into(within.texts, names, order, buffers, report)
+                return result.of_targets(self._schema, within, names, order, targets, self._stats, budget)
+        if within.empty:
+            made = result.of_nothing(self._schema, within, names, order, budget)
+        else:
+            with reporting(progress, "reading") as report:
+                found = self.native.read(within.texts, names, order, report)
+            made = result.from_cells(self._schema, within, names, order, found, budget)
+        self._stats = made.stats
+        if out is not None:
+            result.fill_out(made, out)
+        return made
+
+    def _read_where(self, within: Box, names: list[str], condition: str, order: str, progress: Progress) -> Result:
+        budget = self._context.memory_budget
+        if within.empty:
+            _native.check_condition(condition, self._schema.to_json())
+            return result.of_selected(self._schema, within, names, order, None, budget)
+        with reporting(progress, "reading") as report:
+            found = self.native.read_where(within.texts, names, condition, order, report)
+        self._stats = found.stats
+        return result.of_selected(self._schema, within, names, order, found, budget)
+
+    def scan(
+        self,
+        box: BoxLike = None,
+        attrs: Sequence[str] | str | None = None,
+        where: Where | None = None,
+        order: str = "any",
+        batch_bytes: int | str = "64MiB",
+    ) -> "Stream":
+        """Streams a box as Arrow record batches of about `batch_bytes`, in bounded memory; arguments as `read`. With
+        `where` a batch may be smaller."""
+        from .stream import Stream
+
+        names, within = self._names(attrs), selection.box_of(self._schema, box)
+        known("order", order, _ORDERS)
+        condition = None if where is None else condition_json(where)
+        size = size_bytes(batch_bytes, "batch_bytes")
+        if within.empty and condition is not None:
+            _native.check_condition(condition, self._schema.to_json())
+        scan = None if within.empty else self.native.scan(within.texts, names, order, size, condition)
+        return Stream(self._schema, names, scan, within, self._context.memory_budget)
+
+    def _names(self, attrs: Sequence[str] | str | None) -> list[str]:
+        if attrs is None:
+            return self.schema_names
+        names = [attrs] if isinstance(attrs, str) else list(attrs)
+        if not names or len(set(names)) != len(names):
+            raise InputError(f"attrs= names each attribute wanted once, found {names}; leave it out for all of them")
+        return [cells.attr_field(self._schema, name).name for name in names]
+
+
+def known(what: str, value: str, among: tuple[str, ...]) -> None:
+    """An `InputError` unless `value` is one of those."""
+    if value not in among:
+        raise InputError(f"{what} is one of {', '.join(map(repr, among))}, not {value!r}")
