@@ -120,7 +120,7 @@ class _Series:
 
     def column(self, field: Field) -> Column:
         values = self.series.array
-        if type(values).__name__ == "NumpyExtensionArray" and values.dtype.numpy_dtype.kind in "biufmM":
+        if type(values).__name__ == "NumpyExtensionArray" and values.dtype.numpy_dtype.kind in "biufcmM":
             return columns.from_values(field, self.series.to_numpy(), nan_is_null=True)
         import pyarrow as pa
 

@@ -279,7 +279,7 @@ def _by_points(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) 
 def _target(made: Arrays, name: str, values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     """The array that an attribute's parts are put together in; masked if they are."""
     if name not in made:
-        target: AnyArray = np.empty(shape, values.dtype)
+        target: AnyArray = np.empty(shape + values.shape[len(shape) :], values.dtype)
         masked = np.ma.isMaskedArray(values)
-        made[name] = np.ma.MaskedArray(target, mask=np.zeros(shape, np.bool_)) if masked else target
+        made[name] = np.ma.MaskedArray(target, mask=np.zeros(target.shape, np.bool_)) if masked else target
     return made[name]

@@ -137,7 +137,7 @@ def _object_kind(values: AnyArray) -> type:
 
 def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, dtype: str) -> Sequence[int | None]:
     if tile == "auto":
-        return auto_tile(shape, dtypes.numpy_of(dtype).itemsize)
+        return auto_tile(shape, dtypes.cell_bytes(dtype))
     if tile is None:
         return [None] * len(shape)
     extents = [tile] * len(shape) if isinstance(tile, int) else tile

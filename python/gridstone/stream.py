@@ -88,7 +88,9 @@ class Stream:
 
     def to_pandas(self) -> "pd.DataFrame":
         """Everything that is left, as one data frame."""
-        return self.to_arrow().to_pandas()  # type: ignore[no-any-return]
+        from . import tables
+
+        return tables.pandas_of(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         import pyarrow as pa

@@ -13,6 +13,7 @@ mod pairwise;
 mod radix;
 mod sort;
 mod statistics;
+mod width;
 
 pub use block::{decode_block, encode_block};
 pub use cells::{BlockGrid, RelativeBox};
@@ -20,3 +21,4 @@ pub use column::{Column, ColumnView, gather_into, try_vec};
 pub use grid::{TileGrid, offsets_in, ravel, unravel};
 pub use order_key::{CellKeys, KeyLayout};
 pub use statistics::{Bound, Statistics, Sum};
+pub(crate) use width::by_cell_width;
