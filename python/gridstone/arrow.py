@@ -3,7 +3,8 @@
 Arrow has no datetimes coarser than seconds, nor finer than nanoseconds. Coarser ones (and timedeltas from weeks to
 minutes) become seconds; finer ones, and timedeltas in years or months, become int64 ticks. Each field's metadata keeps
 the datatype and nullability under `gridstone.dtype` and `gridstone.nullable`, so that `Schema.from_arrow` gives them
-back (NaT is null in Arrow, so its datetimes are always nullable).
+back (NaT is null in Arrow, so its datetimes are always nullable). Arrow has no complex numbers either: one is a list of two
+floats. Vectors and complex numbers are fixed-size lists, a vector of several axes a list of lists (`arrow_nested`).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from .errors import InputError, SchemaError, UnsupportedError
 from .interrupt import interruptible
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .schema import Attr, Schema
 
 _DTYPE = b"gridstone.dtype"
@@ -32,6 +35,17 @@ def type_of(dtype: str) -> "pa.DataType":
         return pa.large_string()
     if dtype == "bytes":
         return pa.large_binary()
+    if dtypes.is_fixed_bytes(dtype):
+        return pa.binary(dtypes.length_of(dtype))
+    if dtypes.is_list(dtype):
+        return pa.large_list(type_of(dtypes.base_of(dtype)))
+    if dtypes.is_complex(dtype):
+        return pa.list_(type_of("float32" if dtype == "complex64" else "float64"), 2)
+    if shape := dtypes.shape_of(dtype):
+        made = type_of(dtypes.base_of(dtype))
+        for side in reversed(shape):
+            made = pa.list_(made, side)
+        return made
     if not dtypes.is_time(dtype):
         return pa.bool_() if dtype == "bool" else pa.from_numpy_dtype(np.dtype(dtype))
     unit = _arrow_unit(dtype)
@@ -56,8 +70,15 @@ def dtype_of(arrow_type: "pa.DataType") -> str:
         return dtype_of(arrow_type.value_type)
     if kinds.is_string(arrow_type) or kinds.is_large_string(arrow_type) or kinds.is_string_view(arrow_type):
         return "string"
-    if kinds.is_binary(arrow_type) or kinds.is_large_binary(arrow_type) or kinds.is_fixed_size_binary(arrow_type):
+    if kinds.is_fixed_size_binary(arrow_type):
+        return f"bytes[{arrow_type.byte_width}]"
+    if kinds.is_binary(arrow_type) or kinds.is_large_binary(arrow_type) or kinds.is_binary_view(arrow_type):
         return "bytes"
+    if kinds.is_list(arrow_type) or kinds.is_large_list(arrow_type):
+        return dtypes.list_of(dtype_of(arrow_type.value_type))
+    if kinds.is_fixed_size_list(arrow_type):
+        inner = dtype_of(arrow_type.value_type)
+        return dtypes.shaped(dtypes.base_of(inner), (arrow_type.list_size, *dtypes.shape_of(inner)))
     if kinds.is_timestamp(arrow_type):
         return f"datetime64[{arrow_type.unit}]"
     if kinds.is_duration(arrow_type):
@@ -66,7 +87,7 @@ def dtype_of(arrow_type: "pa.DataType") -> str:
         return "datetime64[D]"
     if kinds.is_date64(arrow_type):
         return "datetime64[ms]"
-    name = {"float": "float32", "double": "float64"}.get(str(arrow_type), str(arrow_type))
+    name = {"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(arrow_type), str(arrow_type))
     if name in ("bool", *dtypes.INTEGERS, *dtypes.FLOATS):
         return name
     raise UnsupportedError(f"the Arrow type {arrow_type} is not supported by this version; cast the column first")
@@ -99,21 +120,26 @@ def array_of(column: Column) -> "pa.Array":
     """The Arrow array of a flat column, over the same memory (bools and validity are packed to bits)."""
     arrow_type, count = type_of(column.dtype), len(column)
     valid, values = column.validity, column.values
+    if dtypes.is_list(column.dtype) or dtypes.is_complex(column.dtype) or dtypes.shape_of(column.dtype):
+        from . import arrow_nested
+
+        return arrow_nested.array_of(column)
     if column.offsets is not None:
-        buffers = [_bits(valid), pa.py_buffer(column.offsets), pa.py_buffer(values)]
+        buffers = [bits(valid), pa.py_buffer(column.offsets), pa.py_buffer(values)]
         return pa.Array.from_buffers(arrow_type, count, buffers)
     if column.dtype == "bool":
-        return pa.Array.from_buffers(arrow_type, count, [_bits(valid), _bits(values)])
+        return pa.Array.from_buffers(arrow_type, count, [bits(valid), bits(values)])
     if dtypes.is_time(column.dtype):
         valid = _without_nat(values, valid)
         unit = _arrow_unit(column.dtype)
         if unit is not None and unit != dtypes.unit_of(column.dtype):
             values = _in_seconds(column.dtype, values)
         values = values.view(np.int64)
-    return pa.Array.from_buffers(arrow_type, count, [_bits(valid), pa.py_buffer(values)])
+    return pa.Array.from_buffers(arrow_type, count, [bits(valid), pa.py_buffer(values)])
 
 
-def _bits(flags: AnyArray | None) -> Any:
+def bits(flags: AnyArray | None) -> Any:
+    """A validity bitmap; None where all are valid."""
     if flags is None:
         return None
     return pa.py_buffer(np.packbits(np.ascontiguousarray(flags, np.bool_), bitorder="little"))
@@ -140,9 +166,11 @@ def column_of(field: Field, data: Any) -> Column:
     if array.null_count and not field.nullable and not dtypes.is_time(field.dtype):
         row = int(np.flatnonzero(np.asarray(array.is_null()))[0])
         raise InputError(f"{field.title} is not nullable, but row {row} is null; drop the row or fill it")
-    if dtypes.is_var(field.dtype):
-        return _var_column(field, array)
-    validity = _validity(array) if field.nullable else None
+    if not dtypes.is_primitive(field.dtype) or dtypes.is_complex(field.dtype):
+        from . import arrow_nested
+
+        return _var_column(field, array) if field.dtype in ("string", "bytes") else arrow_nested.column_of(field, array)
+    validity = validity_of(array) if field.nullable else None
     values = _fixed_values(field, array)
     from . import columns
 
@@ -163,11 +191,11 @@ def _one_chunk(field: Field, data: Any) -> Any:
         decode = data.dictionary_decode
         data = interruptible(data.nbytes, decode)
     if pa.types.is_null(data.type):
-        data = data.cast(type_of(field.dtype))
+        data = pa.nulls(len(data), type_of(field.dtype))
     return data
 
 
-def _validity(array: Any) -> AnyArray | None:
+def validity_of(array: Any) -> AnyArray | None:
     return np.asarray(array.is_valid().to_numpy(zero_copy_only=False)) if array.null_count else None
 
 
@@ -188,6 +216,8 @@ def _fixed_values(field: Field, array: Any) -> AnyArray:
 
 def _var_column(field: Field, array: Any) -> Column:
     wanted = type_of(field.dtype)
+    if pa.types.is_fixed_size_binary(array.type):
+        array = array.cast(pa.binary())
     if dtype_of(array.type) != field.dtype:
         raise InputError(f"{field.title} is {field.dtype}, found an Arrow column of type {array.type}; cast it first")
     if array.type != wanted:
@@ -195,12 +225,12 @@ def _var_column(field: Field, array: Any) -> Column:
         array = interruptible(narrow.nbytes, lambda: narrow.cast(wanted))
     _, offsets_buffer, bytes_buffer = array.buffers()
     if len(array) == 0 or offsets_buffer is None:
-        return Column(field.dtype, np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64), _validity(array))
+        return Column(field.dtype, np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64), validity_of(array))
     offsets = np.frombuffer(offsets_buffer, np.int64)[array.offset : array.offset + len(array) + 1]
     start, stop = int(offsets[0]), int(offsets[-1])
     packed = np.empty(0, np.uint8) if bytes_buffer is None else np.frombuffer(bytes_buffer, np.uint8)[start:stop]
     offsets = offsets if start == 0 else offsets - start
-    return Column(field.dtype, packed, offsets, _validity(array))
+    return Column(field.dtype, packed, offsets, validity_of(array))
 
 
 def pack(field: Field, flat: AnyArray) -> Column:
@@ -223,6 +253,18 @@ def _refuse_strangers(field: Field, flat: AnyArray) -> None:
     for row, value in enumerate(flat):
         if not isinstance(value, known) and not is_missing(value):
             raise InputError(f"{field.title} is {field.dtype}, found {value!r} ({type(value).__name__}) in row {row}")
+
+
+def pandas_of(table: "pa.Table") -> "pd.DataFrame":
+    """A data frame of a table made here. Complex numbers, which Arrow lacks, are NaN where null."""
+    made = table.to_pandas()
+    for field in table.schema:
+        dtype = (field.metadata or {}).get(_DTYPE, b"").decode()
+        if dtypes.is_complex(dtype):
+            column = column_of(Field(field.name, dtype, True, "attribute"), table.column(field.name))
+            values = column.values if column.validity is None else np.where(column.validity, column.values, np.nan)
+            made[field.name] = values.astype(dtype, copy=False)
+    return made  # type: ignore[no-any-return]
 
 
 def columns_of_table(data: Any) -> dict[str, Any]:

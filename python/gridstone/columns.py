@@ -92,6 +92,13 @@ def shown(cells: AnyArray, mask: AnyArray | None) -> AnyArray:
     return np.ma.MaskedArray(values, mask=mask)
 
 
+def one(values: AnyArray) -> Any:
+    """An array without axes as its only value (`numpy.ma.masked` where null); others as they are."""
+    if values.ndim == 0 and np.ma.isMaskedArray(values) and np.ma.getmaskarray(values):
+        return np.ma.masked  # NumPy would give a masked array for a list.
+    return values[()]
+
+
 def one_cell(dtype: str, value: Any) -> AnyArray:
     """A value of the schema (a fill) as an array of one cell without axes."""
     if dtypes.is_var(dtype):
@@ -186,9 +193,9 @@ def cells_shape(field: Field, data: Any) -> tuple[int, ...]:
     if dtypes.is_list(field.dtype):
         from . import composite
 
-        return composite.lists_of(data).shape
-    found, inner = np.shape(data), len(dtypes.shape_of(field.dtype))
-    return found[: max(len(found) - inner, 0)]
+        return tuple(composite.lists_of(data).shape)
+    found: tuple[int, ...] = np.shape(data)
+    return found[: max(len(found) - len(dtypes.shape_of(field.dtype)), 0)]
 
 
 def _is_arrow(data: Any) -> bool:

@@ -39,7 +39,7 @@ def fixed_bytes(field: Field, data: Any) -> Cells:
                 raise InputError(
                     f"{field.title} is {field.dtype}, found {value!r} ({type(value).__name__}) in row {row}"
                 )
-        plain = [b"" if is_missing(v) else bytes(v) for v in found.ravel()]
+        plain: Any = [b"" if is_missing(v) else bytes(v) for v in found.ravel()]
         lengths = np.array([len(v) for v in plain], np.int64)
     elif found.dtype.kind == "S":
         plain, lengths = found.ravel(), np.strings.str_len(found.ravel())
@@ -95,16 +95,14 @@ def vectors(field: Field, data: Any) -> Cells:
         whole = mask.reshape(*mask.shape[: mask.ndim - len(inner)], -1)
         if bool((whole.any(-1) & ~whole.all(-1)).any()):
             raise InputError(f"{field.title}: a vector is null as a whole; found one of which a part is masked")
-        valid = ~whole.all(-1)
+        valid = np.asarray(~whole.all(-1))
     spread = None if valid is None else np.broadcast_to(valid.reshape(*valid.shape, *(1,) * len(inner)), found.shape)
     return dtypes.packed(field.dtype, cast(base_field(field), found, spread)), valid
 
 
 def _check_inner(field: Field, shape: tuple[int, ...], inner: tuple[int, ...]) -> None:
     if len(shape) < len(inner) or shape[len(shape) - len(inner) :] != inner:
-        raise InputError(
-            f"{field.title} is {field.dtype}: values have a shape that ends in {inner}, found {shape}"
-        )
+        raise InputError(f"{field.title} is {field.dtype}: values have a shape that ends in {inner}, found {shape}")
 
 
 def _stacked(field: Field, found: AnyArray, inner: tuple[int, ...]) -> Cells:
@@ -187,7 +185,9 @@ def lists(field: Field, data: Any, shape: tuple[int, ...] | None) -> Column:
     elif len({part.dtype for part in filled}) == 1:
         values = _cast_all(field, base, np.concatenate(filled), parts)
     else:
-        values = np.concatenate([_cast_row(field, base, part, row) for row, part in enumerate(parts) if part is not None])
+        values = np.concatenate(
+            [_cast_row(field, base, part, row) for row, part in enumerate(parts) if part is not None]
+        )
     sizes = np.array([0, *(0 if part is None else part.size for part in parts)], np.int64)
     checked = checked_validity(field, valid, valid.shape)
     return Column(field.dtype, np.ascontiguousarray(values).view(np.uint8), np.cumsum(sizes) * target.itemsize, checked)

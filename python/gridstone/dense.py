@@ -27,7 +27,7 @@ _SPLIT_STEP = 8
 def read(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions; integers drop their axis, single cells come as scalars."""
     found = read_arrays(array, names, axes)
-    return {name: values[()] for name, values in found.items()}
+    return {name: columns.one(values) for name, values in found.items()}
 
 
 def read_at(array: "Array", names: Sequence[str], key: Any) -> Arrays:

@@ -356,7 +356,8 @@ def to_text(name: str, value: Value) -> str:
         real, imaginary = (to_text(part, part_of) for part_of in (complex(value).real, complex(value).imag))
         return f"{real}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
     if is_float(name):
-        return repr(float(value)) if name == "float64" else str(np.dtype(name).type(value))
+        made = np.dtype(name).type(value)
+        return repr(float(made)) if name == "float64" else str(made)
     return str(value)
 
 

@@ -112,9 +112,9 @@ class Result:
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per cell, as `to_arrow()`; complex numbers as pandas has them, NaN where null."""
-        from . import tables
+        from . import arrow
 
-        return tables.pandas_of(self.to_arrow())
+        return arrow.pandas_of(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)

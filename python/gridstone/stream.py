@@ -88,9 +88,9 @@ class Stream:
 
     def to_pandas(self) -> "pd.DataFrame":
         """Everything that is left, as one data frame."""
-        from . import tables
+        from . import arrow
 
-        return tables.pandas_of(self.to_arrow())
+        return arrow.pandas_of(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         import pyarrow as pa

@@ -3,8 +3,6 @@
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from . import cells, columns
 from .columns import Column
 from .dense import by_attribute
@@ -65,7 +63,8 @@ class Writer:
     def _flat(self, name: str, data: Any) -> Column:
         field = cells.attr_field(self._array.schema, name)
         if len(columns.cells_shape(field, data)) != 1 and len(data) > 0:
-            raise InputError(f"attribute {name!r}: append takes flat values in global order, found {field.dtype} of shape "
+            raise InputError(
+                f"attribute {name!r}: append takes flat values in global order, found {field.dtype} of shape "
                 f"{columns.cells_shape(field, data)}"
             )
         return columns.from_values(field, data)

@@ -26,6 +26,7 @@ from model import (
     State,
     as_arrow_shows,
     bounds_of,
+    cells_shape,
     coordinates,
     plain,
     plain_arrow,
@@ -99,7 +100,8 @@ class Machine(RuleBasedStateMachine):
         """Values as NumPy arrays of this shape, in either memory order; bare where there is one attribute."""
         made = {}
         for name, found in columns.items():
-            array = unplain(self.schema.attr(name).dtype, found).reshape(shape)
+            dtype = self.schema.attr(name).dtype
+            array = unplain(dtype, found).reshape(cells_shape(dtype, shape))
             made[name] = np.asfortranarray(array) if r.random() < 0.3 and not np.ma.isMaskedArray(array) else array
         return next(iter(made.values())) if len(self.schema.attrs) == 1 and r.random() < 0.7 else made
 
@@ -144,7 +146,8 @@ class Machine(RuleBasedStateMachine):
         if by_attribute:
             name = r.choice(self.a.schema_names)
             columns = {name: drawing.values(r, self.schema.attr(name), len(where))}
-            value = unplain(self.schema.attr(name).dtype, columns[name]).reshape(shape)
+            dtype = self.schema.attr(name).dtype
+            value = unplain(dtype, columns[name]).reshape(cells_shape(dtype, shape))
             target = self.a[name]
         else:
             columns = self.columns(r, len(where))
@@ -275,7 +278,10 @@ class Machine(RuleBasedStateMachine):
         found: list[tuple[str, Any]] = [
             ("an unknown attribute", lambda: write(tuple(coords), {**attrs, "no": [0] * len(where)})),
             ("too many values", lambda: write(tuple(coords), {**attrs, attr.name: drawing.repeated(attrs[attr.name])})),
-            ("a wrong type", lambda: write(tuple(coords), {**attrs, attr.name: np.full(len(where), 1j)})),
+            (
+                "a wrong type",
+                lambda: write(tuple(coords), {**attrs, attr.name: np.full(len(where), np.void(b"ab" * 99))}),
+            ),
             ("a missing dimension", lambda: write({self.schema.dims[0].name: coords[0], "no": coords[0]}, attrs)),
         ]
         if not attr.nullable:
@@ -301,7 +307,8 @@ class Machine(RuleBasedStateMachine):
         name = r.choice(self.a.schema_names)
         shape = tuple(hi - lo + 1 for lo, hi in bounds)
         count = int(np.prod(shape))
-        value = unplain(self.schema.attr(name).dtype, drawing.values(r, self.schema.attr(name), count)).reshape(shape)
+        attr = self.schema.attr(name)
+        value = unplain(attr.dtype, drawing.values(r, attr, count)).reshape(cells_shape(attr.dtype, shape))
 
         def short() -> None:
             with self.a.writer(form) as w:
@@ -347,7 +354,7 @@ class Machine(RuleBasedStateMachine):
             boxed[()] = found
             found = boxed
         found = found if np.ma.isMaskedArray(found) else np.asarray(found)
-        assert found.shape == shape
+        assert found.shape == cells_shape(attr.dtype, shape)
         assert plain(attr.dtype, found) == self.model.dense(state, name, where), name
 
     def check_rows(

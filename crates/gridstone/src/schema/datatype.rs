@@ -191,9 +191,7 @@ impl Datatype {
 
     /// Whether a dimension may have this type in a dense (`float` false) or sparse (`float` true) array.
     pub fn can_be_dimension(self, float: bool) -> bool {
-        self.sorting() == Sorting::Keys
-            && !matches!(self, Self::Bool | Self::Float16)
-            && (float || !self.is_float())
+        self.sorting() == Sorting::Keys && !matches!(self, Self::Bool | Self::Float16) && (float || !self.is_float())
     }
 
     /// What filters may know of it: the element of which a cell is one or several; single bytes for strings and bytes.
@@ -287,10 +285,39 @@ mod tests {
     fn names_that_are_none_are_refused() {
         assert!(Datatype::parse("int128").unwrap_err().message().contains("uint64"));
         let bad = [
-            "", "[", "]", "[3]", "int8[]", "int8[0]", "int8[03]", "int8[+3]", "int8[ 3]", "int8[3", "int8[3,]", "int8[1,1,1,1,1]",
-            "int8[-1]", "int8[3][2]", "string[3]", "bytes[]", "bytes[0]", "bytes[2,3]", "bytes[65537]", "uint8[65537]",
-            "float64[8193]", "float64[4294967295]", "int8[4294967296]", "int8[65536,65536]", "list[]", "list[string]",
-            "list[list[int8]]", "list[int8[3]]", "list[int8][3]", "list[bytes[3]]", "datetime64[]", "datetime64[3]", "list",
+            "",
+            "[",
+            "]",
+            "[3]",
+            "int8[]",
+            "int8[0]",
+            "int8[03]",
+            "int8[+3]",
+            "int8[ 3]",
+            "int8[3",
+            "int8[3,]",
+            "int8[1,1,1,1,1]",
+            "int8[-1]",
+            "int8[3][2]",
+            "string[3]",
+            "bytes[]",
+            "bytes[0]",
+            "bytes[2,3]",
+            "bytes[65537]",
+            "uint8[65537]",
+            "float64[8193]",
+            "float64[4294967295]",
+            "int8[4294967296]",
+            "int8[65536,65536]",
+            "list[]",
+            "list[string]",
+            "list[list[int8]]",
+            "list[int8[3]]",
+            "list[int8][3]",
+            "list[bytes[3]]",
+            "datetime64[]",
+            "datetime64[3]",
+            "list",
         ];
         for name in bad {
             let error = Datatype::parse(name).unwrap_err();

@@ -71,11 +71,7 @@ impl Primitive {
             Datatype::Complex128 => Self::Complex128,
             Datatype::Datetime(unit) => Self::Datetime(unit),
             Datatype::Timedelta(unit) => Self::Timedelta(unit),
-            Datatype::String
-            | Datatype::Bytes
-            | Datatype::FixedBytes(_)
-            | Datatype::Vector(..)
-            | Datatype::List(_) => {
+            Datatype::String | Datatype::Bytes | Datatype::FixedBytes(_) | Datatype::Vector(..) | Datatype::List(_) => {
                 return None;
             }
         })

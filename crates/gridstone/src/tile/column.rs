@@ -447,6 +447,49 @@ mod tests {
     }
 
     #[test]
+    fn cells_of_any_width_are_gathered() {
+        for name in
+            ["uint8[3]", "uint8[5]", "bytes[7]", "float32[3]", "complex128", "int64[3]", "bytes[100]", "float16"]
+        {
+            let datatype = Datatype::parse(name).unwrap();
+            let width = datatype.width().unwrap();
+            let bytes: Vec<u8> = (0..width * 9).map(|i| (i * 7 % 251) as u8).collect();
+            let view = ColumnView::new(datatype, &bytes, None, None).unwrap();
+            assert_eq!(view.len(), 9);
+            let rows = [8, 0, 3, 3];
+            let gathered = view.gather(&rows);
+            let mut appended = Column::empty(datatype, false);
+            rows.iter().for_each(|row| appended.append(view, *row as usize, *row as usize + 1));
+            assert_eq!(gathered.view().values(), appended.view().values(), "{name}");
+            assert_eq!(gathered.view().value(1), &bytes[..width]);
+            let blank = vec![0xaa; width];
+            let blank = ColumnView::new(datatype, &blank, None, None).unwrap();
+            let picked = Column::gathered(&[Some(view), None], &[(0, 8), (1, 0), (0, 3), (0, 99)], blank);
+            assert_eq!(picked.view().value(0), view.value(8), "{name}");
+            assert_eq!((picked.view().value(1), picked.view().value(3)), (blank.value(0), blank.value(0)));
+            assert!(ColumnView::new(datatype, &bytes[1..], None, None).is_err());
+        }
+    }
+
+    #[test]
+    fn lists_are_whole_items() {
+        let list = Datatype::parse("list[int32]").unwrap();
+        let view = ColumnView::new(list, &[1; 12], Some(&[0, 8, 8, 12]), None).unwrap();
+        assert_eq!((view.len(), view.value(0).len(), view.value(1).len()), (3, 8, 0));
+        let error = ColumnView::new(list, &[1; 12], Some(&[0, 8, 10, 12]), None).unwrap_err();
+        assert!(error.message().contains("row 1") && error.message().contains("byte 10"), "{error}");
+        assert!(ColumnView::new(list, &[1; 10], Some(&[0, 8, 10]), None).is_err());
+        let bools = |bytes: &[u8]| {
+            ColumnView::new(Datatype::parse("list[bool]").unwrap(), bytes, Some(&[0, 2, 2, 4]), None).map(|v| v.len())
+        };
+        assert_eq!(bools(&[0, 1, 1, 0]).unwrap(), 3);
+        assert!(bools(&[0, 1, 1, 2]).unwrap_err().message().contains("row 2"));
+        assert!(bools(&[0, 2, 1, 0]).unwrap_err().message().contains("row 0"));
+        let pairs = ColumnView::new(Datatype::parse("bool[2]").unwrap(), &[0, 1, 1, 3], None, None).unwrap_err();
+        assert!(pairs.message().contains("row 1"), "{pairs}");
+    }
+
+    #[test]
     fn append_and_gather_agree_for_strings() {
         let view =
             ColumnView::new(Datatype::String, "abcdé".as_bytes(), Some(&[0, 1, 1, 4, 6]), Some(&[1, 0, 1, 1])).unwrap();

@@ -287,6 +287,23 @@ mod tests {
     }
 
     #[test]
+    fn halves_are_floats_and_values_without_order_have_counts_alone() {
+        let halves: Vec<u8> = [0x3e00u16, 0x7e00, 0x8000, 0xc000].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let s = Statistics::of(ColumnView::new(Datatype::Float16, &halves, None, Some(&[1, 1, 1, 1])).unwrap());
+        let (min, max) = (s.min.unwrap(), s.max.unwrap());
+        assert_eq!((min.bytes, max.bytes), (0xc000u16.to_le_bytes().to_vec(), 0x3e00u16.to_le_bytes().to_vec()));
+        assert_eq!((s.nan_count, s.sum), (1, Sum::Float(-0.5)));
+        for name in ["complex64", "uint8[8]", "float64[1]"] {
+            let datatype = Datatype::parse(name).unwrap();
+            let s = Statistics::of(ColumnView::new(datatype, &[0xff; 16], None, Some(&[1, 0])).unwrap());
+            assert_eq!((s.null_count, s.nan_count, s.min, s.max, s.sum), (1, 0, None, None, Sum::None), "{name}");
+        }
+        let fixed = Datatype::FixedBytes(2);
+        let s = Statistics::of(ColumnView::new(fixed, b"zzab\0c", None, Some(&[0, 1, 1])).unwrap());
+        assert_eq!((s.min.unwrap().bytes, s.max.unwrap().bytes), (b"\0c".to_vec(), b"ab".to_vec()));
+    }
+
+    #[test]
     fn long_strings_have_inexact_bounds() {
         let long = [vec![b'a'; 63], vec![0xff; 10]].concat();
         let offsets = Some(vec![0, long.len() as u64]);
