@@ -127,8 +127,8 @@ class Array(Retained, Mergeable, Erasable, Checked):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the one attribute, or a structured dtype of several; object for strings, bytes and lists. A vector
-        has the dtype of its numbers (and adds axes to what is read)."""
+        """The dtype of the one attribute, or a structured dtype of several; object for strings, bytes and lists. One
+        of vectors has the dtype of their numbers (and adds axes to what is read)."""
         attrs = self._schema.attrs
         if len(attrs) == 1:
             return dtypes.numpy_of(attrs[0].dtype)

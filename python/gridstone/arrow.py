@@ -3,8 +3,8 @@
 Arrow has no datetimes coarser than seconds, nor finer than nanoseconds. Coarser ones (and timedeltas from weeks to
 minutes) become seconds; finer ones, and timedeltas in years or months, become int64 ticks. Each field's metadata keeps
 the datatype and nullability under `gridstone.dtype` and `gridstone.nullable`, so that `Schema.from_arrow` gives them
-back (NaT is null in Arrow, so its datetimes are always nullable). Arrow has no complex numbers either: one is a list of two
-floats. Vectors and complex numbers are fixed-size lists, a vector of several axes a list of lists (`arrow_nested`).
+back (NaT is null in Arrow, so its datetimes are always nullable). Arrow has no complex numbers either. They are
+fixed-size lists of two floats; vectors are fixed-size lists too, lists of lists if of several axes (`arrow_nested`).
 """
 
 from typing import TYPE_CHECKING, Any

@@ -126,7 +126,8 @@ class _Series:
 
         try:
             array = pa.array(self.series, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # mixed objects; integers from 2^63 on
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            # Mixed objects, integers from 2^63 on, complex numbers in lists.
             return columns.from_values(field, self.series.to_numpy(dtype=object), nan_is_null=True)
         return columns.from_values(field, array)
 

@@ -68,8 +68,8 @@ class Column:
         return self.values if self.offsets is None else _objects(self)
 
     def numpy(self) -> AnyArray:
-        """The values as one array; masked where null; strings, bytes and lists as an object array. Vectors add their axes
-        at the end."""
+        """The values as one array; masked where null; strings, bytes and lists as an object array. Vectors add their
+        axes at the end."""
         cells, mask = self.cells, None if self.validity is None else ~self.validity
         if self.shape is not None:
             order: Any = "F" if self.layout == "col" else "C"

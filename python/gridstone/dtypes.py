@@ -2,8 +2,8 @@
 
 The core's names are NumPy's (`int32`, `datetime64[us]`) plus `string`, `bytes`, `bytes[16]` (of fixed length), vectors
 (`uint8[3]`, `float32[2,3]`) and lists (`list[int32]`) of *primitives*: numbers, booleans and times. A value is a Python
-int, float, complex, bool, str or bytes, or a `numpy.datetime64` / `timedelta64` of the datatype's unit; of a vector or list
-a tuple of these (nested as the vector's axes are).
+int, float, complex, bool, str or bytes, or a `numpy.datetime64` / `timedelta64` of the datatype's unit; of a vector or
+list a tuple of these (nested as the vector's axes are).
 """
 
 import datetime as dt
@@ -51,7 +51,7 @@ _ANY = "v"
 
 
 def parse(dtype: Any) -> str:
-    """The core's name of `dtype`: one of its names, a NumPy dtype, or `bool`, `int`, `float`, `complex`, `str`, `bytes`."""
+    """The core's name of `dtype`: one of its names, a NumPy dtype, or a Python type such as `float` or `str`."""
     if isinstance(dtype, type) and dtype in _PYTHON:
         return _PYTHON[dtype]
     if isinstance(dtype, str):
@@ -67,8 +67,8 @@ def parse(dtype: Any) -> str:
     except TypeError:
         raise SchemaError(
             f"unknown datatype {dtype!r}; use bool, (u)int8 to (u)int64, float16 to float64, complex64, complex128, "
-            f"datetime64[unit], timedelta64[unit], string, bytes, bytes[length], a vector such as uint8[3] or a list such "
-            f"as list[int32]"
+            f"datetime64[unit], timedelta64[unit], string, bytes, bytes[length], a vector such as uint8[3] or a list "
+            f"such as list[int32]"
         ) from None
     return _of_numpy(made)
 

@@ -135,7 +135,8 @@ class Attr(_Frozen):
             timedelta64[unit], string, bytes, bytes[length] (or NumPy's "S10"); a vector of any of these but strings and
             bytes, such as "uint8[3]", or a list such as "list[int32]".
         nullable: whether a cell's value may be null.
-        fill: what an unwritten dense cell reads as; None: 0, "", NaT, a list of nothing. Nullable attributes read as null there.
+        fill: what an unwritten dense cell reads as; None: 0, "", NaT, a list of nothing. Nullable attributes read as
+            null there.
         filters: "auto", a name with an optional level ("zstd:3"), or a list of them (["delta", "zstd"]).
         var: True: a value is a list of any number of `dtype`. (Strings and bytes are variable-length without it.)
         shape: a value is a vector of this shape, (3,) say, of `dtype`; at most 4 axes and 65,536 bytes.

@@ -1,8 +1,8 @@
 """What an array should hold: a naive model in plain Python, and the plain form that cells are compared in.
 
-A value in plain form is None (null), a bool, int, str or bytes; a float or complex number is its `repr` (so that NaN equals
-NaN and -0.0 differs from 0.0); a vector or list is a tuple of plain values (a vector's in row-major order); a datetime or timedelta is its ticks, NaT the text "NaT". A place is a tuple of ticks (floats for
-float dimensions).
+A value in plain form is None (null), a bool, int, str or bytes; a float or complex number is its `repr` (so that NaN
+equals NaN and -0.0 differs from 0.0); a vector or list is a tuple of plain values (a vector's in row-major order); a
+datetime or timedelta is its ticks, NaT the text "NaT". A place is a tuple of ticks (floats for float dimensions).
 """
 
 import copy
