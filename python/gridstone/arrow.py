@@ -256,15 +256,30 @@ def _refuse_strangers(field: Field, flat: AnyArray) -> None:
 
 
 def pandas_of(table: "pa.Table") -> "pd.DataFrame":
-    """A data frame of a table made here. Complex numbers, which Arrow lacks, are NaN where null."""
+    """A data frame of a table made here. Complex numbers, which Arrow lacks, are NaN where null; vectors of several axes
+    are arrays of that shape, not arrays of arrays.
+    """
     made = table.to_pandas()
     for field in table.schema:
         dtype = (field.metadata or {}).get(_DTYPE, b"").decode()
+        if not dtypes.is_complex(dtypes.base_of(dtype)) and len(dtypes.shape_of(dtype)) < 2:
+            continue
+        column = column_of(Field(field.name, dtype, True, "attribute"), table.column(field.name))
         if dtypes.is_complex(dtype):
-            column = column_of(Field(field.name, dtype, True, "attribute"), table.column(field.name))
             values = column.values if column.validity is None else np.where(column.validity, column.values, np.nan)
             made[field.name] = values.astype(dtype, copy=False)
+        else:
+            made[field.name] = _objects(column)
     return made  # type: ignore[no-any-return]
+
+
+def _objects(column: Column) -> AnyArray:
+    """Vectors or lists as an object array; None where null."""
+    found = np.empty(len(column), object)
+    values = dtypes.unpacked(column.cells)
+    for row in range(found.size):
+        found[row] = values[row] if column.validity is None or column.validity[row] else None
+    return found
 
 
 def columns_of_table(data: Any) -> dict[str, Any]:

@@ -123,9 +123,9 @@ def _children(array: Any) -> Any:
 def _vectors(field: Field, array: Any) -> Column:
     inner, kinds = dtypes.shape_of(field.dtype), pa.types
     valid, child = arrow.validity_of(array), array
-    for axis, side in enumerate(inner):
+    for side in inner:
         if kinds.is_list(child.type) or kinds.is_large_list(child.type):
-            child = _regular(field, child, side, None if axis else valid)
+            child = _regular(field, child, side)
         elif kinds.is_fixed_size_list(child.type) and child.type.list_size == side:
             child = _children(child)
         else:
@@ -135,12 +135,13 @@ def _vectors(field: Field, array: Any) -> Column:
     return Column(field.dtype, dtypes.packed(field.dtype, items.values.reshape(-1, *inner)), None, valid)
 
 
-def _regular(field: Field, array: Any, side: int, valid: AnyArray | None) -> Any:
+def _regular(field: Field, array: Any, side: int) -> Any:
     """The items of lists that are all `side` long; those of null ones are null."""
     lengths = pc.fill_null(pc.list_value_length(array), side).to_numpy(zero_copy_only=False)
     if (lengths != side).any():
         row = int(np.flatnonzero(lengths != side)[0])
         raise InputError(f"{field.title} is {field.dtype}, found a list of {int(lengths[row])} values in row {row}")
+    valid = arrow.validity_of(array)
     if valid is None:
         return array.flatten()
     offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False)).astype(np.int64)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from . import columns
+from . import columns, dtypes
 from .columns import Column, Field
 from .errors import InputError
 from .schema import Schema
@@ -119,6 +119,8 @@ class _Series:
         self.series = series
 
     def column(self, field: Field) -> Column:
+        if dtypes.base_of(field.dtype) != field.dtype:  # Arrow would take NaN in vectors and lists as null.
+            return columns.from_values(field, self.series.to_numpy(dtype=object))
         values = self.series.array
         if type(values).__name__ == "NumpyExtensionArray" and values.dtype.numpy_dtype.kind in "biufcmM":
             return columns.from_values(field, self.series.to_numpy(), nan_is_null=True)

@@ -114,7 +114,8 @@ def _stacked(field: Field, found: AnyArray, inner: tuple[int, ...]) -> Cells:
     kept = []
     for row, value in enumerate(flat):
         if present[row]:
-            kept.append(np.asarray(value))
+            one = np.asarray(value)
+            kept.append(np.asarray(one.tolist()) if one.dtype.kind == "O" else one)
             if kept[-1].shape != inner:
                 raise InputError(f"{field.title} is {field.dtype}, found shape {kept[-1].shape} in row {row}")
         elif not is_missing(value):
@@ -146,7 +147,7 @@ def lists_of(data: Any) -> AnyArray:
         return made
     if isinstance(data, np.ndarray):
         return data if data.dtype.kind == "O" else _rows(data)
-    if data is None or not isinstance(data, Sequence) or not any(_is_nested(item) for item in data):
+    if not _is_sequence(data) or not any(item is None or _is_sequence(item) for item in data):
         return _one(data)
     parts = [lists_of(item) for item in data]
     if len({part.shape for part in parts}) > 1:
@@ -157,8 +158,8 @@ def lists_of(data: Any) -> AnyArray:
     return made
 
 
-def _is_nested(item: Any) -> bool:
-    return item is None or isinstance(item, np.ndarray | Sequence)
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, np.ndarray | Sequence) and not isinstance(value, str | bytes)
 
 
 def _rows(array: AnyArray) -> AnyArray:
@@ -197,7 +198,7 @@ def _items(field: Field, value: Any, row: int) -> AnyArray | None:
     """The items of one list; None for null."""
     if isinstance(value, np.ma.MaskedArray) and value.mask is not np.ma.nomask and value.mask.any():
         raise InputError(f"{field.title}, row {row}: a list is null as a whole; found one with a masked item")
-    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes):
+    if not _is_sequence(value):
         if is_missing(value):
             return None
         raise InputError(f"{field.title} is {field.dtype}, found {value!r} ({type(value).__name__}) in row {row}")

@@ -46,7 +46,7 @@ def plain(dtype: str, values: Any) -> list[Plain]:
     elif dtypes.is_var(dtype):
         found = flat.tolist()
     else:
-        assert flat.dtype == dtypes.numpy_of(dtype), (flat.dtype, dtype)
+        assert flat.dtype.kind == "S" or flat.dtype == dtypes.numpy_of(dtype), (flat.dtype, dtype)
         numbers = dtypes.is_float(dtype) or dtypes.is_complex(dtype)
         found = [repr(v) for v in flat.tolist()] if numbers else flat.tolist()
     if masked is not None:

@@ -142,7 +142,7 @@ fn list_cells(width: usize, count: u64, seed: u64) -> Vec<Cell> {
 
 fn lists() -> Result<Case> {
     let attrs = [
-        ("i", "list[int32]", false, "auto", None),
+        ("n", "list[int32]", false, "auto", None),
         ("f", "list[float64]", true, "pco:4", Some("[0.1,NaN]")),
         ("h", "list[float16]", false, "none", Some("[1.5,-inf]")),
         ("c", "list[complex64]", true, "shuffle,lz4", None),
@@ -151,7 +151,7 @@ fn lists() -> Result<Case> {
     let about = "lists of several types, empty ones and nulls among them, and a fill that is a list";
     let mut world = World::with_array("lists", about, &line(39, 15, &attrs))?;
     let values = vec![
-        ("i", list_cells(4, 35, 1)),
+        ("n", list_cells(4, 35, 1)),
         ("f", with_nulls(list_cells(8, 35, 2), |i| i % 4 == 0)),
         ("h", list_cells(2, 35, 3)),
         ("c", with_nulls(list_cells(8, 35, 4), |i| (5..20).contains(&i))),
