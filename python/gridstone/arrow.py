@@ -256,8 +256,9 @@ def _refuse_strangers(field: Field, flat: AnyArray) -> None:
 
 
 def pandas_of(table: "pa.Table") -> "pd.DataFrame":
-    """A data frame of a table made here. Complex numbers, which Arrow lacks, are NaN where null; vectors of several axes
-    are arrays of that shape, not arrays of arrays.
+    """A data frame of a table made here. Complex numbers, which Arrow lacks, are NaN where null.
+
+    Vectors of several axes are arrays of that shape, not arrays of arrays.
     """
     made = table.to_pandas()
     for field in table.schema:

@@ -115,6 +115,11 @@ def _unplain(dtype: str, values: Sequence[Plain]) -> Any:
     return np.array([number("0") if v is None else number(v) for v in values], target)  # type: ignore[arg-type]
 
 
+def shaped(dtype: str, values: Sequence[Plain], shape: tuple[int, ...]) -> Any:
+    """The NumPy array of plain values for cells of `shape`."""
+    return unplain(dtype, values).reshape(cells_shape(dtype, shape))
+
+
 def cells_shape(dtype: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of the array that holds values of a type for cells of `shape`."""
     return (*shape, *dtypes.shape_of(dtype))

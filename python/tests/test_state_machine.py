@@ -30,6 +30,7 @@ from model import (
     coordinates,
     plain,
     plain_arrow,
+    shaped,
     ticks,
     unplain,
 )
@@ -100,8 +101,7 @@ class Machine(RuleBasedStateMachine):
         """Values as NumPy arrays of this shape, in either memory order; bare where there is one attribute."""
         made = {}
         for name, found in columns.items():
-            dtype = self.schema.attr(name).dtype
-            array = unplain(dtype, found).reshape(cells_shape(dtype, shape))
+            array = shaped(self.schema.attr(name).dtype, found, shape)
             made[name] = np.asfortranarray(array) if r.random() < 0.3 and not np.ma.isMaskedArray(array) else array
         return next(iter(made.values())) if len(self.schema.attrs) == 1 and r.random() < 0.7 else made
 
@@ -146,8 +146,7 @@ class Machine(RuleBasedStateMachine):
         if by_attribute:
             name = r.choice(self.a.schema_names)
             columns = {name: drawing.values(r, self.schema.attr(name), len(where))}
-            dtype = self.schema.attr(name).dtype
-            value = unplain(dtype, columns[name]).reshape(cells_shape(dtype, shape))
+            value = shaped(self.schema.attr(name).dtype, columns[name], shape)
             target = self.a[name]
         else:
             columns = self.columns(r, len(where))
@@ -308,7 +307,7 @@ class Machine(RuleBasedStateMachine):
         shape = tuple(hi - lo + 1 for lo, hi in bounds)
         count = int(np.prod(shape))
         attr = self.schema.attr(name)
-        value = unplain(attr.dtype, drawing.values(r, attr, count)).reshape(cells_shape(attr.dtype, shape))
+        value = shaped(attr.dtype, drawing.values(r, attr, count), shape)
 
         def short() -> None:
             with self.a.writer(form) as w:
