@@ -306,8 +306,7 @@ class Machine(RuleBasedStateMachine):
         name = r.choice(self.a.schema_names)
         shape = tuple(hi - lo + 1 for lo, hi in bounds)
         count = int(np.prod(shape))
-        attr = self.schema.attr(name)
-        value = shaped(attr.dtype, drawing.values(r, attr, count), shape)
+        value = shaped((attr := self.schema.attr(name)).dtype, drawing.values(r, attr, count), shape)
 
         def short() -> None:
             with self.a.writer(form) as w:
@@ -342,8 +341,6 @@ class Machine(RuleBasedStateMachine):
     def check_dense(self, state: State, name: str, found: Any, where: list[Place], shape: tuple[int, ...]) -> None:
         """An attribute of a dense read against the model."""
         attr = self.schema.attr(name)
-        if shape == () and dtypes.is_var(attr.dtype):
-            found = np.ma.masked if found is np.ma.masked else found
         if found is np.ma.masked:
             assert shape == ()
             assert self.model.dense(state, name, where) == [None]
