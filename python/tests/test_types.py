@@ -420,3 +420,43 @@ def test_conditions_on_them(memory_uri: str) -> None:
         with pytest.raises(gs.errors.InputError, match="null"):
             a.delete(where=where)
     assert len(a.read()) == 4
+
+
+def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from gridstone.cli import run
+
+    uri = str(tmp_path / "a.gs")
+    asked = [
+        "rgb:uint8[3]",
+        "z:complex64:fill=1.0+2.0j",
+        "h:float16",
+        "s:S4",
+        "l:list[int32]",
+        "m:float32[2,2]:nullable",
+    ]
+    assert run(["create", uri, "--dim", "x:int32:0:2", *(part for a in asked for part in ("--attr", a))]) == 0
+    a = gs.open(uri, mode="r+")
+    assert a.schema.attr("z").fill == 1 + 2j and a.schema.attr("m").nullable
+    a.write_cells([1], {"rgb": [[1, 2, 3]], "h": [0.5], "s": [b"ab"], "l": [[7, 8]], "m": [np.eye(2)]})
+    capsys.readouterr()
+    assert run(["read", uri, "--format", "csv", "--out", str(tmp_path / "a.csv")]) == 0
+    table = pd.read_csv(tmp_path / "a.csv")
+    assert table["rgb"].tolist() == ["[0, 0, 0]", "[1, 2, 3]", "[0, 0, 0]"] and table["l"][1] == "[7, 8]"
+    assert table["z"].tolist() == ["[1.0, 2.0]"] * 3 and table["h"].tolist() == [0, 0.5, 0]
+    assert table["m"].isna().tolist() == [True, False, True] and table["m"][1] == "[[1.0, 0.0], [0.0, 1.0]]"
+    assert run(["read", uri, "--json"]) == 0 and '"l": [7, 8]' in capsys.readouterr().out
+    assert run(["read", uri]) == 0 and run(["info", uri]) == 0 and "uint8[3]" in capsys.readouterr().out
+
+
+def test_colours_are_drawn_and_what_is_no_number_is_not(tmp_path: Path) -> None:
+    from gridstone import plot
+
+    dims = [gs.Dim("y", (0, 6)), gs.Dim("x", (0, 8))]
+    attrs = [gs.Attr("rgb", "uint8[3]"), gs.Attr("h", "float16"), gs.Attr("z", complex), gs.Attr("v", "float32[2]")]
+    a = gs.create(memory(), gs.Schema(dims, attrs))
+    for name in ("rgb", "h"):
+        plot.plot(a, tmp_path / f"{name}.png", attr=name)
+        assert (tmp_path / f"{name}.png").stat().st_size > 1_000
+    for name in ("z", "v"):
+        with pytest.raises(gs.errors.UnsupportedError, match="needs numbers"):
+            plot.plot(a, tmp_path / "no.png", attr=name)

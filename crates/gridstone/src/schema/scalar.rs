@@ -37,6 +37,12 @@ fn single_to_bytes(datatype: Datatype, text: &str) -> Option<Vec<u8>> {
         (d, _, "NaT") if d.is_time() => Some(i64::MIN.to_le_bytes().to_vec()),
         (_, ElementKind::Unsigned, _) => integer(0, (1i128 << bits) - 1),
         (_, ElementKind::Signed, _) => integer(-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        // NaN has no sign in text: "-NaN" would come back as another value.
+        (_, ElementKind::Float, _) if text.parse::<f64>().ok()?.is_nan() => Some(match datatype {
+            Datatype::Float16 => f16::NAN.to_le_bytes().to_vec(),
+            Datatype::Float32 => f32::NAN.to_le_bytes().to_vec(),
+            _ => f64::NAN.to_le_bytes().to_vec(),
+        }),
         (Datatype::Float16, ..) => Some(f16::from_f64(text.parse().ok()?).to_le_bytes().to_vec()),
         (Datatype::Float32, ..) => Some(text.parse::<f32>().ok()?.to_le_bytes().to_vec()),
         (_, ElementKind::Float, _) => Some(text.parse::<f64>().ok()?.to_le_bytes().to_vec()),
@@ -211,6 +217,21 @@ mod tests {
         for (datatype, text) in bad {
             let datatype = Datatype::parse(datatype).unwrap();
             assert!(text_to_bytes(datatype, text).is_err(), "{datatype} {text}");
+        }
+    }
+
+    #[test]
+    fn nan_has_no_sign_in_text() {
+        for (name, text, plain) in [
+            ("float64", "-NaN", "NaN"),
+            ("float32", "-nan", "NaN"),
+            ("float16", "-NaN", "NaN"),
+            ("complex64", "1.0-NaNj", "1.0+NaNj"),
+        ] {
+            let datatype = Datatype::parse(name).unwrap();
+            let bytes = text_to_bytes(datatype, text).unwrap();
+            assert_eq!(bytes, text_to_bytes(datatype, plain).unwrap(), "{name}");
+            assert_eq!(bytes_to_text(datatype, &bytes), plain);
         }
     }
 
