@@ -442,7 +442,11 @@ def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run(["read", uri, "--format", "csv", "--out", str(tmp_path / "a.csv")]) == 0
     table = pd.read_csv(tmp_path / "a.csv")
     assert table["rgb"].tolist() == ["[0, 0, 0]", "[1, 2, 3]", "[0, 0, 0]"] and table["l"][1] == "[7, 8]"
-    assert table["z"].tolist() == ["[1.0, 2.0]"] * 3 and table["h"].tolist() == [0, 0.5, 0]
+    assert (
+        table["s"].tolist()[1] == "ab"
+        and table["z"].tolist() == ["[1.0, 2.0]"] * 3
+        and table["h"].tolist() == [0, 0.5, 0]
+    )
     assert table["m"].isna().tolist() == [True, False, True] and table["m"][1] == "[[1.0, 0.0], [0.0, 1.0]]"
     assert run(["read", uri, "--json"]) == 0 and '"l": [7, 8]' in capsys.readouterr().out
     assert run(["read", uri]) == 0 and run(["info", uri]) == 0 and "uint8[3]" in capsys.readouterr().out
@@ -460,3 +464,50 @@ def test_colours_are_drawn_and_what_is_no_number_is_not(tmp_path: Path) -> None:
     for name in ("z", "v"):
         with pytest.raises(gs.errors.UnsupportedError, match="needs numbers"):
             plot.plot(a, tmp_path / "no.png", attr=name)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in TYPES if "timedelta" not in dtype and "datetime" not in dtype])
+@BOTH
+def test_files_of_text_come_back(tmp_path: Path, dtype: str, nullable: bool) -> None:
+    from gridstone.io import from_csv, to_csv
+
+    def schema() -> gs.Schema:
+        return gs.Schema([gs.Dim("x", (0, 39))], [gs.Attr("v", dtype, nullable=nullable)], sparse=True)
+
+    values = some(dtype, 40, nullable)
+    if dtypes.is_fixed_bytes(dtype):  # Text is UTF-8; an empty value is null where there may be one.
+        values = [None if v is None or (nullable and v == b"") else v.replace(b"\xff\xfe\xfd", b"x") for v in values]
+        values = [v if v is None else v.replace(b"\0", b"0") for v in values]
+    if nullable and dtype in ("float16", "complex64", "complex128"):  # NaN in a file means null where there may be one.
+        values = [None if v is not None and "nan" in v else v for v in values]
+    a = gs.create(memory(), schema())
+    a.write_cells(np.arange(40), unplain(dtype, values))
+    assert to_csv(a, tmp_path / "a.csv") == 40
+    uri = memory()
+    gs.create(uri, schema())
+    from_csv(uri, tmp_path / "a.csv")
+    found = gs.open(uri).read()
+    assert found["x"].tolist() == list(range(40)) and plain(dtype, found["v"]) == values
+
+
+def test_text_that_is_no_value_is_refused(tmp_path: Path) -> None:
+    from gridstone.io import from_csv, to_csv
+
+    for dtype, text in [
+        ("uint8[3]", "1"),
+        ("uint8[3]", '"[1, 2"'),
+        ("uint8[3]", '"[1, 2]"'),
+        ("list[int8]", "x"),
+        ("list[int8]", '"[300]"'),
+        ("complex64", "x"),
+        ("complex64", "[1]"),
+        ("bytes[2]", "abc"),
+    ]:
+        uri = memory()
+        gs.create(uri, gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", dtype)], sparse=True))
+        (tmp_path / "a.csv").write_text(f"x,v\n1,{text}\n")
+        with pytest.raises(gs.errors.InputError, match="'v'"):
+            from_csv(uri, tmp_path / "a.csv")
+    a = gs.create(memory(), gs.Schema([gs.Dim("x", (0, 1))], [gs.Attr("v", "timedelta64[s][2]")]))
+    with pytest.raises(gs.errors.UnsupportedError, match="no form in CSV"):
+        to_csv(a, tmp_path / "b.csv")

@@ -11,6 +11,7 @@ import click
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from ..io import text
 from .output import emit_table, note, plain
 
 if TYPE_CHECKING:
@@ -57,27 +58,10 @@ def _opened(out: Path | None) -> Iterator[IO[bytes]]:
 
 
 def _csv(schema: Any, batches: Iterator[Any], file: IO[bytes]) -> None:
-    fields = pa.schema([(f.name, _csv_type(f.type)) for f in schema])
+    fields = text.written_schema(schema)
     with pa_csv.CSVWriter(file, fields, write_options=pa_csv.WriteOptions(quoting_style="needed")) as writer:
         for batch in batches:
-            columns = [
-                _as_json(column) if pa.types.is_nested(column.type) else column.cast(field.type)
-                for column, field in zip(batch.columns, fields, strict=True)
-            ]
-            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=fields))
-
-
-def _csv_type(kind: Any) -> Any:
-    """What a column is in CSV: lengths of time as ticks, lists and vectors as JSON, float16 as float32."""
-    if pa.types.is_nested(kind):
-        return pa.large_string()
-    if pa.types.is_fixed_size_binary(kind):
-        return pa.large_binary()
-    return pa.int64() if pa.types.is_duration(kind) else pa.float32() if pa.types.is_float16(kind) else kind
-
-
-def _as_json(column: Any) -> Any:
-    return pa.array([None if v is None else json.dumps(plain(v)) for v in column.to_pylist()], pa.large_string())
+            writer.write_batch(text.written(batch, fields))
 
 
 def _table(stream: "Stream", batches: Iterator[Any], limit: int | None) -> None:

@@ -15,13 +15,13 @@ import pyarrow.csv as pa_csv
 
 from .. import arrow, cells, dtypes, selection, store
 from ..array import Array
-from ..columns import Column, Field
+from ..columns import Field
 from ..context import Context, default, size_bytes
 from ..errors import ExistsError, InputError, NotFoundError
 from ..progress import Callback, Progress, reporting
 from ..schema import Schema
 from ..selection import BoxLike
-from . import infer, parse, sources
+from . import infer, parse, sources, text
 from .parse import Dialect
 from .sources import Block, Source
 
@@ -225,9 +225,9 @@ class _Load:
             return []
         table, schema = pa.concat_tables(batch), array.schema
         batch.clear()
-        dims = [_column(field, table.column(field.name)) for field in cells.dim_fields(schema)]
+        dims = [text.read(field, table.column(field.name)) for field in cells.dim_fields(schema)]
         names = [name for name in table.column_names if name not in array.dims]
-        values = {name: _column(cells.attr_field(schema, name), table.column(name)).native() for name in names}
+        values = {name: text.read(cells.attr_field(schema, name), table.column(name)).native() for name in names}
         return [array._writable().stage_cells([dim.native() for dim in dims], values, False, dedup, None)]
 
     def typed(self, schema: Schema, names: Sequence[str] | None = None) -> Iterator[Any]:
@@ -235,8 +235,8 @@ class _Load:
         dims = [dim.name for dim in schema.dims]
         attrs = [attr.name for attr in schema.attrs] if names is None else list(names)
         strict = [a.name for a in schema.attrs if a.name in attrs and not _holds_null(a.dtype, a.nullable)]
-        types = {dim.name: _read_type(dim.dtype) for dim in schema.dims}
-        types |= {attr.name: _read_type(attr.dtype) for attr in schema.attrs}
+        types = {dim.name: text.read_type(dim.dtype) for dim in schema.dims}
+        types |= {attr.name: text.read_type(attr.dtype) for attr in schema.attrs}
         types |= self.zoned
         for block, table in self._tables(lambda block: _wanted(block, dims, attrs), types):
             self._check_filled(block, table, dims + strict, dims)
@@ -317,7 +317,7 @@ class _Load:
 
     def _check_domain(self, block: Block, table: Any, schema: Schema) -> None:
         for dim in schema.dims:
-            column = _column(Field(dim.name, dim.dtype, False, "dimension"), table.column(dim.name)).values
+            column = text.read(Field(dim.name, dim.dtype, False, "dimension"), table.column(dim.name)).values
             low, high = (np.array([bound], dtypes.numpy_of(dim.dtype)) for bound in dim.domain)
             outside = (column < low) | (column > high)
             if outside.any():
@@ -346,23 +346,6 @@ def _holds_null(dtype: str, nullable: bool) -> bool:
     return nullable or dtypes.is_time(dtype) or dtypes.is_var(dtype)
 
 
-def _read_type(dtype: str) -> Any:
-    """The Arrow type to parse a column with; timedeltas are ticks in text."""
-    if dtype == "datetime64[D]":
-        return pa.date32()
-    if dtypes.is_var(dtype):
-        return pa.string() if dtype == "string" else pa.binary()
-    found = arrow.type_of(dtype)
-    return pa.int64() if pa.types.is_duration(found) else found
-
-
-def _column(field: Field, column: Any) -> Column:
-    """The column for the core; empty text is "" where it cannot be null."""
-    if dtypes.is_var(field.dtype) and not field.nullable and column.null_count:
-        column = column.fill_null("" if field.dtype == "string" else b"")
-    return arrow.column_of(field, column)
-
-
 def to_csv(
     array: Array | store.Uri,
     target: str | os.PathLike[str],
@@ -385,23 +368,24 @@ def to_csv(
         progress: True for a bar, or a callable `f(rows, 0)`.
 
     Returns:
-        The number of rows. Nulls and NaT are empty; timedeltas are ticks of their unit.
+        The number of rows. Nulls and NaT are empty; timedeltas are ticks of their unit, vectors and
+        lists JSON, complex numbers JSON of two numbers.
     """
     source = array if isinstance(array, Array) else store.open_array(array)
     final = Path(os.fspath(target))
     part = final.with_name(final.name + ".part")
     stream = source.scan(selection.box_of(source.schema, box), attrs, order, "16MiB")
-    fields = [(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in stream.schema]
+    fields = text.written_schema(stream.schema)
     written = 0
     options = pa_csv.WriteOptions(delimiter=delimiter)
     try:
         with (
             reporting(progress, "writing", "rows") as report,
             _created(part, final.suffix == ".gz") as file,
-            pa_csv.CSVWriter(file, pa.schema(fields), write_options=options) as out,
+            pa_csv.CSVWriter(file, fields, write_options=options) as out,
         ):
             for batch in stream:
-                out.write_batch(batch.cast(pa.schema(fields)))
+                out.write_batch(text.written(batch, fields))
                 written += batch.num_rows
                 if report is not None:
                     report(written, 0)
