@@ -204,7 +204,14 @@ def cells_of(datatype: Datatype, values: Any) -> list[Cell]:
     import numpy
 
     null, data = numpy.ma.getmaskarray(values).ravel(), numpy.ma.getdata(values).ravel()
-    if datatype.varies:
+    if datatype.listed:
+        raw = [v.tobytes() for v in data]
+    elif datatype.items is not None:
+        null = null[:: datatype.count]
+        raw = [v.tobytes() for v in data.reshape(-1, datatype.count)]
+    elif datatype.fixed_bytes:
+        raw = [v.tobytes() for v in data.view(f"V{datatype.width}")]
+    elif datatype.varies:
         raw = [v.encode() if isinstance(v, str) else v for v in data]
     else:
         raw = [v.tobytes() for v in data.astype(data.dtype.newbyteorder("<"))]

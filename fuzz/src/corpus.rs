@@ -13,7 +13,10 @@ use std::sync::{Arc, OnceLock};
 const ATTRS: &str = r#"[{"name":"b","dtype":"bool","filters":"bitshuffle,zstd"},
     {"name":"i","dtype":"int16","nullable":true,"filters":"none"},{"name":"u","dtype":"uint64","filters":"delta,for"},
     {"name":"f","dtype":"float64","filters":"shuffle,lz4"},{"name":"t","dtype":"datetime64[s]","filters":"pco"},
-    {"name":"s","dtype":"string","nullable":true,"filters":"gzip"},{"name":"y","dtype":"bytes","filters":"none"}]"#;
+    {"name":"s","dtype":"string","nullable":true,"filters":"gzip"},{"name":"y","dtype":"bytes","filters":"none"},
+    {"name":"h","dtype":"float16","filters":"for"},{"name":"z","dtype":"complex64","nullable":true,"filters":"lz4"},
+    {"name":"v","dtype":"bool[3]","filters":"none"},{"name":"x","dtype":"bytes[5]","fill":"0001020304","filters":"zstd"},
+    {"name":"l","dtype":"list[int32]","nullable":true,"fill":"[1,-2]","filters":"delta,for"}]"#;
 
 /// A store, and what was read of it.
 #[derive(Debug)]

@@ -126,11 +126,12 @@ class Array(Readable, Retained, Mergeable, Erasable, Checked):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the one attribute, or a structured dtype of several; object for strings and bytes."""
+        """The dtype of the one attribute, or a structured dtype of several; object for strings, bytes and lists. One
+        of vectors has the dtype of their numbers (and adds axes to what is read)."""
         attrs = self._schema.attrs
         if len(attrs) == 1:
             return dtypes.numpy_of(attrs[0].dtype)
-        return np.dtype([(attr.name, dtypes.numpy_of(attr.dtype)) for attr in attrs])
+        return np.dtype([(attr.name, dtypes.numpy_of(attr.dtype), dtypes.shape_of(attr.dtype)) for attr in attrs])
 
     @property
     def nbytes(self) -> int:
@@ -140,7 +141,7 @@ class Array(Readable, Retained, Mergeable, Erasable, Checked):
         cells_count = 1
         for size in self.shape:
             cells_count *= size
-        return cells_count * sum(dtypes.numpy_of(attr.dtype).itemsize for attr in self._schema.attrs)
+        return cells_count * sum(dtypes.cell_bytes(attr.dtype) for attr in self._schema.attrs)
 
     @property
     def tile(self) -> tuple[Any, ...]:

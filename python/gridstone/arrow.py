@@ -3,7 +3,8 @@
 Arrow has no datetimes coarser than seconds, nor finer than nanoseconds. Coarser ones (and timedeltas from weeks to
 minutes) become seconds; finer ones, and timedeltas in years or months, become int64 ticks. Each field's metadata keeps
 the datatype and nullability under `gridstone.dtype` and `gridstone.nullable`, so that `Schema.from_arrow` gives them
-back (NaT is null in Arrow, so its datetimes are always nullable).
+back (NaT is null in Arrow, so its datetimes are always nullable). Arrow has no complex numbers either. They are
+fixed-size lists of two floats; vectors are fixed-size lists too, lists of lists if of several axes (`arrow_nested`).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from .errors import InputError, SchemaError, UnsupportedError
 from .interrupt import interruptible
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .schema import Attr, Schema
 
 _DTYPE = b"gridstone.dtype"
@@ -32,6 +35,17 @@ def type_of(dtype: str) -> "pa.DataType":
         return pa.large_string()
     if dtype == "bytes":
         return pa.large_binary()
+    if dtypes.is_fixed_bytes(dtype):
+        return pa.binary(dtypes.length_of(dtype))
+    if dtypes.is_list(dtype):
+        return pa.large_list(type_of(dtypes.base_of(dtype)))
+    if dtypes.is_complex(dtype):
+        return pa.list_(type_of("float32" if dtype == "complex64" else "float64"), 2)
+    if shape := dtypes.shape_of(dtype):
+        made = type_of(dtypes.base_of(dtype))
+        for side in reversed(shape):
+            made = pa.list_(made, side)
+        return made
     if not dtypes.is_time(dtype):
         return pa.bool_() if dtype == "bool" else pa.from_numpy_dtype(np.dtype(dtype))
     unit = _arrow_unit(dtype)
@@ -56,10 +70,15 @@ def dtype_of(arrow_type: "pa.DataType") -> str:
         return dtype_of(arrow_type.value_type)
     if kinds.is_string(arrow_type) or kinds.is_large_string(arrow_type) or kinds.is_string_view(arrow_type):
         return "string"
+    if kinds.is_fixed_size_binary(arrow_type):
+        return f"bytes[{arrow_type.byte_width}]"
     if kinds.is_binary(arrow_type) or kinds.is_large_binary(arrow_type) or kinds.is_binary_view(arrow_type):
         return "bytes"
-    if kinds.is_fixed_size_binary(arrow_type):
-        return "bytes"
+    if kinds.is_list(arrow_type) or kinds.is_large_list(arrow_type):
+        return dtypes.list_of(dtype_of(arrow_type.value_type))
+    if kinds.is_fixed_size_list(arrow_type):
+        inner = dtype_of(arrow_type.value_type)
+        return dtypes.shaped(dtypes.base_of(inner), (arrow_type.list_size, *dtypes.shape_of(inner)))
     if kinds.is_timestamp(arrow_type):
         return f"datetime64[{arrow_type.unit}]"
     if kinds.is_duration(arrow_type):
@@ -68,7 +87,7 @@ def dtype_of(arrow_type: "pa.DataType") -> str:
         return "datetime64[D]"
     if kinds.is_date64(arrow_type):
         return "datetime64[ms]"
-    name = {"float": "float32", "double": "float64"}.get(str(arrow_type), str(arrow_type))
+    name = {"halffloat": "float16", "float": "float32", "double": "float64"}.get(str(arrow_type), str(arrow_type))
     if name in ("bool", *dtypes.INTEGERS, *dtypes.FLOATS):
         return name
     raise UnsupportedError(f"the Arrow type {arrow_type} is not supported by this version; cast the column first")
@@ -107,21 +126,26 @@ def array_of(column: Column) -> "pa.Array":
     """The Arrow array of a flat column, over the same memory (bools and validity are packed to bits)."""
     arrow_type, count = type_of(column.dtype), len(column)
     valid, values = column.validity, column.values
+    if dtypes.is_list(column.dtype) or dtypes.is_complex(column.dtype) or dtypes.shape_of(column.dtype):
+        from . import arrow_nested
+
+        return arrow_nested.array_of(column)
     if column.offsets is not None:
-        buffers = [_bits(valid), pa.py_buffer(column.offsets), pa.py_buffer(values)]
+        buffers = [bits(valid), pa.py_buffer(column.offsets), pa.py_buffer(values)]
         return pa.Array.from_buffers(arrow_type, count, buffers)
     if column.dtype == "bool":
-        return pa.Array.from_buffers(arrow_type, count, [_bits(valid), _bits(values)])
+        return pa.Array.from_buffers(arrow_type, count, [bits(valid), bits(values)])
     if dtypes.is_time(column.dtype):
         valid = _without_nat(values, valid)
         unit = _arrow_unit(column.dtype)
         if unit is not None and unit != dtypes.unit_of(column.dtype):
             values = _in_seconds(column.dtype, values)
         values = values.view(np.int64)
-    return pa.Array.from_buffers(arrow_type, count, [_bits(valid), pa.py_buffer(values)])
+    return pa.Array.from_buffers(arrow_type, count, [bits(valid), pa.py_buffer(values)])
 
 
-def _bits(flags: AnyArray | None) -> Any:
+def bits(flags: AnyArray | None) -> Any:
+    """A validity bitmap; None where all are valid."""
     if flags is None:
         return None
     return pa.py_buffer(np.packbits(np.ascontiguousarray(flags, np.bool_), bitorder="little"))
@@ -148,10 +172,14 @@ def column_of(field: Field, data: Any) -> Column:
     if array.null_count and not field.nullable and not dtypes.is_time(field.dtype):
         row = int(np.flatnonzero(np.asarray(array.is_null()))[0])
         raise InputError(f"{field.title} is not nullable, but row {row} is null; drop the row or fill it")
+    if not dtypes.is_primitive(field.dtype) or dtypes.is_complex(field.dtype):
+        from . import arrow_nested
+
+        if field.dtype in ("string", "bytes"):
+            _check_kind(field, array)
+        return _var_column(field, array) if field.dtype in ("string", "bytes") else arrow_nested.column_of(field, array)
     _check_kind(field, array)
-    if dtypes.is_var(field.dtype):
-        return _var_column(field, array)
-    validity = _validity(array) if field.nullable else None
+    validity = validity_of(array) if field.nullable else None
     values = _fixed_values(field, array)
     from . import columns
 
@@ -164,7 +192,10 @@ def _check_kind(field: Field, array: Any) -> None:
         kind = dtype_of(array.type)
     except UnsupportedError:
         kind = None
-    fits = kind == field.dtype if dtypes.is_var(field.dtype) else kind is not None and not dtypes.is_var(kind)
+    if field.dtype in ("string", "bytes"):
+        fits = kind == field.dtype or (field.dtype == "bytes" and pa.types.is_fixed_size_binary(array.type))
+    else:
+        fits = kind is not None and dtypes.is_primitive(kind)
     if not fits and not (kind == "string" and dtypes.is_time(field.dtype)):
         raise InputError(f"{field.title} is {field.dtype}, found an Arrow column of type {array.type}; cast it first")
 
@@ -182,7 +213,7 @@ def _one_chunk(field: Field, data: Any) -> Any:
     if pa.types.is_dictionary(data.type):
         data = interruptible(data.nbytes, lambda: decoded(data))
     if pa.types.is_null(data.type):
-        data = data.cast(type_of(field.dtype))
+        data = pa.nulls(len(data), type_of(field.dtype))
     return data
 
 
@@ -195,7 +226,7 @@ def decoded(array: Any) -> Any:
     return array.dictionary_decode()
 
 
-def _validity(array: Any) -> AnyArray | None:
+def validity_of(array: Any) -> AnyArray | None:
     return np.asarray(array.is_valid().to_numpy(zero_copy_only=False)) if array.null_count else None
 
 
@@ -216,17 +247,19 @@ def _fixed_values(field: Field, array: Any) -> AnyArray:
 
 def _var_column(field: Field, array: Any) -> Column:
     wanted = type_of(field.dtype)
+    if pa.types.is_fixed_size_binary(array.type):
+        array = array.cast(pa.binary())
     if array.type != wanted:
         narrow = array
         array = interruptible(narrow.nbytes, lambda: narrow.cast(wanted))
     _, offsets_buffer, bytes_buffer = array.buffers()
     if len(array) == 0 or offsets_buffer is None:
-        return Column(field.dtype, np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64), _validity(array))
+        return Column(field.dtype, np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64), validity_of(array))
     offsets = np.frombuffer(offsets_buffer, np.int64)[array.offset : array.offset + len(array) + 1]
     start, stop = int(offsets[0]), int(offsets[-1])
     packed = np.empty(0, np.uint8) if bytes_buffer is None else np.frombuffer(bytes_buffer, np.uint8)[start:stop]
     offsets = offsets if start == 0 else offsets - start
-    return Column(field.dtype, packed, offsets, _validity(array))
+    return Column(field.dtype, packed, offsets, validity_of(array))
 
 
 def pack(field: Field, flat: AnyArray) -> Column:
@@ -249,6 +282,34 @@ def _refuse_strangers(field: Field, flat: AnyArray) -> None:
     for row, value in enumerate(flat):
         if not isinstance(value, known) and not is_missing(value):
             raise InputError(f"{field.title} is {field.dtype}, found {value!r} ({type(value).__name__}) in row {row}")
+
+
+def pandas_of(table: "pa.Table") -> "pd.DataFrame":
+    """A data frame of a table made here. Complex numbers, which Arrow lacks, are NaN where null.
+
+    Vectors of several axes are arrays of that shape, not arrays of arrays.
+    """
+    made = table.to_pandas()
+    for field in table.schema:
+        dtype = (field.metadata or {}).get(_DTYPE, b"").decode()
+        if not dtypes.is_complex(dtypes.base_of(dtype)) and len(dtypes.shape_of(dtype)) < 2:
+            continue
+        column = column_of(Field(field.name, dtype, True, "attribute"), table.column(field.name))
+        if dtypes.is_complex(dtype):
+            values = column.values if column.validity is None else np.where(column.validity, column.values, np.nan)
+            made[field.name] = values.astype(dtype, copy=False)
+        else:
+            made[field.name] = _objects(column)
+    return made  # type: ignore[no-any-return]
+
+
+def _objects(column: Column) -> AnyArray:
+    """Vectors or lists as an object array; None where null."""
+    found = np.empty(len(column), object)
+    values = dtypes.unpacked(column.cells)
+    for row in range(found.size):
+        found[row] = values[row] if column.validity is None or column.validity[row] else None
+    return found
 
 
 def columns_of_table(data: Any) -> dict[str, Any]:

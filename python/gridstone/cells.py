@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from . import columns
+from . import columns, dtypes
 from .columns import Column, Field
 from .errors import InputError
 from .schema import Schema
@@ -121,14 +121,17 @@ class _Series:
         self.series = series
 
     def column(self, field: Field) -> Column:
+        if dtypes.base_of(field.dtype) != field.dtype:  # Arrow would take NaN in vectors and lists as null.
+            return columns.from_values(field, self.series.to_numpy(dtype=object))
         values = self.series.array
-        if type(values).__name__ == "NumpyExtensionArray" and values.dtype.numpy_dtype.kind in "biufmM":
+        if type(values).__name__ == "NumpyExtensionArray" and values.dtype.numpy_dtype.kind in "biufcmM":
             return columns.from_values(field, self.series.to_numpy(), nan_is_null=True)
         import pyarrow as pa
 
         try:
             array = pa.array(self.series, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # mixed objects; integers from 2^63 on
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            # Mixed objects, integers from 2^63 on, complex numbers in lists.
             return columns.from_values(field, self.series.to_numpy(dtype=object), nan_is_null=True)
         return columns.from_values(field, array)
 

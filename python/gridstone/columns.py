@@ -1,7 +1,8 @@
 """Columns as the core takes and gives them, and what NumPy makes of them.
 
 A `Column` holds the values of one dimension or attribute: for fixed-width types an array of the type's dtype (any
-shape), for strings and bytes the concatenated bytes with n + 1 offsets. Contiguous arrays of the right dtype go
+shape; a vector is one element, see `dtypes.packed`), for strings, bytes and lists the concatenated bytes with n + 1
+offsets. Contiguous arrays of the right dtype go
 through without a copy, in both directions; everything else is copied once.
 """
 
@@ -32,7 +33,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Values of one field. `offsets` only for strings and bytes; `validity` is None or one bool per cell.
+    """Values of one field. `offsets` only for strings, bytes and lists; `validity` is None or one bool per cell.
 
     A column that was read is flat; `shape` and `layout` say which array its cells make.
     """
@@ -61,23 +62,56 @@ class Column:
         offsets: Any = self.offsets
         return values, offsets, validity
 
+    @property
+    def cells(self) -> AnyArray:
+        """One element per cell; strings, bytes and lists as objects, nulls as whatever stands there."""
+        return self.values if self.offsets is None else _objects(self)
+
     def numpy(self) -> AnyArray:
-        """The values as one array; masked where null; strings and bytes as an object array."""
-        values = self.values if self.offsets is None else _objects(self)
-        if self.validity is not None:
-            values = np.ma.MaskedArray(values, mask=~self.validity)
-        order: Any = "F" if self.layout == "col" else "C"
-        return values if self.shape is None else values.reshape(self.shape, order=order)
+        """The values as one array; masked where null; strings, bytes and lists as an object array. Vectors add their
+        axes at the end."""
+        cells, mask = self.cells, None if self.validity is None else ~self.validity
+        if self.shape is not None:
+            order: Any = "F" if self.layout == "col" else "C"
+            cells = cells.reshape(self.shape, order=order)
+            mask = None if mask is None else mask.reshape(self.shape, order=order)
+        return shown(cells, mask)
 
     def shaped(self, shape: tuple[int, ...], layout: str) -> "Column":
         """The same cells, to be shown as an array of `shape` laid out "row" or "col"."""
         return replace(self, shape=shape, layout=layout)
 
 
+def shown(cells: AnyArray, mask: AnyArray | None) -> AnyArray:
+    """An array of cells as users get it: vectors unpacked, masked where `mask` says so."""
+    values = dtypes.unpacked(cells)
+    if mask is None:
+        return values
+    if values.ndim > mask.ndim:
+        mask = np.broadcast_to(mask.reshape(*mask.shape, *(1,) * (values.ndim - mask.ndim)), values.shape).copy()
+    return np.ma.MaskedArray(values, mask=mask)
+
+
+def one(values: AnyArray) -> Any:
+    """An array without axes as its only value (`numpy.ma.masked` where null); others as they are."""
+    if values.ndim == 0 and np.ma.isMaskedArray(values) and np.ma.getmaskarray(values):
+        return np.ma.masked  # NumPy would give a masked array for a list.
+    return values[()]
+
+
+def one_cell(dtype: str, value: Any) -> AnyArray:
+    """A value of the schema (a fill) as an array of one cell without axes."""
+    if dtypes.is_var(dtype):
+        made = np.empty((), object)
+        made[()] = np.array(value, dtypes.numpy_of(dtypes.base_of(dtype))) if dtypes.is_list(dtype) else value
+        return made
+    return dtypes.packed(dtype, np.array(value, dtypes.numpy_of(dtype)))
+
+
 def from_native(dtype: str, column: "_native._OutColumn") -> Column:
     """A column over the core's buffers, without a copy; cells in the order they were read in."""
     values, offsets, validity = column
-    width = np.dtype(np.uint8) if dtypes.is_var(dtype) else dtypes.numpy_of(dtype)
+    width = np.dtype(np.uint8) if dtypes.is_var(dtype) else dtypes.cell_of(dtype)
     return Column(
         dtype,
         _view(values, width),
@@ -91,7 +125,7 @@ def empty(dtype: str, shape: tuple[int, ...], nullable: bool) -> Column:
     validity = np.ones(0, np.bool_) if nullable else None
     if dtypes.is_var(dtype):
         return Column(dtype, np.empty(0, np.uint8), np.zeros(1, np.int64), validity, shape)
-    return Column(dtype, np.empty(0, dtypes.numpy_of(dtype)), None, validity, shape)
+    return Column(dtype, np.empty(0, dtypes.cell_of(dtype)), None, validity, shape)
 
 
 def joined(runs: "list[Column]") -> Column:
@@ -122,9 +156,11 @@ def _view(buffer: Any, dtype: np.dtype[Any]) -> AnyArray:
 
 
 def _objects(column: Column) -> AnyArray:
-    """Strings or bytes as a flat object array."""
-    from . import arrow
+    """Strings, bytes or lists as a flat object array."""
+    from . import arrow, composite
 
+    if dtypes.is_list(column.dtype):
+        return composite.objects(column)
     flat: AnyArray = arrow.array_of(replace(column, validity=None)).to_numpy(zero_copy_only=False)
     return flat
 
@@ -145,13 +181,40 @@ def from_values(field: Field, data: Any, shape: tuple[int, ...] | None = None, *
         from . import arrow
 
         return arrow.column_of(field, data)
-    array, valid = _plain(field, data, nan_is_null)
+    if dtypes.is_list(field.dtype):
+        from . import composite
+
+        return composite.lists(field, data, shape)
+    array, valid = _cells(field, data, nan_is_null)
     if shape is not None:
         array = broadcast(field.title, array, shape)
         valid = None if valid is None else broadcast(field.title, valid, shape)
     if dtypes.is_var(field.dtype):
         return _encode_var(field, array, valid)
-    return Column(field.dtype, array, None, _checked_validity(field, valid, array.shape))
+    return Column(field.dtype, array, None, checked_validity(field, valid, array.shape))
+
+
+def _cells(field: Field, data: Any, nan_is_null: bool) -> tuple[AnyArray, AnyArray | None]:
+    """One element per cell, and the cells that are not null."""
+    if dtypes.is_fixed_bytes(field.dtype):
+        from . import composite
+
+        return composite.fixed_bytes(field, data)
+    if dtypes.shape_of(field.dtype):
+        from . import composite
+
+        return composite.vectors(field, data)
+    return _plain(field, data, nan_is_null)
+
+
+def cells_shape(field: Field, data: Any) -> tuple[int, ...]:
+    """The shape of the cells that `data` has values for; () for a single value."""
+    if dtypes.is_list(field.dtype):
+        from . import composite
+
+        return tuple(composite.lists_of(data).shape)
+    found: tuple[int, ...] = np.shape(data)
+    return found[: max(len(found) - len(dtypes.shape_of(field.dtype)), 0)]
 
 
 def _is_arrow(data: Any) -> bool:
@@ -173,8 +236,8 @@ def _plain(field: Field, data: Any, nan_is_null: bool) -> tuple[AnyArray, AnyArr
     if array.dtype.kind == "O" and not dtypes.is_var(field.dtype):
         array, missing = _typed_objects(field, array)
         valid = missing if valid is None else valid & missing
-    if nan_is_null and field.nullable and array.dtype.kind in "fmM":
-        nan = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
+    if nan_is_null and field.nullable and array.dtype.kind in "fcmM":
+        nan = np.isnan(array) if array.dtype.kind in "fc" else np.isnat(array)
         valid = ~nan if valid is None else valid & ~nan
     if dtypes.is_var(field.dtype):
         return array, valid
@@ -248,7 +311,7 @@ def _whole(values: list[Any], target: np.dtype[Any]) -> AnyArray:
 
 def _first_stranger(array: AnyArray) -> str:
     for row, value in enumerate(array.ravel().tolist()):
-        if not is_missing(value) and not isinstance(value, bool | int | float | np.generic):
+        if not is_missing(value) and not isinstance(value, bool | int | float | complex | np.generic):
             return f"found {value!r} ({type(value).__name__}) in row {row}"
     return "found values of several shapes"
 
@@ -265,7 +328,9 @@ def cast(field: Field, array: AnyArray, valid: AnyArray | None = None) -> AnyArr
     time = target.kind in "mM"
     if source.kind == "U" and time:
         made = _parse_times(field, array, target)
-    elif kinds in (("i", "M"), ("i", "m"), ("M", "M"), ("m", "m")) or (source.kind in "iuf" and target.kind in "iuf"):
+    elif kinds in (("i", "M"), ("i", "m"), ("M", "M"), ("m", "m")) or (
+        source.kind in "iufc" and target.kind in ("iuf" if source.kind != "c" else "") + "c"
+    ):
         with np.errstate(all="ignore"):
             made = array.astype(target)
             lost = _lost(array, made)
@@ -283,8 +348,13 @@ def cast(field: Field, array: AnyArray, valid: AnyArray | None = None) -> AnyArr
 def _lost(array: AnyArray, made: AnyArray) -> AnyArray:
     """Which values did not survive."""
     source, target = array.dtype, made.dtype
-    if source.kind == "f" and target.kind == "f":
-        lost: AnyArray = np.isinf(made) & ~np.isinf(array)
+    if target.kind == "c":
+        parts = [array.real, array.imag] if source.kind == "c" else [array]
+        lost: AnyArray = np.zeros(array.shape, np.bool_)
+        for given, part in zip(parts, (made.real, made.imag), strict=False):
+            lost |= _lost(given, part)
+    elif source.kind == "f" and target.kind == "f":
+        lost = np.isinf(made) & ~np.isinf(array)
     elif source.kind in "iu" and target.kind in "iu":
         info = np.iinfo(target)
         lost = np.zeros(array.shape, np.bool_)
@@ -338,7 +408,7 @@ def broadcast(title: str, array: AnyArray, shape: tuple[int, ...]) -> AnyArray:
         raise InputError(f"{title}: values of shape {array.shape} do not fit the selection's shape {shape}") from None
 
 
-def _checked_validity(field: Field, valid: AnyArray | None, shape: tuple[int, ...]) -> AnyArray | None:
+def checked_validity(field: Field, valid: AnyArray | None, shape: tuple[int, ...]) -> AnyArray | None:
     """The validity of a nullable field; None where all cells are valid. Null in any other field is an error."""
     if valid is None or bool(valid.all()):
         return None
@@ -361,5 +431,5 @@ def _encode_var(field: Field, array: AnyArray, valid: AnyArray | None) -> Column
         flat = flat.astype(object)
         flat[~np.ravel(valid)] = None
     packed = arrow.pack(field, flat)
-    _checked_validity(field, packed.validity, (len(packed),))
+    checked_validity(field, packed.validity, (len(packed),))
     return packed

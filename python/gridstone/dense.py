@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import columns
+from . import columns, dtypes
 from .cells import attr_field
 from .columns import Column
 from .dtypes import AnyArray
@@ -27,7 +27,7 @@ _SPLIT_STEP = 8
 def read(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions; integers drop their axis, single cells come as scalars."""
     found = read_arrays(array, names, axes)
-    return {name: values[()] for name, values in found.items()}
+    return {name: columns.one(values) for name, values in found.items()}
 
 
 def read_at(array: "Array", names: Sequence[str], key: Any) -> Arrays:
@@ -124,10 +124,15 @@ def write_box(array: "Array", box: Box, value: Any, message: Closing, progress: 
     shape = box.shape
     made = {}
     for name, data in by_attribute(array.schema, value, None).items():
-        found = np.shape(data)
+        field = attr_field(array.schema, name)
+        found = columns.cells_shape(field, data)
         if found not in ((), shape):
-            raise InputError(f"attribute {name!r}: the data has shape {found}, the box {box} has shape {shape}")
-        made[name] = columns.from_values(attr_field(array.schema, name), data, shape)
+            inner = dtypes.shape_of(field.dtype)
+            values = f", each value {inner}" if inner else ""
+            raise InputError(
+                f"attribute {name!r}: the data has shape {np.shape(data)}, the box {box} has shape {shape}{values}"
+            )
+        made[name] = columns.from_values(field, data, shape)
     return _stage_box(array, box, made, shape, message, progress)
 
 

@@ -1,28 +1,42 @@
 """Names of datatypes, and single values as the text that schemas and boxes hold.
 
-The core's names are NumPy's (`int32`, `datetime64[us]`) plus `string` and `bytes`. A value is a Python int, float,
-bool, str or bytes, or a `numpy.datetime64` / `timedelta64` of the datatype's unit.
+The core's names are NumPy's (`int32`, `datetime64[us]`) plus `string`, `bytes`, `bytes[16]` (of fixed length), vectors
+(`uint8[3]`, `float32[2,3]`) and lists (`list[int32]`) of *primitives*: numbers, booleans and times. A value is a Python
+int, float, complex, bool, str or bytes, or a `numpy.datetime64` / `timedelta64` of the datatype's unit; of a vector or
+list a tuple of these (nested as the vector's axes are).
 """
 
 import datetime as dt
+import math
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import SchemaError, UnsupportedError
+from .errors import SchemaError
 
-Value = int | float | bool | str | bytes | np.datetime64 | np.timedelta64
+Value = int | float | complex | bool | str | bytes | np.datetime64 | np.timedelta64 | tuple[Any, ...]
 """One cell's value, or one coordinate."""
 
 AnyArray = npt.NDArray[Any]
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-FLOATS = ("float32", "float64")
+FLOATS = ("float16", "float32", "float64")
+COMPLEX = ("complex64", "complex128")
 UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
 _TIME = re.compile(r"(datetime64|timedelta64)\[(\w+)\]")
-_PYTHON: dict[Any, str] = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "bytes"}
+_SHAPED = re.compile(r"(.+)\[(\d+(?:,\d+)*)\]")
+_LIST = re.compile(r"list\[(.+)\]")
+_PYTHON: dict[Any, str] = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    complex: "complex128",
+    str: "string",
+    bytes: "bytes",
+}
 _ALIASES = {
     "str": "string",
     "object": "string",
@@ -30,59 +44,115 @@ _ALIASES = {
     "binary": "bytes",
     "int": "int64",
     "float": "float64",
+    "complex": "complex128",
 }
-_RESERVED = ("float16", "complex64", "complex128")
+_ANY = "v"
+"""The field of the structured dtype that holds a vector as one cell."""
 
 
 def parse(dtype: Any) -> str:
-    """The core's name of `dtype`: one of its names, a NumPy dtype, or `bool`, `int`, `float`, `str`, `bytes`."""
+    """The core's name of `dtype`: one of its names, a NumPy dtype, or a Python type such as `float` or `str`."""
     if isinstance(dtype, type) and dtype in _PYTHON:
         return _PYTHON[dtype]
     if isinstance(dtype, str):
-        dtype = _ALIASES.get(dtype, dtype)
-        if dtype in ("string", "bytes", "bool", *INTEGERS, *FLOATS):
+        dtype = _ALIASES.get(dtype.strip(), dtype.strip())
+        if dtype in ("string", "bytes", "bool", *INTEGERS, *FLOATS, *COMPLEX):
             return str(dtype)
+        if found := _LIST.fullmatch(dtype):
+            return list_of(parse(found[1]))
+        if found := _SHAPED.fullmatch(dtype):
+            return shaped(parse(found[1]), tuple(int(side) for side in found[2].split(",")))
     try:
-        found = np.dtype(dtype)
+        made = np.dtype(dtype)
     except TypeError:
         raise SchemaError(
-            f"unknown datatype {dtype!r}; use bool, (u)int8 to (u)int64, float32, float64, datetime64[unit], "
-            f"timedelta64[unit], string or bytes"
+            f"unknown datatype {dtype!r}; use bool, (u)int8 to (u)int64, float16 to float64, complex64, complex128, "
+            f"datetime64[unit], timedelta64[unit], string, bytes, bytes[length], a vector such as uint8[3] or a list "
+            f"such as list[int32]"
         ) from None
-    return _of_numpy(found)
+    return _of_numpy(made)
 
 
 def _of_numpy(dtype: np.dtype[Any]) -> str:
     name = dtype.name
+    if dtype.subdtype is not None:
+        return shaped(_of_numpy(dtype.subdtype[0]), dtype.subdtype[1])
     if dtype.kind in "UT":
         return "string"
-    if dtype.kind == "S":
-        return "bytes"
+    if dtype.kind == "S" or (dtype.kind == "V" and dtype.names is None):
+        return f"bytes[{dtype.itemsize}]" if dtype.itemsize else "bytes"
     if dtype.kind in "mM":
         unit, count = np.datetime_data(dtype)
         if unit not in UNITS or count != 1:
             raise SchemaError(f"the datatype {name} needs one unit from Y to as, such as datetime64[us]")
         return name
-    if name in ("bool", *INTEGERS, *FLOATS):
+    if name in ("bool", *INTEGERS, *FLOATS, *COMPLEX):
         return name
-    if name in _RESERVED:
-        raise UnsupportedError(f"the datatype {name} is not supported by this version; use float32 or float64")
     raise SchemaError(f"the datatype {name} cannot be stored; use a number, datetime, string or bytes type")
+
+
+def shaped(name: str, shape: tuple[int, ...]) -> str:
+    """The name of vectors of primitives; "bytes" with one side is bytes of that length."""
+    sides = ",".join(str(int(side)) for side in shape)
+    if is_primitive(name) or (name == "bytes" and len(shape) == 1):
+        return f"{name}[{sides}]"
+    raise SchemaError(f"a vector is of numbers, booleans or times, not of {name}")
+
+
+def list_of(name: str) -> str:
+    """The name of lists of primitives."""
+    if is_primitive(name):
+        return f"list[{name}]"
+    raise SchemaError(f"a list is of numbers, booleans or times, not of {name}")
+
+
+def is_primitive(name: str) -> bool:
+    """Whether this is a single value of fixed width, of which vectors and lists may be made."""
+    return name in ("bool", *INTEGERS, *FLOATS, *COMPLEX) or is_time(name)
 
 
 def is_var(name: str) -> bool:
     """Whether values vary in length."""
-    return name in ("string", "bytes")
+    return name in ("string", "bytes") or is_list(name)
+
+
+def is_list(name: str) -> bool:
+    """Whether values are lists."""
+    return name.startswith("list[")
+
+
+def is_fixed_bytes(name: str) -> bool:
+    """Whether values are bytes of a fixed length."""
+    return name.startswith("bytes[")
 
 
 def is_time(name: str) -> bool:
     """Whether values count time (and so have a NaT)."""
-    return name.endswith("]")
+    return _TIME.fullmatch(name) is not None
 
 
 def is_float(name: str) -> bool:
     """Whether this is a float type."""
     return name in FLOATS
+
+
+def is_complex(name: str) -> bool:
+    """Whether this is a complex type."""
+    return name in COMPLEX
+
+
+@cache
+def base_of(name: str) -> str:
+    """What a vector or list is made of; of other types, these themselves."""
+    found = _LIST.fullmatch(name) or (None if is_fixed_bytes(name) else _SHAPED.fullmatch(name))
+    return name if found is None else found[1]
+
+
+@cache
+def shape_of(name: str) -> tuple[int, ...]:
+    """The shape of a value: () but for vectors."""
+    found = None if is_fixed_bytes(name) or is_list(name) else _SHAPED.fullmatch(name)
+    return () if found is None else tuple(int(side) for side in found[2].split(","))
 
 
 def unit_of(name: str) -> str:
@@ -93,39 +163,125 @@ def unit_of(name: str) -> str:
     return found[2]
 
 
+@cache
 def numpy_of(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of values of type `name`; object for strings and bytes."""
-    return np.dtype(object) if is_var(name) else np.dtype(name)
+    """The NumPy dtype of arrays of type `name`: object for what varies in length, of vectors that of their numbers."""
+    if is_var(name):
+        return np.dtype(object)
+    if is_fixed_bytes(name):
+        return np.dtype(f"S{length_of(name)}")
+    return np.dtype(base_of(name))
+
+
+@cache
+def cell_of(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of one cell: as `numpy_of`, but for vectors one that holds a whole vector (see `packed`)."""
+    shape = shape_of(name)
+    return np.dtype([(_ANY, numpy_of(name), shape)]) if shape else numpy_of(name)
+
+
+def length_of(name: str) -> int:
+    """The length of bytes of a fixed length."""
+    return int(name[len("bytes[") : -1])
+
+
+def cell_bytes(name: str) -> int:
+    """Bytes of one cell in a NumPy array; of what varies in length those of the reference."""
+    return numpy_of(name).itemsize * math.prod(shape_of(name))
+
+
+def packed(name: str, array: AnyArray) -> AnyArray:
+    """An array of `numpy_of(name)` whose last axes are a vector's, as one of cells; all others as they are."""
+    inner = shape_of(name)
+    if not inner:
+        return array
+    cells = array.shape[: array.ndim - len(inner)]
+    if array.size == 0:
+        return np.empty(cells, cell_of(name))
+    made: AnyArray = np.ascontiguousarray(array).reshape(-1).view(cell_of(name))
+    return made.reshape(cells)
+
+
+def unpacked(cells: AnyArray) -> AnyArray:
+    """The mirror of `packed`."""
+    return cells if cells.dtype.names is None else cells[_ANY]
 
 
 def default_fill(name: str) -> Value:
-    """What an unwritten dense cell reads as unless the schema says otherwise: 0, "", NaT."""
+    """What an unwritten dense cell reads as unless the schema says otherwise: 0, "", NaT, a list of nothing."""
     if name == "string":
         return ""
-    if name == "bytes":
+    if name == "bytes" or is_fixed_bytes(name):
         return b""
+    if is_list(name):
+        return ()
+    if shape := shape_of(name):
+        return _nested([default_fill(base_of(name))] * math.prod(shape), shape)
     if is_time(name):
         return _tick(name, "NaT")
-    return {"bool": False, "float32": 0.0, "float64": 0.0}.get(name, 0)
+    return 0j if is_complex(name) else 0.0 if is_float(name) else False if name == "bool" else 0
+
+
+def _nested(flat: list[Any], shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Values in row-major order as tuples of tuples."""
+    if len(shape) == 1:
+        return tuple(flat)
+    step = len(flat) // shape[0]
+    return tuple(_nested(flat[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0]))
+
+
+def _flat(value: Any) -> list[Any]:
+    """The mirror of `_nested`, for arrays and lists too."""
+    if isinstance(value, tuple | list | np.ndarray) and np.ndim(value):
+        return [one for part in value for one in _flat(part)]
+    return [value]
 
 
 def scalar(name: str, value: Any, what: str) -> Value:
     """`value` as one value of type `name`, or a `SchemaError` that begins with `what`."""
     if name == "string":
         made: Value | None = str(value) if isinstance(value, str) else None
-    elif name == "bytes":
+    elif name == "bytes" or is_fixed_bytes(name):
         made = bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
+        if made is not None and name != "bytes":
+            made = bytes(made).rstrip(b"\0") if len(bytes(made)) <= length_of(name) else None
+    elif is_list(name) or shape_of(name):
+        made = _several(name, value, what)
     elif name == "bool":
         made = bool(value) if isinstance(value, bool | np.bool_) else None
     elif is_time(name):
         made = time_value(name, value)
     elif is_float(name):
         made = _float(name, value)
+    elif is_complex(name):
+        made = _complex(name, value)
     else:
         made = _integer(name, value)
     if made is None:
         raise SchemaError(f"{what}: {value!r} is no value of type {name}")
     return made
+
+
+def _several(name: str, value: Any, what: str) -> tuple[Any, ...] | None:
+    """The value of a vector or list."""
+    try:
+        found = np.shape(value)
+    except ValueError:
+        return None
+    shape = shape_of(name) or found
+    if found != shape or len(shape) != len(shape_of(name) or (0,)):
+        return None
+    flat = [scalar(base_of(name), one, what) for one in _flat(value)] if math.prod(shape) else []
+    return _nested(flat, shape)
+
+
+def _complex(name: str, value: Any) -> complex | None:
+    if not isinstance(value, int | float | complex | np.number):
+        return None
+    given = complex(value)
+    part = "float32" if name == "complex64" else "float64"
+    real, imaginary = _float(part, given.real), _float(part, given.imag)
+    return None if real is None or imaginary is None else complex(real, imaginary)
 
 
 def _float(name: str, value: Any) -> float | None:
@@ -136,7 +292,7 @@ def _float(name: str, value: Any) -> float | None:
 
 
 def rounded(name: str, value: Any) -> float:
-    """`value` as the float type `name` holds it: bounds of float32 are compared with coordinates that were read."""
+    """`value` as the float type `name` holds it: bounds of narrow ones are compared with coordinates that were read."""
     try:
         with np.errstate(over="ignore"):
             return float(np.dtype(name).type(value))
@@ -190,11 +346,18 @@ def to_text(name: str, value: Value) -> str:
     if isinstance(value, np.datetime64 | np.timedelta64):
         return "NaT" if np.isnat(value) else str(int(value.astype(np.int64)))
     if isinstance(value, bytes):
-        return value.hex()
+        return (value.ljust(length_of(name), b"\0") if is_fixed_bytes(name) else value).hex()
+    if isinstance(value, tuple):
+        return f"[{','.join(to_text(base_of(name), one) for one in _flat(value))}]"
     if name == "bool":
         return "true" if value else "false"
+    if is_complex(name):
+        part = "float32" if name == "complex64" else "float64"
+        real, imaginary = (to_text(part, part_of) for part_of in (complex(value).real, complex(value).imag))
+        return f"{real}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
     if is_float(name):
-        return str(np.float32(value)) if name == "float32" else repr(float(value))
+        made = np.dtype(name).type(value)
+        return repr(float(made)) if name == "float64" else str(made)
     return str(value)
 
 
@@ -204,8 +367,15 @@ def from_text(name: str, text: str) -> Value:
         return text
     if name == "bytes":
         return bytes.fromhex(text)
+    if is_fixed_bytes(name):
+        return bytes.fromhex(text).rstrip(b"\0")
+    if is_list(name) or shape_of(name):
+        flat = [from_text(base_of(name), one) for one in text.strip("[]").split(",") if one]
+        return _nested(flat, shape_of(name) or (len(flat),))
     if name == "bool":
         return text == "true"
+    if is_complex(name):
+        return complex(text)
     if is_time(name):
         return _tick(name, "NaT" if text == "NaT" else int(text))
     return rounded(name, float(text)) if is_float(name) else int(text)
@@ -215,12 +385,13 @@ def ticks_of(value: Value) -> int:
     """A coordinate of an integer, datetime or timedelta dimension as an integer."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         return int(value.astype(np.int64))
-    return int(value)
+    found: Any = value
+    return int(found)
 
 
 def show(value: Value, name: str = "") -> str:
     """A value (of type `name`) for people: numbers plain, times as ISO text, strings quoted."""
-    if name == "float32":
+    if name in ("float16", "float32"):
         return to_text(name, value)
     if isinstance(value, np.datetime64 | np.timedelta64):
         return str(value)

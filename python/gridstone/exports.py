@@ -29,9 +29,11 @@ class Tabular:
         raise NotImplementedError
 
     def to_pandas(self) -> "pd.DataFrame":
-        """One row per cell, as `to_arrow()`."""
+        """One row per cell, as `to_arrow()`; complex numbers as pandas has them, NaN where null."""
+        from . import arrow
+
         needed("pandas", "pandas", "to_pandas()")
-        return self.to_arrow().to_pandas()  # type: ignore[no-any-return]
+        return arrow.pandas_of(self.to_arrow())
 
     def to_polars(self) -> "pl.DataFrame":
         """One row per cell, as `to_arrow()`; times in seconds become milliseconds, which polars has instead."""
@@ -89,7 +91,7 @@ def _attribute(result: "Result", attr: str | None, what: str) -> str:
 
 def _check_type(result: "Result", name: str, library: str) -> None:
     kind = result._schema.attr(name).dtype
-    if dtypes.is_var(kind) or dtypes.is_time(kind):
+    if not dtypes.is_primitive(kind) or dtypes.is_time(kind):
         raise UnsupportedError(
             f"attribute {name!r} is {kind}, which {library} cannot hold; use to_arrow() or to_dense()"
         )

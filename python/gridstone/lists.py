@@ -83,7 +83,7 @@ class OIndex:
         dropped = tuple(0 if drop else slice(None) for _, drop in pairs)
         dotted = any(part is Ellipsis for part in (key if isinstance(key, tuple) else (key,)))
         found = {name: values[(*dropped, ...)] for name, values in made.items()}
-        return _one(found if dotted else {name: values[()] for name, values in found.items()}, self._name)
+        return _one(found if dotted else {name: columns.one(values) for name, values in found.items()}, self._name)
 
 
 def _one(found: Arrays, name: str | None) -> Any:
@@ -109,7 +109,7 @@ def _values(array: "Array", dims: Mapping[str, Column], names: Sequence[str], sh
     """The attributes of a dense array at these coordinates, as arrays of `shape`."""
     cells = array._read_points(dims, names, None)
     made = {name: columns.from_native(array.schema.attr(name).dtype, cells.attrs[name]) for name in names}
-    return {name: column.shaped(shape, "row").numpy()[()] for name, column in made.items()}
+    return {name: columns.one(column.shaped(shape, "row").numpy()) for name, column in made.items()}
 
 
 def _box_around(schema: Schema, dims: Mapping[str, Column]) -> Box:
@@ -279,7 +279,7 @@ def _by_points(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) 
 def _target(made: Arrays, name: str, values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     """The array that an attribute's parts are put together in; masked if they are."""
     if name not in made:
-        target: AnyArray = np.empty(shape, values.dtype)
+        target: AnyArray = np.empty(shape + values.shape[len(shape) :], values.dtype)
         masked = np.ma.isMaskedArray(values)
-        made[name] = np.ma.MaskedArray(target, mask=np.zeros(shape, np.bool_)) if masked else target
+        made[name] = np.ma.MaskedArray(target, mask=np.zeros(target.shape, np.bool_)) if masked else target
     return made[name]

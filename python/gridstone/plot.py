@@ -72,7 +72,7 @@ def density(array: "Array", dims: tuple[str, str], box: Box, bins: tuple[int, in
     """Cells per bin of two dimensions of a sparse array, as an array of `bins` (x, y), counted in bounded memory."""
     if box.empty:
         return np.zeros(bins)
-    narrow = min(array.schema.attrs, key=lambda a: 1 << 9 if a.var else dtypes.numpy_of(a.dtype).itemsize)
+    narrow = min(array.schema.attrs, key=lambda a: 1 << 17 if a.var else dtypes.cell_bytes(a.dtype))
     ranges = [_range(box, array, name) for name in dims]
     counts = np.zeros(bins[0] * bins[1], np.int64)
     for batch in array.scan(box, [narrow.name]):
@@ -222,8 +222,10 @@ def _lit(counts: AnyArray) -> AnyArray:
 def _draw_dense(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, attr: str | None) -> None:
     """The attribute over two dimensions, at the low end of the others, thinned to what a screen shows."""
     name = attr or array.schema.attrs[0].name
-    if array.schema.attr(name).var:
-        raise UnsupportedError(f"attribute {name!r} is {array.schema.attr(name).dtype}; an image needs numbers")
+    dtype = array.schema.attr(name).dtype
+    colours = dtype in ("uint8[3]", "uint8[4]")
+    if not (dtypes.is_primitive(dtype) or colours) or dtypes.is_complex(dtype):
+        raise UnsupportedError(f"attribute {name!r} is {dtype}; an image needs numbers, or colours: uint8[3], uint8[4]")
     places = [array.dims.index(n) for n in names]
     key: list[Any] = []
     for place, size in enumerate(box.shape):
@@ -232,14 +234,15 @@ def _draw_dense(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, 
         key.append(slice(low, low + size, step) if place in places else low)
     values = array[name][tuple(key)]
     if places[0] < places[1]:
-        values = values.T
-    if values.dtype.kind in "mMb":
-        values = values.astype(np.int64)
+        values = np.swapaxes(values, 0, 1)
+    if values.dtype.kind in "mMb" or values.dtype == np.float16:
+        values = values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
     x, y = (_range(box, array, n) for n in names)
     shown = axes.imshow(values, extent=(*x, y[1], y[0]), cmap="magma", aspect="equal", interpolation="antialiased")
-    bar = axes.figure.colorbar(shown, ax=axes, fraction=0.03, pad=0.015)
-    bar.ax.tick_params(colors=PAPER, labelsize=8)
-    bar.set_label(name, color=PAPER)
+    if not colours:
+        bar = axes.figure.colorbar(shown, ax=axes, fraction=0.03, pad=0.015)
+        bar.ax.tick_params(colors=PAPER, labelsize=8)
+        bar.set_label(name, color=PAPER)
     _label(axes, array, names)
 
 

@@ -173,7 +173,7 @@ class Result(exports.Tabular):
             made = {name: self._dense_column(name) for name in self._names}
         else:
             shape = self._box.shape
-            width = sum(dtypes.numpy_of(self._schema.attr(name).dtype).itemsize for name in self._names)
+            width = sum(dtypes.cell_bytes(self._schema.attr(name).dtype) for name in self._names)
             need = int(np.prod(np.array(shape, object))) * width
             if need > self._budget:
                 raise BudgetError(
@@ -188,9 +188,9 @@ class Result(exports.Tabular):
         values = self._columns[name].numpy()
         if self._order not in ("global", "any"):
             return values
-        made = np.ma.empty(values.size, values.dtype) if np.ma.isMaskedArray(values) else np.empty_like(values)
+        made = np.ma.empty(values.shape, values.dtype) if np.ma.isMaskedArray(values) else np.empty_like(values)
         made[self._global_places()] = values
-        return made.reshape(self._box.shape)
+        return made.reshape(self._box.shape + values.shape[1:])
 
     def _positions(self) -> tuple[AnyArray, ...]:
         """The position in the box of each cell, an array per dimension."""
@@ -210,15 +210,16 @@ class Result(exports.Tabular):
         return place
 
     def _scatter(self, name: str, shape: tuple[int, ...], place: AnyArray, fill: Any) -> AnyArray:
-        attr, values = self._schema.attr(name), self._columns[name].numpy()
+        attr, column = self._schema.attr(name), self._columns[name]
         empty = attr.fill if fill is None else dtypes.scalar(attr.dtype, fill, f"attribute {name!r}: the fill")
-        made = np.full(int(np.prod(shape)), empty, dtypes.numpy_of(attr.dtype))
-        made[place] = np.ma.getdata(values)
+        made = np.empty(math.prod(shape), dtypes.cell_of(attr.dtype))
+        made[...] = columns.one_cell(attr.dtype, empty)
+        made[place] = column.cells
         if not attr.nullable:
-            return made.reshape(shape)
+            return columns.shown(made.reshape(shape), None)
         mask = np.full(made.size, fill is None)
-        mask[place] = np.ma.getmaskarray(values)
-        return np.ma.MaskedArray(made, mask=mask).reshape(shape)
+        mask[place] = False if column.validity is None else ~column.validity
+        return columns.shown(made.reshape(shape), mask.reshape(shape))
 
     @property
     def _memory(self) -> Any:
@@ -355,15 +356,21 @@ def targets(
         attr, array = schema.attr(name), given[name]
         if attr.nullable or dtypes.is_var(attr.dtype) or attr.dtype == "bool" or np.ma.isMaskedArray(array):
             return None
-        dtype = dtypes.numpy_of(attr.dtype)
-        if array.shape != shape or array.dtype != dtype:
-            raise _unfit(name, dtype, shape, array)
-        memory: Any = "F" if order == "col" else "C"
-        contiguous = array.flags.f_contiguous if order == "col" else array.flags.c_contiguous
-        if not contiguous:
+        dtype, whole = dtypes.numpy_of(attr.dtype), shape + dtypes.shape_of(attr.dtype)
+        if array.shape != whole or array.dtype != dtype:
+            raise _unfit(name, dtype, whole, array)
+        ordered = _in_order(array, len(shape), order)
+        if not ordered.flags.c_contiguous:
             return None
-        found.append(Target(array, array.reshape(-1, order=memory).view(np.uint8)))
+        found.append(Target(array, ordered.reshape(-1).view(np.uint8)))
     return found
+
+
+def _in_order(array: AnyArray, ndim: int, order: str) -> AnyArray:
+    """The array with the first `ndim` axes turned round where cells are in column-major order."""
+    if order != "col":
+        return array
+    return array.transpose(*reversed(range(ndim)), *range(ndim, array.ndim))
 
 
 def _overlaps(array: AnyArray) -> bool:
@@ -397,11 +404,10 @@ def of_targets(
 ) -> Result:
     """The result whose columns are the caller's own arrays."""
     layout = "col" if order == "col" else "row"
-    memory: Any = "F" if order == "col" else "C"
     found = {}
     for name, target in zip(names, filled, strict=True):
-        flat = target.array.reshape(-1, order=memory)
-        column = Column(schema.attr(name).dtype, flat)
+        dtype = schema.attr(name).dtype
+        column = Column(dtype, target.flat.view(dtypes.cell_of(dtype)))
         found[name] = column if order in ("global", "any") else column.shaped(box.shape, layout)
     return Result(schema, box, names, order, found, stats, budget)
 

@@ -77,8 +77,10 @@ class Dim(_Frozen):
     def __init__(self, name: str, domain: tuple[Any, Any] | None, tile: Any = None, dtype: Any = "int64") -> None:
         kind = dtypes.parse(dtype)
         what = f"dimension {name!r}"
-        if dtypes.is_var(kind):
+        if kind in ("string", "bytes"):
             raise UnsupportedError(f"{what}: {kind} dimensions are not supported by this version; use an attribute")
+        if kind == "float16" or not (dtypes.is_float(kind) or dtypes.is_time(kind) or kind in dtypes.INTEGERS):
+            raise SchemaError(f"{what}: {kind} cannot be a dimension's type; use an integer, datetime or float")
         if not isinstance(domain, tuple | list) or len(domain) != 2:
             raise SchemaError(f"{what}: the domain is a pair (lowest, highest), not {domain!r}")
         lo, hi = (dtypes.scalar(kind, bound, what) for bound in domain)
@@ -129,12 +131,15 @@ class Attr(_Frozen):
 
     Args:
         name: unique among the dimensions and attributes of an array.
-        dtype: bool, (u)int8 to (u)int64, float32, float64, datetime64[unit], timedelta64[unit], string or bytes.
+        dtype: bool, (u)int8 to (u)int64, float16, float32, float64, complex64, complex128, datetime64[unit],
+            timedelta64[unit], string, bytes, bytes[length] (or NumPy's "S10"); a vector of any of these but strings and
+            bytes, such as "uint8[3]", or a list such as "list[int32]".
         nullable: whether a cell's value may be null.
-        fill: what an unwritten dense cell reads as; None: 0, "", or NaT. Nullable attributes read as null there.
+        fill: what an unwritten dense cell reads as; None: 0, "", NaT, a list of nothing. Nullable attributes read as
+            null there.
         filters: "auto", a name with an optional level ("zstd:3"), or a list of them (["delta", "zstd"]).
-        var: True says that the type must be variable-length (string or bytes); those are so without it.
-        shape: () only; vectors of values are not supported by this version.
+        var: True: a value is a list of any number of `dtype`. (Strings and bytes are variable-length without it.)
+        shape: a value is a vector of this shape, (3,) say, of `dtype`; at most 4 axes and 65,536 bytes.
     """
 
     __slots__ = ("dtype", "fill", "filters", "name", "nullable")
@@ -157,10 +162,13 @@ class Attr(_Frozen):
     ) -> None:
         kind = dtypes.parse(dtype)
         what = f"attribute {name!r}"
-        if tuple(shape) != ():
-            raise UnsupportedError(f"{what}: values of shape {shape} are not supported by this version; use shape=()")
-        if var and not dtypes.is_var(kind):
-            raise UnsupportedError(f"{what}: lists of {kind} are not supported by this version; use string or bytes")
+        try:
+            if tuple(shape) != ():
+                kind = dtypes.shaped(kind, _sides(shape))
+            if var and not dtypes.is_var(kind):
+                kind = dtypes.list_of(kind)
+        except SchemaError as error:
+            raise SchemaError(f"{what}: {error}") from None
         value = dtypes.default_fill(kind) if fill is None else dtypes.scalar(kind, fill, f"{what}: the fill")
         self._put(name=str(name), dtype=kind, nullable=bool(nullable), fill=value, filters=filters_text(filters))
 
@@ -171,8 +179,8 @@ class Attr(_Frozen):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one value."""
-        return ()
+        """The shape of one value: () but for vectors."""
+        return dtypes.shape_of(self.dtype)
 
     def _json(self) -> dict[str, Any]:
         fill = dtypes.to_text(self.dtype, self.fill)
@@ -332,6 +340,12 @@ class Schema(_Frozen):
         from . import html
 
         return html.schema(self)
+
+
+def _sides(shape: Any) -> tuple[int, ...]:
+    if not all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side > 0 for side in shape):
+        raise SchemaError(f"the shape of a vector is a tuple of positive integers, not {shape!r}")
+    return tuple(int(side) for side in shape)
 
 
 _Part = TypeVar("_Part")

@@ -107,11 +107,12 @@ def array(
 
     Args:
         uri: the store.
-        ndarray: at least one dimension, no empty one. A masked array makes a nullable attribute.
+        ndarray: at least one dimension, no empty one. A masked array makes a nullable attribute, a structured one an
+            attribute for each field.
         tile: the shape of a space tile; "auto": 2 MiB, but at least 262,144 and at most 1,048,576 cells, made by
             halving the longest side of the array; one number: the same on every side; None: one tile.
         filters: of the attribute.
-        name: of the attribute.
+        name: of the attribute; a structured array's are named as its fields.
         path: the place in the store.
         overwrite: replace an array that is there.
         context: None: the process's default.
@@ -122,22 +123,33 @@ def array(
     values: AnyArray = np.asanyarray(ndarray)
     if values.ndim == 0 or values.size == 0:
         raise InputError(f"an array needs at least one dimension and cell, found shape {values.shape}")
-    dtype = dtypes.parse(_object_kind(values) if values.dtype.kind == "O" else values.dtype)
-    extents = _extents(values.shape, tile, dtype)
+    parts = {field: values[field] for field in values.dtype.names} if values.dtype.names else {name: values}
+    kinds = {
+        field: _kind_of(values.dtype[field] if values.dtype.names else values.dtype, part)
+        for field, part in parts.items()
+    }
+    extents = _extents(values.shape, tile, max(dtypes.cell_bytes(kind) for kind in kinds.values()))
     dims = [Dim(f"d{i}", (0, n - 1), t) for i, (n, t) in enumerate(zip(values.shape, extents, strict=True))]
-    attr = Attr(name, dtype, nullable=isinstance(values, np.ma.MaskedArray), filters=filters)
-    made = create(uri, Schema(dims, [attr]), path=path, overwrite=overwrite, context=context)
-    made.write(values)
+    nullable = isinstance(values, np.ma.MaskedArray)
+    attrs = [Attr(field, kind, nullable=nullable, filters=filters) for field, kind in kinds.items()]
+    made = create(uri, Schema(dims, attrs), path=path, overwrite=overwrite, context=context)
+    made.write(parts)
     return made
 
 
-def _object_kind(values: AnyArray) -> type:
-    return bytes if isinstance(next(iter(values.flat)), bytes) else str
+def _kind_of(dtype: np.dtype[Any], values: AnyArray) -> str:
+    """The datatype for an array; for objects that of the first: str, bytes, or what makes a list."""
+    if dtype.kind != "O":
+        return dtypes.parse(dtype)
+    first = next((value for value in np.ma.getdata(values).flat if value is not None), "")
+    if isinstance(first, list | tuple | np.ndarray):
+        return dtypes.list_of(dtypes.parse(np.asarray(first).dtype))
+    return "bytes" if isinstance(first, bytes) else "string"
 
 
-def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, dtype: str) -> Sequence[int | None]:
+def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, width: int) -> Sequence[int | None]:
     if tile == "auto":
-        return auto_tile(shape, dtypes.numpy_of(dtype).itemsize)
+        return auto_tile(shape, width)
     if tile is None:
         return [None] * len(shape)
     extents = [tile] * len(shape) if isinstance(tile, int) else tile

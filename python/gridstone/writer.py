@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from . import cells, columns
 from .columns import Column
 from .dense import by_attribute
@@ -69,11 +67,13 @@ class Writer:
         self._native.append([column.native() for column in dims], native)
 
     def _flat(self, name: str, data: Any) -> Column:
-        if np.ndim(data) != 1:
+        field = cells.attr_field(self._array.schema, name)
+        if len(columns.cells_shape(field, data)) != 1 and len(data) > 0:
             raise InputError(
-                f"attribute {name!r}: append takes flat values in global order, found shape {np.shape(data)}"
+                f"attribute {name!r}: append takes flat values in global order, found {field.dtype} of shape "
+                f"{columns.cells_shape(field, data)}"
             )
-        return columns.from_values(cells.attr_field(self._array.schema, name), data)
+        return columns.from_values(field, data)
 
     def close(self) -> None:
         """Finishes the fragment and commits it. An `InputError`, and the writer stays as it is, if another thread is

@@ -3,6 +3,7 @@
 Everything comes from a `random.Random` that Hypothesis seeds: cheap, and a failing run can be repeated.
 """
 
+import math
 from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from model import NAT, Place, Plain, bounds_of, coordinates, unplain
+from model import NAT, Place, Plain, bounds_of, coordinates, plain, unplain
 
 import gridstone as gs
 from gridstone import arrow, dtypes
@@ -18,6 +19,21 @@ from gridstone import arrow, dtypes
 _INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 _TIMES = ["datetime64[D]", "datetime64[s]", "datetime64[us]", "datetime64[ns]", "timedelta64[ms]", "timedelta64[h]"]
 _FLOATS = ["float32", "float64"]
+_COMPOSITE = [
+    "float16",
+    "complex64",
+    "complex128",
+    "bytes[3]",
+    "uint8[3]",
+    "float32[2,3]",
+    "complex64[2]",
+    "bool[4]",
+    "int64[1]",
+    "list[int16]",
+    "list[float64]",
+    "list[bool]",
+    "list[complex128]",
+]
 _SIDE_MAX = {1: 40, 2: 11, 3: 5, 4: 4}
 _WINDOW_MAX = 5
 _TEXTS = ["", "a", "ab", "é", "harbour", "x" * 300, "naïve\n", "𝔘", "\x00", "a\x00"]
@@ -95,6 +111,16 @@ def pool(dtype: str, nullable: bool, blobs: bool = False) -> list[Plain]:
         return list(_TEXTS)
     if dtype == "bytes":
         return [*_BLOBS] if blobs else [text.encode() for text in _TEXTS] + [b"\xff\xfe", b"\x00\x00"]
+    base = dtypes.base_of(dtype)
+    if base != dtype:
+        some, inner = pool(base, True), dtypes.shape_of(dtype)
+        lengths = [math.prod(inner)] * 6 if inner else [0, 0, 1, 2, 3, 9]
+        return [tuple(some[(i * 7 + k * 3) % len(some)] for k in range(n)) for i, n in enumerate(lengths)]
+    if dtypes.is_fixed_bytes(dtype):
+        return [b"", b"a", b"\x00a", b"\xff\xfe\xfd", b"abc", b"ab"]
+    if dtypes.is_complex(dtype):
+        found = [0j, complex(-0.0, 1.5), complex(np.nan, 1), complex(1, -np.inf), 2.5 - 1j]
+        return [repr(np.dtype(dtype).type(v).item()) for v in found]
     if dtypes.is_float(dtype):
         info = np.finfo(dtype)
         found = [0.0, -0.0, 1.0, -1.5, np.nan, np.inf, -np.inf, info.max, info.min, info.tiny, 1 / 3]
@@ -109,13 +135,22 @@ def pool(dtype: str, nullable: bool, blobs: bool = False) -> list[Plain]:
 
 def attribute(r: Random, name: str) -> gs.Attr:
     """An attribute of any type, perhaps nullable, with a fill and filters."""
-    dtype = r.choice(["bool", *_INTEGERS, *_FLOATS, *_FLOATS, *_TIMES, "string", "string", "bytes"])
+    dtype = r.choice(["bool", *_INTEGERS, *_FLOATS, *_FLOATS, *_TIMES, "string", "string", "bytes", *_COMPOSITE])
     nullable = r.random() < 0.4
     fill = None
     if r.random() < 0.4:
         value = r.choice([v for v in pool(dtype, nullable) if v != NAT])
-        fill = float(value) if dtypes.is_float(dtype) else value
+        fill = _as_fill(dtype, value)
     return gs.Attr(name, dtype, nullable=nullable, fill=fill, filters=r.choice(_filters(dtype)))
+
+
+def _as_fill(dtype: str, value: Any) -> Any:
+    """A plain value as users write a fill."""
+    if isinstance(value, tuple):
+        flat = [_as_fill(dtypes.base_of(dtype), one) for one in value]
+        inner = dtypes.shape_of(dtype)
+        return np.array(flat, dtypes.numpy_of(dtype)).reshape(inner).tolist() if inner else flat
+    return float(value) if dtypes.is_float(dtype) else complex(value) if dtypes.is_complex(dtype) else value
 
 
 def _filters(dtype: str) -> list[Any]:
@@ -131,7 +166,8 @@ def _filters(dtype: str) -> list[Any]:
         "rle",
         ["dict", "lz4"],
     ]
-    if dtypes.is_var(dtype) or dtype == "bool":
+    dtype = dtypes.base_of(dtype)
+    if dtypes.is_var(dtype) or dtypes.is_fixed_bytes(dtype) or dtype == "bool":
         return found[:6]
     whole = dtype in _INTEGERS or dtypes.is_time(dtype)
     wide = np.dtype(dtype).itemsize > 1
@@ -256,17 +292,39 @@ def fits_arrow(dim: gs.Dim, ticks: Sequence[Any]) -> bool:
 def _arrow_column(dtype: str, column: Any) -> Any:
     mask = np.ma.getmaskarray(column) if np.ma.isMaskedArray(column) else None
     found = np.ma.getdata(column)
+    if dtypes.is_list(dtype) or dtypes.shape_of(dtype) or dtypes.is_complex(dtype) or dtypes.is_fixed_bytes(dtype):
+        wanted, nulls = arrow.type_of(dtype), [v is None for v in plain(dtype, column)]
+        return pa.array([None if n else _for_arrow(dtype, v) for n, v in zip(nulls, found, strict=True)], wanted)
     if dtypes.is_time(dtype):
         kind, unit = dtype.partition("[")[0], dtypes.unit_of(dtype)
         found = found.astype(f"{kind}[{unit if unit in ('s', 'ms', 'us', 'ns') else 's'}]")
     return pa.array(found, arrow.type_of(dtype), mask=mask)
 
 
+def _for_arrow(dtype: str, value: Any) -> Any:
+    """A value as a list or as bytes: a complex number is a list of two."""
+    if isinstance(value, np.ndarray):
+        return [_for_arrow(dtypes.base_of(dtype), one) for one in value]
+    if isinstance(value, complex | np.complexfloating):
+        return [value.real, value.imag]
+    if isinstance(value, bytes):
+        return value.ljust(dtypes.length_of(dtype), b"\0")
+    return value
+
+
 def _series(dtype: str, column: Any) -> Any:
+    if dtypes.shape_of(dtype) or dtypes.is_list(dtype):
+        cells = [None if v is None else row for v, row in zip(plain(dtype, column), np.ma.getdata(column), strict=True)]
+        made = np.empty(len(cells), object)
+        for i, cell in enumerate(cells):
+            made[i] = cell
+        return pd.Series(made)
+    if dtypes.is_fixed_bytes(dtype):
+        return pd.Series(plain(dtype, column), dtype=object)
     if not np.ma.isMaskedArray(column):
         return pd.Series(column)
     found, mask = column.data, column.mask
-    if dtypes.is_float(dtype):
+    if dtypes.is_float(dtype) or dtypes.is_complex(dtype):
         return pd.Series(np.where(mask, np.nan, found).astype(dtype))
     if dtypes.is_time(dtype):
         return pd.Series(np.where(mask, np.array("NaT", dtype), found))
@@ -275,8 +333,8 @@ def _series(dtype: str, column: Any) -> Any:
 
 def _as_pandas_means(attr: gs.Attr, column: list[Plain]) -> list[Plain]:
     """In a data frame NaN is null, where there may be null."""
-    if attr.nullable and dtypes.is_float(attr.dtype):
-        return [None if value == "nan" else value for value in column]
+    if attr.nullable and (dtypes.is_float(attr.dtype) or dtypes.is_complex(attr.dtype)):
+        return [None if value is not None and "nan" in str(value) else value for value in column]
     return column
 
 

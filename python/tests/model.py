@@ -1,8 +1,8 @@
 """What an array should hold: a naive model in plain Python, and the plain form that cells are compared in.
 
-A value in plain form is None (null), a bool, int, str or bytes; a float is its `repr` (so that NaN equals NaN and -0.0
-differs from 0.0); a datetime or timedelta is its ticks, NaT the text "NaT". A place is a tuple of ticks (floats for
-float dimensions).
+A value in plain form is None (null), a bool, int, str or bytes; a float or complex number is its `repr` (so that NaN
+equals NaN and -0.0 differs from 0.0); a vector or list is a tuple of plain values (a vector's in row-major order); a
+datetime or timedelta is its ticks, NaT the text "NaT". A place is a tuple of ticks (floats for float dimensions).
 """
 
 import copy
@@ -18,7 +18,7 @@ import pyarrow as pa
 import gridstone as gs
 from gridstone import dtypes
 
-Plain = None | bool | int | str | bytes
+Plain = None | bool | int | str | bytes | tuple[Any, ...]
 Place = tuple[Any, ...]
 Bounds = Sequence[tuple[Any, Any]]
 Row = dict[str, Plain]
@@ -29,18 +29,28 @@ _SECONDS = {"W": 604_800, "D": 86_400, "h": 3_600, "m": 60}
 
 def plain(dtype: str, values: Any) -> list[Plain]:
     """The values of an array (masked where null) as NumPy gives them, flat in row-major order."""
-    masked = np.ma.getmaskarray(values).ravel().tolist() if np.ma.isMaskedArray(values) else None
+    masked = np.ma.getmaskarray(values).ravel() if np.ma.isMaskedArray(values) else None
     flat = np.ma.getdata(values).ravel()
-    if dtypes.is_time(dtype):
+    base = dtypes.base_of(dtype)
+    if inner := math.prod(dtypes.shape_of(dtype)) if dtypes.shape_of(dtype) else 0:
+        found = [tuple(plain(base, row)) for row in flat.reshape(-1, inner)]
+        if masked is not None:
+            masked = masked.reshape(-1, inner)
+            assert (masked.all(1) == masked.any(1)).all()
+            masked = masked[:, 0]
+    elif dtypes.is_list(dtype):
+        found = [() if v is None else tuple(plain(base, v)) for v in flat]
+    elif dtypes.is_time(dtype):
         assert flat.dtype == np.dtype(dtype), (flat.dtype, dtype)
         found = [NAT if nat else t for nat, t in zip(np.isnat(flat), flat.view(np.int64).tolist(), strict=True)]
     elif dtypes.is_var(dtype):
         found = flat.tolist()
     else:
-        assert flat.dtype == np.dtype(dtype), (flat.dtype, dtype)
-        found = [repr(v) for v in flat.tolist()] if dtypes.is_float(dtype) else flat.tolist()
+        assert flat.dtype.kind == "S" or flat.dtype == dtypes.numpy_of(dtype), (flat.dtype, dtype)
+        numbers = dtypes.is_float(dtype) or dtypes.is_complex(dtype)
+        found = [repr(v) for v in flat.tolist()] if numbers else flat.tolist()
     if masked is not None:
-        return [None if null else v for null, v in zip(masked, found, strict=True)]
+        return [None if null else v for null, v in zip(masked.tolist(), found, strict=True)]
     return found
 
 
@@ -50,8 +60,22 @@ def plain_arrow(dtype: str, column: Any) -> list[Plain]:
         factor = _SECONDS.get(dtypes.unit_of(dtype), 1)
         ticks = column.cast(pa.int64()).to_pylist()
         return [None if t is None else t // factor for t in ticks]
-    found = column.to_pylist()
-    return [None if v is None else repr(v) for v in found] if dtypes.is_float(dtype) else found
+    return [None if v is None else _of_arrow(dtype, v) for v in column.to_pylist()]
+
+
+def _of_arrow(dtype: str, value: Any) -> Plain:
+    if dtypes.is_list(dtype):
+        return tuple(_of_arrow(dtypes.base_of(dtype), one) for one in value)
+    if shape := dtypes.shape_of(dtype):
+        for _ in shape[1:]:
+            value = [one for part in value for one in part]
+        return tuple(_of_arrow(dtypes.base_of(dtype), one) for one in value)
+    if dtypes.is_fixed_bytes(dtype):
+        assert len(value) == dtypes.length_of(dtype)
+        return bytes(value.rstrip(b"\0"))
+    if dtypes.is_complex(dtype):
+        return repr(complex(*value))
+    return repr(value) if dtypes.is_float(dtype) else value
 
 
 def as_arrow_shows(dtype: str, values: Iterable[Plain]) -> list[Plain]:
@@ -61,19 +85,44 @@ def as_arrow_shows(dtype: str, values: Iterable[Plain]) -> list[Plain]:
 
 def unplain(dtype: str, values: Sequence[Plain]) -> Any:
     """The NumPy array of plain values (a masked array where one is null); the mirror of `plain`."""
-    target = dtypes.numpy_of(dtype)
-    nulls = [v is None for v in values]
+    nulls: Any = [v is None for v in values]
+    made = _unplain(dtype, values)
+    if inner := dtypes.shape_of(dtype):
+        nulls = np.broadcast_to(np.array(nulls, bool).reshape(-1, *(1 for _ in inner)), made.shape)
+    return np.ma.MaskedArray(made, mask=nulls) if np.any(nulls) else made
+
+
+def _unplain(dtype: str, values: Sequence[Plain]) -> Any:
+    target, base = dtypes.numpy_of(dtype), dtypes.base_of(dtype)
+    if inner := dtypes.shape_of(dtype):
+        flat = [one for v in values for one in ([None] * math.prod(inner) if v is None else v)]  # type: ignore[union-attr]
+        return _unplain(base, flat).reshape(len(values), *inner)
+    if dtypes.is_list(dtype):
+        made = np.empty(len(values), object)
+        for i, v in enumerate(values):
+            made[i] = _unplain(base, () if v is None else v)  # type: ignore[arg-type]
+        return made
     if dtypes.is_var(dtype):
         made = np.empty(len(values), object)
         made[:] = [("" if dtype == "string" else b"") if v is None else v for v in values]
-    elif dtypes.is_time(dtype):
+        return made
+    if dtypes.is_time(dtype):
         nat = np.iinfo(np.int64).min
-        made = np.array([nat if v in (NAT, None) else v for v in values], np.int64).view(target)
-    else:
-        zero = "0" if dtypes.is_float(dtype) else 0
-        read = float if dtypes.is_float(dtype) else (lambda v: v)
-        made = np.array([read(zero if v is None else v) for v in values], target)
-    return np.ma.MaskedArray(made, mask=nulls) if any(nulls) else made
+        return np.array([nat if v in (NAT, None) else v for v in values], np.int64).view(target)
+    if dtypes.is_fixed_bytes(dtype):
+        return np.array([b"" if v is None else v for v in values], target)
+    number = complex if dtypes.is_complex(dtype) else float if dtypes.is_float(dtype) else int
+    return np.array([number("0") if v is None else number(v) for v in values], target)  # type: ignore[arg-type]
+
+
+def shaped(dtype: str, values: Sequence[Plain], shape: tuple[int, ...]) -> Any:
+    """The NumPy array of plain values for cells of `shape`."""
+    return unplain(dtype, values).reshape(cells_shape(dtype, shape))
+
+
+def cells_shape(dtype: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the array that holds values of a type for cells of `shape`."""
+    return (*shape, *dtypes.shape_of(dtype))
 
 
 def ticks(dim: gs.Dim, values: Any) -> list[Any]:
@@ -169,9 +218,11 @@ class Model:
         if attr.nullable:
             return None
         dtype = attr.dtype
-        if dtypes.is_var(dtype):
+        if dtype in ("string", "bytes"):
             return attr.fill
-        return plain(dtype, np.array([attr.fill], np.dtype(dtype)))[0]
+        made = np.empty(1, object) if dtypes.is_list(dtype) else np.empty((1, *attr.shape), dtypes.numpy_of(dtype))
+        made[0] = np.array(attr.fill, dtypes.numpy_of(dtypes.base_of(dtype)))
+        return plain(dtype, made)[0]
 
     def dense(self, state: State, name: str, places: Iterable[Place]) -> list[Plain]:
         """The values of an attribute at these places of a dense array."""

@@ -123,10 +123,6 @@ def test_bad_attributes_are_refused(make, word: str) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: gs.Attr("v", "float16"),
-        lambda: gs.Attr("v", "complex64"),
-        lambda: gs.Attr("v", "uint8", shape=(3,)),
-        lambda: gs.Attr("v", "int32", var=True),
         lambda: gs.Dim("x", None, dtype="string"),
         lambda: gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", int)], sparse=True, cell_order="hilbert"),
     ],

@@ -26,9 +26,11 @@ from model import (
     State,
     as_arrow_shows,
     bounds_of,
+    cells_shape,
     coordinates,
     plain,
     plain_arrow,
+    shaped,
     ticks,
     unplain,
 )
@@ -100,7 +102,7 @@ class Machine(WhereRules, RuleBasedStateMachine):
         """Values as NumPy arrays of this shape, in either memory order; bare where there is one attribute."""
         made = {}
         for name, found in columns.items():
-            array = unplain(self.schema.attr(name).dtype, found).reshape(shape)
+            array = shaped(self.schema.attr(name).dtype, found, shape)
             made[name] = np.asfortranarray(array) if r.random() < 0.3 and not np.ma.isMaskedArray(array) else array
         return next(iter(made.values())) if len(self.schema.attrs) == 1 and r.random() < 0.7 else made
 
@@ -145,7 +147,7 @@ class Machine(WhereRules, RuleBasedStateMachine):
         if by_attribute:
             name = r.choice(self.a.schema_names)
             columns = {name: drawing.values(r, self.schema.attr(name), len(where))}
-            value = unplain(self.schema.attr(name).dtype, columns[name]).reshape(shape)
+            value = shaped(self.schema.attr(name).dtype, columns[name], shape)
             target = self.a[name]
         else:
             columns = self.columns(r, len(where))
@@ -276,7 +278,10 @@ class Machine(WhereRules, RuleBasedStateMachine):
         found: list[tuple[str, Any]] = [
             ("an unknown attribute", lambda: write(tuple(coords), {**attrs, "no": [0] * len(where)})),
             ("too many values", lambda: write(tuple(coords), {**attrs, attr.name: drawing.repeated(attrs[attr.name])})),
-            ("a wrong type", lambda: write(tuple(coords), {**attrs, attr.name: np.full(len(where), 1j)})),
+            (
+                "a wrong type",
+                lambda: write(tuple(coords), {**attrs, attr.name: np.full(len(where), np.void(b"ab" * 99))}),
+            ),
             ("a missing dimension", lambda: write({self.schema.dims[0].name: coords[0], "no": coords[0]}, attrs)),
         ]
         if not attr.nullable:
@@ -302,7 +307,7 @@ class Machine(WhereRules, RuleBasedStateMachine):
         name = r.choice(self.a.schema_names)
         shape = tuple(hi - lo + 1 for lo, hi in bounds)
         count = int(np.prod(shape))
-        value = unplain(self.schema.attr(name).dtype, drawing.values(r, self.schema.attr(name), count)).reshape(shape)
+        value = shaped((attr := self.schema.attr(name)).dtype, drawing.values(r, attr, count), shape)
 
         def short() -> None:
             with self.a.writer(form) as w:
@@ -337,8 +342,6 @@ class Machine(WhereRules, RuleBasedStateMachine):
     def check_dense(self, state: State, name: str, found: Any, where: list[Place], shape: tuple[int, ...]) -> None:
         """An attribute of a dense read against the model."""
         attr = self.schema.attr(name)
-        if shape == () and dtypes.is_var(attr.dtype):
-            found = np.ma.masked if found is np.ma.masked else found
         if found is np.ma.masked:
             assert shape == ()
             assert self.model.dense(state, name, where) == [None]
@@ -348,7 +351,7 @@ class Machine(WhereRules, RuleBasedStateMachine):
             boxed[()] = found
             found = boxed
         found = found if np.ma.isMaskedArray(found) else np.asarray(found)
-        assert found.shape == shape
+        assert found.shape == cells_shape(attr.dtype, shape)
         assert plain(attr.dtype, found) == self.model.dense(state, name, where), name
 
     def check_rows(

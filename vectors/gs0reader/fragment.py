@@ -331,13 +331,15 @@ def decode_block(data: bytes, datatype: Datatype, nullable: bool, count: int, pi
             how = "none" if pipeline == "none" else "delta,for"
             offsets = words32(filters.decode(how, packed, OFFSETS, 4 * count + 4), count + 1, "offsets")
             need(offsets[0] == 0 and offsets == sorted(offsets), "offsets that decrease")
+            need(not any(offset % width for offset in offsets), "a list that ends within an item")
     values = filters.decode(pipeline, data, datatype.element, offsets[-1] if offsets else count * width)
+    bools = "bool" in (datatype.name, datatype.items and datatype.items.name)
     cells: list[Cell] = []
     for i in range(count):
         raw = values[offsets[i] : offsets[i + 1]] if offsets else values[i * width : (i + 1) * width]
         null = valid is not None and not valid[i]
         need(not null or not raw.strip(b"\0"), "a null with a value")
-        need(datatype.name != "bool" or raw in (b"\0", b"\1"), "a boolean that is neither 0 nor 1")
+        need(not bools or max(raw, default=0) <= 1, "a boolean that is neither 0 nor 1")
         if datatype.name == "string":
             _check_text(raw)
         cells.append(None if null else raw)
@@ -366,7 +368,7 @@ def _check_statistics(
             need(first == seen, "statistics point at a wrong text")
             ends: list[bytes | None] = []
             for word, has in zip(words, (statistics.HAS_MIN, statistics.HAS_MAX), strict=True):
-                if f.datatype.varies and flags & has:
+                if f.datatype.order == "bytes" and flags & has:
                     ends.append(texts.sized())
                     seen += 1
                 else:

@@ -6,7 +6,7 @@ import math
 import struct
 from dataclasses import dataclass
 
-from .schema import SIGN, Cell, Datatype
+from .schema import FLOATS, SIGN, Cell, Datatype
 
 BOUND_BYTES_MAX = 64
 HAS_MIN, HAS_MAX, EXACT_MIN, EXACT_MAX, INTEGER, FLOAT = 1, 2, 4, 8, 16, 32
@@ -44,7 +44,7 @@ def upper(value: bytes) -> bytes | None:
     return cut[:-1] + bytes([cut[-1] + 1]) if cut else None
 
 
-def _of_varying(values: list[bytes], nulls: int) -> Statistics:
+def _of_bytes(values: list[bytes], nulls: int) -> Statistics:
     if not values:
         return Statistics(0, nulls, 0, None, None, 0)
     low, high = min(values), max(values)
@@ -59,14 +59,16 @@ def of(datatype: Datatype, cells: list[Cell]) -> Statistics:
     """The statistics of a tile's cells."""
     raw = [cell for cell in cells if cell is not None]
     nulls = len(cells) - len(raw)
-    if datatype.varies:
-        return _of_varying(raw, nulls)
+    if not datatype.order:
+        return Statistics(0, nulls, 0, None, None, 0)
+    if datatype.order == "bytes":
+        return _of_bytes(raw, nulls)
     numbers = [datatype.number(cell) for cell in raw]
     if datatype.element.kind == "f":
         kept = [value + 0.0 for value in numbers if not math.isnan(value)]
         total = tree_sum(kept)
         bits = NAN_BITS if math.isnan(total) else int(struct.unpack("<Q", struct.pack("<d", total))[0])
-        flags, width = FLOAT, "<f" if datatype.width == 4 else "<d"
+        flags, width = FLOAT, FLOATS[datatype.width]
         ends = [struct.pack(width, end(kept)) for end in (min, max)] if kept else [None, None]
         summed = bits
     else:

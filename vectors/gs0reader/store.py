@@ -331,12 +331,13 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
 
 
 def value(datatype: Datatype, cell: Cell) -> Any:
-    """A cell as JSON holds it: floats as the hexadecimal digits of their bits, bytes as hexadecimal digits."""
+    """A cell as JSON holds it: floats as the hexadecimal digits of their bits, bytes, vectors and so on as those of
+    their bytes."""
     if cell is None:
         return None
     if datatype.name == "string":
         return cell.decode()
-    if datatype.name == "bytes":
+    if datatype.name == "bytes" or datatype.fixed_bytes or not datatype.order:
         return cell.hex()
     if datatype.name == "bool":
         return cell == b"\1"

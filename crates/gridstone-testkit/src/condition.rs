@@ -12,7 +12,8 @@ pub(crate) fn condition(attr: &Attribute, dice: &mut Dice) -> (String, Selects) 
     let datatype = attr.datatype().to_string();
     let unsigned = datatype.starts_with("uint");
     let limit = random(attr, 1, dice).pop().flatten();
-    match limit.filter(|_| unsigned || datatype.starts_with("int")) {
+    let is_integer = (unsigned || datatype.starts_with("int")) && !datatype.ends_with(']');
+    match limit.filter(|_| is_integer) {
         Some(limit) => {
             let number = move |bytes: &[u8]| integer(bytes, unsigned);
             let limit = number(&limit);

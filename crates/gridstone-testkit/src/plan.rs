@@ -5,7 +5,7 @@ use crate::coord::{Coord, Dim, Place};
 use crate::model::Change;
 use crate::value::random;
 use gridstone::engine::Dedup;
-use gridstone::schema::{Attribute, Datatype, Dimension, Filters, Order, Schema, SchemaOptions, TimeUnit};
+use gridstone::schema::{Attribute, Datatype, Dimension, Filters, Order, Primitive, Schema, SchemaOptions, TimeUnit};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -78,7 +78,25 @@ const INTEGERS: [Datatype; 10] = [
     Datatype::Timedelta(TimeUnit::Hour),
 ];
 const FLOATS: [Datatype; 2] = [Datatype::Float32, Datatype::Float64];
-const OTHERS: [Datatype; 3] = [Datatype::Bool, Datatype::String, Datatype::Bytes];
+const OTHERS: [&str; 17] = [
+    "bool",
+    "string",
+    "bytes",
+    "float16",
+    "complex64",
+    "complex128",
+    "bytes[5]",
+    "bytes[8]",
+    "uint8[3]",
+    "float16[3]",
+    "bool[2,2]",
+    "int32[4]",
+    "timedelta64[s][3]",
+    "list[int8]",
+    "list[float64]",
+    "list[bool]",
+    "list[complex64]",
+];
 const PIPELINES: [&str; 12] = [
     "auto",
     "auto",
@@ -297,14 +315,20 @@ fn float_dimension(name: &str, width: usize, dice: &mut Dice) -> (Dimension, Vec
 }
 
 fn attribute(number: usize, size: Size, dice: &mut Dice) -> Attribute {
-    let all: Vec<Datatype> = INTEGERS.into_iter().chain(FLOATS).chain(OTHERS).collect();
+    let others = OTHERS.into_iter().map(|name| Datatype::parse(name).unwrap());
+    let all: Vec<Datatype> = INTEGERS.into_iter().chain(FLOATS).chain(others).collect();
     let datatype = if size == Size::Blocks && dice.chance(50) { Datatype::Int64 } else { *dice.pick(&all) };
     let fill = match datatype {
         _ if dice.chance(60) => None,
         Datatype::Bool => Some("true"),
         Datatype::String => Some("fill é"),
         Datatype::Bytes => Some("00ff"),
-        Datatype::Float32 | Datatype::Float64 => Some("NaN"),
+        Datatype::Float16 | Datatype::Float32 | Datatype::Float64 => Some("NaN"),
+        Datatype::Complex64 | Datatype::Complex128 => Some("1.5-NaNj"),
+        Datatype::FixedBytes(5) => Some("00ff000001"),
+        Datatype::Vector(Primitive::UInt8, _) => Some("[7,0,255]"),
+        Datatype::List(Primitive::Float64) => Some("[7,NaN]"),
+        Datatype::FixedBytes(_) | Datatype::Vector(..) | Datatype::List(_) => None,
         _ => Some("7"),
     };
     let nullable = dice.chance(40);

@@ -3,14 +3,14 @@
 use crate::Dice;
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{Column, ColumnView};
-use gridstone::schema::{Attribute, Datatype};
+use gridstone::schema::{Attribute, Datatype, Primitive};
 
 /// A value's little-endian bytes; `None`: null.
 pub type Value = Option<Vec<u8>>;
 
 /// A column of `values`; bytes under a null are not zero, so that nobody relies on them.
 pub fn column(attr: &Attribute, values: &[Value]) -> Column {
-    let junk: Vec<u8> = vec![1; attr.datatype().width().unwrap_or(3)];
+    let junk: Vec<u8> = vec![1; attr.datatype().width().unwrap_or(3 * attr.datatype().item_width())];
     let mut bytes = Vec::new();
     let mut offsets = vec![0u64];
     for value in values {
@@ -57,6 +57,7 @@ fn bytes_of(datatype: Datatype, word: u64, wild: bool, dice: &mut Dice) -> Vec<u
         Datatype::Float64 if special => {
             dice.pick(&[f64::NAN, -0.0, f64::NEG_INFINITY, f64::MAX, 5e-324]).to_le_bytes().to_vec()
         }
+        Datatype::Float16 if special => dice.pick(&[0x7e01u16, 0x8000, 0x7c00, 0xfbff, 1]).to_le_bytes().to_vec(),
         Datatype::Float32 if !wild => (word as f32 / 4.0).to_le_bytes().to_vec(),
         Datatype::Float64 if !wild => (word as f64 / 4.0).to_le_bytes().to_vec(),
         Datatype::String => {
@@ -68,10 +69,23 @@ fn bytes_of(datatype: Datatype, word: u64, wild: bool, dice: &mut Dice) -> Vec<u
             let len = if special { 200 } else { word as usize % 9 };
             (0..len).map(|i| (word >> (i % 8 * 8)) as u8).collect()
         }
+        Datatype::FixedBytes(len) => (0..len).map(|i| (word >> (i % 8 * 8)) as u8).collect(),
+        Datatype::Vector(primitive, shape) => items(primitive, shape.count(), word, wild, dice),
+        Datatype::List(primitive) => {
+            let count = if special { 150 } else { word as usize % 5 };
+            items(primitive, count, word, wild, dice)
+        }
+        Datatype::Complex64 => items(Primitive::Float32, 2, word, wild, dice),
+        Datatype::Complex128 => items(Primitive::Float64, 2, word, wild, dice),
         fixed if special => {
             let edge = *dice.pick(&[0, u64::MAX, 1 << 63, (1 << 63) - 1, 1 << 7, 1 << 15]);
             edge.to_le_bytes()[..fixed.width().unwrap()].to_vec()
         }
         fixed => word.to_le_bytes()[..fixed.width().unwrap()].to_vec(),
     }
+}
+
+/// Several values that follow from each other.
+fn items(primitive: Primitive, count: usize, word: u64, wild: bool, dice: &mut Dice) -> Vec<u8> {
+    (0..count as u64).flat_map(|i| bytes_of(primitive.datatype(), word.wrapping_add(i), wild, dice)).collect()
 }

@@ -11,6 +11,7 @@ import click
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from ..io import text
 from ..io.write import no_text
 from .output import emit_table, note, plain
 
@@ -58,11 +59,11 @@ def _opened(out: Path | None) -> Iterator[IO[bytes]]:
 
 
 def _csv(schema: Any, batches: Iterator[Any], file: IO[bytes]) -> None:
-    fields = pa.schema([(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in schema])
+    fields = text.written_schema(schema)
     with pa_csv.CSVWriter(file, fields, write_options=pa_csv.WriteOptions(quoting_style="needed")) as writer:
         for batch in batches:
             try:
-                writer.write_batch(batch.cast(fields))
+                writer.write_batch(text.written(batch, fields))
             except pa.ArrowInvalid as error:
                 raise no_text(error) from error
 

@@ -108,7 +108,7 @@ def _positions(
 def boxes(array: Array) -> tuple[dict[str, tuple[float, float]], dict[str, tuple[float, float]]]:
     """The busiest small box of the positions, and the quietest that is not empty and nine times as large."""
     names = ("LON", "LAT")
-    domain = {dim.name: (float(dim.domain[0]), float(dim.domain[1])) for dim in array.schema.dims}
+    domain = {name: (float(low), float(high)) for name, (low, high) in zip(array.dims, array.domain, strict=True)}
     counts = plot.density(array, names, selection.domain_of(array.schema), (_GRID * 3, _GRID * 3))
     coarse = counts.reshape(_GRID, 3, _GRID, 3).sum(axis=(1, 3))
     busy = np.unravel_index(int(counts.argmax()), counts.shape)

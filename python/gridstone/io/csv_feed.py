@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .. import arrow, dtypes
+from .. import dtypes
 from ..columns import Field
 from ..context import Context, size_bytes
 from ..errors import InputError
 from ..schema import Schema
-from . import infer, parse
+from . import infer, parse, text
 from .dialect import Dialect
 from .load import Meter, Options, column_of, named_dims
 from .rejects import Rejected, Rejects
@@ -118,10 +118,7 @@ class CsvFeed:
         if dtype == "datetime64[D]":
             # Arrow reads dates by ISO 8601 alone.
             return pa.timestamp("s") if self._dialect.times else pa.date32()
-        if dtypes.is_var(dtype):
-            return pa.string() if dtype == "string" else pa.binary()
-        found = arrow.type_of(dtype)
-        return pa.int64() if pa.types.is_duration(found) else found
+        return text.read_type(dtype)
 
     def _tables(self, wanted: _Wanted, types: dict[str, Any]) -> Iterator[_Parsed]:
         """Each block with its columns, parsed by a few threads ahead of the caller."""

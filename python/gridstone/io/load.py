@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, TypedDict
 
-from .. import arrow, cells, dtypes, store
+from .. import cells, store
 from ..array import Array
 from ..columns import Column, Field
 from ..context import Context, default
 from ..errors import ExistsError, InputError, NotFoundError
 from ..progress import Callback, Progress, reporting
 from ..schema import Schema
+from . import text
 
 log = logging.getLogger("gridstone")
 
@@ -203,9 +204,7 @@ def _fill(array: Array, feed: Feed, options: Options) -> None:
 
 def column_of(field: Field, column: Any) -> Column:
     """The column for the core; missing text is "" where it cannot be null."""
-    if dtypes.is_var(field.dtype) and not field.nullable and column.null_count:
-        column = column.fill_null("" if field.dtype == "string" else b"")
-    return arrow.column_of(field, column)
+    return text.read(field, column)
 
 
 def named_dims(dims: Sequence[str] | None) -> Sequence[str]:

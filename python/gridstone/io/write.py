@@ -16,6 +16,7 @@ from ..array import Array
 from ..errors import InputError
 from ..progress import Progress, reporting
 from ..selection import BoxLike
+from . import text
 from .sources import compression_of, written
 from .table_feed import SCHEMA_KEY
 
@@ -166,14 +167,15 @@ def to_csv(
         progress: True for a bar, or a callable `f(rows, 0)`.
 
     Returns:
-        The number of rows. Nulls and NaT are empty; timedeltas are ticks of their unit; bytes are their own text.
+        The number of rows. Nulls and NaT are empty; timedeltas are ticks of their unit; bytes are their own
+        text; vectors and lists are JSON, complex numbers JSON of two numbers.
 
     Raises:
         InputError: bytes that are no text.
     """
     source = opened(array)
     stream = source.scan(selection.box_of(source.schema, box), attrs, order=order, batch_bytes="16MiB")
-    fields = pa.schema([(f.name, pa.int64() if pa.types.is_duration(f.type) else f.type) for f in stream.schema])
+    fields = text.written_schema(stream.schema)
     options = pa_csv.WriteOptions(delimiter=delimiter)
     rows = 0
 
@@ -186,7 +188,7 @@ def to_csv(
         ):
             for batch in stream:
                 try:
-                    out.write_batch(batch.cast(fields))
+                    out.write_batch(text.written(batch, fields))
                 except pa.ArrowInvalid as error:
                     raise no_text(error) from error
                 rows += batch.num_rows

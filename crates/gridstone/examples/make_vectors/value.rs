@@ -45,7 +45,12 @@ fn value(datatype: Datatype, cell: Option<&[u8]>) -> Value {
     word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
     match datatype {
         Datatype::String => return Value::String(String::from_utf8_lossy(bytes).into_owned()),
-        Datatype::Bytes => return Value::String(bytes.iter().map(|b| format!("{b:02x}")).collect()),
+        Datatype::Bytes
+        | Datatype::FixedBytes(_)
+        | Datatype::Vector(..)
+        | Datatype::List(_)
+        | Datatype::Complex64
+        | Datatype::Complex128 => return Value::String(bytes.iter().map(|b| format!("{b:02x}")).collect()),
         Datatype::Bool => return Value::Bool(bytes == [1]),
         _ => {}
     }

@@ -482,7 +482,7 @@ fn coordinate_columns(schema: &Schema, coordinates: &[Vec<u64>]) -> Result<Vec<C
 fn to_column(datatype: Datatype, nullable: bool, cells: &[Cell]) -> Result<Column> {
     let mut values = Vec::new();
     let mut offsets = vec![0];
-    let garbage = vec![if datatype == Datatype::Bool { 1 } else { 0xee }; datatype.width().unwrap_or(0)];
+    let garbage = vec![if datatype.holds_bools() { 1 } else { 0xee }; datatype.width().unwrap_or(0)];
     for cell in cells {
         values.extend_from_slice(cell.as_deref().unwrap_or(&garbage));
         offsets.push(values.len() as u64);

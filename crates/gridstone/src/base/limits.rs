@@ -16,6 +16,10 @@ pub const TILE_CELLS_MAX: u64 = 1 << 31;
 pub const BLOCK_BYTES_MAX: usize = 1 << 30;
 /// The largest single value of a variable-length attribute, in bytes.
 pub const VALUE_BYTES_MAX: usize = 1 << 29;
+/// The largest cell of a fixed-width attribute, in bytes.
+pub const CELL_BYTES_MAX: usize = 1 << 16;
+/// Blocks of wide cells have fewer of them, so that no column of a block takes more than this, in bytes.
+pub const WIDE_BLOCK_BYTES: usize = 1 << 20;
 /// Cells of any block at most: what a fragment found on disk may claim.
 pub const BLOCK_CELLS_MAX: u32 = 1 << 20;
 /// Cells of a dense block at most, unless a context says otherwise.
@@ -54,6 +58,16 @@ impl Default for BlockCells {
 }
 
 impl BlockCells {
+    /// These, or fewer where cells of `width` bytes would make large blocks.
+    #[must_use]
+    pub fn fitting(self, width: usize) -> Self {
+        if width <= WIDE_BLOCK_BYTES / DENSE_BLOCK_CELLS as usize {
+            return self;
+        }
+        let most = (WIDE_BLOCK_BYTES / width).max(1) as u32;
+        Self { dense: self.dense.min(most), sparse: self.sparse.min(most) }
+    }
+
     /// An Input error if no reader would accept such blocks.
     pub fn check(self) -> Result<()> {
         for (kind, cells) in [("dense", self.dense), ("sparse", self.sparse)] {

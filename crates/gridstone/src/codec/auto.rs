@@ -96,6 +96,7 @@ const BYTES: [Candidate; 3] = [LZ4, FRAME, ZSTD_1];
 const SHORTS: [Candidate; 5] = [FRAME, DELTA_FRAME, SHUFFLE_ZSTD, DELTA_SHUFFLE_ZSTD, ZSTD_1];
 const WORDS: [Candidate; 7] = [FRAME, DELTA_FRAME, SHUFFLE_ZSTD, DELTA_SHUFFLE_ZSTD, ZSTD_1, ZSTD_3, PCO_INTEGER];
 const LONGS: [Candidate; 7] = [FRAME, DELTA_FRAME, SHUFFLE_ZSTD, PCO_INTEGER, DELTA_SHUFFLE_ZSTD, ZSTD_1, ZSTD_3];
+const HALVES: [Candidate; 4] = [FRAME, SHUFFLE_ZSTD, ZSTD_1, PCO_FLOAT];
 const SINGLES: [Candidate; 5] = [FRAME, SHUFFLE_ZSTD, ZSTD_1, PCO_FLOAT_FAST, PCO_FLOAT];
 const DOUBLES: [Candidate; 5] = [FRAME, SHUFFLE_ZSTD, PCO_FLOAT_FAST, ZSTD_1, PCO_FLOAT];
 
@@ -131,6 +132,7 @@ pub fn choose(blocks: &[&[u8]], element: Element, effort: Effort) -> Pipeline {
 fn candidates(element: Element) -> &'static [Candidate] {
     match (element.kind, element.width) {
         (ElementKind::Float, 8) => &DOUBLES,
+        (ElementKind::Float, 2) => &HALVES,
         (ElementKind::Float, _) => &SINGLES,
         (_, 8) => &LONGS,
         (_, 4) => &WORDS,
@@ -151,11 +153,12 @@ fn middle(block: &[u8], width: usize) -> &[u8] {
 mod tests {
     use super::*;
 
-    const ALL: [Element; 6] = [
+    const ALL: [Element; 7] = [
         Element::BYTE,
         Element::signed(2),
         Element::unsigned(4),
         Element::signed(8),
+        Element::float(2),
         Element::float(4),
         Element::float(8),
     ];

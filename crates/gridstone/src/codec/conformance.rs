@@ -5,7 +5,7 @@ use crate::base::{Element, ErrorKind};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-const ELEMENTS: [Element; 10] = [
+const ELEMENTS: [Element; 11] = [
     Element::unsigned(1),
     Element::unsigned(2),
     Element::unsigned(4),
@@ -14,6 +14,7 @@ const ELEMENTS: [Element; 10] = [
     Element::signed(2),
     Element::signed(4),
     Element::signed(8),
+    Element::float(2),
     Element::float(4),
     Element::float(8),
 ];

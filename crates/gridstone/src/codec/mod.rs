@@ -18,7 +18,7 @@
 //! | `for` | all, as bit patterns | byte | packed | [`frame`] |
 //! | `rle` | all, as bit patterns | byte | varies | [`rle`] |
 //! | `dict` | all, as bit patterns | byte | packed | [`dictionary`] |
-//! | `pco:0..=12` | 2, 4, 8 byte integers, 4, 8 byte floats | byte | compressed | [`pco`] |
+//! | `pco:0..=12` | integers and floats of 2, 4, 8 bytes | byte | compressed | [`pco`] |
 //! | `lz4` | all | byte | compressed | [`lz4`] |
 //! | `zstd:1..=22` | all | byte | compressed | [`zstd`] |
 //! | `gzip:1..=12` | all | byte | compressed | [`gzip`] |

@@ -58,7 +58,7 @@ thread_local! {
 macro_rules! by_number {
     ($element:expr, $t:ident => $body:expr, else $other:expr) => {
         by_number!(@ $element, $t, $body, $other, Unsigned 2 u16, Unsigned 4 u32, Unsigned 8 u64,
-            Signed 2 i16, Signed 4 i32, Signed 8 i64, Float 4 f32, Float 8 f64)
+            Signed 2 i16, Signed 4 i32, Signed 8 i64, Float 2 half::f16, Float 4 f32, Float 8 f64)
     };
     (@ $element:expr, $t:ident, $body:expr, $other:expr, $($kind:ident $width:literal $number:ty),*) => {
         match ($element.kind, $element.width) {

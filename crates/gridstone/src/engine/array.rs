@@ -399,6 +399,7 @@ impl Array {
 
     pub(super) fn write_context<'a>(&'a self, state: &ArrayState, call: &'a Call) -> Result<WriteContext<'a>> {
         self.check_writable()?;
+        let widest = state.schema()?.attrs().iter().filter_map(|a| a.datatype().width()).max().unwrap_or(0);
         Ok(WriteContext {
             pool: &self.context.pool,
             files: self.store.files(),
@@ -410,7 +411,7 @@ impl Array {
             schema_number: state.schemas().len().saturating_sub(1) as u32,
             inline: true,
             quick_cells_max: QUICK_CELLS_MAX,
-            blocks: self.context.blocks,
+            blocks: self.context.blocks.fitting(widest),
         })
     }
 

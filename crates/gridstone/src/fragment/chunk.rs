@@ -79,10 +79,12 @@ impl ChunkedBlock {
         from / CHUNK_BYTES..(from + self.width).div_ceil(CHUNK_BYTES)
     }
 
-    /// Which cell of the bytes of a run of chunks that starts with chunk `first` cell `cell` of the block is; `None` if it
-    /// comes before them. Chunks are whole cells long, so that the cells of a block lie in them side by side.
-    pub fn place_of(&self, cell: u64, first: u64) -> Option<u64> {
-        (self.start + cell * self.width).checked_sub(first * CHUNK_BYTES).map(|bytes| bytes / self.width)
+    /// Where cell `cell` of the block is in the bytes of a run of chunks that starts with chunk `first`: the bytes to be
+    /// skipped, the end of a cell that begins before them, and its number among the cells that follow. `None` if it begins
+    /// before them itself.
+    pub fn place_of(&self, cell: u64, first: u64) -> Option<(usize, u64)> {
+        let bytes = (self.start + cell * self.width).checked_sub(first * CHUNK_BYTES)?;
+        Some(((bytes % self.width) as usize, bytes / self.width))
     }
 
     /// The bytes of cell `cell` in those of a run of chunks that starts with chunk `first`; `None` past the end of

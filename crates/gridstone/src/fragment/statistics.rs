@@ -4,6 +4,7 @@ use super::encode::EncodedTile;
 use super::index::expect_len;
 use super::root::{Field, Role, Root, StripeInfo};
 use crate::base::{ByteReader, ByteWriter, Error, Result};
+use crate::schema::Sorting;
 use crate::tile::{Bound, Statistics, Sum};
 
 const HAS_MIN: u32 = 1;
@@ -35,7 +36,7 @@ pub(super) fn encode(tiles: &[EncodedTile], fields: &[Field]) -> Result<(ByteWri
             for bound in [&s.min, &s.max] {
                 let bytes = bound.as_ref().map(|b| b.bytes.as_slice()).unwrap_or_default();
                 let mut word = [0u8; 8];
-                if field.datatype.is_var() {
+                if field.datatype.sorting() == Sorting::Bytes {
                     if bound.is_some() {
                         texts.sized(bytes)?;
                         count += 1;
@@ -138,11 +139,14 @@ impl<'a> Entries<'a> {
             if flags & has == 0 {
                 return Ok(None);
             }
-            let bytes = match field.datatype.width() {
-                Some(width) => word.get(..width).unwrap_or_default().to_vec(),
-                None => {
+            let bytes = match field.datatype.sorting() {
+                Sorting::Keys => word.get(..field.datatype.element().size()).unwrap_or_default().to_vec(),
+                Sorting::Bytes => {
                     self.seen += 1;
                     self.texts.sized()?.to_vec()
+                }
+                Sorting::None => {
+                    return Err(Error::corruption(format!("statistics bound values of {}", field.datatype)));
                 }
             };
             Ok(Some(Bound { bytes, exact: flags & exact != 0 }))

@@ -13,14 +13,14 @@ use super::slots::Slots;
 use super::{ReadContext, Request};
 use crate::base::{ByteRange, Counters, Error, Result};
 use crate::fragment::{BlockRef, ChunkedBlock, Fragment, FragmentOrder, Role};
-use crate::schema::{Attribute, Datatype, Schema, Subarray};
+use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Whether the cells of an attribute can be delivered: each has its place, and any bytes are a value.
 pub(super) fn is_deliverable(attr: &Attribute) -> bool {
-    attr.datatype().width().is_some() && !attr.nullable() && attr.datatype() != Datatype::Bool
+    attr.datatype().width().is_some() && !attr.nullable() && !attr.datatype().holds_bools()
 }
 
 /// The result of one attribute.
@@ -216,9 +216,9 @@ fn move_piece(
     let (values, from) = match &piece.stored {
         Stored::Chunks(block, chunks) => {
             fragment.check_chunks(block, chunks, bytes)?;
-            let start = block.place_of(piece.from.start, chunks.start);
-            let start = start.ok_or_else(|| Error::corruption("a cell before its chunk"))?;
-            (bytes, Strided { start, ..piece.from.clone() })
+            let place = block.place_of(piece.from.start, chunks.start);
+            let (skipped, start) = place.ok_or_else(|| Error::corruption("a cell before its chunk"))?;
+            (bytes.get(skipped..).unwrap_or_default(), Strided { start, ..piece.from.clone() })
         }
         Stored::Block(block) => {
             decoded.resize(piece.block_cells * sheet.width(), 0);

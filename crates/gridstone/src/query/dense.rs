@@ -129,7 +129,7 @@ pub fn read_dense(context: &ReadContext, target: &Target, request: &Request) -> 
 }
 
 /// As [`read_dense`], into buffers of the caller: one per attribute asked for, each as long as the box's cells. Only for
-/// attributes of fixed width without nulls (not bool); Input otherwise.
+/// attributes of fixed width without nulls (none made of booleans); Input otherwise.
 pub fn read_dense_into(
     context: &ReadContext,
     target: &Target,

@@ -2,7 +2,7 @@
 
 use super::ReadOrder;
 use crate::schema::{Order, Schema, Subarray};
-use crate::tile::{TileGrid, offsets_in, try_vec};
+use crate::tile::{TileGrid, by_cell_width, offsets_in, try_vec};
 
 /// A box of cells in a buffer: the place of its first cell and a stride per dimension, in cells.
 #[derive(Debug, Clone)]
@@ -79,12 +79,22 @@ pub(super) fn for_each_run(shape: &[u64], from: &Strided, to: &Strided, mut f: i
 
 /// Moves a box of cells of `width` bytes. Both sides must hold the whole box.
 pub(super) fn move_cells(shape: &[u64], width: usize, source: &[u8], from: &Strided, target: &mut [u8], to: &Strided) {
-    for_each_run(shape, from, to, |run| match width {
-        1 => move_run::<1>(source, target, run),
-        2 => move_run::<2>(source, target, run),
-        4 => move_run::<4>(source, target, run),
-        _ => move_run::<8>(source, target, run),
+    for_each_run(shape, from, to, |run| {
+        by_cell_width!(width, N => move_run::<N>(source, target, run), else move_wide(width, source, target, run));
     });
+}
+
+/// As [`move_run`], for cells of any width.
+fn move_wide(width: usize, source: &[u8], target: &mut [u8], run: MoveRun) {
+    let (from, to, len) = (run.from as usize, run.to as usize, run.len as usize);
+    let contiguous = run.from_step == 1 && run.to_step == 1;
+    let (moves, bytes) = if contiguous { (1, len * width) } else { (len, width) };
+    for i in 0..moves {
+        let (from, to) = ((from + i * run.from_step as usize) * width, (to + i * run.to_step as usize) * width);
+        if let (Some(cell), Some(slot)) = (source.get(from..from + bytes), target.get_mut(to..to + bytes)) {
+            slot.copy_from_slice(cell);
+        }
+    }
 }
 
 fn move_run<const N: usize>(source: &[u8], target: &mut [u8], run: MoveRun) {
@@ -163,22 +173,23 @@ mod tests {
     proptest! {
         #[test]
         fn boxes_move_between_any_layouts(outer in proptest::collection::vec(1u64..6, 1..5), seeds in proptest::collection::vec(any::<u64>(), 10),
-            orders in any::<(bool, bool)>()) {
+            orders in any::<(bool, bool)>(), width in 2usize..20) {
             let order = |row| if row { Order::Row } else { Order::Col };
             let origin: Vec<u64> = outer.iter().zip(&seeds).map(|(n, s)| s % n).collect();
             let shape: Vec<u64> = outer.iter().zip(&origin).zip(&seeds[5..]).map(|((n, o), s)| 1 + s % (n - o)).collect();
             let cells: u64 = outer.iter().product();
-            let source: Vec<u8> = (0..cells as u16).flat_map(u16::to_le_bytes).collect();
+            let cell = |number: u16| number.to_le_bytes().into_iter().chain((2..width as u8).map(move |b| b ^ number as u8));
+            let source: Vec<u8> = (0..cells as u16).flat_map(cell).collect();
             let inner: u64 = shape.iter().product();
-            let mut target = vec![0u8; inner as usize * 2];
+            let mut target = vec![0u8; inner as usize * width];
             let from = Strided::packed(&outer, order(orders.0)).at(&origin);
             let to = Strided::packed(&shape, order(orders.1));
-            move_cells(&shape, 2, &source, &from, &mut target, &to);
+            move_cells(&shape, width, &source, &from, &mut target, &to);
             for i in 0..inner {
                 let at = unravel(i, &shape, order(orders.1));
                 let whole: Vec<u64> = at.iter().zip(&origin).map(|(a, o)| a + o).collect();
                 let expected = ravel(&whole, &outer, order(orders.0)) as u16;
-                prop_assert_eq!(&target[i as usize * 2..][..2], &expected.to_le_bytes());
+                prop_assert_eq!(&target[i as usize * width..][..width], &cell(expected).collect::<Vec<u8>>());
             }
         }
 

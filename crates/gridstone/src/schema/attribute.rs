@@ -1,6 +1,6 @@
 //! An attribute: name, type, nullability, fill and filters.
 
-use super::{Datatype, bytes_to_text, text_to_bytes};
+use super::{Datatype, Primitive, bytes_to_text, text_to_bytes};
 use crate::base::Result;
 use crate::codec::Pipeline;
 
@@ -31,6 +31,17 @@ impl Filters {
     }
 }
 
+/// The fill of an attribute that has none of its own.
+fn default_fill(datatype: Datatype) -> Vec<u8> {
+    match datatype {
+        time if time.is_time() => i64::MIN.to_le_bytes().to_vec(),
+        Datatype::Vector(Primitive::Datetime(_) | Primitive::Timedelta(_), shape) => {
+            i64::MIN.to_le_bytes().repeat(shape.count())
+        }
+        other => vec![0; other.width().unwrap_or(0)],
+    }
+}
+
 /// An attribute of an array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribute {
@@ -43,13 +54,12 @@ pub struct Attribute {
 }
 
 impl Attribute {
-    /// An attribute. `fill` is text (`None`: 0, "", NaT); it is what an unwritten dense cell reads as, unless nullable.
+    /// An attribute. `fill` is text (`None`: 0, "", NaT, no item; of a vector that of its primitive); it is what an unwritten dense cell reads as, unless nullable.
     pub fn new(name: &str, datatype: Datatype, nullable: bool, fill: Option<&str>, filters: &str) -> Result<Self> {
         let named = |e: crate::base::Error| e.context(format!("attribute {name:?}"));
         let fill = match fill {
             Some(text) => text_to_bytes(datatype, text).map_err(named)?,
-            None if datatype.is_time() => i64::MIN.to_le_bytes().to_vec(),
-            None => vec![0; datatype.width().unwrap_or(0)],
+            None => default_fill(datatype),
         };
         let filters = Filters::parse(filters).map_err(named)?;
         if let Filters::Named(pipeline) = &filters {

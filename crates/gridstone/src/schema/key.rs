@@ -2,13 +2,14 @@
 //!
 //! - unsigned integers: zero-extended;
 //! - signed integers, datetimes, timedeltas: sign-extended to 64 bits, sign bit flipped;
-//! - floats: float32 widened to float64 (exact), -0.0 made +0.0; if negative all bits are flipped, else the sign bit.
+//! - floats: float16 and float32 widened to float64 (exact), -0.0 made +0.0; if negative all bits are flipped, else the sign bit.
 //!   NaN has no key and is refused; so is NaT.
 //!
 //! Differences between keys of integers are differences between the values.
 
-use super::{Datatype, KeyRange};
+use super::{Datatype, KeyRange, Sorting};
 use crate::base::{Element, ElementKind, Error, Result};
+use half::f16;
 
 const SIGN: u64 = 1 << 63;
 
@@ -59,6 +60,7 @@ macro_rules! with_keys {
             (ElementKind::Signed, 2) => keys_of!(|w| from_signed(i64::from(i16::from_le_bytes(w)))),
             (ElementKind::Signed, 4) => keys_of!(|w| from_signed(i64::from(i32::from_le_bytes(w)))),
             (ElementKind::Signed, _) => keys_of!(|w| from_signed(i64::from_le_bytes(w))),
+            (ElementKind::Float, 2) => keys_of!(|w| from_float(f64::from(f16::from_le_bytes(w)))),
             (ElementKind::Float, 4) => keys_of!(|w| from_float(f64::from(f32::from_le_bytes(w)))),
             (ElementKind::Float, _) => keys_of!(|w| from_float(f64::from_le_bytes(w))),
         }
@@ -76,11 +78,12 @@ pub fn encode(datatype: Datatype, values: &[u8]) -> Result<Vec<u64>> {
 /// As [`encode`], appended to `keys`; after an error some may be there.
 pub fn encode_into(datatype: Datatype, values: &[u8], keys: &mut Vec<u64>) -> Result<()> {
     let Element { kind, width } = datatype.element();
-    if datatype.is_var() || !values.len().is_multiple_of(usize::from(width)) {
+    if datatype.sorting() != Sorting::Keys || !values.len().is_multiple_of(usize::from(width)) {
         return Err(Error::input(format!("{} bytes are no column of {datatype} coordinates", values.len())));
     }
     let from = keys.len();
     match (kind, width) {
+        (ElementKind::Float, 2) => floats(words(values).map(|w| f64::from(f16::from_le_bytes(w))), keys)?,
         (ElementKind::Float, 4) => floats(words(values).map(|w| f64::from(f32::from_le_bytes(w))), keys)?,
         (ElementKind::Float, _) => floats(words(values).map(f64::from_le_bytes), keys)?,
         _ => with_keys!(datatype, values, |found| keys.extend(found)),
@@ -131,6 +134,7 @@ pub fn decode(datatype: Datatype, keys: impl IntoIterator<Item = u64>, out: &mut
     let Element { kind, width } = datatype.element();
     for key in keys {
         match (kind, width) {
+            (ElementKind::Float, 2) => out.extend_from_slice(&f16::from_f64(to_float(key)).to_le_bytes()),
             (ElementKind::Float, 4) => out.extend_from_slice(&(to_float(key) as f32).to_le_bytes()),
             (ElementKind::Float, _) => out.extend_from_slice(&to_float(key).to_le_bytes()),
             (ElementKind::Signed, w) => push(&to_signed(key).to_le_bytes(), w, out),
@@ -168,6 +172,7 @@ mod tests {
         assert!(encode(Datatype::Datetime(TimeUnit::Second), &nat).is_err());
         assert!(encode(Datatype::Int64, &nat).is_ok());
         assert!(encode(Datatype::Int64, &[0; 7]).is_err());
+        assert!(encode(Datatype::Complex64, &[0; 8]).is_err());
     }
 
     fn bytes_of(datatype: Datatype, values: &[i64]) -> Vec<u8> {
@@ -215,6 +220,19 @@ mod tests {
                 decode(datatype, keys, &mut back);
                 prop_assert_eq!(back, bytes);
             }
+        }
+
+        #[test]
+        fn halves_come_back_and_keep_their_order(a in any::<u16>(), b in any::<u16>()) {
+            let (x, y) = (f16::from_bits(a), f16::from_bits(b));
+            prop_assume!(!x.is_nan() && !y.is_nan());
+            let bytes: Vec<u8> = [a, b].iter().flat_map(|v| v.to_le_bytes()).collect();
+            let keys = encode(Datatype::Float16, &bytes).unwrap();
+            prop_assert_eq!(x.partial_cmp(&y).unwrap(), keys[0].cmp(&keys[1]));
+            let mut back = Vec::new();
+            decode(Datatype::Float16, keys, &mut back);
+            let plus = |v: u16| if v == 0x8000 { 0 } else { v };
+            prop_assert_eq!(back, [plus(a), plus(b)].iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>());
         }
 
         #[test]

@@ -11,13 +11,15 @@ mod dimension;
 mod json;
 pub mod key;
 mod order;
+mod primitive;
 mod scalar;
 mod subarray;
 
 pub use array_schema::{Schema, SchemaOptions};
 pub use attribute::{Attribute, Filters};
-pub use datatype::{Datatype, TimeUnit};
+pub use datatype::{Datatype, Sorting, TimeUnit};
 pub use dimension::{Dimension, Extent};
 pub use order::Order;
+pub use primitive::{Primitive, VectorShape};
 pub use scalar::{bytes_to_text, text_to_bytes};
 pub use subarray::{KeyRange, Subarray};

@@ -218,6 +218,60 @@ mod tests {
     }
 
     #[test]
+    fn cells_of_several_values_come_back_through_every_pipeline() {
+        let pipelines =
+            ["none", "for", "delta", "shuffle,lz4", "lz4", "delta,for", "bitshuffle", "pco", "zstd:1", "gzip:1"];
+        // Miri cannot call C.
+        for name in pipelines.into_iter().filter(|name| !cfg!(miri) || !["pco", "zstd:1", "gzip:1"].contains(name)) {
+            let pipeline = Pipeline::parse(name).unwrap();
+            for dtype in [
+                "uint8[3]",
+                "float16",
+                "float16[3]",
+                "complex64",
+                "complex128",
+                "bytes[5]",
+                "int16[2,2]",
+                "list[int16]",
+                "list[float64]",
+            ] {
+                let datatype = Datatype::parse(dtype).unwrap();
+                if pipeline.check(datatype.element()).is_err() {
+                    continue;
+                }
+                let width = datatype.width().unwrap_or(2 * datatype.item_width());
+                let bytes: Vec<u8> = (0..60 * width).map(|i| (i * i % 253) as u8).collect();
+                let offsets = datatype.is_var().then(|| (0..=60).map(|i| (i * width) as u64).collect());
+                let validity: Vec<u8> = (0..60).map(|i| u8::from(i % 4 != 1)).collect();
+                for nullable in [false, true] {
+                    let validity = nullable.then(|| validity.clone());
+                    let column =
+                        Column::new(datatype, AlignedBuf::from_slice(&bytes), Option::clone(&offsets), validity)
+                            .unwrap();
+                    let back = roundtrip(&column, nullable, 7, 55, name);
+                    for i in 0..48 {
+                        let valid = !nullable || (i + 7) % 4 != 1;
+                        assert_eq!(back.view().is_valid(i), valid);
+                        if valid {
+                            assert_eq!(back.view().value(i), column.view().value(i + 7), "{dtype} {name}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_that_ends_within_an_item_is_corruption() {
+        let bytes = Column::new(Datatype::Bytes, AlignedBuf::from_slice(&[7; 6]), Some(vec![0, 3, 6]), None).unwrap();
+        let pipeline = Pipeline::none();
+        let mut stored = Vec::new();
+        encode_block(bytes.view(), 0, 2, false, &pipeline, &mut stored).unwrap();
+        let error = decode_block(&stored, Datatype::parse("list[int16]").unwrap(), false, 2, &pipeline).unwrap_err();
+        assert_eq!(error.kind(), crate::base::ErrorKind::Corruption, "{error}");
+    }
+
+    #[test]
     fn damage_is_an_error_or_harmless() {
         let (len, bits) = if cfg!(miri) { (10, 1) } else { (40, 8) };
         let values: Vec<u8> = (0..len).flat_map(|i: i32| i.to_le_bytes()).collect();

@@ -1,5 +1,6 @@
 //! Cells of one attribute or dimension, side by side in memory.
 
+use super::by_cell_width;
 use crate::base::{AlignedBuf, Cancel, Error, NeverCancel, Result};
 use crate::schema::{Attribute, Datatype};
 
@@ -58,9 +59,13 @@ impl<'a> ColumnView<'a> {
                 return bad(format!("row {row}: a validity byte is 0 or 1"));
             }
         }
-        if datatype == Datatype::Bool
-            && let Some(row) = values.iter().position(|v| *v > 1)
+        if datatype.holds_bools()
+            && let Some(place) = values.iter().position(|v| *v > 1)
         {
+            let row = match (datatype.width(), offsets) {
+                (None, Some(offsets)) => offsets.partition_point(|end| *end <= place as u64).saturating_sub(1),
+                (width, _) => place / width.unwrap_or(1),
+            };
             return bad(format!("row {row}: a bool is stored as 0 or 1"));
         }
         Ok(Self { datatype, len, values, offsets, validity })
@@ -127,10 +132,11 @@ impl<'a> ColumnView<'a> {
     pub fn gather(&self, rows: &[u32]) -> Column {
         let validity = self.validity.map(|v| rows.iter().map(|r| v.get(*r as usize).copied().unwrap_or(0)).collect());
         let (values, offsets) = match self.datatype.width() {
-            Some(1) => (gather_fixed::<1>(self.values, rows), None),
-            Some(2) => (gather_fixed::<2>(self.values, rows), None),
-            Some(4) => (gather_fixed::<4>(self.values, rows), None),
-            Some(_) => (gather_fixed::<8>(self.values, rows), None),
+            Some(width) => {
+                let mut values = AlignedBuf::zeroed(rows.len() * width);
+                gather_into(self.values, rows, width, values.as_mut_slice());
+                (values, None)
+            }
             None => {
                 let (values, offsets) = self.gather_var(rows);
                 (values, Some(offsets))
@@ -185,6 +191,13 @@ fn check_offsets(datatype: Datatype, values: &[u8], offsets: &[u64], cancel: &dy
         if let Some(row) = portion.windows(2).position(|w| matches!(w, [a, b] if a > b)) {
             return bad(format!("row {}: offsets must not decrease", from + row));
         }
+        let item = datatype.item_width() as u64;
+        if item > 1
+            && let Some(row) = portion.iter().position(|offset| !offset.is_multiple_of(item))
+        {
+            let (row, end) = (from + row - 1, portion.get(row).copied().unwrap_or(0));
+            return bad(format!("row {row}: a value of {datatype} ends at byte {end}, within an item of {item} bytes"));
+        }
         if datatype == Datatype::String && !all_utf8(values, portion) {
             let row = portion.windows(2).position(|w| !all_utf8(values, w)).unwrap_or(0);
             return bad(format!("row {}: a string is not UTF-8", from + row));
@@ -200,20 +213,16 @@ fn all_utf8(values: &[u8], offsets: &[u64]) -> bool {
     text.is_some_and(|text| text.is_ascii() || offsets.iter().all(|o| text.is_char_boundary((o - start) as usize)))
 }
 
-fn gather_fixed<const N: usize>(values: &[u8], rows: &[u32]) -> AlignedBuf {
-    let mut out = AlignedBuf::zeroed(rows.len() * N);
-    pick::<N>(values, rows, out.as_mut_slice());
-    out
-}
-
 /// The cells `rows`, of `width` bytes each, side by side in `out`, which has room for them.
 pub fn gather_into(values: &[u8], rows: &[u32], width: usize, out: &mut [u8]) {
-    match width {
-        1 => pick::<1>(values, rows, out),
-        2 => pick::<2>(values, rows, out),
-        4 => pick::<4>(values, rows, out),
-        _ => pick::<8>(values, rows, out),
-    }
+    by_cell_width!(width, N => pick::<N>(values, rows, out), else {
+        for (slot, row) in out.chunks_exact_mut(width.max(1)).zip(rows) {
+            let at = *row as usize * width;
+            if let Some(cell) = values.get(at..at + width) {
+                slot.copy_from_slice(cell);
+            }
+        }
+    });
 }
 
 fn pick<const N: usize>(values: &[u8], rows: &[u32], out: &mut [u8]) {
@@ -234,6 +243,21 @@ fn cell_of<'a>(
 ) -> (ColumnView<'a>, usize) {
     let found = sources.get(source as usize).copied().flatten().filter(|view| (row as usize) < view.len());
     found.map_or((blank, 0), |view| (view, row as usize))
+}
+
+/// As [`gather_from`], for cells of any width.
+fn gather_wide(
+    sources: &[Option<ColumnView<'_>>],
+    cells: &[(u32, u32)],
+    blank: ColumnView<'_>,
+    width: usize,
+) -> AlignedBuf {
+    let mut out = AlignedBuf::zeroed(cells.len() * width);
+    for (slot, cell) in out.as_mut_slice().chunks_exact_mut(width.max(1)).zip(cells) {
+        let (view, row) = cell_of(sources, *cell, blank);
+        slot.copy_from_slice(view.value(row));
+    }
+    out
 }
 
 fn gather_from<const N: usize>(
@@ -329,10 +353,11 @@ impl Column {
     /// its row. What is not there is `blank`, a column of one cell.
     pub fn gathered(sources: &[Option<ColumnView<'_>>], cells: &[(u32, u32)], blank: ColumnView<'_>) -> Self {
         let (values, offsets) = match blank.datatype.width() {
-            Some(1) => (gather_from::<1>(sources, cells, blank), None),
-            Some(2) => (gather_from::<2>(sources, cells, blank), None),
-            Some(4) => (gather_from::<4>(sources, cells, blank), None),
-            Some(_) => (gather_from::<8>(sources, cells, blank), None),
+            Some(width) => {
+                let values = by_cell_width!(width, N => gather_from::<N>(sources, cells, blank),
+                    else gather_wide(sources, cells, blank, width));
+                (values, None)
+            }
             None => {
                 let mut all = Self::empty(blank.datatype, blank.validity.is_some());
                 for (source, row) in cells {
@@ -419,6 +444,49 @@ mod tests {
             let value = |c: &Column, row| (c.view().is_valid(row), c.view().value(row).to_vec());
             assert!((0..cells.len()).all(|row| value(&gathered, row) == value(&appended, row)));
         }
+    }
+
+    #[test]
+    fn cells_of_any_width_are_gathered() {
+        for name in
+            ["uint8[3]", "uint8[5]", "bytes[7]", "float32[3]", "complex128", "int64[3]", "bytes[100]", "float16"]
+        {
+            let datatype = Datatype::parse(name).unwrap();
+            let width = datatype.width().unwrap();
+            let bytes: Vec<u8> = (0..width * 9).map(|i| (i * 7 % 251) as u8).collect();
+            let view = ColumnView::new(datatype, &bytes, None, None).unwrap();
+            assert_eq!(view.len(), 9);
+            let rows = [8, 0, 3, 3];
+            let gathered = view.gather(&rows);
+            let mut appended = Column::empty(datatype, false);
+            rows.iter().for_each(|row| appended.append(view, *row as usize, *row as usize + 1));
+            assert_eq!(gathered.view().values(), appended.view().values(), "{name}");
+            assert_eq!(gathered.view().value(1), &bytes[..width]);
+            let blank = vec![0xaa; width];
+            let blank = ColumnView::new(datatype, &blank, None, None).unwrap();
+            let picked = Column::gathered(&[Some(view), None], &[(0, 8), (1, 0), (0, 3), (0, 99)], blank);
+            assert_eq!(picked.view().value(0), view.value(8), "{name}");
+            assert_eq!((picked.view().value(1), picked.view().value(3)), (blank.value(0), blank.value(0)));
+            assert!(ColumnView::new(datatype, &bytes[1..], None, None).is_err());
+        }
+    }
+
+    #[test]
+    fn lists_are_whole_items() {
+        let list = Datatype::parse("list[int32]").unwrap();
+        let view = ColumnView::new(list, &[1; 12], Some(&[0, 8, 8, 12]), None).unwrap();
+        assert_eq!((view.len(), view.value(0).len(), view.value(1).len()), (3, 8, 0));
+        let error = ColumnView::new(list, &[1; 12], Some(&[0, 8, 10, 12]), None).unwrap_err();
+        assert!(error.message().contains("row 1") && error.message().contains("byte 10"), "{error}");
+        assert!(ColumnView::new(list, &[1; 10], Some(&[0, 8, 10]), None).is_err());
+        let bools = |bytes: &[u8]| {
+            ColumnView::new(Datatype::parse("list[bool]").unwrap(), bytes, Some(&[0, 2, 2, 4]), None).map(|v| v.len())
+        };
+        assert_eq!(bools(&[0, 1, 1, 0]).unwrap(), 3);
+        assert!(bools(&[0, 1, 1, 2]).unwrap_err().message().contains("row 2"));
+        assert!(bools(&[0, 2, 1, 0]).unwrap_err().message().contains("row 0"));
+        let pairs = ColumnView::new(Datatype::parse("bool[2]").unwrap(), &[0, 1, 1, 3], None, None).unwrap_err();
+        assert!(pairs.message().contains("row 1"), "{pairs}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod pairwise;
 mod radix;
 mod sort;
 mod statistics;
+mod width;
 
 pub use block::{decode_block, encode_block};
 pub use cells::{BlockGrid, RelativeBox};
@@ -21,3 +22,4 @@ pub use column::{Column, ColumnView, gather_into, try_vec};
 pub use grid::{TileGrid, offsets_in, ravel, unravel};
 pub use order_key::{CellKeys, KeyLayout};
 pub use statistics::{Bound, Statistics, Sum};
+pub(crate) use width::by_cell_width;

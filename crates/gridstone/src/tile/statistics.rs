@@ -1,7 +1,7 @@
 //! What the index knows of the values of one attribute in one tile.
 //!
-//! Nulls are counted and otherwise skipped; so are NaN and NaT. -0.0 counts as +0.0. Bounds of variable-length values
-//! are cut to 64 bytes: a lower bound by truncation, an upper bound by truncation and adding one to the last byte
+//! Nulls are counted and otherwise skipped; so are NaN and NaT. -0.0 counts as +0.0. Complex numbers, vectors and lists have
+//! neither bounds nor sums, and their NaNs are not counted. Bounds of strings and bytes are cut to 64 bytes: a lower bound by truncation, an upper bound by truncation and adding one to the last byte
 //! that can take it. Integer sums have 128 bits; float sums are f64, added pairwise: runs of more than 128 values are
 //! split at the greatest power of two below their length, shorter runs are added to 0.0 from left to right. A sum that
 //! is NaN (infinities of both signs) has the bits 0x7ff8000000000000 on every machine.
@@ -9,14 +9,15 @@
 use super::ColumnView;
 use super::pairwise::Pairwise;
 use crate::base::{Element, ElementKind};
-use crate::schema::{Datatype, key};
+use crate::schema::{Datatype, Sorting, key};
+use half::f16;
 
 const BOUND_BYTES_MAX: usize = 64;
 
 /// A lower or upper bound of a tile's values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound {
-    /// The little-endian value, or up to 64 bytes of a variable-length one.
+    /// The little-endian value, or up to 64 bytes of a string or of bytes.
     pub bytes: Vec<u8>,
     /// Whether some cell has exactly this value.
     pub exact: bool,
@@ -52,12 +53,11 @@ impl Statistics {
     /// The statistics of all cells of `view`.
     pub fn of(view: ColumnView<'_>) -> Self {
         let null_count = view.validity().map_or(0, |v| v.iter().filter(|b| **b == 0).count() as u64);
-        if view.datatype().is_var() {
-            return Self::of_var(view, null_count);
-        }
-        match view.datatype().element().kind {
-            ElementKind::Float => Self::of_floats(view, null_count),
-            ElementKind::Signed | ElementKind::Unsigned => Self::of_integers(view, null_count),
+        match (view.datatype().sorting(), view.datatype().element().kind) {
+            (Sorting::None, _) => Self { null_count, nan_count: 0, min: None, max: None, sum: Sum::None },
+            (Sorting::Bytes, _) => Self::of_bytes(view, null_count),
+            (Sorting::Keys, ElementKind::Float) => Self::of_floats(view, null_count),
+            (Sorting::Keys, ElementKind::Signed | ElementKind::Unsigned) => Self::of_integers(view, null_count),
         }
     }
 
@@ -124,7 +124,7 @@ impl Statistics {
         }
     }
 
-    fn of_var(view: ColumnView<'_>, null_count: u64) -> Self {
+    fn of_bytes(view: ColumnView<'_>, null_count: u64) -> Self {
         let valid = || (0..view.len()).filter(|r| view.is_valid(*r)).map(|r| view.value(r));
         let min = valid().min().map(|v| Bound { bytes: cut(v).to_vec(), exact: v.len() <= BOUND_BYTES_MAX });
         Self { null_count, nan_count: 0, min, max: valid().max().and_then(upper_bound), sum: Sum::None }
@@ -223,7 +223,11 @@ fn for_each_float_run(view: ColumnView<'_>, mut f: impl FnMut(usize, &mut [f64])
             }
         };
     }
-    if view.datatype() == Datatype::Float32 { each!(f32) } else { each!(f64) }
+    match view.datatype() {
+        Datatype::Float16 => each!(f16),
+        Datatype::Float32 => each!(f32),
+        _ => each!(f64),
+    }
 }
 
 /// The sign and payload of a NaN that arithmetic makes depend on the processor.
@@ -280,6 +284,23 @@ mod tests {
             sum.add(&kept);
             assert_eq!(s.sum, Sum::Float(sum.finish()));
         }
+    }
+
+    #[test]
+    fn halves_are_floats_and_values_without_order_have_counts_alone() {
+        let halves: Vec<u8> = [0x3e00u16, 0x7e00, 0x8000, 0xc000].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let s = Statistics::of(ColumnView::new(Datatype::Float16, &halves, None, Some(&[1, 1, 1, 1])).unwrap());
+        let (min, max) = (s.min.unwrap(), s.max.unwrap());
+        assert_eq!((min.bytes, max.bytes), (0xc000u16.to_le_bytes().to_vec(), 0x3e00u16.to_le_bytes().to_vec()));
+        assert_eq!((s.nan_count, s.sum), (1, Sum::Float(-0.5)));
+        for name in ["complex64", "uint8[8]", "float64[1]"] {
+            let datatype = Datatype::parse(name).unwrap();
+            let s = Statistics::of(ColumnView::new(datatype, &[0xff; 16], None, Some(&[1, 0])).unwrap());
+            assert_eq!((s.null_count, s.nan_count, s.min, s.max, s.sum), (1, 0, None, None, Sum::None), "{name}");
+        }
+        let fixed = Datatype::FixedBytes(2);
+        let s = Statistics::of(ColumnView::new(fixed, b"zzab\0c", None, Some(&[0, 1, 1])).unwrap());
+        assert_eq!((s.min.unwrap().bytes, s.max.unwrap().bytes), (b"\0c".to_vec(), b"ab".to_vec()));
     }
 
     #[test]

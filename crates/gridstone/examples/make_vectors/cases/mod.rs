@@ -1,5 +1,6 @@
 //! The vectors, one function each. Their names are folders; a function that changes changes bytes on disk.
 
+mod composite;
 mod dense;
 mod sealed;
 mod sparse;
@@ -16,6 +17,7 @@ pub(crate) fn all() -> Result<Vec<Case>> {
     let mut cases = dense::cases()?;
     cases.extend(sparse::cases()?);
     cases.extend(types::cases()?);
+    cases.extend(composite::cases()?);
     cases.extend(stores::cases()?);
     cases.extend(sealed::cases()?);
     Ok(cases)

@@ -12,6 +12,7 @@ use super::values::{Values, last_below};
 use crate::base::{Element, ElementKind, Result};
 use crate::schema::{Datatype, key};
 use crate::tile::ColumnView;
+use half::f16;
 
 impl Bound {
     /// The rows of `batch` where the condition is true. An Input error if the batch lacks a column that
@@ -121,7 +122,7 @@ fn in_fixed(set: &Intervals<u128>, nan: bool, view: ColumnView<'_>) -> Vec<u64> 
     macro_rules! tested {
         ($t:ty, $of_key:expr) => {{
             let cells = view.values().as_chunks::<{ size_of::<$t>() }>().0;
-            let ranges: Vec<($t, $t)> = ends.map(|(lo, hi)| ($of_key(lo) as $t, $of_key(hi) as $t)).collect();
+            let ranges: Vec<($t, $t)> = ends.map(|(lo, hi)| ($of_key(lo), $of_key(hi))).collect();
             let read = |cell: &[u8; size_of::<$t>()]| <$t>::from_le_bytes(*cell);
             (in_ranges(cells, read, &ranges), cells, read)
         }};
@@ -137,19 +138,26 @@ fn in_fixed(set: &Intervals<u128>, nan: bool, view: ColumnView<'_>) -> Vec<u64> 
             if nan { either(found, words(cells, |cell| $is_nan(read(cell)))) } else { found }
         }};
     }
-    let same = |key: u64| key;
+    macro_rules! signed {
+        ($t:ty) => {
+            whole!($t, |key| key::to_signed(key) as $t)
+        };
+    }
     match datatype.element() {
         _ if datatype.is_time() => with_nan!(i64, key::to_signed, |v: i64| v == i64::MIN),
-        Element { kind: ElementKind::Float, width: 4 } => with_nan!(f32, key::to_float, f32::is_nan),
+        Element { kind: ElementKind::Float, width: 2 } => {
+            with_nan!(f16, |key| f16::from_f64(key::to_float(key)), f16::is_nan)
+        }
+        Element { kind: ElementKind::Float, width: 4 } => with_nan!(f32, |key| key::to_float(key) as f32, f32::is_nan),
         Element { kind: ElementKind::Float, .. } => with_nan!(f64, key::to_float, f64::is_nan),
-        Element { kind: ElementKind::Signed, width: 1 } => whole!(i8, key::to_signed),
-        Element { kind: ElementKind::Signed, width: 2 } => whole!(i16, key::to_signed),
-        Element { kind: ElementKind::Signed, width: 4 } => whole!(i32, key::to_signed),
-        Element { kind: ElementKind::Signed, .. } => whole!(i64, key::to_signed),
-        Element { kind: ElementKind::Unsigned, width: 1 } => whole!(u8, same),
-        Element { kind: ElementKind::Unsigned, width: 2 } => whole!(u16, same),
-        Element { kind: ElementKind::Unsigned, width: 4 } => whole!(u32, same),
-        Element { kind: ElementKind::Unsigned, .. } => whole!(u64, same),
+        Element { kind: ElementKind::Signed, width: 1 } => signed!(i8),
+        Element { kind: ElementKind::Signed, width: 2 } => signed!(i16),
+        Element { kind: ElementKind::Signed, width: 4 } => signed!(i32),
+        Element { kind: ElementKind::Signed, .. } => signed!(i64),
+        Element { kind: ElementKind::Unsigned, width: 1 } => whole!(u8, |key| key as u8),
+        Element { kind: ElementKind::Unsigned, width: 2 } => whole!(u16, |key| key as u16),
+        Element { kind: ElementKind::Unsigned, width: 4 } => whole!(u32, |key| key as u32),
+        Element { kind: ElementKind::Unsigned, .. } => whole!(u64, |key| key),
     }
 }
 
@@ -158,9 +166,8 @@ fn either(mut a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
     a
 }
 
-/// The rows of a variable-length column whose value is in `set`.
+/// The rows of a column of strings or bytes whose value is in `set`.
 fn in_texts(set: &Intervals<Cut>, view: ColumnView<'_>) -> Vec<u64> {
-    let offsets = view.offsets().unwrap_or_default();
     let test = |text: &[u8]| {
         let list = set.list();
         let place = list.partition_point(|(_, to)| to.is_below(text));
@@ -171,11 +178,17 @@ fn in_texts(set: &Intervals<Cut>, view: ColumnView<'_>) -> Vec<u64> {
         [(Cut::Below(from), to)] if *to == Cut::above(from) => Some(from.as_slice()),
         _ => None,
     };
-    let ends: Vec<(u64, u64)> = offsets.iter().copied().zip(offsets.iter().copied().skip(1)).collect();
-    words(&ends, |(from, to)| {
-        let text = view.values().get(*from as usize..*to as usize).unwrap_or_default();
-        only.map_or_else(|| test(text), |only| only == text)
-    })
+    let takes = |text: &[u8]| only.map_or_else(|| test(text), |only| only == text);
+    match (view.offsets(), view.datatype().width()) {
+        (None, width) => {
+            let cells: Vec<&[u8]> = view.values().chunks_exact(width.unwrap_or(1)).collect();
+            words(&cells, |text| takes(text))
+        }
+        (Some(offsets), _) => {
+            let ends: Vec<(u64, u64)> = offsets.iter().copied().zip(offsets.iter().copied().skip(1)).collect();
+            words(&ends, |(from, to)| takes(view.values().get(*from as usize..*to as usize).unwrap_or_default()))
+        }
+    }
 }
 
 /// The values of a dimension that a batch holds as keys, as little-endian bytes.

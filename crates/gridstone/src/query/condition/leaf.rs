@@ -5,15 +5,17 @@ use super::time::{self, Moment};
 use super::tree::{Comparison, Literal};
 use super::values::{Against, Values};
 use crate::base::{Error, Result};
-use crate::schema::{Datatype, TimeUnit};
+use crate::schema::{Datatype, Sorting, TimeUnit};
 
 /// `value` as what values of a column are compared with.
 pub(super) fn against(column: &str, datatype: Datatype, value: &Literal) -> Result<Against> {
+    check_comparable(column, datatype)?;
     let refuse = |what: String| Err(Error::input(format!("{column:?} is {datatype}: {what}")));
     Ok(match (datatype, value) {
         (Datatype::Bool, Literal::Bool(value)) => Against::Number(Number::Int(i128::from(*value))),
         (Datatype::String, Literal::Text(text)) => Against::Text(text.as_bytes().to_vec()),
         (Datatype::Bytes, Literal::Bytes(bytes)) => Against::Text(bytes.clone()),
+        (Datatype::FixedBytes(len), Literal::Bytes(bytes)) => Against::Text(padded(bytes, len as usize)),
         (Datatype::Datetime(_), Literal::Datetime(i64::MIN, _))
         | (Datatype::Timedelta(_), Literal::Timedelta(i64::MIN, _)) => Against::Unordered,
         (Datatype::Datetime(_), Literal::Datetime(ticks, unit)) => Against::Moment(Moment::of_datetime(*ticks, *unit)),
@@ -38,7 +40,25 @@ pub(super) fn against(column: &str, datatype: Datatype, value: &Literal) -> Resu
 }
 
 fn is_number(datatype: Datatype) -> bool {
-    !datatype.is_var() && !datatype.is_time() && datatype != Datatype::Bool
+    datatype.sorting() == Sorting::Keys && !datatype.is_time() && datatype != Datatype::Bool
+}
+
+/// A value of a type of fixed length, which ends in zeros where it has nothing else.
+fn padded(bytes: &[u8], len: usize) -> Vec<u8> {
+    let mut all = bytes.to_vec();
+    all.resize(len.max(bytes.len()), 0);
+    all
+}
+
+/// An Input error if values of this type cannot be compared with anything.
+pub(super) fn check_comparable(column: &str, datatype: Datatype) -> Result<()> {
+    if datatype.sorting() != Sorting::None {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "{column:?} is {datatype}, whose values are not compared in conditions: use \"{column} is null\" or \"{column} is not \
+         null\", or read the values and compare them in NumPy"
+    )))
 }
 
 fn span(own: TimeUnit, ticks: i64, unit: TimeUnit) -> std::result::Result<Against, String> {
@@ -61,7 +81,7 @@ fn mismatch(datatype: Datatype, value: &Literal) -> String {
     let wanted = match datatype {
         Datatype::Bool => "true or false, or with nothing: the column by itself is a condition",
         Datatype::String => "text in single quotes",
-        Datatype::Bytes => "bytes, as b'…' or x'…'",
+        Datatype::Bytes | Datatype::FixedBytes(_) => "bytes, as b'…' or x'…'",
         Datatype::Datetime(_) => "a date or time, as '2024-05-01T12:30' or timestamp '…'",
         Datatype::Timedelta(_) => "a length of time, as '90 s' or timedelta '90 s'",
         _ => "a number",
@@ -72,6 +92,7 @@ fn mismatch(datatype: Datatype, value: &Literal) -> String {
 
 /// What a column by itself accepts.
 pub(super) fn flag(column: &str, datatype: Datatype) -> Result<Values> {
+    check_comparable(column, datatype)?;
     if datatype != Datatype::Bool {
         return Err(Error::input(format!(
             "{column:?} is {datatype}, so that it is no condition by itself; compare it with something"

@@ -5,13 +5,14 @@ use super::bind::{Field, Node};
 use super::evaluate::{bytes_of_keys, of_validity, words};
 use super::exact::{self, Number};
 use super::interval::Intervals;
+use super::leaf::check_comparable;
 use super::selection::Selection;
 use super::simplify;
 use super::time::{Moment, in_months};
 use super::tree::Comparison;
 use super::values::{Values, keys_of, number_of};
 use crate::base::{Element, ElementKind, Error, Result};
-use crate::schema::{Datatype, key};
+use crate::schema::{Datatype, Sorting, key};
 use crate::tile::ColumnView;
 use std::cmp::Ordering;
 
@@ -67,7 +68,7 @@ fn family(datatype: Datatype) -> Family {
     match datatype {
         Datatype::Bool => Family::Bool,
         Datatype::String => Family::Text,
-        Datatype::Bytes => Family::Bytes,
+        Datatype::Bytes | Datatype::FixedBytes(_) => Family::Bytes,
         Datatype::Datetime(_) => Family::Datetime,
         Datatype::Timedelta(unit) if in_months(unit) => Family::Months,
         Datatype::Timedelta(_) => Family::Timedelta,
@@ -83,6 +84,8 @@ impl Pair {
         (right_name, right): (&str, Field),
         negated: bool,
     ) -> Result<Node> {
+        check_comparable(left_name, left.datatype)?;
+        check_comparable(right_name, right.datatype)?;
         if family(left.datatype) != family(right.datatype) {
             return Err(Error::input(format!(
                 "{left_name:?} is {} and {right_name:?} is {}: these cannot be compared with each other",
@@ -144,7 +147,10 @@ impl<'a> Side<'a> {
             let bytes = bytes_of_keys(field.datatype, &batch.keys(field)?);
             return Ok(Self { wide: widened(field.datatype, &bytes), valid: None });
         };
-        let wide = if field.datatype.is_var() { Wide::Texts(view) } else { widened(field.datatype, view.values()) };
+        let wide = match field.datatype.sorting() {
+            Sorting::Bytes => Wide::Texts(view),
+            Sorting::Keys | Sorting::None => widened(field.datatype, view.values()),
+        };
         Ok(Self { wide, valid: view.validity().map(of_validity) })
     }
 }
@@ -158,6 +164,7 @@ fn widened<'a>(datatype: Datatype, bytes: &[u8]) -> Wide<'a> {
     }
     match datatype.element() {
         _ if datatype.is_time() => Wide::Ticks(each!(i64, i64), datatype),
+        Element { kind: ElementKind::Float, width: 2 } => Wide::Float(each!(half::f16, f64)),
         Element { kind: ElementKind::Float, width: 4 } => Wide::Float(each!(f32, f64)),
         Element { kind: ElementKind::Float, .. } => Wide::Float(each!(f64, f64)),
         Element { kind: ElementKind::Signed, width: 1 } => Wide::Signed(each!(i8, i64)),

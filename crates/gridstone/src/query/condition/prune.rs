@@ -4,7 +4,7 @@ use super::bind::{Bound, Field, Node, Place};
 use super::interval::Cut;
 use super::pair::{self, Pair};
 use super::values::{Values, keys_of, last_below};
-use crate::schema::{Datatype, KeyRange, Schema, Subarray, key};
+use crate::schema::{Datatype, KeyRange, Schema, Sorting, Subarray, key};
 use crate::tile::{Bound as Limit, Statistics};
 use std::cmp::Ordering;
 
@@ -88,9 +88,13 @@ fn joined(args: &[Node], facts: &Facts<'_>, neutral: Verdict, settled: Verdict) 
 }
 
 fn by_nulls(field: Field, facts: &Facts<'_>, all_null: Verdict, none_null: Verdict) -> Verdict {
-    match Spread::of(field, facts) {
-        Some(spread) if spread.nulls == 0 => none_null,
-        Some(spread) if spread.nulls == facts.rows => all_null,
+    let nulls = match field.place {
+        Place::Dim(_) => Some(0),
+        Place::Attr(place) => facts.attrs.iter().find(|(p, _)| *p == place).map(|(_, s)| s.null_count),
+    };
+    match nulls {
+        Some(0) => none_null,
+        Some(nulls) if nulls == facts.rows => all_null,
         _ => Verdict::Some,
     }
 }
@@ -151,7 +155,7 @@ impl Spread {
 fn range_of(datatype: Datatype, statistics: &Statistics) -> Option<Range> {
     let bytes = |limit: &Option<Limit>| limit.as_ref().map(|l| l.bytes.clone());
     let (min, max) = (bytes(&statistics.min), bytes(&statistics.max));
-    if datatype.is_var() {
+    if datatype.sorting() == Sorting::Bytes {
         let from = Cut::Below(min.unwrap_or_default());
         return Some(Range::Texts(from, max.map_or(Cut::End, |text| Cut::above(&text))));
     }

@@ -5,7 +5,8 @@ use super::interval::{Cut, Intervals};
 use super::time::Moment;
 use super::tree::Comparison;
 use crate::base::{Element, ElementKind};
-use crate::schema::{Datatype, key};
+use crate::schema::{Datatype, Sorting, key};
+use half::f16;
 use std::cmp::Ordering;
 
 /// The key that -0.0 would have: no value has it, since -0.0 takes that of +0.0.
@@ -14,9 +15,9 @@ const UNUSED: u64 = (1 << 63) - 1;
 /// A set of values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Values {
-    /// Of a fixed-width type: ordered keys, and whether NaN (NaT) is in it.
+    /// Of a type that sorts by key: ordered keys, and whether NaN (NaT) is in it.
     Keys(Intervals<u128>, bool),
-    /// Of a variable-length type.
+    /// Of strings and bytes.
     Texts(Intervals<Cut>),
 }
 
@@ -31,7 +32,7 @@ pub(super) enum Against {
     Unordered,
 }
 
-/// The first key of a fixed-width type's values and one past the last; NaN and NaT lie outside.
+/// The first key of the values of a type that sorts by key and one past the last; NaN and NaT lie outside.
 pub(super) fn keys_of(datatype: Datatype) -> (u128, u128) {
     let Element { kind, width } = datatype.element();
     let bits = u32::from(width) * 8;
@@ -56,11 +57,26 @@ pub(super) fn last_below(datatype: Datatype, end: u128) -> u64 {
         return last;
     }
     let value = key::to_float(if last == UNUSED { UNUSED - 1 } else { last });
-    if datatype == Datatype::Float64 {
-        return key::from_float(value);
+    key::from_float(match datatype {
+        Datatype::Float64 => value,
+        Datatype::Float16 => f64::from(half_up_to(value)),
+        _ => {
+            let single = value as f32;
+            f64::from(if f64::from(single) > value { single.next_down() } else { single })
+        }
+    })
+}
+
+/// The greatest float16 that is not above `value`, a number.
+fn half_up_to(value: f64) -> f16 {
+    let near = f16::from_f64(value);
+    let bits = near.to_bits();
+    match bits {
+        _ if f64::from(near) <= value => near,
+        // Of negative numbers the greater magnitude is the smaller number.
+        0 | 0x8000 => f16::from_bits(0x8001),
+        _ => f16::from_bits(if bits & 0x8000 == 0 { bits - 1 } else { bits + 1 }),
     }
-    let single = value as f32;
-    key::from_float(f64::from(if f64::from(single) > value { single.next_down() } else { single }))
 }
 
 /// The least cut above the same values as `cut` that is a value's key (or the end).
@@ -71,11 +87,15 @@ fn settle(datatype: Datatype, cut: u128) -> u128 {
         return cut.min(end);
     }
     let value = key::to_float(raw);
-    if datatype == Datatype::Float64 {
-        return key::from_float(value).into();
-    }
-    let single = value as f32;
-    key::from_float(f64::from(if f64::from(single) < value { single.next_up() } else { single })).into()
+    let least = match datatype {
+        Datatype::Float64 => value,
+        Datatype::Float16 => -f64::from(half_up_to(-value)),
+        _ => {
+            let single = value as f32;
+            f64::from(if f64::from(single) < value { single.next_up() } else { single })
+        }
+    };
+    key::from_float(least).into()
 }
 
 /// A value by its key, as a number.
@@ -128,7 +148,10 @@ fn side<C: Ord + Clone>(is: Comparison, first: C, (below, above): (C, C), end: C
 impl Values {
     /// No value of this type.
     pub(super) fn none(datatype: Datatype) -> Self {
-        if datatype.is_var() { Self::Texts(Intervals::empty()) } else { Self::Keys(Intervals::empty(), false) }
+        match datatype.sorting() {
+            Sorting::Bytes => Self::Texts(Intervals::empty()),
+            Sorting::Keys | Sorting::None => Self::Keys(Intervals::empty(), false),
+        }
     }
 
     /// The values of a type that stand to `against` as `is` says.
@@ -150,7 +173,7 @@ impl Values {
 
     /// The values of a type that equal one of `all`.
     pub(super) fn members(datatype: Datatype, all: &[Against]) -> Self {
-        if datatype.is_var() {
+        if datatype.sorting() == Sorting::Bytes {
             let texts = all.iter().filter_map(|a| match a {
                 Against::Text(text) => Some((Cut::Below(text.clone()), Cut::above(text))),
                 _ => None,

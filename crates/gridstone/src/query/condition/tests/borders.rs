@@ -192,6 +192,61 @@ fn mistakes_are_named() {
 }
 
 #[test]
+fn halves_compare_exactly() {
+    let v = [0x2e66u16, 0x2e67, 0x8000, 0x7e00, 0x7c00, 0x8001, 0x7bff].map(u16::to_le_bytes);
+    assert_eq!(rows_of("float16", &v, "v == 0.1"), [0usize; 0]);
+    assert_eq!(rows_of("float16", &v, "v < 0.1 and v > 0.09"), [0]);
+    assert_eq!(rows_of("float16", &v, "v between 0.1 and 0.2"), [1]);
+    assert_eq!(rows_of("float16", &v, "v == 0"), [2]);
+    assert_eq!(rows_of("float16", &v, "v < 0"), [5]);
+    assert_eq!(rows_of("float16", &v, "v > 65504"), [4]);
+    assert_eq!(rows_of("float16", &v, "v >= 65503.9 and v < 70000"), [6]);
+    assert_eq!(rows_of("float16", &v, "v is nan"), [3]);
+    assert_eq!(rows_of("float16", &v, "v != 1e300"), [0, 1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn bytes_of_a_length_are_compared_with_literals_padded_by_zeros() {
+    let v = [*b"ab\0\0", *b"abc\0", *b"\0\0\0\0", *b"b\xff\0\x01"];
+    assert_eq!(rows_of("bytes[4]", &v, "v == b'ab'"), [0]);
+    assert_eq!(rows_of("bytes[4]", &v, "v > b'ab'"), [1, 3]);
+    assert_eq!(rows_of("bytes[4]", &v, "v <= x'6162'"), [0, 2]);
+    assert_eq!(rows_of("bytes[4]", &v, "v in (b'', b'abc', b'abcde')"), [1, 2]);
+    assert_eq!(rows_of("bytes[4]", &v, "v == b'ab\\0\\0\\0'"), [0usize; 0]);
+    assert_eq!(rows_of("bytes[4]", &v, "v != b'b' and not v < b'b'"), [3]);
+}
+
+#[test]
+fn values_without_order_are_asked_for_null_alone() {
+    for dtype in ["complex64", "complex128", "uint8[3]", "list[int32]", "bool[2]", "bool[1]"] {
+        let schema = Schema::from_json(&format!(
+            r#"{{"sparse":true,"dims":[{{"name":"x","dtype":"int64","domain":["0","99"]}}],
+            "attrs":[{{"name":"v","dtype":"{dtype}","nullable":true}},{{"name":"w","dtype":"{dtype}"}}]}}"#
+        ))
+        .unwrap();
+        let bind = |text: &str| Condition::parse(text).unwrap().bind(&schema);
+        for text in ["v == 1", "v in (1, 2)", "v between 0 and 1", "v", "v == w", "x == v", "v == true", "v != b'a'"] {
+            let error = bind(text).unwrap_err();
+            assert!(error.message().contains(&format!("\"v\" is {dtype}")), "{text}: {error}");
+            assert!(error.message().contains("v is not null"), "{text}: {error}");
+        }
+        let datatype = schema.attrs()[0].datatype();
+        let offsets = datatype.is_var().then(|| vec![0, 0, 0, 0]);
+        let bytes = vec![0; 3 * datatype.width().unwrap_or(0)];
+        let values = AlignedBuf::from_slice(&bytes);
+        let column = Column::new(datatype, values, offsets, Some(vec![1, 0, 1])).unwrap();
+        let batch = Batch::new(3).with_attr(0, column.view());
+        assert_eq!(bind("v is not null").unwrap().evaluate(&batch).unwrap().rows().collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(bind("w is null").unwrap().constant(), Some(false));
+        let statistics = Statistics::of(column.view());
+        assert_eq!((statistics.null_count, &statistics.min, &statistics.max), (1, &None, &None));
+        let all = Statistics { null_count: 3, ..statistics.clone() };
+        let verdict = |of: &Statistics| bind("v is null").unwrap().prune(&Facts::new(3).with_attr(0, of));
+        assert_eq!((verdict(&statistics), verdict(&all)), (Verdict::Some, Verdict::All));
+    }
+}
+
+#[test]
 fn long_chains_take_linear_time() {
     let text = (0..20_000).map(|i| format!("i64 == {}", i * 2)).collect::<Vec<_>>().join(" or ");
     let bound = Condition::parse(&text).unwrap().bind(&schema()).unwrap();

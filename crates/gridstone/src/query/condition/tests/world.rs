@@ -5,11 +5,12 @@ use super::oracle::{Cells, Value};
 use crate::base::AlignedBuf;
 use crate::schema::{Datatype, Schema, TimeUnit};
 use crate::tile::Column;
+use half::f16;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 /// Two dimensions, then attributes.
-pub(super) const COLUMNS: [(&str, &str, bool); 24] = [
+pub(super) const COLUMNS: [(&str, &str, bool); 26] = [
     ("x", "int64", false),
     ("y", "float32", false),
     ("z", "datetime64[s]", false),
@@ -34,6 +35,8 @@ pub(super) const COLUMNS: [(&str, &str, bool); 24] = [
     ("r", "bytes", false),
     ("s2", "string", false),
     ("r2", "bytes", true),
+    ("h", "float16", true),
+    ("k", "bytes[2]", true),
 ];
 pub(super) const DIMS: usize = 3;
 
@@ -86,6 +89,12 @@ fn floats() -> BoxedStrategy<f64> {
         18_446_744_073_709_551_616.0,
         -9_223_372_036_854_775_808.0,
         3.4028235e38,
+        65_504.0,
+        65_519.9,
+        65_520.0,
+        2_049.0,
+        6e-8,
+        2.9e-8,
         1e39,
         -1e39,
         f64::MAX,
@@ -146,13 +155,20 @@ fn values(datatype: Datatype, dim: bool) -> BoxedStrategy<Value> {
         }
         Datatype::Float32 if dim => (-4i32..5).prop_map(|v| Value::Float(f64::from(v as f32 / 10.0))).boxed(),
         Datatype::Float32 => floats().prop_map(|v| Value::Float(f64::from(v as f32))).boxed(),
+        Datatype::Float16 => floats().prop_map(|v| Value::Float(f64::from(f16::from_f64(v)))).boxed(),
         Datatype::Float64 => floats().prop_map(Value::Float).boxed(),
+        Datatype::FixedBytes(len) => runs().prop_map(move |v| Value::Bytes(resized(v, len as usize))).boxed(),
         other => {
             let element = other.element();
             let signed = element.kind == crate::base::ElementKind::Signed;
             integers(u32::from(element.width) * 8, signed).prop_map(Value::Int).boxed()
         }
     }
+}
+
+fn resized(mut bytes: Vec<u8>, len: usize) -> Vec<u8> {
+    bytes.resize(len, b'a');
+    bytes
 }
 
 /// `rows` cells of every column.
@@ -180,6 +196,7 @@ pub(super) fn column(cells: &Cells) -> Column {
         match cell {
             None => bytes.extend(vec![1; width.unwrap_or(0)]),
             Some(Value::Int(v)) => bytes.extend(v.to_le_bytes().into_iter().take(width.unwrap())),
+            Some(Value::Float(v)) if width == Some(2) => bytes.extend(f16::from_f64(*v).to_le_bytes()),
             Some(Value::Float(v)) if width == Some(4) => bytes.extend((*v as f32).to_le_bytes()),
             Some(Value::Float(v)) => bytes.extend(v.to_le_bytes()),
             Some(Value::Bool(v)) => bytes.push(u8::from(*v)),
@@ -212,6 +229,11 @@ fn literal(datatype: Datatype) -> BoxedStrategy<Literal> {
         Datatype::Bool => any::<bool>().prop_map(Literal::Bool).boxed(),
         Datatype::String => texts().prop_map(Literal::Text).boxed(),
         Datatype::Bytes => runs().prop_map(Literal::Bytes).boxed(),
+        // Shorter ones are padded, which the oracle does not know.
+        Datatype::FixedBytes(len) => {
+            let full = move |v: Vec<u8>| if v.len() < len as usize { resized(v, len as usize) } else { v };
+            runs().prop_map(move |v| Literal::Bytes(full(v))).boxed()
+        }
         Datatype::Datetime(_) => timed(UNITS.to_vec()).prop_map(|(t, u)| Literal::Datetime(t, u)).boxed(),
         Datatype::Timedelta(TimeUnit::Year | TimeUnit::Month) => {
             timed(UNITS[..2].to_vec()).prop_map(|(t, u)| Literal::Timedelta(t, u)).boxed()
@@ -236,13 +258,13 @@ fn comparison() -> impl Strategy<Value = Comparison> {
 
 /// Columns that can be compared with each other.
 const FAMILIES: [&[&str]; 7] = [
-    &["x", "y", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f", "d", "g"],
+    &["x", "y", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f", "d", "g", "h"],
     &["b"],
     &["z", "t", "t2", "m"],
     &["w"],
     &["q"],
     &["s", "s2"],
-    &["r", "r2"],
+    &["r", "r2", "k"],
 ];
 
 fn leaf() -> BoxedStrategy<Condition> {

@@ -1,0 +1,100 @@
+"""Values as text in CSV, where Arrow's reader and writer have no form for them.
+
+Vectors and lists are JSON (`[1, 2, 3]`, NaN and Infinity as Python writes them), complex numbers JSON of both parts
+(`1+2j` is read too), lengths of time ticks, bytes of a fixed length without the zero bytes at their end.
+"""
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from .. import arrow, columns, dtypes
+from ..columns import Column, Field
+from ..errors import InputError, UnsupportedError
+
+
+def written_schema(schema: "pa.Schema") -> "pa.Schema":
+    """The schema of what is given to the CSV writer for cells of `schema`; `UnsupportedError` if there is no form."""
+    return pa.schema([(field.name, _written_type(field)) for field in schema])
+
+
+def _written_type(field: "pa.Field") -> Any:
+    kinds, kind = pa.types, field.type
+    if kinds.is_nested(kind):
+        inner = kind
+        while kinds.is_nested(inner):
+            inner = inner.value_type
+        if kinds.is_duration(inner):
+            raise UnsupportedError(f"column {field.name!r}: {kind} has no form in CSV; leave it out, or write Arrow")
+        return pa.large_string()
+    if kinds.is_fixed_size_binary(kind):
+        return pa.large_binary()
+    return pa.int64() if kinds.is_duration(kind) else pa.float32() if kinds.is_float16(kind) else kind
+
+
+def written(batch: "pa.RecordBatch", fields: "pa.Schema") -> "pa.RecordBatch":
+    """A batch of cells as `written_schema` says."""
+    return pa.RecordBatch.from_arrays(
+        [_written(c, f.type) for c, f in zip(batch.columns, fields, strict=True)], schema=fields
+    )
+
+
+def _written(column: Any, kind: Any) -> Any:
+    if pa.types.is_nested(column.type):
+        return pa.array([None if v is None else json.dumps(v, default=str) for v in column.to_pylist()], kind)
+    if pa.types.is_fixed_size_binary(column.type):
+        return pa.array([None if v is None else v.rstrip(b"\0") for v in column.to_pylist()], kind)
+    return column.cast(kind)
+
+
+def read_type(dtype: str) -> Any:
+    """The Arrow type to parse a column with; lengths of time are ticks in text."""
+    if dtype == "datetime64[D]":
+        return pa.date32()
+    if dtype == "bytes" or dtypes.is_fixed_bytes(dtype):
+        return pa.binary()
+    if _is_json(dtype) or dtype == "string":
+        return pa.string()
+    if dtype == "float16":
+        return pa.float32()
+    found = arrow.type_of(dtype)
+    return pa.int64() if pa.types.is_duration(found) else found
+
+
+def read(field: Field, column: Any) -> Column:
+    """The column for the core; empty text is "", or a list of nothing, where it cannot be null."""
+    if _is_json(field.dtype) and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        empty: list[Any] | None = None if field.nullable or not dtypes.is_list(field.dtype) else []
+        return columns.from_values(field, [_parsed(field, text) if text else empty for text in column.to_pylist()])
+    plain = field.dtype in ("string", "bytes")
+    if plain and not field.nullable and column.null_count:
+        column = column.fill_null("" if field.dtype == "string" else b"")
+    return arrow.column_of(field, column)
+
+
+def _is_json(dtype: str) -> bool:
+    return dtypes.base_of(dtype) != dtype or dtypes.is_complex(dtype)
+
+
+def _parsed(field: Field, text: str) -> Any:
+    form = "1+2j or [1, 2]" if dtypes.is_complex(field.dtype) else "[1, 2, 3]"
+    wrong = f"{field.title} is {field.dtype}: {text!r} is none; such a value is written as {form}"
+    try:
+        if dtypes.is_complex(field.dtype) and not text.startswith("["):
+            return complex(text.replace(" ", ""))
+        found = json.loads(text)
+        if dtypes.is_complex(dtypes.base_of(field.dtype)):
+            found = _complex(found)
+    except (ValueError, TypeError) as error:
+        raise InputError(wrong) from error
+    if not isinstance(found, list | complex):
+        raise InputError(wrong)
+    return found
+
+
+def _complex(value: Any) -> Any:
+    """Lists whose innermost ones are pairs, with these as complex numbers."""
+    if len(value) == 2 and not any(isinstance(part, list) for part in value):
+        return complex(*value)
+    return [_complex(part) for part in value]
