@@ -1,4 +1,4 @@
-"""The command line: `gridstone create load info ls read write delete history consolidate vacuum tag verify repair …`.
+"""The command line: `gridstone create load info ls read write delete resize alter history consolidate vacuum tag verify repair …`.
 
 Exit codes: 0; 1 the work failed; 2 usage; 130 interrupted, the store as it was.
 """
@@ -10,7 +10,7 @@ import click
 
 from .. import __version__
 from ..errors import GridstoneError
-from . import bench, commands, drawing, retention, upkeep
+from . import bench, commands, drawing, evolution, retention, upkeep
 from .output import error_text
 
 _INTERRUPTED = 130
@@ -22,8 +22,9 @@ def cli() -> None:
     """Dense and sparse multi-dimensional arrays, stored."""
 
 
-for command in (*commands.COMMANDS, *upkeep.COMMANDS, *retention.COMMANDS, *drawing.COMMANDS, *bench.COMMANDS):
-    cli.add_command(command)
+for module in (commands, evolution, upkeep, retention, drawing, bench):
+    for command in module.COMMANDS:
+        cli.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

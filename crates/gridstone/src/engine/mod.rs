@@ -12,6 +12,7 @@ mod conditions;
 mod consolidate;
 mod context;
 mod delete;
+mod evolution;
 mod group;
 mod health;
 mod listing;
