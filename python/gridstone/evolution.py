@@ -3,26 +3,29 @@
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _native, dtypes
+from . import dtypes
 from .errors import InputError, SchemaError, UnsupportedError
 from .receipt import Message
 from .schema import Attr, Dim, Filters, Schema, filters_text
+
+if TYPE_CHECKING:
+    from ._native import Array as Native
 
 
 class Evolvable:
     """The part of an array that knows its schema, and changes it."""
 
-    _native: "_native.Array | None"
+    _native: "Native | None"
     _known: tuple[int, str, Schema]
 
     @abstractmethod
-    def _writable(self) -> "_native.Array": ...
+    def _writable(self) -> "Native": ...
 
-    def _look(self, native: "_native.Array") -> None:
+    def _look(self, native: "Native") -> None:
         """Takes the schema of `native`, whatever was known."""
         number, text = native.schema_since(None) or (-1, native.schema_json)
         self._known = (number, text, Schema.from_json(text))
@@ -54,8 +57,8 @@ class Evolvable:
             domain: a dict `{dim: (lowest, highest)}` in the dimensions' own coordinates, both inclusive; or the new
                 shape: a number of positions per dimension (None: as it is), counted from the low ends.
             message: kept with the version.
-            domains: the same as a dict, by the names of dimensions: `a.resize(x=(0, 199))`. None as one of the two ends:
-                it stays.
+            domains: the same as a dict, by the names of dimensions: `a.resize(x=(0, 199))`. An end that is None
+                stays.
 
         Returns:
             The version committed; the present one if nothing is larger.
@@ -157,7 +160,7 @@ def _domains(schema: Schema, domain: Any, named: Mapping[str, Any]) -> list[tupl
 def _of_shape(schema: Schema, shape: Any) -> list[tuple[Dim, Any]]:
     sizes = [shape] if isinstance(shape, int | np.integer) else shape
     if not isinstance(sizes, Sequence | np.ndarray) or isinstance(sizes, str) or len(sizes) != schema.ndim:
-        raise InputError(f"a new shape has a number of positions for each of the {schema.ndim} dimensions, not {shape!r}")
+        raise InputError(f"a new shape has a number of positions for each of {schema.ndim} dimensions, not {shape!r}")
     found: list[tuple[Dim, Any]] = []
     for dim, size in zip(schema.dims, sizes, strict=True):
         if size is None:

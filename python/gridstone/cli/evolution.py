@@ -74,7 +74,9 @@ def _pairs(parts: Sequence[str], option: str) -> dict[str, str]:
 
 
 def _fills(array: Array, given: dict[str, str]) -> dict[str, Any]:
-    return {name: options.fill_of(dtypes.parse(array.schema.attr(name).dtype), text, name) for name, text in given.items()}
+    return {
+        name: options.fill_of(dtypes.parse(array.schema.attr(name).dtype), text, name) for name, text in given.items()
+    }
 
 
 def _tell(array: Array, json_out: bool) -> None:
