@@ -39,6 +39,13 @@ fn longs(values: impl IntoIterator<Item = i64>) -> Column {
     Column::new(Datatype::Int64, AlignedBuf::from_slice(&bytes), None, None).unwrap()
 }
 
+/// A number that no filter makes smaller, so that fragments of many are large (splitmix64).
+fn noise(i: i64) -> i64 {
+    let z = (i as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (z ^ (z >> 27)) as i64
+}
+
 fn text(name: &str) -> String {
     name.to_owned()
 }
@@ -198,8 +205,9 @@ fn older_cells_have_fill_or_null_in_attributes_that_came_later() {
     let (array, storage) = created(LINE);
     // One fragment that is read block by block, one that is held decoded.
     let many: Vec<i64> = (0..40_000).map(|i| i * 2).collect();
-    let wild: Vec<i64> = many.iter().map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64)).collect();
+    let wild: Vec<i64> = many.iter().map(|i| noise(*i)).collect();
     write(&array, &[&many], &wild);
+    assert!(array.fragments().unwrap()[0].bytes > 160 << 10);
     write(&array, &[&[1, 3]], &[10, 30]);
     let before = array.version();
     array.alter(&adding(vec![attr("q", false, "5"), attr("n", true, "0")]), None).unwrap();
@@ -242,32 +250,36 @@ fn values_written_before_nulls_were_allowed_are_valid() {
     {
         let (array, _) = created(&json);
         let many: Vec<i64> = (0..30_000).map(|i| i * 3).collect();
-        let wild: Vec<i64> = many.iter().map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64)).collect();
+        let wild: Vec<i64> = many.iter().map(|i| noise(*i)).collect();
         write(&array, &[&many], &wild);
+        assert!(array.fragments().unwrap()[0].bytes > 160 << 10);
         array.alter(&Evolution { nullable: vec![text("v")], ..Evolution::default() }, None).unwrap();
-        // Nulls beside them, in a large fragment and in a small one.
-        let null = |xs: &[i64]| {
-            let (x, bytes) = (longs(xs.iter().copied()), vec![0; xs.len() * 8]);
-            let validity = Some(vec![0; xs.len()]);
-            let v = Column::new(Datatype::Int64, AlignedBuf::from_slice(&bytes), None, validity).unwrap();
+        // Nulls beside them, in a large fragment and in a small one: every fourth cell of what is written.
+        let some_null = |xs: &[i64]| {
+            let (x, values) = (longs(xs.iter().copied()), xs.iter().flat_map(|x| noise(*x).to_le_bytes()));
+            let validity = Some((0..xs.len()).map(|row| u8::from(row % 4 != 0)).collect());
+            let bytes = AlignedBuf::from_slice(&values.collect::<Vec<u8>>());
+            let v = Column::new(Datatype::Int64, bytes, None, validity).unwrap();
             let attrs = vec![(text("v"), v.view())];
             let data = CellData { dims: vec![x.view()], attrs, sorted: false, dedup: Dedup::Error };
             array.commit(vec![array.stage_cells(data, &Call::default()).unwrap()], None).unwrap()
         };
-        null(&(0..20_000).map(|i| i * 3 + 1).collect::<Vec<_>>());
-        null(&[5, 6]);
+        some_null(&(0..30_000).map(|i| i * 3 + 1).collect::<Vec<_>>());
+        assert!(array.fragments().unwrap()[1].bytes > 160 << 10);
+        some_null(&[6, 5]);
         for merged in [false, true] {
             if merged {
                 all(&array);
             }
-            let x = longs([9, 1, 5, 3, 6, 12]);
+            let x = longs([9, 1, 5, 3, 6, 12, 4]);
             let (points, _) = array.points(&[x.view()], None, &Call::default()).unwrap();
-            let wild = |place: usize| Some(wild[place]);
-            assert_eq!(numbers(&points.attrs[0]), [wild(3), None, None, wild(1), None, wild(4)], "merged: {merged}");
-            let (read, _, _) =
-                array.read(Some(&[(text("0"), text("12"))]), None, ReadOrder::Row, &Call::default()).unwrap();
-            let valid = numbers(&read.attrs[0]).into_iter().flatten().count();
-            assert_eq!(valid, 4);
+            let known = |x: i64| Some(noise(x));
+            let expected = [known(9), None, known(5), known(3), None, known(12), known(4)];
+            assert_eq!(numbers(&points.attrs[0]), expected, "merged: {merged}");
+            let sub = [(text("0"), text("12"))];
+            let (read, _, _) = array.read(Some(&sub), None, ReadOrder::Row, &Call::default()).unwrap();
+            let valid: Vec<i64> = numbers(&read.attrs[0]).into_iter().flatten().collect();
+            assert_eq!(valid, [0, 3, 4, 5, 7, 9, 10, 12].map(noise));
         }
     }
 }
@@ -275,7 +287,7 @@ fn values_written_before_nulls_were_allowed_are_valid() {
 #[test]
 fn dropped_attributes_leave_with_the_fragments_that_are_written_anew() {
     let (array, storage) = created(FIELD);
-    let wild = longs((0..100).map(|i: i64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64)));
+    let wild = longs((0..100).map(noise));
     let box_of = |name: &str| {
         let data = vec![(text(name), wild.view())];
         array.commit(vec![array.stage_dense(None, &data, Order::Row, &Call::default()).unwrap()], None).unwrap()
@@ -478,7 +490,7 @@ fn damage_after_the_floor_is_found_whatever_the_schema() {
     array.refresh().unwrap();
     array.alter(&growing(&[("x", 0, 900_000)]), None).unwrap();
     let many: Vec<i64> = (0..30_000).map(|i| 100_000 + i).collect();
-    let wild: Vec<i64> = many.iter().map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64)).collect();
+    let wild: Vec<i64> = many.iter().map(|i| noise(*i)).collect();
     write(&array, &[&many], &wild);
     let check = || verify_on(&context(&storage).0, storage.clone(), &Call::default()).unwrap();
     assert!(check().damage.is_empty(), "{:?}", check().damage);

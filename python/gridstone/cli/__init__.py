@@ -1,4 +1,4 @@
-"""The command line: `gridstone create load info ls read write delete resize alter history consolidate vacuum tag verify repair …`.
+"""The command line: `gridstone create load info ls read write delete resize alter history consolidate vacuum tag …`.
 
 Exit codes: 0; 1 the work failed; 2 usage; 130 interrupted, the store as it was.
 """

@@ -188,8 +188,7 @@ impl World {
     pub(crate) fn create_array(&mut self, path: &str, schema: &str) -> Result<()> {
         let (id, schema) = (self.entropy.id(), Schema::from_json(schema)?);
         self.operations.push(Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone() });
-        self.arrays
-            .insert(path.to_owned(), Entry { id, model: Model::new(schema.clone()), schemas: vec![schema] });
+        self.arrays.insert(path.to_owned(), Entry { id, model: Model::new(schema.clone()), schemas: vec![schema] });
         Ok(())
     }
 
@@ -279,7 +278,8 @@ impl World {
     pub(crate) fn delete(&mut self, path: &str, coordinates: &[Vec<u64>]) -> Result<()> {
         let schema = self.entry(path)?.model.schema.clone();
         let dims = coordinate_columns(&schema, coordinates)?;
-        let staged = write_tombstones(&self.context(path), &schema, &dims.iter().map(Column::view).collect::<Vec<_>>())?;
+        let staged =
+            write_tombstones(&self.context(path), &schema, &dims.iter().map(Column::view).collect::<Vec<_>>())?;
         let model = &mut self.entry(path)?.model;
         coordinates.iter().for_each(|keys| model.delete(keys));
         self.add(path, staged)

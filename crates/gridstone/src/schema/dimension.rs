@@ -133,9 +133,11 @@ impl Dimension {
             )),
             Extent::Cells(n) if !(before.range.lo - self.range.lo).is_multiple_of(n) => {
                 let tiles = (before.range.lo - self.range.lo).div_ceil(n);
-                let lower = before.range.lo.checked_sub(tiles.saturating_mul(n)).map(|key| before.text(key));
+                let lower = before.range.lo.checked_sub(tiles.saturating_mul(n));
                 let higher = before.text(before.range.lo - (tiles - 1) * n);
-                let lower = lower.filter(|text| before.key(text).is_ok());
+                // Not every key is one of the type's.
+                let exists = |key: &u64| before.key(&before.text(*key)).is_ok_and(|found| found == *key);
+                let lower = lower.filter(exists).map(|key| before.text(key));
                 let possible = lower.map_or_else(|| higher.clone(), |lower| format!("{lower} or {higher}"));
                 wrong(format!(
                     "the low end {} can move down by whole tiles of {n} only, so that tiles stay where they are; not to {}, but \

@@ -244,7 +244,7 @@ mod tests {
             (&[3][..], None, "99")
         );
         assert_eq!(Evolution::from_json("{}").unwrap(), Evolution::default());
-        for bad in ["", "[]", r#"{"dorp":[]}"#, r#"{"add":[{"name":"q","dtype":"int7"}]}"#] {
+        for bad in ["", "7", r#"{"dorp":[]}"#, r#"{"add":[{"name":"q","dtype":"int7"}]}"#] {
             assert!(Evolution::from_json(bad).is_err(), "{bad}");
         }
         assert!(Evolution::from_json(r#"{"add":[{"name":"q","dtype":"int8","id":7}]}"#).is_err());

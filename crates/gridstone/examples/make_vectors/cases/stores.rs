@@ -8,7 +8,16 @@ use gridstone::schema::{Attribute, Datatype, Evolution, Order};
 use gridstone::storage::{FLOOR, log_name};
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![groups()?, merged()?, deleted()?, evolved()?, many_commits()?.finish(), truncated()?, tagged()?.finish(), vacuumed()?])
+    Ok(vec![
+        groups()?,
+        merged()?,
+        deleted()?,
+        evolved()?,
+        many_commits()?.finish(),
+        truncated()?,
+        tagged()?.finish(),
+        vacuumed()?,
+    ])
 }
 
 const SMALL: &str =
