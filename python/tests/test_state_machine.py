@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 from model import (
     Failed,
     Model,
@@ -32,6 +32,7 @@ from model import (
     ticks,
     unplain,
 )
+from schema_rules import SchemaRules
 
 import gridstone as gs
 from gridstone import dtypes, errors
@@ -41,7 +42,7 @@ ORDERS = ["row", "col", "global", "any"]
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 
 
-class Machine(RuleBasedStateMachine):
+class Machine(SchemaRules):
     """One array: `a` writes, `reader` is a second handle that follows only when told to."""
 
     a: gs.Array
@@ -386,10 +387,11 @@ class Machine(RuleBasedStateMachine):
 
     def look(self, a: gs.Array, state: State, r: Random) -> None:
         """One read of a random box in a random order, in a random form."""
-        bounds, order = drawing.box(r, self.windows), r.choice(ORDERS)
-        form = drawing.box_form(r, self.windows, bounds)
-        names = r.sample(a.schema_names, r.randint(1, len(a.schema_names)))
-        self.check_result(a.read(form, names, order), state, bounds, order, r)
+        with self.as_of(state):
+            bounds, order = drawing.box(r, self.windows), r.choice(ORDERS)
+            form = drawing.box_form(r, self.windows, bounds)
+            names = r.sample(a.schema_names, r.randint(1, len(a.schema_names)))
+            self.check_result(a.read(form, names, order), state, bounds, order, r)
 
     def check_result(self, found: Any, state: State, bounds: Any, order: str, r: Random) -> None:
         names = [name for name in found if name in self.model.dtypes]
@@ -517,7 +519,8 @@ class Machine(RuleBasedStateMachine):
             old = gs.open(self.uri, timestamp=old.timestamp)
         elif how == "pickle":
             old = pickle.loads(pickle.dumps(old))
-        assert (old.version, old.mode, old.schema) == (version, "r", self.schema)
+        schema = self.model.shapes.get(state.shape, (self.schema,))[0]
+        assert (old.version, old.mode, old.schema) == (version, "r", schema)
         assert dict(old.meta) == state.meta
         self.look(old, state, r)
         with pytest.raises(errors.AccessError):
