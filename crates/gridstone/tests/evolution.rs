@@ -484,11 +484,10 @@ fn a_new_array_of_an_evolved_schema_begins_anew() {
 fn damage_after_the_floor_is_found_whatever_the_schema() {
     let (array, storage) = created(LINE);
     write(&array, &[&[1]], &[10]);
-    array.alter(&adding(vec![attr("q", false, "5")]), None).unwrap();
+    array.alter(&Evolution { add: vec![attr("q", false, "5")], ..growing(&[("x", 0, 900_000)]) }, None).unwrap();
     let keep = VacuumOptions { keep: Keep::Versions(1), safety_us: 0, dry_run: false };
     array.vacuum(&keep, &Call::default()).unwrap();
     array.refresh().unwrap();
-    array.alter(&growing(&[("x", 0, 900_000)]), None).unwrap();
     let many: Vec<i64> = (0..30_000).map(|i| 100_000 + i).collect();
     let wild: Vec<i64> = many.iter().map(|i| noise(*i)).collect();
     write(&array, &[&many], &wild);
