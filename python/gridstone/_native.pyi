@@ -244,6 +244,10 @@ class Array:
         """Writes tombstones for these coordinates."""
     def stage_delete_box(self, box: _Box) -> Staged:
         """Deletes every cell of a box that is older than the commit."""
+    def alter(self, evolution_json: str, message: str | None) -> int:
+        """Changes the schema and commits that; the version, the present one if nothing changes."""
+    def schema_since(self, number: int | None) -> tuple[int, str] | None:
+        """The schema's number and JSON, unless the number is `number`."""
     def delete_where(self, box: _Box | None, condition_json: str, message: str | None) -> int:
         """Deletes and commits what a condition selects; the version, the present one if that is nothing."""
     def writer(self, box: _Box | None, attrs: Sequence[str] | None) -> Writer: ...

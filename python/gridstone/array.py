@@ -15,6 +15,7 @@ from .context import Context
 from .deletion import Erasable
 from .dtypes import AnyArray
 from .errors import AccessError, BoundsError, InputError, UnsupportedError
+from .evolution import Evolvable
 from .health import Checked
 from .history import Version
 from .meta import Metadata
@@ -23,7 +24,6 @@ from .reading import Readable, known
 from .receipt import Closing, Kept, Message, Receipt
 from .result import Result
 from .retention import Retained
-from .schema import Schema
 from .selection import Box, BoxLike
 from .view import AttrView, Loc
 from .writer import Writer
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _DEDUPS = ("error", "first", "last")
 
 
-class Array(Readable, Retained, Mergeable, Erasable, Checked):
+class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
 
     Threads may share one; it pickles as its place and version, without data, and survives `fork`.
@@ -46,7 +46,7 @@ class Array(Readable, Retained, Mergeable, Erasable, Checked):
     ) -> None:
         self._native: _native.Array | None = native
         self._context, self._pinned, self._unpickled = context, pinned, unpickled
-        self._schema = Schema.from_json(native.schema_json)
+        self._look(native)
         self._stats: dict[str, int] = {}
         self._uri, self._path = native.uri, native.path
 
@@ -63,11 +63,6 @@ class Array(Readable, Retained, Mergeable, Erasable, Checked):
     def context(self) -> Context:
         """The context that it was opened with."""
         return self._context
-
-    @property
-    def schema(self) -> Schema:
-        """Dimensions, attributes and layout."""
-        return self._schema
 
     @property
     def schema_names(self) -> list[str]:
@@ -206,7 +201,7 @@ class Array(Readable, Retained, Mergeable, Erasable, Checked):
             self._native = reopening.open_native(self._context, self._uri, self._path, False, None)
             self._unpickled = False
         version = self.native.refresh()
-        self._schema = Schema.from_json(self.native.schema_json)
+        self._look(self.native)
         return version
 
     def at(self, *, version: int | str | None = None, timestamp: Any = None) -> "Array":

@@ -146,7 +146,9 @@ class BackgroundConsolidation:
 class Mergeable:
     """The part of an array that is about its fragments."""
 
-    _schema: Schema
+    @property
+    @abstractmethod
+    def _schema(self) -> Schema: ...
 
     @property
     @abstractmethod

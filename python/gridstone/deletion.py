@@ -15,7 +15,9 @@ from .selection import BoxLike
 class Erasable:
     """The part of an array that deletes cells."""
 
-    _schema: Schema
+    @property
+    @abstractmethod
+    def _schema(self) -> Schema: ...
 
     @abstractmethod
     def _writable(self) -> "_native.Array": ...

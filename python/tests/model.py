@@ -155,6 +155,8 @@ class State:
     cells: dict[Place, list[Row]] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)
     wrote: bool = False
+    # The number of its schema; see `Model.shapes`.
+    shape: int = 0
 
 
 class Model:
@@ -166,6 +168,8 @@ class Model:
         self.now = State(boxes={attr.name: {} for attr in schema.attrs})
         self.versions: dict[int, State] = {}
         self.messages: dict[int, str | None] = {}
+        # Schemas that states have had by their numbers, with the coordinates in use.
+        self.shapes: dict[int, tuple[gs.Schema, Any]] = {}
 
     # Writing: changes `now`; `commit` makes a version of it.
 
@@ -214,7 +218,11 @@ class Model:
 
     def unwritten(self, name: str) -> Plain:
         """What an unwritten dense cell reads as."""
-        attr = self.schema.attr(name)
+        return self.blank(self.schema.attr(name))
+
+    @staticmethod
+    def blank(attr: gs.Attr) -> Plain:
+        """What an attribute reads as where nothing was written."""
         if attr.nullable:
             return None
         dtype = attr.dtype

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 from model import (
     Failed,
     Model,
@@ -34,6 +34,7 @@ from model import (
     ticks,
     unplain,
 )
+from schema_rules import SchemaRules
 from wheres import WhereRules
 
 import gridstone as gs
@@ -44,7 +45,7 @@ ORDERS = ["row", "col", "global", "any"]
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 
 
-class Machine(WhereRules, RuleBasedStateMachine):
+class Machine(WhereRules, SchemaRules):
     """One array: `a` writes, `reader` is a second handle that follows only when told to."""
 
     a: gs.Array
@@ -390,10 +391,11 @@ class Machine(WhereRules, RuleBasedStateMachine):
 
     def look(self, a: gs.Array, state: State, r: Random) -> None:
         """One read of a random box in a random order, in a random form."""
-        bounds, order = drawing.box(r, self.windows), r.choice(ORDERS)
-        form = drawing.box_form(r, self.windows, bounds)
-        names = r.sample(a.schema_names, r.randint(1, len(a.schema_names)))
-        self.check_result(a.read(form, names, order=order), state, bounds, order, r)
+        with self.as_of(state):
+            bounds, order = drawing.box(r, self.windows), r.choice(ORDERS)
+            form = drawing.box_form(r, self.windows, bounds)
+            names = r.sample(a.schema_names, r.randint(1, len(a.schema_names)))
+            self.check_result(a.read(form, names, order=order), state, bounds, order, r)
 
     def check_result(self, found: Any, state: State, bounds: Any, order: str, r: Random) -> None:
         names = [name for name in found if name in self.model.dtypes]
@@ -521,7 +523,8 @@ class Machine(WhereRules, RuleBasedStateMachine):
             old = gs.open(self.uri, timestamp=old.timestamp)
         elif how == "pickle":
             old = pickle.loads(pickle.dumps(old))
-        assert (old.version, old.mode, old.schema) == (version, "r", self.schema)
+        schema = self.model.shapes.get(state.shape, (self.schema,))[0]
+        assert (old.version, old.mode, old.schema) == (version, "r", schema)
         assert dict(old.meta) == state.meta
         self.look(old, state, r)
         with pytest.raises(errors.AccessError):

@@ -154,8 +154,8 @@ def _check_fields(reading: _Reading) -> None:
     need(dims == ([] if reading.kind == "dense" else described), "other dimensions than the array's")
     need(all(a.number < b.number for a, b in itertools.pairwise(attrs)), "attributes out of order")
     for f in attrs:
-        need(f.number < len(reading.schema.attrs), "an unknown attribute")
-        attr = reading.schema.attrs[f.number]
+        attr = reading.schema.attr(f.number)
+        need(attr, "an unknown attribute")
         need((attr.datatype, attr.nullable) == (f.datatype, f.nullable), "an attribute of another type")
     need(bool(attrs) == (reading.kind != "tombstones"), "tombstones with values, or cells without")
 

@@ -123,6 +123,7 @@ class Record:
 OPERATIONS: dict[str, dict[str, type]] = {
     "create_group": {"id": str, "path": str},
     "create_array": {"id": str, "path": str, "schema": dict},
+    "alter_array": {"id": str, "number": int, "schema": dict},
     "remove": {"id": str},
     "add_fragments": {"array": str, "fragments": list},
     "replace_fragments": {"array": str, "removed": list, "fragments": list},

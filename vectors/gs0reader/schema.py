@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import struct
@@ -182,8 +183,9 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute; its permanent number is its place."""
+    """An attribute."""
 
+    number: int
     name: str
     datatype: Datatype
     nullable: bool
@@ -216,12 +218,14 @@ class Schema:
     capacity: int
     tile_order: str
     cell_order: str
+    next_number: int
     json: dict[str, Any]
 
     @staticmethod
     def of_json(value: Any) -> Schema:
         defaults = {"sparse": False, "capacity": 10000, "tile_order": "row", "cell_order": "row", "duplicates": False}
-        top = fields(value, {"dims": list, "attrs": list}, {**defaults, "coord_filters": "auto"}, "a schema")
+        optional = {**defaults, "coord_filters": "auto", "next_id": None}
+        top = fields(value, {"dims": list, "attrs": list}, optional, "a schema")
         for filters in [top["coord_filters"], *(a.get("filters", "auto") for a in top["attrs"])]:
             if filters != "auto":
                 parse(filters)
@@ -230,14 +234,43 @@ class Schema:
                 raise Unsupported(f"order {order!r}")
         try:
             dims = tuple(dimension(d) for d in top["dims"])
-            attrs = tuple(attribute(a) for a in top["attrs"])
+            attrs = tuple(attribute(a, place) for place, a in enumerate(top["attrs"]))
         except (ValueError, KeyError, OverflowError, struct.error) as error:
             raise Damaged("a schema holds an impossible value") from error
         need(1 <= len(dims) <= 8 and 1 <= len(attrs) <= 4096, "a schema with too few or too many columns")
         names = [d.name for d in dims] + [a.name for a in attrs]
         need(len(set(names)) == len(names), "a name is used twice")
+        numbered = [isinstance(a, dict) and "id" in a for a in top["attrs"]]
+        need(all(numbered) or not any(numbered), "some attributes have a number and some have none")
+        need(all(numbered) == (top["next_id"] is not None), "attributes with numbers, and no next one")
+        next_number = top["next_id"] if all(numbered) else len(attrs)
+        numbers = [*(a.number for a in attrs), next_number]
+        need(all(isinstance(n, int) and n >= 0 for n in numbers), "a number that is none")
+        need(all(a < b for a, b in itertools.pairwise(numbers)), "attributes out of order")
         orders = (top["tile_order"], top["cell_order"])
-        return Schema(dims, attrs, top["sparse"], top["duplicates"], top["capacity"], *orders, value)
+        return Schema(dims, attrs, top["sparse"], top["duplicates"], top["capacity"], *orders, next_number, value)
+
+    def attr(self, number: int) -> Attribute | None:
+        """The attribute of this number."""
+        return next((a for a in self.attrs if a.number == number), None)
+
+    def check_follows(self, before: Schema) -> None:
+        """Checks what stays as it was from one schema of an array to the next."""
+        same = ("sparse", "duplicates", "capacity", "tile_order", "cell_order")
+        need(all(getattr(self, n) == getattr(before, n) for n in same), "an option of a schema changed")
+        need(len(self.dims) == len(before.dims), "the number of dimensions changed")
+        for new, old in zip(self.dims, before.dims, strict=True):
+            alike = (new.name, new.datatype, new.extent) == (old.name, old.datatype, old.extent)
+            need(alike and new.low <= old.low and new.high >= old.high, "a dimension changed, or shrank")
+            whole = isinstance(old.extent, int) and (old.low - new.low) % old.extent == 0
+            need(new.low == old.low or old.extent is None or whole, "tiles moved")
+        need(self.next_number >= before.next_number, "a number is used again")
+        for attr in self.attrs:
+            known = before.attr(attr.number)
+            if known is None:
+                need(attr.number >= before.next_number, "the number of a dropped attribute is used again")
+                continue
+            need(attr.datatype == known.datatype and attr.nullable >= known.nullable, "an attribute changed its type")
 
     def slow_to_fast(self, order: str) -> list[int]:
         """Dimension numbers from the slowest to the fastest."""
@@ -268,8 +301,8 @@ def dimension(value: Any) -> Dimension:
     return Dimension(d["name"], datatype, low, high, None if d["tile"] is None else convert(d["tile"]))
 
 
-def attribute(value: Any) -> Attribute:
-    optional = {"nullable": False, "fill": None, "filters": "auto"}
+def attribute(value: Any, place: int) -> Attribute:
+    optional = {"nullable": False, "fill": None, "filters": "auto", "id": place}
     a = fields(value, {"name": str, "dtype": str}, optional, "an attribute")
     datatype = Datatype(a["dtype"])
     if a["fill"] is not None:
@@ -280,4 +313,4 @@ def attribute(value: Any) -> Attribute:
         fill = b"" if datatype.listed else datatype.items.bytes_of_text("NaT") * datatype.count
     else:
         fill = b"" if datatype.varies else bytes(datatype.width)
-    return Attribute(a["name"], datatype, a["nullable"], fill)
+    return Attribute(a["id"], a["name"], datatype, a["nullable"], fill)

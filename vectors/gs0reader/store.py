@@ -129,6 +129,9 @@ class Store:
             if n["array"] is not None:
                 array = fields(n["array"], {"schemas": list, "pages": list}, {}, "an array")
                 node.schemas = [Schema.of_json(s) for s in array["schemas"]]
+                need(node.schemas, "an array without a schema")
+                for before, after in itertools.pairwise(node.schemas):
+                    after.check_follows(before)
                 for page in array["pages"]:
                     node.fragments += self._page(page)
             _insert(state, node)
@@ -239,11 +242,14 @@ def _lay(
             found.pop(place, None)
             continue
         rows = found.setdefault(place, [])
+        blank: Row = [False] * len(schema.attrs)
         if schema.duplicates or not rows:
-            rows.append([False] * len(schema.attrs))
-        rows[-1] = rows[-1].copy()
-        for number, cells in newer.attrs.items():
-            rows[-1][number] = cells[i]
+            rows.append(blank)
+        # A cell of a sparse array is written whole, whatever attributes there were then.
+        rows[-1] = blank if schema.sparse else rows[-1].copy()
+        for column_of, attr in enumerate(schema.attrs):
+            if attr.number in newer.attrs:
+                rows[-1][column_of] = newer.attrs[attr.number][i]
 
 
 def _insert(state: Version, node: Node) -> None:
@@ -282,7 +288,13 @@ def _retain(state: Version, operation: dict[str, Any]) -> None:
     state.retained = kept
 
 
-_TARGETS = {"remove": "id", "add_fragments": "array", "replace_fragments": "array", "set_metadata": "node"}
+_TARGETS = {
+    "remove": "id",
+    "alter_array": "id",
+    "add_fragments": "array",
+    "replace_fragments": "array",
+    "set_metadata": "node",
+}
 
 
 def _apply(state: Version, operation: dict[str, Any]) -> None:
@@ -302,13 +314,19 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
     if name == "remove":
         below = node.path.rstrip("/") + "/"
         state.nodes = {i: n for i, n in state.nodes.items() if i != target and not n.path.startswith(below)}
+    elif name == "alter_array":
+        need(node.kind == "array" and operation["number"] == len(node.schemas), "a schema that is not the next")
+        schema = Schema.of_json(operation["schema"])
+        schema.check_follows(node.schemas[-1])
+        state.nodes[target] = replace(node, schemas=[*node.schemas, schema])
     elif name == "add_fragments":
         need(node.kind == "array", "fragments of a group")
         known = {d.id for d in node.fragments}
         for d in operation["fragments"]:
             need(d.id not in known, "a fragment twice")
             need(d.over is None or d.over in known, "a mask over a fragment that is not there")
-            need(max(d.attrs, default=0) < len(node.schemas[-1].attrs), "an unknown attribute")
+            need(d.schema < len(node.schemas), "a fragment of an unknown schema")
+            need(all(node.schemas[d.schema].attr(n) for n in d.attrs), "an unknown attribute")
         state.nodes[target] = replace(node, fragments=node.fragments + operation["fragments"])
     elif name == "replace_fragments":
         need(node.kind == "array", "fragments of a group")

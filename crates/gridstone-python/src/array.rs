@@ -11,7 +11,7 @@ use crate::store::{Version, at};
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{self, CellData, Condition, Dedup, ReadOrder, TileListing};
-use gridstone::schema::{Order, Schema, key};
+use gridstone::schema::{Evolution, Order, Schema, key};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::json;
@@ -295,6 +295,16 @@ impl Array {
         interrupt::run(py, self.inner.context(), None, |call| {
             self.inner.delete_where(r#box.as_deref(), &condition, message.clone(), call)
         })
+    }
+
+    #[pyo3(signature = (evolution_json, message))]
+    fn alter(&self, py: Python<'_>, evolution_json: &str, message: Option<String>) -> PyResult<u64> {
+        py.detach(|| self.inner.alter(&Evolution::from_json(evolution_json)?, message)).map_err(|e| raise(py, &e))
+    }
+
+    #[pyo3(signature = (number))]
+    fn schema_since(&self, number: Option<u32>) -> Option<(u32, String)> {
+        self.inner.schema_since(number).map(|(number, schema)| (number, schema.to_json()))
     }
 
     #[pyo3(signature = (r#box, attrs))]

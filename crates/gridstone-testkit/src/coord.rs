@@ -50,7 +50,8 @@ pub struct Dim {
     pub lo: Coord,
     /// The greatest coordinate.
     pub hi: Coord,
-    extent: Option<Coord>,
+    /// The tile extent; `None`: one tile.
+    pub extent: Option<Coord>,
 }
 
 impl Dim {

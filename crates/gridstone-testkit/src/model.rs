@@ -21,8 +21,8 @@ pub enum Change {
     Clear { sub: Vec<(Coord, Coord)> },
 }
 
-/// Attribute values of one cell of the map; `None` where an attribute was not written.
-type Row = Vec<Option<Value>>;
+/// Attribute values of one cell of the map, by the attribute's number in the model; none where one was not written.
+type Row = BTreeMap<u32, Value>;
 
 /// The cells of one version; several rows at a place where duplicates are allowed, in order of writing.
 type State = BTreeMap<Place, Vec<Row>>;
@@ -30,29 +30,72 @@ type State = BTreeMap<Place, Vec<Row>>;
 /// A cell as it should be read: coordinates, and a value per attribute asked for.
 pub type Expected = (Place, Vec<Value>);
 
+/// What an array is from some version on.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    /// Its schema; attributes are numbered by place in it.
+    pub schema: Arc<Schema>,
+    /// Its dimensions.
+    pub dims: Vec<Dim>,
+    /// The number of each attribute, which stays the same as long as it is there.
+    pub keys: Vec<u32>,
+    /// The number of the next attribute.
+    pub next_key: u32,
+}
+
+impl Shape {
+    /// That of a new array.
+    pub fn new(schema: Arc<Schema>) -> Self {
+        let next_key = schema.attrs().len() as u32;
+        Self { dims: Dim::all(&schema), keys: (0..next_key).collect(), next_key, schema }
+    }
+}
+
 /// A naive array.
 #[derive(Debug, Clone)]
 pub struct Model {
-    schema: Arc<Schema>,
-    dims: Vec<Dim>,
+    /// By the first version that has it.
+    shapes: BTreeMap<u64, Arc<Shape>>,
     versions: BTreeMap<u64, Arc<State>>,
 }
 
 impl Model {
     /// An empty array, which has been empty since `version`.
     pub fn new(schema: Arc<Schema>, version: u64) -> Self {
-        let dims = Dim::all(&schema);
-        Self { schema, dims, versions: BTreeMap::from([(version, Arc::default())]) }
+        let shapes = BTreeMap::from([(version, Arc::new(Shape::new(schema)))]);
+        Self { shapes, versions: BTreeMap::from([(version, Arc::default())]) }
     }
 
-    /// Its dimensions.
+    /// Its dimensions in the newest version.
     pub fn dims(&self) -> &[Dim] {
-        &self.dims
+        &self.shape().dims
     }
 
-    /// Its schema.
+    /// Its schema in the newest version.
     pub fn schema(&self) -> &Arc<Schema> {
-        &self.schema
+        &self.shape().schema
+    }
+
+    /// What it is in the newest version.
+    pub fn shape(&self) -> &Arc<Shape> {
+        self.shapes.values().next_back().unwrap()
+    }
+
+    /// What it is at `version`.
+    pub fn shape_at(&self, version: u64) -> &Arc<Shape> {
+        self.shapes.range(..=version).next_back().unwrap().1
+    }
+
+    /// The model as somebody sees it who has not seen later versions.
+    pub fn seen_at(&self, version: u64) -> Self {
+        let shapes = self.shapes.range(..=version).map(|(v, s)| (*v, s.clone())).collect();
+        Self { shapes, versions: self.versions.clone() }
+    }
+
+    /// Becomes `shape` as `version`.
+    pub fn evolve(&mut self, version: u64, shape: Shape) {
+        self.commit(version, &[]);
+        self.shapes.insert(version, Arc::new(shape));
     }
 
     /// The versions it knows, ascending.
@@ -77,10 +120,16 @@ impl Model {
 
     /// Does `changes` as `version`.
     pub fn commit(&mut self, version: u64, changes: &[Change]) {
+        self.commit_written(version, changes, self.newest());
+    }
+
+    /// Does `changes`, made by somebody who has not seen versions after `seen`, as `version`.
+    pub fn commit_written(&mut self, version: u64, changes: &[Change], seen: u64) {
+        let shape = self.shape_at(seen).clone();
         assert!(version > self.newest(), "version {version} is not after {}", self.newest());
         let mut state = State::clone(self.versions.values().next_back().unwrap());
         for change in changes {
-            self.apply(&mut state, change);
+            Self::apply(&shape, &mut state, change);
         }
         self.versions.insert(version, Arc::new(state));
     }
@@ -96,27 +145,33 @@ impl Model {
         assert!(version > self.newest(), "version {version} is not after {}", self.newest());
         let mut state = State::clone(self.versions.values().next_back().unwrap());
         for (_, rows) in state.iter_mut().filter(|(place, _)| inside(sub, place)) {
-            rows.retain(|row| !selects(&self.values(Some(row), &[attr])[0]));
+            rows.retain(|row| !selects(&Self::values(self.shape(), Some(row), &[attr])[0]));
         }
         state.retain(|_, rows| !rows.is_empty());
         self.versions.insert(version, Arc::new(state));
     }
 
-    fn apply(&self, state: &mut State, change: &Change) {
+    fn apply(shape: &Shape, state: &mut State, change: &Change) {
+        let written = |attrs: &[usize], columns: &[Vec<Value>], row: usize| -> Row {
+            attrs.iter().zip(columns).map(|(attr, column)| (shape.keys[*attr], column[row].clone())).collect()
+        };
         match change {
             Change::Box { sub, attrs, columns } => {
                 for (row, place) in box_cells(sub).into_iter().enumerate() {
-                    self.overwrite(state, place, attrs, columns, row);
+                    let values = written(attrs, columns, row);
+                    state.entry(place).or_insert_with(|| vec![Row::new()])[0].extend(values);
                 }
             }
             Change::Cells { cells, attrs, columns, dedup } => {
-                for row in self.kept(cells, *dedup) {
-                    let place = cells[row].clone();
-                    if self.schema.options().duplicates {
-                        let values = columns.iter().map(|c| Some(c[row].clone())).collect();
-                        state.entry(place).or_default().push(values);
-                    } else {
-                        self.overwrite(state, place, attrs, columns, row);
+                for row in Self::kept(cells, *dedup) {
+                    let (place, values) = (cells[row].clone(), written(attrs, columns, row));
+                    let rows = state.entry(place).or_default();
+                    match (shape.schema.options().duplicates, shape.schema.sparse()) {
+                        (true, _) => rows.push(values),
+                        // A cell of a sparse array is written whole.
+                        (false, true) => *rows = vec![values],
+                        (false, false) if rows.is_empty() => rows.push(values),
+                        (false, false) => rows[0].extend(values),
                     }
                 }
             }
@@ -125,15 +180,8 @@ impl Model {
         }
     }
 
-    fn overwrite(&self, state: &mut State, place: Place, attrs: &[usize], columns: &[Vec<Value>], row: usize) {
-        let rows = state.entry(place).or_insert_with(|| vec![vec![None; self.schema.attrs().len()]]);
-        for (attr, column) in attrs.iter().zip(columns) {
-            rows[0][*attr] = Some(column[row].clone());
-        }
-    }
-
     /// The rows of a write that count, in order of writing.
-    fn kept(&self, cells: &[Place], dedup: Dedup) -> Vec<usize> {
+    fn kept(cells: &[Place], dedup: Dedup) -> Vec<usize> {
         let mut chosen: BTreeMap<&Place, usize> = BTreeMap::new();
         match dedup {
             Dedup::Error => return (0..cells.len()).collect(),
@@ -147,22 +195,21 @@ impl Model {
     pub fn refuses(&self, change: &Change) -> bool {
         let Change::Cells { cells, dedup: Dedup::Error, .. } = change else { return false };
         let distinct: std::collections::BTreeSet<&Place> = cells.iter().collect();
-        !self.schema.options().duplicates && distinct.len() < cells.len()
+        !self.schema().options().duplicates && distinct.len() < cells.len()
     }
 
     /// What a read of `sub` at `version` should give, in `order`: every cell of the box for a dense array.
     pub fn read(&self, version: u64, sub: &[(Coord, Coord)], attrs: &[usize], order: ReadOrder) -> Vec<Expected> {
-        let state = self.versions.range(..=version).next_back().unwrap().1;
-        let mut rows: Vec<Expected> = if self.schema.sparse() {
+        let (state, shape) = (self.versions.range(..=version).next_back().unwrap().1, self.shape_at(version));
+        let values = |row: Option<&Row>| Self::values(shape, row, attrs);
+        let mut rows: Vec<Expected> = if shape.schema.sparse() {
             let there = state.iter().filter(|(place, _)| inside(sub, place));
-            there
-                .flat_map(|(place, rows)| rows.iter().map(|row| (place.clone(), self.values(Some(row), attrs))))
-                .collect()
+            there.flat_map(|(place, rows)| rows.iter().map(|row| (place.clone(), values(Some(row))))).collect()
         } else {
             box_cells(sub)
                 .into_iter()
                 .map(|p| {
-                    let values = self.values(state.get(&p).and_then(|rows| rows.first()), attrs);
+                    let values = values(state.get(&p).and_then(|rows| rows.first()));
                     (p, values)
                 })
                 .collect()
@@ -175,25 +222,26 @@ impl Model {
     /// What a read of the cells at `places` should give: one row per place for a dense array, of a sparse one the rows
     /// that are there.
     pub fn points(&self, version: u64, places: &[Place], attrs: &[usize]) -> Vec<Expected> {
-        let state = self.versions.range(..=version).next_back().unwrap().1;
+        let (state, shape) = (self.versions.range(..=version).next_back().unwrap().1, self.shape_at(version));
         let mut found = Vec::new();
         for place in places {
             let rows = state.get(place).map(Vec::as_slice).unwrap_or_default();
-            if !self.schema.sparse() {
-                found.push((place.clone(), self.values(rows.first(), attrs)));
+            if !shape.schema.sparse() {
+                found.push((place.clone(), Self::values(shape, rows.first(), attrs)));
                 continue;
             }
-            found.extend(rows.iter().map(|row| (place.clone(), self.values(Some(row), attrs))));
+            found.extend(rows.iter().map(|row| (place.clone(), Self::values(shape, Some(row), attrs))));
         }
         found
     }
 
-    fn values(&self, row: Option<&Row>, attrs: &[usize]) -> Vec<Value> {
+    fn values(shape: &Shape, row: Option<&Row>, attrs: &[usize]) -> Vec<Value> {
         let blank = |attr: usize| {
-            let attr = &self.schema.attrs()[attr];
+            let attr = &shape.schema.attrs()[attr];
             (!attr.nullable()).then(|| attr.fill().to_vec())
         };
-        attrs.iter().map(|a| row.and_then(|r| r[*a].clone()).unwrap_or_else(|| blank(*a))).collect()
+        let written = |attr: &usize| row.and_then(|r| r.get(&shape.keys[*attr]).cloned());
+        attrs.iter().map(|a| written(a).unwrap_or_else(|| blank(*a))).collect()
     }
 
     /// Compares two cells in the order of a result.
@@ -201,7 +249,7 @@ impl Model {
         match order {
             ReadOrder::Row => compare_plain(Order::Row, a, b),
             ReadOrder::Col => compare_plain(Order::Col, a, b),
-            ReadOrder::Global | ReadOrder::Any => compare_global(&self.schema, &self.dims, a, b),
+            ReadOrder::Global | ReadOrder::Any => compare_global(self.schema(), self.dims(), a, b),
         }
     }
 }

@@ -63,6 +63,8 @@ pub struct Plan {
     pub used: Vec<Vec<Coord>>,
     /// How large.
     pub size: Size,
+    /// How many attributes the first schema had.
+    pub firsts: u32,
 }
 
 const INTEGERS: [Datatype; 10] = [
@@ -144,7 +146,9 @@ impl Plan {
         let coord_filters = Filters::parse(named).unwrap();
         let duplicates = kind == Kind::Duplicates;
         let options = SchemaOptions { sparse, capacity, tile_order, cell_order, duplicates, coord_filters };
-        Self { schema: Arc::new(Schema::new(dims, attrs, options).unwrap()), used, size }
+        let schema = Arc::new(Schema::new(dims, attrs, options).unwrap());
+        let firsts = schema.attrs().len() as u32;
+        Self { schema, used, size, firsts }
     }
 
     /// A box between coordinates in use, sometimes reaching to the ends of a sparse domain.
@@ -227,7 +231,7 @@ impl Plan {
 }
 
 /// Least and greatest value of an integer type that may be a coordinate.
-fn limits(datatype: Datatype) -> (i128, i128) {
+pub(crate) fn limits(datatype: Datatype) -> (i128, i128) {
     let bits = datatype.width().unwrap() as u32 * 8;
     match datatype {
         Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64 => (0, (1 << bits) - 1),
@@ -314,7 +318,7 @@ fn float_dimension(name: &str, width: usize, dice: &mut Dice) -> (Dimension, Vec
     (Dimension::new(name, datatype, &text(lo), &text(hi), tile.as_deref()).unwrap(), coords)
 }
 
-fn attribute(number: usize, size: Size, dice: &mut Dice) -> Attribute {
+pub(crate) fn attribute(number: usize, size: Size, dice: &mut Dice) -> Attribute {
     let others = OTHERS.into_iter().map(|name| Datatype::parse(name).unwrap());
     let all: Vec<Datatype> = INTEGERS.into_iter().chain(FLOATS).chain(others).collect();
     let datatype = if size == Size::Blocks && dice.chance(50) { Datatype::Int64 } else { *dice.pick(&all) };

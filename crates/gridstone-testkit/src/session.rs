@@ -13,6 +13,7 @@ use gridstone::engine::{
     Strategy, VacuumOptions, create_array_on, open_on,
 };
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod filtered;
@@ -21,13 +22,15 @@ const ORDERS: [ReadOrder; 4] = [ReadOrder::Row, ReadOrder::Col, ReadOrder::Globa
 
 /// An array under test.
 pub struct Session {
-    healthy: Arc<dyn Storage>,
-    faults: Option<Arc<FaultPlan>>,
-    plan: Plan,
-    model: Model,
-    array: Array,
+    pub(crate) healthy: Arc<dyn Storage>,
+    pub(crate) faults: Option<Arc<FaultPlan>>,
+    pub(crate) plan: Plan,
+    /// What the plan was from a version on.
+    pub(crate) plans: BTreeMap<u64, Plan>,
+    pub(crate) model: Model,
+    pub(crate) array: Array,
     /// A second writer, which falls behind and must rebase.
-    other: Array,
+    pub(crate) other: Array,
     trace: Vec<String>,
 }
 
@@ -39,7 +42,7 @@ impl std::fmt::Debug for Session {
 }
 
 /// A context of one of several budgets (small ones switch the overlay off), thread counts and block sizes.
-fn context(dice: &mut Dice) -> Context {
+pub(crate) fn context(dice: &mut Dice) -> Context {
     let (usual, odd) = (BlockCells::default(), BlockCells { dense: 1_000, sparse: 333 });
     let options = Options {
         memory_budget: *dice.pick(&[1 << 20, 1 << 20, 3 << 20, 64 << 20]),
@@ -52,7 +55,7 @@ fn context(dice: &mut Dice) -> Context {
     Context::new(&options).unwrap()
 }
 
-fn opened(context: &Context, storage: &Arc<dyn Storage>, writable: bool, at: At) -> Result<Array> {
+pub(crate) fn opened(context: &Context, storage: &Arc<dyn Storage>, writable: bool, at: At) -> Result<Array> {
     match open_on(context, storage.clone(), "/", writable, at)? {
         Opened::Array(array) => Ok(array),
         Opened::Group(_) => panic!("a group lies where the array was created"),
@@ -71,10 +74,16 @@ impl Session {
         let array = array.unwrap();
         let other = opened(&context(&mut dice), &used, true, At::Latest).unwrap();
         let model = Model::new(plan.schema.clone(), array.version());
-        Self { healthy: storage, faults, plan, model, array, other, trace: Vec::new() }
+        let plans = BTreeMap::from([(array.version(), plan.clone())]);
+        Self { healthy: storage, faults, plan, plans, model, array, other, trace: Vec::new() }
     }
 
-    fn used_storage(healthy: &Arc<dyn Storage>, faults: &Option<Arc<FaultPlan>>) -> Arc<dyn Storage> {
+    /// The plan as it was at `version`.
+    pub(crate) fn plan_at(&self, version: u64) -> &Plan {
+        self.plans.range(..=version).next_back().unwrap().1
+    }
+
+    pub(crate) fn used_storage(healthy: &Arc<dyn Storage>, faults: &Option<Arc<FaultPlan>>) -> Arc<dyn Storage> {
         match faults {
             Some(plan) => Arc::new(FaultyStorage::new(healthy.clone(), plan.clone())),
             None => healthy.clone(),
@@ -106,7 +115,7 @@ impl Session {
 
     /// One random operation, and sometimes a read after it.
     pub fn step(&mut self, dice: &mut Dice) {
-        match dice.below(22) {
+        match dice.below(24) {
             0..=8 => self.write(1, false, dice),
             9..=10 => self.write(2 + dice.below(2), false, dice),
             11..=12 => self.write(1, true, dice),
@@ -120,6 +129,8 @@ impl Session {
             18..=19 if self.faults.is_some() => self.failing_write(dice),
             20 => self.vacuum(dice),
             21 => self.tag(dice),
+            22 => self.evolve(dice),
+            23 if self.faults.is_some() => self.failing_evolve(dice),
             _ => self.read(dice),
         }
         if dice.chance(40) {
@@ -127,13 +138,15 @@ impl Session {
         }
     }
 
-    fn note(&mut self, line: String) {
+    pub(crate) fn note(&mut self, line: String) {
         self.trace.push(line);
     }
 
     /// Commits `count` random changes as one version, through either handle.
     fn write(&mut self, count: usize, through_other: bool, dice: &mut Dice) {
-        let changes: Vec<Change> = (0..count).map(|_| self.plan.change(dice)).collect();
+        let seen = if through_other { self.other.version() } else { self.array.version() };
+        let plan = self.plan_at(seen);
+        let changes: Vec<Change> = (0..count).map(|_| plan.change(dice)).collect();
         self.note(format!(
             "commit {}{}",
             changes.iter().map(describe).collect::<Vec<_>>().join(" + "),
@@ -142,7 +155,7 @@ impl Session {
         let array = if through_other { self.other.clone() } else { self.array.clone() };
         let before = self.model.newest();
         match self.commit(&array, &changes, dice) {
-            Ok(version) if version > before => self.model.commit(version, &changes),
+            Ok(version) if version > before => self.model.commit_written(version, &changes, seen),
             Ok(_) => assert!(changes.iter().all(is_empty), "a commit made no version\n{self:?}"),
             Err(e) => assert!(self.must_refuse(&changes, &e), "a write failed: {e}\n{self:?}"),
         }
@@ -153,7 +166,8 @@ impl Session {
     }
 
     fn commit(&self, array: &Array, changes: &[Change], dice: &mut Dice) -> Result<u64> {
-        let staged = changes.iter().map(|c| stage(array, &self.model, c, dice)).collect::<Result<Vec<_>>>()?;
+        let model = self.model.seen_at(array.version());
+        let staged = changes.iter().map(|c| stage(array, &model, c, dice)).collect::<Result<Vec<_>>>()?;
         array.commit(staged, dice.chance(20).then(|| "why".to_owned()))
     }
 
@@ -166,7 +180,7 @@ impl Session {
         let fragments = array.fragments().unwrap_or_default();
         let at = dice.below(fragments.len().max(1));
         let some = || fragments[at..].iter().take(1 + at % 4).map(|f| f.id).collect();
-        let sub = box_texts(self.model.dims(), &self.plan.a_box(dice));
+        let sub = box_texts(self.model.dims(), &self.plan_at(array.version()).a_box(dice));
         let strategy = match dice.below(8) {
             0..=1 => Strategy::Tiered,
             2 if !fragments.is_empty() => Strategy::Fragments(some()),
@@ -340,8 +354,12 @@ impl Session {
     }
 
     fn request(&self, dice: &mut Dice) -> (Vec<(Coord, Coord)>, Vec<usize>, ReadOrder) {
-        let sub = if dice.chance(25) { self.plan.everything() } else { self.plan.a_box(dice) };
-        let mut attrs: Vec<usize> = (0..self.plan.schema.attrs().len()).collect();
+        Self::request_of(&self.plan, dice)
+    }
+
+    fn request_of(plan: &Plan, dice: &mut Dice) -> (Vec<(Coord, Coord)>, Vec<usize>, ReadOrder) {
+        let sub = if dice.chance(25) { plan.everything() } else { plan.a_box(dice) };
+        let mut attrs: Vec<usize> = (0..plan.schema.attrs().len()).collect();
         dice.shuffle(&mut attrs);
         attrs.truncate(dice.below(attrs.len()) + 1);
         (sub, attrs, *dice.pick(&ORDERS))
@@ -360,7 +378,7 @@ impl Session {
     fn check_points(&self, array: &Array, version: u64, attrs: &[usize], dice: &mut Dice) {
         let most = *dice.pick(if self.plan.size == Size::Tiny { &[1, 5, 40][..] } else { &[1, 20, 3_000] });
         let count = dice.below(most + 1);
-        let mut places = self.plan.cells(count, dice);
+        let mut places = self.plan_at(version).cells(count, dice);
         match dice.below(3) {
             0 => places.sort(),
             1 => places.extend(places.clone()),
@@ -376,7 +394,7 @@ impl Session {
         let dims = self.model.dims().iter().enumerate();
         let columns: Vec<_> = dims.map(|(i, dim)| dim.column(places.iter().map(|p| p[i]))).collect();
         let views: Vec<_> = columns.iter().map(|c| c.view()).collect();
-        let (cells, counters) = array.points(&views, Some(&self.names(attrs)), &Call::default())?;
+        let (cells, counters) = array.points(&views, Some(&self.names(array, attrs)), &Call::default())?;
         assert_eq!(counters.cells_returned, cells.count as u64, "{self:?}");
         Ok(cells)
     }
@@ -393,7 +411,7 @@ impl Session {
 
     fn read_old(&mut self, dice: &mut Dice) {
         let version = *dice.pick(&self.model.versions());
-        let (sub, attrs, order) = self.request(dice);
+        let (sub, attrs, order) = Self::request_of(self.plan_at(version), dice);
         self.note(format!("read version {version} {} {order:?} {attrs:?}", show(&sub)));
         let old = match dice.chance(50) {
             true => self.array.at(At::Version(version)),
@@ -406,13 +424,14 @@ impl Session {
         self.filtered(&old, version, dice);
     }
 
-    fn names(&self, attrs: &[usize]) -> Vec<String> {
-        attrs.iter().map(|a| self.plan.schema.attrs()[*a].name().to_owned()).collect()
+    fn names(&self, array: &Array, attrs: &[usize]) -> Vec<String> {
+        let plan = self.plan_at(array.version());
+        attrs.iter().map(|a| plan.schema.attrs()[*a].name().to_owned()).collect()
     }
 
     fn read_from(&self, array: &Array, sub: &[(Coord, Coord)], attrs: &[usize], order: ReadOrder) -> Result<Cells> {
         let texts = box_texts(self.model.dims(), sub);
-        Ok(array.read(Some(&texts), Some(&self.names(attrs)), order, &Call::default())?.0)
+        Ok(array.read(Some(&texts), Some(&self.names(array, attrs)), order, &Call::default())?.0)
     }
 
     /// Compares a result with the oracle's; a dense one has no coordinates and is compared as a flat vector.
@@ -452,7 +471,8 @@ impl Session {
         let batch = *dice.pick(&sizes);
         self.note(format!("scan {} {order:?} {attrs:?} by {batch} bytes", show(&sub)));
         let texts = box_texts(self.model.dims(), &sub);
-        let scan = self.array.scan(Some(&texts), Some(&self.names(&attrs)), order, batch, &Call::default());
+        let scan =
+            self.array.scan(Some(&texts), Some(&self.names(&self.array, &attrs)), order, batch, &Call::default());
         let mut scan = scan.unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         let mut found = Vec::new();
         while let Some(cells) = scan.next_batch().unwrap_or_else(|e| panic!("{e}\n{self:?}")) {

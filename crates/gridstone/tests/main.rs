@@ -11,6 +11,7 @@ mod consolidate_dense;
 mod crash;
 mod damage;
 mod edges;
+mod evolution;
 mod filtered;
 mod group_commit;
 mod group_schedules;

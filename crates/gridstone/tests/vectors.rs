@@ -58,7 +58,7 @@ fn check_array(array: &Array, node: &Value, version: &Value, place: &str) {
     assert_eq!(node["kind"], "array", "{place}");
     assert_eq!(array.time_us(), version["time_us"].as_i64().unwrap(), "{place}");
     let schema = array.schema().unwrap();
-    assert_eq!(serde_json::from_str::<Value>(&schema.to_json()).unwrap(), node["schema"], "{place}");
+    assert_eq!(serde_json::from_str::<Value>(&schema.to_stored_json()).unwrap(), node["schema"], "{place}");
     let keys = array.metadata_keys().unwrap();
     let metadata: BTreeMap<String, String> =
         keys.iter().map(|k| (k.clone(), array.metadata(k).unwrap().unwrap())).collect();

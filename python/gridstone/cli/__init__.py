@@ -1,4 +1,4 @@
-"""The command line: `gridstone create load export info ls read write delete history consolidate vacuum tag verify …`.
+"""The command line: `gridstone create load export info ls read write delete resize alter history consolidate …`.
 
 Exit codes: 0; 1 the work failed; 2 usage; 130 interrupted, the store as it was.
 """
@@ -10,7 +10,7 @@ import click
 
 from .. import __version__
 from ..errors import GridstoneError
-from . import bench, commands, completion, drawing, files, retention, upkeep
+from . import bench, commands, completion, drawing, evolution, files, retention, upkeep
 from .output import error_text
 
 _INTERRUPTED = 130
@@ -22,7 +22,7 @@ def cli() -> None:
     """Dense and sparse multi-dimensional arrays, stored."""
 
 
-for module in (commands, files, upkeep, retention, drawing, bench, completion):
+for module in (commands, files, evolution, upkeep, retention, drawing, bench, completion):
     for command in module.COMMANDS:
         cli.add_command(command)
 

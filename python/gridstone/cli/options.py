@@ -162,13 +162,14 @@ def attr_of(text: str) -> Attr:
         if flag == "nullable":
             nullable = True
         elif flag.startswith("fill="):
-            fill = _fill(kind, flag.removeprefix("fill="), name)
+            fill = fill_of(kind, flag.removeprefix("fill="), name)
         else:
             filters.append(flag)
     return Attr(name, kind, nullable=nullable, fill=fill, filters=":".join(filters) or "auto")
 
 
-def _fill(kind: str, text: str, name: str) -> Any:
+def fill_of(kind: str, text: str, name: str) -> Any:
+    """The fill of attribute `name`, of type `kind`, from text."""
     if dtypes.is_time(kind) and not text.lstrip("-").isdigit():
         return text
     try:

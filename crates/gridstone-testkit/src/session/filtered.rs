@@ -12,12 +12,13 @@ use gridstone::engine::{Array, Call, Condition, ReadOrder};
 impl Session {
     /// Reads and streams a random box with a random condition.
     pub(super) fn filtered(&mut self, array: &Array, version: u64, dice: &mut Dice) {
-        let (sub, attrs, order) = self.request(dice);
-        let filter = Filter::random(&self.plan, dice);
+        let plan = self.plan_at(version);
+        let (sub, attrs, order) = Self::request_of(plan, dice);
+        let filter = Filter::random(plan, dice);
         self.note(format!("read {} {order:?} {attrs:?} where {}", show(&sub), filter.text));
         let expected = self.selected(version, &filter, (&sub, &attrs), order);
         let condition = Condition::parse(&filter.text).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
-        let (texts, names) = (box_texts(self.model.dims(), &sub), self.names(&attrs));
+        let (texts, names) = (box_texts(self.model.dims(), &sub), self.names(array, &attrs));
         let read = array.read_where(Some(&texts), Some(&names), &condition, order, &Call::default());
         let (cells, counters) = read.unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         assert_eq!(counters.cells_returned, cells.count as u64, "{self:?}");
@@ -37,7 +38,7 @@ impl Session {
     ) -> Result<()> {
         let filter = Filter::random(&self.plan, dice);
         let condition = Condition::parse(&filter.text).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
-        let (texts, names) = (box_texts(self.model.dims(), sub), self.names(attrs));
+        let (texts, names) = (box_texts(self.model.dims(), sub), self.names(array, attrs));
         let (cells, _) = array.read_where(Some(&texts), Some(&names), &condition, order, &Call::default())?;
         let expected = self.selected(self.model.newest(), &filter, (sub, attrs), order);
         self.same(rows_of(&self.model, &cells), expected, order);
@@ -71,7 +72,7 @@ impl Session {
         (sub, attrs): (&[(Coord, Coord)], &[usize]),
         order: ReadOrder,
     ) -> Vec<Expected> {
-        let all: Vec<usize> = (0..self.plan.schema.attrs().len()).collect();
+        let all: Vec<usize> = (0..self.plan_at(version).schema.attrs().len()).collect();
         let rows = self.model.read(version, sub, &all, order).into_iter();
         let taken = rows.filter(|(place, values)| filter.takes(place, values));
         taken.map(|(place, values)| (place, attrs.iter().map(|a| values[*a].clone()).collect())).collect()

@@ -37,6 +37,15 @@ impl Model {
         }
     }
 
+    /// Takes another schema; attributes that both have are those of the same number.
+    pub(crate) fn evolve(&mut self, schema: Schema) {
+        let old = std::mem::replace(&mut self.schema, schema);
+        let place = |id: u32| old.attrs().iter().position(|a| a.id() == id);
+        let places: Vec<Option<usize>> = self.schema.attrs().iter().map(|a| place(a.id())).collect();
+        let moved = |row: &Row| places.iter().map(|at| at.and_then(|at| row[at].clone())).collect();
+        self.places.values_mut().flatten().for_each(|row| *row = moved(row));
+    }
+
     /// Deletes what is at a place.
     pub(crate) fn delete(&mut self, keys: &[u64]) {
         self.places.remove(keys);

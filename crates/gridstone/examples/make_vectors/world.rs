@@ -13,7 +13,7 @@ use gridstone::query::{
     write_tombstones,
 };
 use gridstone::runtime::{Arena, LruCache, Pool};
-use gridstone::schema::{Datatype, KeyRange, Order, Schema, Subarray, key};
+use gridstone::schema::{Datatype, Evolution, KeyRange, Order, Schema, Subarray, key};
 use gridstone::storage::{KeyRing, MemoryStorage, SealedStorage, Sealing, Storage};
 use gridstone::tile::Column;
 use serde_json::{Value, json};
@@ -105,6 +105,8 @@ fn layout(expect: &Value) -> Vec<u8> {
 struct Entry {
     id: Id,
     model: Model,
+    /// Its schemas so far, by their numbers.
+    schemas: Vec<Schema>,
 }
 
 /// A store being made.
@@ -186,8 +188,24 @@ impl World {
     pub(crate) fn create_array(&mut self, path: &str, schema: &str) -> Result<()> {
         let (id, schema) = (self.entropy.id(), Schema::from_json(schema)?);
         self.operations.push(Operation::CreateArray { id, path: path.to_owned(), schema: schema.clone() });
-        self.arrays.insert(path.to_owned(), Entry { id, model: Model::new(schema) });
+        self.arrays.insert(path.to_owned(), Entry { id, model: Model::new(schema.clone()), schemas: vec![schema] });
         Ok(())
+    }
+
+    /// Changes the schema of an array.
+    pub(crate) fn alter(&mut self, path: &str, evolution: &Evolution) -> Result<()> {
+        let entry = self.entry(path)?;
+        let schema = entry.model.schema.evolved(entry.schemas.first().unwrap_or(&entry.model.schema), evolution)?;
+        let (id, number) = (entry.id, entry.schemas.len() as u32);
+        entry.model.evolve(schema.clone());
+        entry.schemas.push(schema.clone());
+        self.operations.push(Operation::AlterArray { id, number, schema });
+        Ok(())
+    }
+
+    /// A root is made whenever one is so many versions behind.
+    pub(crate) fn folding(self, versions: u64) -> Self {
+        Self { store: self.store.with_fold_versions(versions), ..self }
     }
 
     /// Creates a group.
@@ -223,7 +241,7 @@ impl World {
         let columns = self.columns(&schema, &values)?;
         let staged = {
             let placed = columns.iter().map(|(place, column)| (*place, column.view())).collect();
-            write_dense(&self.context(), &schema, &DenseWrite { sub: sub.clone(), columns: placed, layout })?
+            write_dense(&self.context(path), &schema, &DenseWrite { sub: sub.clone(), columns: placed, layout })?
         };
         let model = &mut self.entry(path)?.model;
         for (row, keys) in places_of(&sub, layout).into_iter().enumerate() {
@@ -241,7 +259,7 @@ impl World {
             let placed = columns.iter().map(|(place, column)| (*place, column.view())).collect();
             let dims = dims.iter().map(Column::view).collect();
             write_cells(
-                &self.context(),
+                &self.context(path),
                 &schema,
                 &CellWrite { dims, columns: placed, sorted: false, dedup: Dedup::Error },
             )?
@@ -260,7 +278,8 @@ impl World {
     pub(crate) fn delete(&mut self, path: &str, coordinates: &[Vec<u64>]) -> Result<()> {
         let schema = self.entry(path)?.model.schema.clone();
         let dims = coordinate_columns(&schema, coordinates)?;
-        let staged = write_tombstones(&self.context(), &schema, &dims.iter().map(Column::view).collect::<Vec<_>>())?;
+        let staged =
+            write_tombstones(&self.context(path), &schema, &dims.iter().map(Column::view).collect::<Vec<_>>())?;
         let model = &mut self.entry(path)?.model;
         coordinates.iter().for_each(|keys| model.delete(keys));
         self.add(path, staged)
@@ -269,10 +288,11 @@ impl World {
     /// Deletes a box.
     pub(crate) fn delete_box(&mut self, path: &str, sub: &[(&str, &str)]) -> Result<()> {
         let id = self.entropy.id();
+        let number = self.context(path).schema_number;
         let model = &mut self.entry(path)?.model;
         let sub = parse_box(&model.schema, sub)?;
         model.delete_box(&sub);
-        self.add(path, Some(Staged { description: Description::deletion(id, 0, sub), body: None }))
+        self.add(path, Some(Staged { description: Description::deletion(id, number, sub), body: None }))
     }
 
     /// Deletes what a condition selects of what has been committed; `selects` says it of an attribute's cell.
@@ -291,7 +311,7 @@ impl World {
         let condition = Condition::parse(text)?.bind(&schema)?;
         let doomed = Doomed { sub: schema.domain(), condition: &condition, version: snapshot.version() };
         let mut staged = Vec::new();
-        delete_where(&reader, &self.context(), &Target { array, schema, fragments }, &doomed, &mut staged)?;
+        delete_where(&reader, &self.context(path), &Target { array, schema, fragments }, &doomed, &mut staged)?;
         self.operations.push(Operation::AddFragments { array, fragments: staged });
         Ok(())
     }
@@ -321,7 +341,7 @@ impl World {
         let strategy = Strategy::Fragments(cells.map(|d| d.id).collect());
         for planned in plan(&schema, &fragments, &strategy, limits)?.merges {
             let target = Target { array, schema: schema.clone(), fragments: Vec::new() };
-            let merged = merge(&reader, &self.context(), &target, &planned, 1 << 20, &mut Written::default())?;
+            let merged = merge(&reader, &self.context(path), &target, &planned, 1 << 20, &mut Written::default())?;
             self.operations.extend(merged.into_iter().flat_map(|merged| merged.operations(array)));
         }
         Ok(())
@@ -375,7 +395,7 @@ impl World {
                 let subs = boxes.iter().map(|b| parse_box(schema, b)).collect::<Result<Vec<Subarray>>>()?;
                 let subs = if subs.is_empty() { vec![schema.domain()] } else { subs };
                 let reads = subs.iter().map(|sub| entry.model.read(sub)).collect::<Result<Vec<Value>>>()?;
-                listed["schema"] = serde_json::from_str(&schema.to_json()).map_err(no_json)?;
+                listed["schema"] = serde_json::from_str(&schema.to_stored_json()).map_err(no_json)?;
                 listed["reads"] = Value::Array(reads);
             }
             nodes.push(listed);
@@ -434,7 +454,7 @@ impl World {
         Ok(())
     }
 
-    fn context(&self) -> WriteContext<'_> {
+    fn context(&self, path: &str) -> WriteContext<'_> {
         WriteContext {
             pool: self.pool.as_ref(),
             files: self.store.files(),
@@ -443,7 +463,7 @@ impl World {
             arena: &self.arena,
             cancel: &NeverCancel,
             progress: &Silent,
-            schema_number: 0,
+            schema_number: self.arrays.get(path).map_or(0, |entry| entry.schemas.len() as u32 - 1),
             inline: self.inline,
             quick_cells_max: 0,
             blocks: BlockCells::default(),

@@ -53,6 +53,8 @@ pub trait Rebase {
 /// - Fragments added: conflict if the array was removed. An array created at its path later has another id.
 /// - Masks added: conflict also if a fragment that one lies over was taken out.
 /// - Fragments replaced: conflict if the array was removed, or one of those to be taken out was taken out already, or masked.
+/// - A schema changed: conflict if the array was removed, or its schema changed. Fragments stand beside it, whatever the schema
+///   that they were written with.
 /// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
 /// - A node removed: conflict if it was removed already.
 /// - A version tagged: an Exists error if the name was taken, unless it is to be moved. A tag taken away: conflict if it
@@ -65,14 +67,14 @@ pub struct StandardRules;
 impl StandardRules {
     /// A Conflict error if `changes` make no sense after `newest`.
     pub(super) fn check(newest: &Snapshot, changes: &Changes) -> Result<()> {
-        let mut created: Vec<Id> = Vec::new();
+        let (mut created, mut altered): (Vec<Id>, Vec<Id>) = (Vec::new(), Vec::new());
         for operation in &changes.operations {
             let needed = match operation {
                 Operation::CreateGroup { id, .. } | Operation::CreateArray { id, .. } => {
                     created.push(*id);
                     continue;
                 }
-                Operation::Remove { id } => *id,
+                Operation::Remove { id } | Operation::AlterArray { id, .. } => *id,
                 Operation::AddFragments { array, .. } | Operation::ReplaceFragments { array, .. } => *array,
                 Operation::SetMetadata { node, .. } => *node,
                 Operation::Untag { name, version } => {
@@ -94,6 +96,11 @@ impl StandardRules {
                 }
                 Operation::AddFragments { array, fragments } if !created.contains(array) => {
                     newest.array_by_id(*array)?.check_masked(fragments.iter().map(|f| &f.description))?;
+                }
+                // A later change of the same commit follows the earlier one.
+                Operation::AlterArray { id, number, .. } if !created.contains(id) && !altered.contains(id) => {
+                    newest.array_by_id(*id)?.check_alter(*number)?;
+                    altered.push(*id);
                 }
                 _ => {}
             }

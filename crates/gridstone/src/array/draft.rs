@@ -42,6 +42,9 @@ impl Draft {
                 self.create_parents(path, entropy)?;
                 Some(Recorded::CreateArray { id: *id, path: path.clone(), schema: Arc::new(schema.clone()) })
             }
+            Operation::AlterArray { id, number, schema } => {
+                Some(Recorded::AlterArray { id: *id, number: *number, schema: Arc::new(schema.clone()) })
+            }
             Operation::Remove { id } => Some(Recorded::Remove { id: *id }),
             Operation::AddFragments { .. } | Operation::ReplaceFragments { .. } => None,
             Operation::SetMetadata { changes, .. } => {

@@ -14,6 +14,7 @@ use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::snapshot::Snapshot;
 use super::store::Store;
+use super::tree::Node;
 use crate::base::{Cancel, Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Description;
 use crate::schema::{Schema, Subarray};
@@ -55,8 +56,10 @@ pub type Versions = Vec<(u64, u64)>;
 pub struct KnownArray {
     /// Its path when it was last seen.
     pub path: String,
-    /// Its schema.
+    /// Its newest schema, which fragments of older ones are read through too, and that schema's number.
     pub schema: Arc<Schema>,
+    /// The number of that schema in the array's history.
+    pub number: u32,
     /// Every description of a fragment of it, by fragment and place.
     pub fragments: Vec<Arc<Description>>,
 }
@@ -298,12 +301,21 @@ impl Walk<'_> {
     }
 
     /// The state from a root of the version before `record`, or of its own, if there is one.
-    fn state_before(&self, record: &Record) -> Result<Option<Snapshot>> {
+    fn state_before(&mut self, record: &Record) -> Result<Option<Snapshot>> {
         let floor = self.found.floor.map(|f| f.root);
         let near = |r: &RootRef| r.version == record.version || r.version + 1 == record.version;
         let Some(reference) = [record.root, floor].into_iter().flatten().find(near) else { return Ok(None) };
         let Ok(root) = damage(self.store.log.root(reference))? else { return Ok(None) };
-        Ok(damage(Snapshot::of_root(root, reference, &self.store.log.storage))?.ok())
+        let state = damage(Snapshot::of_root(root, reference, &self.store.log.storage))?.ok();
+        // The records that created these arrays may be gone, those that add fragments to them come.
+        for node in state.iter().flat_map(Snapshot::nodes) {
+            if let Node::Array(array) = node
+                && let Some((schema, number)) = array.schemas().iter().zip(0u32..).last()
+            {
+                self.array(node.id(), node.path(), (number, schema));
+            }
+        }
+        Ok(state)
     }
 
     /// Checks the fragments that lie in the record.
@@ -322,7 +334,11 @@ impl Walk<'_> {
         let mut roots: Vec<RootRef> = record.root.into_iter().collect();
         for operation in &record.operations {
             match operation {
-                Recorded::CreateArray { id, path, schema } => self.array(*id, path, schema),
+                Recorded::CreateArray { id, path, schema } => self.array(*id, path, (0, schema)),
+                Recorded::AlterArray { id, number, schema } => {
+                    let path = self.found.arrays.get(id).map_or_else(String::new, |known| known.path.clone());
+                    self.array(*id, &path, (*number, schema));
+                }
                 Recorded::Condemn(condemned) => roots.extend(condemned.floor),
                 _ => {}
             }
@@ -333,9 +349,15 @@ impl Walk<'_> {
         }
     }
 
-    fn array(&mut self, id: Id, path: &str, schema: &Arc<Schema>) {
-        let known = KnownArray { path: path.to_owned(), schema: Arc::clone(schema), fragments: Vec::new() };
-        self.found.arrays.entry(id).or_insert(known);
+    fn array(&mut self, id: Id, path: &str, (number, schema): (u32, &Arc<Schema>)) {
+        let known = KnownArray { path: path.to_owned(), schema: Arc::clone(schema), number, fragments: Vec::new() };
+        let known = self.found.arrays.entry(id).or_insert(known);
+        if known.path.is_empty() {
+            path.clone_into(&mut known.path);
+        }
+        if number > known.number {
+            (known.number, known.schema) = (number, Arc::clone(schema));
+        }
     }
 
     fn fragment(&mut self, array: Id, description: &Arc<Description>, versions: &[(u64, u64)]) {
@@ -376,8 +398,8 @@ impl Walk<'_> {
         }
         for node in &root.nodes {
             let Some(array) = &node.array else { continue };
-            if let Some(schema) = array.schemas.last() {
-                self.array(node.id, &node.path, schema);
+            if let Some((schema, number)) = array.schemas.iter().zip(0u32..).last() {
+                self.array(node.id, &node.path, (number, schema));
             }
             for info in &array.pages {
                 self.found.pages.entry(info.id).or_default().push(reference);

@@ -73,6 +73,15 @@ pub enum Operation {
         /// The first schema of its history.
         schema: Schema,
     },
+    /// Gives an array its next schema.
+    AlterArray {
+        /// The array.
+        id: Id,
+        /// The number of the schema in the array's history: one more than that of the schema that it was made from.
+        number: u32,
+        /// The schema.
+        schema: Schema,
+    },
     /// Removes a node and everything below it.
     Remove {
         /// The node.
@@ -140,6 +149,15 @@ pub enum Recorded {
         /// The first schema of its history.
         schema: Arc<Schema>,
     },
+    /// An array was given its next schema.
+    AlterArray {
+        /// The array.
+        id: Id,
+        /// The schema's number.
+        number: u32,
+        /// The schema.
+        schema: Arc<Schema>,
+    },
     /// A node and everything below it were removed.
     Remove {
         /// The node.
@@ -190,6 +208,7 @@ impl Recorded {
         match self {
             Self::CreateGroup { .. } => "create_group",
             Self::CreateArray { .. } => "create_array",
+            Self::AlterArray { .. } => "alter_array",
             Self::Remove { .. } => "remove",
             Self::AddFragments { .. } => "add_fragments",
             Self::ReplaceFragments { .. } => "replace_fragments",
@@ -203,7 +222,10 @@ impl Recorded {
     /// The node it changed; `None` if it is about the store as a whole.
     pub fn node(&self) -> Option<Id> {
         Some(match self {
-            Self::CreateGroup { id, .. } | Self::CreateArray { id, .. } | Self::Remove { id } => *id,
+            Self::CreateGroup { id, .. }
+            | Self::CreateArray { id, .. }
+            | Self::AlterArray { id, .. }
+            | Self::Remove { id } => *id,
             Self::AddFragments { array, .. } | Self::ReplaceFragments { array, .. } => *array,
             Self::SetMetadata { node, .. } => *node,
             Self::Tag { .. } | Self::Untag { .. } | Self::Condemn(_) => return None,

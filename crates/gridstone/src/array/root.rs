@@ -155,6 +155,14 @@ impl NodeText {
             }
             let schemas = array.schemas.iter().map(read_schema).collect::<Result<Vec<_>>>()?;
             let pages = array.pages.into_iter().map(PageText::read).collect::<Result<Vec<_>>>()?;
+            let history =
+                schemas.first().into_iter().flat_map(|first| schemas.windows(2).map(move |pair| (pair, first)));
+            for (pair, first) in history {
+                let [before, after] = pair else { continue };
+                after.check_follows(before, first).map_err(|e| {
+                    Error::corruption(format!("array {} has schemas that do not follow each other: {e}", self.path))
+                })?;
+            }
             let dims = schemas.first().map_or(0, |s| s.ndim());
             if pages.iter().any(|p| p.bounds.ndim() != dims) {
                 return Err(Error::corruption(format!("array {} has {dims} dimensions, its pages do not", self.path)));

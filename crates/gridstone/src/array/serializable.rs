@@ -93,6 +93,13 @@ impl Reads {
                     None => Ok(()),
                 }
             }
+            Recorded::AlterArray { id, .. } => {
+                // Who looked an array up has seen its schema.
+                if self.boxes.contains_key(id) || self.nodes.values().any(|found| found == &Some(*id)) {
+                    return Err(format!("changed the schema of the array {id}, which was looked at"));
+                }
+                Ok(())
+            }
             Recorded::Remove { id } => {
                 if self.boxes.contains_key(id) || self.keys.contains_key(id) {
                     return Err(format!("removed the array or group with the id {id}, which was read"));

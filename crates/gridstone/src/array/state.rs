@@ -83,6 +83,29 @@ impl ArrayState {
         self.schemas.last().ok_or_else(|| Error::corruption(format!("array {} has no schema", self.path)))
     }
 
+    /// Takes the next schema, whose number is to be `number`. A Conflict error if that is another one's, a Schema error if it
+    /// cannot follow the last.
+    pub(super) fn alter(&mut self, number: u32, schema: &Arc<Schema>) -> Result<()> {
+        self.check_alter(number)?;
+        let (before, first) = (self.schema()?, self.schemas.first().unwrap_or(schema));
+        schema.check_follows(before, first).map_err(|e| e.context(format!("array {}", self.path)))?;
+        self.schemas.push(Arc::clone(schema));
+        Ok(())
+    }
+
+    /// A Conflict error unless the next schema gets this number.
+    pub(super) fn check_alter(&self, number: u32) -> Result<()> {
+        if self.schemas.len() == number as usize {
+            return Ok(());
+        }
+        Err(Error::conflict(format!(
+            "the schema of array {} was changed by another commit: it has had {} schemas by now, not {number}; nothing was \
+             committed, look at the new schema and change that",
+            self.path,
+            self.schemas.len()
+        )))
+    }
+
     /// Its metadata.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
@@ -244,6 +267,10 @@ impl ArrayState {
         // Both are ascending: a number not found in the rest is in none of it.
         if let Some(attr) = d.attrs.iter().find(|attr| !known.any(|k| k == **attr)) {
             return wrong(format!("it has values of attribute number {attr}, its schema does not"));
+        }
+        let whole = !schema.sparse() || !d.kind.holds_cells() || d.attrs.len() == schema.attrs().len();
+        if !whole {
+            return wrong("cells of a sparse array have a value of every attribute".to_owned());
         }
         if d.location.offset.checked_add(d.location.len).is_none() {
             return wrong("its place is beyond any file".to_owned());

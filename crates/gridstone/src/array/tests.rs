@@ -3,6 +3,7 @@
 mod conflicts;
 mod crash;
 mod damage;
+mod evolution;
 mod folding;
 mod life;
 mod serializable;

@@ -180,6 +180,12 @@ impl Tree {
             Recorded::CreateArray { id, path, schema } => {
                 self.insert(Node::Array(Arc::new(ArrayState::new(*id, path, Arc::clone(schema)))))
             }
+            Recorded::AlterArray { id, number, schema } => match self.get_mut(*id) {
+                Some(Node::Array(state)) => Arc::make_mut(state).alter(*number, schema),
+                _ => Err(Error::conflict(format!(
+                    "the array with the id {id} was removed; its schema cannot be changed any more"
+                ))),
+            },
             Recorded::Remove { id } => self.remove(*id),
             Recorded::AddFragments { array, fragments } => match self.get_mut(*array) {
                 Some(Node::Array(state)) => Arc::make_mut(state).add(version, fragments),

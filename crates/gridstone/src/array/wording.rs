@@ -3,6 +3,7 @@
 //! ```json
 //! {"op":"create_group","id":…,"path":"/city"}
 //! {"op":"create_array","id":…,"path":"/city/rain","schema":{…}}
+//! {"op":"alter_array","id":…,"number":1,"schema":{…}}
 //! {"op":"remove","id":…}
 //! {"op":"add_fragments","array":…,"fragments":[{"id":…,"kind":"dense","schema":0,"bounds":[["…","…"]],"cells":9,
 //!    "attrs":[0],"at":{"body":{"offset":0,"len":700,"xxh3":"…"}}}]}          or "at":{"data":{"id":…,"offset":0,"len":9}}
@@ -28,9 +29,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub(super) const KNOWN: [&str; 9] = [
+pub(super) const KNOWN: [&str; 10] = [
     "create_group",
     "create_array",
+    "alter_array",
     "remove",
     "add_fragments",
     "replace_fragments",
@@ -45,6 +47,7 @@ pub(super) const KNOWN: [&str; 9] = [
 pub(super) enum OperationText {
     CreateGroup { id: IdText, path: String },
     CreateArray { id: IdText, path: String, schema: Value },
+    AlterArray { id: IdText, number: u32, schema: Value },
     Remove { id: IdText },
     AddFragments { array: IdText, fragments: Vec<FragmentText> },
     ReplaceFragments { array: IdText, removed: Vec<RemovedText>, fragments: Vec<FragmentText> },
@@ -97,6 +100,9 @@ impl OperationText {
             Operation::CreateArray { id, path, schema } => {
                 Self::CreateArray { id: IdText(*id), path: path.clone(), schema: schema_value(schema)? }
             }
+            Operation::AlterArray { id, number, schema } => {
+                Self::AlterArray { id: IdText(*id), number: *number, schema: schema_value(schema)? }
+            }
             Operation::Remove { id } => Self::Remove { id: IdText(*id) },
             Operation::AddFragments { array, fragments } => Self::AddFragments {
                 array: IdText(*array),
@@ -127,7 +133,7 @@ impl OperationText {
 
 /// A schema as a JSON value, to be embedded.
 pub(super) fn schema_value(schema: &Schema) -> Result<Value> {
-    serde_json::from_str(&schema.to_json())
+    serde_json::from_str(&schema.to_stored_json())
         .map_err(|e| Error::schema("the schema cannot be written as JSON").with_source(e))
 }
 
@@ -135,7 +141,7 @@ pub(super) fn schema_value(schema: &Schema) -> Result<Value> {
 pub(super) fn read_schema(value: &Value) -> Result<Arc<Schema>> {
     let newer =
         |e: Error| Error::new(ErrorKind::Unsupported, "a schema is not understood by this Gridstone").with_source(e);
-    Schema::from_json(&value.to_string()).map(Arc::new).map_err(newer)
+    Schema::from_stored_json(&value.to_string()).map(Arc::new).map_err(newer)
 }
 
 fn order_text(order: FragmentOrder) -> OrderText {
@@ -315,6 +321,9 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
         OperationText::CreateGroup { id, path } => Recorded::CreateGroup { id: id.0, path },
         OperationText::CreateArray { id, path, schema } => {
             Recorded::CreateArray { id: id.0, path, schema: read_schema(&schema)? }
+        }
+        OperationText::AlterArray { id, number, schema } => {
+            Recorded::AlterArray { id: id.0, number, schema: read_schema(&schema)? }
         }
         OperationText::Remove { id } => Recorded::Remove { id: id.0 },
         OperationText::AddFragments { array, fragments } => Recorded::AddFragments {

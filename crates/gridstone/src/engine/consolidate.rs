@@ -5,7 +5,7 @@ use super::{Array, Call, ReadBox, Staged};
 use crate::array::{Changes, MergeRules, Operation, Removed, Snapshot};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
 use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, Written, merge, plan};
-use crate::query::{ReadContext, ReadOrder, Target};
+use crate::query::{ReadContext, Target};
 use std::sync::Arc;
 
 /// Which fragments are merged, as a user says it.
@@ -86,7 +86,8 @@ impl Array {
         self.check_outside("fragments cannot be merged")?;
         let (snapshot, state) = self.state()?;
         let fragments = self.described(&snapshot, &state, None)?;
-        let (context, target, _) = self.plan(None, None, ReadOrder::Global, call)?;
+        let context = self.read_context(&snapshot, call);
+        let target = Target { array: self.id(), schema: state.schema()?.clone(), fragments: fragments.clone() };
         let limits = PlanLimits { memory_bytes: context.budget.limit_bytes() / 8, cell_bytes: target.row_bytes() };
         let plan = plan(&target.schema, &fragments, strategy, limits)?;
         let before = fragments.len() as u64;
@@ -135,8 +136,8 @@ impl Array {
         target_bytes: u64,
         call: &Call,
     ) -> Result<Option<(u64, u64)>> {
-        let (_, state) = self.state()?;
-        let write = self.write_context(&state, call)?;
+        // Of the schema that the plan was made with, whatever became of it meanwhile.
+        let write = self.write_context(planned.array_by_id(self.id())?, call)?;
         let mut written = Written::default();
         let merged = read.explained(merge(read, &write, target, one, target_bytes, &mut written));
         drop(self.staged(written.scratch));

@@ -12,6 +12,7 @@ mod conditions;
 mod consolidate;
 mod context;
 mod delete;
+mod evolution;
 mod filtered;
 mod group;
 mod health;

@@ -253,6 +253,7 @@ impl Transaction {
     /// # Errors
     /// Exists, Input (the path).
     pub fn create_array(&self, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
+        let schema = schema.renumbered();
         let create = Operation::CreateArray { id: SystemEntropy.id(), path: path.to_owned(), schema };
         self.create(path, create, overwrite)?;
         self.array(path)

@@ -422,8 +422,9 @@ fn check_root(root: &Root, description: &Description, schema: &Schema) -> Result
         return wrong("dimensions");
     }
     let fits = |f: &&Field| match f.role {
+        // An attribute that was dropped since is not looked at; one that may be null by now was not always so.
         Role::Attribute(n) => {
-            schema.attr_by_id(n).is_none_or(|a| (a.datatype(), a.nullable()) == (f.datatype, f.nullable))
+            schema.attr_by_id(n).is_none_or(|a| a.datatype() == f.datatype && a.nullable() >= f.nullable)
         }
         Role::Dimension(_) => true,
     };

@@ -7,7 +7,7 @@
 //! Tiles that one input holds alone are copied as they are stored. Nothing is visible before the caller commits the replacement.
 
 use super::box_index::{BoxIndex, Item};
-use super::plan::Merge;
+use super::plan::{Merge, attrs_seen, has_dropped};
 use crate::array::{Operation, Removed};
 use crate::base::{Error, Id, Result};
 use crate::fragment::{Description, FragmentKind, Staged};
@@ -51,7 +51,7 @@ pub struct Written {
 }
 
 /// Does `merge` for the array that `target` is of (its fragments do not matter); fragments are cut at about `target_bytes`.
-/// `None` if it is a single fragment of which nothing is deleted, so that nothing is to be done.
+/// `None` if it is a single fragment of which nothing is deleted or dropped, so that nothing is to be done.
 ///
 /// What is written is in `written` after an error too: the caller sees to it that the files go.
 pub fn merge(
@@ -70,7 +70,8 @@ pub fn merge(
     }
     let done = &mut written.done;
     let written: u64 = done.iter().map(|staged| staged.description.cells).sum();
-    if merge.inputs.len() == 1 && written == merge.cells() && merge.retired.is_empty() {
+    let alike = !merge.inputs.iter().any(|d| has_dropped(&target.schema, d));
+    if merge.inputs.len() == 1 && written == merge.cells() && merge.retired.is_empty() && alike {
         return Ok(None);
     }
     let order = merge.order();
@@ -119,8 +120,8 @@ fn merge_cells(
     done: &mut Vec<Staged>,
 ) -> Result<()> {
     let schema = &target.schema;
-    let attrs = merge.inputs.first().map(|d| d.attrs.as_slice()).unwrap_or_default();
-    let places = places_of(schema, attrs)?;
+    let attrs = merge.inputs.first().map(|d| attrs_seen(schema, d)).unwrap_or_default();
+    let places = places_of(schema, &attrs)?;
     let inputs = Target { fragments: sources(merge), ..target.clone() };
     rewrite_cells(read, write, &RewriteCells { target: &inputs, places, cells_max }, done)
 }
@@ -133,8 +134,8 @@ fn merge_boxes(
     cells_max: u64,
     written: &mut Written,
 ) -> Result<()> {
-    let most = merge.inputs.iter().max_by_key(|d| d.attrs.len());
-    let places = places_of(&target.schema, most.map(|d| d.attrs.as_slice()).unwrap_or_default())?;
+    let most = merge.inputs.iter().map(|d| attrs_seen(&target.schema, d)).max_by_key(Vec::len);
+    let places = places_of(&target.schema, &most.unwrap_or_default())?;
     let mut fragments = sources(merge);
     if !warm(read, &Target { fragments: fragments.clone(), ..target.clone() })? {
         fragments = gathered(read, write, target, fragments, &mut written.scratch)?;

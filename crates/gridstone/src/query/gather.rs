@@ -5,8 +5,9 @@
 
 use super::rewrite_cells::{RewriteCells, rewrite_cells};
 use super::{ReadContext, Target, WriteContext};
-use crate::base::{Error, Result};
+use crate::base::Result;
 use crate::fragment::{Description, FragmentKind, Staged};
+use crate::schema::Schema;
 use std::sync::Arc;
 
 /// The fragments, oldest order first, with those of cells that follow each other, with nothing else in between, merged into
@@ -27,7 +28,9 @@ pub fn gathered(
     // A merge, and a tile, hold a block of each.
     let held = |d: &Description| d.cells.min(u64::from(write.blocks.sparse)).saturating_mul(row_bytes);
     let alike = |a: &Arc<Description>, b: &Arc<Description>| {
-        a.kind == FragmentKind::Sparse && b.kind == FragmentKind::Sparse && a.attrs == b.attrs
+        let kinds = a.kind == FragmentKind::Sparse && b.kind == FragmentKind::Sparse;
+        let places = places_of(&target.schema, a);
+        kinds && !places.is_empty() && places == places_of(&target.schema, b)
     };
     loop {
         let groups: Vec<_> = fragments.chunk_by(alike).flat_map(|run| groups(run, limit, held)).collect();
@@ -74,10 +77,7 @@ fn gather(
     scratch: &mut Vec<Staged>,
 ) -> Result<Vec<Arc<Description>>> {
     let inputs = Target { fragments: group.to_vec(), ..target.clone() };
-    let attrs = group.first().map(|d| d.attrs.as_slice()).unwrap_or_default();
-    let place = |id: &u32| target.schema.attrs().iter().position(|a| a.id() == *id);
-    let places: Option<Vec<usize>> = attrs.iter().map(place).collect();
-    let places = places.ok_or_else(|| Error::corruption("fragments of unknown attributes"))?;
+    let places = group.first().map(|d| places_of(&target.schema, d)).unwrap_or_default();
     let job = RewriteCells { target: &inputs, places, cells_max: u64::MAX };
     let from = scratch.len();
     rewrite_cells(read, write, &job, scratch)?;
@@ -87,4 +87,10 @@ fn gather(
         made.push(Arc::new(staged.description.clone()));
     }
     Ok(made)
+}
+
+/// The places in the schema of a fragment's attributes, without those that were dropped since.
+fn places_of(schema: &Schema, description: &Description) -> Vec<usize> {
+    let place = |id: &u32| schema.attrs().iter().position(|a| a.id() == *id);
+    description.attrs.iter().filter_map(place).collect()
 }

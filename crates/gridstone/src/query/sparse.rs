@@ -315,8 +315,7 @@ impl Sweep {
                 chunks.push(None);
                 continue;
             }
-            let count = if self.is_tombstones(unit) { 0 } else { self.request.attrs.len() };
-            let columns: Vec<Column> = values.by_ref().take(count).collect();
+            let columns = self.columns(unit, &mut values)?;
             chunks.push(Some(self.chunk(unit, coords, columns, rows)));
         }
         Ok(chunks)
@@ -381,13 +380,27 @@ impl Sweep {
         }
         let fragment = self.fragment(unit)?;
         for attr in self.request.attrs.iter().filter_map(|p| self.schema.attrs().get(*p)) {
-            let field = fragment.field(Role::Attribute(attr.id())).ok_or_else(|| {
-                Error::corruption(format!("fragment {} lacks attribute {:?}", fragment.description().id, attr.name()))
-            })?;
+            let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
             let block = fragment.block(field, unit.at.tile, unit.at.block, unit.at.cells)?;
             wants.push(Want { fragment: fragment.clone(), block });
         }
         Ok(())
+    }
+
+    /// The values of a block: those fetched for it, and blank ones of the attributes that came after its fragment.
+    fn columns(&self, unit: &Unit, fetched: &mut impl Iterator<Item = Column>) -> Result<Vec<Column>> {
+        if self.is_tombstones(unit) {
+            return Ok(Vec::new());
+        }
+        let fragment = self.fragment(unit)?;
+        let mut columns = Vec::with_capacity(self.request.attrs.len());
+        for attr in self.request.attrs.iter().filter_map(|p| self.schema.attrs().get(*p)) {
+            columns.extend(match fragment.field(Role::Attribute(attr.id())) {
+                Some(_) => fetched.next(),
+                None => Some(Column::blanks(attr, unit.at.cells)?),
+            });
+        }
+        Ok(columns)
     }
 }
 

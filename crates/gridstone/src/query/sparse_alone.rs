@@ -18,7 +18,7 @@ use super::sparse::{Sweep, Unit};
 use super::sparse_blocks::{SparseBlock, outside_bounds, want_coordinates};
 use crate::base::{AlignedBuf, Counters, Error, Result};
 use crate::fragment::{BlockRef, Fragment, FragmentKind, Role};
-use crate::schema::{Datatype, key};
+use crate::schema::{Attribute, Datatype, key};
 use crate::tile::{Column, gather_into};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -65,7 +65,7 @@ struct Task<'a> {
 }
 
 impl Sweep {
-    /// Whether all cells come from one fragment, and all attributes are of fixed width without nulls.
+    /// Whether all cells come from one fragment, which has all attributes asked for, of fixed width without nulls.
     pub(super) fn stands_alone(&self) -> bool {
         let one = self.queues.len() == 1 && self.fragments.len() == 1;
         let whole = self
@@ -73,7 +73,8 @@ impl Sweep {
             .first()
             .map(|f| f.description())
             .is_some_and(|d| d.kind == FragmentKind::Sparse && !self.deletions.touch(d.order, &self.request.sub));
-        one && whole && attrs_of(&self.schema, &self.request).all(is_deliverable)
+        let held = |attr: &Attribute| self.fragments.iter().all(|f| f.description().attrs.contains(&attr.id()));
+        one && whole && attrs_of(&self.schema, &self.request).all(|attr| is_deliverable(attr) && held(attr))
     }
 
     /// All cells in global order; `None`, found out early, if they are more than `cells_max`.

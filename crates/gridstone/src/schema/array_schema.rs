@@ -38,21 +38,55 @@ impl Default for SchemaOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
     dims: Vec<Dimension>,
+    /// By ascending permanent number.
     attrs: Vec<Attribute>,
+    /// The permanent number of the next attribute: those of dropped ones are never used again.
+    next_id: u32,
     options: SchemaOptions,
 }
 
 impl Schema {
-    /// A valid schema, or a Schema error that says what contradicts what.
+    /// A valid schema, or a Schema error that says what contradicts what. Attributes are numbered by their places.
     pub fn new(dims: Vec<Dimension>, attrs: Vec<Attribute>, options: SchemaOptions) -> Result<Self> {
-        let attrs = attrs.into_iter().zip(0u32..).map(|(a, id)| a.with_id(id)).collect();
-        let schema = Self { dims, attrs, options };
+        let attrs: Vec<Attribute> = attrs.into_iter().zip(0u32..).map(|(a, id)| a.with_id(id)).collect();
+        let next_id = attrs.len() as u32;
+        Self::numbered(dims, attrs, next_id, options)
+    }
+
+    /// As [`Schema::new`], of attributes that have their numbers.
+    pub(super) fn numbered(
+        dims: Vec<Dimension>,
+        attrs: Vec<Attribute>,
+        next_id: u32,
+        options: SchemaOptions,
+    ) -> Result<Self> {
+        let schema = Self { dims, attrs, next_id, options };
+        schema.check_numbers()?;
         schema.check_names()?;
         schema.check_options()?;
         if !schema.options.sparse {
             schema.check_dense()?;
         }
         Ok(schema)
+    }
+
+    /// The same schema with its attributes numbered by their places: that of a new array.
+    #[must_use]
+    pub fn renumbered(self) -> Self {
+        let attrs: Vec<Attribute> = self.attrs.into_iter().zip(0u32..).map(|(a, id)| a.with_id(id)).collect();
+        Self { next_id: attrs.len() as u32, attrs, ..self }
+    }
+
+    fn check_numbers(&self) -> Result<()> {
+        let numbers = || self.attrs.iter().map(Attribute::id).chain([self.next_id]);
+        if numbers().is_sorted_by(|a, b| a < b) {
+            return Ok(());
+        }
+        let found: Vec<String> = numbers().map(|id| id.to_string()).collect();
+        Err(Error::schema(format!(
+            "the numbers of the attributes must ascend, and that of the next one be greater; found {}",
+            found.join(", ")
+        )))
     }
 
     fn check_names(&self) -> Result<()> {
@@ -138,6 +172,11 @@ impl Schema {
     /// The attributes.
     pub fn attrs(&self) -> &[Attribute] {
         &self.attrs
+    }
+
+    /// The permanent number that the next attribute to be added gets.
+    pub fn next_id(&self) -> u32 {
+        self.next_id
     }
 
     /// Everything else.

@@ -102,6 +102,53 @@ impl Dimension {
         Self { extent: Extent::Whole, ..self.clone() }
     }
 
+    /// The same dimension over the larger domain `lo ..= hi`, written as text. Every space tile keeps its coordinates, so that
+    /// the cells of what was written stay in global order. A Schema error if the domain would not hold the old one, or would
+    /// move its low end into a tile.
+    pub fn grown(&self, lo: &str, hi: &str) -> Result<Self> {
+        let tile = self.texts().2;
+        let larger = Self::new(&self.name, self.datatype, lo, hi, tile.as_deref())?;
+        larger.check_grown(self)?;
+        Ok(larger)
+    }
+
+    /// A Schema error unless this is `before` over a domain that holds its domain, with the same tiles.
+    pub(super) fn check_grown(&self, before: &Self) -> Result<()> {
+        let wrong = |why: String| Err(Error::schema(format!("dimension {:?}: {why}", before.name)));
+        if (&self.name, self.datatype, self.extent) != (&before.name, before.datatype, before.extent) {
+            return wrong("its name, type and tile extent cannot change".to_owned());
+        }
+        let (old, new) = (before.texts(), self.texts());
+        if self.range.lo > before.range.lo || self.range.hi < before.range.hi {
+            return wrong(format!(
+                "the domain ({}, {}) cannot become ({}, {}): a domain only grows; delete cells instead",
+                old.0, old.1, new.0, new.1
+            ));
+        }
+        match self.extent {
+            Extent::Length(_) if self.range.lo < before.range.lo => wrong(format!(
+                "the low end {} of a float dimension with tiles cannot move, since the borders of tiles would not stay exactly \
+                 where they are; the high end can",
+                old.0
+            )),
+            Extent::Cells(n) if !(before.range.lo - self.range.lo).is_multiple_of(n) => {
+                let tiles = (before.range.lo - self.range.lo).div_ceil(n);
+                let lower = before.range.lo.checked_sub(tiles.saturating_mul(n));
+                let higher = before.text(before.range.lo - (tiles - 1) * n);
+                // Not every key is one of the type's.
+                let exists = |key: &u64| before.key(&before.text(*key)).is_ok_and(|found| found == *key);
+                let lower = lower.filter(exists).map(|key| before.text(key));
+                let possible = lower.map_or_else(|| higher.clone(), |lower| format!("{lower} or {higher}"));
+                wrong(format!(
+                    "the low end {} can move down by whole tiles of {n} only, so that tiles stay where they are; not to {}, but \
+                     to {possible}",
+                    old.0, new.0
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How many space tiles there are.
     pub fn tiles(&self) -> u128 {
         match self.extent {
@@ -189,6 +236,32 @@ mod tests {
         refuse(Datatype::Float64, "0", "NaN", None, "NaN");
         refuse(Datatype::Bool, "false", "true", None, "bool");
         refuse(Datatype::String, "a", "b", None, "string");
+    }
+
+    #[test]
+    fn domains_grow_by_whole_tiles_at_the_low_end() {
+        let tiled = Dimension::new("x", Datatype::Int8, "-10", "14", Some("10")).unwrap();
+        assert_eq!(tiled.grown("-10", "127").unwrap().tiles(), 14);
+        assert_eq!(tiled.grown("-30", "14").unwrap().tile_of(tiled.key("-10").unwrap()), 2);
+        assert_eq!(tiled.grown("-10", "14").unwrap(), tiled);
+        let refuse = |dim: &Dimension, lo, hi, word: &str| {
+            let error = dim.grown(lo, hi).unwrap_err();
+            assert!(error.message().contains(word), "{error}");
+        };
+        refuse(&tiled, "-13", "14", "to -20 or -10");
+        refuse(&tiled, "-125", "14", "to -120");
+        refuse(&tiled, "-9", "14", "only grows");
+        refuse(&tiled, "-10", "13", "only grows");
+        refuse(&tiled, "-10", "128", "int8");
+        let whole = Dimension::new("x", Datatype::Int64, "0", "9", None).unwrap();
+        assert_eq!(whole.grown("-7", "12").unwrap().tiles(), 1);
+        let float = Dimension::new("x", Datatype::Float64, "0", "9", Some("2.5")).unwrap();
+        assert_eq!(float.grown("0", "99").unwrap().tile_of(float.range().hi), 3);
+        refuse(&float, "-2.5", "9", "float");
+        let untiled = Dimension::new("x", Datatype::Float64, "0", "9", None).unwrap();
+        assert!(untiled.grown("-2.5", "9").is_ok());
+        let edge = Dimension::new("u", Datatype::UInt64, "3", "9", Some("5")).unwrap();
+        refuse(&edge, "0", "9", "but to 3");
     }
 
     proptest! {

@@ -8,8 +8,11 @@
 //! ```
 //! `tile` may be null (one tile); `fill`, `nullable`, `filters` and every top-level option but `dims` and `attrs` may
 //! be left out. Unknown keys are an error, so that a schema is never half understood.
+//!
+//! The log's form has the attributes' permanent numbers too (`"id"` of each attribute, and `"next_id"`), where they are not
+//! the places: in the schemas of arrays that lost an attribute.
 
-use super::{Attribute, Datatype, Dimension, Filters, Order, Schema, SchemaOptions};
+use super::{Attribute, Datatype, Dimension, Evolution, Filters, Order, Schema, SchemaOptions};
 use crate::base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +33,8 @@ struct SchemaJson {
     coord_filters: String,
     dims: Vec<DimensionJson>,
     attrs: Vec<AttributeJson>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_id: Option<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -53,6 +58,8 @@ struct AttributeJson {
     fill: Option<String>,
     #[serde(default = "default_filters")]
     filters: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<u32>,
 }
 
 fn default_capacity() -> u64 {
@@ -70,41 +77,87 @@ fn default_filters() -> String {
 impl Schema {
     /// The schema written in `text`; a Schema error says what is wrong with it.
     pub fn from_json(text: &str) -> Result<Self> {
-        let json: SchemaJson = serde_json::from_str(text)
-            .map_err(|e| Error::schema(format!("this is no schema in JSON: {e}")).with_source(e))?;
-        let dims = json.dims.iter().map(|d| {
-            let datatype = Datatype::parse(&d.dtype).map_err(|e| e.context(format!("dimension {:?}", d.name)))?;
-            Dimension::new(&d.name, datatype, &d.domain.0, &d.domain.1, d.tile.as_deref())
-        });
-        let attrs = json.attrs.iter().map(|a| {
-            let datatype = Datatype::parse(&a.dtype).map_err(|e| e.context(format!("attribute {:?}", a.name)))?;
-            Attribute::new(&a.name, datatype, a.nullable, a.fill.as_deref(), &a.filters)
-        });
-        let options = SchemaOptions {
-            sparse: json.sparse,
-            capacity: json.capacity,
-            tile_order: Order::parse(&json.tile_order)?,
-            cell_order: Order::parse_of_cells(&json.cell_order)?,
-            duplicates: json.duplicates,
-            coord_filters: Filters::parse(&json.coord_filters)?,
-        };
-        Self::new(dims.collect::<Result<_>>()?, attrs.collect::<Result<_>>()?, options)
+        let json = SchemaJson::parse(text)?;
+        if json.is_numbered() {
+            return Err(Error::schema("\"id\" and \"next_id\" are given by the store; leave them out of a schema"));
+        }
+        json.read()
     }
 
     /// The schema as JSON on one line, with every option written out.
     pub fn to_json(&self) -> String {
-        let o = self.options();
-        let json = SchemaJson {
+        SchemaJson::of(self).text()
+    }
+
+    /// As [`Schema::from_json`], with the attributes' permanent numbers where they are written.
+    pub fn from_stored_json(text: &str) -> Result<Self> {
+        SchemaJson::parse(text)?.read()
+    }
+
+    /// As [`Schema::to_json`], with the attributes' permanent numbers where they are not their places.
+    pub fn to_stored_json(&self) -> String {
+        let mut json = SchemaJson::of(self);
+        let by_place = self.attrs().iter().zip(0u32..).all(|(attr, place)| attr.id() == place);
+        if !by_place || self.next_id() as usize != self.attrs().len() {
+            json.next_id = Some(self.next_id());
+            json.attrs.iter_mut().zip(self.attrs()).for_each(|(written, attr)| written.id = Some(attr.id()));
+        }
+        json.text()
+    }
+}
+
+impl SchemaJson {
+    fn parse(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|e| Error::schema(format!("this is no schema in JSON: {e}")).with_source(e))
+    }
+
+    fn is_numbered(&self) -> bool {
+        self.next_id.is_some() || self.attrs.iter().any(|a| a.id.is_some())
+    }
+
+    fn read(self) -> Result<Schema> {
+        let dims = self.dims.iter().map(|d| {
+            let datatype = Datatype::parse(&d.dtype).map_err(|e| e.context(format!("dimension {:?}", d.name)))?;
+            Dimension::new(&d.name, datatype, &d.domain.0, &d.domain.1, d.tile.as_deref())
+        });
+        let attrs = self.attrs.iter().map(AttributeJson::read);
+        let options = SchemaOptions {
+            sparse: self.sparse,
+            capacity: self.capacity,
+            tile_order: Order::parse(&self.tile_order)?,
+            cell_order: Order::parse_of_cells(&self.cell_order)?,
+            duplicates: self.duplicates,
+            coord_filters: Filters::parse(&self.coord_filters)?,
+        };
+        let (dims, attrs) = (dims.collect::<Result<_>>()?, attrs.collect::<Result<Vec<_>>>()?);
+        if !self.is_numbered() {
+            return Schema::new(dims, attrs, options);
+        }
+        let ids: Option<Vec<u32>> = self.attrs.iter().map(|a| a.id).collect();
+        let (Some(ids), Some(next_id)) = (ids, self.next_id) else {
+            return Err(Error::schema("either all attributes have a number, and there is a next one, or none has"));
+        };
+        let attrs = attrs.into_iter().zip(ids).map(|(attr, id)| attr.with_id(id)).collect();
+        Schema::numbered(dims, attrs, next_id, options)
+    }
+
+    fn of(schema: &Schema) -> Self {
+        let o = schema.options();
+        Self {
             sparse: o.sparse,
             capacity: o.capacity,
             tile_order: o.tile_order.to_string(),
             cell_order: o.cell_order.to_string(),
             duplicates: o.duplicates,
             coord_filters: o.coord_filters.text().to_owned(),
-            dims: self.dims().iter().map(DimensionJson::of).collect(),
-            attrs: self.attrs().iter().map(AttributeJson::of).collect(),
-        };
-        serde_json::to_string(&json).unwrap_or_default()
+            dims: schema.dims().iter().map(DimensionJson::of).collect(),
+            attrs: schema.attrs().iter().map(AttributeJson::of).collect(),
+            next_id: None,
+        }
+    }
+
+    fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
@@ -116,6 +169,11 @@ impl DimensionJson {
 }
 
 impl AttributeJson {
+    fn read(&self) -> Result<Attribute> {
+        let datatype = Datatype::parse(&self.dtype).map_err(|e| e.context(format!("attribute {:?}", self.name)))?;
+        Attribute::new(&self.name, datatype, self.nullable, self.fill.as_deref(), &self.filters)
+    }
+
     fn of(attr: &Attribute) -> Self {
         Self {
             name: attr.name().to_owned(),
@@ -123,7 +181,36 @@ impl AttributeJson {
             nullable: attr.nullable(),
             fill: Some(attr.fill_text()),
             filters: attr.filters().text().to_owned(),
+            id: None,
         }
+    }
+}
+
+/// An [`Evolution`] as a caller in another language writes it; what is left out stays.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct EvolutionJson {
+    domains: Vec<(String, String, String)>,
+    add: Vec<AttributeJson>,
+    drop: Vec<String>,
+    rename: Vec<(String, String)>,
+    fill: Vec<(String, Option<String>)>,
+    filters: Vec<(String, String)>,
+    nullable: Vec<String>,
+}
+
+impl Evolution {
+    /// The changes written in `text`: an object with the fields of this type, lists of names or of lists; attributes as in the
+    /// JSON of a schema. A Schema error says what is wrong with it.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let json: EvolutionJson = serde_json::from_str(text)
+            .map_err(|e| Error::schema(format!("these are no changes of a schema in JSON: {e}")).with_source(e))?;
+        let EvolutionJson { domains, add, drop, rename, fill, filters, nullable } = json;
+        if add.iter().any(|a| a.id.is_some()) {
+            return Err(Error::schema("the \"id\" of an attribute is given by the store; leave it out"));
+        }
+        let add = add.iter().map(AttributeJson::read).collect::<Result<_>>()?;
+        Ok(Self { domains, add, drop, rename, fill, filters, nullable })
     }
 }
 
@@ -145,6 +232,51 @@ mod tests {
         assert_eq!(Schema::from_json(&schema.to_json()).unwrap(), schema);
         assert_eq!(schema.attrs()[1].id(), 1);
         assert_eq!(schema.attrs()[0].fill(), (-1.5f32).to_le_bytes());
+    }
+
+    #[test]
+    fn changes_are_read_from_json() {
+        let text = r#"{"domains":[["x","0","99"]],"add":[{"name":"q","dtype":"int8","fill":"3"}],"rename":[["v","w"]],
+            "fill":[["v",null]],"filters":[["v","zstd:1"]],"nullable":["v"],"drop":["z"]}"#;
+        let found = Evolution::from_json(text).unwrap();
+        assert_eq!(
+            (found.add[0].fill(), found.fill[0].1.as_deref(), found.domains[0].2.as_str()),
+            (&[3][..], None, "99")
+        );
+        assert_eq!(Evolution::from_json("{}").unwrap(), Evolution::default());
+        for bad in ["", "7", r#"{"dorp":[]}"#, r#"{"add":[{"name":"q","dtype":"int7"}]}"#] {
+            assert!(Evolution::from_json(bad).is_err(), "{bad}");
+        }
+        assert!(Evolution::from_json(r#"{"add":[{"name":"q","dtype":"int8","id":7}]}"#).is_err());
+    }
+
+    #[test]
+    fn numbers_are_written_where_they_are_not_the_places() {
+        let (one, plain) =
+            (r#"{"dims":[{"name":"x","dtype":"int8","domain":["0","9"]}],"attrs":["#, r#""dtype":"int8""#);
+        let stored = |attrs: &str, rest: &str| Schema::from_stored_json(&format!("{one}{attrs}]{rest}}}"));
+        let gaps =
+            stored(&format!(r#"{{"name":"a",{plain},"id":1}},{{"name":"b",{plain},"id":4}}"#), r#","next_id":9"#);
+        let gaps = gaps.unwrap();
+        assert_eq!((gaps.attrs()[1].id(), gaps.next_id()), (4, 9));
+        assert_eq!(Schema::from_stored_json(&gaps.to_stored_json()).unwrap(), gaps);
+        assert!(!gaps.to_json().contains("id\"") && gaps.to_stored_json().contains("\"next_id\":9"));
+        let fresh = Schema::from_json(&gaps.to_json()).unwrap();
+        assert_eq!((fresh.attrs()[1].id(), fresh.next_id()), (1, 2));
+        assert_eq!(gaps.clone().renumbered(), fresh);
+        assert_eq!(fresh.to_stored_json(), fresh.to_json());
+        let dropped_last = stored(&format!(r#"{{"name":"a",{plain},"id":0}}"#), r#","next_id":3"#).unwrap();
+        assert!(dropped_last.to_stored_json().contains("\"next_id\":3"));
+        for (attrs, rest) in [
+            (format!(r#"{{"name":"a",{plain},"id":1}},{{"name":"b",{plain},"id":1}}"#), r#","next_id":9"#),
+            (format!(r#"{{"name":"a",{plain},"id":1}},{{"name":"b",{plain}}}"#), r#","next_id":9"#),
+            (format!(r#"{{"name":"a",{plain},"id":1}}"#), r#","next_id":1"#),
+            (format!(r#"{{"name":"a",{plain},"id":1}}"#), ""),
+            (format!(r#"{{"name":"a",{plain}}}"#), r#","next_id":1"#),
+        ] {
+            assert!(stored(&attrs, rest).is_err(), "{attrs}{rest}");
+        }
+        assert!(Schema::from_json(&gaps.to_stored_json()).unwrap_err().message().contains("leave them out"));
     }
 
     #[test]

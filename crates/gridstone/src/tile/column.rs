@@ -316,6 +316,21 @@ impl Column {
         Self { datatype: attr.datatype(), len: 1, values: AlignedBuf::from_slice(fill), offsets, validity }
     }
 
+    /// `len` cells as [`Column::blank`] has one.
+    pub fn blanks(attr: &Attribute, len: usize) -> Result<Self> {
+        if attr.datatype().is_var() {
+            return Ok(Self::blank(attr).view().gather(&try_vec(0, len)?));
+        }
+        Self::filled(attr, len)
+    }
+
+    /// The same values, each valid, in a column that may hold nulls; one that may hold them already stays as it is.
+    #[must_use]
+    pub fn into_nullable(self) -> Self {
+        let validity = self.validity.unwrap_or_else(|| vec![1; self.len]);
+        Self { validity: Some(validity), ..self }
+    }
+
     /// The same values, borrowed.
     pub fn view(&self) -> ColumnView<'_> {
         ColumnView {

@@ -10,7 +10,7 @@ use gridstone::engine::{
     VacuumOptions, create_array_on, open_on,
 };
 use gridstone::runtime::{SystemClock, SystemEntropy};
-use gridstone::schema::{Datatype, Order, Schema};
+use gridstone::schema::{Attribute, Datatype, Evolution, Order, Schema};
 use gridstone::storage::Storage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -183,6 +183,32 @@ impl Hand {
 
     pub(crate) fn note(&mut self, path: &str, notes: Vec<Note>) -> Result<u64> {
         self.array(path)?.set_metadata(notes)
+    }
+
+    pub(crate) fn add_attribute(&mut self, path: &str, name: &str) -> Result<u64> {
+        let attr = Attribute::new(name, Datatype::Int64, true, None, "auto")?;
+        self.alter(path, &Evolution { add: vec![attr], ..Evolution::default() })
+    }
+
+    pub(crate) fn drop_attribute(&mut self, path: &str, name: &str) -> Result<u64> {
+        self.alter(path, &Evolution { drop: vec![name.to_owned()], ..Evolution::default() })
+    }
+
+    /// Moves both ends of the first dimension, which is one tile, outwards.
+    pub(crate) fn grow(&mut self, path: &str, by: i64) -> Result<u64> {
+        let array = self.array(path)?;
+        array.refresh()?;
+        let (lo, hi, _) = array.schema()?.dims()[0].texts();
+        let moved = |text: &str, by: i64| (text.parse::<i64>().unwrap() + by).to_string();
+        let domains = vec![("y".to_owned(), moved(&lo, -by), moved(&hi, by))];
+        self.alter(path, &Evolution { domains, ..Evolution::default() })
+    }
+
+    fn alter(&mut self, path: &str, evolution: &Evolution) -> Result<u64> {
+        let array = self.array(path)?;
+        // A change is made from the newest schema.
+        array.refresh()?;
+        array.alter(evolution, None)
     }
 
     pub(crate) fn consolidate(&mut self, path: &str, strategy: &Strategy, target_bytes: u64) -> Result<u64> {

@@ -40,6 +40,7 @@ pub(crate) fn kinds() -> Vec<Kind> {
     all.extend(deletions());
     all.extend(merges());
     all.extend(nodes());
+    all.extend(evolutions());
     all
 }
 
@@ -241,6 +242,22 @@ fn nodes() -> Vec<Kind> {
                 _ => model.put_array(CELLS, true),
             },
         },
+    ]
+}
+
+/// Changes of schema: an attribute that comes with an even seed goes with the odd one after it. The cells that the script looks
+/// at stay as they are.
+fn evolutions() -> Vec<Kind> {
+    vec![
+        Kind {
+            name: "add and drop an attribute of a dense array",
+            act: |hand, seed| match seed % 2 {
+                0 => hand.add_attribute(GRID, "q"),
+                _ => hand.drop_attribute(GRID, "q"),
+            },
+            mean: |_, _| {},
+        },
+        Kind { name: "grow the domain of a sparse array", act: |hand, _| hand.grow(CELLS, 3), mean: |_, _| {} },
     ]
 }
 

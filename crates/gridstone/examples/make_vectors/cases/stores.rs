@@ -1,14 +1,23 @@
 //! Whole stores: groups and metadata, a manifest with pages and a pack, a truncated log.
 
 use super::super::world::{Case, World};
-use super::{ints, signed};
+use super::{ints, signed, singles, texts};
 use gridstone::array::Floor;
 use gridstone::base::{Error, Result};
-use gridstone::schema::Order;
+use gridstone::schema::{Attribute, Datatype, Evolution, Order};
 use gridstone::storage::{FLOOR, log_name};
 
 pub(super) fn cases() -> Result<Vec<Case>> {
-    Ok(vec![groups()?, merged()?, deleted()?, many_commits()?.finish(), truncated()?, tagged()?.finish(), vacuumed()?])
+    Ok(vec![
+        groups()?,
+        merged()?,
+        deleted()?,
+        evolved()?,
+        many_commits()?.finish(),
+        truncated()?,
+        tagged()?.finish(),
+        vacuumed()?,
+    ])
 }
 
 const SMALL: &str =
@@ -110,6 +119,50 @@ fn deleted() -> Result<Case> {
         }
     }
     world.expect(&[])?;
+    Ok(world.finish())
+}
+
+fn evolved() -> Result<Case> {
+    let about = "schemas changed: domains grown at both ends, attributes added, dropped and renamed, one that may be null from \
+                 then on, a name that another attribute had; dense and sparse; merged, and folded into a root of several schemas";
+    let mut world = World::new("evolved", about)?.folding(6);
+    world.create_array("/line", SMALL)?;
+    world.create_array("/points", POINTS)?;
+    let cells = |places: &[i64]| places.iter().map(|p| vec![signed(*p)]).collect::<Vec<_>>();
+    world.write_box("/line", &[("2", "6")], vec![("v", ints(2, 5..10))], Order::Row)?;
+    world.write_cells("/points", &cells(&[-50, 3, 50]), vec![("v", ints(2, [1, 2, 3]))])?;
+    world.commit_and_expect(None)?;
+    let text = |name: &str| name.to_owned();
+    let grow = |name: &str, lo: &str, hi: &str| vec![(text(name), text(lo), text(hi))];
+    let added = vec![
+        Attribute::new("q", Datatype::Int16, false, Some("-7"), "auto")?,
+        Attribute::new("note", Datatype::String, true, None, "auto")?,
+    ];
+    let none = Evolution::default;
+    world.alter("/line", &Evolution { domains: grow("i", "-8", "13"), add: added.clone(), ..none() })?;
+    world.alter("/points", &Evolution { domains: grow("p", "-90", "55"), add: added, ..none() })?;
+    world.commit_and_expect(Some("grown, two attributes added"))?;
+    let notes = texts(Datatype::String, &["ä", "null", "b"])?;
+    let three = |v: i64| vec![("v", ints(2, v..v + 3)), ("q", ints(2, v + 10..v + 13)), ("note", notes.clone())];
+    world.write_cells("/points", &cells(&[-90, 3, 55]), three(20))?;
+    world.write_cells("/line", &cells(&[-8, 6, 13]), three(30))?;
+    world.commit_and_expect(None)?;
+    world.alter("/line", &Evolution { drop: vec![text("v")], rename: vec![(text("q"), text("v"))], ..none() })?;
+    let nullable = vec![text("v")];
+    let filters = vec![(text("q"), text("delta,zstd:3"))];
+    world.alter("/points", &Evolution { drop: vec![text("note")], nullable, filters, ..none() })?;
+    world.commit_and_expect(Some("dropped, renamed, nullable"))?;
+    let fill = vec![(text("v"), Some(text("99")))];
+    let again = vec![Attribute::new("q", Datatype::Float32, true, None, "auto")?];
+    world.alter("/line", &Evolution { add: again, fill, ..none() })?;
+    world.write_box("/line", &[("-8", "-6")], vec![("q", singles([0.5, 1.5, -2.0]))], Order::Row)?;
+    let values = vec![("v", texts(Datatype::Int16, &["null", "41"])?), ("q", ints(2, [50, 51]))];
+    world.write_cells("/points", &cells(&[3, 4]), values)?;
+    world.commit_and_expect(Some("another q; nulls beside values written before they were allowed"))?;
+    world.merge("/points")?;
+    world.commit_and_expect(Some("merged"))?;
+    world.delete_box("/points", &[("40", "55")])?;
+    world.commit_and_expect(None)?;
     Ok(world.finish())
 }
 

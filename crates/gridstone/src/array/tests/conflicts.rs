@@ -6,6 +6,7 @@ use crate::array::wording::KNOWN;
 use crate::array::{Changes, Condemned, Node, Operation, Removed, Snapshot, StandardRules, Store};
 use crate::base::{ErrorKind, Id};
 use crate::fragment::{Description, Staged};
+use crate::schema::Evolution;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ struct Thing {
     /// `None` for a group that was made for what lies below it.
     id: Option<Id>,
     array: bool,
+    /// How many schemas an array has had.
+    schemas: usize,
     fragments: BTreeSet<Id>,
     metadata: BTreeMap<String, String>,
 }
@@ -28,11 +31,14 @@ struct Model(BTreeMap<String, Thing>);
 impl Model {
     fn of(snapshot: &Snapshot) -> Self {
         let thing = |node: &Node| {
-            let (array, fragments) = match node {
-                Node::Group(_) => (false, BTreeSet::new()),
-                Node::Array(array) => (true, array.fragments(None).unwrap().iter().map(|d| d.id).collect()),
+            let (schemas, fragments) = match node {
+                Node::Group(_) => (0, BTreeSet::new()),
+                Node::Array(array) => {
+                    (array.schemas().len(), array.fragments(None).unwrap().iter().map(|d| d.id).collect())
+                }
             };
-            Thing { id: Some(node.id()), array, fragments, metadata: node.metadata().clone() }
+            let (id, metadata) = (Some(node.id()), node.metadata().clone());
+            Thing { id, array: schemas > 0, schemas, fragments, metadata }
         };
         let mut model = Self(snapshot.nodes().into_iter().map(|node| (node.path().to_owned(), thing(node))).collect());
         snapshot.retained().tags().iter().for_each(|(name, version)| model.tag(name, *version));
@@ -49,7 +55,8 @@ impl Model {
         for (at, _) in path.match_indices('/').skip(1) {
             self.0.entry(path[..at].to_owned()).or_default();
         }
-        self.0.insert(path.to_owned(), Thing { id: Some(id), array, ..Thing::default() });
+        let schemas = usize::from(array);
+        self.0.insert(path.to_owned(), Thing { id: Some(id), array, schemas, ..Thing::default() });
     }
 
     fn of_id(&mut self, id: Id) -> &mut Thing {
@@ -61,6 +68,7 @@ impl Model {
         match operation {
             Operation::CreateGroup { id, path } => self.put(path, *id, false),
             Operation::CreateArray { id, path, .. } => self.put(path, *id, true),
+            Operation::AlterArray { id, .. } => self.of_id(*id).schemas += 1,
             Operation::Remove { id } => {
                 let path = self.0.iter().find(|(_, thing)| thing.id == Some(*id)).unwrap().0.clone();
                 self.0.retain(|p, _| *p != path && !p.starts_with(&format!("{path}/")));
@@ -157,6 +165,13 @@ impl World {
                 let description = Description::deletion(fresh(), 0, inline(5, 15).description.bounds);
                 let fragments = vec![Staged { description, body: None }];
                 vec![Operation::AddFragments { array: self.id("/A"), fragments }]
+            }
+            "alter_array A" | "alter_array C" => {
+                let schema = schema();
+                let domains = vec![("x".to_owned(), "0".to_owned(), format!("2{value}0000"))];
+                let next = schema.evolved(&schema, &Evolution { domains, ..Evolution::default() }).unwrap();
+                let path = if name == "alter_array A" { "/A" } else { "/G/C" };
+                vec![Operation::AlterArray { id: self.id(path), number: 1, schema: next }]
             }
             "add_fragments C" => vec![fragment("/G/C")],
             "replace_fragments f0 f1" => vec![self.replacement(0)],

@@ -116,6 +116,7 @@ pub(crate) fn seen(snapshot: &Snapshot) -> Vec<String> {
         if let Node::Array(array) = node {
             let fragments = array.fragments(None).unwrap();
             assert_eq!(fragments.len() as u64, array.count_fragments());
+            lines.extend(array.schemas().iter().map(|schema| schema.to_stored_json()));
             lines.extend(fragments.iter().map(|d| format!("{} {:?} {}", d.id, d.order, d.bounds)));
         }
     }

@@ -3,6 +3,7 @@
 //! 1. Dense fragments that lie over each other or side by side, and updates inside them, become dense ones ([`dense`]).
 //! 2. Fragments of cells become larger ones ([`runs`]).
 //! 3. Single fragments of which newer tombstones delete cells are written anew without them.
+//! 4. Fragments are taken as the newest schema sees them ([`evolved`]).
 //!
 //! **A merge is legal** if no fragment that is left out, with an order above the least and up to the greatest of the inputs,
 //! touches an older input: whatever is older stays older than the result, whatever is newer stays newer. Tombstones are
@@ -11,15 +12,19 @@
 //! number of fragments.
 
 mod dense;
+mod evolved;
 mod masks;
 mod runs;
 #[cfg(test)]
 mod tests;
 mod tombstones;
 
+pub(super) use evolved::{attrs_seen, has_dropped};
+
 use crate::base::{Error, Id, Result};
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::{Schema, Subarray};
+use evolved::Seen;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -134,12 +139,15 @@ pub fn plan(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy
     if *strategy == Strategy::Manifest {
         return Ok(Plan::default());
     }
-    let (unmasked, masks) = masks::apart(fragments);
-    let found = match strategy {
-        Strategy::Fragments(ids) => named(schema, &unmasked, ids)?,
+    let seen = Seen::new(schema, fragments);
+    let (unmasked, masks) = masks::apart(&seen.fragments);
+    let mut found = match seen.asked(strategy) {
+        Strategy::Fragments(ids) if ids.is_empty() => Plan::default(),
+        Strategy::Fragments(ids) => named(schema, &unmasked, &ids)?,
         _ => chosen(schema, &unmasked, strategy, limits),
     };
-    Ok(masks::applied(&unmasked, &masks, found, strategy))
+    seen.rid(schema, &mut found, strategy);
+    Ok(seen.restored(masks::applied(&unmasked, &masks, found, strategy)))
 }
 
 /// The merges of a strategy over all fragments but masks.

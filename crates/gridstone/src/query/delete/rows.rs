@@ -12,6 +12,7 @@ use crate::query::points::{Points, rows_at};
 use crate::query::sparse::Sweep;
 use crate::query::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
 use crate::query::{ReadContext, ReadOrder, Request, Target, WriteContext};
+use crate::schema::Attribute;
 use crate::tile::{Column, ColumnView};
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -84,14 +85,19 @@ impl Search<'_> {
         let mut wants = Vec::with_capacity(blocks.len() * attrs.len());
         for at in blocks {
             for attr in attrs.iter().filter_map(|place| schema.attrs().get(*place)) {
-                let field = fragment.field(Role::Attribute(attr.id())).ok_or_else(|| lacking(fragment, attr.name()))?;
+                let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
                 let block = fragment.block(field, at.tile, at.block, at.cells)?;
                 wants.push(Want { fragment: fragment.clone(), block });
             }
         }
         let mut values = fetch(self.read, &wants, true)?.into_iter();
         for (at, coords) in blocks.iter().zip(&coords) {
-            let columns: Vec<Column> = values.by_ref().take(attrs.len()).collect();
+            let held = |attr: &Attribute| fragment.field(Role::Attribute(attr.id())).is_some();
+            let mut columns = Vec::with_capacity(attrs.len());
+            for attr in attrs.iter().filter_map(|place| schema.attrs().get(*place)) {
+                // An attribute that came after the fragment is blank in it.
+                columns.extend(if held(attr) { values.next() } else { Some(Column::blanks(attr, at.cells)?) });
+            }
             let mut batch = Batch::new(at.cells);
             for (dim, keys) in coords.iter().enumerate() {
                 batch = batch.with_dim(dim, Coordinates::Keys(keys));
@@ -145,10 +151,6 @@ impl Search<'_> {
             mask.add(tile, cells, row);
         }
     }
-}
-
-fn lacking(fragment: &Fragment, attr: &str) -> Error {
-    Error::corruption(format!("fragment {} lacks attribute {attr:?}", fragment.description().id))
 }
 
 fn tile_cells(fragment: &Fragment, tile: u64) -> Result<usize> {

@@ -1,7 +1,7 @@
 //! What is known of the cells of a tile before any is read: statistics of its attributes, and where its cells lie.
 
 use super::Filter;
-use crate::base::{Error, Id, Result};
+use crate::base::{Id, Result};
 use crate::fragment::Fragment;
 use crate::query::condition::{Facts, Verdict};
 use crate::query::sparse_blocks::{SparseBlock, broken_index};
@@ -82,9 +82,4 @@ pub(super) fn spread(statistics: Statistics, cells: u64) -> Option<Statistics> {
 /// What is known of an attribute where nothing was written.
 pub(super) fn of_fill(attr: &Attribute) -> Option<Statistics> {
     spread(Statistics::of(Column::blank(attr).view()), 1)
-}
-
-/// An error of a fragment that should have an attribute.
-pub(super) fn lacking(fragment: &Fragment, attr: &Attribute) -> Error {
-    Error::corruption(format!("fragment {} lacks attribute {:?}", fragment.description().id, attr.name()))
 }

@@ -2,7 +2,6 @@
 
 use super::Filter;
 use super::candidates::{Duty, assign};
-use super::known::lacking;
 use crate::base::{Cancel, Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::condition::{Selection, Verdict};
@@ -14,7 +13,7 @@ use crate::query::sparse::{Sweep, Unit};
 use crate::query::sparse_blocks::{SparseBlock, fetch_coordinates};
 use crate::query::stretches::{Run, Stretches};
 use crate::query::{Cells, ReadContext, Request, Target};
-use crate::schema::Datatype;
+use crate::schema::{Attribute, Datatype};
 use crate::tile::{CellKeys, Column};
 use std::sync::Arc;
 
@@ -252,13 +251,23 @@ impl Sieve {
         let mut wants = Vec::with_capacity(blocks.len() * attrs.len());
         for at in blocks {
             for attr in &attrs {
-                let field = fragment.field(Role::Attribute(attr.id())).ok_or_else(|| lacking(fragment, attr))?;
+                let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
                 let block = fragment.block(field, at.tile, at.block, at.cells)?;
                 wants.push(Want { fragment: fragment.clone(), block });
             }
         }
         let mut found = fetch(&self.sweep.context, &wants, false)?.into_iter();
-        Ok(blocks.iter().map(|_| found.by_ref().take(attrs.len()).collect()).collect())
+        // An attribute that came after the fragment is blank in it.
+        let mut column = |attr: &Attribute, at: &SparseBlock| match fragment.field(Role::Attribute(attr.id())) {
+            Some(_) => Ok(found.next()),
+            None => Column::blanks(attr, at.cells).map(Some),
+        };
+        let mut all = Vec::with_capacity(blocks.len());
+        for at in blocks {
+            let of_block = attrs.iter().filter_map(|attr| column(attr, at).transpose());
+            all.push(of_block.collect::<Result<Vec<Column>>>()?);
+        }
+        Ok(all)
     }
 
     /// The cells of blocks as they are given: only what is selected, with all attributes asked for.

@@ -186,6 +186,8 @@ fn run_batch(context: &ReadContext, attrs: &[&Attribute], takes: &Takes, jobs: &
             let Some(attr) = attrs.get(job.slot) else { continue };
             let rows = takes.rows.get(job.takes.clone()).unwrap_or_default();
             let values = gather(context, attr.datatype(), takes, job, &mut bytes)?;
+            // What was written before nulls were allowed is joined with what came later.
+            let values = if attr.nullable() { values.into_nullable() } else { values };
             match portions.last_mut().filter(|p| p.slot == job.slot) {
                 Some(portion) => {
                     portion.values.append(values.view(), 0, values.len());

@@ -1,0 +1,277 @@
+//! How the schema of an array changes: its domain grows, attributes come, go and change what is not in their bytes.
+//!
+//! What was written before stays as it is and is read through the newer schema. So a newer schema keeps the space tiles and
+//! the orders where they are, the types of attributes, and what may be null: a fragment of any older schema then is in
+//! global order, and holds values, of the newer one.
+
+use super::{Attribute, Schema};
+use crate::base::{Error, Result};
+
+/// What is to change. Attributes are meant by the names that they have before it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evolution {
+    /// Dimensions by name, with the low and high end of the larger domain as text, both inclusive.
+    pub domains: Vec<(String, String, String)>,
+    /// New attributes.
+    pub add: Vec<Attribute>,
+    /// Attributes that go.
+    pub drop: Vec<String>,
+    /// Attributes with their new names.
+    pub rename: Vec<(String, String)>,
+    /// Attributes with their new fill as text; `None`: 0, "", NaT.
+    pub fill: Vec<(String, Option<String>)>,
+    /// Attributes with the filters of what is written from now on.
+    pub filters: Vec<(String, String)>,
+    /// Attributes that may be null from now on.
+    pub nullable: Vec<String>,
+}
+
+/// The item that goes with `name`.
+fn of<'a, T>(list: &'a [(String, T)], name: &str) -> Option<&'a T> {
+    list.iter().find(|(n, _)| n == name).map(|(_, item)| item)
+}
+
+impl Evolution {
+    /// A Schema error if a name is not that of an attribute, or the same thing of it is to change twice.
+    fn check(&self, schema: &Schema) -> Result<()> {
+        let lists: [(&str, Vec<&String>); 5] = [
+            ("drop", self.drop.iter().collect()),
+            ("rename", self.rename.iter().map(|(n, _)| n).collect()),
+            ("fill", self.fill.iter().map(|(n, _)| n).collect()),
+            ("filters", self.filters.iter().map(|(n, _)| n).collect()),
+            ("nullable", self.nullable.iter().collect()),
+        ];
+        for (what, names) in &lists {
+            for (place, name) in names.iter().enumerate() {
+                let known = schema.attrs().iter().map(Attribute::name);
+                if !known.clone().any(|n| n == name.as_str()) {
+                    let known: Vec<&str> = known.collect();
+                    return Err(Error::schema(format!(
+                        "{what}: there is no attribute {name:?}; there are {}",
+                        known.join(", ")
+                    )));
+                }
+                if names.iter().take(place).any(|n| n == name) {
+                    return Err(Error::schema(format!("{what}: the attribute {name:?} is named twice")));
+                }
+                if *what != "drop" && self.drop.contains(*name) {
+                    return Err(Error::schema(format!("the attribute {name:?} cannot be dropped and changed at once")));
+                }
+            }
+        }
+        if self.drop.len() == schema.attrs().len() && self.add.is_empty() {
+            return Err(Error::schema(
+                "the last attribute cannot be dropped: a cell needs a value; add another one first",
+            ));
+        }
+        let stays = |name: &str| schema.attrs().iter().any(|a| a.name() == name) && !self.goes(name);
+        match self.add.iter().find(|new| stays(new.name())) {
+            Some(new) => Err(Error::schema(format!(
+                "there is an attribute {:?}, and its type cannot change; drop it and add another one, or take another name",
+                new.name()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether no attribute has `name` any more.
+    fn goes(&self, name: &str) -> bool {
+        self.drop.iter().any(|n| n == name) || of(&self.rename, name).is_some()
+    }
+
+    /// What becomes of an attribute that stays.
+    fn attribute(&self, attr: &Attribute) -> Result<Attribute> {
+        let name = of(&self.rename, attr.name()).map_or_else(|| attr.name(), String::as_str);
+        let kept = attr.fill_text();
+        let fill = of(&self.fill, attr.name()).map_or(Some(kept.as_str()), Option::as_deref);
+        let filters = of(&self.filters, attr.name()).map_or_else(|| attr.filters().text(), String::as_str);
+        let nullable = attr.nullable() || self.nullable.iter().any(|n| n == attr.name());
+        Ok(Attribute::new(name, attr.datatype(), nullable, fill, filters)?.with_id(attr.id()))
+    }
+}
+
+impl Schema {
+    /// The schema after `evolution`; `first` is the one that the array was created with.
+    ///
+    /// # Errors
+    /// Schema: what cannot change, with what can.
+    pub fn evolved(&self, first: &Self, evolution: &Evolution) -> Result<Self> {
+        evolution.check(self)?;
+        let mut dims = self.dims().to_vec();
+        for (place, (name, lo, hi)) in evolution.domains.iter().enumerate() {
+            if evolution.domains.iter().take(place).any(|(n, ..)| n == name) {
+                return Err(Error::schema(format!("the dimension {name:?} is named twice")));
+            }
+            let names: Vec<&str> = self.dims().iter().map(|d| d.name()).collect();
+            let dim = dims.iter_mut().find(|d| d.name() == name).ok_or_else(|| {
+                Error::schema(format!("there is no dimension {name:?}; there are {}", names.join(", ")))
+            })?;
+            *dim = dim.grown(lo, hi)?;
+        }
+        let kept = self.attrs().iter().filter(|a| !evolution.drop.iter().any(|n| n == a.name()));
+        let mut attrs = kept.map(|a| evolution.attribute(a)).collect::<Result<Vec<_>>>()?;
+        let mut next_id = self.next_id();
+        for new in &evolution.add {
+            attrs.push(new.clone().with_id(next_id));
+            next_id = next_id.checked_add(1).ok_or_else(|| Error::schema("the array has had 2^32 attributes"))?;
+        }
+        let schema = Self::numbered(dims, attrs, next_id, self.options().clone())?;
+        schema.check_follows(self, first)?;
+        Ok(schema)
+    }
+
+    /// A Schema error unless this may follow `before` in the history of an array that `first` began.
+    pub fn check_follows(&self, before: &Self, first: &Self) -> Result<()> {
+        let wrong = |why: String| Err(Error::schema(why));
+        if self.ndim() != before.ndim() || self.options() != before.options() {
+            return wrong(
+                "the number of dimensions, the orders, the capacity, duplicates and the filters of coordinates cannot change"
+                    .to_owned(),
+            );
+        }
+        self.dims().iter().zip(before.dims()).try_for_each(|(new, old)| new.check_grown(old))?;
+        if self.next_id() < before.next_id() {
+            return wrong(format!("attribute numbers from {} on would be used again", self.next_id()));
+        }
+        for attr in self.attrs() {
+            let Some(old) = before.attr_by_id(attr.id()) else {
+                if attr.id() < before.next_id() {
+                    return wrong(format!("the number {} of a dropped attribute would be used again", attr.id()));
+                }
+                continue;
+            };
+            if attr.datatype() != old.datatype() {
+                return wrong(format!(
+                    "attribute {:?}: its type {} cannot become {}; add another attribute",
+                    old.name(),
+                    old.datatype(),
+                    attr.datatype()
+                ));
+            }
+            if old.nullable() && !attr.nullable() {
+                return wrong(format!(
+                    "attribute {:?}: it may be null, and cells that are null would stay",
+                    old.name()
+                ));
+            }
+            let later = self.sparse() && first.attr_by_id(attr.id()).is_none();
+            if later && (attr.nullable(), attr.fill()) != (old.nullable(), old.fill()) {
+                return wrong(format!(
+                    "attribute {:?}: in a sparse array the fill of an attribute that was added, and whether it may be null, \
+                     cannot change: cells written before it was added have that value, and merging fragments writes it down",
+                    old.name()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Datatype;
+
+    fn schema(sparse: bool) -> Schema {
+        Schema::from_json(&format!(
+            r#"{{"sparse":{sparse},"dims":[{{"name":"y","dtype":"int64","domain":["0","9"],"tile":"5"}},
+            {{"name":"x","dtype":"int64","domain":["0","9"]}}],"attrs":[{{"name":"v","dtype":"int32"}},
+            {{"name":"w","dtype":"string","fill":"?"}}]}}"#
+        ))
+        .unwrap()
+    }
+
+    fn attr(name: &str, nullable: bool) -> Attribute {
+        Attribute::new(name, Datatype::Float64, nullable, Some("1.5"), "auto").unwrap()
+    }
+
+    fn text(name: &str) -> String {
+        name.to_owned()
+    }
+
+    #[test]
+    fn numbers_stay_and_are_never_used_again() {
+        let first = schema(false);
+        let step = Evolution { drop: vec![text("w")], add: vec![attr("w", true)], ..Evolution::default() };
+        let second = first.evolved(&first, &step).unwrap();
+        assert_eq!(second.attrs().iter().map(Attribute::id).collect::<Vec<_>>(), [0, 2]);
+        let step = Evolution { drop: vec![text("w")], rename: vec![(text("v"), text("w"))], ..Evolution::default() };
+        let third = second.evolved(&first, &step).unwrap();
+        assert_eq!((third.attrs()[0].name(), third.attrs()[0].id(), third.next_id()), ("w", 0, 3));
+        let step = Evolution { add: vec![attr("z", false)], ..Evolution::default() };
+        assert_eq!(third.evolved(&first, &step).unwrap().attrs()[1].id(), 3);
+    }
+
+    #[test]
+    fn names_swap_and_properties_change() {
+        let first = schema(false);
+        let step = Evolution {
+            domains: vec![(text("y"), text("-5"), text("20"))],
+            rename: vec![(text("v"), text("w")), (text("w"), text("v"))],
+            fill: vec![(text("v"), Some(text("-3"))), (text("w"), None)],
+            filters: vec![(text("v"), text("delta,zstd:3"))],
+            nullable: vec![text("w")],
+            ..Evolution::default()
+        };
+        let next = first.evolved(&first, &step).unwrap();
+        let [w, v] = next.attrs() else { panic!("two attributes") };
+        assert_eq!((w.name(), w.id(), w.fill_text(), w.nullable()), ("w", 0, text("-3"), false));
+        assert_eq!((v.name(), v.id(), v.fill_text(), v.nullable()), ("v", 1, text(""), true));
+        assert_eq!(w.filters().text(), "delta,zstd:3");
+        assert_eq!(next.dims()[0].texts(), (text("-5"), text("20"), Some(text("5"))));
+        assert_eq!(next.evolved(&first, &Evolution::default()).unwrap(), next);
+    }
+
+    #[test]
+    fn what_cannot_change_is_refused_with_a_reason() {
+        let refuse = |sparse: bool, evolution: Evolution, word: &str| {
+            let first = schema(sparse);
+            let error = first.evolved(&first, &evolution).unwrap_err();
+            assert!(error.message().contains(word), "{error}");
+        };
+        let none = Evolution::default;
+        refuse(false, Evolution { drop: vec![text("v"), text("w")], ..none() }, "last attribute");
+        refuse(false, Evolution { drop: vec![text("z")], ..none() }, "v, w");
+        refuse(false, Evolution { drop: vec![text("v"), text("v")], ..none() }, "twice");
+        refuse(false, Evolution { drop: vec![text("v")], nullable: vec![text("v")], ..none() }, "at once");
+        refuse(false, Evolution { add: vec![attr("v", true)], ..none() }, "type cannot change");
+        refuse(false, Evolution { add: vec![attr("x", true)], ..none() }, "twice");
+        refuse(false, Evolution { add: vec![attr("z", true), attr("z", true)], ..none() }, "twice");
+        refuse(false, Evolution { rename: vec![(text("v"), text("w"))], ..none() }, "twice");
+        refuse(false, Evolution { rename: vec![(text("v"), text(""))], ..none() }, "1 to 255");
+        refuse(false, Evolution { fill: vec![(text("v"), Some(text("a")))], ..none() }, "int32");
+        refuse(false, Evolution { filters: vec![(text("v"), text("zip"))], ..none() }, "zip");
+        refuse(false, Evolution { domains: vec![(text("z"), text("0"), text("9"))], ..none() }, "y, x");
+        refuse(false, Evolution { domains: vec![(text("x"), text("0"), text("9000000000"))], ..none() }, "space tile");
+        let (first, step) = (schema(true), Evolution { add: vec![attr("z", false)], ..none() });
+        let added = first.evolved(&first, &step).unwrap();
+        for step in [
+            Evolution { fill: vec![(text("z"), Some(text("2")))], ..none() },
+            Evolution { nullable: vec![text("z")], ..none() },
+        ] {
+            let error = added.evolved(&first, &step).unwrap_err();
+            assert!(error.message().contains("merging fragments"), "{error}");
+        }
+        let step = Evolution { fill: vec![(text("v"), Some(text("2")))], nullable: vec![text("v")], ..none() };
+        assert!(added.evolved(&first, &step).is_ok());
+    }
+
+    #[test]
+    fn a_schema_that_does_not_follow_is_told() {
+        let first = schema(false);
+        let refuse = |from: &str, to: &str, word: &str| {
+            let text = first.to_json();
+            assert!(text.contains(from), "{text}");
+            let error = Schema::from_json(&text.replace(from, to)).unwrap().check_follows(&first, &first).unwrap_err();
+            assert!(error.message().contains(word), "{error}");
+        };
+        refuse("\"tile_order\":\"row\"", "\"tile_order\":\"col\"", "orders");
+        refuse("int32", "int64", "type int32 cannot become int64");
+        refuse("\"tile\":\"5\"", "\"tile\":\"4\"", "tile extent");
+        refuse("[\"0\",\"9\"],\"tile\":\"5\"", "[\"0\",\"8\"],\"tile\":\"5\"", "only grows");
+        let gone = first.evolved(&first, &Evolution { drop: vec![text("v")], ..Evolution::default() }).unwrap();
+        assert!(first.check_follows(&gone, &first).unwrap_err().message().contains("used again"));
+        let nullable = first.evolved(&first, &Evolution { nullable: vec![text("v")], ..Evolution::default() }).unwrap();
+        assert!(first.check_follows(&nullable, &first).unwrap_err().message().contains("null"));
+    }
+}

@@ -1,0 +1,89 @@
+"""The commands that change the schema of an array."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .. import dtypes
+from ..array import Array
+from . import options, report
+from .output import emit_json
+
+
+@click.command()
+@click.argument("uri")
+@click.argument("domains", nargs=-1, required=True, metavar="DIM=LOW:HIGH...")
+@click.option("--message", "-m", help="Kept with the version.")
+@options.at_path
+@options.as_json
+def resize(uri: str, domains: Sequence[str], message: str | None, path: str, json_out: bool) -> None:
+    """Make the domain of an array larger; both ends are included, one that is left out stays."""
+    array = options.opened(uri, path, "r+")
+    array.resize(options.box_of(array, domains), message=message)
+    _tell(array, json_out)
+
+
+@click.command()
+@click.argument("uri")
+@click.option("--add", multiple=True, metavar="NAME:DTYPE[:nullable][:fill=V][:FILTERS]", help="A new attribute.")
+@click.option("--drop", multiple=True, metavar="NAME", help="An attribute that goes.")
+@click.option("--rename", multiple=True, metavar="OLD=NEW", help="A new name.")
+@click.option("--fill", multiple=True, metavar="NAME=VALUE", help="What unwritten dense cells read as.")
+@click.option("--filters", multiple=True, metavar="NAME=FILTERS", help="The filters of what is written from now on.")
+@click.option("--nullable", multiple=True, metavar="NAME", help="An attribute that may be null from now on.")
+@click.option("--message", "-m", help="Kept with the version.")
+@options.at_path
+@options.as_json
+def alter(
+    uri: str,
+    add: Sequence[str],
+    drop: Sequence[str],
+    rename: Sequence[str],
+    fill: Sequence[str],
+    filters: Sequence[str],
+    nullable: Sequence[str],
+    message: str | None,
+    path: str,
+    json_out: bool,
+) -> None:
+    """Add, drop, rename and change attributes; nothing that was written is written again."""
+    if not (add or drop or rename or fill or filters or nullable):
+        raise click.UsageError("say what changes: --add, --drop, --rename, --fill, --filters or --nullable")
+    array = options.opened(uri, path, "r+")
+    array.alter(
+        add=[options.attr_of(text) for text in add],
+        drop=drop,
+        rename=_pairs(rename, "--rename"),
+        fill=_fills(array, _pairs(fill, "--fill")),
+        filters=_pairs(filters, "--filters"),
+        nullable=nullable,
+        message=message,
+    )
+    _tell(array, json_out)
+
+
+def _pairs(parts: Sequence[str], option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if not equals or not name or name in found:
+            raise click.BadParameter(f"{part!r} is not NAME=VALUE, each name once", param_hint=option)
+        found[name] = value
+    return found
+
+
+def _fills(array: Array, given: dict[str, str]) -> dict[str, Any]:
+    return {
+        name: options.fill_of(dtypes.parse(array.schema.attr(name).dtype), text, name) for name, text in given.items()
+    }
+
+
+def _tell(array: Array, json_out: bool) -> None:
+    if json_out:
+        emit_json(report.summary(array))
+    else:
+        click.echo(repr(array))
+
+
+COMMANDS: tuple[click.Command, ...] = (resize, alter)

@@ -1,0 +1,153 @@
+"""Changes of schema in the life of an array: rules for the machine of `test_state_machine`, and the model's share."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+
+import drawing
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+from model import Model, State, bounds_of
+
+import gridstone as gs
+from gridstone import dtypes
+
+RANDOM = st.randoms(use_true_random=True)
+CELLS_MAX = 3_000
+
+
+class SchemaRules(RuleBasedStateMachine):
+    """`alter` and `resize`; states know the schema that they have, and the coordinates that are in use of it."""
+
+    a: gs.Array
+    schema: gs.Schema
+    windows: list[drawing.Window]
+    model: Model
+    # How many names were made, and the attributes that the array was created with, by the names that they have now.
+    made = 0
+    first: set[str]
+
+    def committed(self, version: int, message: str | None = None) -> None:
+        raise NotImplementedError
+
+    @contextmanager
+    def as_of(self, state: State) -> Iterator[None]:
+        """Looks with the schema of an older state."""
+        now = (self.schema, self.windows)
+        self._see(*self.model.shapes.get(state.shape, now))
+        try:
+            yield
+        finally:
+            self._see(*now)
+
+    def _see(self, schema: gs.Schema, windows: list[drawing.Window]) -> None:
+        self.schema, self.windows, self.model.schema = schema, windows, schema
+        self.model.dtypes = {attr.name: attr.dtype for attr in schema.attrs}
+
+    def _become(self, schema: gs.Schema, windows: list[drawing.Window], message: str) -> None:
+        """The model follows a change that was made, unless it was none."""
+        assert self.a.schema == schema
+        changed = schema != self.schema
+        self.model.shapes.setdefault(self.model.now.shape, (self.schema, self.windows))
+        if changed:
+            self.model.now.shape += 1
+            self.model.shapes[self.model.now.shape] = (schema, windows)
+            self._see(schema, windows)
+            self.committed(self.model.newest + 1, message)
+
+    def _made_of(self, dims: Any = None, attrs: Any = None) -> gs.Schema:
+        old = self.schema
+        options: dict[str, Any] = {"tile_order": old.tile_order, "cell_order": old.cell_order, "sparse": old.sparse}
+        options |= {"capacity": old.capacity, "duplicates": old.duplicates, "coord_filters": old.coord_filters}
+        return gs.Schema(dims or old.dims, attrs or old.attrs, **options)
+
+    @rule(r=RANDOM, how=st.sampled_from(["add", "add", "drop", "rename", "nullable", "fill"]))
+    def alter(self, r: Random, how: str) -> None:
+        """Adds, drops, renames an attribute, or changes what it reads as where nothing was written."""
+        if not hasattr(self, "first"):
+            self.first = set(self.a.schema_names)
+        attrs, attr = list(self.schema.attrs), r.choice(self.schema.attrs)
+        place, name = attrs.index(attr), f"n{self.made}"
+        self.made += 1
+        changes: dict[str, Any] = {}
+        if how == "add":
+            new = drawing.attribute(r, name)
+            attrs.append(new)
+            changes["add"] = new
+        elif how == "drop" and len(attrs) > 1:
+            attrs.remove(attr)
+            changes["drop"] = attr.name
+        elif how == "rename":
+            attrs[place] = _like(attr, name=name)
+            changes["rename"] = {attr.name: name}
+        elif self.schema.sparse and attr.name not in self.first:
+            return
+        elif how == "nullable" and not dtypes.is_time(attr.dtype):
+            attrs[place] = _like(attr, nullable=True)
+            changes["nullable"] = attr.name
+        elif how == "fill":
+            fill = dtypes.default_fill(attr.dtype) if r.random() < 0.5 else attr.fill
+            attrs[place] = _like(attr, fill=fill)
+            changes["fill"] = {attr.name: fill}
+        if not changes:
+            return
+        self.a.alter(**changes, message=how)
+        self._follow(how, attr.name, attrs[-1] if how == "add" else None, name)
+        self._become(self._made_of(attrs=attrs), self.windows, how)
+
+    def _follow(self, how: str, old: str, added: gs.Attr | None, new: str) -> None:
+        """What becomes of the model's cells."""
+        now = self.model.now
+        rows = [row for found in now.cells.values() for row in found]
+        if added is not None:
+            now.boxes[new] = {}
+            for row in rows:
+                row[new] = self.model.blank(added)
+        elif how == "drop":
+            del now.boxes[old]
+            for row in rows:
+                del row[old]
+        elif how == "rename":
+            now.boxes[new] = now.boxes.pop(old)
+            for row in rows:
+                row[new] = row.pop(old)
+            self.first |= {new} if old in self.first else set()
+
+    @rule(r=RANDOM, by_shape=st.booleans())
+    def resize(self, r: Random, by_shape: bool) -> None:
+        """Makes one dimension longer, at the high end or at both."""
+        axis = r.randrange(self.schema.ndim)
+        window = self.windows[axis]
+        dim, (low, high) = window.dim, bounds_of(window.dim)
+        if dtypes.is_float(dim.dtype):
+            ends = (low, high + abs(high) + 1.0)
+            ends = (low, float(gs.Dim("x", ends, None, dim.dtype).domain[1]))
+            values = sorted({*window.values, ends[1]})
+        else:
+            cells = 1
+            for other in self.windows:
+                cells *= len(other.values)
+            least, greatest = drawing._limits(dim.dtype)
+            step = 1 if dim.tile is None else dtypes.ticks_of(dim.tile)
+            down = 0 if by_shape else r.choice([0, step, 2 * step])
+            ends = (low if low - down < least else low - down, min(high + r.randint(0, 3), greatest))
+            values = list(window.values)
+            if not window.huge and (self.schema.sparse or cells // len(values) * (ends[1] - ends[0] + 1) <= CELLS_MAX):
+                values = list(range(ends[0], ends[1] + 1)) if ends[1] - ends[0] < CELLS_MAX else values
+            if self.schema.sparse:
+                values = sorted({*values, *ends})
+        domain = tuple(drawing.key_value(dim, end) for end in ends)
+        new = gs.Dim(dim.name, domain, dim.tile, dim.dtype)
+        dims = [new if i == axis else d for i, d in enumerate(self.schema.dims)]
+        windows = [w._replace(dim=new, values=values) if i == axis else w for i, w in enumerate(self.windows)]
+        if by_shape and not any(dtypes.is_float(d.dtype) for d in self.schema.dims):
+            self.a.resize([new.size if i == axis else None for i in range(self.schema.ndim)], message="resize")
+        else:
+            self.a.resize({dim.name: domain}, message="resize")
+        self._become(self._made_of(dims=dims), windows, "resize")
+
+
+def _like(attr: gs.Attr, **changes: Any) -> gs.Attr:
+    kept = {"name": attr.name, "nullable": attr.nullable, "fill": attr.fill, "filters": attr.filters} | changes
+    return gs.Attr(kept.pop("name"), attr.dtype, **kept)
