@@ -1,0 +1,99 @@
+//! Promise: whether a conditional write happened is never guessed.
+
+use super::*;
+
+fn pair() -> (ObjectStorage, Arc<Plan>) {
+    let (bucket, plan) = Faulty::new();
+    let storage = over(bucket);
+    storage.log.set(Log::Alive);
+    (storage, plan)
+}
+
+#[test]
+fn a_write_whose_answer_is_lost_is_found_to_be_ours() {
+    for trouble in [Trouble::After, Trouble::Before] {
+        let (storage, plan) = pair();
+        plan.fail("put", 1, trouble);
+        assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), PutOutcome::Created, "{trouble:?}");
+        assert!(plan.struck());
+        assert_eq!(
+            storage.put_if_absent("_log/1", b"ours").unwrap(),
+            PutOutcome::Exists,
+            "the same bytes, another writer"
+        );
+        assert_eq!(storage.read_all("_log/1").unwrap(), "ours");
+    }
+}
+
+#[test]
+fn a_write_that_meets_its_own_success_after_a_lost_answer_is_ours() {
+    let (storage, plan) = pair();
+    // The first answer is lost, and nothing is seen of its effect until the second try: which is refused for that reason.
+    plan.fail("put", 1, Trouble::After);
+    let path = storage.client.path("_log/1");
+    let hidden = storage.client.connected_for_test();
+    let condition = Condition::Absent;
+    let first = crate::runtime::driven({
+        let (stores, path) = (hidden.clone(), path.clone());
+        async move { write_if(&stores, &path, Bytes::from_static(b"x"), "me", &condition).await }
+    });
+    assert!(first.unwrap().unwrap());
+    assert_eq!(plan.seen(), ["put", "head"]);
+}
+
+#[test]
+fn anothers_object_is_never_taken_for_ours() {
+    for trouble in [Trouble::After, Trouble::Before] {
+        let (storage, plan) = pair();
+        storage.put_if_absent("_log/1", b"same").unwrap();
+        plan.fail("put", 1, trouble);
+        assert_eq!(storage.put_if_absent("_log/1", b"same").unwrap(), PutOutcome::Exists);
+    }
+}
+
+/// Something in between repeats a request, as proxies do, and gives the second answer: the one doubt that a mark cannot
+/// clear, since a plain refusal is believed. The record is found by who asked: commits compare what they find in the slot.
+#[test]
+fn a_refusal_by_a_repeated_request_is_settled_by_the_commit() {
+    let (storage, plan) = pair();
+    plan.fail("put", 1, Trouble::Twice);
+    assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), PutOutcome::Exists);
+    assert_eq!(storage.read_all("_log/1").unwrap(), "ours");
+}
+
+#[test]
+fn without_marks_or_sight_doubt_is_an_error() {
+    let (storage, plan) = pair();
+    plan.forget_marks();
+    plan.fail("put", 1, Trouble::After);
+    assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap_err().kind(), ErrorKind::Storage);
+    let (storage, plan) = pair();
+    plan.fail("put", 1, Trouble::Dead);
+    assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap_err().kind(), ErrorKind::Storage);
+}
+
+#[test]
+fn a_change_whose_answer_is_lost_is_found_out() {
+    for trouble in [Trouble::After, Trouble::Before] {
+        let (storage, plan) = pair();
+        assert!(storage.put_if_unchanged(FLOOR, None, b"one").unwrap());
+        plan.fail("put", 1, trouble);
+        assert!(storage.put_if_unchanged(FLOOR, Some(b"one"), b"two").unwrap(), "{trouble:?}");
+        assert_eq!(storage.read_all(FLOOR).unwrap(), "two");
+        assert!(!storage.put_if_unchanged(FLOOR, Some(b"one"), b"three").unwrap());
+    }
+}
+
+#[test]
+fn a_sink_finds_out_too() {
+    for (what, bytes) in [("put", 10), ("complete", sink::PART_BYTES + 1)] {
+        let (storage, plan) = pair();
+        let mut sink = storage.create("_data/a.frag").unwrap();
+        sink.write(&vec![3; bytes]).unwrap();
+        plan.fail(what, 1, Trouble::After);
+        let finished = sink.finish();
+        // The store in memory keeps no marks of what comes in parts: there it stays in doubt, which is an error.
+        assert_eq!(finished.is_ok(), what == "put", "{what}: {finished:?}");
+        assert_eq!(storage.read_all("_data/a.frag").unwrap().len(), bytes);
+    }
+}
