@@ -106,12 +106,6 @@ impl Client {
         self.connected.get_or_try_build(connect).cloned()
     }
 
-    /// The clients themselves.
-    #[cfg(test)]
-    pub(super) fn connected_for_test(&self) -> Stores {
-        self.connected().unwrap().stores
-    }
-
     /// Starts a request that needs the clients.
     pub(super) fn start<T, F>(&self, request: impl FnOnce(Stores) -> F) -> Result<Driven<T>>
     where

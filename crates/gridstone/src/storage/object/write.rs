@@ -9,7 +9,8 @@
 //! - it is not there, or as it was: the request is sent again, since the condition still guards it;
 //! - nothing can be seen, or there is no mark (a store that keeps no metadata): an error, and who asked finds out.
 //!
-//! An answer without doubt is believed only if it is the first: a refusal after a doubtful try may be of our own success.
+//! A refusal is looked into as well, since whatever lies between may have repeated the request: it may be of our own success.
+//! Only if nothing can be seen then is a refusal of the first try believed.
 
 use super::client::{Stores, fetched};
 use super::failure::{Effect, effect};
@@ -73,13 +74,14 @@ pub(super) async fn write_if(
             Ok(_) => return Ok(true),
             Err(error) => error,
         };
-        match effect(&error) {
-            Effect::Refused if attempt == 0 => return Ok(false),
+        let refused = match effect(&error) {
             Effect::None => return Err(error),
-            Effect::Refused | Effect::Unknown => {}
-        }
+            Effect::Refused => attempt == 0,
+            Effect::Unknown => false,
+        };
         match seen(stores, path, mark, condition).await {
             Seen::Ours => return Ok(true),
+            _ if refused => return Ok(false),
             Seen::Others if matches!(condition, Condition::Absent) => return Ok(false),
             Seen::Before if attempt + 1 < ATTEMPTS => {}
             Seen::Before | Seen::Others | Seen::Unclear => return Err(error),
