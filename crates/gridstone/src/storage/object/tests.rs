@@ -1,3 +1,5 @@
+//! The storage over a store in memory, and over one that fails by plan; against a server if there is one.
+
 use super::*;
 use crate::base::{ByteRange, Clock};
 use crate::runtime::SystemClock;

@@ -77,9 +77,19 @@ fn a_sink_finds_out_too() {
         let mut sink = storage.create("_data/a.frag").unwrap();
         sink.write(&vec![3; bytes]).unwrap();
         plan.fail(what, 1, Trouble::After);
-        let finished = sink.finish();
-        // The store in memory keeps no marks of what comes in parts: there it stays in doubt, which is an error.
-        assert_eq!(finished.is_ok(), what == "put", "{what}: {finished:?}");
+        sink.finish().unwrap();
+        assert!(plan.struck());
         assert_eq!(storage.read_all("_data/a.frag").unwrap().len(), bytes);
     }
+}
+
+#[test]
+fn a_sink_that_did_not_finish_says_so() {
+    let (storage, plan) = pair();
+    let mut sink = storage.create("_data/a.frag").unwrap();
+    sink.write(&vec![3; sink::PART_BYTES + 1]).unwrap();
+    plan.fail("complete", 1, Trouble::Before);
+    assert_eq!(sink.finish().unwrap_err().kind(), ErrorKind::Storage);
+    assert_eq!(plan.seen().last(), Some(&"abort"));
+    assert!(!storage.exists("_data/a.frag").unwrap());
 }
