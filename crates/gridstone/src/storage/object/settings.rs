@@ -249,7 +249,12 @@ impl Settings {
 /// An Input error if no object store has an option of this name.
 pub(in crate::storage) fn check_names(options: &StorageOptions) -> Result<()> {
     let nobodys = options.iter().find(|(name, _)| Kind::ALL.iter().all(|kind| kind.canonical(name).is_none()));
-    nobodys.map_or(Ok(()), |(name, _)| Err(unknown(Kind::S3, name)))
+    nobodys.map_or(Ok(()), |(name, _)| {
+        let all = Kind::ALL.map(|kind| format!("for {}://: {}", kind.scheme(), kind.known())).join("; ");
+        Err(Error::input(format!(
+            "there is no storage option {name:?}; there are {all}; bucket and key are said by the URI"
+        )))
+    })
 }
 
 fn unknown(kind: Kind, name: &str) -> Error {
