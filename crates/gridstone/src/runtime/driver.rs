@@ -89,6 +89,6 @@ mod tests {
     #[test]
     fn a_panic_is_an_error_and_harms_no_other_work() {
         assert!(driven(async { panic!("on purpose") }).is_err());
-        assert_eq!(driven(async { tokio::time::sleep(Duration::from_millis(1)).await }).unwrap(), ());
+        driven(async { tokio::time::sleep(Duration::from_millis(1)).await }).unwrap();
     }
 }

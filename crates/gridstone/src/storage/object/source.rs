@@ -71,7 +71,7 @@ impl ObjectSource {
 
     /// The bytes of `range`, if the end that came with the opening holds them. Of an object that is longer it is given once,
     /// so that sources which stay open do not keep it.
-    fn from_tail(&self, range: ByteRange) -> Option<Bytes> {
+    fn tail_part(&self, range: ByteRange) -> Option<Bytes> {
         // In the child of a fork the lock may be held by a thread that is not there.
         let mut tail = match self.tail.try_lock() {
             Ok(tail) => tail,
@@ -156,7 +156,7 @@ impl ByteSource for ObjectSource {
         let mut found = vec![Bytes::new(); ranges.len()];
         let mut missing = ranges.to_vec();
         for (range, place) in missing.iter_mut().zip(&mut found) {
-            if let Some(bytes) = self.from_tail(*range) {
+            if let Some(bytes) = self.tail_part(*range) {
                 *place = bytes;
                 // What needs no request is of no length to the plan.
                 range.len = 0;
