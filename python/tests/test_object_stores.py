@@ -16,7 +16,7 @@ WRITERS, WRITES = 16, 8
 WATCHDOG_S = 120
 SECRETS = {"key": "AKID", "secret": "hunter2", "token": "hunter3"}
 SCHEMA = gs.Schema(
-    [gs.Dim("writer", (0, WRITERS - 1), 1), gs.Dim("i", (0, WRITES - 1), 10)], [gs.Attr("v", "int64")], sparse=True
+    [gs.Dim("writer", (0, WRITERS - 1), 1), gs.Dim("i", (0, WRITES - 1), 4)], [gs.Attr("v", "int64")], sparse=True
 )
 
 
