@@ -46,7 +46,7 @@ def test_options_are_kept_and_credentials_not_shown() -> None:
     "wrong", ["region", {"region": ["a"]}, {"client_kwargs": 1}, {"region": "a", "client_kwargs": {"region": "b"}}]
 )
 def test_options_of_the_wrong_shape_are_refused(wrong: object) -> None:
-    with pytest.raises(errors.InputError, match="storage.option"):
+    with pytest.raises(errors.InputError, match=r"storage.option"):
         gs.Context(storage_options=wrong)  # type: ignore[arg-type]
 
 
