@@ -9,7 +9,19 @@ use std::future::Future;
 use std::sync::mpsc::{Receiver, sync_channel};
 use tokio::runtime::{Builder, Runtime};
 
-static DRIVER: PerProcess<Runtime> = PerProcess::new();
+static DRIVER: PerProcess<Driver> = PerProcess::new();
+
+/// The runtime of this process. Of several threads that start one at once all but one are dropped, and one may be so inside
+/// another async runtime, where waiting for its end would be refused.
+struct Driver(Option<Runtime>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
 
 /// The thread's name, as debuggers and `ps -T` show it.
 const NAME: &str = "gridstone-io";
@@ -36,18 +48,20 @@ impl<T> Driven<T> {
 /// # Errors
 /// Storage if the thread cannot be started.
 pub fn drive<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<Driven<T>> {
-    let runtime = DRIVER.get_or_try_build(|| {
+    let driver = DRIVER.get_or_try_build(|| {
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(1).max_blocking_threads(RESOLVERS_MAX).thread_name(NAME).enable_all();
-        builder
-            .build()
-            .map_err(|e| Error::storage("the thread that talks to the network cannot be started").with_source(e))
+        let failed = |e| Error::storage("the thread that talks to the network cannot be started").with_source(e);
+        Ok(Driver(Some(builder.build().map_err(failed)?)))
     })?;
     let (send, receive) = sync_channel(1);
-    runtime.spawn(async move {
-        // Who asked may have gone away.
-        let _ = send.send(work.await);
-    });
+    // It is taken by drop alone; were it not there, who waits would be told.
+    if let Some(runtime) = &driver.0 {
+        runtime.spawn(async move {
+            // Who asked may have gone away.
+            let _ = send.send(work.await);
+        });
+    }
     Ok(Driven(receive))
 }
 
