@@ -76,6 +76,7 @@ class Context:
         verify: str,
         auto_consolidate: tuple[int, int] | None,
         keys: Keys | None = None,
+        storage_options: dict[str, str] | None = None,
     ) -> Context:
         """`auto_consolidate`: a number of fragments, and bytes of a merged one."""
     @property
@@ -365,7 +366,7 @@ def tag(context: Context, uri: str, name: str, version: int | None, replace: boo
 def untag(context: Context, uri: str, name: str) -> int:
     """Takes a name away and returns the version that it named."""
 
-def exists(uri: str) -> bool:
+def exists(context: Context, uri: str) -> bool:
     """Whether there is a store."""
 
 def environment_keys() -> Keys | None:

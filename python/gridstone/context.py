@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _native
+from .buckets import Given, given_options
 from .errors import AccessError, InputError, UnsupportedError
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
@@ -35,7 +36,10 @@ class Context:
         threads: worker threads; None: `GRIDSTONE_THREADS`, else the cores this process may use.
         io: "auto": chosen by the engine.
         cache: bytes of the budget that decoded blocks may stay in.
-        storage_options: options of object stores; local and in-memory stores have none.
+        storage_options: how object stores are reached, by the names that fsspec and obstore use. For `s3://`: key,
+            secret, token, endpoint_url, region, anon; for `gs://`: token (the path of a service account's file), anon;
+            for `az://`: account_name, account_key, sas_token; for all: timeout, connect_timeout (seconds), retries.
+            What is not given comes from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`). Other stores ignore them.
         durability: "full" syncs files and directories before a commit counts; "close" leaves that to the system.
         verify: "once" checks raw pages once per open snapshot, "always" on every read.
         key: of sealed (encrypted) stores: 32 bytes, their hexadecimal digits or base64, or a function that is given the
@@ -48,10 +52,10 @@ class Context:
             priority. What it runs into is told by the next `consolidate` of the array.
 
     A key is neither shown nor pickled: an unpickled context that had one takes it from the environment, and is refused
-    without it.
+    without it. The same holds for credentials in `storage_options`; the other options are pickled.
     """
 
-    __slots__ = ("_keys", "_left", "_lock", "_made", "_settings")
+    __slots__ = ("_given", "_keys", "_left", "_lock", "_made", "_settings")
 
     def __init__(
         self,
@@ -67,8 +71,6 @@ class Context:
     ) -> None:
         if io != "auto":
             raise UnsupportedError(f'io={io!r} is not supported by this version; leave io="auto"')
-        if storage_options:
-            raise UnsupportedError(f"storage options {sorted(storage_options)} are not supported by this version")
         if threads is not None:
             _positive("threads", threads)
         _one_of("durability", durability, ("full", "close"))
@@ -78,6 +80,7 @@ class Context:
             raise InputError("memory_budget must be more than 0 bytes")
         upkeep = _upkeep(auto_consolidate)
         self._settings = (budget, threads, size_bytes(cache, "cache"), durability, verify, upkeep)
+        self._given = given_options(storage_options)
         self._keys = None if key is None else _native.Keys(key)
         self._left = False
         """Whether a key was left behind when it was pickled."""
@@ -110,6 +113,11 @@ class Context:
         return self._settings[4]
 
     @property
+    def storage_options(self) -> dict[str, str]:
+        """How object stores are reached, without the credentials."""
+        return dict(self._given.plain)
+
+    @property
     def peak_bytes(self) -> int:
         """The most bytes of the budget that were ever in use at once."""
         return self.native.peak_bytes
@@ -120,7 +128,7 @@ class Context:
         with self._lock:
             if self._made is None:
                 keys = _environment_keys() if self._left else self._keys
-                self._made = _native.Context(*self._settings, keys)
+                self._made = _native.Context(*self._settings, keys, self._given.to_pass())
             return self._made
 
     def _known_key(self) -> Any:
@@ -132,13 +140,14 @@ class Context:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Context):
             return NotImplemented
-        return (self._settings, self._known_key()) == (other._settings, other._known_key())
+        mine = (self._settings, self._given, self._known_key())
+        return mine == (other._settings, other._given, other._known_key())
 
     def __hash__(self) -> int:
         return hash(self._settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (*self._settings, self._left or self._keys is not None)
+        return _restore, (*self._settings, self._left or self._keys is not None, self._given.left_behind())
 
     def __repr__(self) -> str:
         budget, threads, cache, durability, verify, upkeep = self._settings
@@ -147,7 +156,7 @@ class Context:
         policy = "" if upkeep is None else f", auto_consolidate={_policy(upkeep)}"
         return (
             f"Context(memory_budget={budget}, threads={threads}, cache={cache}, "
-            f"durability={durability!r}, verify={verify!r}{policy}{key})"
+            f"durability={durability!r}, verify={verify!r}{policy}{self._given.shown()}{key})"
         )
 
 
@@ -189,10 +198,12 @@ def _restore(
     verify: str,
     upkeep: tuple[int, int] | None = None,
     keyed: bool = False,
+    given: Given | None = None,
 ) -> Context:
     """An unpickled context; the process's default one where the settings are its own, so that caches are shared."""
     policy: bool | Mapping[str, Any] = False if upkeep is None else _policy(upkeep)
     made = Context(budget, threads, cache=cache, durability=durability, verify=verify, auto_consolidate=policy)
+    made._given = given or Given()
     if keyed:
         made._left = True
         return made

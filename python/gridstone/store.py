@@ -30,7 +30,8 @@ def create(
     """Creates an array, and its store if there is none, and opens it for reading and writing.
 
     Args:
-        uri: a path, `file://` or `mem://` (in this process's memory).
+        uri: a path, `file://`, `mem://` (in this process's memory), or `s3://bucket/key`, `gs://bucket/key`,
+            `az://container/key`.
         schema: what the array is.
         path: its place in the store; "/": the store holds this array alone.
         overwrite: replace an array that is there.
@@ -57,7 +58,7 @@ def open(
     """Opens an array or group.
 
     Args:
-        uri: a path, `file://` or `mem://`.
+        uri: a path, `file://`, `mem://`, `s3://`, `gs://` or `az://`.
         path: the place in the store.
         mode: "r", or "r+" to write.
         version: read this version of the store, by its number or its tag (mode "r").
@@ -169,9 +170,9 @@ def auto_tile(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(extents)
 
 
-def exists(uri: Uri) -> bool:
+def exists(uri: Uri, *, context: Context | None = None) -> bool:
     """Whether there is a store."""
-    return _native.exists(_text(uri))
+    return _native.exists((context or default()).native, _text(uri))
 
 
 def delete(uri: Uri, *, context: Context | None = None) -> None:

@@ -166,9 +166,8 @@ def test_contexts() -> None:
     ):
         with pytest.raises(errors.InputError):
             gs.Context(**wrong)
-    for later in ({"io": "mmap"}, {"storage_options": {"a": 1}}):
-        with pytest.raises(errors.UnsupportedError):
-            gs.Context(**later)
+    with pytest.raises(errors.UnsupportedError):
+        gs.Context(io="mmap")
 
 
 def test_progress_is_told(memory_uri: str) -> None:

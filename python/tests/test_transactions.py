@@ -36,7 +36,7 @@ def array(uri: str, path: str, mode: str = "r") -> gs.Array:
 
 
 def data_files(uri: str) -> list[str]:
-    return [] if uri.startswith("mem://") else sorted(os.listdir(Path(uri) / "_data"))
+    return [] if "://" in uri else sorted(os.listdir(Path(uri) / "_data"))
 
 
 def test_several_arrays_change_in_one_version(store: str) -> None:
@@ -79,7 +79,7 @@ def test_nothing_is_committed_after_an_exception(store: str) -> None:
         tx["/temp"][...] = big
         tx["/w"][...] = np.arange(100_000)
         tx["/places"].meta["k"] = 1
-        assert store.startswith("mem://") or len(data_files(store)) > len(before)
+        assert "://" in store or len(data_files(store)) > len(before)
         raise RuntimeError("no more")
     assert data_files(store) == before
     assert array(store, "/temp").version == wide.version == 3

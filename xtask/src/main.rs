@@ -1,11 +1,13 @@
 //! The house's own chores: `cargo xtask tidy` checks the rules of STYLE.md that a program can decide, `cargo xtask
-//! instructions` that the workloads of `benches/core` take no more instructions than they did.
+//! instructions` that the workloads of `benches/core` take no more instructions than they did; `cargo xtask s3` runs tests beside
+//! a server of the kind they need.
 
 mod finding;
 mod floors;
 mod instructions;
 mod lex;
 mod rules;
+mod s3;
 mod tree;
 
 use std::process::ExitCode;
@@ -15,7 +17,8 @@ usage: cargo xtask COMMAND
 
   tidy                    check floors, lengths, names, words and pages of the whole tree
   instructions            count the instructions of the workloads and compare them with the baseline
-  instructions --record   count them and write the baseline";
+  instructions --record   count them and write the baseline
+  s3 -- COMMAND           run a command, tests mostly, beside an S3 server";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,6 +26,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["instructions"] => instructions::run(false),
         ["instructions", "--record"] => instructions::run(true),
+        ["s3", "--", command @ ..] => s3::run(command),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)

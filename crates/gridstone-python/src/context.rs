@@ -2,8 +2,9 @@
 
 use crate::errors::{input, raise};
 use crate::keys::Keys;
-use gridstone::engine::{self, AutoConsolidate, Durability, Options};
+use gridstone::engine::{self, AutoConsolidate, Durability, Options, StorageOptions};
 use pyo3::prelude::*;
+use std::collections::HashMap;
 
 /// Memory budget, threads, cache, durability and keys shared by everything opened with it.
 #[pyclass(frozen, module = "gridstone._native")]
@@ -14,7 +15,7 @@ pub(crate) struct Context {
 #[pymethods]
 impl Context {
     #[new]
-    #[pyo3(signature = (memory_budget, threads, cache, durability, verify, auto_consolidate, keys=None))]
+    #[pyo3(signature = (memory_budget, threads, cache, durability, verify, auto_consolidate, keys=None, storage_options=None))]
     #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
     fn new(
         py: Python<'_>,
@@ -25,6 +26,7 @@ impl Context {
         verify: &str,
         auto_consolidate: Option<(u64, u64)>,
         keys: Option<&Keys>,
+        storage_options: Option<HashMap<String, String>>,
     ) -> PyResult<Self> {
         let durability = match durability {
             "full" => Durability::Full,
@@ -38,8 +40,17 @@ impl Context {
         let key = keys.map(|keys| keys.inner.clone());
         let auto_consolidate =
             auto_consolidate.map(|(fragments, target_bytes)| AutoConsolidate { fragments, target_bytes });
-        let options =
-            Options { memory_budget, threads, cache, durability, key, auto_consolidate, ..Options::default() };
+        let storage_options = StorageOptions::new(storage_options.unwrap_or_default()).map_err(|e| raise(py, &e))?;
+        let options = Options {
+            memory_budget,
+            threads,
+            cache,
+            durability,
+            key,
+            auto_consolidate,
+            storage_options,
+            ..Options::default()
+        };
         let inner = engine::Context::new(&options).map_err(|e| raise(py, &e))?;
         Ok(Self { inner })
     }

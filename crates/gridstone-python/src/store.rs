@@ -97,8 +97,8 @@ pub(crate) fn open(
 }
 
 #[pyfunction]
-pub(crate) fn exists(py: Python<'_>, uri: &str) -> PyResult<bool> {
-    py.detach(|| engine::exists(uri)).map_err(|e| raise(py, &e))
+pub(crate) fn exists(py: Python<'_>, context: &Context, uri: &str) -> PyResult<bool> {
+    py.detach(|| engine::exists(&context.inner, uri)).map_err(|e| raise(py, &e))
 }
 
 #[pyfunction]

@@ -98,7 +98,7 @@ impl Dim {
     }
 
     /// The bits that the largest offset takes.
-    fn offset_bits(&self) -> u32 {
+    pub(crate) fn offset_bits(&self) -> u32 {
         let largest = match self.extent {
             Some(Coord::Int(n)) => (n - 1) as u64,
             _ => self.offset(self.hi),

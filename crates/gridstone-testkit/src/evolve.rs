@@ -7,7 +7,7 @@ use crate::plan::{Plan, Size, attribute, limits};
 use crate::session::{Session, context, opened};
 use gridstone::base::ErrorKind;
 use gridstone::engine::At;
-use gridstone::schema::{Attribute, Dimension, Evolution, Schema};
+use gridstone::schema::{Attribute, Dimension, Evolution, Order, Schema};
 use gridstone::storage::Fault;
 use std::sync::Arc;
 
@@ -60,6 +60,13 @@ fn grown(dim: &Dim, sparse: bool, used: &[Coord], room: usize, dice: &mut Dice) 
     (lo, hi, used)
 }
 
+/// Whether cells would stand elsewhere along a Hilbert curve.
+fn moves_curve(dims: &[Dim], before: &[Dim]) -> bool {
+    let bits = |dims: &[Dim]| dims.iter().map(Dim::offset_bits).max();
+    let moved = |(d, old): (&Dim, &Dim)| !matches!(d.extent, Some(Coord::Int(_))) && d.lo != old.lo;
+    bits(dims) != bits(before) || dims.iter().zip(before).any(moved)
+}
+
 impl Step {
     /// A random one; `None` if it would not be allowed, or there is nothing to do.
     fn new(plan: &Plan, shape: &Shape, dice: &mut Dice) -> Option<Self> {
@@ -78,7 +85,11 @@ impl Step {
         step.shape.keys = attrs.iter().map(|(key, _)| *key).collect();
         let attrs = attrs.into_iter().map(|(_, attr)| attr).collect();
         let schema = Arc::new(Schema::new(dims, attrs, plan.schema.options().clone()).ok()?);
-        (step.shape.dims, step.shape.schema, step.plan.schema) = (Dim::all(&schema), schema.clone(), schema);
+        let dims = Dim::all(&schema);
+        if schema.options().cell_order == Order::Hilbert && moves_curve(&dims, &shape.dims) {
+            return None;
+        }
+        (step.shape.dims, step.shape.schema, step.plan.schema) = (dims, schema.clone(), schema);
         Some(step)
     }
 

@@ -19,6 +19,8 @@ mod io_count;
 mod kill;
 mod life;
 mod many_writers;
+#[cfg(feature = "object-stores")]
+mod objects;
 mod oracle;
 mod paper_examples;
 mod points;

@@ -5,7 +5,7 @@ use super::claim::LeaseTerms;
 use crate::base::limits::{self, BlockCells};
 use crate::base::{Budget, Cache, Clock, Error, Keys, Result};
 use crate::runtime::{Arena, LruCache, Pool, SystemClock};
-use crate::storage::{Durability, KeyRing, Sealing, key_from_environment};
+use crate::storage::{Durability, KeyRing, Sealing, StorageOptions, key_from_environment};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ pub struct Options {
     pub key: Option<Arc<dyn Keys>>,
     /// Whether, and when, arrays that are written to are consolidated in the background.
     pub auto_consolidate: Option<AutoConsolidate>,
+    /// How object stores are reached: address, credentials, time limits.
+    pub storage_options: StorageOptions,
 }
 
 impl Default for Options {
@@ -55,6 +57,7 @@ impl Default for Options {
             blocks: BlockCells::default(),
             key: None,
             auto_consolidate: None,
+            storage_options: StorageOptions::default(),
         }
     }
 }
@@ -73,6 +76,7 @@ pub struct Context {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) fold_versions: u64,
     pub(super) auto: Option<AutoConsolidate>,
+    pub(super) storage_options: Arc<StorageOptions>,
     pub(super) upkeep: Arc<Upkeep>,
 }
 
@@ -103,6 +107,7 @@ impl Context {
             clock: options.clock.clone(),
             fold_versions: options.fold_versions,
             auto: options.auto_consolidate,
+            storage_options: Arc::new(options.storage_options.clone()),
             upkeep: Arc::default(),
         })
     }

@@ -36,9 +36,14 @@ pub(super) fn store_on(context: &Context, storage: Arc<dyn Storage>) -> Arc<Stor
 
 /// The store at `uri`, whose handles queue up with all others of this process.
 pub(super) fn store_at(context: &Context, uri: &str) -> Result<Arc<Store>> {
-    let storage = open_uri(uri, context.durability)?;
-    let queue = queue_of(&storage.describe(), context.durability)?;
+    let storage = storage_at(context, uri)?;
+    let queue = queue_of(&storage.identity(), context.durability)?;
     Ok(queued_store(context, storage, queue))
+}
+
+/// The storage at `uri`, neither opened nor sealed.
+fn storage_at(context: &Context, uri: &str) -> Result<Arc<dyn Storage>> {
+    open_uri(uri, context.durability, &context.storage_options)
 }
 
 /// The store as `context` wants it written.
@@ -156,8 +161,11 @@ fn create_node(store: &Store, path: &str, create: Operation, overwrite: bool) ->
 }
 
 /// Whether there is a store at `uri`, sealed or not.
-pub fn exists(uri: &str) -> Result<bool> {
-    is_store(open_uri(uri, crate::storage::Durability::Full)?.as_ref())
+///
+/// # Errors
+/// Input (no such kind of place), Access, Storage.
+pub fn exists(context: &Context, uri: &str) -> Result<bool> {
+    is_store(storage_at(context, uri)?.as_ref())
 }
 
 /// By names alone, so that no key is needed.
@@ -167,8 +175,10 @@ fn is_store(storage: &dyn Storage) -> Result<bool> {
 
 /// Deletes the store at `uri` with all its history; NotFound if there is none. A sealed one needs no key for that.
 pub fn delete_store(context: &Context, uri: &str) -> Result<()> {
-    let storage = open_uri(uri, context.durability)?;
+    let storage = storage_at(context, uri)?;
     if !is_store(storage.as_ref())? {
+        // What a deletion that was cut short has left behind goes all the same.
+        storage.remove_everything()?;
         return Err(Error::not_found(format!("there is no Gridstone store in {}", storage.describe())));
     }
     storage.remove_everything()

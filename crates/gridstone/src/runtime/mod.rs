@@ -8,6 +8,8 @@ mod arena;
 mod background;
 mod cache;
 mod cancel;
+#[cfg(feature = "object-stores")]
+mod driver;
 mod owner;
 mod per_process;
 mod pool;
@@ -18,6 +20,8 @@ pub use arena::Arena;
 pub use background::Background;
 pub use cache::LruCache;
 pub use cancel::CancelFlag;
+#[cfg(feature = "object-stores")]
+pub use driver::{Driven, drive, driven};
 pub use owner::Owner;
 pub use per_process::PerProcess;
 pub use pool::{Pool, THREADS_VARIABLE};

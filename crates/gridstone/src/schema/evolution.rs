@@ -4,7 +4,7 @@
 //! the orders where they are, the types of attributes, and what may be null: a fragment of any older schema then is in
 //! global order, and holds values, of the newer one.
 
-use super::{Attribute, Schema};
+use super::{Attribute, Dimension, Extent, Order, Schema};
 use crate::base::{Error, Result};
 
 /// What is to change. Attributes are meant by the names that they have before it.
@@ -130,6 +130,7 @@ impl Schema {
             );
         }
         self.dims().iter().zip(before.dims()).try_for_each(|(new, old)| new.check_grown(old))?;
+        self.check_curve(before)?;
         if self.next_id() < before.next_id() {
             return wrong(format!("attribute numbers from {} on would be used again", self.next_id()));
         }
@@ -165,6 +166,38 @@ impl Schema {
         }
         Ok(())
     }
+
+    /// A Schema error if the cells of `before` would stand in another order along a Hilbert curve: its origin and its size
+    /// must stay.
+    fn check_curve(&self, before: &Self) -> Result<()> {
+        if self.options().cell_order != Order::Hilbert {
+            return Ok(());
+        }
+        let untiled = |d: &&Dimension| !matches!(d.extent(), Extent::Cells(_));
+        let moved = self.dims().iter().zip(before.dims()).find(|(d, old)| untiled(d) && d.range().lo != old.range().lo);
+        let (now, then) = (curve_bits(self), curve_bits(before));
+        if moved.is_none() && now == then {
+            return Ok(());
+        }
+        let name = moved.map_or("", |(d, _)| d.name());
+        let what = match moved {
+            Some(_) => format!("dimension {name:?}: its low end cannot move"),
+            None => format!("the greatest offset along a dimension takes {now} bits, it took {then}"),
+        };
+        Err(Error::schema(format!(
+            "{what}: the cells that are there would stand elsewhere along the Hilbert curve. Dimensions with integer tiles \
+             grow freely; for others create another array and copy the cells"
+        )))
+    }
+}
+
+/// The bits of the largest offset that the curve of an array goes through.
+fn curve_bits(schema: &Schema) -> u32 {
+    let largest = |d: &Dimension| match d.extent() {
+        Extent::Cells(n) => n.saturating_sub(1),
+        _ => d.range().hi - d.range().lo,
+    };
+    schema.dims().iter().map(|d| u64::BITS - largest(d).leading_zeros()).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -254,6 +287,24 @@ mod tests {
         }
         let step = Evolution { fill: vec![(text("v"), Some(text("2")))], nullable: vec![text("v")], ..none() };
         assert!(added.evolved(&first, &step).is_ok());
+    }
+
+    #[test]
+    fn the_curve_of_a_hilbert_order_stays_where_it_is() {
+        let first = Schema::from_json(
+            r#"{"sparse":true,"cell_order":"hilbert","dims":[{"name":"x","dtype":"int32","domain":["0","99"]},
+            {"name":"y","dtype":"int16","domain":["-10","9"],"tile":"10"}],"attrs":[{"name":"v","dtype":"int8"}]}"#,
+        )
+        .unwrap();
+        let grown = |name: &str, lo: &str, hi: &str| {
+            let domains = vec![(text(name), text(lo), text(hi))];
+            first.evolved(&first, &Evolution { domains, ..Evolution::default() })
+        };
+        assert!(grown("x", "0", "127").is_ok() && grown("y", "-1000", "999").is_ok());
+        let error = grown("x", "0", "128").unwrap_err();
+        assert!(error.message().contains("takes 8 bits, it took 7"), "{error}");
+        let error = grown("x", "-1", "99").unwrap_err();
+        assert!(error.message().contains("\"x\": its low end cannot move"), "{error}");
     }
 
     #[test]

@@ -123,6 +123,10 @@ impl<L: Layer> Storage for Layered<L> {
         self.inner.describe()
     }
 
+    fn identity(&self) -> String {
+        self.inner.identity()
+    }
+
     fn key_id(&self) -> Option<KeyId> {
         self.inner.key_id()
     }

@@ -1,4 +1,4 @@
-//! Floor `storage`: objects in a directory or in memory, behind one small trait; decorators that seal, count, fail
+//! Floor `storage`: objects in a directory, in memory or in a bucket of an object store, behind one small trait; decorators that seal, count, fail
 //! and observe; and the coalescing of byte ranges.
 //!
 //! An object is written once and never changes, except for hints. Its name is relative to the store's root,
@@ -29,6 +29,9 @@ mod layer;
 mod local;
 mod memory;
 mod names;
+#[cfg(feature = "object-stores")]
+mod object;
+mod options;
 mod os_error;
 mod overlay;
 mod sealed;
@@ -43,6 +46,9 @@ pub use layer::Operation;
 pub use local::{DiskCalls, Durability, LocalStorage, SystemCalls};
 pub use memory::MemoryStorage;
 pub use names::{DATA, LEASE, LOG, MANIFEST};
+#[cfg(feature = "object-stores")]
+pub use object::ObjectStorage;
+pub use options::StorageOptions;
 pub use overlay::OverlayStorage;
 pub use sealed::{KeyRing, SealedStorage, Sealing, key_from_environment, key_id};
 pub use uri::open_uri;
@@ -90,6 +96,12 @@ pub struct Swept {
 pub trait Storage: Send + Sync + Debug {
     /// Where this is, for messages: what [`open_uri`] takes.
     fn describe(&self) -> String;
+
+    /// What tells this from other storages of this process, for who keeps something for each: where it is, and as whom and
+    /// through which address it is reached. Not for messages.
+    fn identity(&self) -> String {
+        self.describe()
+    }
 
     /// The key of the first object that was read or written, if the objects are sealed; `None` as long as there was none.
     fn key_id(&self) -> Option<KeyId> {

@@ -86,6 +86,10 @@ impl Storage for OverlayStorage {
         self.inner.describe()
     }
 
+    fn identity(&self) -> String {
+        self.inner.identity()
+    }
+
     fn key_id(&self) -> Option<KeyId> {
         self.inner.key_id()
     }

@@ -1,35 +1,55 @@
 //! From what a user writes to a storage.
 
-use super::{Durability, LocalStorage, MemoryStorage, Storage};
+use super::{Durability, LocalStorage, MemoryStorage, Storage, StorageOptions};
 use crate::base::{Error, Result};
 use std::sync::Arc;
 
-const SUPPORTED: &str = "a path, file:///path or mem://name";
+const SUPPORTED: &str = "a path, file:///path, mem://name, s3://bucket/key, gs://bucket/key or az://container/key";
 
-/// The storage at `uri`: a path, `file:///path` (with `%20` and the like decoded) or `mem://name`, the memory of
-/// this process. Nothing is opened or created yet. `durability` is for local storage.
+/// The storage at `uri`: a path, `file:///path` (with `%20` and the like decoded), `mem://name`, the memory of
+/// this process, or `s3://bucket/key`, `gs://bucket/key`, `az://container/key` (taken as they are, nothing is decoded). Nothing
+/// is opened or created yet. `durability` is for local storage, `options` are for object stores.
 ///
 /// # Errors
-/// Input if the URI is empty, malformed or of an unknown scheme; Unsupported for object stores.
-pub fn open_uri(uri: &str, durability: Durability) -> Result<Arc<dyn Storage>> {
+/// Input if the URI is empty, malformed or of an unknown scheme, or an option is none; Unsupported for object stores where this
+/// was built without them.
+pub fn open_uri(uri: &str, durability: Durability, options: &StorageOptions) -> Result<Arc<dyn Storage>> {
     match uri.split_once("://") {
-        Some((scheme, rest)) if is_scheme(scheme) => open_scheme(uri, &scheme.to_ascii_lowercase(), rest, durability),
+        Some((scheme, rest)) if is_scheme(scheme) => {
+            open_scheme(uri, &scheme.to_ascii_lowercase(), rest, durability, options)
+        }
         _ => Ok(Arc::new(LocalStorage::new(uri, durability)?)),
     }
 }
 
-fn open_scheme(uri: &str, scheme: &str, rest: &str, durability: Durability) -> Result<Arc<dyn Storage>> {
+fn open_scheme(
+    uri: &str,
+    scheme: &str,
+    rest: &str,
+    durability: Durability,
+    options: &StorageOptions,
+) -> Result<Arc<dyn Storage>> {
     match scheme {
         "file" => Ok(Arc::new(LocalStorage::new(file_path(uri, rest)?, durability)?)),
         "mem" if rest.is_empty() || rest.contains(['#', '\0']) => {
             Err(Error::input(format!("{uri:?} names no memory store; give mem://name, without # and NUL")))
         }
         "mem" => Ok(Arc::new(MemoryStorage::named(rest))),
-        "s3" | "gs" | "az" => {
-            Err(Error::unsupported(format!("{uri}: object stores are not supported by this version; give {SUPPORTED}")))
-        }
+        "s3" | "gs" | "az" => open_bucket(uri, scheme, rest, options),
         _ => Err(Error::input(format!("{uri}: there is no storage named {scheme:?}; give {SUPPORTED}"))),
     }
+}
+
+#[cfg(feature = "object-stores")]
+fn open_bucket(uri: &str, scheme: &str, rest: &str, options: &StorageOptions) -> Result<Arc<dyn Storage>> {
+    Ok(Arc::new(super::ObjectStorage::at(uri, scheme, rest, options)?))
+}
+
+#[cfg(not(feature = "object-stores"))]
+fn open_bucket(uri: &str, scheme: &str, _rest: &str, _options: &StorageOptions) -> Result<Arc<dyn Storage>> {
+    Err(Error::unsupported(format!(
+        "{uri}: this Gridstone was built without object stores; build it with the feature object-stores for {scheme}://"
+    )))
 }
 
 /// By RFC 3986; whatever else comes before "://" is part of a path.
@@ -64,9 +84,13 @@ mod tests {
     use super::*;
     use crate::base::ErrorKind;
 
+    fn opened(uri: &str) -> Result<Arc<dyn Storage>> {
+        open_uri(uri, Durability::Full, &StorageOptions::default())
+    }
+
     fn described(uri: &str) -> String {
-        let storage = open_uri(uri, Durability::Full).unwrap();
-        assert_eq!(open_uri(&storage.describe(), Durability::Full).unwrap().describe(), storage.describe());
+        let storage = opened(uri).unwrap();
+        assert_eq!(opened(&storage.describe()).unwrap().describe(), storage.describe());
         storage.describe()
     }
 
@@ -99,12 +123,46 @@ mod tests {
             "http://a/b",
         ];
         for uri in bad {
-            assert_eq!(open_uri(uri, Durability::Full).unwrap_err().kind(), ErrorKind::Input, "{uri:?}");
+            assert_eq!(opened(uri).unwrap_err().kind(), ErrorKind::Input, "{uri:?}");
         }
-        for uri in ["s3://bucket/a", "gs://bucket/a", "az://box/a"] {
-            let error = open_uri(uri, Durability::Full).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Unsupported);
-            assert!(error.message().contains("mem://name"), "{error}");
+        assert!(opened("http://a/b").unwrap_err().message().contains("s3://bucket/key"));
+    }
+
+    #[test]
+    #[cfg(feature = "object-stores")]
+    fn a_bucket_has_one_description_too() {
+        assert_eq!(described("s3://box/a/b.gs"), "s3://box/a/b.gs");
+        assert_eq!(described("S3://box/a/b.gs/"), "s3://box/a/b.gs");
+        assert_eq!(described("gs://box/ü b"), "gs://box/ü b");
+        assert_eq!(described("az://box/a"), "az://box/a");
+        let bad = [
+            "s3://",
+            "s3://box",
+            "s3://box/",
+            "s3:///a",
+            "s3://box/a?x=1",
+            "s3://box/a#b",
+            "s3://box/a//b",
+            "s3://box/../a",
+        ];
+        for uri in bad {
+            let error = opened(uri).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Input, "{uri}");
+            assert!(error.message().contains("s3://bucket/key"), "{error}");
         }
+    }
+
+    /// Who is reached through another address, or as somebody else, does not share a queue of commits.
+    #[test]
+    #[cfg(feature = "object-stores")]
+    fn what_is_reached_otherwise_is_another_storage() {
+        let identity = |options: &[(&str, &str)]| {
+            let own = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            open_uri("s3://box/a", Durability::Full, &StorageOptions::new(own).unwrap()).unwrap().identity()
+        };
+        assert_eq!(identity(&[("key", "k"), ("secret", "s")]), identity(&[("secret", "s"), ("access_key_id", "k")]));
+        assert_ne!(identity(&[("key", "k"), ("secret", "s")]), identity(&[("key", "k"), ("secret", "t")]));
+        assert_ne!(identity(&[("endpoint_url", "http://a")]), identity(&[("endpoint_url", "http://b")]));
+        assert!(!identity(&[("key", "k"), ("secret", "hunter2")]).contains("hunter2"));
     }
 }

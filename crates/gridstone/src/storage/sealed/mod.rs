@@ -198,6 +198,10 @@ impl Storage for SealedStorage {
         self.inner.describe()
     }
 
+    fn identity(&self) -> String {
+        self.inner.identity()
+    }
+
     fn key_id(&self) -> Option<KeyId> {
         self.key_id.get().copied()
     }

@@ -1,0 +1,202 @@
+//! An object that is read at any place.
+//!
+//! Opening one asks for its end, with which the answer tells its length: most of what is opened is read there next. Ranges
+//! are asked for side by side, those near each other together.
+
+use super::client::{Client, Found};
+use crate::base::{ByteRange, ByteSource, Error, Pending, Result};
+use crate::runtime::{Driven, Owner};
+use crate::storage::coalesce::{Merged, coalesce};
+use bytes::Bytes;
+use object_store::{Error as Store, GetOptions, GetRange};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How much of an object's end comes with its opening: what a reader of a fragment asks for first, and all of a small record.
+pub(super) const TAIL_BYTES: u64 = 64 * 1024;
+
+/// Ranges no further apart than this are asked for together. A request takes some 20 ms before its first byte, in which 1 to
+/// 2 MB would arrive; but requests run side by side, and whoever pays for bytes pays for those of the gap.
+pub(super) const GAP_BYTES: u64 = 512 * 1024;
+
+/// Merged ranges are not longer than this: longer ones arrive sooner as several side by side.
+const MERGED_BYTES_MAX: u64 = 8 << 20;
+
+/// An object of a store.
+#[derive(Debug)]
+pub(super) struct ObjectSource {
+    client: Arc<Client>,
+    name: String,
+    len: u64,
+    tag: Option<String>,
+    tail: Mutex<Option<Tail>>,
+}
+
+/// The last bytes of an object.
+#[derive(Debug, Clone)]
+struct Tail {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Tail {
+    fn part(&self, range: ByteRange) -> Option<Bytes> {
+        let from = range.offset.checked_sub(self.start)? as usize;
+        let to = from.checked_add(usize::try_from(range.len).ok()?)?;
+        (to <= self.bytes.len()).then(|| self.bytes.slice(from..to))
+    }
+}
+
+impl ObjectSource {
+    /// Opens the object; NotFound if there is none.
+    pub(super) fn open(client: Arc<Client>, name: &str) -> Result<Self> {
+        let path = client.path(name);
+        let options = GetOptions { range: Some(GetRange::Suffix(TAIL_BYTES)), ..GetOptions::default() };
+        let answer = client
+            .start(|stores| async move { super::client::fetched(stores.patient.as_ref(), &path, options).await })?
+            .wait()?;
+        let found = match answer {
+            Ok(found) => found,
+            Err(e) if has_no_end(&e) => client.head(name)?.ok_or_else(|| client.error("cannot open", name, e))?,
+            Err(e) => return Err(client.error("cannot open", name, e)),
+        };
+        Ok(Self::of(client, name, found))
+    }
+
+    fn of(client: Arc<Client>, name: &str, found: Found) -> Self {
+        let tail = Tail { start: found.start, bytes: found.bytes };
+        let whole = tail.start + tail.bytes.len() as u64 == found.meta.size;
+        let tail = Mutex::new(whole.then_some(tail));
+        Self { client, name: name.to_owned(), len: found.meta.size, tag: found.meta.e_tag, tail }
+    }
+
+    /// The bytes of `range`, if the end that came with the opening holds them. Of an object that is longer it is given once,
+    /// so that sources which stay open do not keep it.
+    fn tail_part(&self, range: ByteRange) -> Option<Bytes> {
+        // In the child of a fork the lock may be held by a thread that is not there.
+        let mut tail = match self.tail.try_lock() {
+            Ok(tail) => tail,
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
+            Err(std::sync::TryLockError::WouldBlock) => return None,
+        };
+        let found = tail.as_ref()?.part(range)?;
+        if range.len > 0 && tail.as_ref().is_some_and(|tail| tail.start > 0) {
+            *tail = None;
+        }
+        Some(found)
+    }
+
+    fn checked(&self, range: ByteRange) -> Result<()> {
+        if range.offset.checked_add(range.len).is_some_and(|end| end <= self.len) {
+            return Ok(());
+        }
+        Err(Error::corruption(format!(
+            "{} is too short: {} bytes wanted at offset {}, its length was {} when it was opened",
+            self.client.named(&self.name),
+            range.len,
+            range.offset,
+            self.len
+        )))
+    }
+
+    fn start(&self, read: Merged) -> Result<Read> {
+        let range = read.range.offset..read.range.end();
+        let answer = self.client.start_range(&self.name, range, self.tag.clone())?;
+        Ok(Read { read, answer })
+    }
+
+    fn failed(&self, error: Store) -> Error {
+        match error {
+            Store::NotFound { .. } => self
+                .client
+                .error("cannot read", &self.name, error)
+                .context("this object was deleted while it was in use; open the newest version and read again"),
+            Store::Precondition { .. } | Store::NotModified { .. } => Error::corruption(format!(
+                "{} was replaced after it was opened; nothing may change the objects of a store",
+                self.client.named(&self.name)
+            ))
+            .with_source(error),
+            error => self.client.error("cannot read", &self.name, error),
+        }
+    }
+
+    /// The bytes of a read, if they are of the object that was opened.
+    fn received(&self, range: ByteRange, answer: Result<object_store::Result<Found>>) -> Result<Bytes> {
+        let found = answer?.map_err(|e| self.failed(e))?;
+        if found.bytes.len() as u64 == range.len && found.start == range.offset && found.meta.size == self.len {
+            return Ok(found.bytes);
+        }
+        Err(Error::corruption(format!(
+            "{} has {} bytes now, it had {} when it was opened, and gave {} of {} bytes wanted at offset {}; nothing may change \
+             the objects of a store",
+            self.client.named(&self.name),
+            found.meta.size,
+            self.len,
+            found.bytes.len(),
+            range.len,
+            range.offset
+        )))
+    }
+}
+
+/// Whether the store does not give the end of an object: of an empty one, or never (Azure).
+fn has_no_end(error: &Store) -> bool {
+    let text = error.to_string();
+    matches!(error, Store::NotSupported { .. } | Store::NotImplemented { .. })
+        || ["416", "InvalidRange", "range"].iter().any(|part| text.contains(part))
+            && matches!(error, Store::Generic { .. })
+}
+
+impl ByteSource for ObjectSource {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
+        ranges.iter().try_for_each(|range| self.checked(*range))?;
+        let mut found = vec![Bytes::new(); ranges.len()];
+        let mut missing = ranges.to_vec();
+        for (range, place) in missing.iter_mut().zip(&mut found) {
+            if let Some(bytes) = self.tail_part(*range) {
+                *place = bytes;
+                // What needs no request is of no length to the plan.
+                range.len = 0;
+            }
+        }
+        let plan = coalesce(&missing, GAP_BYTES, MERGED_BYTES_MAX);
+        let reads = plan.into_iter().map(|read| self.start(read)).collect::<Result<_>>()?;
+        Ok(Box::new(Reads { source: self, owner: Owner::here(), ranges: missing, found, reads }))
+    }
+}
+
+/// A request under way.
+struct Read {
+    read: Merged,
+    answer: Driven<object_store::Result<Found>>,
+}
+
+/// Ranges that are on their way.
+struct Reads<'a> {
+    source: &'a ObjectSource,
+    owner: Owner,
+    ranges: Vec<ByteRange>,
+    found: Vec<Bytes>,
+    reads: Vec<Read>,
+}
+
+impl Pending for Reads<'_> {
+    fn wait(self: Box<Self>) -> Result<Vec<Bytes>> {
+        let Self { source, owner, ranges, mut found, reads } = *self;
+        for Read { read, answer } in reads {
+            // The parent's thread will not answer its child.
+            let answer = if owner.is_here() { answer } else { source.start(read.clone())?.answer };
+            let bytes = source.received(read.range, answer.wait())?;
+            for part in read.parts {
+                if let (Some(asked), Some(place)) = (ranges.get(part.index), found.get_mut(part.index)) {
+                    let start = part.start as usize;
+                    *place = bytes.slice(start..start + asked.len as usize);
+                }
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,180 @@
+//! The storage over a store in memory, and over one that fails by plan; against a server if there is one.
+
+use super::*;
+use crate::base::{ByteRange, Clock};
+use crate::runtime::SystemClock;
+use crate::storage::conformance;
+use crate::storage::{LATEST, log_name};
+use object_store::memory::InMemory;
+
+mod doubt;
+mod faulty;
+mod removing;
+mod server;
+
+use faulty::{Faulty, Plan, Trouble};
+
+/// A store in memory, behind the interface of object stores.
+fn over(store: Arc<dyn ObjectStore>) -> ObjectStorage {
+    ObjectStorage::over("s3://box/a", "a", Arc::clone(&store), store).unwrap()
+}
+
+fn fresh() -> ObjectStorage {
+    over(Arc::new(InMemory::new()))
+}
+
+#[test]
+fn an_object_store_conforms() {
+    conformance::check(&|| Arc::new(fresh()));
+}
+
+#[test]
+fn stores_in_one_bucket_do_not_meet() {
+    let bucket: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let [one, other] =
+        ["a", "a/b"].map(|key| ObjectStorage::over("s3://box", key, bucket.clone(), bucket.clone()).unwrap());
+    one.put("_log/1", b"one").unwrap();
+    other.put("_log/2", b"other").unwrap();
+    assert_eq!(one.list("_log").unwrap(), ["_log/1"]);
+    one.remove_everything().unwrap();
+    assert_eq!(other.list("_log").unwrap(), ["_log/2"]);
+}
+
+#[test]
+fn opening_is_one_request_and_brings_the_end() {
+    let (bucket, plan) = Faulty::new();
+    let storage = over(bucket);
+    let content: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
+    storage.put("_data/large.frag", &content).unwrap();
+    storage.put("_data/small.frag", &content[..1_000]).unwrap();
+    plan.clear();
+    let small = storage.open("_data/small.frag").unwrap();
+    for _ in 0..3 {
+        assert_eq!(small.read_one(ByteRange::new(10, 900)).unwrap(), content[10..910]);
+    }
+    assert_eq!(plan.seen(), ["get"], "a small object comes whole");
+    plan.clear();
+    let large = storage.open("_data/large.frag").unwrap();
+    let end = ByteRange::new(200_000 - source::TAIL_BYTES, source::TAIL_BYTES);
+    assert_eq!(large.read_one(end).unwrap(), content[end.offset as usize..]);
+    assert_eq!(plan.seen(), ["get"], "its end was there");
+    assert_eq!(large.read_one(ByteRange::new(199_000, 500)).unwrap(), content[199_000..199_500]);
+    assert_eq!(plan.seen(), ["get", "get"], "it is not kept");
+}
+
+#[test]
+fn near_ranges_are_one_request_and_far_ones_are_side_by_side() {
+    let (bucket, plan) = Faulty::new();
+    let storage = over(bucket);
+    let content: Vec<u8> = (0..4_000_000u32).map(|i| (i % 251) as u8).collect();
+    storage.put("_data/a.frag", &content).unwrap();
+    let source = storage.open("_data/a.frag").unwrap();
+    plan.clear();
+    let gap = source::GAP_BYTES;
+    let asked = [(0, 100), (100 + gap, 100), (2 * gap + 201, 50), (3_500_000, 7)];
+    let ranges = asked.map(|(offset, len)| ByteRange::new(offset, len));
+    let found = source.read(&ranges).unwrap();
+    for (range, bytes) in ranges.iter().zip(found) {
+        assert_eq!(bytes, content[range.offset as usize..range.end() as usize]);
+    }
+    assert_eq!(plan.seen(), ["get"; 3]);
+    plan.clear();
+    // Each answer waits until all have been asked for.
+    plan.gather(3);
+    source.read(&ranges).unwrap();
+}
+
+#[test]
+fn an_object_that_changed_or_went_is_told() {
+    let storage = fresh();
+    let large = vec![7; 300_000];
+    let opened = || {
+        storage.put("_data/a.frag", &large).unwrap();
+        storage.open("_data/a.frag").unwrap()
+    };
+    let range = [ByteRange::new(0, 10)];
+    let source = opened();
+    storage.put("_data/a.frag", &large).unwrap();
+    let error = source.read(&range).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    assert!(error.message().contains("replaced"), "{error}");
+    let source = opened();
+    storage.delete("_data/a.frag").unwrap();
+    let error = source.read(&range).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.message().contains("open the newest version"), "{error}");
+}
+
+#[test]
+fn a_large_object_is_sent_in_parts() {
+    let (bucket, plan) = Faulty::new();
+    let storage = over(bucket);
+    let content: Vec<u8> = (0..(2 * sink::PART_BYTES + 100) as u32).map(|i| (i % 253) as u8).collect();
+    let mut sink = storage.create("_data/a.frag").unwrap();
+    for piece in content.chunks(3_000_000) {
+        sink.write(piece).unwrap();
+    }
+    assert!(!storage.exists("_data/a.frag").unwrap(), "nothing is seen before it is finished");
+    sink.finish().unwrap();
+    assert!(storage.read_all("_data/a.frag").unwrap() == content);
+    let seen = plan.seen();
+    assert_eq!(seen.iter().filter(|what| **what == "part").count(), 3);
+    assert_eq!(seen.iter().filter(|what| **what == "complete").count(), 1);
+    plan.clear();
+    // Exactly one part, and a name that is free again.
+    for finished in [false, true] {
+        let mut sink = storage.create("_data/b.frag").unwrap();
+        sink.write(&content[..sink::PART_BYTES]).unwrap();
+        if finished {
+            sink.finish().unwrap();
+        }
+    }
+    assert_eq!(plan.seen().iter().filter(|what| **what == "abort").count(), 1, "{:?}", plan.seen());
+    assert!(storage.read_all("_data/b.frag").unwrap() == content[..sink::PART_BYTES]);
+}
+
+#[test]
+fn a_part_that_fails_fails_the_write_and_leaves_nothing() {
+    let (bucket, plan) = Faulty::new();
+    let storage = over(bucket);
+    let mut sink = storage.create("_data/a.frag").unwrap();
+    plan.fail("part", 1, Trouble::Before);
+    sink.write(&vec![1; sink::PART_BYTES]).unwrap();
+    sink.write(b"more").unwrap();
+    assert_eq!(sink.finish().unwrap_err().kind(), ErrorKind::Storage);
+    assert_eq!(plan.seen().last(), Some(&"abort"));
+    assert!(storage.list("_data").unwrap().is_empty());
+    storage.create("_data/a.frag").unwrap().finish().unwrap();
+}
+
+#[test]
+fn temporary_objects_are_swept_and_never_listed() {
+    let bucket: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let storage = over(bucket);
+    storage.put("_log/1", b"record").unwrap();
+    storage.client.put("_log/.probe-1", b"12345").unwrap();
+    assert_eq!(storage.list("_log").unwrap(), ["_log/1"]);
+    assert_eq!(storage.sweep("_log", 0, true).unwrap(), Swept::default(), "none is so old");
+    let later = SystemClock.now_us() + 1_000_000;
+    for _ in 0..2 {
+        assert_eq!(storage.sweep("_log", later, false).unwrap(), Swept { files: 1, bytes: 5 });
+    }
+    storage.sweep("_log", later, true).unwrap();
+    assert_eq!(storage.sweep("_log", later, true).unwrap(), Swept::default());
+    assert_eq!(storage.list("_log").unwrap(), ["_log/1"]);
+}
+
+/// A store that takes conditional writes for plain ones would let one commit overwrite another.
+#[test]
+fn a_store_without_conditions_is_refused() {
+    let (bucket, plan) = Faulty::new();
+    plan.ignore_conditions();
+    let storage = over(bucket);
+    let error = storage.prepare().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("If-None-Match"), "{error}");
+    assert_eq!(storage.sweep("_log", i64::MAX, false).unwrap(), Swept::default(), "nothing is left");
+    let (bucket, plan) = Faulty::new();
+    plan.refuse_conditions();
+    assert_eq!(over(bucket).prepare().unwrap_err().kind(), ErrorKind::Unsupported);
+}

@@ -1,0 +1,95 @@
+//! Promise: whether a conditional write happened is never guessed.
+
+use super::*;
+
+fn pair() -> (ObjectStorage, Arc<Plan>) {
+    let (bucket, plan) = Faulty::new();
+    let storage = over(bucket);
+    storage.log.set(Log::Alive);
+    (storage, plan)
+}
+
+#[test]
+fn a_write_whose_answer_is_lost_is_found_to_be_ours() {
+    for trouble in [Trouble::After, Trouble::Before] {
+        let (storage, plan) = pair();
+        plan.fail("put", 1, trouble);
+        assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), PutOutcome::Created, "{trouble:?}");
+        assert!(plan.struck());
+        assert_eq!(
+            storage.put_if_absent("_log/1", b"ours").unwrap(),
+            PutOutcome::Exists,
+            "the same bytes, another writer"
+        );
+        assert_eq!(storage.read_all("_log/1").unwrap(), "ours");
+    }
+}
+
+#[test]
+fn anothers_object_is_never_taken_for_ours() {
+    for trouble in [Trouble::After, Trouble::Before] {
+        let (storage, plan) = pair();
+        storage.put_if_absent("_log/1", b"same").unwrap();
+        plan.fail("put", 1, trouble);
+        assert_eq!(storage.put_if_absent("_log/1", b"same").unwrap(), PutOutcome::Exists);
+    }
+}
+
+/// What lies in between repeats a request, as proxies do, and gives the second answer: a refusal of our own success.
+#[test]
+fn a_write_that_meets_its_own_success_is_ours() {
+    let (storage, plan) = pair();
+    plan.fail("put", 1, Trouble::Twice);
+    assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), PutOutcome::Created);
+    assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), PutOutcome::Exists);
+    plan.fail("put", 1, Trouble::Twice);
+    assert!(storage.put_if_unchanged("_log/1", Some(b"ours"), b"two").unwrap());
+    assert!(!storage.put_if_unchanged("_log/1", Some(b"ours"), b"three").unwrap());
+}
+
+#[test]
+fn without_marks_or_sight_doubt_is_an_error() {
+    let (storage, plan) = pair();
+    plan.forget_marks();
+    plan.fail("put", 1, Trouble::After);
+    assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap_err().kind(), ErrorKind::Storage);
+    let (storage, plan) = pair();
+    plan.fail("put", 1, Trouble::Dead);
+    assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap_err().kind(), ErrorKind::Storage);
+}
+
+#[test]
+fn a_change_whose_answer_is_lost_is_found_out() {
+    for trouble in [Trouble::After, Trouble::Before] {
+        let (storage, plan) = pair();
+        assert!(storage.put_if_unchanged(FLOOR, None, b"one").unwrap());
+        plan.fail("put", 1, trouble);
+        assert!(storage.put_if_unchanged(FLOOR, Some(b"one"), b"two").unwrap(), "{trouble:?}");
+        assert_eq!(storage.read_all(FLOOR).unwrap(), "two");
+        assert!(!storage.put_if_unchanged(FLOOR, Some(b"one"), b"three").unwrap());
+    }
+}
+
+#[test]
+fn a_sink_finds_out_too() {
+    for (what, bytes) in [("put", 10), ("complete", sink::PART_BYTES + 1)] {
+        let (storage, plan) = pair();
+        let mut sink = storage.create("_data/a.frag").unwrap();
+        sink.write(&vec![3; bytes]).unwrap();
+        plan.fail(what, 1, Trouble::After);
+        sink.finish().unwrap();
+        assert!(plan.struck());
+        assert_eq!(storage.read_all("_data/a.frag").unwrap().len(), bytes);
+    }
+}
+
+#[test]
+fn a_sink_that_did_not_finish_says_so() {
+    let (storage, plan) = pair();
+    let mut sink = storage.create("_data/a.frag").unwrap();
+    sink.write(&vec![3; sink::PART_BYTES + 1]).unwrap();
+    plan.fail("complete", 1, Trouble::Before);
+    assert_eq!(sink.finish().unwrap_err().kind(), ErrorKind::Storage);
+    assert_eq!(plan.seen().last(), Some(&"abort"));
+    assert!(!storage.exists("_data/a.frag").unwrap());
+}

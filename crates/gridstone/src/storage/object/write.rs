@@ -1,0 +1,110 @@
+//! Writes that happen only on a condition, and finding out whether they did.
+//!
+//! A conditional PUT that fails may have happened: its answer was lost, or a proxy repeated it and the second try met the
+//! first. So these requests are sent once each, by a client that repeats nothing; every call marks what it writes with a
+//! random word of its own in the object's metadata; and after an answer that leaves doubt the object is looked at:
+//!
+//! - it has our mark: it was us, whatever the answer said;
+//! - it has another's: it was not, if the condition was that nothing be there;
+//! - it is not there, or as it was: the request is sent again, since the condition still guards it;
+//! - nothing can be seen, or there is no mark (a store that keeps no metadata): an error, and who asked finds out.
+//!
+//! A refusal is looked into as well, since whatever lies between may have repeated the request: it may be of our own success.
+//! Only if nothing can be seen then is a refusal of the first try believed.
+
+use super::client::{Stores, fetched};
+use super::failure::{Effect, effect};
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{
+    Attribute, AttributeValue, Attributes, GetOptions, PutMode, PutOptions, PutPayload, Result, UpdateVersion,
+};
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// The name under which a mark is kept. Letters only: each store has its own idea of what else is allowed.
+pub(super) const MARK: Attribute = Attribute::Metadata(Cow::Borrowed("gridstonewrite"));
+
+/// How often a write is tried whose effect is in doubt.
+const ATTEMPTS: u32 = 4;
+/// How long to wait before the second try; twice as long before each further one.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// On which condition an object is written.
+#[derive(Debug, Clone)]
+pub(super) enum Condition {
+    /// It is not there.
+    Absent,
+    /// It is this version of itself.
+    Unchanged(UpdateVersion),
+}
+
+impl Condition {
+    fn mode(&self) -> PutMode {
+        match self {
+            Self::Absent => PutMode::Create,
+            Self::Unchanged(version) => PutMode::Update(version.clone()),
+        }
+    }
+}
+
+/// What is found where we have written, or not.
+enum Seen {
+    Ours,
+    /// The condition still holds.
+    Before,
+    /// Somebody else's object.
+    Others,
+    Unclear,
+}
+
+/// Writes `bytes`, marked with `mark`, to `path` on `condition`; says whether that happened.
+pub(super) async fn write_if(
+    stores: &Stores,
+    path: &Path,
+    bytes: Bytes,
+    mark: &str,
+    condition: &Condition,
+) -> Result<bool> {
+    let mut attempt = 0;
+    loop {
+        let attributes = Attributes::from_iter([(MARK, AttributeValue::from(mark.to_owned()))]);
+        let options = PutOptions { mode: condition.mode(), attributes, ..PutOptions::default() };
+        let error = match stores.once.put_opts(path, PutPayload::from_bytes(bytes.clone()), options).await {
+            Ok(_) => return Ok(true),
+            Err(error) => error,
+        };
+        let refused = match effect(&error) {
+            Effect::None => return Err(error),
+            Effect::Refused => attempt == 0,
+            Effect::Unknown => false,
+        };
+        match seen(stores, path, mark, condition).await {
+            Seen::Ours => return Ok(true),
+            _ if refused => return Ok(false),
+            Seen::Others if matches!(condition, Condition::Absent) => return Ok(false),
+            Seen::Before if attempt + 1 < ATTEMPTS => {}
+            Seen::Before | Seen::Others | Seen::Unclear => return Err(error),
+        }
+        tokio::time::sleep(PAUSE * 2u32.pow(attempt)).await;
+        attempt += 1;
+    }
+}
+
+async fn seen(stores: &Stores, path: &Path, mark: &str, condition: &Condition) -> Seen {
+    let options = GetOptions { head: true, ..GetOptions::default() };
+    match fetched(stores.patient.as_ref(), path, options).await {
+        Ok(found) if found.mark.as_deref() == Some(mark) => Seen::Ours,
+        Ok(found) => match condition {
+            Condition::Unchanged(version)
+                if version.e_tag == found.meta.e_tag && version.version == found.meta.version =>
+            {
+                Seen::Before
+            }
+            _ if found.mark.is_some() => Seen::Others,
+            _ => Seen::Unclear,
+        },
+        Err(object_store::Error::NotFound { .. }) if matches!(condition, Condition::Absent) => Seen::Before,
+        Err(_) => Seen::Unclear,
+    }
+}

@@ -1,0 +1,189 @@
+//! Promise: in an object store everything holds that holds in a folder: no commit is lost, none is done twice, and each step
+//! takes few requests.
+
+// The storage's own tests use more of it.
+#[allow(dead_code, reason = "shared with the tests of the storage")]
+#[path = "../src/storage/object/tests/faulty.rs"]
+mod faulty;
+
+use crate::vacuum::{Cells, context, create, nothing_is_left, open, read, vacuum, write};
+use crate::writer::{bytes_of, view};
+use faulty::{Faulty, Plan, Trouble};
+use gridstone::base::{CounterSnapshot, ErrorKind, Result};
+use gridstone::engine::{Array, At, Call, CellData, Dedup, Keep, Strategy};
+use gridstone::storage::{CountingStorage, ObjectStorage, Operation, Storage};
+use object_store::ObjectStore;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+type Bucket = Arc<dyn ObjectStore>;
+
+fn storage(bucket: &Bucket) -> Arc<dyn Storage> {
+    Arc::new(ObjectStorage::over("s3://box/a", "a", bucket.clone(), bucket.clone()).unwrap())
+}
+
+fn bucket() -> (Bucket, Arc<Plan>) {
+    Faulty::new()
+}
+
+/// The array, opened as another process would.
+fn array(bucket: &Bucket) -> Array {
+    open(&context(64), &storage(bucket), "/line", At::Latest).unwrap()
+}
+
+/// How often each kind of request was made.
+fn requests(plan: &Plan) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    plan.seen().into_iter().for_each(|what| *counts.entry(what).or_default() += 1);
+    counts
+}
+
+#[test]
+fn an_array_lives_in_a_bucket() {
+    let (bucket, _) = bucket();
+    create(&context(8), &storage(&bucket), "/line", false);
+    let mut expected = Cells::new();
+    for round in 0..30i64 {
+        // Every fifth is too large for a record.
+        let cells: Cells = (0..if round % 5 == 0 { 9_000 } else { 20 }).map(|x| (x + 10 * round, round)).collect();
+        write(&open(&context(8), &storage(&bucket), "/line", At::Latest).unwrap(), &cells).unwrap();
+        expected.extend(cells);
+    }
+    let found = array(&bucket);
+    assert_eq!(read(&found).unwrap(), expected);
+    assert_eq!(found.version(), 31);
+    let old = open(&context(8), &storage(&bucket), "/line", At::Version(2)).unwrap();
+    assert_eq!(read(&old).unwrap().len(), 9_000);
+    let merger = open(&context(8), &storage(&bucket), "/line", At::Latest).unwrap();
+    merger.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap();
+    vacuum(&merger, Keep::Versions(1)).unwrap();
+    nothing_is_left(&storage(&bucket), "after a vacuum");
+    let found = array(&bucket);
+    assert_eq!(read(&found).unwrap(), expected);
+    assert!(found.verify(&Call::default()).unwrap().damage.is_empty());
+    storage(&bucket).remove_everything().unwrap();
+    let error = open(&context(8), &storage(&bucket), "/line", At::Latest).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    create(&context(8), &storage(&bucket), "/line", false);
+    assert!(read(&array(&bucket)).unwrap().is_empty());
+}
+
+fn point(array: &Array, x: i64) -> CounterSnapshot {
+    let range = [(x.to_string(), x.to_string())];
+    let (cells, _, counters) =
+        array.read(Some(&range), None, gridstone::engine::ReadOrder::Row, &Call::default()).unwrap();
+    assert_eq!(cells.count, 1);
+    counters
+}
+
+#[test]
+fn each_step_takes_few_requests() {
+    let (bucket, plan) = bucket();
+    create(&context(64), &storage(&bucket), "/line", false);
+    let writer = array(&bucket);
+    let large: Cells = (0..20_000).map(|x| (x, x)).collect();
+    write(&writer, &large).unwrap();
+    let small: Cells = [(7, 70)].into();
+    plan.clear();
+    write(&writer, &small).unwrap();
+    assert_eq!(plan.seen(), ["put", "get"], "a small commit is the record, and a look at the floor");
+
+    plan.clear();
+    let reader = array(&bucket);
+    let counts = requests(&plan);
+    println!("an open: {counts:?}");
+    // The floor (twice: whether there is a log, and where it starts), the hint, three records; probes for the newest.
+    assert!(counts["get"] <= 7 && counts["head"] <= 5 && counts.len() == 2, "an open: {counts:?}");
+
+    plan.clear();
+    let counting = Arc::new(CountingStorage::new(storage(&bucket)));
+    let counted: Arc<dyn Storage> = counting.clone();
+    let through = open(&context(64), &counted, "/line", At::Latest).unwrap();
+    counting.reset();
+    plan.clear();
+    point(&through, 15_000);
+    let (asked, counts) = (counting.snapshot(), requests(&plan));
+    println!("a point: {:?} {counts:?}", asked.operations);
+    // The small fragment's record; of the large one the end, the index of a stripe, and a block.
+    assert!(asked.count(Operation::Open) <= 2 && asked.count(Operation::List) == 0, "{:?}", asked.operations);
+    assert!(counts["get"] <= 5 && counts.len() == 1, "a point: {counts:?}");
+
+    plan.clear();
+    reader.refresh().unwrap();
+    assert_eq!(
+        plan.seen(),
+        ["get", "get"],
+        "a refresh without news: the next record, which is not there, and the floor"
+    );
+}
+
+/// Writes cells, and gives the error of whatever fails.
+fn tried(array: &Array, cells: &Cells) -> Result<u64> {
+    let (x, v) = (bytes_of(cells.keys().copied()), bytes_of(cells.values().copied()));
+    let attrs = vec![("v".to_owned(), view(&v))];
+    let data = CellData { dims: vec![view(&x)], attrs, sorted: false, dedup: Dedup::Error };
+    array.commit(vec![array.stage_cells(data, &Call::default())?], None)
+}
+
+/// Whichever request of a commit loses its answer, and whether it took effect: the commit is done once.
+#[test]
+fn a_lost_answer_never_commits_twice() {
+    let (bucket, plan) = bucket();
+    create(&context(4), &storage(&bucket), "/line", false);
+    let mut expected = Cells::new();
+    let (mut version, mut struck) = (1, 0);
+    for what in ["put", "get", "head"] {
+        for trouble in [Trouble::After, Trouble::Before, Trouble::Twice] {
+            for n in 1..=3 {
+                let writer = open(&context(4), &storage(&bucket), "/line", At::Latest).unwrap();
+                // One in a record, the next in a file of its own.
+                let cells: Cells = (0..if version % 2 == 0 { 9_000 } else { 1 }).map(|x| (x, version)).collect();
+                plan.clear();
+                plan.fail(what, n, trouble);
+                let outcome = tried(&writer, &cells);
+                struck += usize::from(plan.struck());
+                plan.clear();
+                let found = array(&bucket);
+                let newer = found.version() as i64 - version;
+                match outcome {
+                    Ok(made) => assert_eq!((newer, made as i64), (1, version + 1), "{what} {n} {trouble:?}"),
+                    Err(e) if e.kind() == ErrorKind::CommitUnknown => assert!((0..=1).contains(&newer), "{e}"),
+                    Err(e) => assert_eq!(newer, 0, "{what} {n} {trouble:?}: {e}"),
+                }
+                if newer == 1 {
+                    expected.extend(cells);
+                }
+                version += newer;
+                assert_eq!(read(&found).unwrap(), expected);
+                assert_eq!(found.history(&Call::default()).unwrap().len() as i64, version);
+            }
+        }
+    }
+    assert!(struck > 12, "{struck} faults");
+}
+
+/// Sixteen writers, each with clients of its own, as processes have.
+#[test]
+fn sixteen_writers_lose_nothing() {
+    const WRITES: i64 = 12;
+    let (bucket, plan) = bucket();
+    create(&context(8), &storage(&bucket), "/line", false);
+    std::thread::scope(|scope| {
+        for writer in 0..16i64 {
+            let bucket = &bucket;
+            scope.spawn(move || {
+                let array = open(&context(8), &storage(bucket), "/line", At::Latest).unwrap();
+                for round in 0..WRITES {
+                    write(&array, &[(writer * 100 + round, round)].into()).unwrap();
+                }
+            });
+        }
+    });
+    let found = array(&bucket);
+    let expected: Cells =
+        (0..16).flat_map(|writer| (0..WRITES).map(move |round| (writer * 100 + round, round))).collect();
+    assert_eq!(read(&found).unwrap(), expected);
+    assert_eq!(found.version() as i64, 16 * WRITES + 1);
+    assert!(found.verify(&Call::default()).unwrap().damage.is_empty());
+    assert!(plan.seen().iter().all(|what| *what != "list"), "nobody lists anything");
+}
