@@ -23,7 +23,7 @@ fn storage(bucket: &Bucket) -> Arc<dyn Storage> {
 }
 
 fn bucket() -> (Bucket, Arc<Plan>) {
-    Faulty::new()
+    Faulty::planned()
 }
 
 /// The array, opened as another process would.

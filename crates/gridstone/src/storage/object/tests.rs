@@ -42,7 +42,7 @@ fn stores_in_one_bucket_do_not_meet() {
 
 #[test]
 fn opening_is_one_request_and_brings_the_end() {
-    let (bucket, plan) = Faulty::new();
+    let (bucket, plan) = Faulty::planned();
     let storage = over(bucket);
     let content: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
     storage.put("_data/large.frag", &content).unwrap();
@@ -64,7 +64,7 @@ fn opening_is_one_request_and_brings_the_end() {
 
 #[test]
 fn near_ranges_are_one_request_and_far_ones_are_side_by_side() {
-    let (bucket, plan) = Faulty::new();
+    let (bucket, plan) = Faulty::planned();
     let storage = over(bucket);
     let content: Vec<u8> = (0..4_000_000u32).map(|i| (i % 251) as u8).collect();
     storage.put("_data/a.frag", &content).unwrap();
@@ -107,7 +107,7 @@ fn an_object_that_changed_or_went_is_told() {
 
 #[test]
 fn a_large_object_is_sent_in_parts() {
-    let (bucket, plan) = Faulty::new();
+    let (bucket, plan) = Faulty::planned();
     let storage = over(bucket);
     let content: Vec<u8> = (0..(2 * sink::PART_BYTES + 100) as u32).map(|i| (i % 253) as u8).collect();
     let mut sink = storage.create("_data/a.frag").unwrap();
@@ -135,7 +135,7 @@ fn a_large_object_is_sent_in_parts() {
 
 #[test]
 fn a_part_that_fails_fails_the_write_and_leaves_nothing() {
-    let (bucket, plan) = Faulty::new();
+    let (bucket, plan) = Faulty::planned();
     let storage = over(bucket);
     let mut sink = storage.create("_data/a.frag").unwrap();
     plan.fail("part", 1, Trouble::Before);
@@ -167,14 +167,14 @@ fn temporary_objects_are_swept_and_never_listed() {
 /// A store that takes conditional writes for plain ones would let one commit overwrite another.
 #[test]
 fn a_store_without_conditions_is_refused() {
-    let (bucket, plan) = Faulty::new();
+    let (bucket, plan) = Faulty::planned();
     plan.ignore_conditions();
     let storage = over(bucket);
     let error = storage.prepare().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.message().contains("If-None-Match"), "{error}");
     assert_eq!(storage.sweep("_log", i64::MAX, false).unwrap(), Swept::default(), "nothing is left");
-    let (bucket, plan) = Faulty::new();
+    let (bucket, plan) = Faulty::planned();
     plan.refuse_conditions();
     assert_eq!(over(bucket).prepare().unwrap_err().kind(), ErrorKind::Unsupported);
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn pair() -> (ObjectStorage, Arc<Plan>) {
-    let (bucket, plan) = Faulty::new();
+    let (bucket, plan) = Faulty::planned();
     let storage = over(bucket);
     storage.log.set(Log::Alive);
     (storage, plan)

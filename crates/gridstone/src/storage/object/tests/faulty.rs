@@ -112,7 +112,7 @@ pub(super) struct Faulty {
 }
 
 impl Faulty {
-    pub(super) fn new() -> (Arc<dyn ObjectStore>, Arc<Plan>) {
+    pub(super) fn planned() -> (Arc<dyn ObjectStore>, Arc<Plan>) {
         let plan = Arc::<Plan>::default();
         (Arc::new(Self { inner: InMemory::new(), plan: plan.clone() }), plan)
     }

@@ -44,7 +44,7 @@ fn a_deletion_cut_short_anywhere_leaves_a_store_or_none() {
     {
         let (mut cut, mut gone) = (0, 0);
         for n in 1.. {
-            let (bucket, plan) = Faulty::new();
+            let (bucket, plan) = Faulty::planned();
             filled(&bucket, floor);
             plan.clear();
             plan.fail("", n, trouble);
@@ -105,7 +105,7 @@ fn who_has_seen_the_store_is_told_that_it_goes() {
 
 #[test]
 fn a_deletion_stops_where_another_has_finished_it() {
-    let (bucket, plan) = Faulty::new();
+    let (bucket, plan) = Faulty::planned();
     filled(&bucket, false);
     let slow = over(bucket.clone());
     slow.client.put(FLOOR, removal::TOMBSTONE).unwrap();
@@ -122,7 +122,7 @@ fn a_deletion_stops_where_another_has_finished_it() {
 
 #[test]
 fn a_place_without_a_log_is_left_alone() {
-    let (bucket, plan) = Faulty::new();
+    let (bucket, plan) = Faulty::planned();
     let storage = over(bucket);
     storage.put("_data/not-ours", b"x").unwrap();
     plan.clear();

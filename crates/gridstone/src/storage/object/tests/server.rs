@@ -44,7 +44,7 @@ fn a_server_creates_once() {
     let wins = |writer: u8| {
         // A client of its own: half of the writers do not even share connections.
         let own = at(&place, &options);
-        let storage = if writer % 2 == 0 { &own } else { &storage };
+        let storage = if writer.is_multiple_of(2) { &own } else { &storage };
         let content = vec![writer; 100];
         Ok(names
             .iter()
