@@ -29,11 +29,10 @@ from model import (
     cells_shape,
     coordinates,
     plain,
-    plain_arrow,
     shaped,
-    ticks,
     unplain,
 )
+from plainly import Plainly
 from schema_rules import SchemaRules
 from wheres import WhereRules
 
@@ -45,7 +44,7 @@ ORDERS = ["row", "col", "global", "any"]
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 
 
-class Machine(WhereRules, SchemaRules):
+class Machine(Plainly, WhereRules, SchemaRules):
     """One array: `a` writes, `reader` is a second handle that follows only when told to."""
 
     a: gs.Array
@@ -373,22 +372,6 @@ class Machine(WhereRules, SchemaRules):
         else:
             assert got == wanted
 
-    def numpy_columns(self, found: dict[str, Any]) -> dict[str, list[Any]]:
-        """Columns of `to_numpy()` in plain form."""
-        dims = {d.name: ticks(d, found[d.name]) for d in self.schema.dims}
-        return dims | {n: plain(self.model.dtypes[n], v) for n, v in found.items() if n not in dims}
-
-    def arrow_columns(self, table: Any) -> dict[str, list[Any]]:
-        """Columns of an Arrow table in plain form."""
-        made = {}
-        for name in table.column_names:
-            dtype = self.model.dtypes.get(name) or self.schema.dim(name).dtype
-            made[name] = plain_arrow(dtype, table.column(name).combine_chunks())
-        for dim in self.schema.dims:
-            if dtypes.is_float(dim.dtype):
-                made[dim.name] = table.column(dim.name).to_pylist()
-        return made
-
     def look(self, a: gs.Array, state: State, r: Random) -> None:
         """One read of a random box in a random order, in a random form."""
         with self.as_of(state):
@@ -427,10 +410,6 @@ class Machine(WhereRules, SchemaRules):
         assert list(zip(*(columns[d.name] for d in self.schema.dims), strict=True)) == where
         for name in (n for n in columns if n in self.model.dtypes):
             assert columns[name] == as_arrow_shows(self.model.dtypes[name], self.model.dense(state, name, where))
-
-    def in_arrow(self, bounds: Any) -> bool:
-        """Whether Arrow has room for the coordinates."""
-        return all(drawing.fits_arrow(d, b) for d, b in zip(self.schema.dims, bounds, strict=True))
 
     @rule(r=RANDOM)
     def read(self, r: Random) -> None:

@@ -106,7 +106,7 @@ def _value(dtype: str, text: str, whole: str) -> Any:
 def value_of(array: Array, attr: str | None, text: str) -> Any:
     """A value of an attribute (None: the first) from its text."""
     found = array.schema.attrs[0] if attr is None else array.schema.attr(attr)
-    return _fill(found.dtype, text, found.name)
+    return fill_of(found.dtype, text, found.name)
 
 
 def coordinates_of(array: Array, parts: Sequence[str]) -> dict[str, list[Any]]:
