@@ -74,11 +74,11 @@ def dtype_of(arrow_type: "pa.DataType") -> str:
         return f"bytes[{arrow_type.byte_width}]"
     if kinds.is_binary(arrow_type) or kinds.is_large_binary(arrow_type) or kinds.is_binary_view(arrow_type):
         return "bytes"
-    if kinds.is_list(arrow_type) or kinds.is_large_list(arrow_type):
-        return dtypes.list_of(dtype_of(arrow_type.value_type))
-    if kinds.is_fixed_size_list(arrow_type):
-        inner = dtype_of(arrow_type.value_type)
-        return dtypes.shaped(dtypes.base_of(inner), (arrow_type.list_size, *dtypes.shape_of(inner)))
+    if kinds.is_list(arrow_type) or kinds.is_large_list(arrow_type) or kinds.is_fixed_size_list(arrow_type):
+        try:
+            return _list_type(arrow_type)
+        except SchemaError as error:
+            raise UnsupportedError(f"the Arrow type {arrow_type} is not supported: {error}") from error
     if kinds.is_timestamp(arrow_type):
         return f"datetime64[{arrow_type.unit}]"
     if kinds.is_duration(arrow_type):
@@ -91,6 +91,13 @@ def dtype_of(arrow_type: "pa.DataType") -> str:
     if name in ("bool", *dtypes.INTEGERS, *dtypes.FLOATS):
         return name
     raise UnsupportedError(f"the Arrow type {arrow_type} is not supported by this version; cast the column first")
+
+
+def _list_type(arrow_type: "pa.DataType") -> str:
+    inner = dtype_of(arrow_type.value_type)
+    if not pa.types.is_fixed_size_list(arrow_type):
+        return dtypes.list_of(inner)
+    return dtypes.shaped(dtypes.base_of(inner), (arrow_type.list_size, *dtypes.shape_of(inner)))
 
 
 def field_of(name: str, dtype: str, nullable: bool) -> "pa.Field":

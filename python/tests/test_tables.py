@@ -241,7 +241,7 @@ def test_an_index_without_a_name_is_no_column(memory_uri: str) -> None:
 
 UNSUPPORTED = {
     "decimal": pa.array([decimal.Decimal("1.5")]),
-    "list": pa.array([[1, 2]]),
+    "list of text": pa.array([["a"]]),
     "struct": pa.array([{"a": 1}]),
     "time": pa.array([dt.time(1)]),
     "map": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int8())),
@@ -373,7 +373,7 @@ def test_a_stream_larger_than_the_budget(store_uri: str) -> None:
     context = gs.Context("2MB", cache=0)
     array = io.from_arrow(store_uri, table.to_reader(5_000), dims=["x"], context=context,
                           progress=lambda done, total: told.append((done, total)))  # fmt: skip
-    assert array.fragments.num_rows > 2 and len(array.history()) == 2
+    assert array.fragments.num_rows == 1 and len(array.history()) == 2
     same(gs.open(store_uri), table)
     assert [done for done, _ in told] == sorted(done for done, _ in told) and told[-1] == (240_000, 240_000)
 

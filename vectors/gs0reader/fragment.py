@@ -13,7 +13,7 @@ from .checksums import crc32c, xxh3
 from .schema import Box, Cell, Datatype, Schema
 
 FRAME, LARGE, CHUNK = 64, 65536, 4096
-KINDS, ORDERS = ("dense", "sparse", "tombstones"), ("row", "col")
+KINDS, ORDERS = ("dense", "sparse", "tombstones"), ("row", "col", "hilbert")
 CELLS, BOUNDS, ENDS, STARTS, BLOCK_BOUNDS, FIRSTS, PAGES, BLOCKS, STATISTICS, TEXTS, CHUNKS = range(1, 12)
 OFFSETS = filters.Element("u", 4)
 
@@ -116,7 +116,7 @@ def _footer(reading: _Reading) -> bytes:
 def _root(reading: _Reading, root: bytes) -> None:
     r = Cursor(root, "a fragment's root")
     kind, dims, orders = r.u8(), r.u8(), (r.u8(), r.u8())
-    need(kind < 3 and dims == len(reading.schema.dims) and max(orders) < 2, "a root does not fit its array")
+    need(kind < 3 and dims == len(reading.schema.dims) and max(orders) < 3, "a root does not fit its array")
     need(
         (ORDERS[orders[0]], ORDERS[orders[1]]) == (reading.schema.tile_order, reading.schema.cell_order), "other orders"
     )

@@ -173,6 +173,15 @@ class Dimension:
         position = (key_to_float(key) - key_to_float(self.low)) / self.extent
         return 1 << 53 if position >= 2.0**53 else math.floor(position)
 
+    def offset(self, key: int) -> int:
+        """How far a key lies from the low end of its tile; without integer tiles of the domain."""
+        return (key - self.low) % self.extent if isinstance(self.extent, int) else key - self.low
+
+    @property
+    def offset_bits(self) -> int:
+        """The bits of the largest offset."""
+        return (self.extent - 1 if isinstance(self.extent, int) else self.high - self.low).bit_length()
+
     def tile_range(self, tile: int) -> tuple[int, int]:
         """The keys of a space tile of an integer dimension."""
         if not isinstance(self.extent, int):
@@ -229,8 +238,8 @@ class Schema:
         for filters in [top["coord_filters"], *(a.get("filters", "auto") for a in top["attrs"])]:
             if filters != "auto":
                 parse(filters)
-        for order in (top["tile_order"], top["cell_order"]):
-            if order not in ("row", "col"):
+        for order, known in ((top["tile_order"], ("row", "col")), (top["cell_order"], ("row", "col", "hilbert"))):
+            if order not in known:
                 raise Unsupported(f"order {order!r}")
         try:
             dims = tuple(dimension(d) for d in top["dims"])
@@ -264,6 +273,10 @@ class Schema:
             need(alike and new.low <= old.low and new.high >= old.high, "a dimension changed, or shrank")
             whole = isinstance(old.extent, int) and (old.low - new.low) % old.extent == 0
             need(new.low == old.low or old.extent is None or whole, "tiles moved")
+            curve = self.cell_order != "hilbert" or isinstance(old.extent, int) or new.low == old.low
+            need(curve, "the origin of a Hilbert curve moved")
+        bits = (max(dim.offset_bits for dim in schema.dims) for schema in (self, before))
+        need(self.cell_order != "hilbert" or len(set(bits)) == 1, "the size of a Hilbert curve changed")
         need(self.next_number >= before.next_number, "a number is used again")
         for attr in self.attrs:
             known = before.attr(attr.number)
@@ -275,12 +288,36 @@ class Schema:
     def slow_to_fast(self, order: str) -> list[int]:
         """Dimension numbers from the slowest to the fastest."""
         numbers = list(range(len(self.dims)))
-        return numbers if order == "row" else numbers[::-1]
+        return numbers[::-1] if order == "col" else numbers
 
     def global_key(self, place: tuple[int, ...]) -> list[int]:
         """What cells are sorted by."""
         tiles = [self.dims[d].tile(place[d]) for d in self.slow_to_fast(self.tile_order)]
+        if self.cell_order == "hilbert":
+            return [*tiles, self.along_curve([dim.offset(key) for dim, key in zip(self.dims, place, strict=True)])]
         return tiles + [place[d] for d in self.slow_to_fast(self.cell_order)]
+
+    def along_curve(self, x: list[int]) -> int:
+        """The index along the Hilbert curve of a cell's offsets."""
+        bits = max(dim.offset_bits for dim in self.dims)
+        for q in range(bits - 1, 0, -1):
+            low = (1 << q) - 1
+            for d in range(len(x)):
+                if x[d] >> q & 1:
+                    x[0] ^= low
+                else:
+                    exchanged = (x[0] ^ x[d]) & low
+                    x[0], x[d] = x[0] ^ exchanged, x[d] ^ exchanged
+        for d in range(1, len(x)):
+            x[d] ^= x[d - 1]
+        turned = 0
+        for q in range(1, bits):
+            turned ^= ((1 << q) - 1) * (x[-1] >> q & 1)
+        index = 0
+        for q in range(bits - 1, -1, -1):
+            for offset in x:
+                index = index << 1 | (offset ^ turned) >> q & 1
+        return index
 
     def box(self, texts: list[list[str]]) -> Box:
         """The box whose ends are written as text."""
