@@ -59,7 +59,10 @@ def _of_dim(r: Random, windows: Sequence[Window]) -> tuple[Any, Judge]:
 
 def _of_attr(r: Random, attr: gs.Attr) -> tuple[Any, Judge]:
     name, column = attr.name, gs.col(attr.name)
-    if r.random() < 0.15:
+    # Of several numbers it can only be said whether they are there.
+    scalar = dtypes.is_primitive(attr.dtype) and not dtypes.is_complex(attr.dtype)
+    single = scalar or attr.dtype in ("string", "bytes")
+    if not single or r.random() < 0.15:
         return column.is_null(), lambda place, row: row[name] is None
     if attr.dtype == "bool":
         return column, lambda place, row: row[name]

@@ -5,7 +5,7 @@ use crate::condition::integer;
 use crate::coord::{Coord, Place};
 use crate::plan::Plan;
 use crate::value::{Value, random};
-use gridstone::schema::{Attribute, Datatype};
+use gridstone::schema::{Attribute, Datatype, Sorting};
 
 /// What a condition says of a cell; `None`: unknown.
 type Judge = Box<dyn Fn(&Place, &[Value]) -> Option<bool>>;
@@ -78,7 +78,9 @@ impl Filter {
     fn of_attribute(plan: &Plan, dice: &mut Dice) -> Self {
         let a = dice.below(plan.schema.attrs().len());
         let attr = &plan.schema.attrs()[a];
-        if dice.chance(15) {
+        // Of several numbers it can only be said whether they are there.
+        let compared = !matches!(attr.datatype().sorting(), Sorting::None);
+        if !compared || dice.chance(15) {
             let text = format!("{} is null", attr.name());
             return Self { text, judge: Box::new(move |_, values| Some(values[a].is_none())) };
         }
@@ -101,7 +103,7 @@ fn comparison(attr: &Attribute, dice: &mut Dice) -> (String, Test) {
             let text = format!("{name} {sign} '{}'", String::from_utf8(limit.clone()).unwrap());
             (text, Box::new(move |bytes| holds(sign, Some(bytes.cmp(&limit)))))
         }
-        Datatype::Bytes => {
+        Datatype::Bytes | Datatype::FixedBytes(_) => {
             let hex: String = limit.iter().map(|byte| format!("{byte:02x}")).collect();
             (format!("{name} {sign} x'{hex}'"), Box::new(move |bytes| holds(sign, Some(bytes.cmp(&limit)))))
         }
@@ -120,10 +122,25 @@ fn comparison(attr: &Attribute, dice: &mut Dice) -> (String, Test) {
 }
 
 fn float(bytes: &[u8]) -> f64 {
+    if let Ok(half) = bytes.try_into() {
+        return half_to_double(u16::from_le_bytes(half));
+    }
     match bytes.try_into() {
         Ok(single) => f64::from(f32::from_le_bytes(single)),
         Err(_) => f64::from_le_bytes(bytes.try_into().unwrap()),
     }
+}
+
+/// A number of IEEE 754's binary16 by its definition.
+fn half_to_double(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let size = match exponent {
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        0 => fraction * 2f64.powi(-24),
+        _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
+    };
+    if bits >> 15 == 1 { -size } else { size }
 }
 
 fn holds(sign: &str, order: Option<std::cmp::Ordering>) -> bool {
