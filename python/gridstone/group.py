@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _native, health
 from .context import Context
 from .errors import AccessError, NotFoundError
+from .meta import Metadata
 from .retention import Retained
 
 if TYPE_CHECKING:
@@ -74,6 +75,16 @@ class Group(Retained):
         from . import store
 
         return store.group(self.uri, path=joined(self.path, name), context=self._context)
+
+    @property
+    def meta(self) -> Metadata:
+        """Metadata: a mutable mapping of text to JSON values, always that of the newest version."""
+        return Metadata(lambda: self.refreshed()._native, self._writable)
+
+    def _writable(self) -> "_native.Group":
+        if self._mode != "r+":
+            raise AccessError(f'the group {self.path!r} was opened for reading; open it with mode="r+" to write')
+        return self._native
 
     def verify(self) -> dict[str, Any]:
         """Checks the whole store and all its versions; see `gridstone.verify`."""

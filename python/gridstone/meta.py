@@ -1,4 +1,4 @@
-"""Metadata of an array: a mutable mapping of text to JSON values, each change one commit."""
+"""Metadata of an array or a group: a mutable mapping of text to JSON values, each change one commit."""
 
 import base64
 import datetime as dt
@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
 
 class Metadata(MutableMapping[str, Any]):
-    """`a.meta`. Values: None, bool, int, float (NaN and infinities too), str, bytes, lists, dicts with text keys,
+    """`a.meta`, `g.meta`. Values: None, bool, int, float (NaN, infinities), str, bytes, lists, dicts with text keys,
     `datetime`, `numpy.datetime64` and `timedelta64`. NumPy's numbers become Python's, its arrays lists.
 
     Setting a key commits; `update({...})` and `clear()` change many keys in one commit.
     """
 
-    def __init__(self, reader: "Callable[[], _native.Array]", writer: "Callable[[], _native.Array]") -> None:
+    def __init__(
+        self,
+        reader: "Callable[[], _native.Array | _native.Group]",
+        writer: "Callable[[], _native.Array | _native.Group]",
+    ) -> None:
         self._reader, self._writer = reader, writer
 
     def __getitem__(self, key: str) -> Any:

@@ -6,6 +6,7 @@ use crate::interrupt;
 use crate::retention::{options, report};
 use gridstone::engine;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 
 /// A group at one version of its store.
 #[pyclass(frozen, module = "gridstone._native")]
@@ -54,6 +55,18 @@ impl Group {
     ) -> PyResult<String> {
         let options = options(py, keep_us, versions, safety_us, dry_run)?;
         interrupt::run(py, &context.inner, progress, |call| self.inner.vacuum(&options, call)).map(report)
+    }
+
+    fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {
+        self.inner.metadata(key).map_err(|e| raise(py, &e))
+    }
+
+    fn meta_keys(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.inner.metadata_keys().map_err(|e| raise(py, &e))
+    }
+
+    fn meta_set(&self, py: Python<'_>, changes: BTreeMap<String, Option<String>>) -> PyResult<u64> {
+        py.detach(|| self.inner.set_metadata(changes.into_iter().collect())).map_err(|e| raise(py, &e))
     }
 
     /// (name, "array" | "group") of each child, sorted by name.

@@ -1,7 +1,7 @@
 //! A group at one version of its store.
 
-use crate::array::{Snapshot, Store};
-use crate::base::Result;
+use crate::array::{Changes, GroupState, Node, Operation, Snapshot, StandardRules, Store};
+use crate::base::{Error, Result};
 use std::sync::Arc;
 
 /// A group: named children, which are arrays and groups.
@@ -38,6 +38,38 @@ impl Group {
     /// The store's version that it shows.
     pub fn version(&self) -> u64 {
         self.snapshot.version()
+    }
+
+    fn state<'s>(&self, snapshot: &'s Snapshot) -> Result<&'s GroupState> {
+        match snapshot.node(&self.path)? {
+            Node::Group(group) => Ok(group),
+            Node::Array(_) => Err(Error::not_found(format!("{} is an array and no group any more", self.path))),
+        }
+    }
+
+    /// The JSON text of a metadata value.
+    pub fn metadata(&self, key: &str) -> Result<Option<String>> {
+        Ok(self.state(&self.snapshot)?.metadata().get(key).cloned())
+    }
+
+    /// The metadata's keys, sorted.
+    pub fn metadata_keys(&self) -> Result<Vec<String>> {
+        Ok(self.state(&self.snapshot)?.metadata().keys().cloned().collect())
+    }
+
+    /// Sets (JSON text) or removes (`None`) metadata keys of the group as it is now, in one commit; gives the version. This
+    /// handle goes on showing its own.
+    ///
+    /// # Errors
+    /// NotFound (the group is gone), Conflict, Storage, Access.
+    pub fn set_metadata(&self, changes: Vec<(String, Option<String>)>) -> Result<u64> {
+        let newest = self.store.latest()?;
+        let node = self.state(&newest)?.id();
+        if changes.is_empty() {
+            return Ok(newest.version());
+        }
+        let changes = Changes::new(vec![Operation::SetMetadata { node, changes }]);
+        Ok(self.store.commit(&newest, changes, &mut StandardRules)?.version())
     }
 
     /// Name and kind ("array" or "group") of every child, sorted by name.
