@@ -44,7 +44,7 @@ def from_csv(
     encoding: str = "utf8",
     on_error: str = "fail",
     rejected: list[Rejected] | str | os.PathLike[str] | None = None,
-    block_bytes: int | str = "8MiB",
+    block_bytes: int | str | None = None,
     **options: Unpack[Keywords],
 ) -> Array:
     """Loads CSV files into a new array, or appends them to one that is there, in bounded memory and one commit.
@@ -80,7 +80,7 @@ def from_csv(
             among numbers makes a column of text: give a schema to have such rows rejected.
             How many there were is logged, and `stats["rows_rejected"]` of the array.
         rejected: for "collect": a list that `Rejected` rows are appended to, or the path of a CSV file for them.
-        block_bytes: how much text is parsed at once.
+        block_bytes: how much text is parsed at once; None: 8 MiB, less where the memory budget is below 1 GiB.
         options: `path overwrite duplicates attrs capacity dedup message`: see `gridstone.io.Options`.
 
     Returns the array, open for reading and writing.
@@ -115,6 +115,6 @@ def read_csv(
     """The columns of a schema's dimensions and attributes (`attrs`; None: all) as one table in memory, checked as
     `from_csv` checks them.
     """
-    feed = CsvFeed(sources.expand(source), dialect or Dialect(), encoding, "8MiB", default(), Rejects("fail", None))
+    feed = CsvFeed(sources.expand(source), dialect or Dialect(), encoding, None, default(), Rejects("fail", None))
     tables: list[Any] = list(feed.typed(schema, attrs))
     return pa.concat_tables(tables) if tables else arrow.schema_of(schema, list(attrs or [])).empty_table()

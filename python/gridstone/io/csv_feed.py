@@ -24,6 +24,11 @@ _Wanted = Callable[[Block], list[str]]
 _Parsed = tuple[Block, Any]
 
 
+def _block_bytes(context: Context) -> int:
+    """A few blocks, as text and as columns, are a small part of the budget."""
+    return min(8 << 20, max(256 << 10, context.memory_budget // 128))
+
+
 class CsvFeed:
     """The rows of CSV files."""
 
@@ -32,13 +37,14 @@ class CsvFeed:
         files: Sequence[Path],
         dialect: Dialect,
         encoding: str,
-        block_bytes: int | str,
+        block_bytes: int | str | None,
         context: Context,
         rejects: Rejects,
     ) -> None:
         self.meter, self.context = Meter(), context
         self._files, self._dialect, self._encoding = files, dialect, encoding
-        self._block_bytes = max(1, size_bytes(block_bytes, "block_bytes"))
+        wanted = _block_bytes(context) if block_bytes is None else size_bytes(block_bytes, "block_bytes")
+        self._block_bytes = max(1, wanted)
         self._rejects = rejects
         self._kept: list[Any] | None = []
         self._zoned: dict[str, Any] = {}
