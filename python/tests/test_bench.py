@@ -47,7 +47,7 @@ def test_rows_and_systems_that_do_not_exist(tmp_path: Path) -> None:
 
 def test_it_measures_and_writes(tmp_path: Path) -> None:
     """One case of each kind of store; systems that are not installed are skipped with a line each."""
-    only = "D1b-field,D2-1k,D3c-warm,S2a-10k,S2c,S3a-close,M1,warmup-second"
+    only = "D1b-field,D2-1k,D3c-warm,S2a-10k,S2c,S3a-close,M1,M1-budget,warmup-second"
     out = tmp_path / "out"
     found = gridstone(*TINY, "--only", only, "--out", str(out), "--json", folder=ROOT)
     assert found.returncode == 0, found.stderr

@@ -232,7 +232,7 @@ def test_any_npy_comes_back(tmp_path: Path, values: Any, order: str, budget: str
         for name in values.dtype.names or (None,):
             expected = values if name is None else values[name]
             found = array[name or "value"][...]
-            if expected.dtype.kind in "US":
+            if expected.dtype.kind == "U":
                 assert found.tolist() == expected.tolist()
                 with pytest.raises(gs.errors.UnsupportedError, match="Python objects"):
                     io.to_npy(array, tmp_path / "out.npy", attr=name)

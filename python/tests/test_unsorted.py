@@ -92,3 +92,24 @@ def test_a_file_four_times_the_budget_loads_within_it_as_without(tmp_path: Path)
     assert not gs.exists(tmp_path / "none.gs")
     kept = io.from_csv(tmp_path / "kept.gs", tmp_path / "t.csv", schema=_schema(5_000, False), dedup="first")
     assert len(kept.read()) == len({row[:2] for row in _rows(table)})
+
+
+def test_a_load_that_fails_leaves_what_others_committed(tmp_path: Path) -> None:
+    uri, other = tmp_path / "s.gs", gs.Schema([gs.Dim("i", (0, 9))], [gs.Attr("v", "int8")])
+
+    def pieces():  # while the load goes on another array comes into the new store
+        yield pa.record_batch({"x": [1, 2], "y": [3, 4], "v": [5, 6], "name": ["a", None]})
+        gs.create(uri, other, path="/theirs")[0:2] = 7
+        yield pa.record_batch({"x": [1], "y": [999_999], "v": [0], "name": ["outside"]})
+
+    schema = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("v", pa.int64()), ("name", pa.string())])
+    with pytest.raises(gs.errors.InputError, match="outside the domain"):
+        io.from_arrow(uri, pa.RecordBatchReader.from_batches(schema, pieces()), schema=_schema(500, True), path="/mine")
+    assert gs.open(uri, path="/theirs")[...].sum() == 14 and len(gs.open(uri, path="/mine").read()) == 0
+
+
+def test_whole_numbers_beyond_floats_among_floats(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,v\n1,9007199254740993\n")
+    (tmp_path / "b.csv").write_text("x,v\n2,1.5\n")
+    found = io.from_csv(tmp_path / "n.gs", [tmp_path / "a.csv", tmp_path / "b.csv"], dims=["x"]).read().to_numpy()
+    assert found["v"].tolist() == [9007199254740992.0, 1.5]

@@ -4,7 +4,7 @@
 use crate::consolidate_dense::{created, longs, noise, schema};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{Array, Call, CellData, Column, Dedup, ReadOrder, Staged};
-use gridstone::schema::Schema;
+use gridstone::schema::{Attribute, Datatype, Evolution, Schema};
 use std::collections::BTreeMap;
 
 const BUDGET: u64 = 4 << 20;
@@ -122,6 +122,27 @@ fn what_is_wrong_is_named_before_it_is_taken_and_an_aborted_load_leaves_nothing(
     let error = array.unsorted_writer(None, Dedup::Last).unwrap_err();
     assert!(error.message().contains("without duplicates"), "{error}");
     assert_eq!(array.fragments().unwrap().len(), 0);
+}
+
+/// What was begun under one schema is written under it, whatever becomes of the array meanwhile.
+#[test]
+fn a_load_goes_on_while_the_schema_changes() {
+    let (array, _) = created(cells_schema(false), BUDGET);
+    let given = cells(150_000, 10_000);
+    let mut writer = array.unsorted_writer(None, Dedup::Last).unwrap();
+    for (number, portion) in given.chunks(50_000).enumerate() {
+        let [x, y, v] = columns(portion);
+        writer.append(&Call::default(), &[x.view(), y.view()], &[v.view(), v.view()]).unwrap();
+        if number == 1 {
+            let added = Attribute::new("z", Datatype::Int64, false, Some("7"), "auto").unwrap();
+            array.alter(&Evolution { add: vec![added], ..Evolution::default() }, None).unwrap();
+        }
+    }
+    let staged = writer.finish(&Call::default()).unwrap();
+    array.commit(vec![staged], None).unwrap();
+    let (found, _, _) = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap();
+    assert!(found.count > 149_000 && found.attrs.len() == 3, "{} cells", found.count);
+    assert!(found.attrs[2].view().values().as_chunks::<8>().0.iter().all(|b| i64::from_le_bytes(*b) == 7));
 }
 
 #[test]

@@ -97,7 +97,11 @@ class CsvFeed:
                 if textual and not pa.types.is_string(found.type):
                     self._kept = None
                     return
-        self._kept = [table.cast(wanted) for table in self._kept]
+        try:
+            self._kept = [table.cast(wanted) for table in self._kept]
+        except pa.ArrowInvalid:
+            # Whole numbers that floats cannot hold: what the text says decides, so that it is read again.
+            self._kept = None
 
     def check(self, schema: Schema) -> None:
         """A pass that only looks for what is wrong."""

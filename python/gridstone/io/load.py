@@ -115,7 +115,7 @@ class Feed(Protocol):
 
 def load(place: Place, feed: Feed, progress: Progress) -> Array:
     """Loads all that the feed gives into the array at the place, which is created unless it is there."""
-    options, new_store = place.options, not store.exists(place.uri)
+    options, new_store = place.options, not store.exists(place.uri, context=feed.context)
     try:
         existing = existing_array(place, feed.context)
         with reporting(progress, "loading") as feed.meter.report:
@@ -131,7 +131,9 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
                 made = created(place, schema, feed.context) if existing is None else existing
                 _fill(made, feed, options)
     except BaseException:
-        feed.close()
+        # What went wrong first is what is told.
+        with contextlib.suppress(Exception):
+            feed.close()
         raise
     made._stats |= feed.close()
     return made
@@ -139,12 +141,15 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
 
 @contextlib.contextmanager
 def removed_on_error(uri: store.Uri, context: Context) -> Iterator[None]:
-    """Removes a store that was created within the block, and not before it, if the block fails."""
-    new = not store.exists(uri)
+    """Removes a store that was created within the block, and not before it, if the block fails; unless others have
+    committed something to it meanwhile.
+    """
+    new = not store.exists(uri, context=context)
     try:
         yield
     except BaseException:
-        if new and store.exists(uri):
+        # The first version is the creation, by whomever; another array in it would be a second one.
+        if new and store.exists(uri, context=context) and store.open(uri, context=context).version == 1:
             store.delete(uri, context=context)
         raise
 
@@ -166,7 +171,7 @@ def existing_array(place: Place, context: Context) -> Array | None:
     """The array to append to, if there is one and it is not to be replaced."""
     if place.schema is not None and not isinstance(place.schema, Schema):
         raise InputError(f"schema= takes a gridstone.Schema, found {type(place.schema).__name__}")
-    if place.options.overwrite or not store.exists(place.uri):
+    if place.options.overwrite or not store.exists(place.uri, context=context):
         return None
     try:
         found = store.open_array(place.uri, path=place.options.path, mode="r+", context=context)

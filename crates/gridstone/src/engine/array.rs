@@ -486,8 +486,9 @@ impl Array {
         let call = Call::default();
         let mut places = Request::new(schema, None, attrs, ReadOrder::Global)?.attrs;
         places.sort_unstable();
-        let cells = UnsortedCells::new(&self.write_context(&state, &call)?, schema.clone(), places, dedup)?;
-        Ok(Writer::unsorted(self.clone(), cells))
+        let context = self.write_context(&state, &call)?;
+        let cells = UnsortedCells::new(&context, schema.clone(), places, dedup)?;
+        Ok(Writer::unsorted(self.clone(), cells, context.schema_number))
     }
 
     /// An Input error if [`Array::commit`] would refuse these fragments at once.

@@ -2,7 +2,7 @@
 
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result};
-use crate::query::{CellStream, UnsortedCells};
+use crate::query::{CellStream, UnsortedCells, WriteContext};
 use crate::tile::ColumnView;
 
 /// Cells being streamed; nothing is visible before their [`Staged`] is committed.
@@ -16,8 +16,8 @@ pub struct Writer {
 #[derive(Debug)]
 enum Stream {
     Ordered(Box<CellStream>),
-    /// With the runs written so far, whose files go with them.
-    Unsorted(Box<UnsortedCells>, Staged),
+    /// With the runs written so far, whose files go with them, and the number of the schema that it was started with.
+    Unsorted(Box<UnsortedCells>, Staged, u32),
 }
 
 impl Writer {
@@ -26,10 +26,10 @@ impl Writer {
         Self { array, stream: Some(Stream::Ordered(Box::new(stream))) }
     }
 
-    /// Of cells in any order.
-    pub(super) fn unsorted(array: Array, cells: UnsortedCells) -> Self {
+    /// Of cells in any order, of the schema of this number.
+    pub(super) fn unsorted(array: Array, cells: UnsortedCells, schema_number: u32) -> Self {
         let runs = array.staged(Vec::new());
-        Self { array, stream: Some(Stream::Unsorted(Box::new(cells), runs)) }
+        Self { array, stream: Some(Stream::Unsorted(Box::new(cells), runs, schema_number)) }
     }
 
     /// Appends cells: attribute columns in the writer's order; coordinates unless it is of a dense array in global order.
@@ -37,9 +37,9 @@ impl Writer {
     pub fn append(&mut self, call: &Call, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
         let outcome = match self.stream.as_mut().ok_or_else(closed)? {
             Stream::Ordered(stream) => stream.append((&self.array.context().pool, call.cancel.as_ref()), dims, columns),
-            Stream::Unsorted(cells, runs) => {
+            Stream::Unsorted(cells, runs, number) => {
                 let (_, state) = self.array.state()?;
-                let write = self.array.write_context(&state, call)?;
+                let write = WriteContext { schema_number: *number, ..self.array.write_context(&state, call)? };
                 cells.append(&write, (dims, columns), &mut runs.fragments)
             }
         };
@@ -58,9 +58,9 @@ impl Writer {
             Stream::Ordered(stream) => {
                 Ok(self.array.staged(stream.finish(call.cancel.as_ref())?.into_iter().collect()))
             }
-            Stream::Unsorted(cells, mut runs) => {
+            Stream::Unsorted(cells, mut runs, schema_number) => {
                 let (snapshot, state) = self.array.state()?;
-                let write = self.array.write_context(&state, call)?;
+                let write = WriteContext { schema_number, ..self.array.write_context(&state, call)? };
                 let read = self.array.read_context(&snapshot, call);
                 // The files of both go with them after an error.
                 let mut done = self.array.staged(Vec::new());

@@ -85,7 +85,9 @@ impl UnsortedCells {
             let to = (from + PORTION).min(cells);
             let held = self.dims.iter_mut().chain(&mut self.attrs).zip(dims.iter().chain(columns));
             held.for_each(|(held, view)| held.append(*view, from, to));
-            if self.held_bytes() >= self.run_bytes {
+            // A write numbers its cells in 32 bits.
+            let many = self.dims.first().map_or(0, Column::len) >= (u32::MAX as usize) / 2;
+            if self.held_bytes() >= self.run_bytes || many {
                 self.spill(context, runs)?;
             }
         }
