@@ -1,5 +1,6 @@
 """What results and streams make for other libraries: data frames, and sparse matrices of SciPy and pydata/sparse."""
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +25,9 @@ class Tabular:
 
     __slots__ = ()
 
+    @abstractmethod
     def to_arrow(self) -> "pa.Table":
         """The cells as a table."""
-        raise NotImplementedError
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per cell, as `to_arrow()`; complex numbers as pandas has them, NaN where null."""

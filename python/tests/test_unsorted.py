@@ -108,6 +108,24 @@ def test_a_load_that_fails_leaves_what_others_committed(tmp_path: Path) -> None:
     assert gs.open(uri, path="/theirs")[...].sum() == 14 and len(gs.open(uri, path="/mine").read()) == 0
 
 
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_a_load_that_fails_into_a_store_that_is_there_leaves_it_as_it_was(store_uri: str, overwrite: bool) -> None:
+    """Also where the mistake, a repeated cell, is found at the very end, and parts were written already."""
+    old = gs.create(store_uri, _schema(500, False), path="/old")
+    old.write_cells(_table(5, 500), dedup="last")
+    table = _table(150_000, 500)
+    with pytest.raises(gs.errors.InputError, match="the same cell"):
+        io.from_arrow(store_uri, table, schema=_schema(500, False), path="/old" if overwrite else "/new",
+                      overwrite=overwrite, context=SMALL)  # fmt: skip
+    root = gs.open(store_uri)
+    assert list(root) == ["old"] and root.version == 2 and len(root["old"].read()) == 5
+    made = io.from_arrow(store_uri, table, schema=_schema(500, False), path="/old", overwrite=True, dedup="last",
+                         message="anew", context=SMALL)  # fmt: skip
+    assert (
+        made.version == 3 and made.history()[-1].message == "anew" and made.stats["cells_written"] == len(made.read())
+    )
+
+
 def test_whole_numbers_beyond_floats_among_floats(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,v\n1,9007199254740993\n")
     (tmp_path / "b.csv").write_text("x,v\n2,1.5\n")

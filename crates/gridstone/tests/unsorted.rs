@@ -3,9 +3,11 @@
 
 use crate::consolidate_dense::{created, longs, noise, schema};
 use gridstone::base::ErrorKind;
-use gridstone::engine::{Array, Call, CellData, Column, Dedup, ReadOrder, Staged};
+use gridstone::engine::{Array, Call, CellData, Column, Context, Dedup, Options, ReadOrder, Staged, create_array_on};
 use gridstone::schema::{Attribute, Datatype, Evolution, Schema};
+use gridstone::storage::{Durability, LocalStorage, Storage};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const BUDGET: u64 = 4 << 20;
 
@@ -122,6 +124,27 @@ fn what_is_wrong_is_named_before_it_is_taken_and_an_aborted_load_leaves_nothing(
     let error = array.unsorted_writer(None, Dedup::Last).unwrap_err();
     assert!(error.message().contains("without duplicates"), "{error}");
     assert_eq!(array.fragments().unwrap().len(), 0);
+}
+
+/// How many files of a folder this process holds open that are deleted.
+#[cfg(target_os = "linux")]
+pub(crate) fn open_but_gone(folder: &std::path::Path) -> usize {
+    let links = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+    links.filter(|link| link.starts_with(folder) && link.to_string_lossy().ends_with("(deleted)")).count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_go_are_not_held_open() {
+    let folder = crate::scratch::Folder::new("unsorted");
+    let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(folder.path(), Durability::Close).unwrap());
+    let options = Options { threads: Some(2), memory_budget: BUDGET, ..Options::default() };
+    let context = Context::new(&options).unwrap();
+    let array = create_array_on(&context, storage, "/", cells_schema(false), false).unwrap();
+    let staged = streamed(&array, &cells(200_000, 10_000), Dedup::Last).unwrap();
+    array.commit(vec![staged], None).unwrap();
+    assert_eq!(open_but_gone(folder.path()), 0, "runs are gone, and their room is not free");
+    assert!(read(&array).len() > 199_000);
 }
 
 /// What was begun under one schema is written under it, whatever becomes of the array meanwhile.

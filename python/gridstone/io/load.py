@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, TypedDict
 
@@ -14,6 +14,7 @@ from ..context import Context, default
 from ..errors import ExistsError, InputError, NotFoundError
 from ..progress import Callback, Progress, reporting
 from ..schema import Schema
+from ..transaction import transaction
 from . import text
 
 log = logging.getLogger("gridstone")
@@ -127,9 +128,13 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
             elif not new_store:
                 feed.meter.passes = 2
                 feed.check(schema)
-            with removed_on_error(place.uri, feed.context):
-                made = created(place, schema, feed.context) if existing is None else existing
-                _fill(made, feed, options)
+            if existing is None:
+                made = created(
+                    place, schema, feed.context, lambda array, message: _fill(array, message, feed, options.dedup)
+                )
+            else:
+                _fill(existing, options.message, feed, options.dedup)
+                made = existing
     except BaseException:
         # What went wrong first is what is told.
         with contextlib.suppress(Exception):
@@ -159,12 +164,25 @@ def context_or_default(context: Context | None) -> Context:
     return context or default()
 
 
-def created(place: Place, schema: Schema, context: Context) -> Array:
-    """The new array."""
+def created(place: Place, schema: Schema, context: Context, fill: Callable[[Array, str | None], None]) -> Array:
+    """The new array, which `fill` has filled; it is given the message of its commit. If that fails the store, or its
+    absence, is as it was: in a store that is there creation, removal of what is replaced, and filling are one commit.
+    """
     if schema.duplicates:
         log.info("%s allows duplicates: several cells may have the same coordinates", os.fspath(place.uri))
-    options = place.options
-    return store.create(place.uri, schema, path=options.path, overwrite=options.overwrite, context=context)
+    path, overwrite = place.options.path, place.options.overwrite
+    if not store.exists(place.uri, context=context):
+        with removed_on_error(place.uri, context):
+            made = store.create(place.uri, schema, path=path, overwrite=overwrite, context=context)
+            fill(made, place.options.message)
+        return made
+    with transaction(place.uri, place.options.message, context=context) as tx:
+        staged = tx.create(path, schema, overwrite=overwrite)
+        # The message is the transaction's.
+        fill(staged, None)
+    made = store.open_array(place.uri, path=path, mode="r+", context=context)
+    made._stats = staged._stats
+    return made
 
 
 def existing_array(place: Place, context: Context) -> Array | None:
@@ -191,12 +209,12 @@ def existing_schema(uri: store.Uri, options: Options, context: Context) -> Schem
     return None if found is None else found.schema
 
 
-def _fill(array: Array, feed: Feed, options: Options) -> None:
+def _fill(array: Array, message: str | None, feed: Feed, dedup: str) -> None:
     """Loads everything into the array, in one commit."""
     schema = array.schema
     # An array with duplicates keeps all of them.
-    dedup = "error" if schema.duplicates else options.dedup
-    with array.writer(order="any", dedup=dedup, message=options.message) as writer:
+    dedup = "error" if schema.duplicates else dedup
+    with array.writer(order="any", dedup=dedup, message=message) as writer:
         for table in feed.tables(schema):
             if table.num_rows:
                 dims = [column_of(field, table.column(field.name)) for field in cells.dim_fields(schema)]

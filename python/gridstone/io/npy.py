@@ -21,7 +21,7 @@ from ..progress import Progress, reporting
 from ..schema import Attr, Dim, Schema
 from ..selection import Box, BoxLike
 from . import sources
-from .load import Keywords, Options, Place, context_or_default, created, existing_array, load, removed_on_error
+from .load import Keywords, Options, Place, context_or_default, created, existing_array, load
 from .sources import Scratch, Source
 from .table_feed import Known, Piece, TableFeed
 
@@ -317,11 +317,9 @@ def _dense(
     existing = existing_array(place, used)
     if existing is None:
         _check_new(data, schema, box)
-        with removed_on_error(uri, used):
-            made = created(place, schema or _schema_of(data, dims, name), used)
-            _write(made, data, None, name, options.message, progress)
-        return made
-    _write(existing, data, box, name, options.message, progress)
+        fresh = schema or _schema_of(data, dims, name)
+        return created(place, fresh, used, lambda array, message: _write(array, message, data, None, name, progress))
+    _write(existing, options.message, data, box, name, progress)
     return existing
 
 
@@ -343,7 +341,7 @@ def _schema_of(data: _Stacked | _Beside, dims: Sequence[str] | None, name: str |
 
 
 def _write(
-    array: Array, data: _Stacked | _Beside, box: BoxLike, name: str | None, message: str | None, progress: Progress
+    array: Array, message: str | None, data: _Stacked | _Beside, box: BoxLike, name: str | None, progress: Progress
 ) -> None:
     array._check_dense("loading an array of values")
     schema, where = array.schema, selection.box_of(array.schema, box)

@@ -61,7 +61,8 @@ impl Writer {
             Stream::Unsorted(cells, mut runs, schema_number) => {
                 let (snapshot, state) = self.array.state()?;
                 let write = WriteContext { schema_number, ..self.array.write_context(&state, call)? };
-                let read = self.array.read_context(&snapshot, call);
+                // The runs go: no cache that others share is to hold anything of them.
+                let read = self.array.read_context(&snapshot, call).apart();
                 // The files of both go with them after an error.
                 let mut done = self.array.staged(Vec::new());
                 let ended = cells.finish(&read, &write, self.array.id(), &mut runs.fragments, &mut done.fragments);

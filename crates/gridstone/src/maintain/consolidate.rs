@@ -137,7 +137,12 @@ fn merge_boxes(
     let most = merge.inputs.iter().map(|d| attrs_seen(&target.schema, d)).max_by_key(Vec::len);
     let places = places_of(&target.schema, &most.unwrap_or_default())?;
     let mut fragments = sources(merge);
+    let apart;
+    let mut read = read;
     if !warm(read, &Target { fragments: fragments.clone(), ..target.clone() })? {
+        // Files that go afterwards: no cache that others share is to hold anything of them.
+        apart = read.apart();
+        read = &apart;
         fragments = gathered(read, write, target, fragments, &mut written.scratch)?;
         warm(read, &Target { fragments: fragments.clone(), ..target.clone() })?;
     }

@@ -4,7 +4,7 @@ use crate::base::limits::BlockCells;
 use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Progress, Result};
 use crate::codec::Effort;
 use crate::fragment::Description;
-use crate::runtime::{Arena, Pool};
+use crate::runtime::{Arena, LruCache, Pool};
 use crate::schema::{Schema, Subarray};
 use crate::tile::Column;
 use std::sync::Arc;
@@ -70,6 +70,13 @@ impl ReadContext {
     /// The outcome of a read; an error says what it means to the reader (see [`Files::explain`]).
     pub fn explained<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|e| self.files.explain(e))
+    }
+
+    /// The same with a cache of its own: for reads of what nobody else will ask for, and what is to be let go of afterwards.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let limit = self.cache.limit_bytes().min(self.budget.limit_bytes() / 4);
+        Self { cache: Arc::new(LruCache::new(limit)), ..self.clone() }
     }
 
     /// Bytes that one batch of decoded cells may take: an eighth of the budget, so that encoded, decoded and merged

@@ -65,7 +65,8 @@ impl UnsortedCells {
     /// after an error too. After an error this is of no more use.
     ///
     /// # Errors
-    /// As [`write_cells`]; rows are counted from the first of these cells.
+    /// As [`write_cells`]; rows are counted from the first of these cells, but those of two that are the same cell from the
+    /// first that is held.
     pub fn append(
         &mut self,
         context: &WriteContext<'_>,

@@ -28,6 +28,8 @@ pub(in crate::query) struct Sieve {
     duties: Vec<Duty>,
     /// Whether all units are of one fragment, and the overlay is empty: then nothing is merged.
     alone: bool,
+    /// Cells of the blocks taken.
+    scanned: u64,
 }
 
 /// A block under way.
@@ -101,7 +103,7 @@ impl Sieve {
         let first = sweep.units.first().map(|u| u.queue);
         let one = sweep.units.iter().all(|u| Some(u.queue) == first);
         let alone = one && sweep.queues.iter().all(|q| q.head().is_none());
-        Ok(Self { sweep, filter, duties, alone })
+        Ok(Self { sweep, filter, duties, alone, scanned: 0 })
     }
 
     pub(super) fn sweep(&self) -> &Sweep {
@@ -120,7 +122,7 @@ impl Sieve {
             let more = self.sweep.units_left() > 0;
             let found = if self.alone { Stretches::whole(chunks) } else { self.merged(more)? };
             let total = self.sweep.total;
-            self.sweep.context.progress.report(self.scanned(), total);
+            self.sweep.context.progress.report(self.scanned, total);
             if found.is_empty() && more {
                 continue;
             }
@@ -133,12 +135,6 @@ impl Sieve {
         }
     }
 
-    /// Cells of blocks that were taken.
-    fn scanned(&self) -> u64 {
-        let taken = self.sweep.units.len() - self.sweep.units_left();
-        self.sweep.units.iter().take(taken).map(|u| u.at.cells as u64).sum()
-    }
-
     /// Takes the next blocks, about `bytes` of them; gives those of a fragment that stands alone, in order.
     fn load(&mut self, bytes: u64) -> Result<Vec<Arc<Chunk>>> {
         let (mut room, mut chunks) = (bytes, Vec::new());
@@ -148,6 +144,7 @@ impl Sieve {
             if group.is_empty() {
                 return Ok(chunks);
             }
+            self.scanned += group.iter().map(|unit| unit.at.cells as u64).sum::<u64>();
             let duties = self.duties.get(start..).unwrap_or_default().iter().copied();
             let mut items: Vec<(Unit, Duty)> = group.into_iter().zip(duties).collect();
             items.sort_by_key(|(unit, _)| (unit.queue, unit.at.tile, unit.at.block));
