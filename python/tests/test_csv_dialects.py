@@ -7,6 +7,7 @@ import io as text_io
 import lzma
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridstone as gs
-from gridstone.io import Rejected, from_csv, to_csv
+from gridstone.io import Rejected, from_csv, rows, to_csv
 
 BLOCKS = [1, 5, 9, 1 << 20]
 
@@ -297,3 +298,11 @@ def test_what_is_loaded_and_what_is_left_out_are_all_rows(
     expected = sorted((int(row[0]), int(row[1]), row[2]) for row in rows if good(row))
     assert sorted(zip(found["x"], found["v"], found["s"], strict=True)) == expected
     assert len(rejected) == len(rows) - len(expected)
+
+
+@given(st.text(alphabet="\r\na", max_size=12).map(str.encode), st.integers(1, 5), st.integers(0, 12))
+def test_lines_are_counted_whatever_ends_them(data: bytes, portion: int, end: int) -> None:
+    end = min(end, len(data))
+    with patch.object(rows, "_PORTION", portion):
+        found = rows.line_breaks(data, end)
+    assert found == data[:end].count(b"\n") + data[:end].count(b"\r") - data[:end].count(b"\r\n")

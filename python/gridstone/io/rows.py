@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
 from ..errors import InputError
 from . import sources
 from .dialect import Dialect
 
 _BLOCKS_MAX = 16
+_PORTION = 1 << 18
+_FEED, _RETURN = b"\n\r"
 _ROW_BYTES_MIN = 1 << 20
 
 
@@ -74,8 +78,7 @@ class Reader:
                 raise InputError(f"{file}, line {line}: {problem} in the next {len(data):,} bytes")
             if end:
                 yield line, data[:end]
-                # A carriage return alone ends a line too.
-                line += data.count(b"\n", 0, end) + data.count(b"\r", 0, end) - data.count(b"\r\n", 0, end)
+                line += line_breaks(data, end)
             rest = data[end:]
         if self._quotes.odd(rest):
             raise InputError(
@@ -104,6 +107,25 @@ class Reader:
             if not piece:
                 return
             yield piece
+
+
+def line_breaks(data: bytes, end: int) -> int:
+    """How many lines end in the first `end` bytes: a carriage return alone ends one too. Short lines make `bytes.count` slow;
+    this takes portions that stay in a core's cache.
+    """
+    found, text = 0, np.frombuffer(data, np.uint8, end)
+    returns = data.find(b"\r", 0, end) >= 0
+    for start in range(0, end, _PORTION):
+        portion = text[start : start + _PORTION]
+        feeds = portion == _FEED
+        found += int(np.count_nonzero(feeds))
+        if returns:
+            # The byte behind each carriage return may be the first of the next portion.
+            behind = text[start + 1 : start + _PORTION + 1]
+            alone = portion == _RETURN
+            alone[: len(behind)] &= behind != _FEED
+            found += int(np.count_nonzero(alone))
+    return found
 
 
 class Quotes:

@@ -20,6 +20,7 @@ mod masks;
 mod merge;
 mod neighbours;
 mod open;
+mod ordered_cells;
 mod overlay;
 mod points;
 mod request;

@@ -1,13 +1,14 @@
 //! Writing cells: sorted into global order, cut into data tiles of `capacity` cells, encoded in parallel.
 
 use super::WriteContext;
+use super::ordered_cells::{OrderedCells, PORTION};
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_packing};
 use crate::base::{Cancel, Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sparse_shape};
 use crate::schema::{Datatype, Dimension, Schema, key};
-use crate::tile::{CellKeys, Column, ColumnView, KeyLayout};
-use std::cmp::Ordering;
+use crate::tile::{Column, ColumnView};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// What to do with several cells at one place within one write, where the array does not allow them.
@@ -68,9 +69,9 @@ pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrit
     if cells == 0 {
         return Ok(None);
     }
-    let rows = order_rows(context, schema, &keys, write.sorted, write.dedup)?;
+    let ordered = OrderedCells::new(context, schema, keys, write.sorted, write.dedup)?;
     let values: Vec<ColumnView<'_>> = write.columns.iter().map(|(_, v)| *v).collect();
-    stage_rows(context, schema, FragmentKind::Sparse, ids, &keys, &values, &rows).map(Some)
+    stage_ordered(context, schema, FragmentKind::Sparse, ids, &values, &ordered).map(Some)
 }
 
 /// Stages the deletion of the cells at these coordinates. `None` if there is none.
@@ -83,9 +84,8 @@ pub fn write_tombstones(
     if keys.first().is_none_or(Vec::is_empty) {
         return Ok(None);
     }
-    let (order, rows) = order_keys(context.cancel, schema, &keys)?.sort(context.pool, context.cancel)?;
-    let rows = keep_one(context.cancel, &order, &rows, Dedup::First)?;
-    stage_rows(context, schema, FragmentKind::Tombstones, Vec::new(), &keys, &[], &rows).map(Some)
+    let ordered = OrderedCells::new(context, schema, keys, false, Dedup::First)?;
+    stage_ordered(context, schema, FragmentKind::Tombstones, Vec::new(), &[], &ordered).map(Some)
 }
 
 /// The coordinates as ordered keys, checked: one column per dimension of the right type and equal length, no null, no
@@ -143,9 +143,6 @@ fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()
     Ok(())
 }
 
-/// Rows handled between two questions whether to go on: a few milliseconds of work.
-const PORTION: usize = 1 << 18;
-
 /// [`key::encode`], asking between portions whether to go on.
 fn encode_polled(cancel: &dyn Cancel, datatype: Datatype, values: &[u8]) -> Result<Vec<u64>> {
     let width = datatype.width().unwrap_or(1);
@@ -161,124 +158,55 @@ fn encode_polled(cancel: &dyn Cancel, datatype: Datatype, values: &[u8]) -> Resu
     Ok(keys)
 }
 
-/// The cells' keys in global order, asking between portions whether to go on.
-pub(super) fn order_keys(cancel: &dyn Cancel, schema: &Schema, keys: &[Vec<u64>]) -> Result<CellKeys> {
-    let layout = KeyLayout::new(schema);
-    let cells = keys.first().map_or(0, Vec::len);
-    let portion = |from: usize| {
-        let run = |column: &Vec<u64>| column.get(from..(from + PORTION).min(cells)).unwrap_or_default().to_vec();
-        let columns: Vec<Vec<u64>> = keys.iter().map(run).collect();
-        layout.keys(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>())
-    };
-    let mut order = portion(0);
-    for from in (PORTION..cells).step_by(PORTION) {
-        cancel.check()?;
-        order.append(&portion(from));
-    }
-    Ok(order)
-}
-
-/// The rows to be written, in global order, duplicates treated as asked.
-fn order_rows(
-    context: &WriteContext<'_>,
-    schema: &Schema,
-    keys: &[Vec<u64>],
-    sorted: bool,
-    dedup: Dedup,
-) -> Result<Vec<u32>> {
-    let cancel = context.cancel;
-    let order = order_keys(cancel, schema, keys)?;
-    if sorted && let Some(row) = order.first_step(Ordering::Less, cancel)? {
-        return Err(Error::input(format!(
-            "row {row} comes before row {} in global order, but sorted=True was given; sort the cells or leave it out",
-            row - 1
-        )));
-    }
-    let (order, rows) = order.sort(context.pool, cancel)?;
-    match dedup {
-        Dedup::Error if schema.options().duplicates => Ok(rows),
-        Dedup::Error => match order.first_step(Ordering::Equal, cancel)? {
-            None => Ok(rows),
-            Some(at) => Err(same_cell(schema, keys, rows.get(at - 1..=at).unwrap_or_default())),
-        },
-        Dedup::First | Dedup::Last => keep_one(cancel, &order, &rows, dedup),
-    }
-}
-
-/// The error for two rows of one cell, which come in row order.
-fn same_cell(schema: &Schema, keys: &[Vec<u64>], rows: &[u32]) -> Error {
-    let at = |place: usize| rows.get(place).copied().unwrap_or(0);
-    let cell = schema
-        .dims()
-        .iter()
-        .zip(keys)
-        .map(|(d, k)| format!("{}={}", d.name(), k.get(at(0) as usize).map(|k| d.text(*k)).unwrap_or_default()));
-    Error::input(format!(
-        "rows {} and {} are the same cell ({}); drop one, pass dedup=\"first\" or \"last\", or let the array allow \
-         duplicates",
-        at(0),
-        at(1),
-        cell.collect::<Vec<_>>().join(", ")
-    ))
-}
-
-/// Of the rows of each cell, which stand together in row order, the first or the last. `order`: their keys.
-fn keep_one(cancel: &dyn Cancel, order: &CellKeys, rows: &[u32], dedup: Dedup) -> Result<Vec<u32>> {
-    let same = |a: usize| a + 1 < rows.len() && order.compare(a, order, a + 1) == Ordering::Equal;
-    let mut kept: Vec<u32> = Vec::with_capacity(rows.len());
-    for (portion, from) in rows.chunks(PORTION).zip((0..).step_by(PORTION)) {
-        cancel.check()?;
-        let keep = |at: usize| if dedup == Dedup::Last { !same(at) } else { at == 0 || !same(at - 1) };
-        kept.extend(portion.iter().zip(from..).filter(|(_, at)| keep(*at)).map(|(row, _)| *row));
-    }
-    Ok(kept)
-}
-
-fn stage_rows(
+fn stage_ordered(
     context: &WriteContext<'_>,
     schema: &Schema,
     kind: FragmentKind,
     ids: Vec<u32>,
-    keys: &[Vec<u64>],
     values: &[ColumnView<'_>],
-    rows: &[u32],
+    ordered: &OrderedCells,
 ) -> Result<Staged> {
-    let (fields, packing) = fields_and_packing(context, schema, kind, &ids, rows.len());
+    let cells = ordered.rows().len();
+    let (fields, packing) = fields_and_packing(context, schema, kind, &ids, cells);
     let mut stage = Stage::new(context, schema, kind, ids, &schema.domain())?;
-    let capacity = schema.options().capacity as usize;
-    let pick = |rows: &[u32]| -> Vec<Vec<u64>> {
-        keys.iter().map(|k| rows.iter().filter_map(|r| k.get(*r as usize).copied()).collect()).collect()
-    };
+    let capacity = (schema.options().capacity as usize).max(1);
     let gather = |rows: &[u32]| values.iter().map(|v| v.gather(rows)).collect::<Vec<Column>>();
-    let groups: Vec<(&[u32], OnceLock<Packing>)> =
-        rows.chunks(settled_cells(capacity)).map(|group| (group, OnceLock::new())).collect();
-    let settle = |group: &[u32]| {
-        let (rows, cuts) = sample_of(group, context.blocks.sparse as usize);
-        match columns_of(&fields, &pick(&rows), gather(&rows)) {
+    let groups: Vec<(Range<usize>, OnceLock<Packing>)> =
+        runs(0..cells, settled_cells(capacity)).map(|group| (group, OnceLock::new())).collect();
+    let settle = |group: &Range<usize>| {
+        let (keys, rows, cuts) = sample_of(ordered, group, context.blocks.sparse as usize);
+        match columns_of(&fields, &keys, gather(&rows)) {
             Ok(sample) => packing.settled(&sample, &cuts),
             // What is wrong with the cells is said where they are encoded.
             Err(_) => packing.clone(),
         }
     };
-    let tiles =
-        groups.iter().flat_map(|(group, settled)| group.chunks(capacity).map(move |tile| (tile, *group, settled)));
-    let encode = |(tile, group, settled): (&[u32], &[u32], &OnceLock<Packing>)| {
+    let tiles = groups
+        .iter()
+        .flat_map(|(group, settled)| runs(group.clone(), capacity).map(move |tile| (tile, group, settled)));
+    let encode = |(tile, group, settled): (Range<usize>, &Range<usize>, &OnceLock<Packing>)| {
         // A tile that is alone chooses for itself, from its own cells.
-        let alone = group.len() == tile.len();
-        let packing = if alone { &packing } else { settled.get_or_init(|| settle(group)) };
-        let keys = pick(tile);
-        let columns = columns_of(&fields, &keys, gather(tile))?;
+        let packing = if *group == tile { &packing } else { settled.get_or_init(|| settle(group)) };
+        let rows = ordered.rows().get(tile.clone()).unwrap_or_default();
+        let keys = ordered.coordinates(tile);
+        let columns = columns_of(&fields, &keys, gather(rows))?;
         encode_sparse_tile((&fields, packing), context.blocks.sparse, &keys, columns)
     };
     let mut done = 0u64;
     let write_tile = |tile: EncodedTile| {
         done += tile.cells;
         stage.push(tile)?;
-        context.progress.report(done, rows.len() as u64);
+        context.progress.report(done, cells as u64);
         Ok(())
     };
     context.pool.pipe(tiles, context.pool.threads() * 4, context.cancel, encode, write_tile)?;
     stage.finish()
+}
+
+/// The runs of `len` places that `places` is cut into.
+fn runs(places: Range<usize>, len: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = places.end;
+    places.step_by(len).map(move |from| from..(from + len).min(end))
 }
 
 /// Filters are chosen anew after so many cells: trying all candidates takes as long as encoding many times the sample.
@@ -289,16 +217,22 @@ pub(super) fn settled_cells(capacity: usize) -> usize {
     (SETTLED_CELLS / capacity.max(1)).max(1).saturating_mul(capacity.max(1))
 }
 
-/// Three blocks of a run of rows, from its start, middle and end, or all of them where they are few; and the cuts
-/// between the blocks.
-fn sample_of(rows: &[u32], block: usize) -> (Vec<u32>, Vec<usize>) {
+/// Three blocks of a run of cells, from its start, middle and end, or all of them where they are few: coordinates, rows, and
+/// the cuts between the blocks.
+fn sample_of(ordered: &OrderedCells, places: &Range<usize>, block: usize) -> (Vec<Vec<u64>>, Vec<u32>, Vec<usize>) {
     let block = block.max(1);
+    let rows = ordered.rows().get(places.clone()).unwrap_or_default();
     if rows.len() <= 3 * block {
-        return (rows.to_vec(), sparse_cuts(rows.len(), block as u32));
+        return (ordered.coordinates(places.clone()), rows.to_vec(), sparse_cuts(rows.len(), block as u32));
     }
-    let starts = [0, (rows.len() - block) / 2, rows.len() - block];
-    let sample = starts.iter().filter_map(|start| rows.get(*start..start + block)).flatten().copied().collect();
-    (sample, vec![0, block, 2 * block, 3 * block])
+    let (mut keys, mut sample): (Vec<Vec<u64>>, Vec<u32>) = (Vec::new(), Vec::new());
+    for start in [0, (rows.len() - block) / 2, rows.len() - block] {
+        let some = ordered.coordinates(places.start + start..places.start + start + block);
+        keys.resize(some.len(), Vec::new());
+        keys.iter_mut().zip(some).for_each(|(all, some)| all.extend(some));
+        sample.extend_from_slice(rows.get(start..start + block).unwrap_or_default());
+    }
+    (keys, sample, vec![0, block, 2 * block, 3 * block])
 }
 
 /// The columns of a fragment with these fields: coordinates, then attributes. Coordinates are stored as their keys say, so
@@ -336,8 +270,11 @@ pub(super) fn coordinate_column(datatype: crate::schema::Datatype, keys: &[u64])
 
 #[cfg(test)]
 mod tests {
+    use super::super::ordered_cells::order_keys;
     use super::*;
     use crate::base::NeverCancel;
+    use crate::tile::KeyLayout;
+    use std::cmp::Ordering;
 
     const DIMS: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"float32","domain":["0","1e9"],"tile":"7"},
         {"name":"y","dtype":"uint32","domain":["0","4000000000"],"tile":"1000"}],"attrs":[{"name":"v","dtype":"int8"}]}"#;

@@ -11,6 +11,7 @@ use super::sort::sort;
 use crate::base::{Cancel, Result, Spawner};
 use crate::schema::{Dimension, Extent, Order, Schema};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// One part of a key.
 #[derive(Debug, Clone, Copy)]
@@ -122,6 +123,45 @@ impl KeyLayout {
         }
     }
 
+    /// Whether [`Self::coordinates`] finds them: keys along a curve do not tell.
+    pub fn tells_coordinates(&self) -> bool {
+        self.curve_bits == 0
+    }
+
+    /// The mirror of [`Self::keys`]: the coordinates of the cells at `places`, a column per dimension; `None` along a curve.
+    pub fn coordinates(&self, keys: &CellKeys, places: Range<usize>) -> Option<Vec<Vec<u64>>> {
+        if !self.tells_coordinates() {
+            return None;
+        }
+        let mut columns: Vec<Vec<u64>> = self.dims.iter().map(|d| vec![d.range().lo; places.len()]).collect();
+        let mut shift = self.bits;
+        for (number, part) in self.parts.iter().enumerate() {
+            shift -= part.bits;
+            let step = match self.dims.get(part.dim)?.extent() {
+                Extent::Cells(cells) if part.tile => cells,
+                // The offset is from the domain's low end: the tile says nothing more.
+                _ if part.tile => continue,
+                _ => 1,
+            };
+            let mask = u64::MAX >> (64 - part.bits);
+            let column = columns.get_mut(part.dim)?.iter_mut();
+            // No sum passes the domain's high end.
+            match keys {
+                CellKeys::Narrow(keys) => {
+                    column.zip(keys.get(places.clone())?).for_each(|(c, k)| *c += (*k >> shift & mask) * step);
+                }
+                CellKeys::Wide(keys) => {
+                    column.zip(keys.get(places.clone())?).for_each(|(c, k)| *c += ((*k >> shift) as u64 & mask) * step);
+                }
+                CellKeys::Long { words, data } => {
+                    let cells = data.get(places.start * words..places.end * words)?.iter();
+                    column.zip(cells.skip(number).step_by(*words)).for_each(|(c, k)| *c += *k * step);
+                }
+            }
+        }
+        Some(columns)
+    }
+
     /// The key of one cell, given its coordinates as ordered keys by dimension; `None` if keys are longer than 128 bits.
     pub fn key(&self, coordinate: impl Fn(usize) -> u64) -> Option<u128> {
         let push = |key: u128, part: &Part| key << part.bits | u128::from(self.part_value(*part, coordinate(part.dim)));
@@ -226,6 +266,16 @@ impl CellKeys {
         }
     }
 
+    /// Makes room for the keys of `cells` cells in all.
+    pub fn reserve(&mut self, cells: usize) {
+        let more = cells.saturating_sub(self.len());
+        match self {
+            Self::Narrow(keys) => keys.reserve_exact(more),
+            Self::Wide(keys) => keys.reserve_exact(more),
+            Self::Long { words, data } => data.reserve_exact(more * *words),
+        }
+    }
+
     /// Appends the keys of `other`, which has the same layout.
     pub fn append(&mut self, other: &Self) {
         match (self, other) {
@@ -241,8 +291,8 @@ impl CellKeys {
     pub fn pick(&self, rows: &[u32]) -> Self {
         let at = |row: &u32| *row as usize;
         match self {
-            Self::Narrow(keys) => Self::Narrow(rows.iter().filter_map(|r| keys.get(at(r)).copied()).collect()),
-            Self::Wide(keys) => Self::Wide(rows.iter().filter_map(|r| keys.get(at(r)).copied()).collect()),
+            Self::Narrow(keys) => Self::Narrow(rows.iter().map(|r| keys.get(at(r)).copied().unwrap_or(0)).collect()),
+            Self::Wide(keys) => Self::Wide(rows.iter().map(|r| keys.get(at(r)).copied().unwrap_or(0)).collect()),
             Self::Long { words, data } => {
                 let cell = |r: &u32| data.get(at(r) * words..(at(r) + 1) * words).unwrap_or_default();
                 Self::Long { words: *words, data: rows.iter().flat_map(cell).copied().collect() }
@@ -396,6 +446,11 @@ mod tests {
         let refs: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
         let keys = KeyLayout::new(schema).keys(&refs);
         let by_row = KeyLayout::by_coordinates(schema, Order::Col).keys(&refs);
+        assert_eq!(KeyLayout::new(schema).coordinates(&keys, 0..cells.len()), Some(columns.clone()));
+        assert_eq!(
+            KeyLayout::by_coordinates(schema, Order::Col).coordinates(&by_row, 0..cells.len()),
+            Some(columns.clone())
+        );
         for i in 0..cells.len() {
             for j in 0..cells.len() {
                 let expected = naive(schema, &cells[i]).cmp(&naive(schema, &cells[j]));
