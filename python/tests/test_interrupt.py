@@ -6,11 +6,12 @@ fast. How long it took to stop is printed (`pytest -s`).
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,23 @@ assert not gs.exists(loaded) and not os.path.exists(loaded), os.listdir(loaded)
 """
 
 
+SILENT = """
+options = {"endpoint_url": uri, "key": "k", "secret": "s", "region": "us-east-1"}
+context = gs.Context(threads=THREADS, storage_options=options)
+def work(report):
+    report(0, 1)
+    CALL
+begin(work)
+"""
+
+CALLS = {
+    "open": 'gs.open("s3://box/a.gs", context=context)',
+    "exists": 'gs.exists("s3://box/a.gs", context=context)',
+    "create": 'gs.create("s3://box/a.gs", gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int8")]), context=context)',
+    "transaction": 'gs.transaction("s3://box/a.gs", context=context).__enter__()',
+}
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A dense array of 16 million cells, and a CSV file of 1.5 million rows beside it."""
@@ -148,6 +166,20 @@ def test_ctrl_c_stops_long_work(store: str, body: str) -> None:
         a[0, 0] = 0
     assert int(a[1, 0]) == 4
     assert a.verify()["damage"] == []
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("call", CALLS)
+def test_ctrl_c_ends_waiting_for_a_network(silent: str, call: str, threads: int) -> None:
+    _, seconds = interrupted(SILENT.replace("CALL", CALLS[call]).replace("THREADS", str(threads)), silent)
+    assert seconds < WATCHDOG_S, "the request's own time-out ended it"
 
 
 def files(uri: str) -> set[str]:

@@ -37,6 +37,10 @@ impl Array {
         self.inner.schema().map_err(|e| raise(py, &e))
     }
 
+    fn ask<R: Send>(&self, py: Python<'_>, work: impl FnOnce() -> gridstone::base::Result<R> + Send) -> PyResult<R> {
+        interrupt::ask(py, self.inner.context(), &self.inner.uri(), work)
+    }
+
     /// The Python face of a writer of these attributes.
     fn streaming(&self, py: Python<'_>, inner: engine::Writer, attrs: Option<&[String]>) -> PyResult<Writer> {
         let schema = self.schema(py)?;
@@ -90,15 +94,15 @@ impl Array {
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.inner.refresh()).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.refresh())
     }
 
     #[pyo3(signature = (version, timestamp_us))]
     fn at(&self, py: Python<'_>, version: Option<Version>, timestamp_us: Option<i64>) -> PyResult<Self> {
         let (number, tag) = Version::parts(version);
         let at = at(py, number, timestamp_us)?;
-        let found = py.detach(|| tag.map_or_else(|| self.inner.at(at), |tag| self.inner.at_tag(&tag)));
-        Ok(Self { inner: found.map_err(|e| raise(py, &e))? })
+        let found = self.ask(py, || tag.map_or_else(|| self.inner.at(at), |tag| self.inner.at_tag(&tag)));
+        Ok(Self { inner: found? })
     }
 
     fn history(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
@@ -114,11 +118,11 @@ impl Array {
     }
 
     fn nonempty_domain(&self, py: Python<'_>) -> PyResult<Option<Box>> {
-        py.detach(|| self.inner.nonempty_domain()).map_err(|e| raise(py, &e))
+        self.ask(py, || self.inner.nonempty_domain())
     }
 
     fn fragments(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
-        let all = py.detach(|| self.inner.fragments()).map_err(|e| raise(py, &e))?;
+        let all = self.ask(py, || self.inner.fragments())?;
         let one = |f: &engine::FragmentListing| {
             json!({"id": f.id.to_string(), "kind": f.kind, "version": f.version, "index": f.index, "cells": f.cells,
                 "bytes": f.bytes, "inline": f.inline, "attrs": f.attrs, "domain": f.domain})
@@ -159,7 +163,8 @@ impl Array {
     ) -> PyResult<Cells> {
         let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
         let work = |call: &engine::Call| self.inner.read(r#box.as_deref(), attrs.as_deref(), order, call);
-        let quick = progress.is_none() && self.inner.is_quick(r#box.as_deref());
+        let near = !engine::is_remote(&self.inner.uri());
+        let quick = near && progress.is_none() && self.inner.is_quick(r#box.as_deref());
         let found = if quick { run_quick(py, work) } else { interrupt::run(py, self.inner.context(), progress, work) };
         let (cells, shape, stats) = found?;
         let home = Some(self.inner.context().arena());

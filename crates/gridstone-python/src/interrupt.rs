@@ -5,7 +5,7 @@
 
 use crate::errors::raise;
 use gridstone::base::{Cancel, Progress, Result};
-use gridstone::engine::{Call, CancelFlag, Context};
+use gridstone::engine::{Call, CancelFlag, Context, is_remote};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -64,7 +64,7 @@ pub(crate) fn run<R: Send>(
         if main {
             watched(context, &call, &flag, work, &mut interrupt)
         } else {
-            catch_unwind(AssertUnwindSafe(|| work(&call)))
+            catch_unwind(AssertUnwindSafe(|| call.run(|| work(&call))))
         }
     });
     let outcome = outcome.map_err(|panic| failed(py, panic.as_ref()))?;
@@ -77,6 +77,17 @@ pub(crate) fn run<R: Send>(
         return Err(error);
     }
     outcome.map_err(|e| raise(py, &e))
+}
+
+/// Runs what asks the store at `uri` something small: where that goes over a network it may wait for long, and is run as
+/// [`run`] does; else on this thread.
+pub(crate) fn ask<R: Send>(
+    py: Python<'_>,
+    context: &Context,
+    uri: &str,
+    work: impl FnOnce() -> Result<R> + Send,
+) -> PyResult<R> {
+    if is_remote(uri) { run(py, context, None, |_| work()) } else { run_quick(py, |_| work()) }
 }
 
 /// As [`run`], for work that is over before anybody could want to stop it: done on this thread.
@@ -93,7 +104,7 @@ fn watched<R: Send>(
     work: impl FnOnce(&Call) -> Result<R> + Send,
     interrupt: &mut Option<PyErr>,
 ) -> thread::Result<Result<R>> {
-    let caught = || catch_unwind(AssertUnwindSafe(|| work(call)));
+    let caught = || catch_unwind(AssertUnwindSafe(|| call.run(|| work(call))));
     let look = || {
         if !flag.cancelled()
             && let Err(error) = Python::attach(|py| py.check_signals())

@@ -4,6 +4,7 @@ use crate::array::Array;
 use crate::context::Context;
 use crate::errors::{input, raise};
 use crate::group::Group;
+use crate::interrupt::ask;
 use gridstone::engine::{self, At, Opened};
 use gridstone::schema::Schema;
 use pyo3::prelude::*;
@@ -17,15 +18,13 @@ pub(crate) fn create_array(
     schema_json: &str,
     overwrite: bool,
 ) -> PyResult<Array> {
-    let made =
-        py.detach(|| engine::create_array(&context.inner, uri, path, Schema::from_json(schema_json)?, overwrite));
-    Ok(Array { inner: made.map_err(|e| raise(py, &e))? })
+    let make = || engine::create_array(&context.inner, uri, path, Schema::from_json(schema_json)?, overwrite);
+    Ok(Array { inner: ask(py, &context.inner, uri, make)? })
 }
 
 #[pyfunction]
 pub(crate) fn create_group(py: Python<'_>, context: &Context, uri: &str, path: &str) -> PyResult<Group> {
-    let made = py.detach(|| engine::create_group(&context.inner, uri, path));
-    Ok(Group { inner: made.map_err(|e| raise(py, &e))? })
+    Ok(Group { inner: ask(py, &context.inner, uri, || engine::create_group(&context.inner, uri, path))? })
 }
 
 /// A version by its number or by its tag.
@@ -55,12 +54,12 @@ pub(crate) fn tag(
     version: Option<u64>,
     replace: bool,
 ) -> PyResult<u64> {
-    py.detach(|| engine::tag(&context.inner, uri, name, version, replace)).map_err(|e| raise(py, &e))
+    ask(py, &context.inner, uri, || engine::tag(&context.inner, uri, name, version, replace))
 }
 
 #[pyfunction]
 pub(crate) fn untag(py: Python<'_>, context: &Context, uri: &str, name: &str) -> PyResult<u64> {
-    py.detach(|| engine::untag(&context.inner, uri, name)).map_err(|e| raise(py, &e))
+    ask(py, &context.inner, uri, || engine::untag(&context.inner, uri, name))
 }
 
 /// Which version two optional arguments name.
@@ -86,11 +85,11 @@ pub(crate) fn open(
 ) -> PyResult<Py<PyAny>> {
     let (number, tag) = Version::parts(version);
     let at = at(py, number, timestamp_us)?;
-    let opened = py.detach(|| match tag {
+    let opened = ask(py, &context.inner, uri, || match tag {
         Some(tag) => engine::open_tagged(&context.inner, uri, path, &tag),
         None => engine::open(&context.inner, uri, path, writable, at),
     });
-    match opened.map_err(|e| raise(py, &e))? {
+    match opened? {
         Opened::Array(inner) => Ok(Py::new(py, Array { inner })?.into_any()),
         Opened::Group(inner) => Ok(Py::new(py, Group { inner })?.into_any()),
     }
@@ -98,12 +97,12 @@ pub(crate) fn open(
 
 #[pyfunction]
 pub(crate) fn exists(py: Python<'_>, context: &Context, uri: &str) -> PyResult<bool> {
-    py.detach(|| engine::exists(&context.inner, uri)).map_err(|e| raise(py, &e))
+    ask(py, &context.inner, uri, || engine::exists(&context.inner, uri))
 }
 
 #[pyfunction]
 pub(crate) fn delete_store(py: Python<'_>, context: &Context, uri: &str) -> PyResult<()> {
-    py.detach(|| engine::delete_store(&context.inner, uri)).map_err(|e| raise(py, &e))
+    ask(py, &context.inner, uri, || engine::delete_store(&context.inner, uri))
 }
 
 #[pyfunction]

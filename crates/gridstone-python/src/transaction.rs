@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::context::Context;
 use crate::errors::raise;
+use crate::interrupt::ask;
 use gridstone::engine::{self, Isolation, Receipt};
 use gridstone::schema::Schema;
 use pyo3::prelude::*;
@@ -18,7 +19,7 @@ impl Transaction {
     #[new]
     fn new(py: Python<'_>, context: &Context, uri: &str, isolation: &str) -> PyResult<Self> {
         let begin = || engine::Transaction::begin(&context.inner, uri, Isolation::parse(isolation)?);
-        Ok(Self { inner: py.detach(begin).map_err(|e| raise(py, &e))? })
+        Ok(Self { inner: ask(py, &context.inner, uri, begin)? })
     }
 
     #[getter]

@@ -110,8 +110,9 @@ class Reader:
 
 
 def line_breaks(data: bytes, end: int) -> int:
-    """How many lines end in the first `end` bytes: a carriage return alone ends one too. Short lines make `bytes.count` slow;
-    this takes portions that stay in a core's cache.
+    """How many lines end in the first `end` bytes: a carriage return alone ends one too.
+
+    Many short lines make `bytes.count` slow; this takes portions that stay in a core's cache.
     """
     found, text = 0, np.frombuffer(data, np.uint8, end)
     returns = data.find(b"\r", 0, end) >= 0

@@ -21,7 +21,7 @@ use super::state::ArrayState;
 use super::store::Store;
 use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Staged;
-use crate::storage::{PutOutcome, data_name, log_name};
+use crate::storage::{PutOutcome, data_name, log_name, patiently};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl Store {
         changes: Changes,
         rebase: &mut dyn Rebase,
     ) -> Result<Arc<Snapshot>> {
-        self.commit_folding(read_version, base, changes, rebase, self.fold_versions)
+        patiently(|| self.commit_folding(read_version, base, changes, rebase, self.fold_versions))
     }
 
     /// Folds what was committed since the newest root, and names the new one in a version that changes nothing; the same
@@ -80,7 +80,7 @@ impl Store {
         if base.version() - base.root_version() <= 1 {
             return Ok(Arc::clone(base));
         }
-        self.commit_folding(base.version(), base, Changes::default(), &mut StandardRules, 1)
+        patiently(|| self.commit_folding(base.version(), base, Changes::default(), &mut StandardRules, 1))
     }
 
     fn commit_folding(

@@ -37,7 +37,7 @@ pub use crate::maintain::{
 pub use crate::query::condition::{Batch, Bound, Condition, Coordinates, Facts, Selection, Verdict};
 pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
-pub use crate::storage::{Durability, StorageOptions, key_from_environment, key_id};
+pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environment, key_id};
 pub use crate::tile::{Column, ColumnView};
 pub use array::{Array, CellData, DenseData};
 pub use background::{AutoConsolidate, Consolidating};

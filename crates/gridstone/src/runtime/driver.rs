@@ -3,11 +3,13 @@
 //! Callers hand it futures and block until they are done, on a plain channel: so they may be called from anywhere, from
 //! within another async runtime too. The child of a fork starts its own; what its parent's was doing is not its business.
 
-use super::PerProcess;
+use super::{PerProcess, standing};
 use crate::base::{Error, Result};
 use std::future::Future;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
 
 static DRIVER: PerProcess<Driver> = PerProcess::new();
 
@@ -29,9 +31,15 @@ const NAME: &str = "gridstone-io";
 /// Threads that resolve names of hosts, which the operating system does not do without blocking; they end when idle.
 const RESOLVERS_MAX: usize = 4;
 
+/// How often a wait that may be given up looks whether it is to be.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// What a future that was handed to the driver will give.
 #[derive(Debug)]
-pub struct Driven<T>(Receiver<T>);
+pub struct Driven<T> {
+    answer: Receiver<T>,
+    task: Option<AbortHandle>,
+}
 
 impl<T> Driven<T> {
     /// Blocks until it is there.
@@ -39,8 +47,34 @@ impl<T> Driven<T> {
     /// # Errors
     /// Storage if the work was given up: it panicked.
     pub fn wait(self) -> Result<T> {
-        self.0.recv().map_err(|_| Error::storage("a request was given up: the thread that talks to the network failed"))
+        self.answer.recv().map_err(|_| lost())
     }
+
+    /// As [`Self::wait`], for what changes nothing: it is given up, and the work with it, once the cancellation that stands over
+    /// this thread says so.
+    ///
+    /// # Errors
+    /// Cancelled; those of [`Self::wait`].
+    pub fn wait_or_cancel(self) -> Result<T> {
+        let Some(cancel) = standing() else { return self.wait() };
+        loop {
+            match self.answer.recv_timeout(LOOK_EVERY) {
+                Ok(found) => return Ok(found),
+                Err(RecvTimeoutError::Disconnected) => return Err(lost()),
+                Err(RecvTimeoutError::Timeout) => cancel.check().inspect_err(|_| self.abort())?,
+            }
+        }
+    }
+
+    fn abort(&self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+fn lost() -> Error {
+    Error::storage("a request was given up: the thread that talks to the network failed")
 }
 
 /// Starts `work` on the driver's thread.
@@ -56,13 +90,14 @@ pub fn drive<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) 
     })?;
     let (send, receive) = sync_channel(1);
     // It is taken by drop alone; were it not there, who waits would be told.
-    if let Some(runtime) = &driver.0 {
-        runtime.spawn(async move {
+    let spawn = |runtime: &Runtime| {
+        let task = runtime.spawn(async move {
             // Who asked may have gone away.
             let _ = send.send(work.await);
         });
-    }
-    Ok(Driven(receive))
+        task.abort_handle()
+    };
+    Ok(Driven { answer: receive, task: driver.0.as_ref().map(spawn) })
 }
 
 /// Does `work` on the driver's thread and waits for it.
@@ -76,7 +111,9 @@ pub fn driven<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use crate::base::{Cancel, ErrorKind};
+    use crate::runtime::{CancelFlag, under};
+    use std::sync::Arc;
 
     #[test]
     fn work_is_done_on_one_thread_of_its_own() {
@@ -98,6 +135,33 @@ mod tests {
     fn it_may_be_called_from_within_another_runtime() {
         let other = Builder::new_current_thread().build().unwrap();
         assert_eq!(other.block_on(async { driven(async { 3 }).unwrap() }), 3);
+    }
+
+    /// Tells when it is dropped.
+    struct Told(std::sync::mpsc::Sender<()>);
+
+    impl Drop for Told {
+        fn drop(&mut self) {
+            self.0.send(()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_wait_is_given_up_with_its_work_once_the_call_is_cancelled() {
+        let flag = CancelFlag::new();
+        let (tell, told) = std::sync::mpsc::channel();
+        let told_when_gone = Told(tell);
+        let endless = drive(async move {
+            let _gone = told_when_gone;
+            std::future::pending::<()>().await;
+        });
+        let cancel: Arc<dyn Cancel> = Arc::new(flag.clone());
+        let waits = std::thread::spawn(move || under(Some(cancel), || endless.unwrap().wait_or_cancel()));
+        assert!(told.recv_timeout(3 * LOOK_EVERY).is_err());
+        flag.cancel();
+        assert_eq!(waits.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+        told.recv_timeout(Duration::from_secs(60)).expect("the work goes on, and nobody waits for it");
+        assert_eq!(drive(async { 3 }).unwrap().wait_or_cancel().unwrap(), 3);
     }
 
     #[test]

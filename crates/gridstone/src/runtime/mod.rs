@@ -11,6 +11,7 @@ mod cancel;
 #[cfg(feature = "object-stores")]
 mod driver;
 mod owner;
+mod patience;
 mod per_process;
 mod pool;
 mod signal;
@@ -23,6 +24,7 @@ pub use cancel::CancelFlag;
 #[cfg(feature = "object-stores")]
 pub use driver::{Driven, drive, driven};
 pub use owner::Owner;
+pub use patience::{standing, under};
 pub use per_process::PerProcess;
 pub use pool::{Pool, THREADS_VARIABLE};
 pub use signal::CondvarSignals;

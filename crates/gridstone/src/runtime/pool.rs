@@ -2,6 +2,7 @@
 //! of a fork.
 
 use super::PerProcess;
+use super::patience::{standing, under};
 use crate::base::{Cancel, Error, Result, Spawner, Task};
 use rayon::prelude::*;
 use std::collections::VecDeque;
@@ -44,7 +45,11 @@ impl Pool {
     /// # Errors
     /// Budget if the threads cannot be started.
     pub fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R> {
-        if self.threads == 1 { Ok(f()) } else { Ok(self.rayon()?.install(f)) }
+        if self.threads == 1 {
+            return Ok(f());
+        }
+        let over = standing();
+        Ok(self.rayon()?.install(|| under(over, f)))
     }
 
     /// The results of `f` for all items, in their order. The items run in parallel; after an error, or once
@@ -59,7 +64,8 @@ impl Pool {
         cancel: &dyn Cancel,
         f: impl Fn(T) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
-        let one = |item| cancel.check().and_then(|()| f(item));
+        let over = standing();
+        let one = |item| cancel.check().and_then(|()| under(over.clone(), || f(item)));
         if self.threads == 1 || items.len() <= 1 {
             return items.into_iter().map(one).collect();
         }
@@ -80,7 +86,8 @@ impl Pool {
         work: impl Fn(T) -> Result<R> + Sync,
         mut consume: impl FnMut(R) -> Result<()>,
     ) -> Result<()> {
-        let one = |item| cancel.check().and_then(|()| work(item));
+        let over = standing();
+        let one = |item| cancel.check().and_then(|()| under(over.clone(), || work(item)));
         let mut items = items.into_iter();
         if self.threads == 1 {
             return items.try_for_each(|item| consume(one(item)?));
@@ -123,10 +130,10 @@ impl Pool {
         every: Duration,
         mut watch: impl FnMut(),
     ) -> Result<R> {
-        let (give, done) = channel();
+        let ((give, done), over) = (channel(), standing());
         // Dropped with its result sent, or in a panic, which ends the waiting too.
         let task = move || {
-            let _ = give.send(work());
+            let _ = give.send(under(over, work));
         };
         let mut wait = || loop {
             match done.recv_timeout(every) {

@@ -51,12 +51,17 @@ pub use object::ObjectStorage;
 pub use options::StorageOptions;
 pub use overlay::OverlayStorage;
 pub use sealed::{KeyRing, SealedStorage, Sealing, key_from_environment, key_id};
-pub use uri::open_uri;
+pub use uri::{is_remote, open_uri};
 
 use crate::base::{ByteSink, ByteSource, KeyId, Result};
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
+
+/// Does `work` to its end, whatever cancellation stands over it: of a commit that was begun it must be known what became.
+pub fn patiently<R>(work: impl FnOnce() -> R) -> R {
+    crate::runtime::under(None, work)
+}
 
 /// What became of an attempt to create an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,6 +22,12 @@ pub fn open_uri(uri: &str, durability: Durability, options: &StorageOptions) -> 
     }
 }
 
+/// Whether the store at `uri` is asked over a network, where an answer may be long in coming.
+pub fn is_remote(uri: &str) -> bool {
+    let scheme = uri.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    matches!(scheme.as_deref(), Some("s3" | "gs" | "az"))
+}
+
 fn open_scheme(
     uri: &str,
     scheme: &str,
@@ -104,6 +110,12 @@ mod tests {
         let here = std::env::current_dir().unwrap();
         assert_eq!(described("./a.gs"), here.join("a.gs").to_str().unwrap());
         assert_eq!(described("a b://c"), here.join("a b:/c").to_str().unwrap());
+    }
+
+    #[test]
+    fn buckets_are_remote_and_nothing_else() {
+        assert!(["s3://b/k", "S3://b", "gs://b", "az://c/k"].into_iter().all(is_remote));
+        assert!(["/s3/a", "mem://a", "file:///a", "s3", "a b://c"].into_iter().all(|uri| !is_remote(uri)));
     }
 
     #[test]

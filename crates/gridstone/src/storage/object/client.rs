@@ -6,7 +6,7 @@
 use super::failure::Place;
 use super::settings::Settings;
 use crate::base::{Error, Result};
-use crate::runtime::{Driven, PerProcess, drive, driven};
+use crate::runtime::{Driven, PerProcess, drive};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path;
@@ -132,7 +132,8 @@ impl Client {
     /// Reads an object, or the part that `options` name.
     pub(super) fn get(&self, name: &str, options: GetOptions) -> Result<Found> {
         let path = self.path(name);
-        self.ask("cannot read", name, |stores| async move { fetched(stores.patient.as_ref(), &path, options).await })
+        let found = self.start(|stores| async move { fetched(stores.patient.as_ref(), &path, options).await })?;
+        found.wait_or_cancel()?.map_err(|e| self.error("cannot read", name, e))
     }
 
     /// Starts to read a range of an object, which must have the tag `tag`.
@@ -151,8 +152,9 @@ impl Client {
     pub(super) fn head(&self, name: &str) -> Result<Option<Found>> {
         let path = self.path(name);
         let options = GetOptions { head: true, ..GetOptions::default() };
-        let found =
-            self.start(|stores| async move { fetched(stores.patient.as_ref(), &path, options).await })?.wait()?;
+        let found = self
+            .start(|stores| async move { fetched(stores.patient.as_ref(), &path, options).await })?
+            .wait_or_cancel()?;
         match found {
             Ok(found) => Ok(Some(found)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -192,10 +194,11 @@ impl Client {
         // Pages are asked for by the consumer, so a second future drives the stream between two of its pages.
         let mut pages = Some(stores.patient.list(Some(&prefix)).chunks(PAGE));
         while let Some(mut stream) = pages.take() {
-            let (page, rest) = driven(async move {
+            let asked = drive(async move {
                 let page = stream.next().await;
                 (page, stream)
             })?;
+            let (page, rest) = asked.wait_or_cancel()?;
             let Some(page) = page else { break };
             for found in page {
                 let found = found.map_err(|e| self.error("cannot list", folder, e))?;
@@ -213,9 +216,9 @@ impl Client {
     /// Whether anything lies directly in `folder`.
     pub(super) fn any(&self, folder: &str) -> Result<bool> {
         let prefix = self.path(folder);
-        self.ask("cannot list", folder, |stores| async move {
-            Ok(stores.patient.list(Some(&prefix)).try_next().await?.is_some())
-        })
+        let found =
+            self.start(|stores| async move { Ok(stores.patient.list(Some(&prefix)).try_next().await?.is_some()) })?;
+        found.wait_or_cancel()?.map_err(|e| self.error("cannot list", folder, e))
     }
 }
 

@@ -88,7 +88,7 @@ impl Look {
 
     /// The floor's bytes; `None` if there is none.
     pub(super) fn floor(self, client: &Client) -> Result<Option<bytes::Bytes>> {
-        match self.0.wait()? {
+        match self.0.wait_or_cancel()? {
             Ok(found) => Ok(Some(found.bytes)),
             Err(Store::NotFound { .. }) => Ok(None),
             Err(e) => Err(client.error("cannot read", FLOOR, e)),

@@ -113,7 +113,8 @@ impl ObjectSink {
         let Some(upload) = self.upload.as_mut() else { return Ok(()) };
         while upload.under_way.len() > left {
             let Some(part) = upload.under_way.pop_front() else { break };
-            let answer = part.answer.wait()?.map_err(|_| Error::storage("a part was given up while it was sent"))?;
+            let answer =
+                part.answer.wait_or_cancel()?.map_err(|_| Error::storage("a part was given up while it was sent"))?;
             answer.map_err(|e| self.client.error("cannot write", &self.name, e))?;
         }
         Ok(())

@@ -53,7 +53,7 @@ impl ObjectSource {
         let options = GetOptions { range: Some(GetRange::Suffix(TAIL_BYTES)), ..GetOptions::default() };
         let answer = client
             .start(|stores| async move { super::client::fetched(stores.patient.as_ref(), &path, options).await })?
-            .wait()?;
+            .wait_or_cancel()?;
         let found = match answer {
             Ok(found) => found,
             Err(e) if has_no_end(&e) => client.head(name)?.ok_or_else(|| client.error("cannot open", name, e))?,
@@ -189,7 +189,7 @@ impl Pending for Reads<'_> {
         for Read { read, answer } in reads {
             // The parent's thread will not answer its child.
             let answer = if owner.is_here() { answer } else { source.start(read.clone())?.answer };
-            let bytes = source.received(read.range, answer.wait())?;
+            let bytes = source.received(read.range, answer.wait_or_cancel())?;
             for part in read.parts {
                 if let (Some(asked), Some(place)) = (ranges.get(part.index), found.get_mut(part.index)) {
                     let start = part.start as usize;
