@@ -144,7 +144,7 @@ def test_dense_writes_over_each_other(store_uri: str, case: str) -> None:
 
 
 def test_what_each_version_shows(store_uri: str) -> None:
-    """Cells, deletions, metadata, schema and size, each as of then: by number, by time, by tag, and in another handle."""
+    """Cells, deletions, metadata, schema and size, each as of then: by number, time, tag, and in another handle."""
     schema = gs.Schema([gs.Dim("x", (0, 9), 5)], [gs.Attr("v", int), gs.Attr("s", str)], sparse=True)
     a = gs.create(store_uri, schema)
     steps: list[tuple[Callable[[], Any], list[int], dict[str, Any], list[str], int]] = [
