@@ -67,13 +67,15 @@ _LAZY_MODULES = ("io", "plot")
 _LAZY_NAMES = {"Result": "result", "Stream": "stream"}
 
 
-def __getattr__(name: str) -> Any:
-    """Parts that need pyarrow or matplotlib are imported when first asked for."""
-    if name in _LAZY_MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name in _LAZY_NAMES:
-        return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # Type checkers would take any misspelled name for a part of the package.
+
+    def __getattr__(name: str) -> Any:
+        """Parts that need pyarrow or matplotlib are imported when first asked for."""
+        if name in _LAZY_MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name in _LAZY_NAMES:
+            return getattr(importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -251,6 +251,8 @@ def _as_array(field: Field, data: Any) -> AnyArray:
         found = np.asarray(data)
     except ValueError as error:
         raise InputError(f"{field.title}: the values make no array: {error}") from error
+    if found.size == 0 and isinstance(data, list | tuple):  # NumPy takes it for floats.
+        return np.empty(found.shape, dtypes.numpy_of(field.dtype))
     if dtypes.is_var(field.dtype) or found.dtype.kind in "US":
         # NumPy would turn None into "None" and cut trailing zeros of bytes.
         return _object_array(data)

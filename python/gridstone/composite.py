@@ -88,6 +88,8 @@ def vectors(field: Field, data: Any) -> Cells:
     except ValueError:  # of several lengths, or None among them
         found = _objects(data)
     valid: AnyArray | None = None
+    if found.shape == (0,) and isinstance(data, list | tuple):  # NumPy takes it for floats.
+        found = np.empty((0, *inner), dtypes.numpy_of(base_field(field).dtype))
     if found.dtype.kind == "O":
         found, valid = _stacked(field, found, inner)
     _check_inner(field, found.shape, inner)

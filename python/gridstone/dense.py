@@ -86,17 +86,18 @@ def write(array: "Array", name: str | None, axes: Sequence[Axis], value: Any) ->
     shape = tuple(axis.count for axis in axes if not axis.drop)
     full = tuple(axis.count for axis in axes)
     given = by_attribute(schema, value, name)
+    made = {n: columns.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
     if _cells(full) == 0:
         return
     if all(axis.step == 1 or axis.count == 1 for axis in axes):
-        made = {n: columns.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
         _stage_box(array, covering(schema, axes), made, full)
         return
-    made = {n: _row_major(columns.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}
+    made = {n: row_major(column) for n, column in made.items()}
     array._stage_cells(positions(schema, axes), made, sorted=False, dedup="error", message=None, progress=None)
 
 
-def _row_major(column: Column) -> Column:
+def row_major(column: Column) -> Column:
+    """The column's cells as a flat one."""
     if column.offsets is not None:
         return column
     validity = None if column.validity is None else column.validity.ravel()

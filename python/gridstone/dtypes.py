@@ -328,6 +328,8 @@ def time_value(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
         if not -(2**63) <= int(value) < 2**63:
             return None
         return _tick(name, int(value))
+    for method in ("to_datetime64", "to_timedelta64"):
+        value = getattr(value, method)() if hasattr(value, method) else value  # NumPy drops pandas' nanoseconds.
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
         value = value.astimezone(dt.UTC).replace(tzinfo=None)
     kind: Any = np.datetime64 if name.startswith("datetime64") else np.timedelta64

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import columns, dtypes, selection
+from . import columns, dense, dtypes, selection
+from .cells import attr_field
 from .columns import Column
 from .dtypes import AnyArray
 from .errors import BoundsError, UnsupportedError
 from .result import Result
 from .schema import Dim, Schema
-from .selection import Box
+from .selection import Axis, Box
 
 if TYPE_CHECKING:
     from .array import Array
@@ -36,28 +37,27 @@ class VIndex:
     There is one integer or array of integers per dimension; they broadcast together as in NumPy's indexing, and the
     result has their shape. A boolean array of the array's shape chooses the cells where it is true. Dense: an ndarray
     (a dict of them by attribute). Sparse: a `Result` of the cells that exist.
+
+    `a.vindex[[1, 5], [2, 2]] = values` writes the cells of a dense array in one commit; values broadcast, and of a cell
+    that is named twice the last value stays.
     """
 
     def __init__(self, array: "Array", name: str | None = None) -> None:
         self._array, self._name = array, name
 
     def __getitem__(self, key: Any) -> Any:
-        array, schema = self._array, self._array.schema
+        array = self._array
         names = array.schema_names if self._name is None else [self._name]
-        given = _point_lists(schema, key)
-        try:
-            lists = np.broadcast_arrays(*given)
-        except ValueError:
-            shapes = " ".join(str(positions.shape) for positions in given)
-            raise BoundsError(f"the lists of positions have shapes {shapes}, which do not broadcast together") from None
-        dims = {
-            dim.name: Column(dim.dtype, _coordinates(dim, np.ravel(offsets)))
-            for dim, offsets in zip(schema.dims, lists, strict=True)
-        }
+        dims, shape = _points(array.schema, key)
         if array.sparse:
             found = read(array, dims, names)
             return found if self._name is None else found[self._name]
-        return _one(_values(array, dims, names, lists[0].shape), self._name)
+        return _one(_values(array, dims, names, shape), self._name)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._array._check_dense("assignment to lists of positions")
+        dims, shape = _points(self._array.schema, key)
+        _assign(self._array, self._name, dims, shape, value)
 
 
 class OIndex:
@@ -65,6 +65,9 @@ class OIndex:
 
     There is an integer (which drops its axis), a slice, a list of integers or a boolean list per dimension, each for
     its own axis; lists may be in any order and repeat. The result is an ndarray (a dict of them by attribute).
+
+    `a.oindex[[1, 5], :] = values` writes these cells in one commit, as a box where they make one and else one by one
+    with their coordinates; values broadcast, and of a cell that is named twice the last value stays.
     """
 
     def __init__(self, array: "Array", name: str | None = None) -> None:
@@ -77,13 +80,23 @@ class OIndex:
                 "oindex is for dense arrays; of a sparse one read a box, or the cells at points with vindex or points()"
             )
         names = array.schema_names if self._name is None else [self._name]
-        parts = selection.expand(key, schema.ndim)
-        pairs = [_axis_list(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))]
+        pairs = _axis_lists(schema, key)
         made = _orthogonal(array, names, [offsets for offsets, _ in pairs])
         dropped = tuple(0 if drop else slice(None) for _, drop in pairs)
         dotted = any(part is Ellipsis for part in (key if isinstance(key, tuple) else (key,)))
         found = {name: values[(*dropped, ...)] for name, values in made.items()}
         return _one(found if dotted else {name: columns.one(values) for name, values in found.items()}, self._name)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        array, schema = self._array, self._array.schema
+        array._check_dense("assignment to lists of positions")
+        pairs = _axis_lists(schema, key)
+        if all(_is_run(offsets) for offsets, _ in pairs):
+            axes = [Axis(int(offsets[0]) if offsets.size else 0, offsets.size, 1, drop) for offsets, drop in pairs]
+            dense.write(array, self._name, axes, value)
+            return
+        shape = tuple(offsets.size for offsets, drop in pairs if not drop)
+        _assign(array, self._name, _product(schema, [offsets for offsets, _ in pairs]), shape, value)
 
 
 def _one(found: Arrays, name: str | None) -> Any:
@@ -110,6 +123,15 @@ def _values(array: "Array", dims: Mapping[str, Column], names: Sequence[str], sh
     cells = array._read_points(dims, names, None)
     made = {name: columns.from_native(array.schema.attr(name).dtype, cells.attrs[name]) for name in names}
     return {name: columns.one(column.shaped(shape, "row").numpy()) for name, column in made.items()}
+
+
+def _assign(array: "Array", name: str | None, dims: Mapping[str, Column], shape: tuple[int, ...], value: Any) -> None:
+    """Writes the cells at these coordinates, from values of `shape`."""
+    schema = array.schema
+    given = dense.by_attribute(schema, value, name)
+    made = {n: dense.row_major(columns.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}
+    if math.prod(shape):
+        array._stage_cells(dims, made, sorted=False, dedup="last", message=None, progress=None)
 
 
 def _box_around(schema: Schema, dims: Mapping[str, Column]) -> Box:
@@ -186,6 +208,27 @@ def _point_lists(schema: Schema, key: Any) -> list[AnyArray]:
     return made
 
 
+def _points(schema: Schema, key: Any) -> tuple[dict[str, Column], tuple[int, ...]]:
+    """The coordinates of the cells that `vindex[key]` asks for, and the shape that they make."""
+    given = _point_lists(schema, key)
+    try:
+        lists = np.broadcast_arrays(*given)
+    except ValueError:
+        shapes = " ".join(str(positions.shape) for positions in given)
+        raise BoundsError(f"the lists of positions have shapes {shapes}, which do not broadcast together") from None
+    dims = {
+        dim.name: Column(dim.dtype, _coordinates(dim, np.ravel(offsets)))
+        for dim, offsets in zip(schema.dims, lists, strict=True)
+    }
+    return dims, lists[0].shape
+
+
+def _axis_lists(schema: Schema, key: Any) -> list[tuple[AnyArray, bool]]:
+    """The positions that `oindex[key]` asks for along each axis, and whether a single integer drops it."""
+    parts = selection.expand(key, schema.ndim)
+    return [_axis_list(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))]
+
+
 def _axis_list(dim: Dim, part: Any, axis: int) -> tuple[AnyArray, bool]:
     """The positions along one axis (uint64), and whether a single integer drops it."""
     if isinstance(part, slice):
@@ -232,6 +275,18 @@ def _orthogonal(array: "Array", names: Sequence[str], lists: Sequence[AnyArray])
     return {name: values[places] for name, values in made.items()}
 
 
+def _is_run(offsets: AnyArray) -> bool:
+    """Whether positions follow each other one by one."""
+    return bool((np.diff(offsets) == 1).all())
+
+
+def _product(schema: Schema, lists: Sequence[AnyArray]) -> dict[str, Column]:
+    """The coordinates of every combination of the lists, in row-major order."""
+    along = [_coordinates(dim, offsets) for dim, offsets in zip(schema.dims, lists, strict=True)]
+    spread = np.broadcast_arrays(*np.ix_(*along))
+    return {dim.name: Column(dim.dtype, np.ravel(s)) for dim, s in zip(schema.dims, spread, strict=True)}
+
+
 def _runs(offsets: AnyArray) -> list[slice]:
     """Stretches of ascending positions without wide gaps."""
     cuts = np.flatnonzero(np.diff(offsets) > np.uint64(_GAP)) + 1
@@ -264,11 +319,7 @@ def _by_points(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) 
     step = max(1, _POINTS_MAX // max(1, math.prod(shape[1:])))
     for start in range(0, shape[0], step):
         part = [lists[0][start : start + step], *lists[1:]]
-        spread = np.broadcast_arrays(
-            *np.ix_(*(_coordinates(d, p) for d, p in zip(array.schema.dims, part, strict=True)))
-        )
-        dims = {d.name: Column(d.dtype, np.ravel(along)) for d, along in zip(array.schema.dims, spread, strict=True)}
-        found = _values(array, dims, names, spread[0].shape)
+        found = _values(array, _product(array.schema, part), names, tuple(offsets.size for offsets in part))
         if step >= shape[0]:
             return found
         for name, values in found.items():

@@ -30,7 +30,7 @@ class Metadata(MutableMapping[str, Any]):
         self._reader, self._writer = reader, writer
 
     def __getitem__(self, key: str) -> Any:
-        text = self._reader().meta_get(key)
+        text = self._stored(key)
         if text is None:
             raise KeyError(key)
         return decode(json.loads(text))
@@ -50,7 +50,11 @@ class Metadata(MutableMapping[str, Any]):
         return len(self._reader().meta_keys())
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self._reader().meta_get(key) is not None
+        return isinstance(key, str) and self._stored(key) is not None
+
+    def _stored(self, key: str) -> str | None:
+        """The JSON text at a key; None: there is none, as at what cannot be a key."""
+        return self._reader().meta_get(key) if _is_text(key) else None
 
     def update(self, other: Any = (), /, **more: Any) -> None:
         """Sets every key given, in one commit."""
@@ -59,6 +63,7 @@ class Metadata(MutableMapping[str, Any]):
         for key, value in [*items, *more.items()]:
             if not isinstance(key, str) or not key:
                 raise InputError(f"a metadata key is text that is not empty, not {key!r}")
+            _check_text(key, key)
             changes[key] = json.dumps(encode(value, key), allow_nan=False)
         if changes:
             self._writer().meta_set(changes)
@@ -83,6 +88,8 @@ def encode(value: Any, key: str) -> Any:
         value = value.item()
     if isinstance(value, np.ndarray):
         value = list(value)
+    if isinstance(value, str):
+        _check_text(value, key)
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
@@ -107,8 +114,27 @@ def _encode_mapping(value: Mapping[Any, Any], key: str) -> Any:
     strangers = [name for name in value if not isinstance(name, str)]
     if strangers:
         raise InputError(f"metadata {key!r}: the keys of a dict are text, found {strangers[0]!r}")
+    for name in value:
+        _check_text(name, key)
     made = {name: encode(item, key) for name, item in value.items()}
     return {"$dict": made} if any(name.startswith("$") for name in made) else made
+
+
+def _is_text(text: str) -> bool:
+    """Whether UTF-8 can hold it: Python's text may have halves of surrogate pairs, which no other reader takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_text(text: str, key: str) -> None:
+    if not _is_text(text):
+        raise InputError(
+            f"metadata {key!r}: {text!r} has half a surrogate pair, which UTF-8 cannot hold; store it as bytes: "
+            f"text.encode('utf-8', 'surrogatepass')"
+        )
 
 
 def decode(found: Any) -> Any:

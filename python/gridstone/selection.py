@@ -16,6 +16,8 @@ from .dtypes import AnyArray, Value
 from .errors import BoundsError, InputError, UnsupportedError
 from .schema import Dim, Schema
 
+_NEW_AXIS = "numpy.newaxis is not supported; index the result instead: a[...][None]"
+
 Bound = int | float
 """A coordinate: ticks for datetimes, a float for float dimensions."""
 
@@ -99,6 +101,8 @@ def expand(key: Any, ndim: int) -> tuple[Any, ...]:
     if len(dots) > 1:
         raise BoundsError("an index can have only one ellipsis (...)")
     if len(parts) - len(dots) > ndim:
+        if any(part is None for part in parts):
+            raise UnsupportedError(_NEW_AXIS)
         raise BoundsError(f"too many indices: the array has {ndim} dimensions, {len(parts) - len(dots)} were given")
     at = dots[0] if dots else len(parts)
     fill = (slice(None),) * (ndim - len(parts) + len(dots))
@@ -132,7 +136,7 @@ def _slice_count(start: int, stop: int, step: int) -> int:
 
 def _position(dim: Dim, part: Any) -> int:
     if part is None:
-        raise UnsupportedError("numpy.newaxis is not supported; index the result instead: a[...][None]")
+        raise UnsupportedError(_NEW_AXIS)
     if isinstance(part, bool | np.bool_) or (isinstance(part, np.ndarray) and part.dtype == np.bool_):
         raise UnsupportedError(
             "boolean masks go to .vindex[...] (of the array's shape) or .oindex[...] (along one axis)"

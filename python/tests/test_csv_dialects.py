@@ -306,3 +306,71 @@ def test_lines_are_counted_whatever_ends_them(data: bytes, portion: int, end: in
     with patch.object(rows, "_PORTION", portion):
         found = rows.line_breaks(data, end)
     assert found == data[:end].count(b"\n") + data[:end].count(b"\r") - data[:end].count(b"\r\n")
+
+
+JUDGED: dict[str, tuple[list[str], list[str]]] = {
+    "uint8[3]": (
+        ["[1, 2, 3]", "[0,0,255]"],
+        ["[1, 2", "[1, 2]", "[1, 2, 300]", "[1, 2, null]", "7", "{}", "[[1, 2, 3]]"],
+    ),
+    "float32[2,2]": (["[[1, NaN], [0.5, -Infinity]]"], ["[1, 2, 3, 4]", '[[1, "a"], [1, 2]]', "null", "[" * 9_000]),
+    "list[int16]": (["[]", "[1]", "[1, 2, 3]"], ["[1, 2", "x", "[1.5]", "[40000]", "[[1]]", '["1"]', "true"]),
+    "list[bool]": (["[true, false]"], ["[1, 2]", "[true, 0.5]", "[maybe]"]),
+    "complex64": (["1+2j", "[1, 2]", "-3j"], ["1+2i", "[1]", "[1, 2, 3]", "j+"]),
+    "list[complex128]": (["[[1, 2], [3, 4]]"], ["[1+2j]", "[[1]]"]),
+    "bytes[2]": (["ab", "a"], ["abc", "0123456789"]),
+    "float16": (["0.5", "65504"], ["1e6", "-70000"]),
+    "datetime64[h]": (["2026-03-01T05:00"], ["2026-03-01T05:30"]),
+}
+
+
+@pytest.mark.parametrize("dtype", JUDGED)
+@pytest.mark.parametrize("nullable", [False, True], ids=["plain", "nullable"])
+@pytest.mark.parametrize("block_bytes", [40, 1 << 20])
+def test_rows_whose_text_makes_no_value(
+    tmp_path: Path, memory_uri: str, dtype: str, nullable: bool, block_bytes: int
+) -> None:
+    """Vectors, lists and others that Arrow has no text for: told by line and column, left out where they may be."""
+    good, wrong = JUDGED[dtype]
+    texts = [*good, *wrong, *good, *wrong[:1], *([""] if nullable else []), *good]
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerows([["x", "v", "n"], *([i, text, i] for i, text in enumerate(texts))])
+    schema = gs.Schema(
+        [gs.Dim("x", (0, len(texts) - 2))], [gs.Attr("v", dtype, nullable=nullable), gs.Attr("n", "int8")], sparse=True
+    )
+    bad = [i for i, text in enumerate(texts) if text in wrong]
+    outside = [len(texts) - 1]
+    rejected: list[Rejected] = []
+    array = from_csv(
+        memory_uri, tmp_path / "a.csv", schema=schema, on_error="collect", rejected=rejected, block_bytes=block_bytes
+    )
+    assert array.stats["rows_rejected"] == len(bad) + 1
+    assert [(row.line, row.column) for row in rejected] == [(i + 2, "v") for i in bad] + [(i + 2, "x") for i in outside]
+    assert [row.reason for row in rejected if row.column == "v" and f" is no {dtype}; " not in row.reason] == []
+    left = [i for i in range(len(texts)) if i not in bad + outside]
+    assert array.read()["x"].tolist() == left == array.read()["n"].tolist()
+    if nullable:
+        assert array.read(where="v is null")["x"].tolist() == [texts.index("")]
+    skipped = from_csv(memory_uri + "s", tmp_path / "a.csv", schema=schema, on_error="skip", block_bytes=block_bytes)
+    assert skipped.stats["rows_rejected"] == len(bad) + 1 and len(skipped.read()) == len(left)
+    with pytest.raises(gs.errors.InputError, match=rf"a\.csv, line {bad[0] + 2}, column 'v': .* is no "):
+        from_csv(memory_uri + "f", tmp_path / "a.csv", schema=schema, block_bytes=block_bytes)
+    assert not gs.exists(memory_uri + "f")
+
+
+def test_a_row_is_rejected_once(tmp_path: Path, memory_uri: str) -> None:
+    """What is wrong in several columns, or in a dimension and an attribute, is one row; coordinates are judged too."""
+    schema = gs.Schema(
+        [gs.Dim("t", ("2026-01-01T00", "2026-12-31T23"), dtype="datetime64[h]")],
+        [gs.Attr("v", "list[int8]"), gs.Attr("z", complex)], sparse=True,
+    )  # fmt: skip
+    text = (
+        "w,t,v,z\n1,2026-01-01T01:30,[1,1j\n2,2026-01-01T02:30,[1],1j\n3,2027-01-01T00:00,[],x\n"
+        '4,2026-01-01T04:00,"[1, 2]",[1]\n'
+        "5,2026-01-01T05:00,,1+1j\n"
+    )
+    rejected: list[Rejected] = []
+    array = from_csv(memory_uri, put(tmp_path, text), schema=schema, on_error="collect", rejected=rejected)
+    assert [(row.line, row.column) for row in rejected] == [(2, "t"), (3, "t"), (4, "z"), (5, "z")]
+    assert [v.tolist() for v in array.read()["v"]] == [[]] and array.read()["z"].tolist() == [1 + 1j]

@@ -57,6 +57,7 @@ def test_wide_strides_do_not_read_everything(monkeypatch: pytest.MonkeyPatch) ->
         ([1, 2], gs.errors.UnsupportedError, "lists of positions"),
         (np.zeros(20, bool), gs.errors.UnsupportedError, "masks"),
         (None, gs.errors.UnsupportedError, "newaxis"),
+        ((None, 1, 2), gs.errors.UnsupportedError, "newaxis"),
         (np.s_[::0], ValueError, "zero"),
     ],
 )

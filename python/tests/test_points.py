@@ -158,6 +158,41 @@ def test_lists_of_several_attributes(mixed: gs.Array) -> None:
     assert mixed["v"].oindex[0, [1, 3]].tolist() == [1.0, 3.0] and mixed["v"].oindex[0, 5] == 5.0
 
 
+def test_lists_of_several_attributes_are_assigned(mixed: gs.Array) -> None:
+    mixed.vindex[[0, 0, 9], [1, 1, 0]] = {"v": [5.0, 6.0, 7.0], "n": [None, 8, None]}
+    assert mixed["v"].vindex[[0, 9], [1, 0]].tolist() == [6.0, 7.0], "the last of a cell named twice stays"
+    assert mixed["n"].vindex[[0, 9], [1, 0]].tolist() == [8, None] and mixed["s"][0, 1] == "é1"
+    mixed["s"].oindex[[9, 8], ::19] = [["a", "b"], ["c", "d"]]
+    assert mixed["s"][8:, ::19].tolist() == [["c", "d"], ["a", "b"]]
+    before = len(mixed.fragments)
+    mixed["v"].oindex[[3, 4, 5], 2] = 1.5
+    assert mixed.fragments["kind"][before].as_py() == "dense", "lists that make a box are written as one"
+    assert mixed["v"][2:7, 2].tolist() == [42.0, 1.5, 1.5, 1.5, -1.0]
+    version = mixed.version
+    mixed["v"].oindex[[], :] = np.empty((0, 20))
+    mixed["v"].vindex[np.zeros((10, 20), bool)] = 3.0
+    assert mixed.version == version, "nothing to write makes no version"
+
+
+@pytest.mark.parametrize(
+    ("way", "key", "value", "kind", "word"),
+    [
+        ("oindex", ([0, 2], [0, 5]), np.zeros((2, 3)), gs.errors.InputError, r"\(2, 3\).*\(2, 2\)"),
+        ("oindex", ([], 0), np.zeros(3), gs.errors.InputError, r"\(3,\).*\(0,\)"),
+        ("vindex", ([0, 1], [0, 1]), np.zeros(3), gs.errors.InputError, r"\(3,\).*\(2,\)"),
+        ("vindex", ([0, 1], [0, 1]), ["a", "b"], gs.errors.InputError, "float64"),
+        ("vindex", ([0, 99], [0, 1]), 0, IndexError, "99"),
+        ("oindex", (0, 0, 0), 0, IndexError, "too many"),
+        ("vindex", ([0, 1], [0, 1]), {"w": 1}, gs.errors.InputError, "'w'"),
+    ],
+)
+def test_wrong_assignments_say_why(way: str, key: Any, value: Any, kind: type[Exception], word: str) -> None:
+    array = gs.array("mem://wrong-assignments", np.zeros((20, 30)), overwrite=True)
+    with pytest.raises(kind, match=word):
+        getattr(array, way)[key] = value
+    assert array.version == gs.open("mem://wrong-assignments").version and not array[...].any()
+
+
 def test_vindex_of_a_sparse_array(memory_uri: str) -> None:
     dims = [gs.Dim("x", (-(2**63), 2**63 - 1)), gs.Dim("y", (0, 9))]
     array = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("v", int)], sparse=True))
@@ -167,6 +202,9 @@ def test_vindex_of_a_sparse_array(memory_uri: str) -> None:
     assert array["v"].vindex[2**63, 2].tolist() == [2]
     with pytest.raises(gs.errors.UnsupportedError, match="dense"):
         array.oindex[[1], [2]]
+    for way in (array.oindex, array.vindex):
+        with pytest.raises(gs.errors.UnsupportedError, match="write_cells"):
+            way[[1], [2]] = 1
 
 
 @pytest.mark.parametrize(

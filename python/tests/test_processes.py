@@ -4,12 +4,15 @@ what it was never told of.
 
 import multiprocessing
 import os
+import queue
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,3 +143,101 @@ def test_spawned_workers_write_through_arrays_sent_to_them(tmp_path: Path) -> No
     assert a.version == 1, "a handle moves when it is told to, or by its own commits"
     assert a.refresh() == PROCESSES + 1
     assert np.array_equal(a[...], np.repeat(np.arange(PROCESSES), WRITES).reshape(PROCESSES, WRITES))
+
+
+SAMPLES, SIDE, WORKERS = 48, 40, 3
+EPOCHS = {"fork": 6, "spawn": 1}
+
+
+class Samples:
+    """A data set as PyTorch's loaders take it: `len`, and a sample for a number, from arrays that are open already."""
+
+    def __init__(self, images: gs.Array, labels: gs.Array) -> None:
+        self.images, self.labels = images, labels
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, i: int) -> tuple[int, np.ndarray, int]:
+        return i, self.images[i], int(self.labels.points({"i": [i]})["label"][0])
+
+
+def serve(samples: Samples, asked: Any, made: Any) -> None:
+    """A worker of a loader: batches of samples until it is told to end."""
+    while (batch := asked.get()) is not None:
+        try:
+            made.put([samples[i] for i in batch])
+        except BaseException as error:
+            made.put(repr(error))
+
+
+def load(samples: Samples, method: str, order: list[int]) -> list[tuple[int, np.ndarray, int]]:
+    """An epoch: workers are started, share the batches, and end, as a loader's do each time it is gone through."""
+    context = multiprocessing.get_context(method)
+    asked, made = context.Queue(), context.Queue()
+    workers = [context.Process(target=serve, args=(samples, asked, made), daemon=True) for _ in range(WORKERS)]
+    batches = [order[start : start + 5] for start in range(0, len(order), 5)]
+    try:
+        for worker in workers:
+            worker.start()
+        for batch in [*batches, *[None] * WORKERS]:
+            asked.put(batch)
+        found = []
+        for _ in batches:
+            batch = made.get(timeout=WATCHDOG_S)
+            assert isinstance(batch, list), batch
+            found += batch
+        for worker in workers:
+            worker.join(WATCHDOG_S)
+            assert worker.exitcode == 0
+        return found
+    except queue.Empty:
+        pytest.fail(f"the workers hang ({method})")
+    finally:
+        for worker in workers:
+            worker.kill()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("method", [m for m in EPOCHS if m in multiprocessing.get_all_start_methods()])
+def test_a_pool_of_loaders_reads_while_the_parent_reads_and_writes(tmp_path: Path, method: str) -> None:
+    """Workers inherit (or are sent) arrays that are open, warm, and in use by the parent's threads at that moment; each
+    epoch starts new ones. They show the version that the arrays had, whatever the parent commits meanwhile.
+    """
+    uri, context = str(tmp_path / "samples.gs"), gs.Context("64MiB", 2, durability="close")
+    pictures = np.random.default_rng(3).integers(0, 256, (SAMPLES, SIDE, SIDE), dtype="uint8")
+    gs.array(uri, pictures, tile=(7, SIDE, SIDE), path="/images", context=context)
+    gs.create(uri, gs.Schema([gs.Dim("i", (0, SAMPLES - 1))], [gs.Attr("label", int)], sparse=True), path="/labels")
+    samples = Samples(*(gs.open(uri, path=path, context=context) for path in ("/images", "/labels")))
+    writing = gs.open(uri, path="/labels", mode="r+", context=context)
+    writing.write_cells(np.arange(SAMPLES), np.arange(SAMPLES) % 10)
+    samples.labels.refresh()
+    stop, wrong = threading.Event(), []
+
+    def read_on() -> None:
+        while not stop.is_set():
+            if not np.array_equal(samples.images[...], pictures) or len(samples.labels.read()) != SAMPLES:
+                wrong.append("a read of the parent")
+
+    def write_on() -> None:
+        while not stop.is_set():
+            writing.write_cells(np.arange(SAMPLES), np.full(SAMPLES, -1))
+            time.sleep(0.005)
+
+    threads = [threading.Thread(target=work) for work in (read_on, read_on, write_on)]
+    for thread in threads:
+        thread.start()
+    try:
+        for epoch in range(EPOCHS[method]):
+            order = random.Random(epoch).sample(range(SAMPLES), SAMPLES)
+            found = load(samples, method, order)
+            assert sorted(i for i, _, _ in found) == list(range(SAMPLES))
+            for i, picture, label in found:
+                assert label == i % 10
+                np.testing.assert_array_equal(picture, pictures[i])
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(WATCHDOG_S)
+    assert wrong == []
+    assert samples.labels.refresh() == writing.version > 4

@@ -466,6 +466,26 @@ def test_colours_are_drawn_and_what_is_no_number_is_not(tmp_path: Path) -> None:
             plot.plot(a, tmp_path / "no.png", attr=name)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "string", "datetime64[s]", "timedelta64[h]", *TYPES])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_an_empty_list_is_of_every_type(memory_uri: str, dtype: str, sparse: bool) -> None:
+    a = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", dtype)], sparse=sparse))
+    a.write_cells([], [])
+    a.write_cells({"x": []}, {"v": ()})
+    if not sparse:
+        a[4:4] = []
+        a.oindex[[]] = []
+        a.vindex[np.zeros(10, bool)] = []
+    assert len(a.fragments) == 0 and len(a.points([])) == 0
+
+
+def test_an_empty_list_is_a_list_of_coordinates(memory_uri: str) -> None:
+    dim = gs.Dim("t", ("2026-01-01", "2026-12-31"), dtype="datetime64[D]")
+    a = gs.create(memory_uri, gs.Schema([dim], [gs.Attr("v", "int8")], sparse=True))
+    a.write_cells([], [])
+    assert len(a.points({"t": []})) == 0 and a.delete(coords=[]) == a.version
+
+
 @pytest.mark.parametrize("dtype", [dtype for dtype in TYPES if "timedelta" not in dtype and "datetime" not in dtype])
 @BOTH
 def test_files_of_text_come_back(tmp_path: Path, dtype: str, nullable: bool) -> None:

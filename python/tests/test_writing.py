@@ -188,6 +188,8 @@ def test_shapes_are_named(memory_uri: str) -> None:
         array.write(np.zeros((5, 4)))
     array[1] = np.zeros((1, 1, 5)) + 2
     array[2:2] = 5
+    with pytest.raises(gs.errors.InputError, match=r"\(3,\).*\(0, 5\)"):
+        array[2:2] = np.zeros(3)
     assert array[1].tolist() == [2] * 5
 
 
@@ -249,6 +251,10 @@ def test_meta(store_uri: str) -> None:
         del array.meta["none"]
     with pytest.raises(gs.errors.InputError, match="JSON"):
         array.meta["x"] = object()
+    for key, value in [("\ud800", 1), ("x", "\udcff"), ("x", [{"\udcff": 1}])]:
+        with pytest.raises(gs.errors.InputError, match="surrogate"):
+            array.meta[key] = value
+    assert "\ud800" not in array.meta and array.meta.get("\ud800") is None and "x" not in array.meta
     with pytest.raises(gs.errors.AccessError):
         gs.open(store_uri).meta["x"] = 1
     array.meta.clear()

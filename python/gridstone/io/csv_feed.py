@@ -1,6 +1,6 @@
 """CSV files as a feed: blocks parsed ahead by threads, checked, and what is wrong told by line and column."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .. import dtypes
+from .. import arrow, cells, dtypes
 from ..columns import Field
 from ..context import Context, size_bytes
 from ..errors import InputError
@@ -213,31 +213,67 @@ class CsvFeed:
     ) -> Any:
         """The table, times in UTC, without the rows that are rejected; an `InputError` if none may be."""
         table, doubtful = parse.in_utc(self._dialect, table)
-        bad: dict[int, tuple[str, str]] = {}
+        sieve = _Sieve(table, self._rejects.tolerant)
+        sieve.sift([*self._unclear(doubtful), *_empty(table, filled, dims)])
+        if schema is not None:
+            for field in _judged(schema, table):
+                sieve.sift((row, field.name, why) for row, why in text.unread(field, sieve.table.column(field.name)))
+                sieve.settle(field)
+            sieve.sift(_outside(sieve.table, schema))
+        if sieve.bad:
+            found = parse.fault_at(self._dialect, block, sieve.bad)
+            if not self._rejects.tolerant:
+                raise found[0].error(block)
+            self._reject(block, found)
+        return sieve.table
+
+    def _unclear(self, doubtful: Sequence[tuple[str, Any]]) -> Iterator[tuple[int, str, str]]:
+        """The rows with times that the clocks of the zone skip or repeat."""
+        reason = f"the time is ambiguous or missing in {self._dialect.timezone}, where clocks change; "
         for name, differ in doubtful:
-            reason = f"the time is ambiguous or missing in {self._dialect.timezone}, where clocks change; "
-            for place in np.flatnonzero(np.asarray(differ)):
-                bad.setdefault(int(place), (name, reason + "write it with its offset"))
-        for row, name, reason in _empty(table, filled, dims):
+            for row in np.flatnonzero(np.asarray(differ)):
+                yield int(row), name, reason + "write it with its offset"
+
+
+class _Sieve:
+    """A table, and the rows of it that were found bad, by their place in it and with column and reason: all of them, or
+    the first one where one is too many, behind which nothing is looked at any more.
+    """
+
+    def __init__(self, table: Any, tolerant: bool) -> None:
+        self.table, self.bad = table, dict[int, tuple[str, str]]()
+        self._tolerant, self._places = tolerant, np.arange(table.num_rows)
+
+    def sift(self, found: Iterable[tuple[int, str, str]]) -> None:
+        """Takes rows of the table as it is now out of it."""
+        if self.bad and not self._tolerant:
+            return
+        bad: dict[int, tuple[str, str]] = {}
+        for row, name, reason in found:
             bad.setdefault(row, (name, reason))
-        if not bad or self._rejects.tolerant:
-            kept = table if not bad else table.filter(pa.array(_kept(table.num_rows, bad)))
-            outside = [] if schema is None else list(_outside(kept, schema))
-            places = np.flatnonzero(_kept(table.num_rows, bad))
-            bad |= {int(places[row]): (name, reason) for row, name, reason in outside}
         if not bad:
-            return table
-        if not self._rejects.tolerant:
-            row = min(bad)
-            raise parse.fault_at(self._dialect, block, {row: bad[row]})[0].error(block)
-        self._reject(block, parse.fault_at(self._dialect, block, bad))
-        return table.filter(pa.array(_kept(table.num_rows, bad)))
+            return
+        if not self._tolerant:
+            bad = {min(bad): bad[min(bad)]}
+        self.bad |= {int(self._places[row]): told for row, told in bad.items()}
+        kept = np.ones(self.table.num_rows, np.bool_)
+        kept[list(bad)] = False
+        self.table, self._places = self.table.filter(pa.array(kept)), self._places[kept]
+
+    def settle(self, field: Field) -> None:
+        """Makes a column that was judged what it is read as, so that it is read once."""
+        if self.bad and not self._tolerant:
+            return
+        place = self.table.schema.get_field_index(field.name)
+        made = arrow.array_of(text.read(field, self.table.column(place)))
+        self.table = self.table.set_column(place, field.name, made)
 
 
-def _kept(rows: int, bad: dict[int, tuple[str, str]]) -> Any:
-    made = np.ones(rows, np.bool_)
-    made[list(bad)] = False
-    return made
+def _judged(schema: Schema, table: Any) -> Iterator[Field]:
+    """The fields of the table's columns whose text has to be looked at."""
+    for field in [*cells.dim_fields(schema), *(cells.attr_field(schema, attr.name) for attr in schema.attrs)]:
+        if field.name in table.column_names and text.judged(field.dtype):
+            yield field
 
 
 def _empty(table: Any, names: Sequence[str], dims: Sequence[str]) -> Iterator[tuple[int, str, str]]:

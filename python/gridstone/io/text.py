@@ -5,8 +5,10 @@ Vectors and lists are JSON (`[1, 2, 3]`, NaN and Infinity as Python writes them)
 """
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from .. import arrow, columns, dtypes
@@ -73,6 +75,42 @@ def read(field: Field, column: Any) -> Column:
     return arrow.column_of(field, column)
 
 
+def judged(dtype: str) -> bool:
+    """Whether text that Arrow's reader takes may still be no value of this type, which `read` finds."""
+    if dtypes.is_time(dtype):
+        return dtypes.unit_of(dtype) in ("Y", "M", "W", "h", "m")
+    return _is_json(dtype) or dtypes.is_fixed_bytes(dtype) or dtype == "float16"
+
+
+def unread(field: Field, column: Any) -> Iterator[tuple[int, str]]:
+    """The rows that `read` takes no value of, and why; found by halving."""
+    pending = [(0, len(column))]
+    while pending:
+        low, high = pending.pop()
+        try:
+            read(field, column.slice(low, high - low))
+        except (InputError, pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            if high - low == 1:
+                yield low, f"{column[low].as_py()!r} is no {field.dtype}; {_form(field.dtype)}"
+                continue
+            middle = (low + high) // 2
+            pending += [(middle, high), (low, middle)]
+
+
+def _form(dtype: str) -> str:
+    """How values of a type are written."""
+    base = dtypes.base_of(dtype)
+    if base != dtype:
+        inner = dtypes.shape_of(dtype)
+        numbers = f"{inner[-1] if inner else 'any number of'} values of {base}"
+        return f"such a value is written as JSON: {'lists of ' if len(inner) > 1 else ''}{numbers} in brackets"
+    if dtypes.is_complex(dtype):
+        return "such a value is written as 1+2j or [1, 2]"
+    if dtypes.is_fixed_bytes(dtype):
+        return f"it has at most {dtypes.length_of(dtype)} bytes"
+    return "correct the file, or give the column another type"
+
+
 def _is_json(dtype: str) -> bool:
     return dtypes.base_of(dtype) != dtype or dtypes.is_complex(dtype)
 
@@ -86,7 +124,10 @@ def _parsed(field: Field, text: str) -> Any:
         found = json.loads(text)
         if dtypes.is_complex(dtypes.base_of(field.dtype)):
             found = _complex(found)
-    except (ValueError, TypeError) as error:
+        inner = dtypes.shape_of(field.dtype)
+        if inner and np.shape(found) != inner:
+            raise InputError(wrong)
+    except (ValueError, TypeError, RecursionError) as error:
         raise InputError(wrong) from error
     if not isinstance(found, list | complex):
         raise InputError(wrong)
