@@ -1,7 +1,8 @@
 //! The commit protocol. A version is the creation of one object, `_log/<version>`, that did not exist.
 //!
 //! 1. If the newest root is `fold_versions` behind, or the records since it are many bytes, fold.
-//! 2. Write the record that follows the newest version known, naming that root; put it if absent.
+//! 2. Write the record that follows the newest version known, naming that root; put it if absent. Where looking costs nothing, look first
+//!    whether later ones are there: then the slot is free because its record was lost.
 //! 3. Not plainly created? Read the slot. Our id in it: committed, and made durable now. Another's: lost. Nothing: try
 //!    the same slot again, a few times. Unreadable: the outcome is unknown, and nothing is deleted.
 //! 4. Created: read the floor. A version below it is lost, since nobody looks for it there: the record is removed.
@@ -103,6 +104,7 @@ impl Store {
                     continue;
                 }
             };
+            self.log.check_end(newest.version(), self.seen())?;
             match self.publish(&record, &bytes)? {
                 Fate::Committed => {
                     self.saw(record.version);

@@ -2,17 +2,21 @@
 //!
 //! Versions are contiguous from the floor, so the newest is found by galloping up from any version that exists and
 //! then halving. The hint only saves steps: a missing or wrong one is worth a few more probes.
+//!
+//! A record that is missing in the middle looks like the end of the log. So whoever finds an end looks at the version after the next as well, and where
+//! asking is no request at all those that a hint may be behind. What was seen beyond a missing record is an error; a gap that nobody
+//! looked behind is found by who reads across it, and by the check of the store.
 
 use super::floor::Floor;
 use super::record::Record;
 use super::root::{self, Root};
 use super::shape::RootRef;
 use crate::base::{Error, ErrorKind, Result};
-use crate::storage::{FLOOR, LATEST, Storage, log_name, manifest_name};
+use crate::storage::{FLOOR, LATEST, LOG, Storage, log_name, manifest_name};
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// Commits between two writes of the hint: a gallop over as many versions costs less than a write with each commit.
+/// Commits between two writes of the hint: a search among as many versions costs less than a write with each commit.
 pub(super) const HINT_EVERY: u64 = 8;
 
 /// The objects of a store's log.
@@ -31,7 +35,13 @@ impl Log {
     /// The record of `version` and its whole file; Corruption if it is missing.
     pub(super) fn read_file(&self, version: u64) -> Result<(Record, Bytes)> {
         let file = self.read_object(&log_name(version))?;
-        let file = file.ok_or_else(|| Error::corruption(format!("the log record of version {version} is missing")))?;
+        let file = file.ok_or_else(|| {
+            Error::corruption(format!(
+                "the log record of version {version} is missing; put {} back from a copy of the store, or let `gridstone repair` say what can be \
+                 mended",
+                log_name(version)
+            ))
+        })?;
         Ok((Record::decode(&file, version)?, file))
     }
 
@@ -84,26 +94,45 @@ impl Log {
     }
 
     /// The newest version, where `known` is one that existed (0: none known); `None` if this is not a store.
+    ///
+    /// # Errors
+    /// Corruption if a record was seen beyond one that is missing, or that of the floor is.
     pub(super) fn newest(&self, known: u64) -> Result<Option<u64>> {
         let start = self.hint().max(known);
-        if start > 0 && self.has(start)? {
-            return self.gallop(start).map(Some);
+        if start > 0
+            && let Some(end) = self.end_from(start, HINT_EVERY)?
+        {
+            return Ok(Some(end));
         }
         let floor = self.floor()?;
-        let start = floor.map_or(1, |f| f.version);
-        match (self.has(start)?, floor) {
-            (true, _) => self.gallop(start).map(Some),
-            (false, None) => Ok(None),
-            (false, Some(f)) => Err(Error::corruption(format!(
-                "the log's floor says that version {} is kept, its record is missing",
-                f.version
+        let lowest = floor.map_or(1, |f| f.version);
+        let end = if self.has(lowest)? { self.end_from(lowest, 2)? } else { None };
+        match (end, floor) {
+            (Some(end), _) => {
+                // Who wrote the hint saw more, or the hint is wrong.
+                if end < start
+                    && let Some(later) = self.listed_above(end)?
+                {
+                    self.check_gap(end + 1, later)?;
+                }
+                Ok(Some(end))
+            }
+            (None, None) => Ok(None),
+            (None, Some(f)) => Err(Error::corruption(format!(
+                "the log's floor says that version {} is kept, its record is missing; put {} back from a copy of the store, or let \
+                 `gridstone repair` say what can be mended",
+                f.version,
+                log_name(f.version)
             ))),
         }
     }
 
-    /// The newest version, going up from `start`, which exists.
-    fn gallop(&self, start: u64) -> Result<u64> {
-        let (mut there, mut step) = (start, 1u64);
+    /// The newest version, going up from `start`, at first by `step`; `None` if nothing is seen from there on.
+    ///
+    /// Where the hint is the newest there can be, the end is less than eight versions from it: so the first step is one that is mostly too
+    /// far, and halving takes three more. With the look at the version after the next that is no more than galloping from one took.
+    fn end_from(&self, start: u64, mut step: u64) -> Result<Option<u64>> {
+        let (mut there, mut probed) = (start, Vec::new());
         let mut absent = loop {
             let probe = there.saturating_add(step);
             if probe == there || !self.has(probe)? {
@@ -111,14 +140,80 @@ impl Log {
             }
             (there, step) = (probe, step.saturating_mul(2));
         };
+        probed.push(absent);
         while absent - there > 1 {
             let middle = there.midpoint(absent);
             if self.has(middle)? {
                 there = middle;
             } else {
                 absent = middle;
+                probed.push(absent);
             }
         }
-        Ok(there)
+        if there == start && !self.has(start)? {
+            return Ok(None);
+        }
+        let ahead = if self.storage.is_near() { HINT_EVERY } else { 2 };
+        self.check_ahead(there, (2..=ahead).filter_map(|n| there.checked_add(n)).filter(|v| !probed.contains(v)))?;
+        Ok(Some(there))
+    }
+
+    /// Corruption if one of the versions `later` is there although the one after `end`, which was not there, still is not. In a whole log
+    /// a version is only ever made after the one before it.
+    fn check_ahead(&self, end: u64, later: impl DoubleEndedIterator<Item = u64>) -> Result<()> {
+        for version in later.rev() {
+            if self.has(version)? {
+                return self.check_gap(end + 1, version);
+            }
+        }
+        Ok(())
+    }
+
+    /// As when the newest version is looked for, of a version that was found to be the newest by other means, where `seen` is one that existed: costs
+    /// nothing where asking is a request, unless `seen` is beyond.
+    ///
+    /// # Errors
+    /// Corruption if a record beyond a missing one was seen.
+    pub(super) fn check_end(&self, end: u64, seen: u64) -> Result<()> {
+        let ahead = if self.storage.is_near() { HINT_EVERY } else { 0 };
+        let near = (2..=ahead).filter_map(|n| end.checked_add(n));
+        self.check_ahead(end, near.chain((seen > end.saturating_add(1)).then_some(seen)))
+    }
+
+    /// Corruption if any record is there although that of version 1, which no floor makes void, is missing.
+    pub(super) fn check_absent(&self) -> Result<()> {
+        match self.listed_above(0)? {
+            Some(later) => self.check_gap(1, later),
+            None => Ok(()),
+        }
+    }
+
+    /// A version above `end` of which there is a record; `None` also if listing is not allowed. For what is seldom: this may list a long log.
+    fn listed_above(&self, end: u64) -> Result<Option<u64>> {
+        let mut later = None;
+        let listed = self.storage.survey(LOG, &mut |object| {
+            let digits = object.name.rsplit('/').next().filter(|file| file.len() == 20);
+            later = later.or(digits.and_then(|d| d.parse::<u64>().ok()).filter(|v| *v > end));
+        });
+        match listed {
+            Err(e) if e.kind() == ErrorKind::Access => Ok(None),
+            listed => listed.map(|()| later),
+        }
+    }
+
+    /// Corruption if `missing` is still not there; `later` was seen since it was not. Below the floor any may be missing.
+    fn check_gap(&self, missing: u64, later: u64) -> Result<()> {
+        if self.has(missing)? || self.floor_version()? > missing {
+            return Ok(());
+        }
+        let before = match missing {
+            0 | 1 => String::new(),
+            missing => format!("; version {} may still be opened as such", missing - 1),
+        };
+        Err(Error::corruption(format!(
+            "the log record of version {missing} is missing, and a later one, of version {later}, is there: somebody deleted it, or the store was \
+             copied in part. Put {} back from another copy, or let `gridstone repair` say what can be mended{before}. Nothing was written",
+            log_name(missing)
+        )))
     }
 }

@@ -13,7 +13,7 @@ use super::operation::{Changes, Operation};
 use super::path;
 use super::record::Record;
 use super::snapshot::{Shelves, Snapshot};
-use crate::base::{Clock, Entropy, Error, Files, Result, limits};
+use crate::base::{Clock, Entropy, Error, ErrorKind, Files, Result, limits};
 use crate::storage::{Storage, StoreFiles};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,15 +62,19 @@ impl Store {
         Arc::new(StoreFiles { storage: Arc::clone(&self.log.storage) })
     }
 
-    /// Whether there is a store.
+    /// Whether there is a store, damaged or not.
     pub fn exists(&self) -> Result<bool> {
-        Ok(self.log.newest(self.seen.load(Ordering::Relaxed))?.is_some())
+        match self.log.newest(self.seen()) {
+            Err(e) if e.kind() == ErrorKind::Corruption => Ok(true),
+            newest => Ok(newest?.is_some()),
+        }
     }
 
     /// Creates the store with `changes` as its version 1. Without an array at "/" a group is put there.
     ///
     /// # Errors
-    /// Exists if there is a store, or one is created meanwhile; Input, before anything is written, if a path is none; those of [`Store::commit`].
+    /// Exists if there is a store, or one is created meanwhile; Corruption if there is what is left of one; Input, before anything is written, if a
+    /// path is none; those of [`Store::commit`].
     pub fn create(&self, changes: Changes) -> Result<Arc<Snapshot>> {
         if self.exists()? {
             return Err(Error::exists(format!("there is a store in {} already", self.log.storage.describe())));
@@ -80,6 +84,7 @@ impl Store {
                 path::check(path)?;
             }
         }
+        self.log.check_absent()?;
         self.log.storage.prepare()?;
         self.commit(&Arc::new(Snapshot::before_all()), changes, &mut MustBeFirst)
     }
@@ -91,7 +96,10 @@ impl Store {
     /// never skipped; Unsupported if a newer Gridstone wrote it.
     pub fn latest(&self) -> Result<Arc<Snapshot>> {
         for _ in 0..ATTEMPTS {
-            let newest = self.log.newest(self.seen.load(Ordering::Relaxed))?.ok_or_else(|| self.no_store())?;
+            let Some(newest) = self.log.newest(self.seen())? else {
+                self.log.check_absent()?;
+                return Err(self.no_store());
+            };
             if let Some(snapshot) = self.open(newest)? {
                 return Ok(snapshot);
             }
@@ -142,7 +150,7 @@ impl Store {
     /// Those of [`Store::latest`]; SnapshotExpired if the floor moves meanwhile.
     pub fn version_at(&self, time_us: i64) -> Result<(u64, u64)> {
         let floor = self.log.floor_version()?;
-        let newest = self.log.newest(self.seen.load(Ordering::Relaxed).max(floor))?.ok_or_else(|| self.no_store())?;
+        let newest = self.log.newest(self.seen().max(floor))?.ok_or_else(|| self.no_store())?;
         // Versions below `low` are not after the time, those from `high` on are; times ascend strictly.
         let (mut low, mut high) = (floor, newest.saturating_add(1));
         while low < high {
@@ -168,6 +176,7 @@ impl Store {
         if self.log.floor_version()? > snapshot.version() + 1 || !at_end? {
             return self.latest();
         }
+        self.log.check_end(newest.version(), self.seen())?;
         self.saw(newest.version());
         Ok(if newest.version() == snapshot.version() { Arc::clone(snapshot) } else { Arc::new(newest) })
     }
@@ -249,7 +258,7 @@ impl Store {
     /// missing or damaged.
     pub fn history(&self, from: u64, to: u64) -> Result<History<'_>> {
         let floor = self.log.floor_version()?;
-        let newest = self.log.newest(self.seen.load(Ordering::Relaxed).max(floor))?.ok_or_else(|| self.no_store())?;
+        let newest = self.log.newest(self.seen().max(floor))?.ok_or_else(|| self.no_store())?;
         let (next, to) = (floor.max(from), newest.min(to));
         Ok(History { store: self, next, to })
     }
@@ -281,6 +290,11 @@ impl Store {
                 ))),
             },
         }
+    }
+
+    /// The newest version that was seen.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
     }
 
     /// Remembers that `version` exists.

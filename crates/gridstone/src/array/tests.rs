@@ -5,6 +5,7 @@ mod crash;
 mod damage;
 mod evolution;
 mod folding;
+mod gaps;
 mod life;
 mod serializable;
 mod world;

@@ -127,6 +127,10 @@ impl<L: Layer> Storage for Layered<L> {
         self.inner.identity()
     }
 
+    fn is_near(&self) -> bool {
+        self.inner.is_near()
+    }
+
     fn key_id(&self) -> Option<KeyId> {
         self.inner.key_id()
     }

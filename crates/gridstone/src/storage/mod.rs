@@ -108,6 +108,11 @@ pub trait Storage: Send + Sync + Debug {
         self.describe()
     }
 
+    /// Whether asking if an object is there costs next to nothing, a system call and not a request.
+    fn is_near(&self) -> bool {
+        false
+    }
+
     /// The key of the first object that was read or written, if the objects are sealed; `None` as long as there was none.
     fn key_id(&self) -> Option<KeyId> {
         None

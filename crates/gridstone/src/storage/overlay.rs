@@ -90,6 +90,10 @@ impl Storage for OverlayStorage {
         self.inner.identity()
     }
 
+    fn is_near(&self) -> bool {
+        self.inner.is_near()
+    }
+
     fn key_id(&self) -> Option<KeyId> {
         self.inner.key_id()
     }

@@ -110,6 +110,10 @@ impl Storage for LocalStorage {
         self.root.display().to_string()
     }
 
+    fn is_near(&self) -> bool {
+        true
+    }
+
     fn prepare(&self) -> Result<()> {
         if !durable::there(&self.root.join(names::LOG))? {
             self.make_log()?;

@@ -202,6 +202,10 @@ impl Storage for SealedStorage {
         self.inner.identity()
     }
 
+    fn is_near(&self) -> bool {
+        self.inner.is_near()
+    }
+
     fn key_id(&self) -> Option<KeyId> {
         self.key_id.get().copied()
     }

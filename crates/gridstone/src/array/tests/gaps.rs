@@ -1,0 +1,150 @@
+//! Records that are missing in the middle of the log: whoever looks for its end finds out, and nobody commits into the gap.
+
+use super::world::*;
+use crate::array::Changes;
+use crate::base::{Entropy, ErrorKind, Result};
+use crate::runtime::SystemEntropy;
+use crate::storage::{
+    CountingStorage, Durability, LATEST, LocalStorage, MemoryStorage, Operation, Storage, log_name,
+};
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A storage where looking for an object costs nothing, in a folder that goes with it.
+struct Near(Arc<dyn Storage>, PathBuf);
+
+impl Near {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("gridstone-gaps-{}", SystemEntropy.id()));
+        Self(Arc::new(LocalStorage::new(&path, Durability::Close).unwrap()), path)
+    }
+}
+
+impl Drop for Near {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.1);
+    }
+}
+
+/// The error names the record that is missing and what to do.
+fn assert_gap<T: Debug>(outcome: Result<T>, missing: u64, what: &str) {
+    let error = outcome.expect_err(what);
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}");
+    for word in [log_name(missing).as_str(), "gridstone repair"] {
+        assert!(error.message().contains(word), "{what}: {word:?} is not in: {error}");
+    }
+}
+
+/// Every length of the log, every record but the last: no reader takes the version before for the newest, with the hint and without.
+#[test]
+fn one_missing_record_is_found_wherever_the_log_is() {
+    let memory = MemoryStorage::new();
+    let storage: Arc<dyn Storage> = Arc::new(memory.clone());
+    let (store, mut last, id) = with_array(Arc::clone(&storage));
+    for newest in 2..=41u64 {
+        last = add_one(&store, &last, id).unwrap();
+        for missing in 1..newest {
+            let kept = memory.read_all(&log_name(missing)).unwrap();
+            memory.delete(&log_name(missing)).unwrap();
+            let hint = memory.read_all(LATEST).ok();
+            assert_gap(store_in(Arc::clone(&storage)).latest(), missing, &format!("{missing} of {newest}"));
+            memory.delete(LATEST).unwrap();
+            assert_gap(store_in(Arc::clone(&storage)).latest(), missing, &format!("{missing} of {newest}, no hint"));
+            hint.iter().for_each(|hint| memory.put_hint(LATEST, hint).unwrap());
+            memory.put(&log_name(missing), &kept).unwrap();
+        }
+        assert_eq!(store_in(Arc::clone(&storage)).latest().unwrap().version(), newest);
+    }
+}
+
+/// Where looking is free every gap is found that is shorter than the hint's distance; where it is not, the price is one look.
+#[test]
+fn several_missing_records_are_found_where_looking_is_free() {
+    let near = Near::new();
+    let (store, one, id) = with_array(Arc::clone(&near.0));
+    let mut last = commits(&store, one, id, 15);
+    for newest in 17..=31u64 {
+        last = add_one(&store, &last, id).unwrap();
+        for first in 2..newest {
+            for count in 1..=(newest - first).min(6) {
+                let gap = first..first + count;
+                let kept: Vec<_> = gap.clone().map(|v| near.0.read_all(&log_name(v)).unwrap()).collect();
+                gap.clone().for_each(|v| near.0.delete(&log_name(v)).unwrap());
+                assert_gap(store_in(Arc::clone(&near.0)).latest(), first, &format!("{gap:?} of {newest}"));
+                gap.zip(kept).for_each(|(v, bytes)| near.0.put(&log_name(v), &bytes).unwrap());
+            }
+        }
+    }
+    assert_eq!(store_in(Arc::clone(&near.0)).latest().unwrap().version(), last.version());
+}
+
+#[test]
+fn nobody_commits_into_a_gap() {
+    let near = Near::new();
+    let (store, one, id) = with_array(Arc::clone(&near.0));
+    let four = commits(&store, one, id, 3);
+    let seven = commits(&store, four.clone(), id, 3);
+    let kept = near.0.read_all(&log_name(5)).unwrap();
+    near.0.delete(&log_name(5)).unwrap();
+    // Of a process that has only seen version 4.
+    let other = store_in(Arc::clone(&near.0));
+    assert_gap(add_one(&other, &four, id), 5, "a commit");
+    assert_gap(other.refresh(&four), 5, "a refresh");
+    assert!(!near.0.exists(&log_name(5)).unwrap(), "nothing was written");
+    // Who is past the gap does not need the record.
+    assert_eq!(store.refresh(&seven).unwrap().version(), 7);
+    near.0.put(&log_name(5), &kept).unwrap();
+    assert_eq!(add_one(&other, &four, id).unwrap().version(), 8);
+}
+
+/// A handle that was at a later version knows of it, wherever the store is.
+#[test]
+fn what_a_handle_has_seen_is_looked_for() {
+    let memory = MemoryStorage::new();
+    let (store, one, id) = with_array(Arc::new(memory.clone()));
+    let four = commits(&store, one, id, 3);
+    commits(&store, four.clone(), id, 3);
+    memory.delete(&log_name(5)).unwrap();
+    assert_gap(store.refresh(&four), 5, "a refresh");
+    assert_gap(add_one(&store, &four, id), 5, "a commit");
+    // Without the later records there is no proof: they may never have been there.
+    [6, 7].map(|version| memory.delete(&log_name(version)).unwrap());
+    assert_eq!(store_in(Arc::new(memory)).latest().unwrap().version(), 4);
+}
+
+#[test]
+fn no_store_is_created_over_what_is_left_of_one() {
+    let memory = MemoryStorage::new();
+    let (store, one, id) = with_array(Arc::new(memory.clone()));
+    commits(&store, one, id, 4);
+    memory.delete(&log_name(1)).unwrap();
+    let store = store_in(Arc::new(memory.clone()));
+    assert_gap(store.create(Changes::default()), 1, "a creation");
+    assert_gap(store.latest(), 1, "an open");
+    (2..=5).for_each(|version| memory.delete(&log_name(version)).unwrap());
+    assert_eq!(store.latest().unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(store.create(Changes::default()).unwrap().version(), 1);
+}
+
+/// The hint is at most seven versions behind; to find the end takes no more probes than galloping by one did.
+#[test]
+fn finding_the_end_takes_few_probes() {
+    let counting = Arc::new(CountingStorage::new(Arc::new(MemoryStorage::new())));
+    let (store, mut last, id) = with_array(counting.clone());
+    let mut found = Vec::new();
+    for newest in 2..=40u64 {
+        last = add_one(&store, &last, id).unwrap();
+        counting.reset();
+        assert_eq!(store_in(counting.clone()).latest().unwrap().version(), newest);
+        let counts = counting.snapshot();
+        assert_eq!((counts.count(Operation::List), counts.count(Operation::Survey)), (0, 0));
+        found.push(counts.count(Operation::Exists));
+    }
+    // Galloping by one from a hint took 2, 4, 4, 6, 6, 6, 6, 8.
+    let hinted = &found[6..];
+    assert!(hinted.iter().all(|probes| *probes <= 5), "{found:?}");
+    let (ours, theirs) = (hinted[..32].iter().sum::<u64>(), 4 * (2 + 4 + 4 + 6 + 6 + 6 + 6 + 8));
+    assert!(ours < theirs, "{ours} probes instead of {theirs}");
+    assert!(found[..6].iter().sum::<u64>() <= 4 + 4 + 6 + 6 + 6 + 6 + 1, "{found:?}");
+}
