@@ -89,9 +89,9 @@ impl FragmentListing {
     }
 }
 
-/// Low and high of every dimension as text.
+/// Low and high of every dimension as text; of text dimensions texts that no cell lies beyond.
 pub(super) fn texts(sub: &Subarray, schema: &Schema) -> Vec<(String, String)> {
-    sub.ranges().iter().zip(schema.dims()).map(|(r, d)| (d.text(r.lo), d.text(r.hi))).collect()
+    schema.coordinates().map(|dim| dim.ends(sub.ranges())).collect()
 }
 
 /// A data tile of a fragment.
