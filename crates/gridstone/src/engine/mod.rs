@@ -48,7 +48,7 @@ pub use consolidate::{ConsolidateReport, MergeChoice, MergeListing, parse_strate
 pub use context::{Context, Options};
 pub use group::Group;
 pub use health::{repair, repair_on, verify_on, verify_uri};
-pub use listing::{FragmentListing, TileListing, VersionListing};
+pub use listing::{FragmentListing, TileListing, VersionListing, tile_ends};
 pub use open::{At, Opened, create_array, create_array_on, create_group, delete_store, exists, open, open_on};
 pub use receipts::{Receipt, commit_receipts, commit_receipts_on};
 pub use retention::{open_tagged, tag, untag};
