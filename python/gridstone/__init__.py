@@ -21,6 +21,7 @@ from .health import Repair, repair, verify
 from .receipt import Receipt
 from .retention import tag, untag
 from .schema import Attr, Dim, Schema
+from .selection import prefix
 from .store import array, create, delete, exists, group, ls, open
 from .transaction import Transaction, commit, transaction
 
@@ -56,6 +57,7 @@ __all__ = [
     "ls",
     "open",
     "plot",
+    "prefix",
     "repair",
     "tag",
     "transaction",

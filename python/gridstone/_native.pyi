@@ -6,9 +6,12 @@ A column is `(values, offsets, validity)`:
 - strings and bytes: `values` are the concatenated bytes, `offsets` are n + 1 int64 from 0;
 - `validity` is None (all valid) or one byte per cell, 1 valid, 0 null.
 
-Coordinates and bounds of boxes are text: decimal integers (datetimes as ticks of their unit) or `repr` of floats; both
-ends inclusive. Times are UTC microseconds. Every call may raise the classes of `gridstone.errors`; long calls release
-the GIL and stop within 100 ms of Ctrl-C with KeyboardInterrupt, leaving the store as it was.
+Coordinates and bounds of boxes are text: decimal integers (datetimes as ticks of their unit), `repr` of floats, texts
+as they are; both ends inclusive. In lists of boxes an end may be None (that of the domain), and a flag says that the
+high one, of a text dimension, is left out.
+
+Times are UTC microseconds. Every call may raise the classes of `gridstone.errors`; long calls release the GIL and
+stop within 100 ms of Ctrl-C with KeyboardInterrupt, leaving the store as it was.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +21,7 @@ from typing_extensions import Buffer as _BufferLike
 
 _Column = tuple[_BufferLike, _BufferLike | None, _BufferLike | None]
 _Box = Sequence[tuple[str, str]]
+_Boxes = Sequence[Sequence[tuple[str | None, str | None, bool]]]
 _Progress = Callable[[int, int], object]
 
 __all__ = [
@@ -183,9 +187,9 @@ class Array:
     def fragments(self) -> list[str]:
         """One JSON object per fragment, oldest order first: id, kind ("dense" | "sparse" | "tombstones"), version,
         index, cells, bytes, inline (bool), attrs (names), domain (list of [low, high] texts)."""
-    def tiles(self, box: _Box | None = None) -> dict[str, Any]:
-        """The data tiles that touch the box: `fragment` (uint32 positions in `fragments()`), `cells` (uint64), and
-        `lo`, `hi`: per dimension a Buffer of MBR bounds in the dimension's own type."""
+    def tiles(self, boxes: _Boxes | None = None) -> dict[str, Any]:
+        """The data tiles that touch the boxes: `fragment` (uint32 positions in `fragments()`), `cells` (uint64), and
+        `lo`, `hi`: per dimension a column of MBR bounds in the dimension's own type."""
     def read(
         self,
         box: _Box | None,
@@ -196,16 +200,16 @@ class Array:
         """Reads a box whole. order: "row", "col", "global", "any". Sparse: cells in that order (ties of duplicates
         in order of writing). Dense: the memory layout of every column ("global", "any": a flat vector
         in global order)."""
-    def read_where(
+    def read_cells(
         self,
-        box: _Box | None,
+        boxes: _Boxes | None,
         attrs: Sequence[str] | None,
-        condition_json: str,
+        condition_json: str | None,
         order: str,
         progress: _Progress | None = None,
     ) -> Cells:
-        """Reads the cells of a box that a condition selects, in this order, coordinates included for dense arrays
-        too."""
+        """Reads the cells in any of the boxes, each once, that a condition selects, in this order, coordinates
+        included for dense arrays too."""
     def read_into(
         self,
         box: _Box | None,
@@ -221,13 +225,13 @@ class Array:
         cells that exist, with coordinates; duplicates in order of writing."""
     def scan(
         self,
-        box: _Box | None,
+        boxes: _Boxes | None,
         attrs: Sequence[str] | None,
         order: str,
         batch_bytes: int,
         condition_json: str | None = None,
     ) -> Scan:
-        """Streams a box, or what a condition selects of it, coordinates included for dense arrays too."""
+        """Streams boxes, or what a condition selects of them, coordinates included for dense arrays too."""
     def stage_dense(
         self, box: _Box, attrs: Mapping[str, _Column], layout: str, progress: _Progress | None = None
     ) -> Staged:
@@ -243,13 +247,13 @@ class Array:
         """Writes cells (into a sparse or a dense array); dedup: "error", "first", "last"."""
     def stage_delete(self, dims: Sequence[_Column]) -> Staged:
         """Writes tombstones for these coordinates."""
-    def stage_delete_box(self, box: _Box) -> Staged:
-        """Deletes every cell of a box that is older than the commit."""
+    def stage_delete_boxes(self, boxes: _Boxes) -> Staged:
+        """Deletes every cell of the boxes that is older than the commit."""
     def alter(self, evolution_json: str, message: str | None) -> int:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
     def schema_since(self, number: int | None) -> tuple[int, str] | None:
         """The schema's number and JSON, unless the number is `number`."""
-    def delete_where(self, box: _Box | None, condition_json: str, message: str | None) -> int:
+    def delete_where(self, boxes: _Boxes | None, condition_json: str, message: str | None) -> int:
         """Deletes and commits what a condition selects; the version, the present one if that is nothing."""
     def writer(self, box: _Box | None, attrs: Sequence[str] | None) -> Writer: ...
     def unsorted_writer(self, attrs: Sequence[str] | None, dedup: str) -> Writer: ...
@@ -268,7 +272,7 @@ class Array:
         self,
         strategy: str,
         fragments: list[str] | None,
-        within: list[tuple[str, str]] | None,
+        within: _Boxes | None,
         target_bytes: int,
         dry_run: bool,
     ) -> str:
@@ -276,7 +280,7 @@ class Array:
         "blocks_decoded": n, "merges": [{kind, fragments, cells, bytes, estimate: [fragments, bytes], memory,
         written: [fragments, bytes] | null}]}."""
     def consolidate_in_background(
-        self, strategy: str, fragments: list[str] | None, within: list[tuple[str, str]] | None, target_bytes: int
+        self, strategy: str, fragments: list[str] | None, within: _Boxes | None, target_bytes: int
     ) -> Upkeep:
         """Starts it; this handle stays at its version."""
     def upkeep(self) -> Upkeep | None:

@@ -116,7 +116,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Positions per dimension; a `SchemaError` if one is float."""
+        """Positions per dimension; a `SchemaError` if one is float or string."""
         return self._schema.shape
 
     @property
@@ -149,13 +149,14 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         return tuple(dim.positions_per_tile for dim in self._schema.dims)
 
     @property
-    def domain(self) -> tuple[tuple[Any, Any], ...]:
-        """The lowest and highest coordinate per dimension, inclusive."""
+    def domain(self) -> tuple[Any, ...]:
+        """The lowest and highest coordinate per dimension, inclusive; None for a dimension of texts."""
         return tuple(dim.domain for dim in self._schema.dims)
 
     @property
     def nonempty_domain(self) -> tuple[tuple[Any, Any], ...] | None:
-        """The box around everything written, inclusive; None if nothing is."""
+        """The box around everything written, inclusive; None if nothing is. Of texts: texts that no cell lies beyond,
+        which need not be cells' own where texts are longer than 8 bytes."""
         found = self.native.nonempty_domain()
         if found is None:
             return None
@@ -175,13 +176,14 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         return tables.fragments(self.native.fragments())
 
     def tiles(self, box: BoxLike = None) -> "pa.Table":
-        """The data tiles that touch `box`: row of `fragments`, cells, and the MBR as `<dim>_lo`, `<dim>_hi`."""
+        """The data tiles that touch `box` (or a list of boxes): row of `fragments`, cells, and the MBR as `<dim>_lo`,
+        `<dim>_hi`; of texts, texts that no cell of the tile lies beyond."""
         from . import tables
 
-        where = None if box is None else selection.box_of(self._schema, box)
-        if where is not None and where.empty:
-            raise InputError(f"the box {where} is empty")
-        return tables.tiles(self._schema, self.native.tiles(None if where is None else where.texts))
+        region = None if box is None else selection.region_of(self._schema, box)
+        if region is not None and region.empty:
+            raise InputError("the box is empty")
+        return tables.tiles(self._schema, self.native.tiles(None if region is None else region.native))
 
     @property
     def stats(self) -> dict[str, int]:
@@ -491,7 +493,9 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             return f"<gridstone.Array {self._uri!r} (closed)>"
         kind = "sparse" if self.sparse else "dense"
         dims = ", ".join(
-            f"{d.name}: {dtypes.show(d.domain[0], d.dtype)}..{dtypes.show(d.domain[1], d.dtype)}"
+            f"{d.name}: string"
+            if d.is_text
+            else f"{d.name}: {dtypes.show(d.domain[0], d.dtype)}..{dtypes.show(d.domain[1], d.dtype)}"
             for d in self._schema.dims
         )
         attrs = ", ".join(f"{attr.name}: {attr.dtype}" for attr in self._schema.attrs)

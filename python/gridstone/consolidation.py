@@ -199,17 +199,18 @@ class Mergeable:
         Args:
             strategy: "tiered" merges eight and more of similar size; "all" as much as can be; "updates" small
                 fragments of cells with each other; "manifest" nothing, it packs the list of fragments.
-            box: merge what touches this box, and what must go with it, whatever the strategy.
+            box: merge what touches this box (or the one around a list of boxes), and what must go with it, whatever the
+                strategy.
             fragments: ids of fragments (see `fragments`) that are merged, and no others.
             target: bytes of a merged fragment, about.
             dry_run: only tell what would be done, and what it would cost.
             background: start it and give a handle to wait for; this array stays at its version until `refresh`.
         """
         array = self.native if dry_run else self._writable()
-        where = None if box is None or fragments is not None else selection.box_of(self._schema, box)
+        where = None if box is None or fragments is not None else selection.region_of(self._schema, box)
         if where is not None and where.empty:
             raise InputError("the box is empty: there is nothing in it to merge")
-        ids, within = None if fragments is None else list(fragments), None if where is None else where.texts
+        ids, within = None if fragments is None else list(fragments), None if where is None else where.native
         size = size_bytes(target, "target")
         if background and not dry_run:
             return BackgroundConsolidation(array.consolidate_in_background(strategy, ids, within, size))

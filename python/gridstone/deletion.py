@@ -50,7 +50,7 @@ class Erasable:
 
         Args:
             box: every cell in it that was written before the commit, by others too (as in `read`); with `where` only
-                the cells that it selects.
+                the cells that it selects. A list of boxes: the cells in any of them; of no box, none.
             where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
                 sees; what others commit meanwhile stays (if fragments are merged meanwhile, all is looked at again).
             coords: the cells at these coordinates (as in `write_cells`), alone.
@@ -74,13 +74,13 @@ class Erasable:
                 "say what to delete: box=, where= or coords=; a box of every cell is (...,), an array is removed with "
                 "its store by gridstone.delete(uri)"
             )
-        within = selection.box_of(self._schema, box)
+        region = selection.region_of(self._schema, box)
         native = self._writable()
         if where is None:
-            return self._commit([] if within.empty else [native.stage_delete_box(within.texts)], ending)
+            return self._commit([] if region.empty else [native.stage_delete_boxes(region.native)], ending)
         if isinstance(ending, Kept):
             raise InputError("a delete by condition is committed at once: what it deletes depends on what is there")
-        return native.version if within.empty else native.delete_where(within.texts, condition_json(where), ending)
+        return native.version if region.empty else native.delete_where(region.native, condition_json(where), ending)
 
     def _delete_at(self, coords: Any, ending: Closing) -> int | Receipt:
         dims = cells.coordinates(self._schema, coords)

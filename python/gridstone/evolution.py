@@ -165,6 +165,8 @@ def _of_shape(schema: Schema, shape: Any) -> list[tuple[Dim, Any]]:
     for dim, size in zip(schema.dims, sizes, strict=True):
         if size is None:
             continue
+        if dim.is_text:
+            raise UnsupportedError(f"dimension {dim.name!r} is string and has no positions; give None for it")
         if dtypes.is_float(dim.dtype):
             raise UnsupportedError(
                 f"dimension {dim.name!r} is {dim.dtype} and has no number of positions; give its domain by name"
@@ -180,6 +182,8 @@ def _ends(dim: Dim, ends: Any) -> tuple[str, str]:
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         raise InputError(f"dimension {dim.name!r}: a domain is a pair (lowest, highest), not {ends!r}")
     what = f"dimension {dim.name!r}"
+    if dim.is_text:
+        raise UnsupportedError(f"{what} is string: it has no domain that could grow")
     pairs = zip(ends, dim.domain, strict=True)
     values = [now if end is None else dtypes.scalar(dim.dtype, end, what) for end, now in pairs]
     low, high = (dtypes.to_text(dim.dtype, value) for value in values)

@@ -29,8 +29,7 @@ def schema(shown: Schema) -> str:
         (
             d.name,
             d.dtype,
-            dtypes.show(d.domain[0], d.dtype),
-            dtypes.show(d.domain[1], d.dtype),
+            *(("", f"{d.max_bytes} bytes") if d.is_text else (dtypes.show(end, d.dtype) for end in d.domain)),
             "whole" if d.tile is None else d.tile,
         )
         for d in shown.dims

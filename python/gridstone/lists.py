@@ -138,6 +138,9 @@ def _box_around(schema: Schema, dims: Mapping[str, Column]) -> Box:
     """The least box around the points; an empty one around none."""
     bounds: list[tuple[Any, Any]] = []
     for dim in schema.dims:
+        if dim.is_text:
+            bounds.append((0, 0 if len(dims[dim.name]) else -1))
+            continue
         values = dims[dim.name].values
         plain = values.view(np.int64) if values.dtype.kind in "mM" else values
         bounds.append((plain.min().item(), plain.max().item()) if plain.size else (1, 0))

@@ -129,12 +129,19 @@ def _axes_of(array: "Array") -> tuple[str, str]:
     for x, y in (("lon", "lat"), ("longitude", "latitude"), ("x", "y")):
         if x in lower and y in lower:
             return lower[x], lower[y]
-    return (array.dims[0], array.dims[1]) if array.sparse else (array.dims[1], array.dims[0])
+    numbers = [dim.name for dim in array.schema.dims if not dim.is_text]
+    if len(numbers) < 2 <= array.ndim:
+        raise UnsupportedError(f"a picture needs two dimensions of numbers or times, the array has {numbers}")
+    return (numbers[0], numbers[1]) if array.sparse else (numbers[1], numbers[0])
 
 
 def _range(box: Box, array: "Array", name: str) -> tuple[float, float]:
     """The ends of an axis as numbers; those of integer dimensions reach over the last cell."""
     place = array.dims.index(name)
+    if array.schema.dims[place].is_text:
+        raise UnsupportedError(
+            f"dimension {name!r} is string, which has no scale to draw along; choose others with dims="
+        )
     low, high = (float(bound) for bound in box.bounds[place])
     if not dtypes.is_float(array.schema.dims[place].dtype):
         high += 1

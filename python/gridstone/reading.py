@@ -12,7 +12,7 @@ from .expressions import Where, condition_json
 from .progress import Progress, reporting
 from .result import Result
 from .schema import Schema
-from .selection import Box, BoxLike
+from .selection import BoxLike, Region
 
 if TYPE_CHECKING:
     from .stream import Stream
@@ -48,7 +48,8 @@ class Readable:
 
         Args:
             box: in coordinates: `{dim: (lo, hi)}` (inclusive), `{dim: slice}` or a tuple of slices (half-open); None:
-                the whole domain.
+                the whole domain. A list of boxes, which may overlap: the cells that lie in any of them, each once (of
+                a dense array as with `where`: a list of cells with their coordinates).
             attrs: the attributes wanted; None: all.
             where: a condition on dimensions and attributes, as a text (`"sog > 3"`) or made with `gs.col`. The result
                 is a list of cells with their coordinates then, of a dense array too, where unwritten cells are what
@@ -65,15 +66,19 @@ class Readable:
             InputError: an unknown dimension, attribute or order; a condition that does not fit the schema.
             CorruptionError: stored bytes are not what was written.
         """
-        names, within = self._names(attrs), selection.box_of(self._schema, box)
+        names, region = self._names(attrs), selection.region_of(self._schema, box)
         known("order", order, _ORDERS)
-        if where is not None:
+        if where is not None or region.listed or self._schema.sparse:
+            if out is not None and where is None and not region.listed:
+                raise result.needs_dense()
             if out is not None:
                 raise InputError(
-                    "out= takes a whole box, and a condition selects cells whose number is not known before; read "
-                    "without out=, or without where="
+                    "out= takes a whole box, and a condition or a list of boxes selects cells whose number is not "
+                    "known before; read without out="
                 )
-            return self._read_where(within, names, condition_json(where), order, progress)
+            condition = None if where is None else condition_json(where)
+            return self._read_cells(region, names, condition, order, progress)
+        within = selection.box_of(self._schema, box)
         budget = self._context.memory_budget
         if out is not None and not within.empty:
             targets = result.targets(self._schema, within, names, order, out)
@@ -93,15 +98,20 @@ class Readable:
             result.fill_out(made, out)
         return made
 
-    def _read_where(self, within: Box, names: list[str], condition: str, order: str, progress: Progress) -> Result:
+    def _read_cells(
+        self, region: Region, names: list[str], condition: str | None, order: str, progress: Progress
+    ) -> Result:
         budget = self._context.memory_budget
-        if within.empty:
-            _native.check_condition(condition, self._schema.to_json())
-            return result.of_selected(self._schema, within, names, order, None, budget)
-        with reporting(progress, "reading") as report:
-            found = self.native.read_where(within.texts, names, condition, order, report)
-        self._stats = found.stats
-        return result.of_selected(self._schema, within, names, order, found, budget)
+        if region.empty:
+            if condition is not None:
+                _native.check_condition(condition, self._schema.to_json())
+            made = result.of_selected(self._schema, region.hull, names, order, None, budget)
+        else:
+            with reporting(progress, "reading") as report:
+                found = self.native.read_cells(region.native, names, condition, order, report)
+            made = result.of_selected(self._schema, region.hull, names, order, found, budget)
+        self._stats = made.stats
+        return made
 
     def scan(
         self,
@@ -115,14 +125,14 @@ class Readable:
         `where` a batch may be smaller."""
         from .stream import Stream
 
-        names, within = self._names(attrs), selection.box_of(self._schema, box)
+        names, region = self._names(attrs), selection.region_of(self._schema, box)
         known("order", order, _ORDERS)
         condition = None if where is None else condition_json(where)
         size = size_bytes(batch_bytes, "batch_bytes")
-        if within.empty and condition is not None:
+        if region.empty and condition is not None:
             _native.check_condition(condition, self._schema.to_json())
-        scan = None if within.empty else self.native.scan(within.texts, names, order, size, condition)
-        return Stream(self._schema, names, scan, within, self._context.memory_budget)
+        scan = None if region.empty else self.native.scan(region.native, names, order, size, condition)
+        return Stream(self._schema, names, scan, region.hull, self._context.memory_budget)
 
     def _names(self, attrs: Sequence[str] | str | None) -> list[str]:
         if attrs is None:

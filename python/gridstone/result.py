@@ -159,7 +159,7 @@ class Result(exports.Tabular):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_dense(self, fill: Any = None) -> AnyArray | dict[str, AnyArray]:
-        """The attributes as arrays over the box: one array, or a dict of several.
+        """The attributes as arrays over the box (that around all, of a list): one array, or a dict of several.
 
         Args:
             fill: the value of cells that are empty; None: the attribute's own fill, masked if it is nullable. Of
@@ -167,7 +167,7 @@ class Result(exports.Tabular):
 
         Raises:
             BudgetError: the box is larger than the context's memory budget.
-            SchemaError: a dimension is float.
+            SchemaError: a dimension is float or string.
         """
         if self._shape is not None:
             made = {name: self._dense_column(name) for name in self._names}
@@ -335,7 +335,7 @@ def targets(
 ) -> list[Target] | None:
     """The arrays of `out` that the core can fill itself; None if it cannot, and `fill_out` must copy."""
     if schema.sparse:
-        raise _needs_dense()
+        raise needs_dense()
     given = _by_name(names, out)
     found = []
     flat = order in ("global", "any")
@@ -412,7 +412,8 @@ def of_targets(
     return Result(schema, box, names, order, found, stats, budget)
 
 
-def _needs_dense() -> UnsupportedError:
+def needs_dense() -> UnsupportedError:
+    """The error of `out=` for what has no shape."""
     return UnsupportedError("out= needs the shape of the result before the read: it is for dense arrays")
 
 
@@ -435,7 +436,7 @@ def _by_name(names: Sequence[str], out: AnyArray | Mapping[str, AnyArray]) -> Ma
 def fill_out(result: Result, out: AnyArray | Mapping[str, AnyArray]) -> None:
     """Copies a dense result into the caller's arrays; an `InputError` says whose shape or type is wrong."""
     if result.shape is None:
-        raise _needs_dense()
+        raise needs_dense()
     for name, target in _by_name(list(result._names), out).items():
         values = result[name]
         if target.shape != values.shape or target.dtype != values.dtype:

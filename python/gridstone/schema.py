@@ -61,59 +61,113 @@ class Dim(_Frozen):
             `datetime`, or ticks of the unit.
         tile: the extent of a space tile in coordinates (a float length for float dimensions; `numpy.timedelta64` or
             ticks for datetimes); None: the whole domain is one tile.
-        dtype: an integer, datetime64 or timedelta64 type; in sparse arrays also float32 and float64.
+        dtype: an integer, datetime64 or timedelta64 type; in sparse arrays also float32, float64 and "string".
+        max_bytes: of a string dimension, the bytes of UTF-8 of its longest text; 32 unless given. Each 8 bytes take an
+            axis, of which an array has at most 32 (a number takes one).
+
+    A dimension of texts has no domain (None): every text without NUL, of up to `max_bytes`, is inside. Its order is
+    that of the code points.
 
     Raises:
-        SchemaError: a bound or the extent is no value of the type.
-        UnsupportedError: the type is string or bytes, which this version has for attributes only.
+        SchemaError: a bound or the extent is no value of the type; a domain or tile of texts.
+        UnsupportedError: the type is bytes, which this version has for attributes only.
     """
 
-    __slots__ = ("domain", "dtype", "name", "tile")
+    __slots__ = ("_domain", "dtype", "max_bytes", "name", "tile")
     name: str
-    domain: tuple[Value, Value]
+    _domain: tuple[Value, Value] | None
     tile: Value | None
     dtype: str
+    max_bytes: int | None
 
-    def __init__(self, name: str, domain: tuple[Any, Any] | None, tile: Any = None, dtype: Any = "int64") -> None:
+    def __init__(
+        self,
+        name: str,
+        domain: tuple[Any, Any] | None = None,
+        tile: Any = None,
+        dtype: Any = "int64",
+        *,
+        max_bytes: int | None = None,
+    ) -> None:
         kind = dtypes.parse(dtype)
         what = f"dimension {name!r}"
-        if kind in ("string", "bytes"):
-            raise UnsupportedError(f"{what}: {kind} dimensions are not supported by this version; use an attribute")
+        if kind == "bytes":
+            raise UnsupportedError(f"{what}: bytes dimensions are not supported by this version; use an attribute")
+        if kind == "string":
+            self._put(name=str(name), _domain=None, dtype=kind, tile=None, max_bytes=_longest(what, max_bytes))
+            if domain is not None:
+                raise SchemaError(f"{what}: texts have no domain, every text is inside; give domain=None")
+            if tile is not None:
+                raise SchemaError(f"{what}: texts are one tile; give tile=None")
+            return
+        if max_bytes is not None:
+            raise SchemaError(f"{what}: max_bytes is for dimensions of type string, not {kind}")
         if kind == "float16" or not (dtypes.is_float(kind) or dtypes.is_time(kind) or kind in dtypes.INTEGERS):
             raise SchemaError(f"{what}: {kind} cannot be a dimension's type; use an integer, datetime or float")
         if not isinstance(domain, tuple | list) or len(domain) != 2:
             raise SchemaError(f"{what}: the domain is a pair (lowest, highest), not {domain!r}")
         lo, hi = (dtypes.scalar(kind, bound, what) for bound in domain)
-        self._put(name=str(name), domain=(lo, hi), dtype=kind, tile=_extent(kind, tile, what))
+        self._put(name=str(name), _domain=(lo, hi), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its coordinates are texts."""
+        return self.dtype == "string"
+
+    @property
+    def domain(self) -> Any:
+        """The lowest and highest coordinate, a pair; None of texts."""
+        return self._domain
+
+    def _numbers(self, what: str) -> tuple[Value, Value]:
+        """The domain; a `SchemaError` for texts, which have no `what`."""
+        if self._domain is None:
+            raise SchemaError(f"dimension {self.name!r} is string: it has no {what}")
+        return self._domain
 
     @property
     def size(self) -> int:
-        """The number of coordinates; a `SchemaError` for float dimensions, which have no number of positions."""
+        """The number of coordinates; a `SchemaError` for float and string dimensions, which have no positions."""
+        low, high = self._numbers("number of positions")
         if dtypes.is_float(self.dtype):
             raise SchemaError(
                 f"dimension {self.name!r} is {self.dtype}: it has coordinates, but no number of positions"
             )
-        return dtypes.ticks_of(self.domain[1]) - dtypes.ticks_of(self.domain[0]) + 1
+        return dtypes.ticks_of(high) - dtypes.ticks_of(low) + 1
 
     @property
     def positions_per_tile(self) -> int:
-        """Coordinates in a space tile, at most; a `SchemaError` for float dimensions."""
+        """Coordinates in a space tile, at most; a `SchemaError` for float and string dimensions."""
         size = self.size
         return size if self.tile is None else min(size, dtypes.ticks_of(self.tile))
 
     def _json(self) -> dict[str, Any]:
+        if self._domain is None:
+            text = {"name": self.name, "dtype": self.dtype, "domain": None, "tile": None}
+            return {**text, "max_bytes": self.max_bytes}
         extent = "float64" if dtypes.is_float(self.dtype) else self.dtype
         tile = None if self.tile is None else dtypes.to_text(extent, self.tile)
-        domain = [dtypes.to_text(self.dtype, bound) for bound in self.domain]
+        domain = [dtypes.to_text(self.dtype, bound) for bound in self._domain]
         return {"name": self.name, "dtype": self.dtype, "domain": domain, "tile": tile}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Dim, (self.name, self.domain, self.tile, self.dtype)
+        return _dim_of, (self._json(),)
 
     def __repr__(self) -> str:
-        lo, hi = (dtypes.show(bound, self.dtype) for bound in self.domain)
+        if self._domain is None:
+            return f"Dim({self.name!r}, dtype='string', max_bytes={self.max_bytes})"
+        lo, hi = (dtypes.show(bound, self.dtype) for bound in self._domain)
         tile = "None" if self.tile is None else dtypes.show(self.tile)
         return f"Dim({self.name!r}, domain=({lo}, {hi}), tile={tile}, dtype={self.dtype!r})"
+
+
+def _longest(what: str, max_bytes: Any) -> int:
+    """`max_bytes` checked; its greatest value is the core's affair."""
+    if max_bytes is None:
+        return 32
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int | np.integer) or not 0 < max_bytes < 2**32:
+        raise SchemaError(f"{what}: max_bytes is a positive number of bytes, not {max_bytes!r}")
+    return int(max_bytes)
 
 
 def _extent(kind: str, tile: Any, what: str) -> Value | None:
@@ -270,7 +324,7 @@ class Schema(_Frozen):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Coordinates per dimension; a `SchemaError` if one is float."""
+        """Coordinates per dimension; a `SchemaError` if one is float or string."""
         return tuple(dim.size for dim in self.dims)
 
     def dim(self, name: str) -> Dim:
@@ -374,6 +428,8 @@ def _named(items: tuple[_Named, ...], name: str, what: str) -> _Named:
 
 def _dim_of(found: dict[str, Any]) -> Dim:
     kind = found["dtype"]
+    if kind == "string":
+        return Dim(found["name"], None, None, kind, max_bytes=found["max_bytes"])
     lo, hi = (dtypes.from_text(kind, text) for text in found["domain"])
     tile = None if found["tile"] is None else (float if dtypes.is_float(kind) else int)(found["tile"])
     return Dim(found["name"], (lo, hi), tile, kind)

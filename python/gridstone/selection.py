@@ -1,13 +1,14 @@
 """What a key in brackets or a box means: positions, strides and coordinates, checked against the domain.
 
 Positions count from 0 at the low end of each dimension's domain and follow NumPy's rules. Coordinates are the
-dimensions' own values: slices of them are half-open, pairs `(lo, hi)` in a dict are inclusive.
+dimensions' own values: slices of them are half-open, pairs `(lo, hi)` in a dict are inclusive. A list of boxes is the
+cells that lie in any of them.
 """
 
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -38,17 +39,52 @@ class Axis:
         return min(self.start, last), max(self.start, last)
 
 
+class TextSpan(NamedTuple):
+    """Texts from `lo` to `hi`, each None where that end is open; `below`: `hi` itself is left out."""
+
+    lo: str | None
+    hi: str | None
+    below: bool
+
+    @property
+    def empty(self) -> bool:
+        """Whether no text lies in it."""
+        if self.hi is None:
+            return False
+        return (self.lo or "") >= self.hi if self.below else (self.lo or "") > self.hi
+
+    def __str__(self) -> str:
+        ends = ("" if end is None else repr(end) for end in (self.lo, self.hi))
+        return f"({', '.join(ends)}{')' if self.below else ']'}".replace("(", "[", 1)
+
+
+Native = list[tuple[str | None, str | None, bool]]
+"""A box as the core takes it: per dimension its ends as text, and whether the high one is left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """A box of coordinates, inclusive at both ends; empty if a low end lies above its high end."""
 
     dims: tuple[Dim, ...]
     bounds: tuple[tuple[Bound, Bound], ...]
+    """Of a text dimension (0, 0), or (0, -1) if its span is empty."""
+    spans: tuple[TextSpan | None, ...] = ()
+    """By dimension, None for numbers; () if none is text."""
 
     @property
     def empty(self) -> bool:
         """Whether no cell lies in it."""
         return any(lo > hi for lo, hi in self.bounds)
+
+    @property
+    def native(self) -> Native:
+        """The box as the core takes it."""
+        spans = self.spans or (None,) * len(self.bounds)
+        pairs = zip(self.bounds, spans, strict=True)
+        return [
+            (repr(lo), repr(hi), False) if span is None else (span.lo, span.hi, span.below) for (lo, hi), span in pairs
+        ]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -58,7 +94,7 @@ class Box:
 
     @property
     def texts(self) -> list[tuple[str, str]]:
-        """The bounds as the core takes them."""
+        """The bounds of a dense array's box as the core takes them."""
         return [(repr(lo), repr(hi)) for lo, hi in self.bounds]
 
     def coordinates(self, axis: int) -> AnyArray:
@@ -69,14 +105,52 @@ class Box:
         return base.view(np.int64).view(target) if target.kind in "mM" else base.astype(target)
 
     def __str__(self) -> str:
-        spans = (
-            f"{d.name}=({_show(d, lo)}, {_show(d, hi)})" for d, (lo, hi) in zip(self.dims, self.bounds, strict=True)
+        spans = self.spans or (None,) * len(self.bounds)
+        parts = zip(self.dims, self.bounds, spans, strict=True)
+        shown = (
+            f"{d.name}=({_show(d, lo)}, {_show(d, hi)})" if span is None else f"{d.name}={span}"
+            for d, (lo, hi), span in parts
         )
-        return ", ".join(spans)
+        return ", ".join(shown)
 
 
-BoxLike = Mapping[str, Any] | Sequence[Any] | slice | Box | None
-"""A dict of pairs (inclusive) or slices (half-open) by dimension, or a tuple of slices; None: the whole domain."""
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The cells in any of some boxes; `listed`: they were given as a list."""
+
+    dims: tuple[Dim, ...]
+    boxes: tuple[Box, ...]
+    """Those that are not empty."""
+    listed: bool
+
+    @property
+    def empty(self) -> bool:
+        """Whether no cell lies in it."""
+        return not self.boxes
+
+    @property
+    def native(self) -> list[Native]:
+        """The boxes as the core takes them."""
+        return [box.native for box in self.boxes]
+
+    @property
+    def hull(self) -> Box:
+        """The least box around them; of texts, no ends."""
+        bounds = tuple(
+            (min(box.bounds[i][0] for box in self.boxes), max(box.bounds[i][1] for box in self.boxes))
+            if self.boxes
+            else (0, -1)
+            for i in range(len(self.dims))
+        )
+        return self.boxes[0] if len(self.boxes) == 1 else Box(self.dims, bounds)
+
+    def __str__(self) -> str:
+        return f"[{'; '.join(map(str, self.boxes))}]" if self.listed or self.empty else str(self.boxes[0])
+
+
+BoxLike = Mapping[str, Any] | Sequence[Any] | slice | Box | Region | None
+"""A dict of pairs (inclusive) or slices (half-open) by dimension, or a tuple of slices; None: the whole domain. Where
+several boxes may be given: a list of those."""
 
 
 def _show(dim: Dim, bound: Bound) -> str:
@@ -87,7 +161,18 @@ def _show(dim: Dim, bound: Bound) -> str:
 
 def domain_of(schema: Schema) -> Box:
     """The whole domain."""
-    return Box(schema.dims, tuple((_bound(d.domain[0]), _bound(d.domain[1])) for d in schema.dims))
+    return _box(schema.dims, [_whole(dim) for dim in schema.dims])
+
+
+def _whole(dim: Dim) -> "tuple[Bound, Bound] | TextSpan":
+    return TextSpan(None, None, False) if dim.is_text else (_bound(dim.domain[0]), _bound(dim.domain[1]))
+
+
+def _box(dims: tuple[Dim, ...], parts: "Sequence[tuple[Bound, Bound] | TextSpan]") -> Box:
+    """The box of these parts, one per dimension."""
+    spans = tuple(part if isinstance(part, TextSpan) else None for part in parts)
+    bounds = tuple((0, -1 if part.empty else 0) if isinstance(part, TextSpan) else part for part in parts)
+    return Box(dims, bounds, spans if any(span is not None for span in spans) else ())
 
 
 def _bound(value: Value) -> Bound:
@@ -116,6 +201,11 @@ def axes_of(schema: Schema, key: Any) -> tuple[Axis, ...]:
 
 
 def _axis(dim: Dim, part: Any, axis: int) -> Axis:
+    if dim.is_text:
+        raise BoundsError(
+            f"dimension {dim.name!r} (axis {axis}) is string and has no positions; give ':' for all of it, or ask for "
+            f"coordinates: a.loc[...] or a.read(box={{{dim.name!r}: ...}})"
+        )
     size = dim.size
     if isinstance(part, slice):
         start, stop, step = part.indices(size)
@@ -167,20 +257,20 @@ def covering(schema: Schema, axes: Sequence[Axis]) -> Box:
 
 def box_of_positions(schema: Schema, key: Any) -> Box:
     """The box that `a[key]` asks for in a sparse array; `:` is the whole domain, of float dimensions too."""
-    bounds: list[tuple[Bound, Bound]] = []
+    bounds: list[tuple[Bound, Bound] | TextSpan] = []
     parts = expand(key, schema.ndim)
     for i, (dim, part) in enumerate(zip(schema.dims, parts, strict=True)):
-        first, last = (_bound(bound) for bound in dim.domain)
         if isinstance(part, slice) and part == slice(None):
-            bounds.append((first, last))
+            bounds.append(_whole(dim))
             continue
         axis = _axis(dim, part, i)
+        first = _bound(dim.domain[0])
         if axis.count > 1 and axis.step != 1:
             raise UnsupportedError(
                 "a sparse array is read by boxes: slices with steps are not supported; filter the cells"
             )
         bounds.append((first + axis.covering[0], first + axis.covering[1]) if axis.count else (first, first - 1))
-    return Box(schema.dims, tuple(bounds))
+    return _box(schema.dims, bounds)
 
 
 def axes_of_coordinates(schema: Schema, key: Any) -> tuple[Axis, ...]:
@@ -196,7 +286,7 @@ def _coordinate_axis(dim: Dim, part: Any) -> Axis:
         if step < 1:
             raise InputError(f"dimension {dim.name!r}: the step of a slice of coordinates is positive, not {step}")
         part = slice(part.start, part.stop)
-    lo, hi = _span(dim, part)
+    lo, hi = _range(dim, part)
     low = dtypes.ticks_of(dim.domain[0])
     count = _slice_count(int(lo), int(hi) + 1, step)
     return Axis(int(lo) - low, count, step, not isinstance(part, slice))
@@ -213,17 +303,85 @@ def box_of(schema: Schema, box: BoxLike) -> Box:
         return domain_of(schema)
     if isinstance(box, Box):
         return box
+    if isinstance(box, Region) or _is_list(box):
+        raise InputError(
+            "one box is needed here, a list of boxes was given; boxes are read, streamed and deleted in lists"
+        )
     if isinstance(box, Mapping):
         unknown = [name for name in box if name not in {d.name for d in schema.dims}]
         if unknown:
             names = ", ".join(repr(d.name) for d in schema.dims)
             raise InputError(f"the box names {unknown[0]!r}, which is no dimension; there are {names}")
-        return Box(schema.dims, tuple(_span(d, box.get(d.name, slice(None)), pairs=True) for d in schema.dims))
+        return _box(schema.dims, [_span(d, box.get(d.name, slice(None)), pairs=True) for d in schema.dims])
     parts = expand(tuple(box) if isinstance(box, list) else box, schema.ndim)
-    return Box(schema.dims, tuple(_span(d, part) for d, part in zip(schema.dims, parts, strict=True)))
+    return _box(schema.dims, [_span(d, part) for d, part in zip(schema.dims, parts, strict=True)])
 
 
-def _span(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound]:
+def _is_list(box: Any) -> bool:
+    """Whether this is a list of boxes. (A list of slices is one box, as a tuple of them is.)"""
+    return isinstance(box, list) and all(isinstance(part, Mapping | tuple | Box) for part in box)
+
+
+def region_of(schema: Schema, box: BoxLike) -> Region:
+    """What a caller describes who may give one box or a list of them; of no box, nothing. Errors as in `box_of`."""
+    if isinstance(box, Region):
+        return box
+    listed = _is_list(box)
+    given = [box_of(schema, part) for part in cast("list[Any]", box)] if listed else [box_of(schema, box)]
+    return Region(schema.dims, tuple(part for part in given if not part.empty), listed)
+
+
+def prefix(text: str) -> slice:
+    """The texts that begin with `text`, for a box: `a.read(box={"gene": gridstone.prefix("BRCA")})`.
+
+    Returns:
+        The half-open slice from `text` to the least text that is above all of them (open if there is none).
+    """
+    for at in range(len(text) - 1, -1, -1):
+        code = ord(text[at]) + 1
+        if code < 0x110000:
+            return slice(text, text[:at] + chr(0xE000 if code == 0xD800 else code))
+    return slice(text, None)
+
+
+def _span(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound] | TextSpan:
+    """One dimension's part of a box."""
+    return _texts(dim, part, pairs=pairs) if dim.is_text else _range(dim, part, pairs=pairs)
+
+
+def _texts(dim: Dim, part: Any, *, pairs: bool) -> TextSpan:
+    if isinstance(part, slice):
+        if part.step is not None:
+            raise InputError(f"dimension {dim.name!r}: a slice of texts has no step")
+        return TextSpan(_text(dim, part.start), _text(dim, part.stop), part.stop is not None)
+    if pairs and isinstance(part, tuple | list):
+        if len(part) != 2:
+            raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {part!r}")
+        found = TextSpan(_text(dim, part[0]), _text(dim, part[1]), False)
+        if found.empty:
+            raise InputError(f"dimension {dim.name!r}: the pair {part!r} is inclusive and has its lower end first")
+        return found
+    if part is None:
+        raise InputError(f"dimension {dim.name!r} is string: None is no coordinate of it")
+    text = _text(dim, part)
+    return TextSpan(text, text, False)
+
+
+def _text(dim: Dim, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InputError(f"dimension {dim.name!r} is string: {value!r} is no coordinate of it")
+    if "\0" in value:
+        raise InputError(f"dimension {dim.name!r}: {value!r} holds a NUL character, which no coordinate does")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"dimension {dim.name!r}: {value!r} is no text: {error}") from error
+    return str(value)
+
+
+def _range(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound]:
     """The inclusive bounds of one dimension's part of a box."""
     first, last = (_bound(bound) for bound in dim.domain)
     if isinstance(part, slice):

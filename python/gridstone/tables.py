@@ -39,6 +39,6 @@ def tiles(schema: Schema, found: dict[str, Any]) -> "pa.Table":
     }
     for axis, dim in enumerate(schema.dims):
         for end in ("lo", "hi"):
-            column = columns.from_native(dim.dtype, (found[end][axis], None, None))
+            column = columns.from_native(dim.dtype, found[end][axis])
             made[f"{dim.name}_{end}"] = arrow.array_of(column)
     return pa.table(made)

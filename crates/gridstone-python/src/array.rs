@@ -1,8 +1,9 @@
 //! Arrays: properties, reading, staging, committing, metadata, listings.
 
+use crate::boxes::{Boxes, region, spans};
 use crate::buffer::Buffer;
 use crate::cells::{Cells, Names, Scan, stats_dict};
-use crate::columns::{Outs, columns, views};
+use crate::columns::{Out, Outs, columns, out, views};
 use crate::consolidate;
 use crate::errors::raise;
 use crate::interrupt::{self, run_quick};
@@ -11,7 +12,7 @@ use crate::store::{Version, at};
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{self, CellData, Condition, Dedup, ReadOrder, TileListing};
-use gridstone::schema::{Evolution, Order, Schema, key};
+use gridstone::schema::{Evolution, Order, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::json;
@@ -29,7 +30,7 @@ impl Array {
     fn names(&self, py: Python<'_>, attrs: Option<&[String]>, dims: bool) -> PyResult<Names> {
         let schema = self.inner.schema().map_err(|e| raise(py, &e))?;
         let all = || schema.attrs().iter().map(|a| a.name().to_owned()).collect();
-        let dims = if dims { schema.dims().iter().map(|d| d.name().to_owned()).collect() } else { Vec::new() };
+        let dims = if dims { schema.coordinates().map(|d| d.name().to_owned()).collect() } else { Vec::new() };
         Ok(Names { dims, attrs: attrs.map_or_else(all, <[String]>::to_vec) })
     }
 
@@ -130,9 +131,10 @@ impl Array {
         texts(py, all.iter().map(one))
     }
 
-    #[pyo3(signature = (r#box = None))]
-    fn tiles(&self, py: Python<'_>, r#box: Option<Box>) -> PyResult<Py<PyDict>> {
-        let tiles = interrupt::run(py, self.inner.context(), None, |call| self.inner.tiles(r#box.as_deref(), call))?;
+    #[pyo3(signature = (boxes = None))]
+    fn tiles(&self, py: Python<'_>, boxes: Option<Boxes>) -> PyResult<Py<PyDict>> {
+        let region = region(py, &self.inner, boxes)?;
+        let tiles = interrupt::run(py, self.inner.context(), None, |call| self.inner.tiles(region.as_ref(), call))?;
         let schema = self.schema(py)?;
         let made = PyDict::new(py);
         let words = |f: fn(&TileListing) -> u64| Buffer::from(tiles.iter().map(f).collect::<Vec<u64>>());
@@ -140,13 +142,8 @@ impl Array {
         made.set_item("fragment", Py::new(py, Buffer::from(AlignedBuf::from_slice(&numbers)))?)?;
         made.set_item("cells", Py::new(py, words(|t| t.cells))?)?;
         for (name, low) in [("lo", true), ("hi", false)] {
-            let mut columns = Vec::with_capacity(schema.ndim());
-            for (d, dim) in schema.dims().iter().enumerate() {
-                let keys = tiles.iter().filter_map(|t| t.bounds.ranges().get(d)).map(|r| if low { r.lo } else { r.hi });
-                let mut values = Vec::new();
-                key::decode(dim.datatype(), keys, &mut values);
-                columns.push(Py::new(py, Buffer::from(AlignedBuf::from_slice(&values)))?);
-            }
+            let columns = engine::tile_ends(&schema, &tiles, low).map_err(|e| raise(py, &e))?;
+            let columns: Vec<Out> = columns.into_iter().map(|column| out(py, column, None)).collect::<PyResult<_>>()?;
             made.set_item(name, columns)?;
         }
         Ok(made.unbind())
@@ -171,22 +168,24 @@ impl Array {
         Cells::new(py, &self.names(py, attrs.as_deref(), shape.is_none())?, cells, shape, stats, home)
     }
 
-    #[pyo3(signature = (r#box, attrs, condition_json, order, progress = None))]
-    fn read_where(
+    #[pyo3(signature = (boxes, attrs, condition_json, order, progress = None))]
+    fn read_cells(
         &self,
         py: Python<'_>,
-        r#box: Option<Box>,
+        boxes: Option<Boxes>,
         attrs: Option<Vec<String>>,
-        condition_json: &str,
+        condition_json: Option<&str>,
         order: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Cells> {
         let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
-        let condition = Condition::from_json(condition_json).map_err(|e| raise(py, &e))?;
+        let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
+        let region = region(py, &self.inner, boxes)?;
         let (cells, stats) = interrupt::run(py, self.inner.context(), progress, |call| {
-            self.inner.read_where(r#box.as_deref(), attrs.as_deref(), &condition, order, call)
+            self.inner.read_region(region.as_ref(), attrs.as_deref(), condition.as_ref(), order, call)
         })?;
-        Cells::new(py, &self.names(py, attrs.as_deref(), true)?, cells, None, stats, None)
+        let home = Some(self.inner.context().arena());
+        Cells::new(py, &self.names(py, attrs.as_deref(), true)?, cells, None, stats, home)
     }
 
     #[pyo3(signature = (r#box, attrs, order, outs, progress = None))]
@@ -222,11 +221,11 @@ impl Array {
         Cells::new(py, &self.names(py, attrs.as_deref(), schema.sparse())?, cells, None, stats, None)
     }
 
-    #[pyo3(signature = (r#box, attrs, order, batch_bytes, condition_json = None))]
+    #[pyo3(signature = (boxes, attrs, order, batch_bytes, condition_json = None))]
     fn scan(
         &self,
         py: Python<'_>,
-        r#box: Option<Box>,
+        boxes: Option<Boxes>,
         attrs: Option<Vec<String>>,
         order: &str,
         batch_bytes: u64,
@@ -234,10 +233,10 @@ impl Array {
     ) -> PyResult<Scan> {
         let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
         let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
-        let (sub, names) = (r#box.as_deref(), attrs.as_deref());
-        let scan = interrupt::run(py, self.inner.context(), None, |call| match &condition {
-            None => self.inner.scan(sub, names, order, batch_bytes, call),
-            Some(condition) => self.inner.scan_where(sub, names, condition, order, batch_bytes, call),
+        let region = region(py, &self.inner, boxes)?;
+        let scan = interrupt::run(py, self.inner.context(), None, |call| {
+            let (region, condition) = (region.as_ref(), condition.as_ref());
+            self.inner.scan_region(region, attrs.as_deref(), condition, order, batch_bytes, call)
         })?;
         Ok(Scan::new(self.inner.context().clone(), self.names(py, attrs.as_deref(), true)?, scan))
     }
@@ -283,22 +282,23 @@ impl Array {
             .map(Staged::new)
     }
 
-    #[pyo3(signature = (r#box))]
-    fn stage_delete_box(&self, py: Python<'_>, r#box: Box) -> PyResult<Staged> {
-        self.inner.stage_delete_box(Some(&r#box)).map(Staged::new).map_err(|e| raise(py, &e))
+    fn stage_delete_boxes(&self, py: Python<'_>, boxes: Boxes) -> PyResult<Staged> {
+        let staged = self.inner.region(&spans(boxes)).and_then(|region| self.inner.stage_delete_region(&region));
+        staged.map(Staged::new).map_err(|e| raise(py, &e))
     }
 
-    #[pyo3(signature = (r#box, condition_json, message))]
+    #[pyo3(signature = (boxes, condition_json, message))]
     fn delete_where(
         &self,
         py: Python<'_>,
-        r#box: Option<Box>,
+        boxes: Option<Boxes>,
         condition_json: &str,
         message: Option<String>,
     ) -> PyResult<u64> {
         let condition = Condition::from_json(condition_json).map_err(|e| raise(py, &e))?;
+        let region = region(py, &self.inner, boxes)?;
         interrupt::run(py, self.inner.context(), None, |call| {
-            self.inner.delete_where(r#box.as_deref(), &condition, message.clone(), call)
+            self.inner.delete_region_where(region.as_ref(), &condition, message.clone(), call)
         })
     }
 
@@ -359,11 +359,11 @@ impl Array {
         py: Python<'_>,
         strategy: &str,
         fragments: Option<Vec<String>>,
-        within: Option<Box>,
+        within: Option<Boxes>,
         target_bytes: u64,
         dry_run: bool,
     ) -> PyResult<String> {
-        let strategy = consolidate::strategy(py, &self.inner, strategy, fragments.as_deref(), within.as_deref())?;
+        let strategy = consolidate::strategy(py, &self.inner, strategy, fragments.as_deref(), within)?;
         let work = |call: &engine::Call| self.inner.consolidate(&strategy, target_bytes, dry_run, call);
         interrupt::run(py, self.inner.context(), None, work).map(|report| consolidate::report_json(&report))
     }
@@ -374,10 +374,10 @@ impl Array {
         py: Python<'_>,
         strategy: &str,
         fragments: Option<Vec<String>>,
-        within: Option<Box>,
+        within: Option<Boxes>,
         target_bytes: u64,
     ) -> PyResult<consolidate::Upkeep> {
-        let strategy = consolidate::strategy(py, &self.inner, strategy, fragments.as_deref(), within.as_deref())?;
+        let strategy = consolidate::strategy(py, &self.inner, strategy, fragments.as_deref(), within)?;
         let begun = py.detach(|| self.inner.consolidate_in_background(strategy, target_bytes));
         begun.map(|inner| consolidate::Upkeep { inner }).map_err(|e| raise(py, &e))
     }

@@ -36,7 +36,7 @@ pub(crate) fn select_rows(
     let schema = Schema::from_json(schema_json).map_err(|e| raise(py, &e))?;
     let hold = |(name, given): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let name: String = name.extract()?;
-        let dim = schema.dims().iter().find(|d| d.name() == name).map(|d| d.datatype());
+        let dim = schema.coordinates().find(|d| d.name() == name).map(|d| d.datatype());
         let attr = schema.attrs().iter().find(|a| a.name() == name).map(|a| a.datatype());
         let datatype = dim.or(attr).ok_or_else(|| input(py, &format!("the schema has no column {name:?}")))?;
         Ok((name, Held::new(datatype, &given)?))

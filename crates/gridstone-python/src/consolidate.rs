@@ -1,5 +1,6 @@
 //! Consolidation: which fragments, the report as JSON, and one that goes on in the background.
 
+use crate::boxes::{Boxes, region};
 use crate::errors::raise;
 use gridstone::base::Id;
 use gridstone::engine::{Array, ConsolidateReport, Consolidating, MergeChoice, Strategy};
@@ -13,14 +14,14 @@ pub(crate) fn strategy(
     array: &Array,
     name: &str,
     fragments: Option<&[String]>,
-    within: Option<&[(String, String)]>,
+    within: Option<Boxes>,
 ) -> PyResult<Strategy> {
-    let found = match (fragments, within) {
+    let found = match (fragments, region(py, array, within)?) {
         (Some(ids), _) => {
             let ids = ids.iter().map(|id| Id::parse(id)).collect::<Result<Vec<_>, _>>();
             ids.and_then(|ids| array.strategy(&MergeChoice::Fragments(&ids)))
         }
-        (None, Some(sub)) => array.strategy(&MergeChoice::Box(sub)),
+        (None, Some(region)) => array.strategy(&MergeChoice::Within(&region)),
         (None, None) => array.strategy(&MergeChoice::Named(name)),
     };
     found.map_err(|e| raise(py, &e))

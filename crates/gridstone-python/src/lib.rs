@@ -3,6 +3,7 @@
 //! What Python sees of it is `python/gridstone/_native.pyi`. No logic lives here.
 
 mod array;
+mod boxes;
 mod buffer;
 mod cells;
 mod columns;

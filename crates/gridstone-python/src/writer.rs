@@ -47,11 +47,12 @@ impl Staged {
 /// The coordinate columns given for the dimensions of `schema`.
 pub(crate) fn hold_dims(schema: &Schema, dims: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Held)>> {
     let given: Vec<Bound<'_, PyAny>> = dims.extract()?;
-    if given.len() != schema.ndim() {
-        let message = format!("coordinates of {} dimensions were given, the array has {}", given.len(), schema.ndim());
+    let count = schema.coordinates().count();
+    if given.len() != count {
+        let message = format!("coordinates of {} dimensions were given, the array has {count}", given.len());
         return Err(input(dims.py(), &message));
     }
-    let pairs = schema.dims().iter().zip(&given);
+    let pairs = schema.coordinates().zip(&given);
     pairs.map(|(dim, column)| Ok((dim.name().to_owned(), Held::new(dim.datatype(), column)?))).collect()
 }
 

@@ -18,7 +18,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("uri")
-@click.option("--dim", "dims", multiple=True, metavar="NAME:DTYPE:LOW:HIGH[:TILE]", help='"x:int64:0:999:100"')
+@click.option(
+    "--dim", "dims", multiple=True, metavar="NAME:DTYPE:LOW:HIGH[:TILE]", help='"x:int64:0:999:100", "gene:string:32"'
+)
 @click.option(
     "--attr", "attrs", multiple=True, metavar="NAME:DTYPE[:nullable][:fill=V][:FILTERS]", help='"v:float32:zstd"'
 )

@@ -95,6 +95,8 @@ def _value(dtype: str, text: str, whole: str) -> Any:
     text = text.strip()
     if not text:
         return None
+    if dtype == "string":
+        return text
     if dtypes.is_time(dtype) and not text.lstrip("-").isdigit():
         return text
     try:
@@ -141,10 +143,15 @@ def schema_of(dims: Sequence[str], attrs: Sequence[str], file: Path | None, opti
 
 
 def dim_of(text: str) -> Dim:
-    """A dimension from "name:dtype:low:high[:tile]"; ISO times are parted from the rest by ";" instead of ":"."""
+    """A dimension from "name:dtype:low:high[:tile]" or "name:string[:max_bytes]"; ISO times are parted from the rest by
+    ";" instead of ":"."""
     parts = text.split(";" if ";" in text else ":")
+    if len(parts) in (2, 3) and dtypes.parse(parts[1]) == "string":
+        return Dim(parts[0], dtype="string", max_bytes=_value("int64", parts[2], text) if len(parts) == 3 else None)
     if len(parts) not in (4, 5):
-        raise click.BadParameter(f'{text!r} is not "name:dtype:low:high[:tile]"', param_hint="--dim")
+        raise click.BadParameter(
+            f'{text!r} is not "name:dtype:low:high[:tile]" or "name:string[:max_bytes]"', param_hint="--dim"
+        )
     name, dtype, low, high = parts[:4]
     kind = dtypes.parse(dtype)
     tile = _value("float64" if dtypes.is_float(kind) else "int64", parts[4], text) if len(parts) == 5 else None

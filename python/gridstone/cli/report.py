@@ -78,7 +78,10 @@ def tile_report(array: Array) -> dict[str, Any]:
 
 
 def overlap(array: Array) -> float | None:
-    """The mean number of other tiles whose MBR meets a tile's; None of more tiles than can be compared quickly."""
+    """The mean number of other tiles whose MBR meets a tile's; None of more tiles than can be compared quickly, and
+    with dimensions of texts."""
+    if any(dim.is_text for dim in array.schema.dims):
+        return None
     bounds = [plot.tile_rectangles(array, (name, name))[:, [0, 2]] for name in array.dims]
     count = len(bounds[0])
     if count > _OVERLAP_TILES_MAX:
@@ -107,7 +110,7 @@ def show(array: Array) -> None:
         (
             d.name,
             d.dtype,
-            *(show_value(v, d.dtype) for v in d.domain),
+            *(("", f"{d.max_bytes} bytes") if d.is_text else (show_value(v, d.dtype) for v in d.domain)),
             "whole" if d.tile is None else str(d.tile),
             _span(used),
         )

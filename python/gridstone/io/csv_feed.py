@@ -13,9 +13,9 @@ from ..columns import Field
 from ..context import Context, size_bytes
 from ..errors import InputError
 from ..schema import Schema
-from . import infer, parse, text
+from . import bounds, infer, parse, text
 from .dialect import Dialect
-from .load import Meter, Options, column_of, named_dims
+from .load import Meter, Options, named_dims
 from .rejects import Rejected, Rejects
 from .rows import Block, Reader
 from .sources import shown
@@ -280,6 +280,8 @@ def _empty(table: Any, names: Sequence[str], dims: Sequence[str]) -> Iterator[tu
     """The rows without a value in these columns, or with NaN in a dimension."""
     for name in names:
         column = table.column(name)
+        if name in dims and pa.types.is_string(column.type):
+            continue  # nothing is a text too
         no_nan = name in dims and pa.types.is_floating(column.type)
         if column.null_count == 0 and not no_nan:
             continue
@@ -295,11 +297,7 @@ def _empty(table: Any, names: Sequence[str], dims: Sequence[str]) -> Iterator[tu
 def _outside(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:
     """The rows outside the domain."""
     for dim in schema.dims:
-        values = column_of(Field(dim.name, dim.dtype, False, "dimension"), table.column(dim.name)).values
-        low, high = (np.array([bound], dtypes.numpy_of(dim.dtype)) for bound in dim.domain)
-        domain = f"({dtypes.show(dim.domain[0])}, {dtypes.show(dim.domain[1])})"
-        for row in np.flatnonzero((values < low) | (values > high)):
-            yield int(row), dim.name, f"{values[row]} is outside the domain {domain}"
+        yield from ((row, dim.name, reason) for row, reason in bounds.outside(dim, table.column(dim.name)))
 
 
 def _wanted(block: Block, dims: Sequence[str], attrs: Sequence[str] | None) -> list[str]:

@@ -33,6 +33,10 @@ class Column:
     """The datatype that the field's own metadata tells."""
     fill: Any = None
     """What an empty cell of a dense array reads as, if not the type's own fill."""
+    longest: int = 0
+    """Bytes of UTF-8 of the longest text, of columns whose bounds were asked for."""
+    numeric: bool = False
+    """Whether a column of texts has many that are numbers, so that the others may be mistakes."""
 
     @classmethod
     def of_field(cls, field: Any) -> "Column":
@@ -61,12 +65,27 @@ class Column:
         kind = _plain(found)
         zoned = pa.types.is_timestamp(found.type) and found.type.tz is not None
         self.zoned = self.zoned or zoned
+        if bounds and self.type is not None and pa.types.is_string(kind) != pa.types.is_string(self.type):
+            self.numeric = True
+        if bounds and pa.types.is_string(kind):
+            self.numeric = self.numeric or _mostly_numbers(found)
+            self.see_texts(found)
         self.type = kind if self.type is None else _wider(self.type, kind)
         if bounds and found.null_count < len(found):
             ends = pc.min_max(found.cast(pa.timestamp(found.type.unit)) if zoned else found)
             low, high = ends["min"], ends["max"]
             self.low = low if self.low is None else _least(self.low, low)
             self.high = high if self.high is None else _greatest(self.high, high)
+
+    def see_texts(self, found: Any) -> None:
+        """Remembers the longest text of a block."""
+        longest = pc.max(pc.binary_length(found.cast(pa.large_string()))).as_py()
+        self.longest = max(self.longest, longest or 0)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a dimension made of it is one of texts."""
+        return self.dtype == "string"
 
     @property
     def read_type(self) -> Any:
@@ -94,6 +113,20 @@ def _plain(found: Any) -> Any:
     if pa.types.is_time(kind):
         return pa.string()
     return kind
+
+
+def _mostly_numbers(found: Any) -> bool:
+    """Whether more than half of the first texts of a block are numbers."""
+    texts = [text for text in found.slice(0, 1_000).to_pylist() if text]
+    return sum(map(_is_number, texts)) * 2 > len(texts)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _wider(a: Any, b: Any) -> Any:
@@ -140,27 +173,43 @@ def schema_of(
     """The schema for these columns.
 
     Sparse: domains are exact, and there are about 16 space tiles per data tile, equally many along each dimension,
-    their extents rounded to two digits. Dense: tiles as `gridstone.array` makes them.
+    their extents rounded to two digits; texts may be as long as the longest, rounded up to whole words of 8 bytes.
+    Dense: tiles as `gridstone.array` makes them.
     """
     by_name = {column.name: column for column in columns}
     attrs = [
         Attr(c.name, c.dtype, nullable=c.nulls or c.type is None, fill=c.fill) for c in columns if c.name not in dims
     ]
-    bounds = [_domain(by_name[name]) for name in dims]
+    texts = {name for name in dims if by_name[name].is_text}
+    if texts and not sparse:
+        raise UnsupportedError(f"column {min(texts)!r} is string, which only sparse arrays have as a dimension")
+    bounds = [None if name in texts else _domain(by_name[name]) for name in dims]
     if sparse:
         data_tiles = max(1.0, rows / capacity)
-        parts = max(1, round(min(_TILES_MAX, _TILES_PER_DATA_TILE * data_tiles) ** (1 / len(dims))))
-        extents: list[Any] = [_extent(by_name[n].dtype, b, parts) for n, b in zip(dims, bounds, strict=True)]
+        numbers = max(1, len(dims) - len(texts))
+        parts = max(1, round(min(_TILES_MAX, _TILES_PER_DATA_TILE * data_tiles) ** (1 / numbers)))
+        pairs = zip(dims, bounds, strict=True)
+        extents: list[Any] = [None if b is None else _extent(by_name[n].dtype, b, parts) for n, b in pairs]
     else:
-        sizes = [dtypes.ticks_of(b[1]) - dtypes.ticks_of(b[0]) + 1 for b in bounds]
+        sizes = [dtypes.ticks_of(b[1]) - dtypes.ticks_of(b[0]) + 1 for b in bounds if b is not None]
         width = max(dtypes.numpy_of(attr.dtype).itemsize for attr in attrs) if attrs else 8
         extents = list(auto_tile(sizes, width))
     made = [
-        Dim(name, bound, extent, by_name[name].dtype) for name, bound, extent in zip(dims, bounds, extents, strict=True)
+        _text_dim(by_name[name]) if bound is None else Dim(name, bound, extent, by_name[name].dtype)
+        for name, bound, extent in zip(dims, bounds, extents, strict=True)
     ]
     if not sparse:
         return Schema(made, attrs)
     return Schema(made, attrs, sparse=True, duplicates=duplicates, capacity=capacity)
+
+
+def _text_dim(column: Column) -> Dim:
+    if column.numeric:
+        raise UnsupportedError(
+            f"column {column.name!r} has numbers and other texts; correct the values that are no numbers, or give a "
+            f"schema with gridstone.Dim({column.name!r}, dtype='string') if it is to be a dimension of texts"
+        )
+    return Dim(column.name, dtype="string", max_bytes=max(8, -(-column.longest // 8) * 8))
 
 
 def _domain(column: Column) -> tuple[Any, Any]:

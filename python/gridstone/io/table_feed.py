@@ -4,16 +4,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import arrow, dtypes
+from .. import arrow
 from ..columns import Field
 from ..context import Context
 from ..errors import GridstoneError, InputError
 from ..schema import Schema
-from . import infer
+from . import bounds, infer
 from .load import Meter, Options, column_of, named_dims
 
 SCHEMA_KEY = b"gridstone.schema"
@@ -111,7 +110,8 @@ class TableFeed:
 
     def _measure(self, columns: Mapping[str, infer.Column], dims: Sequence[str]) -> int:
         """Finds bounds and nulls, and the number of rows; reads only the columns that nothing is known of."""
-        known = self._source.known(list(columns))
+        texts = {name for name in dims if columns[name].is_text}
+        known = {name: told for name, told in self._source.known(list(columns)).items() if name not in texts}
         for name, told in known.items():
             columns[name].measure(*told)
         rows, unknown = self._source.count(), [name for name in columns if name not in known]
@@ -195,9 +195,9 @@ def _one(column: Any) -> Any:
     return arrow.decoded(data) if pa.types.is_dictionary(data.type) else data
 
 
-def _measure_piece(column: infer.Column, piece: Piece, bounds: bool) -> None:
+def _measure_piece(column: infer.Column, piece: Piece, bounded: bool) -> None:
     data = _one(piece.table.column(column.name))
-    if not bounds or len(data) == 0:
+    if not bounded or len(data) == 0:
         column.measure(data.null_count, None, None)
         return
     _check_filled(piece, column.name, data)
@@ -205,6 +205,9 @@ def _measure_piece(column: infer.Column, piece: Piece, bounds: bool) -> None:
         data = data.cast(pa.timestamp(data.type.unit))
     # Arrow has no least timedelta.
     ticks = data.cast(pa.int64()) if pa.types.is_duration(data.type) else data
+    if column.is_text:
+        column.see_texts(data)
+        return
     try:
         ends = pc.min_max(ticks)
     except pa.ArrowNotImplementedError:
@@ -227,15 +230,8 @@ def _check_filled(piece: Piece, name: str, data: Any) -> None:
 
 def _check_domain(schema: Schema, piece: Piece, made: Mapping[str, Any]) -> None:
     for dim in schema.dims:
-        values = column_of(Field(dim.name, dim.dtype, False, "dimension"), made[dim.name]).values
-        low, high = (np.array([bound], dtypes.numpy_of(dim.dtype)) for bound in dim.domain)
-        outside = (values < low) | (values > high)
-        if outside.any():
-            row = int(np.flatnonzero(outside)[0])
-            raise InputError(
-                f"{piece.title}, row {piece.first + row}, column {dim.name!r}: {values[row]} is outside the domain "
-                f"({dtypes.show(dim.domain[0])}, {dtypes.show(dim.domain[1])})"
-            )
+        for row, reason in bounds.outside(dim, made[dim.name]):
+            raise InputError(f"{piece.title}, row {piece.first + row}, column {dim.name!r}: {reason}")
 
 
 def _first_bad(field: Field, data: Any) -> int:

@@ -45,7 +45,7 @@ pub fn manifest_page(bytes: &[u8]) -> Result<bool> {
         return Err(Error::corruption("too few bytes for a manifest page"));
     };
     let dims = dims.try_into().map_or(0, u32::from_le_bytes) as usize;
-    if dims > limits::DIMENSIONS_MAX {
+    if dims > limits::AXES_MAX {
         return Err(Error::corruption(format!("a manifest page of {dims} dimensions")));
     }
     let bounds = Subarray::new(vec![KeyRange::new(0, 0); dims]);

@@ -133,7 +133,7 @@ impl BoxText {
 
     /// The box; a Corruption error if it is empty or has an impossible number of dimensions.
     pub(super) fn bounds(&self) -> Result<Subarray> {
-        if self.0.is_empty() || self.0.len() > limits::DIMENSIONS_MAX {
+        if self.0.is_empty() || self.0.len() > limits::AXES_MAX {
             return Err(Error::corruption(format!("a box has {} dimensions", self.0.len())));
         }
         let range = |(lo, hi): &(Hex, Hex)| {

@@ -4,6 +4,10 @@ use super::{Error, Result};
 
 /// The largest number of dimensions of an array.
 pub const DIMENSIONS_MAX: usize = 8;
+/// The largest number of axes of an array: of its dimensions, those of text as many as their words.
+pub const AXES_MAX: usize = 32;
+/// Boxes that are read or deleted at once, at most.
+pub const BOXES_MAX: usize = 1 << 16;
 /// The largest number of attributes of an array.
 pub const ATTRIBUTES_MAX: usize = 4_096;
 /// The largest length of a dimension's, attribute's or array's name, in bytes of UTF-8.

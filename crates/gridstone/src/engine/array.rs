@@ -1,17 +1,16 @@
 //! An array at one version of its store: reading, staging, committing.
 
-use super::boxes::{ReadBox, parse_box};
+use super::boxes::{ReadBox, parse_hull};
 use super::claim::View;
-use super::listing::{FragmentListing, TileListing, VersionListing, texts, tiles};
+use super::listing::{FragmentListing, VersionListing, texts};
 use super::reading::SnapshotFiles;
 use super::{Call, Context, Staged, Transaction, Writer};
 use crate::array::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRules, Store};
-use crate::base::{CounterSnapshot, Counters, Entropy, Error, ErrorKind, Files, Id, Result};
+use crate::base::{CounterSnapshot, Counters, Error, ErrorKind, Files, Id, Result};
 use crate::fragment;
 use crate::query::{
-    CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Scan, Target, UnsortedCells,
-    WriteContext, open_fragment, read_dense, read_dense_into, read_sparse, touched_cells, write_cells, write_dense,
-    write_tombstones,
+    CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Target, UnsortedCells,
+    WriteContext, read_dense, read_dense_into, touched_cells, write_cells, write_dense, write_tombstones,
 };
 use crate::runtime::SystemEntropy;
 use crate::schema::{Order, Schema, Subarray};
@@ -257,25 +256,6 @@ impl Array {
         Ok(self.described(&snapshot, &state, None)?.iter().map(|d| FragmentListing::of(d, schema)).collect())
     }
 
-    /// The data tiles that touch a box.
-    pub fn tiles(&self, sub: ReadBox<'_>, call: &Call) -> Result<Vec<TileListing>> {
-        let (snapshot, state) = self.state()?;
-        let schema = state.schema()?;
-        let sub = parse_box(schema, sub)?.unwrap_or_else(|| schema.domain());
-        self.note(&sub);
-        let context = self.read_context(&snapshot, call);
-        let mut found = Vec::new();
-        for (description, number) in self.described(&snapshot, &state, None)?.iter().zip(0u32..) {
-            call.cancel.check()?;
-            let stored = description.kind.holds_cells() || description.kind == fragment::FragmentKind::Tombstones;
-            if stored && description.bounds.intersects(&sub) {
-                let fragment = open_fragment(&context, schema, description)?;
-                found.extend(tiles(number, &fragment, schema, &sub, call.cancel.as_ref())?);
-            }
-        }
-        Ok(found)
-    }
-
     fn claimed_files(&self, snapshot: &Arc<Snapshot>) -> Arc<dyn Files> {
         let held = self.view();
         let view = View { snapshot: snapshot.clone(), ..held };
@@ -320,7 +300,7 @@ impl Array {
     ) -> Result<(ReadContext, Target, Request)> {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?.clone();
-        let request = Request::new(&schema, parse_box(&schema, sub)?, attrs, order)?;
+        let request = Request::new(&schema, Some(parse_hull(&schema, sub)?), attrs, order)?;
         self.note(&request.sub);
         let target =
             Target { array: self.id, fragments: self.described(&snapshot, &state, Some(&request.sub))?, schema };
@@ -336,14 +316,11 @@ impl Array {
         let block_cells = u64::from(self.context.blocks.dense);
         let touched = |sub: &Subarray| touched_cells(schema, sub, block_cells);
         let few = |sub: &Subarray| touched(sub).saturating_mul(schema.attrs().len() as u64) <= CELLS_MAX;
-        match parse_box(schema, sub) {
-            Ok(Some(sub)) => {
-                let fixed = schema.attrs().iter().all(|a| !a.datatype().is_var());
-                !schema.sparse() && fixed && few(&sub) && state.has_few_fragments()
-            }
-            Ok(None) => false,
-            Err(_) => true,
+        if schema.sparse() || sub.is_none() {
+            return false;
         }
+        let fixed = schema.attrs().iter().all(|a| !a.datatype().is_var());
+        parse_hull(schema, sub).map_or(true, |sub| fixed && few(&sub) && state.has_few_fragments())
     }
 
     /// Reads a box whole; gives the cells, the box's shape (dense arrays), and what the read did.
@@ -354,13 +331,13 @@ impl Array {
         order: ReadOrder,
         call: &Call,
     ) -> Result<(Cells, Option<Vec<u64>>, CounterSnapshot)> {
+        if self.schema()?.sparse() {
+            let (cells, counters) = self.read_parsed(sub, attrs, None, order, call)?;
+            return Ok((cells, None, counters));
+        }
         let (context, target, request) = self.plan(sub, attrs, order, call)?;
-        let (cells, shape) = if target.schema.sparse() {
-            (context.explained(read_sparse(&context, &target, &request))?, None)
-        } else {
-            (context.explained(read_dense(&context, &target, &request))?, Some(request.sub.shape()))
-        };
-        Ok((cells, shape, context.counters.snapshot()))
+        let cells = context.explained(read_dense(&context, &target, &request))?;
+        Ok((cells, Some(request.sub.shape()), context.counters.snapshot()))
     }
 
     /// Reads a box of a dense array into buffers of the caller, one per attribute asked for and as long as its cells;
@@ -382,19 +359,6 @@ impl Array {
         }
         context.explained(read_dense_into(&context, &target, &request, outs))?;
         Ok(context.counters.snapshot())
-    }
-
-    /// Streams a box in batches of about `batch_bytes`, coordinates included.
-    pub fn scan(
-        &self,
-        sub: ReadBox<'_>,
-        attrs: Option<&[String]>,
-        order: ReadOrder,
-        batch_bytes: u64,
-        call: &Call,
-    ) -> Result<Scan> {
-        let (context, target, request) = self.plan(sub, attrs, order, call)?;
-        Scan::new(context, target, request, batch_bytes)
     }
 
     pub(super) fn write_context<'a>(&'a self, state: &ArrayState, call: &'a Call) -> Result<WriteContext<'a>> {
@@ -431,7 +395,7 @@ impl Array {
         let (_, state) = self.state()?;
         let schema = state.schema()?;
         let context = self.write_context(&state, call)?;
-        let sub = parse_box(schema, sub)?.unwrap_or_else(|| schema.domain());
+        let sub = parse_hull(schema, sub)?;
         let write = DenseWrite { sub, columns: by_place(schema, data)?, layout };
         Ok(self.staged(vec![write_dense(&context, schema, &write)?]))
     }
@@ -453,25 +417,13 @@ impl Array {
         Ok(self.staged(write_tombstones(&context, state.schema()?, dims)?.into_iter().collect()))
     }
 
-    /// Deletes every cell of a box (`None`: the whole domain) that was written before the commit, those that this handle has not
-    /// seen among them. Nothing is deleted before the commit.
-    pub fn stage_delete_box(&self, sub: ReadBox<'_>) -> Result<Staged> {
-        let (_, state) = self.state()?;
-        self.check_writable()?;
-        let schema = state.schema()?;
-        let sub = parse_box(schema, sub)?.unwrap_or_else(|| schema.domain());
-        let number = state.schemas().len().saturating_sub(1) as u32;
-        let description = fragment::Description::deletion(SystemEntropy.id(), number, sub);
-        Ok(self.staged(vec![fragment::Staged { description, body: None }]))
-    }
-
     /// Starts one streamed fragment of these attributes (`None`: all).
     pub fn writer(&self, sub: ReadBox<'_>, attrs: Option<&[String]>) -> Result<Writer> {
         let (_, state) = self.state()?;
         let schema = state.schema()?;
         let call = Call::default();
         let context = self.write_context(&state, &call)?;
-        let request = Request::new(schema, parse_box(schema, sub)?, attrs, ReadOrder::Global)?;
+        let request = Request::new(schema, Some(parse_hull(schema, sub)?), attrs, ReadOrder::Global)?;
         let mut places = request.attrs;
         places.sort_unstable();
         let stream = CellStream::new(&context, schema.clone(), request.sub, places)?;

@@ -1,35 +1,131 @@
-//! Boxes as callers write them.
+//! Boxes as callers write them. An interval of texts is several boxes along the axes of its dimension.
 
-use crate::base::{Error, Result};
-use crate::schema::{KeyRange, Schema, Subarray};
+use crate::base::{Error, Result, limits};
+use crate::schema::text::{interval_boxes, word_interval};
+use crate::schema::{Coordinate, Dimension, KeyRange, Region, Schema, Subarray};
+use std::ops::Bound;
 
 /// A box as text: low and high of every dimension, inclusive; `None`: the whole domain.
 pub type ReadBox<'a> = Option<&'a [(String, String)]>;
 
-/// The box written as text; Bounds errors name the dimension.
-pub(super) fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Subarray>> {
+/// A box's part along one dimension, in text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The low end, included; `None`: that of the domain.
+    pub lo: Option<String>,
+    /// The high end; `None`: that of the domain.
+    pub hi: Option<String>,
+    /// Whether the high end is left out; text dimensions only.
+    pub below: bool,
+}
+
+impl Span {
+    /// All from `lo` to `hi`, both included.
+    pub fn between(lo: &str, hi: &str) -> Self {
+        Self { lo: Some(lo.to_owned()), hi: Some(hi.to_owned()), below: false }
+    }
+}
+
+/// The cells in any of `boxes`, each a span per dimension; they may overlap.
+///
+/// # Errors
+/// Bounds: a box outside the domain, or empty; Input: more boxes than are looked at together.
+pub(super) fn region_of(schema: &Schema, boxes: &[Vec<Span>]) -> Result<Region> {
+    let mut parts = Vec::with_capacity(boxes.len());
+    for spans in boxes {
+        parts.extend(parts_of(schema, spans)?);
+        if parts.len() > limits::BOXES_MAX {
+            return Err(Error::input(format!(
+                "{} boxes, and the parts that intervals of texts take, are more than the {} that are looked at together; give \
+                 fewer, or one that holds them and a condition",
+                boxes.len(),
+                limits::BOXES_MAX
+            )));
+        }
+    }
+    Ok(Region::new(parts))
+}
+
+/// The region of a box; `None`: the whole domain.
+pub(super) fn parse_box(schema: &Schema, sub: ReadBox<'_>) -> Result<Option<Region>> {
     let Some(sub) = sub else { return Ok(None) };
-    if sub.len() != schema.ndim() {
+    let spans: Vec<Span> = sub.iter().map(|(lo, hi)| Span::between(lo, hi)).collect();
+    region_of(schema, &[spans]).map(Some)
+}
+
+/// The box written as text, or the whole domain; that around all where it has intervals of texts.
+pub(super) fn parse_hull(schema: &Schema, sub: ReadBox<'_>) -> Result<Subarray> {
+    let Some(region) = parse_box(schema, sub)? else { return Ok(schema.domain()) };
+    region.hull().cloned().ok_or_else(|| Error::bounds("the box is empty: no text lies between its ends"))
+}
+
+/// The boxes along the axes that a box is; none if it holds no text.
+fn parts_of(schema: &Schema, spans: &[Span]) -> Result<Vec<Subarray>> {
+    let count = schema.coordinates().count();
+    if spans.len() != count {
+        return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {count}", spans.len())));
+    }
+    let mut parts: Vec<Vec<KeyRange>> = vec![Vec::with_capacity(schema.ndim())];
+    for (dim, span) in schema.coordinates().zip(spans) {
+        let along = match dim.number() {
+            Some(axis) => vec![vec![number_range(axis, span)?]],
+            None => text_ranges(dim, span)?,
+        };
+        let longer =
+            |part: &Vec<KeyRange>| along.iter().map(|more| [part.as_slice(), more].concat()).collect::<Vec<_>>();
+        if parts.len().saturating_mul(along.len()) > limits::BOXES_MAX {
+            return Err(Error::input(format!(
+                "the intervals of texts of one box take more than {} boxes together; give an interval of one of them and a \
+                 condition on the others",
+                limits::BOXES_MAX
+            )));
+        }
+        parts = parts.iter().flat_map(longer).collect();
+    }
+    Ok(parts.into_iter().map(Subarray::new).collect())
+}
+
+fn number_range(dim: &Dimension, span: &Span) -> Result<KeyRange> {
+    let (first, last, _) = dim.texts();
+    let (lo, hi) = (span.lo.as_ref().unwrap_or(&first), span.hi.as_ref().unwrap_or(&last));
+    let key = |text: &str| {
+        dim.key(text).map_err(|e| {
+            Error::bounds(format!("{text} is outside dimension {:?}, whose domain is ({first}, {last})", dim.name()))
+                .with_source(e)
+        })
+    };
+    if span.below {
         return Err(Error::bounds(format!(
-            "a box of {} dimensions was given, the array has {}",
-            sub.len(),
-            schema.ndim()
+            "dimension {:?}: only the high end of texts can be left out; give the last number instead",
+            dim.name()
         )));
     }
-    let mut ranges = Vec::with_capacity(sub.len());
-    for (dim, (lo, hi)) in schema.dims().iter().zip(sub) {
-        let key = |text: &str| {
-            let (from, to, _) = dim.texts();
-            dim.key(text).map_err(|e| {
-                Error::bounds(format!("{text} is outside dimension {:?}, whose domain is ({from}, {to})", dim.name()))
-                    .with_source(e)
-            })
-        };
-        let (from, to) = (key(lo)?, key(hi)?);
-        if from > to {
-            return Err(Error::bounds(format!("the range {lo}..={hi} of dimension {:?} is empty", dim.name())));
-        }
-        ranges.push(KeyRange::new(from, to));
+    let (from, to) = (key(lo)?, key(hi)?);
+    if from > to {
+        return Err(Error::bounds(format!("the range {lo}..={hi} of dimension {:?} is empty", dim.name())));
     }
-    Ok(Some(Subarray::new(ranges)))
+    Ok(KeyRange::new(from, to))
+}
+
+/// The boxes, each a range per word, that an interval of texts is.
+fn text_ranges(dim: Coordinate<'_>, span: &Span) -> Result<Vec<Vec<KeyRange>>> {
+    for text in [&span.lo, &span.hi].into_iter().flatten().filter(|text| text.contains('\0')) {
+        return Err(Error::bounds(format!(
+            "dimension {:?}: {text:?} holds a NUL character, which no coordinate does; give a text without it",
+            dim.name()
+        )));
+    }
+    if let (Some(lo), Some(hi), false) = (&span.lo, &span.hi, span.below)
+        && lo > hi
+    {
+        return Err(Error::bounds(format!("the range {lo:?}..={hi:?} of dimension {:?} is empty", dim.name())));
+    }
+    let low = span.lo.as_ref().map_or(Bound::Unbounded, |text| Bound::Included(text.as_bytes()));
+    let high = match &span.hi {
+        None => Bound::Unbounded,
+        Some(text) if span.below => Bound::Excluded(text.as_bytes()),
+        Some(text) => Bound::Included(text.as_bytes()),
+    };
+    let interval = word_interval(low, high, dim.axes().len());
+    Ok(interval.map_or_else(Vec::new, |(low, high)| interval_boxes(&low, &high)))
 }

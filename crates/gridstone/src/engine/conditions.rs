@@ -1,5 +1,6 @@
 //! Conditions by themselves: what one means for a schema, and which rows of plain columns it selects.
 
+use super::listing::texts;
 use crate::base::{Error, Result};
 use crate::query::condition::{Batch, Condition, Coordinates, Selection};
 use crate::schema::Schema;
@@ -20,12 +21,10 @@ pub struct ConditionListing {
 pub fn check_condition(condition: &Condition, schema: &Schema) -> Result<ConditionListing> {
     let bound = condition.bind(schema)?;
     let needed = bound.columns();
-    let dims = needed.dims.iter().filter_map(|d| schema.dims().get(*d)).map(|d| d.name().to_owned());
+    let dims = schema.coordinates().filter(|dim| dim.axes().any(|axis| needed.dims.contains(&axis)));
+    let dims = dims.map(|dim| dim.name().to_owned());
     let attrs = needed.attrs.iter().filter_map(|a| schema.attrs().get(*a)).map(|a| a.name().to_owned());
-    let bounds = bound.bounds(schema).map(|sub| {
-        let ends = sub.ranges().iter().zip(schema.dims());
-        ends.map(|(range, dim)| (dim.text(range.lo), dim.text(range.hi))).collect()
-    });
+    let bounds = bound.bounds(schema).map(|sub| texts(&sub, schema));
     Ok(ConditionListing { columns: dims.chain(attrs).collect(), bounds, constant: bound.constant() })
 }
 
@@ -34,8 +33,8 @@ pub fn select_rows(condition: &Condition, schema: &Schema, columns: &[(String, C
     let bound = condition.bind(schema)?;
     let mut batch = Batch::new(columns.first().map_or(0, |(_, view)| view.len()));
     for (name, view) in columns {
-        batch = match schema.dims().iter().position(|d| d.name() == name) {
-            Some(place) => batch.with_dim(place, Coordinates::Column(*view)),
+        batch = match schema.coordinates().find(|d| d.name() == name) {
+            Some(dim) => batch.with_dim(dim.axes().start, Coordinates::Column(*view)),
             None => batch.with_attr(schema.attr(name)?.0, *view),
         };
     }

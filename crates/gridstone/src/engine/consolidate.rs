@@ -1,11 +1,12 @@
 //! Consolidation of one array: plan, merge, commit, merge by merge.
 
-use super::boxes::parse_box;
-use super::{Array, Call, ReadBox, Staged};
+use super::boxes::parse_hull;
+use super::{Array, Call, Staged};
 use crate::array::{Changes, MergeRules, Operation, Removed, Snapshot};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
 use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, Written, merge, plan};
 use crate::query::{ReadContext, Target};
+use crate::schema::Region;
 use std::sync::Arc;
 
 /// Which fragments are merged, as a user says it.
@@ -15,6 +16,8 @@ pub enum MergeChoice<'a> {
     Named(&'a str),
     /// All that touches a box, low and high of every dimension as text, inclusive.
     Box(&'a [(String, String)]),
+    /// All that touches the box around a region.
+    Within(&'a Region),
     /// These fragments.
     Fragments(&'a [Id]),
 }
@@ -63,10 +66,15 @@ impl Array {
             MergeChoice::Fragments(ids) => Ok(Strategy::Fragments(ids.to_vec())),
             MergeChoice::Box(sub) => {
                 let schema = self.schema()?;
-                let asked: ReadBox<'_> = Some(sub);
-                let asked = parse_box(&schema, asked)?.unwrap_or_else(|| schema.domain());
+                let asked = parse_hull(&schema, Some(sub))?;
                 schema.check_inside(&asked)?;
                 Ok(Strategy::Box(asked))
+            }
+            MergeChoice::Within(region) => {
+                let nothing = || Error::input("the box is empty: there is nothing in it to merge");
+                let hull = region.hull().ok_or_else(nothing)?;
+                self.schema()?.check_inside(hull)?;
+                Ok(Strategy::Box(hull.clone()))
             }
         }
     }

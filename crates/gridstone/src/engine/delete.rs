@@ -1,23 +1,46 @@
 //! Deleting what a condition selects: look, stage, commit; again if another commit changed what was looked at.
 
 use super::boxes::parse_box;
+use super::regions::narrowed;
 use super::{Array, Call, ReadBox, Staged};
 use crate::array::{Changes, DeleteRules, Operation, StandardRules};
-use crate::base::{ErrorKind, Result};
+use crate::base::{Entropy, ErrorKind, Result};
+use crate::fragment;
 use crate::query::condition::Condition;
 use crate::query::{Doomed, Target, delete_where};
+use crate::runtime::SystemEntropy;
+use crate::schema::Region;
 
 /// How often a delete is tried whose fragments others merge meanwhile.
 const TRIES: usize = 16;
 
 impl Array {
-    /// Deletes the cells in a box (`None`: the whole domain) that `condition` selects, and gives the version that did it; the
-    /// present one if none was selected. Cells that others commit meanwhile stay, whatever they hold; but if fragments are merged
-    /// meanwhile, all that is there by then is looked at again.
+    /// Deletes every cell of a box (`None`: the whole domain) that was written before the commit, those that this handle has not
+    /// seen among them. Nothing is deleted before the commit.
+    pub fn stage_delete_box(&self, sub: ReadBox<'_>) -> Result<Staged> {
+        let schema = self.schema()?;
+        let region = parse_box(&schema, sub)?.unwrap_or_else(|| Region::new(vec![schema.domain()]));
+        self.stage_delete_region(&region)
+    }
+
+    /// As [`Array::stage_delete_box`], of a region.
+    pub fn stage_delete_region(&self, region: &Region) -> Result<Staged> {
+        let (_, state) = self.state()?;
+        self.check_writable()?;
+        let schema = state.schema()?;
+        region.boxes().iter().try_for_each(|sub| schema.check_inside(sub))?;
+        let number = state.schemas().len().saturating_sub(1) as u32;
+        let deletion = |sub: &crate::schema::Subarray| fragment::Staged {
+            description: fragment::Description::deletion(SystemEntropy.id(), number, sub.clone()),
+            body: None,
+        };
+        Ok(self.staged(region.boxes().iter().map(deletion).collect()))
+    }
+
+    /// As [`Array::delete_region_where`], of a box.
     ///
     /// # Errors
-    /// Input (not writable; within a transaction; a condition that does not fit the schema), Corruption, Storage, Cancelled; Conflict if others
-    /// merge the same fragments again and again.
+    /// As there.
     pub fn delete_where(
         &self,
         sub: ReadBox<'_>,
@@ -25,10 +48,28 @@ impl Array {
         message: Option<String>,
         call: &Call,
     ) -> Result<u64> {
+        let region = parse_box(self.schema()?.as_ref(), sub)?;
+        self.delete_region_where(region.as_ref(), condition, message, call)
+    }
+
+    /// Deletes the cells in a region (`None`: the whole domain) that `condition` selects, and gives the version that did it; the
+    /// present one if none was selected. Cells that others commit meanwhile stay, whatever they hold; but if fragments are merged
+    /// meanwhile, all that is there by then is looked at again.
+    ///
+    /// # Errors
+    /// Input (not writable; within a transaction; a condition that does not fit the schema), Corruption, Storage, Cancelled; Conflict if others
+    /// merge the same fragments again and again.
+    pub fn delete_region_where(
+        &self,
+        region: Option<&Region>,
+        condition: &Condition,
+        message: Option<String>,
+        call: &Call,
+    ) -> Result<u64> {
         self.check_outside("a delete by condition")?;
         let mut tries = 1;
         loop {
-            match self.try_delete_where(sub, condition, message.clone(), call) {
+            match self.try_delete_where(region, condition, message.clone(), call) {
                 Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) && tries < TRIES => {
                     tries += 1;
                     self.refresh()?;
@@ -40,7 +81,7 @@ impl Array {
 
     fn try_delete_where(
         &self,
-        sub: ReadBox<'_>,
+        region: Option<&Region>,
         condition: &Condition,
         message: Option<String>,
         call: &Call,
@@ -48,11 +89,8 @@ impl Array {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?.clone();
         let write = self.write_context(&state, call)?;
-        let bound = condition.bind(&schema)?;
-        let asked = parse_box(&schema, sub)?.unwrap_or_else(|| schema.domain());
-        let Some(sub) = bound.bounds(&schema).and_then(|reach| reach.intersect(&asked)) else {
-            return Ok(snapshot.version());
-        };
+        let (reach, bound) = narrowed(&schema, region, Some(condition))?;
+        let Some(sub) = reach else { return Ok(snapshot.version()) };
         let target = Target { array: self.id(), fragments: self.described(&snapshot, &state, Some(&sub))?, schema };
         let doomed = Doomed { sub, condition: &bound, version: snapshot.version() };
         let read = self.read_context(&snapshot, call);

@@ -1,10 +1,10 @@
 //! What users see of versions, fragments and tiles.
 
 use crate::array::{Record, Recorded};
-use crate::base::{Cancel, FileRef, Id, Result};
+use crate::base::{AlignedBuf, Cancel, FileRef, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind};
-use crate::schema::{Schema, Subarray};
-use crate::tile::TileGrid;
+use crate::schema::{Coordinate, Datatype, Schema, Subarray, key};
+use crate::tile::{Column, TileGrid};
 use std::collections::BTreeMap;
 
 /// A version of a store, as one array's history tells it.
@@ -89,9 +89,9 @@ impl FragmentListing {
     }
 }
 
-/// Low and high of every dimension as text.
+/// Low and high of every dimension as text; of text dimensions texts that no cell lies beyond.
 pub(super) fn texts(sub: &Subarray, schema: &Schema) -> Vec<(String, String)> {
-    sub.ranges().iter().zip(schema.dims()).map(|(r, d)| (d.text(r.lo), d.text(r.hi))).collect()
+    schema.coordinates().map(|dim| dim.ends(sub.ranges())).collect()
 }
 
 /// A data tile of a fragment.
@@ -103,6 +103,33 @@ pub struct TileListing {
     pub cells: u64,
     /// Its box (dense) or MBR, as ordered keys.
     pub bounds: Subarray,
+}
+
+/// The least, or greatest, coordinates of tiles, a column per dimension.
+///
+/// # Errors
+/// Corruption: bounds that are no coordinates.
+pub fn tile_ends(schema: &Schema, tiles: &[TileListing], low: bool) -> Result<Vec<Column>> {
+    let end = |dim: Coordinate<'_>| {
+        let Some(axis) = dim.number() else {
+            let ends = tiles.iter().map(|tile| dim.ends(tile.bounds.ranges()));
+            return text_column(ends.map(|(lo, hi)| if low { lo } else { hi }));
+        };
+        let ranges = tiles.iter().filter_map(|tile| tile.bounds.ranges().get(dim.axes().start));
+        let mut values = Vec::new();
+        key::decode(axis.datatype(), ranges.map(|range| if low { range.lo } else { range.hi }), &mut values);
+        Column::new(axis.datatype(), AlignedBuf::from_slice(&values), None, None)
+    };
+    schema.coordinates().map(end).collect()
+}
+
+fn text_column(texts: impl Iterator<Item = String>) -> Result<Column> {
+    let (mut values, mut offsets) = (String::new(), vec![0]);
+    for text in texts {
+        values.push_str(&text);
+        offsets.push(values.len() as u64);
+    }
+    Column::new(Datatype::String, AlignedBuf::from_slice(values.as_bytes()), Some(offsets), None)
 }
 
 /// The data tiles of a fragment that touch `sub`; asks `cancel` once per stripe.

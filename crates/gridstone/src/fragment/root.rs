@@ -174,7 +174,7 @@ impl Root {
             other => return Err(Error::corruption(format!("a fragment's root has an unknown kind {other}"))),
         };
         let ndim = usize::from(r.u8()?);
-        if ndim == 0 || ndim > limits::DIMENSIONS_MAX {
+        if ndim == 0 || ndim > limits::AXES_MAX {
             return Err(Error::corruption(format!("a fragment's root has {ndim} dimensions")));
         }
         let (tile_order, cell_order) = (code_order(r.u8()?)?, code_order(r.u8()?)?);

@@ -7,6 +7,7 @@
 
 mod canvas;
 pub mod condition;
+mod coordinates;
 mod cutter;
 mod delete;
 mod deletions;

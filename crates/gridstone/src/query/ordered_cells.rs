@@ -1,15 +1,13 @@
 //! Cells in global order: which row stands where, and what its coordinates are.
 
 use super::WriteContext;
+use super::coordinates::PORTION;
 use super::write_cells::Dedup;
 use crate::base::{Cancel, Error, Result};
 use crate::schema::Schema;
 use crate::tile::{CellKeys, KeyLayout};
 use std::cmp::Ordering;
 use std::ops::Range;
-
-/// Rows handled between two questions whether to go on: a few milliseconds of work.
-pub(super) const PORTION: usize = 1 << 18;
 
 /// Cells in global order, duplicates treated as asked.
 pub(super) struct OrderedCells {
@@ -103,17 +101,13 @@ pub(super) fn order_keys(cancel: &dyn Cancel, schema: &Schema, given: &[Vec<u64>
 /// The error for two rows of one cell, which come in row order.
 fn same_cell(schema: &Schema, given: &[Vec<u64>], rows: &[u32]) -> Error {
     let at = |place: usize| rows.get(place).copied().unwrap_or(0);
-    let cell = schema
-        .dims()
-        .iter()
-        .zip(given)
-        .map(|(d, k)| format!("{}={}", d.name(), k.get(at(0) as usize).map(|k| d.text(*k)).unwrap_or_default()));
+    let key = |axis: usize| given.get(axis).and_then(|column| column.get(at(0) as usize)).copied().unwrap_or(0);
     Error::input(format!(
         "rows {} and {} are the same cell ({}); drop one, pass dedup=\"first\" or \"last\", or let the array allow \
          duplicates",
         at(0),
         at(1),
-        cell.collect::<Vec<_>>().join(", ")
+        schema.describe_cell(key)
     ))
 }
 

@@ -1,5 +1,6 @@
 //! What a read or a write is given.
 
+use super::coordinates::no_coordinates;
 use crate::base::limits::BlockCells;
 use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Progress, Result};
 use crate::codec::Effort;
@@ -160,8 +161,8 @@ pub struct Cells {
 impl Cells {
     /// No cell, in the columns that a request asks for, coordinates included.
     pub fn none(schema: &Schema, request: &Request) -> Self {
-        let dims = schema.dims().iter().map(|d| Column::empty(d.datatype(), false)).collect();
         let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p));
+        let dims = no_coordinates(schema);
         Self { count: 0, dims, attrs: attrs.map(|a| Column::empty(a.datatype(), a.nullable())).collect() }
     }
 

@@ -5,6 +5,7 @@
 //! 3. Merge what lies before the first cell of the next block that is not loaded: nothing that comes later can reach
 //!    before it. Where one fragment stands alone there is no merge.
 
+use super::coordinates::axis_keys;
 use super::cutter::Batch;
 use super::deletions::{Deletions, clear_inside};
 use super::fetch::{Want, fetch};
@@ -18,7 +19,7 @@ use super::stretches::Stretches;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
-use crate::schema::{KeyRange, Order, Schema, Subarray, key};
+use crate::schema::{KeyRange, Order, Schema, Subarray};
 use crate::tile::{CellKeys, Column, KeyLayout};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -67,12 +68,7 @@ pub(super) fn sort_cells(context: &ReadContext, schema: &Schema, cells: Cells, o
     if u32::try_from(cells.count).is_err() {
         return Err(Error::budget("more than 2^32 cells cannot be sorted at once; stream them with scan()"));
     }
-    let keys: Vec<Vec<u64>> = schema
-        .dims()
-        .iter()
-        .zip(&cells.dims)
-        .map(|(d, c)| key::encode(d.datatype(), c.view().values()))
-        .collect::<Result<_>>()?;
+    let keys = axis_keys(schema, &cells.dims)?;
     let refs: Vec<&[u64]> = keys.iter().map(Vec::as_slice).collect();
     let order = KeyLayout::by_coordinates(schema, order).keys(&refs);
     if order.first_step(Ordering::Less, cancel)?.is_none() {

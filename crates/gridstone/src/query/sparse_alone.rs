@@ -9,6 +9,7 @@
 //!    where only some rows are wanted, those are picked from what was decoded.
 
 use super::Cells;
+use super::coordinates::joined_texts;
 use super::deliver::is_deliverable;
 use super::dense::{ALONE_BYTES_MAX, attrs_of};
 use super::fetch::fetch;
@@ -96,7 +97,7 @@ impl Sweep {
         let column = |f: Filling| Column::new(f.datatype, f.values, None, None);
         let mut dims = fillings.into_iter().map(column).collect::<Result<Vec<Column>>>()?;
         let attrs = dims.split_off(self.schema.ndim());
-        Ok(Some(Cells { count, dims, attrs }))
+        Ok(Some(Cells { count, dims: joined_texts(&self.schema, dims)?, attrs }))
     }
 
     /// The blocks with cells in the box; `None` if these are more than `cells_max`.

@@ -2,9 +2,9 @@
 //! those of the portion that are being encoded, side by side.
 
 use super::WriteContext;
+use super::coordinates::coordinate_keys;
 use super::cutter::{Cutter, TileForm};
 use super::stage::Stage;
-use super::write_cells::coordinate_keys;
 use super::write_dense::{check_columns, dense_cuts, fields_and_packing};
 use crate::base::{Cancel, Error, Result};
 use crate::fragment::{Cells, Field, FragmentKind, Packing, Staged, encode_tile};

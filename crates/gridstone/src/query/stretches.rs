@@ -1,7 +1,7 @@
 //! What a merge gives: stretches of rows of loaded chunks, in global order, and the columns they make.
 
+use super::coordinates::coordinate_columns;
 use super::run::Chunk;
-use super::write_cells::coordinate_column;
 use super::{Cells, Request};
 use crate::base::Result;
 use crate::schema::{Attribute, Schema};
@@ -96,8 +96,7 @@ impl Stretches {
     /// The cells, whose columns are those of the attributes asked for.
     pub(super) fn to_cells(&self, schema: &Schema, request: &Request) -> Result<Cells> {
         let coordinates = self.coordinate_keys(schema.ndim());
-        let dims = schema.dims().iter().zip(&coordinates);
-        let dims = dims.map(|(dim, keys)| coordinate_column(dim.datatype(), keys)).collect::<Result<_>>()?;
+        let dims = coordinate_columns(schema, &coordinates)?;
         Ok(Cells { count: self.cells, dims, attrs: self.attribute_columns(schema, request)? })
     }
 

@@ -6,17 +6,18 @@
 //!
 //! The runs stand in the order that they came in, so what a merge does with cells at one place is what a single write does.
 
+use super::coordinates::{axis_keys, coordinate_keys, no_coordinates};
 use super::gather::gathered;
 use super::points::{Points, rows_at};
 use super::rewrite::Held;
 use super::rewrite_cells::{RewriteCells, rewrite_cells};
 use super::sparse::Sweep;
-use super::write_cells::{coordinate_keys, write_cells};
+use super::write_cells::write_cells;
 use super::write_dense::check_columns;
 use super::{CellWrite, Dedup, ReadContext, ReadOrder, Request, Target, WriteContext, open_fragment};
 use crate::base::{Error, Id, Result};
 use crate::fragment::{Description, FragmentOrder, Staged};
-use crate::schema::{Dimension, Schema, key};
+use crate::schema::Schema;
 use crate::tile::{Column, ColumnView};
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ impl UnsortedCells {
                 "the array keeps all cells at one place: leave dedup out, or create it without duplicates",
             ));
         }
-        let dims = schema.dims().iter().map(|d| Column::empty(d.datatype(), false)).collect();
+        let dims = no_coordinates(&schema);
         let attrs = places.iter().filter_map(|p| schema.attrs().get(*p));
         let attrs = attrs.map(|a| Column::empty(a.datatype(), a.nullable())).collect();
         let run_bytes = usize::try_from(context.budget.limit_bytes() / 8).unwrap_or(usize::MAX);
@@ -181,12 +182,12 @@ impl UnsortedCells {
     /// The error for the first cell that two runs have.
     fn shared(&self, read: &ReadContext, target: &Target) -> Result<Error> {
         let found = self.shared_cell(read, target)?.unwrap_or_default();
-        let named = self.schema.dims().iter().zip(&found).map(|(d, key)| format!("{}={}", d.name(), d.text(*key)));
+        let key = |axis: usize| found.get(axis).copied().unwrap_or(0);
         Ok(Error::input(format!(
             "two of the {} cells that were appended are the same cell ({}); drop one, pass dedup=\"first\" or \"last\", or let \
              the array allow duplicates",
             self.spilled,
-            named.collect::<Vec<_>>().join(", ")
+            self.schema.describe_cell(key)
         )))
     }
 
@@ -208,11 +209,8 @@ impl UnsortedCells {
                 };
                 let all: Vec<u32> = (0..cells.count as u32).collect();
                 if let Some(row) = bisect(&all, &touches)? {
-                    let key = |(dim, column): (&Dimension, &Column)| {
-                        let cell = column.view().gather(&[row]);
-                        Ok(key::encode(dim.datatype(), cell.view().values())?.first().copied().unwrap_or(0))
-                    };
-                    return self.schema.dims().iter().zip(&cells.dims).map(key).collect::<Result<_>>().map(Some);
+                    let cell: Vec<Column> = cells.dims.iter().map(|c| c.view().gather(&[row])).collect();
+                    return Ok(Some(axis_keys(&self.schema, &cell)?.concat()));
                 }
             }
         }

@@ -1,12 +1,13 @@
 //! Writing cells: sorted into global order, cut into data tiles of `capacity` cells, encoded in parallel.
 
 use super::WriteContext;
-use super::ordered_cells::{OrderedCells, PORTION};
+use super::coordinates::{coordinate_column, coordinate_keys};
+use super::ordered_cells::OrderedCells;
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_packing};
-use crate::base::{Cancel, Error, Result};
+use crate::base::{Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sparse_shape};
-use crate::schema::{Datatype, Dimension, Schema, key};
+use crate::schema::Schema;
 use crate::tile::{Column, ColumnView};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -86,76 +87,6 @@ pub fn write_tombstones(
     }
     let ordered = OrderedCells::new(context, schema, keys, false, Dedup::First)?;
     stage_ordered(context, schema, FragmentKind::Tombstones, Vec::new(), &[], &ordered).map(Some)
-}
-
-/// The coordinates as ordered keys, checked: one column per dimension of the right type and equal length, no null, no
-/// NaN, inside the domain.
-pub(super) fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Vec<Vec<u64>>> {
-    if dims.len() != schema.ndim() {
-        return Err(Error::input(format!(
-            "coordinates of {} dimensions were given, the array has {}",
-            dims.len(),
-            schema.ndim()
-        )));
-    }
-    let cells = dims.first().map_or(0, ColumnView::len);
-    if u32::try_from(cells).is_err() {
-        return Err(Error::input(format!("{cells} cells in one write are too many; write at most 2^32 - 1 at once")));
-    }
-    let mut all = Vec::with_capacity(dims.len());
-    for (dim, view) in schema.dims().iter().zip(dims) {
-        cancel.check()?;
-        let named = |what: String| Error::input(format!("dimension {:?}: {what}", dim.name()));
-        if view.datatype() != dim.datatype() {
-            return Err(named(format!("coordinates of {} were given, it has {}", view.datatype(), dim.datatype())));
-        }
-        if view.len() != cells {
-            return Err(named(format!("{} coordinates were given, other dimensions have {cells}", view.len())));
-        }
-        if let Some(row) = view.validity().and_then(|v| v.iter().position(|b| *b == 0)) {
-            return Err(named(format!("row {row}: a null is no coordinate; drop such rows or fill them")));
-        }
-        let keys = encode_polled(cancel, dim.datatype(), view.values())
-            .map_err(|e| e.context(format!("dimension {:?}", dim.name())))?;
-        check_domain(cancel, dim, &keys)?;
-        all.push(keys);
-    }
-    Ok(all)
-}
-
-fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()> {
-    let range = dim.range();
-    for (number, portion) in keys.chunks(PORTION).enumerate() {
-        cancel.check()?;
-        // All are compared, without a branch per cell; the row is looked for when there is one.
-        if portion.iter().fold(true, |inside, k| inside & range.contains(*k)) {
-            continue;
-        }
-        let at = portion.iter().position(|k| !range.contains(*k)).unwrap_or(0);
-        let (lo, hi, _) = dim.texts();
-        let found = portion.get(at).map(|k| dim.text(*k)).unwrap_or_default();
-        return Err(Error::bounds(format!(
-            "row {}: coordinate {found} of dimension {:?} is outside its domain ({lo}, {hi})",
-            number * PORTION + at,
-            dim.name()
-        )));
-    }
-    Ok(())
-}
-
-/// [`key::encode`], asking between portions whether to go on.
-fn encode_polled(cancel: &dyn Cancel, datatype: Datatype, values: &[u8]) -> Result<Vec<u64>> {
-    let width = datatype.width().unwrap_or(1);
-    let mut keys = Vec::with_capacity(values.len() / width);
-    for portion in values.chunks(PORTION * width) {
-        cancel.check()?;
-        match key::encode(datatype, portion) {
-            Ok(some) => keys.extend_from_slice(&some),
-            // Once more over everything, for the number of the row.
-            Err(_) => return key::encode(datatype, values),
-        }
-    }
-    Ok(keys)
 }
 
 fn stage_ordered(
@@ -261,18 +192,13 @@ pub(super) fn sparse_cuts(cells: usize, block_cells: u32) -> Vec<usize> {
     (0..cells).step_by(block_cells.max(1) as usize).chain([cells]).collect()
 }
 
-/// The column of values of these ordered keys.
-pub(super) fn coordinate_column(datatype: crate::schema::Datatype, keys: &[u64]) -> Result<Column> {
-    let mut values = Vec::with_capacity(keys.len() * datatype.width().unwrap_or(8));
-    key::decode(datatype, keys.iter().copied(), &mut values);
-    Column::new(datatype, crate::base::AlignedBuf::from_slice(&values), None, None)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::coordinates::{PORTION, encode_polled};
     use super::super::ordered_cells::order_keys;
     use super::*;
     use crate::base::NeverCancel;
+    use crate::schema::{Datatype, key};
     use crate::tile::KeyLayout;
     use std::cmp::Ordering;
 
@@ -294,13 +220,5 @@ mod tests {
         let whole = KeyLayout::new(&schema).keys(&[&keys[0], &keys[1]]);
         assert_eq!(order.len(), count as usize);
         assert!((0..order.len()).all(|i| order.compare(i, &whole, i) == Ordering::Equal));
-    }
-
-    #[test]
-    fn a_late_nan_is_named_by_its_row() {
-        let mut values: Vec<u8> = vec![0; (PORTION + 9) * 4];
-        values[(PORTION + 3) * 4..][..4].copy_from_slice(&f32::NAN.to_le_bytes());
-        let error = encode_polled(&NeverCancel, Datatype::Float32, &values).unwrap_err();
-        assert!(error.message().contains(&format!("row {}", PORTION + 3)), "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! The schema of an array. One that exists is valid.
 
-use super::{Attribute, Dimension, Extent, Filters, KeyRange, Order, Subarray};
+use super::{Attribute, Coordinate, Dimension, Extent, Filters, KeyRange, Order, Subarray};
 use crate::base::{Error, Result, limits};
 use std::collections::HashSet;
 
@@ -37,6 +37,7 @@ impl Default for SchemaOptions {
 /// The schema of an array: dimensions, attributes and how cells are laid out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
+    /// The axes.
     dims: Vec<Dimension>,
     /// By ascending permanent number.
     attrs: Vec<Attribute>,
@@ -63,6 +64,7 @@ impl Schema {
         let schema = Self { dims, attrs, next_id, options };
         schema.check_numbers()?;
         schema.check_names()?;
+        schema.check_texts()?;
         schema.check_options()?;
         if !schema.options.sparse {
             schema.check_dense()?;
@@ -90,7 +92,7 @@ impl Schema {
     }
 
     fn check_names(&self) -> Result<()> {
-        let (nd, na) = (self.dims.len(), self.attrs.len());
+        let (nd, na) = (self.coordinates().count(), self.attrs.len());
         if nd == 0 || nd > limits::DIMENSIONS_MAX {
             return Err(Error::schema(format!("an array has 1 to {} dimensions, not {nd}", limits::DIMENSIONS_MAX)));
         }
@@ -98,7 +100,7 @@ impl Schema {
             return Err(Error::schema(format!("an array has 1 to {} attributes, not {na}", limits::ATTRIBUTES_MAX)));
         }
         let mut seen = HashSet::new();
-        for name in self.dims.iter().map(Dimension::name).chain(self.attrs.iter().map(Attribute::name)) {
+        for name in self.coordinates().map(|c| c.name()).chain(self.attrs.iter().map(Attribute::name)) {
             if name.is_empty() || name.len() > limits::NAME_BYTES_MAX {
                 return Err(Error::schema(format!(
                     "a name has 1 to {} bytes of UTF-8, found {name:?}",
@@ -110,6 +112,31 @@ impl Schema {
                     "the name {name:?} is used twice; every dimension and attribute needs its own"
                 )));
             }
+        }
+        Ok(())
+    }
+
+    fn check_texts(&self) -> Result<()> {
+        self.coordinates().try_for_each(|coordinate| coordinate.check_words())?;
+        let Some(text) = self.coordinates().find(|c| c.max_bytes().is_some()) else { return Ok(()) };
+        let wrong = |why: String| Err(Error::schema(format!("dimension {:?} is text: {why}", text.name())));
+        if !self.options.sparse {
+            return wrong("a dense array's dimensions are integers or datetimes; use sparse=True".to_owned());
+        }
+        if self.options.cell_order == Order::Hilbert {
+            return wrong(
+                "the Hilbert curve goes along numbers, give cell_order=\"row\" or \"col\", or an order of your own as an \
+                 integer dimension"
+                    .to_owned(),
+            );
+        }
+        if self.dims.len() > limits::AXES_MAX {
+            return wrong(format!(
+                "the dimensions take {} axes, one per number and one per eight bytes of text; at most {} are allowed: give \
+                 smaller max_bytes",
+                self.dims.len(),
+                limits::AXES_MAX
+            ));
         }
         Ok(())
     }
@@ -164,9 +191,14 @@ impl Schema {
         Ok(())
     }
 
-    /// The dimensions.
+    /// The axes: the dimensions, each one of text as many as it has words. All that stores cells knows these.
     pub fn dims(&self) -> &[Dimension] {
         &self.dims
+    }
+
+    /// The dimensions as users know them, and which axes each has.
+    pub fn coordinates(&self) -> impl Iterator<Item = Coordinate<'_>> + Clone {
+        Coordinate::all(&self.dims)
     }
 
     /// The attributes.
@@ -189,7 +221,7 @@ impl Schema {
         self.options.sparse
     }
 
-    /// The number of dimensions.
+    /// The number of axes.
     pub fn ndim(&self) -> usize {
         self.dims.len()
     }
@@ -212,6 +244,27 @@ impl Schema {
         self.attrs.iter().find(|a| a.id() == id)
     }
 
+    /// A box as a user would write it.
+    pub fn describe(&self, sub: &Subarray) -> String {
+        let part = |coordinate: Coordinate<'_>| {
+            let (lo, hi) = coordinate.ends(sub.ranges());
+            match coordinate.max_bytes() {
+                Some(_) => format!("{}: {lo:?}..={hi:?}", coordinate.name()),
+                None => format!("{}: {lo}..={hi}", coordinate.name()),
+            }
+        };
+        format!("{{{}}}", self.coordinates().map(part).collect::<Vec<_>>().join(", "))
+    }
+
+    /// A cell as a user would write it; `key` gives its key on each axis.
+    pub fn describe_cell(&self, key: impl Fn(usize) -> u64) -> String {
+        let part = |coordinate: Coordinate<'_>| match coordinate.max_bytes() {
+            Some(_) => format!("{}={:?}", coordinate.name(), coordinate.text(&key)),
+            None => format!("{}={}", coordinate.name(), coordinate.text(&key)),
+        };
+        self.coordinates().map(part).collect::<Vec<_>>().join(", ")
+    }
+
     /// `sub` if it has the right number of dimensions and lies in the domain, else a Bounds error that names both.
     pub fn check_inside(&self, sub: &Subarray) -> Result<()> {
         if sub.ndim() != self.ndim() {
@@ -225,8 +278,8 @@ impl Schema {
         if sub.ranges().iter().zip(&self.dims).any(outside) {
             return Err(Error::bounds(format!(
                 "the box {} is not inside the domain {}",
-                sub.describe(&self.dims),
-                self.domain().describe(&self.dims)
+                self.describe(sub),
+                self.describe(&self.domain())
             )));
         }
         Ok(())

@@ -1,9 +1,10 @@
-//! A dimension: name, type, domain and tile extent.
+//! A dimension: name, type, domain and tile extent. One of text is several: an axis per word.
 
 use super::key::{from_float, to_float};
 use super::scalar::{key_text, text_key};
+use super::text::{Word, word_count};
 use super::{Datatype, KeyRange};
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, limits};
 
 /// How the domain of a dimension is cut into space tiles.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,13 +17,14 @@ pub enum Extent {
     Length(f64),
 }
 
-/// A dimension of an array.
+/// A dimension of an array, or an axis of one of text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dimension {
     name: String,
     datatype: Datatype,
     range: KeyRange,
     extent: Extent,
+    word: Option<Word>,
 }
 
 impl Dimension {
@@ -55,7 +57,26 @@ impl Dimension {
         {
             return Err(wrong(format!("the tile extent {cells} is longer than the domain ({lo}, {hi})")));
         }
-        Ok(Self { name: name.to_owned(), datatype, range: KeyRange::new(lo_key, hi_key), extent })
+        Ok(Self { name: name.to_owned(), datatype, range: KeyRange::new(lo_key, hi_key), extent, word: None })
+    }
+
+    /// The axes of a text dimension: one per word that texts of up to `max_bytes` bytes of UTF-8 take. A Schema error if that is
+    /// too long, or nothing.
+    pub fn text_axes(name: &str, max_bytes: usize) -> Result<Vec<Self>> {
+        let longest = limits::AXES_MAX * 8;
+        if max_bytes == 0 || max_bytes > longest {
+            return Err(Error::schema(format!(
+                "dimension {name:?}: max_bytes, the bytes of UTF-8 of its longest text, is 1 to {longest}, not {max_bytes}"
+            )));
+        }
+        let axis = |number| Self {
+            name: name.to_owned(),
+            datatype: Datatype::UInt64,
+            range: KeyRange::new(0, u64::MAX),
+            extent: Extent::Whole,
+            word: Some(Word { number, max_bytes }),
+        };
+        Ok((0..word_count(max_bytes)).map(axis).collect())
     }
 
     fn extent_of(datatype: Datatype, text: &str) -> Option<Extent> {
@@ -71,7 +92,12 @@ impl Dimension {
         &self.name
     }
 
-    /// The type of its coordinates.
+    /// Which word of a text it holds, if it is an axis of a text dimension.
+    pub fn word(&self) -> Option<Word> {
+        self.word
+    }
+
+    /// The type of its coordinates; of words uint64.
     pub fn datatype(&self) -> Datatype {
         self.datatype
     }
@@ -106,6 +132,13 @@ impl Dimension {
     /// the cells of what was written stay in global order. A Schema error if the domain would not hold the old one, or would
     /// move its low end into a tile.
     pub fn grown(&self, lo: &str, hi: &str) -> Result<Self> {
+        if self.word.is_some() {
+            return Err(Error::schema(format!(
+                "dimension {:?} is text: it has no domain that could grow, and max_bytes cannot change; create another array \
+                 and copy the cells",
+                self.name
+            )));
+        }
         let tile = self.texts().2;
         let larger = Self::new(&self.name, self.datatype, lo, hi, tile.as_deref())?;
         larger.check_grown(self)?;
@@ -115,8 +148,9 @@ impl Dimension {
     /// A Schema error unless this is `before` over a domain that holds its domain, with the same tiles.
     pub(super) fn check_grown(&self, before: &Self) -> Result<()> {
         let wrong = |why: String| Err(Error::schema(format!("dimension {:?}: {why}", before.name)));
-        if (&self.name, self.datatype, self.extent) != (&before.name, before.datatype, before.extent) {
-            return wrong("its name, type and tile extent cannot change".to_owned());
+        let fixed = |dim: &Self| (dim.datatype, dim.extent, dim.word);
+        if self.name != before.name || fixed(self) != fixed(before) {
+            return wrong("its name, type, tile extent and max_bytes cannot change".to_owned());
         }
         let (old, new) = (before.texts(), self.texts());
         if self.range.lo > before.range.lo || self.range.hi < before.range.hi {

@@ -6,13 +6,15 @@
 //!  "dims":  [{"name": "x", "dtype": "int64", "domain": ["0", "999"], "tile": "100"}],
 //!  "attrs": [{"name": "sog", "dtype": "float32", "nullable": true, "fill": "0.0", "filters": "auto"}]}
 //! ```
-//! `tile` may be null (one tile); `fill`, `nullable`, `filters` and every top-level option but `dims` and `attrs` may
+//! A dimension of text has neither domain nor tile: `{"name": "gene", "dtype": "string", "domain": null, "tile": null,
+//! "max_bytes": 32}`. `tile` may be null (one tile); `fill`, `nullable`, `filters` and every top-level option but `dims` and `attrs` may
 //! be left out. Unknown keys are an error, so that a schema is never half understood.
 //!
 //! The log's form has the attributes' permanent numbers too (`"id"` of each attribute, and `"next_id"`), where they are not
 //! the places: in the schemas of arrays that lost an attribute.
 
-use super::{Attribute, Datatype, Dimension, Evolution, Filters, Order, Schema, SchemaOptions};
+use super::text::TEXT_BYTES;
+use super::{Attribute, Coordinate, Datatype, Dimension, Evolution, Filters, Order, Schema, SchemaOptions};
 use crate::base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +44,12 @@ struct SchemaJson {
 struct DimensionJson {
     name: String,
     dtype: String,
-    domain: (String, String),
+    #[serde(default)]
+    domain: Option<(String, String)>,
     #[serde(default)]
     tile: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_bytes: Option<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -116,10 +121,7 @@ impl SchemaJson {
     }
 
     fn read(self) -> Result<Schema> {
-        let dims = self.dims.iter().map(|d| {
-            let datatype = Datatype::parse(&d.dtype).map_err(|e| e.context(format!("dimension {:?}", d.name)))?;
-            Dimension::new(&d.name, datatype, &d.domain.0, &d.domain.1, d.tile.as_deref())
-        });
+        let dims = self.dims.iter().map(DimensionJson::read).collect::<Result<Vec<_>>>()?.concat();
         let attrs = self.attrs.iter().map(AttributeJson::read);
         let options = SchemaOptions {
             sparse: self.sparse,
@@ -129,7 +131,7 @@ impl SchemaJson {
             duplicates: self.duplicates,
             coord_filters: Filters::parse(&self.coord_filters)?,
         };
-        let (dims, attrs) = (dims.collect::<Result<_>>()?, attrs.collect::<Result<Vec<_>>>()?);
+        let attrs = attrs.collect::<Result<Vec<_>>>()?;
         if !self.is_numbered() {
             return Schema::new(dims, attrs, options);
         }
@@ -150,7 +152,7 @@ impl SchemaJson {
             cell_order: o.cell_order.to_string(),
             duplicates: o.duplicates,
             coord_filters: o.coord_filters.text().to_owned(),
-            dims: schema.dims().iter().map(DimensionJson::of).collect(),
+            dims: schema.coordinates().map(DimensionJson::of).collect(),
             attrs: schema.attrs().iter().map(AttributeJson::of).collect(),
             next_id: None,
         }
@@ -162,9 +164,29 @@ impl SchemaJson {
 }
 
 impl DimensionJson {
-    fn of(dim: &Dimension) -> Self {
-        let (lo, hi, tile) = dim.texts();
-        Self { name: dim.name().to_owned(), dtype: dim.datatype().to_string(), domain: (lo, hi), tile }
+    /// The axes of the dimension.
+    fn read(&self) -> Result<Vec<Dimension>> {
+        let wrong = |why: &str| Error::schema(format!("dimension {:?}: {why}", self.name));
+        let datatype = Datatype::parse(&self.dtype).map_err(|e| e.context(format!("dimension {:?}", self.name)))?;
+        if datatype == Datatype::String {
+            return match (&self.domain, &self.tile) {
+                (None, None) => Dimension::text_axes(&self.name, self.max_bytes.unwrap_or(TEXT_BYTES)),
+                (Some(_), _) => Err(wrong("text has no domain: every text is inside; give null")),
+                (_, Some(_)) => Err(wrong("text is one tile: give null for its extent")),
+            };
+        }
+        if self.max_bytes.is_some() {
+            return Err(wrong("max_bytes is for dimensions of type string"));
+        }
+        let (lo, hi) = self.domain.as_ref().ok_or_else(|| wrong("it needs a domain (lowest, highest)"))?;
+        Dimension::new(&self.name, datatype, lo, hi, self.tile.as_deref()).map(|dim| vec![dim])
+    }
+
+    fn of(coordinate: Coordinate<'_>) -> Self {
+        let (lo, hi, tile) = coordinate.number().map(Dimension::texts).unwrap_or_default();
+        let domain = coordinate.number().map(|_| (lo, hi));
+        let (name, dtype) = (coordinate.name().to_owned(), coordinate.datatype().to_string());
+        Self { name, dtype, domain, tile, max_bytes: coordinate.max_bytes() }
     }
 }
 
@@ -232,6 +254,48 @@ mod tests {
         assert_eq!(Schema::from_json(&schema.to_json()).unwrap(), schema);
         assert_eq!(schema.attrs()[1].id(), 1);
         assert_eq!(schema.attrs()[0].fill(), (-1.5f32).to_le_bytes());
+    }
+
+    #[test]
+    fn text_dimensions_are_several_axes() {
+        let with = |gene: &str, rest: &str| {
+            Schema::from_json(&format!(
+                r#"{{"sparse":true,"dims":[{{"name":"x","dtype":"int8","domain":["0","9"]}},{{"name":"gene","dtype":"string"{gene}}}],
+                "attrs":[{{"name":"v","dtype":"int8"}}]{rest}}}"#
+            ))
+        };
+        let schema = with("", "").unwrap();
+        assert_eq!((schema.ndim(), schema.coordinates().count()), (5, 2));
+        let gene = schema.coordinates().nth(1).unwrap();
+        assert_eq!(
+            (gene.name(), gene.datatype(), gene.axes(), gene.max_bytes()),
+            ("gene", Datatype::String, 1..5, Some(32))
+        );
+        assert!(
+            schema.to_json().contains(r#"{"name":"gene","dtype":"string","domain":null,"tile":null,"max_bytes":32}"#)
+        );
+        assert_eq!(Schema::from_json(&schema.to_json()).unwrap(), schema);
+        assert_eq!(with(r#","max_bytes":9"#, "").unwrap().ndim(), 3);
+        assert_eq!(with(r#","max_bytes":248"#, "").unwrap().ndim(), 32);
+        assert_eq!(schema.describe_cell(|axis| if axis == 1 { 0x41 << 56 } else { 0 }), "x=-128, gene=\"A\"");
+        for (gene, rest, word) in [
+            (r#","max_bytes":0"#, "", "max_bytes"),
+            (r#","max_bytes":257"#, "", "256"),
+            (r#","max_bytes":256"#, "", "33 axes"),
+            (r#","domain":["a","b"]"#, "", "no domain"),
+            (r#","tile":"3""#, "", "one tile"),
+            ("", r#","cell_order":"hilbert""#, "Hilbert"),
+            ("", r#","coord_filters":"zstd:99""#, "zstd"),
+        ] {
+            let error = with(gene, rest).unwrap_err();
+            assert!(error.to_string().contains(word), "{error}");
+        }
+        let dense = with("", "").unwrap().to_json().replace("\"sparse\":true", "\"sparse\":false");
+        assert!(Schema::from_json(&dense).unwrap_err().message().contains("is text"));
+        let number = r#"{"dims":[{"name":"x","dtype":"int8"}],"attrs":[{"name":"v","dtype":"int8"}]}"#;
+        assert!(Schema::from_json(number).unwrap_err().message().contains("needs a domain"));
+        let number = number.replace("\"int8\"}]", "\"int8\",\"domain\":[\"0\",\"9\"],\"max_bytes\":8}]");
+        assert!(Schema::from_json(&number).unwrap_err().message().contains("max_bytes"));
     }
 
     #[test]

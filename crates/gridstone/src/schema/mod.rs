@@ -6,6 +6,7 @@
 
 mod array_schema;
 mod attribute;
+mod coordinate;
 mod datatype;
 mod dimension;
 mod evolution;
@@ -13,15 +14,20 @@ mod json;
 pub mod key;
 mod order;
 mod primitive;
+mod region;
 mod scalar;
 mod subarray;
+pub mod text;
 
 pub use array_schema::{Schema, SchemaOptions};
 pub use attribute::{Attribute, Filters};
+pub use coordinate::Coordinate;
 pub use datatype::{Datatype, Sorting, TimeUnit};
 pub use dimension::{Dimension, Extent};
 pub use evolution::Evolution;
 pub use order::Order;
 pub use primitive::{Primitive, VectorShape};
+pub use region::Region;
 pub use scalar::{bytes_to_text, text_to_bytes};
 pub use subarray::{KeyRange, Subarray};
+pub use text::Word;

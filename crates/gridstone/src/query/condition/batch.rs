@@ -3,14 +3,16 @@
 use super::bind::{Field, Place};
 use crate::base::{Error, Result};
 use crate::query::Cells;
-use crate::schema::{Order, Subarray, key};
-use crate::tile::ColumnView;
+use crate::query::coordinates::text_column;
+use crate::schema::text::word;
+use crate::schema::{Datatype, Order, Schema, Subarray, key};
+use crate::tile::{Column, ColumnView};
 use std::borrow::Cow;
 
 /// The coordinates of a batch's rows in one dimension.
 #[derive(Debug, Clone, Copy)]
 pub enum Coordinates<'a> {
-    /// Values.
+    /// Values: of a text dimension all of it, at the place of its first axis.
     Column(ColumnView<'a>),
     /// Ordered keys.
     Keys(&'a [u64]),
@@ -23,6 +25,23 @@ pub enum Coordinates<'a> {
         /// Different keys.
         count: u64,
     },
+}
+
+/// The texts of a batch's rows in a text dimension.
+pub(super) enum Texts<'a> {
+    /// As they were given.
+    Given(ColumnView<'a>),
+    /// Made of words.
+    Made(Column),
+}
+
+impl Texts<'_> {
+    pub(super) fn view(&self) -> ColumnView<'_> {
+        match self {
+            Self::Given(view) => *view,
+            Self::Made(column) => column.view(),
+        }
+    }
 }
 
 /// Columns of `rows` cells. What a condition needs of them says [`super::Bound::columns`].
@@ -39,14 +58,15 @@ impl<'a> Batch<'a> {
         Self { rows, dims: Vec::new(), attrs: Vec::new() }
     }
 
-    /// The batch of cells that a read gave; `attrs`: the places in the schema of its attributes.
-    pub fn of_cells(cells: &'a Cells, attrs: &[usize]) -> Self {
-        let dims = cells.dims.iter().enumerate().map(|(d, c)| (d, Coordinates::Column(c.view()))).collect();
+    /// The batch of cells that a read gave; `attrs`: the places in `schema` of its attributes.
+    pub fn of_cells(schema: &Schema, cells: &'a Cells, attrs: &[usize]) -> Self {
+        let columns = schema.coordinates().zip(&cells.dims);
+        let dims = columns.map(|(dim, column)| (dim.axes().start, Coordinates::Column(column.view()))).collect();
         let attrs = attrs.iter().zip(&cells.attrs).map(|(place, c)| (*place, c.view())).collect();
         Self { rows: cells.count, dims, attrs }
     }
 
-    /// The batch with the coordinates of the dimension at `place` in the schema.
+    /// The batch with the coordinates along the axis at `place` in the schema.
     #[must_use]
     pub fn with_dim(mut self, place: usize, coordinates: Coordinates<'a>) -> Self {
         self.dims.push((place, coordinates));
@@ -83,7 +103,7 @@ impl<'a> Batch<'a> {
     pub(super) fn column(&self, field: Field) -> Result<Option<ColumnView<'a>>> {
         let view = match field.place {
             Place::Attr(place) => self.attrs.iter().find(|(p, _)| *p == place).map(|(_, v)| *v),
-            Place::Dim(place) => match self.coordinates(place) {
+            Place::Dim(place) | Place::Text { axis: place, .. } => match self.coordinates(place) {
                 Some(Coordinates::Column(view)) => Some(view),
                 _ => None,
             },
@@ -104,11 +124,43 @@ impl<'a> Batch<'a> {
         self.dims.iter().find(|(p, _)| *p == place).map(|(_, c)| *c)
     }
 
+    /// The texts of a text dimension.
+    pub(super) fn texts(&self, field: Field) -> Result<Texts<'a>> {
+        if let Some(view) = self.column(field)? {
+            return Ok(Texts::Given(view));
+        }
+        let Place::Text { axis, words } = field.place else {
+            return Err(Error::input(format!("{:?} is no text dimension", field.place)));
+        };
+        let words =
+            (axis..axis + words).map(|axis| Ok(self.axis_keys(axis)?.into_owned())).collect::<Result<Vec<_>>>()?;
+        text_column(&words).map(Texts::Made)
+    }
+
+    /// The ordered keys along an axis.
+    pub(super) fn axis_keys(&self, axis: usize) -> Result<Cow<'a, [u64]>> {
+        let lacks = || Error::input(format!("the batch lacks the {} coordinates of axis {axis}", self.rows));
+        // A column of texts stands at the place of its first axis.
+        let (first, found) = self.dims.iter().filter(|(p, _)| *p <= axis).max_by_key(|(p, _)| *p).ok_or_else(lacks)?;
+        match found {
+            Coordinates::Column(view) if view.datatype() == Datatype::String && view.len() == self.rows => {
+                Ok(Cow::Owned((0..view.len()).map(|row| word(view.value(row), axis - first)).collect()))
+            }
+            _ if *first != axis => Err(lacks()),
+            Coordinates::Column(view) => key::encode(view.datatype(), view.values()).map(Cow::Owned),
+            Coordinates::Keys(keys) if keys.len() == self.rows => Ok(Cow::Borrowed(keys)),
+            Coordinates::Regular { first, repeat, count } => {
+                Ok(Cow::Owned(regular(*first, *repeat, *count, self.rows)))
+            }
+            Coordinates::Keys(_) => Err(lacks()),
+        }
+    }
+
     /// The ordered keys of a dimension that is not there as values.
     pub(super) fn keys(&self, field: Field) -> Result<Cow<'a, [u64]>> {
         let found = match field.place {
             Place::Dim(place) => self.coordinates(place),
-            Place::Attr(_) => None,
+            Place::Attr(_) | Place::Text { .. } => None,
         };
         match found {
             Some(Coordinates::Keys(keys)) if keys.len() == self.rows => Ok(Cow::Borrowed(keys)),

@@ -7,13 +7,21 @@ use super::simplify;
 use super::tree::{Condition, Literal};
 use super::values::Values;
 use crate::base::{Error, Result};
-use crate::schema::{Datatype, Schema};
+use crate::schema::{Datatype, Region, Schema};
+use std::sync::Arc;
 
 /// Where a column stands in the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// A dimension, by its place.
+    /// An axis, by its place.
     Dim(usize),
+    /// A text dimension, by the place of its first axis and their number.
+    Text {
+        /// The first axis.
+        axis: usize,
+        /// How many there are.
+        words: usize,
+    },
     /// An attribute, by its place.
     Attr(usize),
 }
@@ -21,7 +29,7 @@ pub enum Place {
 /// The columns that a condition looks at, by place in the schema, ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needed {
-    /// Dimensions.
+    /// Axes.
     pub dims: Vec<usize>,
     /// Attributes.
     pub attrs: Vec<usize>,
@@ -53,6 +61,8 @@ pub(super) enum Node {
     /// Rows with a value in the set.
     In(Field, Values),
     Pair(Pair),
+    /// Rows whose cells lie in the region.
+    Within(Arc<Region>),
     And(Vec<Node>),
     Or(Vec<Node>),
 }
@@ -79,9 +89,28 @@ impl Bound {
         gather(&self.root, &mut places);
         places.sort_unstable();
         places.dedup();
-        let dims = places.iter().filter_map(|p| if let Place::Dim(d) = p { Some(*d) } else { None }).collect();
+        let axes = |place: &Place| match place {
+            Place::Dim(axis) => *axis..axis + 1,
+            Place::Text { axis, words } => *axis..axis + words,
+            Place::Attr(_) => 0..0,
+        };
+        let mut dims: Vec<usize> = places.iter().flat_map(axes).collect();
+        dims.sort_unstable();
+        dims.dedup();
         let attrs = places.iter().filter_map(|p| if let Place::Attr(a) = p { Some(*a) } else { None }).collect();
         Needed { dims, attrs }
+    }
+
+    /// The condition that is true for every row.
+    pub fn always() -> Self {
+        Self { root: Node::Constant(true) }
+    }
+
+    /// The condition that is true where this is, of cells in `region` alone.
+    #[must_use]
+    pub fn within(self, region: Region) -> Self {
+        let inside = if region.boxes().is_empty() { Node::Constant(false) } else { Node::Within(Arc::new(region)) };
+        Self { root: simplify::join(vec![inside, self.root], true) }
     }
 
     /// Whether it is the same for every row of any data, and what.
@@ -95,6 +124,7 @@ fn gather(node: &Node, places: &mut Vec<Place>) {
         Node::Constant(_) => {}
         Node::Valid(field) | Node::Null(field) | Node::In(field, _) => places.push(field.place),
         Node::Pair(pair) => places.extend([pair.left.place, pair.right.place]),
+        Node::Within(region) => places.extend((0..region.ndim()).map(Place::Dim)),
         Node::And(args) | Node::Or(args) => args.iter().for_each(|a| gather(a, places)),
     }
 }
@@ -151,14 +181,19 @@ fn nulls(field: Field, wanted: bool) -> Node {
 }
 
 fn find(schema: &Schema, name: &str) -> Result<Field> {
-    if let Some((place, dim)) = schema.dims().iter().enumerate().find(|(_, d)| d.name() == name) {
-        return Ok(Field { place: Place::Dim(place), datatype: dim.datatype(), nullable: false });
+    if let Some(dim) = schema.coordinates().find(|d| d.name() == name) {
+        let axes = dim.axes();
+        let place = match dim.number() {
+            Some(_) => Place::Dim(axes.start),
+            None => Place::Text { axis: axes.start, words: axes.len() },
+        };
+        return Ok(Field { place, datatype: dim.datatype(), nullable: false });
     }
     if let Some((place, attr)) = schema.attrs().iter().enumerate().find(|(_, a)| a.name() == name) {
         return Ok(Field { place: Place::Attr(place), datatype: attr.datatype(), nullable: attr.nullable() });
     }
     let names: Vec<&str> =
-        schema.dims().iter().map(|d| d.name()).chain(schema.attrs().iter().map(|a| a.name())).collect();
+        schema.coordinates().map(|d| d.name()).chain(schema.attrs().iter().map(|a| a.name())).collect();
     let meant = nearest(name, names.iter().copied()).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
     let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
     let more = if names.len() > 20 { ", …" } else { "" };

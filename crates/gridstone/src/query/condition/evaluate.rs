@@ -5,12 +5,12 @@
 //! `docs/design/007-conditions.md`.)
 
 use super::batch::Batch;
-use super::bind::{Bound, Field, Node};
+use super::bind::{Bound, Field, Node, Place};
 use super::interval::{Cut, Intervals};
 use super::selection::Selection;
 use super::values::{Values, last_below};
 use crate::base::{Element, ElementKind, Result};
-use crate::schema::{Datatype, key};
+use crate::schema::{Datatype, Region, key};
 use crate::tile::ColumnView;
 use half::f16;
 
@@ -30,6 +30,7 @@ fn evaluate(node: &Node, batch: &Batch<'_>) -> Result<Selection> {
         Node::Null(field) => Ok(valid(*field, batch)?.not()),
         Node::In(field, values) => members(*field, values, batch),
         Node::Pair(pair) => pair.evaluate(batch),
+        Node::Within(region) => within(region, batch),
         Node::And(args) => folded(args, batch, true),
         Node::Or(args) => folded(args, batch, false),
     }
@@ -59,7 +60,16 @@ pub(super) fn of_validity(validity: &[u8]) -> Selection {
     Selection::of_words(words(validity, |v| *v == 1), validity.len())
 }
 
+fn within(region: &Region, batch: &Batch<'_>) -> Result<Selection> {
+    let coords = (0..region.ndim()).map(|axis| batch.axis_keys(axis)).collect::<Result<Vec<_>>>()?;
+    let coords: Vec<&[u64]> = coords.iter().map(AsRef::as_ref).collect();
+    Ok(Selection::of_words(words(&region.mark(&coords), |inside| *inside), batch.rows()))
+}
+
 fn members(field: Field, values: &Values, batch: &Batch<'_>) -> Result<Selection> {
+    if let (Place::Text { .. }, Values::Texts(set)) = (field.place, values) {
+        return Ok(Selection::of_words(in_texts(set, batch.texts(field)?.view()), batch.rows()));
+    }
     let Some(view) = batch.column(field)? else {
         let keys = batch.keys(field)?;
         return Ok(Selection::of_words(in_keys(values, &keys), batch.rows()));

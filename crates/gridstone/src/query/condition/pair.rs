@@ -1,7 +1,7 @@
 //! Two columns compared, row by row.
 
-use super::batch::Batch;
-use super::bind::{Field, Node};
+use super::batch::{Batch, Texts};
+use super::bind::{Field, Node, Place};
 use super::evaluate::{bytes_of_keys, of_validity, words};
 use super::exact::{self, Number};
 use super::interval::Intervals;
@@ -13,7 +13,6 @@ use super::tree::Comparison;
 use super::values::{Values, keys_of, number_of};
 use crate::base::{Element, ElementKind, Error, Result};
 use crate::schema::{Datatype, Sorting, key};
-use crate::tile::ColumnView;
 use std::cmp::Ordering;
 
 /// How two values can stand to each other, as bits of a set.
@@ -133,7 +132,7 @@ enum Wide<'a> {
     Float(Vec<f64>),
     /// Ticks of a datetime or timedelta.
     Ticks(Vec<i64>, Datatype),
-    Texts(ColumnView<'a>),
+    Texts(Texts<'a>),
 }
 
 struct Side<'a> {
@@ -143,12 +142,15 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     fn new(field: Field, batch: &Batch<'a>) -> Result<Self> {
+        if matches!(field.place, Place::Text { .. }) {
+            return Ok(Self { wide: Wide::Texts(batch.texts(field)?), valid: None });
+        }
         let Some(view) = batch.column(field)? else {
             let bytes = bytes_of_keys(field.datatype, &batch.keys(field)?);
             return Ok(Self { wide: widened(field.datatype, &bytes), valid: None });
         };
         let wide = match field.datatype.sorting() {
-            Sorting::Bytes => Wide::Texts(view),
+            Sorting::Bytes => Wide::Texts(Texts::Given(view)),
             Sorting::Keys | Sorting::None => widened(field.datatype, view.values()),
         };
         Ok(Self { wide, valid: view.validity().map(of_validity) })
@@ -234,6 +236,7 @@ impl Wide<'_> {
                 rows(a, b, outcomes, |a, b| Some(moment(*x, a)?.cmp(&moment(*y, b)?)))
             }
             (Self::Texts(a), Self::Texts(b)) => {
+                let (a, b) = (a.view(), b.view());
                 let all: Vec<usize> = (0..a.len()).collect();
                 words(&all, |row| outcome(Some(a.value(*row).cmp(b.value(*row)))) & outcomes != 0)
             }

@@ -4,9 +4,11 @@ use super::bind::{Bound, Field, Node, Place};
 use super::interval::Cut;
 use super::pair::{self, Pair};
 use super::values::{Values, keys_of, last_below};
+use crate::schema::text::{interval_hull, text_of, word_interval};
 use crate::schema::{Datatype, KeyRange, Schema, Sorting, Subarray, key};
 use crate::tile::{Bound as Limit, Statistics};
 use std::cmp::Ordering;
+use std::ops::Bound as End;
 
 /// How many of some rows a condition selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,7 +59,17 @@ impl Bound {
     /// The least box that the condition confines the coordinates to, each part of it taken by itself; `None` if no
     /// coordinate can be selected. Rows outside are never selected.
     pub fn bounds(&self, schema: &Schema) -> Option<Subarray> {
-        confine(&self.root, schema)
+        self.reach(&schema.domain())
+    }
+
+    /// The least box that it confines coordinates in `sub` to; `None` if none of them can be selected.
+    pub fn reach(&self, sub: &Subarray) -> Option<Subarray> {
+        confine(&self.root, sub)
+    }
+
+    /// How many integer cells of `sub` it may select by their coordinates, at most, saturating.
+    pub fn cells_max(&self, sub: &Subarray) -> u128 {
+        cells_max(&self.root, sub)
     }
 }
 
@@ -69,6 +81,11 @@ fn verdict(node: &Node, facts: &Facts<'_>) -> Verdict {
         Node::Null(field) => by_nulls(*field, facts, Verdict::All, Verdict::None),
         Node::In(field, values) => Spread::of(*field, facts).map_or(Verdict::Some, |s| s.verdict(values)),
         Node::Pair(pair) => of_pair(pair, facts),
+        Node::Within(region) => match facts.sub {
+            Some(sub) if region.covers(sub) => Verdict::All,
+            Some(sub) if !region.touches(sub) => Verdict::None,
+            _ => Verdict::Some,
+        },
         Node::And(args) => joined(args, facts, Verdict::All, Verdict::None),
         Node::Or(args) => joined(args, facts, Verdict::None, Verdict::All),
     }
@@ -89,7 +106,7 @@ fn joined(args: &[Node], facts: &Facts<'_>, neutral: Verdict, settled: Verdict) 
 
 fn by_nulls(field: Field, facts: &Facts<'_>, all_null: Verdict, none_null: Verdict) -> Verdict {
     let nulls = match field.place {
-        Place::Dim(_) => Some(0),
+        Place::Dim(_) | Place::Text { .. } => Some(0),
         Place::Attr(place) => facts.attrs.iter().find(|(p, _)| *p == place).map(|(_, s)| s.null_count),
     };
     match nulls {
@@ -121,6 +138,13 @@ impl Spread {
             Place::Dim(place) => {
                 let range = facts.sub?.ranges().get(place)?;
                 Some(Self { nulls: 0, nans: 0, values: facts.rows, range: Range::Keys(range.lo, range.hi) })
+            }
+            Place::Text { axis, words } => {
+                let ranges = facts.sub?.ranges().get(axis..axis + words)?;
+                // The corners may be no texts, but no text in the box lies beyond them.
+                let (low, high) = (text_of(ranges.iter().map(|r| r.lo)), text_of(ranges.iter().map(|r| r.hi)));
+                let range = Range::Texts(Cut::Below(low), Cut::above(&high));
+                Some(Self { nulls: 0, nans: 0, values: facts.rows, range })
             }
             Place::Attr(place) => {
                 let (_, statistics) = facts.attrs.iter().find(|(p, _)| *p == place)?;
@@ -225,11 +249,43 @@ fn between(least: Ordering, greatest: Ordering) -> u8 {
     }
 }
 
-fn confine(node: &Node, schema: &Schema) -> Option<Subarray> {
+/// Where the texts above a cut begin, as coordinates: these hold no NUL, so that the cut above a text, which is below that text and
+/// one, says that the text itself is left out.
+fn texts_from(cut: &Cut) -> Option<End<&[u8]>> {
+    let Cut::Below(text) = cut else { return None };
+    Some(
+        text.iter()
+            .position(|b| *b == 0)
+            .map_or(End::Included(text), |end| End::Excluded(text.get(..end).unwrap_or_default())),
+    )
+}
+
+/// Where the texts below a cut end.
+fn texts_to(cut: &Cut) -> End<&[u8]> {
+    let Cut::Below(text) = cut else { return End::Unbounded };
+    text.iter()
+        .position(|b| *b == 0)
+        .map_or(End::Excluded(text), |end| End::Included(text.get(..end).unwrap_or_default()))
+}
+
+fn cells_max(node: &Node, sub: &Subarray) -> u128 {
+    let all = sub.cells();
+    match node {
+        Node::Constant(false) => 0,
+        Node::Within(region) => {
+            let parts = region.touching(sub).filter_map(|b| b.intersect(sub));
+            parts.fold(0, |n: u128, part| n.saturating_add(part.cells())).min(all)
+        }
+        Node::And(args) => args.iter().map(|arg| cells_max(arg, sub)).min().unwrap_or(all),
+        _ => all,
+    }
+}
+
+fn confine(node: &Node, sub: &Subarray) -> Option<Subarray> {
     match node {
         Node::Constant(false) => None,
         Node::In(Field { place: Place::Dim(place), datatype, .. }, Values::Keys(set, _)) => {
-            let mut ranges = schema.domain().ranges().to_vec();
+            let mut ranges = sub.ranges().to_vec();
             let range = ranges.get_mut(*place)?;
             let domain = super::interval::Intervals::one(range.lo.into(), u128::from(range.hi) + 1);
             let inside = set.intersect(&domain);
@@ -238,8 +294,18 @@ fn confine(node: &Node, schema: &Schema) -> Option<Subarray> {
             *range = KeyRange { lo, hi };
             (lo <= hi).then(|| Subarray::new(ranges))
         }
-        Node::And(args) => args.iter().try_fold(schema.domain(), |sub, arg| sub.intersect(&confine(arg, schema)?)),
-        Node::Or(args) => args.iter().filter_map(|arg| confine(arg, schema)).reduce(|a, b| a.union(&b)),
-        _ => Some(schema.domain()),
+        Node::In(Field { place: Place::Text { axis, words }, .. }, Values::Texts(set)) => {
+            let (from, to) = (&set.list().first()?.0, &set.list().last()?.1);
+            let (low, high) = word_interval(texts_from(from)?, texts_to(to), *words)?;
+            let mut ranges = sub.ranges().to_vec();
+            for (slot, range) in ranges.iter_mut().skip(*axis).zip(interval_hull(&low, &high)) {
+                *slot = slot.intersect(range)?;
+            }
+            Some(Subarray::new(ranges))
+        }
+        Node::Within(region) => region.touching(sub).filter_map(|b| b.intersect(sub)).reduce(|a, b| a.union(&b)),
+        Node::And(args) => args.iter().try_fold(sub.clone(), |sub, arg| confine(arg, &sub)),
+        Node::Or(args) => args.iter().filter_map(|arg| confine(arg, sub)).reduce(|a, b| a.union(&b)),
+        _ => Some(sub.clone()),
     }
 }

@@ -7,10 +7,11 @@ use super::Doomed;
 use crate::base::Result;
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::query::condition::{Batch, Coordinates};
+use crate::query::coordinates::coordinate_column;
 use crate::query::dense::absolute;
 use crate::query::points::{Points, read_points};
 use crate::query::sparse::Sweep;
-use crate::query::write_cells::{coordinate_column, write_tombstones};
+use crate::query::write_cells::write_tombstones;
 use crate::query::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
 use crate::schema::{Order, Subarray};
 use crate::tile::{BlockGrid, Column, ColumnView, TileGrid, unravel};
@@ -106,7 +107,7 @@ impl Search<'_> {
             let views: Vec<ColumnView<'_>> = cells.dims.iter().map(Column::view).collect();
             let points = Points::new(self.read, &self.target.schema, &views)?;
             let values = read_points(self.read, self.target, &points, &attrs)?;
-            let mut batch = Batch::of_cells(&values, &attrs);
+            let mut batch = Batch::of_cells(&self.target.schema, &values, &attrs);
             for (dim, column) in views.iter().enumerate() {
                 batch = batch.with_dim(dim, Coordinates::Column(*column));
             }

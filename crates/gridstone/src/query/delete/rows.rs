@@ -127,7 +127,7 @@ impl Search<'_> {
             self.fragments.iter().enumerate().map(|(place, f)| (f.description().id, place)).collect();
         let mut sweep = Sweep::new(self.read, self.target, &request)?;
         while let Some(cells) = sweep.next(self.read.batch_bytes())? {
-            let selected = self.doomed.condition.evaluate(&Batch::of_cells(&cells, &attrs))?;
+            let selected = self.doomed.condition.evaluate(&Batch::of_cells(schema, &cells, &attrs))?;
             let rows: Vec<u32> = selected.rows().map(|row| row as u32).collect();
             if rows.is_empty() {
                 continue;

@@ -6,10 +6,10 @@ use super::Filter;
 use super::known::{Known, of_fill, spread, verdict_within};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::query::condition::{Batch, Bound, Verdict};
+use crate::query::coordinates::coordinate_column;
 use crate::query::deliver::Origin;
 use crate::query::dense::{ALONE_BYTES_MAX, DensePlan, Layer, Painter};
 use crate::query::layout::Strided;
-use crate::query::write_cells::coordinate_column;
 use crate::query::{Cells, ReadContext, Request, Target};
 use crate::schema::{Attribute, Datatype, KeyRange, Order, Schema, Subarray};
 use crate::tile::{Column, Statistics};
@@ -46,11 +46,11 @@ struct Part {
 /// The part of the box in which `condition` may select a cell of `target`: if no unwritten cell can be, then no more than the
 /// box around all fragments. `None`: none can be selected. The whole box of a sparse array, whose blocks tell more.
 pub(in crate::query) fn narrowed(target: &Target, request: &Request, condition: &Bound) -> Option<Subarray> {
+    let sub = condition.reach(&request.sub)?;
     if target.schema.sparse() || takes_unwritten(target, request, condition) {
-        return Some(request.sub.clone());
+        return Some(sub);
     }
-    let boxes =
-        target.fragments.iter().filter(|d| d.kind.holds_cells()).filter_map(|d| d.bounds.intersect(&request.sub));
+    let boxes = target.fragments.iter().filter(|d| d.kind.holds_cells()).filter_map(|d| d.bounds.intersect(&sub));
     boxes.reduce(|a, b| a.union(&b))
 }
 
@@ -62,12 +62,12 @@ fn takes_unwritten(target: &Target, request: &Request, condition: &Bound) -> boo
 
 /// A Budget error if unwritten cells, which the condition may select, are too many to be read whole.
 pub(super) fn check_size(target: &Target, request: &Request, condition: &Bound) -> Result<()> {
-    let cells = request.sub.cells();
+    let cells = condition.cells_max(&request.sub);
     if target.schema.sparse() || cells <= u128::from(u32::MAX) || !takes_unwritten(target, request, condition) {
         return Ok(());
     }
     Err(Error::budget(format!(
-        "the condition may select cells that were never written, and the box {} has {cells} cells; ask for a smaller box, \
+        "the condition may select cells that were never written, and what is asked for of the box {} has {cells} cells; ask for a smaller box, \
          add a condition that leaves out the fill, or stream it with scan()",
         request.sub.describe(target.schema.dims())
     )))
@@ -96,6 +96,12 @@ impl DenseSieve {
     /// The least box known to hold all cells that are selected; `None` if none is.
     pub(super) fn reach(&self) -> Option<Subarray> {
         self.reach.clone()
+    }
+
+    /// How many cells may be selected, at most.
+    pub(super) fn cells_max(&self) -> u64 {
+        let cells = self.reach.as_ref().map_or(0, |reach| self.filter.bound.cells_max(reach));
+        u64::try_from(cells).unwrap_or(u64::MAX)
     }
 
     pub(super) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {

@@ -66,7 +66,7 @@ impl Source {
         match self {
             Self::Plain(sweep) => sweep.estimate(dim),
             Self::Sparse(sieve) => sieve.sweep().estimate(dim),
-            Self::Dense(sieve) => sieve.reach().map_or(0, |reach| u64::try_from(reach.cells()).unwrap_or(u64::MAX)),
+            Self::Dense(sieve) => sieve.cells_max(),
         }
     }
 

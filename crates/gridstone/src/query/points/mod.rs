@@ -15,8 +15,8 @@ mod search;
 mod sparse;
 mod take;
 
+use super::coordinates::coordinate_keys;
 use super::ordered_cells::order_keys;
-use super::write_cells::coordinate_keys;
 use super::{Cells, ReadContext, Target};
 use crate::base::{Counters, Result};
 use crate::fragment::Fragment;

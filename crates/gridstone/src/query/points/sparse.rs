@@ -4,12 +4,12 @@ use super::Points;
 use super::hits::{Hit, Hits, Wanted};
 use super::take::{Takes, take};
 use crate::base::{Error, Result};
+use crate::query::coordinates::coordinate_columns;
 use crate::query::deletions::Deletions;
 use crate::query::masks::Masks;
 use crate::query::open::open_all;
 use crate::query::overlay::live_overlay;
 use crate::query::sparse::large_fragments;
-use crate::query::write_cells::coordinate_column;
 use crate::query::{Cells, ReadContext, Target};
 use crate::schema::{Attribute, Schema};
 use crate::tile::try_vec;
@@ -38,11 +38,11 @@ pub(super) fn read(context: &ReadContext, target: &Target, points: &Points, attr
     }
     let columns = take(context, attrs, &[takes], living.len())?;
     let order = in_order(points, &living)?;
-    let mut dims = Vec::with_capacity(target.schema.ndim());
-    for (dim, coords) in target.schema.dims().iter().zip(&points.coords) {
+    let found = |coords: &Vec<u64>| {
         let coordinate = |row: &u32| coords.get(living.get(*row as usize)?.1.point as usize).copied();
-        dims.push(coordinate_column(dim.datatype(), &order.iter().filter_map(coordinate).collect::<Vec<u64>>())?);
-    }
+        order.iter().filter_map(coordinate).collect::<Vec<u64>>()
+    };
+    let dims = coordinate_columns(&target.schema, &points.coords.iter().map(found).collect::<Vec<_>>())?;
     let attrs = columns.into_iter().map(|column| column.view().gather(&order)).collect();
     Ok(Cells { count: order.len(), dims, attrs })
 }

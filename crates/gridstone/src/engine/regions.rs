@@ -1,0 +1,223 @@
+//! Reading, streaming and listing the cells of one box or of several, all of them or those that a condition selects.
+//!
+//! Several boxes are a condition on coordinates: the box around them is planned, and what lies in none of them is left out.
+
+use super::boxes::{Span, parse_box, region_of};
+use super::listing::{TileListing, tiles};
+use super::{Array, Call, ReadBox};
+use crate::base::{CounterSnapshot, Result};
+use crate::fragment::FragmentKind;
+use crate::query::condition::{Bound, Condition};
+use crate::query::{Cells, ReadContext, ReadOrder, Request, Scan, Target, open_fragment, read_sparse, read_where};
+use crate::schema::{Region, Schema, Subarray};
+
+/// A read, planned.
+struct Planned {
+    context: ReadContext,
+    target: Target,
+    request: Request,
+    bound: Bound,
+    /// Whether some cell may be selected.
+    any: bool,
+    /// Whether neither a condition nor several boxes were given.
+    unfiltered: bool,
+}
+
+impl Planned {
+    /// Whether each cell of the box is selected, and the cells are those of a read without a condition.
+    fn is_plain(&self) -> bool {
+        self.any && self.bound.constant() == Some(true) && self.target.schema.sparse()
+    }
+}
+
+/// What is looked at for cells of `region` (`None`: the whole domain) that `condition` selects: the box around them, and what tells
+/// which cells of it are meant.
+pub(super) fn narrowed(
+    schema: &Schema,
+    region: Option<&Region>,
+    condition: Option<&Condition>,
+) -> Result<(Option<Subarray>, Bound)> {
+    let bound = condition.map_or_else(|| Ok(Bound::always()), |condition| condition.bind(schema))?;
+    let Some(region) = region else { return Ok((bound.bounds(schema), bound)) };
+    region.boxes().iter().try_for_each(|sub| schema.check_inside(sub))?;
+    let Some(hull) = region.hull() else { return Ok((None, bound)) };
+    let bound = if region.only().is_some() { bound } else { bound.within(region.clone()) };
+    Ok((bound.reach(hull), bound))
+}
+
+impl Array {
+    /// The cells in any of `boxes`, each a span per dimension; they may overlap. Of no box: none.
+    ///
+    /// # Errors
+    /// Bounds: a box outside the domain, or empty; Input: too many boxes.
+    pub fn region(&self, boxes: &[Vec<Span>]) -> Result<Region> {
+        region_of(self.schema()?.as_ref(), boxes)
+    }
+
+    /// Reads the cells of a region (`None`: the whole domain) that `condition` selects (`None`: all), each once, in `order`, their
+    /// coordinates with them, of dense arrays too; gives what the read did besides. An unwritten cell of a dense array is
+    /// what it reads as: fill, or null.
+    ///
+    /// # Errors
+    /// Input (a condition that does not fit the schema, unknown attributes), Bounds, Corruption, Storage, Cancelled.
+    pub fn read_region(
+        &self,
+        region: Option<&Region>,
+        attrs: Option<&[String]>,
+        condition: Option<&Condition>,
+        order: ReadOrder,
+        call: &Call,
+    ) -> Result<(Cells, CounterSnapshot)> {
+        let plan = self.plan_region(region, attrs, condition, order, call)?;
+        let Planned { context, target, request, bound, .. } = &plan;
+        let found = if plan.is_plain() {
+            read_sparse(context, target, request)
+        } else if plan.any {
+            read_where(context, target, request, bound)
+        } else {
+            Ok(Cells::none(&target.schema, request))
+        };
+        Ok((context.explained(found)?, context.counters.snapshot()))
+    }
+
+    /// As [`Array::read_region`], of a box.
+    pub(super) fn read_parsed(
+        &self,
+        sub: ReadBox<'_>,
+        attrs: Option<&[String]>,
+        condition: Option<&Condition>,
+        order: ReadOrder,
+        call: &Call,
+    ) -> Result<(Cells, CounterSnapshot)> {
+        let region = parse_box(self.schema()?.as_ref(), sub)?;
+        self.read_region(region.as_ref(), attrs, condition, order, call)
+    }
+
+    /// Reads the cells of a box that `condition` selects, as [`Array::read_region`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read_where(
+        &self,
+        sub: ReadBox<'_>,
+        attrs: Option<&[String]>,
+        condition: &Condition,
+        order: ReadOrder,
+        call: &Call,
+    ) -> Result<(Cells, CounterSnapshot)> {
+        self.read_parsed(sub, attrs, Some(condition), order, call)
+    }
+
+    /// Streams them in batches of about `batch_bytes`.
+    ///
+    /// # Errors
+    /// As [`Array::read_region`].
+    pub fn scan_region(
+        &self,
+        region: Option<&Region>,
+        attrs: Option<&[String]>,
+        condition: Option<&Condition>,
+        order: ReadOrder,
+        batch_bytes: u64,
+        call: &Call,
+    ) -> Result<Scan> {
+        let plan = self.plan_region(region, attrs, condition, order, call)?;
+        let (plain, context) = (plan.is_plain() || (plan.any && plan.unfiltered), plan.context.clone());
+        let Planned { target, request, bound, any, .. } = plan;
+        let scan = if plain {
+            Scan::new(context.clone(), target, request, batch_bytes)
+        } else if any {
+            Scan::filtered(context.clone(), target, request, batch_bytes, &bound)
+        } else {
+            Ok(Scan::nothing(context.clone(), target, request))
+        };
+        context.explained(scan)
+    }
+
+    /// Streams a box in batches of about `batch_bytes`, coordinates included.
+    ///
+    /// # Errors
+    /// As [`Array::read_region`].
+    pub fn scan(
+        &self,
+        sub: ReadBox<'_>,
+        attrs: Option<&[String]>,
+        order: ReadOrder,
+        batch_bytes: u64,
+        call: &Call,
+    ) -> Result<Scan> {
+        let region = parse_box(self.schema()?.as_ref(), sub)?;
+        self.scan_region(region.as_ref(), attrs, None, order, batch_bytes, call)
+    }
+
+    /// Streams the cells of a box that `condition` selects.
+    ///
+    /// # Errors
+    /// As [`Array::read_region`].
+    pub fn scan_where(
+        &self,
+        sub: ReadBox<'_>,
+        attrs: Option<&[String]>,
+        condition: &Condition,
+        order: ReadOrder,
+        batch_bytes: u64,
+        call: &Call,
+    ) -> Result<Scan> {
+        let region = parse_box(self.schema()?.as_ref(), sub)?;
+        self.scan_region(region.as_ref(), attrs, Some(condition), order, batch_bytes, call)
+    }
+
+    /// Narrows the box to what the condition confines coordinates to. Outside of it, and of all boxes, nothing is looked at, and a
+    /// transaction that is serializable does not depend on it.
+    fn plan_region(
+        &self,
+        region: Option<&Region>,
+        attrs: Option<&[String]>,
+        condition: Option<&Condition>,
+        order: ReadOrder,
+        call: &Call,
+    ) -> Result<Planned> {
+        let (snapshot, state) = self.state()?;
+        let schema = state.schema()?.clone();
+        let (reach, bound) = narrowed(&schema, region, condition)?;
+        let mut request = Request::new(&schema, reach.clone(), attrs, order)?;
+        let mut target = Target { array: self.id(), schema, fragments: Vec::new() };
+        let any = reach.is_some();
+        if let Some(sub) = reach {
+            match region {
+                Some(region) => region.touching(&sub).filter_map(|b| b.intersect(&sub)).for_each(|b| self.note(&b)),
+                None => self.note(&sub),
+            }
+            target.fragments = self.described(&snapshot, &state, Some(&sub))?;
+            target.fragments.retain(|d| region.is_none_or(|region| region.touches(&d.bounds)));
+            request.sub = sub;
+        }
+        let unfiltered = condition.is_none() && region.is_none_or(|region| region.only().is_some());
+        Ok(Planned { context: self.read_context(&snapshot, call), target, request, bound, any, unfiltered })
+    }
+
+    /// The data tiles that touch a region (`None`: the whole domain).
+    ///
+    /// # Errors
+    /// Corruption, Storage, Cancelled.
+    pub fn tiles(&self, region: Option<&Region>, call: &Call) -> Result<Vec<TileListing>> {
+        let (snapshot, state) = self.state()?;
+        let schema = state.schema()?;
+        let whole = Region::new(vec![schema.domain()]);
+        let region = region.unwrap_or(&whole);
+        region.boxes().iter().for_each(|sub| self.note(sub));
+        let Some(hull) = region.hull() else { return Ok(Vec::new()) };
+        let context = self.read_context(&snapshot, call);
+        let mut found = Vec::new();
+        for (description, number) in self.described(&snapshot, &state, None)?.iter().zip(0u32..) {
+            call.cancel.check()?;
+            let stored = description.kind.holds_cells() || description.kind == FragmentKind::Tombstones;
+            if stored && region.touches(&description.bounds) {
+                let fragment = open_fragment(&context, schema, description)?;
+                let touched = tiles(number, &fragment, schema, hull, call.cancel.as_ref())?;
+                found.extend(touched.into_iter().filter(|tile| region.touches(&tile.bounds)));
+            }
+        }
+        Ok(found)
+    }
+}

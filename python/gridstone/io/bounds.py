@@ -1,0 +1,41 @@
+"""Which rows of a table cannot be coordinates of a dimension, and why."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..columns import Field
+from ..dtypes import AnyArray
+from ..schema import Dim
+from .load import column_of
+
+
+def outside(dim: Dim, data: Any) -> Iterator[tuple[int, str]]:
+    """The rows outside the domain, or of a text that is too long or holds NUL, each with what is wrong."""
+    column = column_of(Field(dim.name, dim.dtype, False, "dimension"), data)
+    values = column.values
+    if column.offsets is None:
+        low, high = (np.array([bound], dtypes.numpy_of(dim.dtype)) for bound in dim.domain)
+        domain = f"({dtypes.show(dim.domain[0])}, {dtypes.show(dim.domain[1])})"
+        for row in np.flatnonzero((values < low) | (values > high)):
+            yield int(row), f"{values[row]} is outside the domain {domain}"
+        return
+    yield from _texts(dim, values, column.offsets)
+
+
+def _texts(dim: Dim, values: AnyArray, offsets: AnyArray) -> Iterator[tuple[int, str]]:
+    lengths = np.diff(offsets)
+    nul = np.searchsorted(offsets, np.flatnonzero(values == 0), side="right") - 1
+    longest = dim.max_bytes or 0
+    for row in np.union1d(np.flatnonzero(lengths > longest), nul):
+        text = bytes(values[offsets[row] : offsets[row + 1]])[:60].decode(errors="replace")
+        if lengths[row] > longest:
+            yield (
+                int(row),
+                f"{text!r} is {lengths[row]} bytes of UTF-8 long, the dimension takes {longest}; "
+                f"give a schema with a larger max_bytes",
+            )
+        else:
+            yield int(row), f"{text!r} holds a NUL character, which no coordinate may"
