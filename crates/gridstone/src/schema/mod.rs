@@ -6,6 +6,7 @@
 
 mod array_schema;
 mod attribute;
+mod categories;
 mod datatype;
 mod dimension;
 mod evolution;
@@ -18,6 +19,7 @@ mod subarray;
 
 pub use array_schema::{Schema, SchemaOptions};
 pub use attribute::{Attribute, Filters};
+pub use categories::Categories;
 pub use datatype::{Datatype, Sorting, TimeUnit};
 pub use dimension::{Dimension, Extent};
 pub use evolution::Evolution;
