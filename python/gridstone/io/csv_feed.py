@@ -222,7 +222,7 @@ class CsvFeed:
             bad.setdefault(row, (name, reason))
         if not bad or self._rejects.tolerant:
             kept = table if not bad else table.filter(pa.array(_kept(table.num_rows, bad)))
-            outside = [] if schema is None else list(_outside(kept, schema))
+            outside = [] if schema is None else [*_outside(kept, schema), *_strangers(kept, schema)]
             places = np.flatnonzero(_kept(table.num_rows, bad))
             bad |= {int(places[row]): (name, reason) for row, name, reason in outside}
         if not bad:
@@ -264,6 +264,21 @@ def _outside(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:
         domain = f"({dtypes.show(dim.domain[0])}, {dtypes.show(dim.domain[1])})"
         for row in np.flatnonzero((values < low) | (values > high)):
             yield int(row), dim.name, f"{values[row]} is outside the domain {domain}"
+
+
+def _strangers(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:
+    """The rows whose value is none of an attribute's categories."""
+    for attr in schema.attrs:
+        known = attr.enumeration
+        if known is None or attr.name not in table.column_names:
+            continue
+        plain = Field(attr.name, attr.dtype, attr.nullable, "attribute")
+        column = column_of(plain, table.column(attr.name))
+        bad, values = known.found(column) < 0, column.cells
+        for row in np.flatnonzero(bad if column.validity is None else bad & column.validity):
+            shown = dtypes.show(values[row], attr.dtype) if dtypes.is_var(attr.dtype) else str(values[row])
+            reason = f"{shown} is none of its categories {known.shown()}; correct it, or add it to the schema"
+            yield int(row), attr.name, reason
 
 
 def _wanted(block: Block, dims: Sequence[str], attrs: Sequence[str] | None) -> list[str]:
