@@ -29,7 +29,12 @@ def expected(case: Path) -> dict[str, Any]:
 def opened(case: Path, folder: Path) -> Store:
     """The vector, or a copy of it, with the key that it needs."""
     key = expected(case).get("key")
-    return Store(folder, None if key is None else bytes.fromhex(key))
+    return Store(folder, None if key is None else bytes.fromhex(key), {"test.xor": xor})
+
+
+def xor(data: bytes, width: int) -> bytes:
+    """The user-defined filter of the vectors: every byte with the width of a value."""
+    return bytes(byte ^ (0xA0 | width) for byte in data)
 
 
 def check(store: Store, expect: dict[str, Any]) -> None:
@@ -162,6 +167,12 @@ def test_a_sealed_store_needs_its_key():
         Store(CASES[0] / "store", bytes.fromhex(expected(case)["key"])).at(1)
 
 
+def test_a_user_defined_filter_is_asked_for():
+    case = Path(__file__).parent / "gs0" / "user_filters"
+    with pytest.raises(Unsupported, match=r"test\.xor"):
+        check(Store(case / "store"), expected(case))
+
+
 def test_a_later_version_is_named(tmp_path):
     copy = tmp_path / "store"
     shutil.copytree(CASES[0] / "store", copy)
@@ -223,6 +234,7 @@ def test_the_engine_agrees(case):
     gridstone = pytest.importorskip("gridstone")
     key = expected(case).get("key")
     context = None if key is None else gridstone.Context(key=key)
+    gridstone.register_filter("test.xor", encode=xor, decode=xor, overwrite=True)
     for version in expected(case)["versions"]:
         for node in version["nodes"]:
             opened = gridstone.open(str(case / "store"), path=node["path"], version=version["version"], context=context)
@@ -230,7 +242,7 @@ def test_the_engine_agrees(case):
                 schema = Schema.of_json(node["schema"])
                 order = "global" if schema.sparse else "row"
                 found = opened.read(coordinates(schema, read["box"]), order=order).to_numpy()
-                types = {c.name: c.datatype for c in (*schema.dims, *schema.attrs)}
+                types = {c.name: c.datatype for c in schema.dims} | {a.name: a.shown for a in schema.attrs}
                 for name, listed in read["columns"].items():
                     where = f"{version['version']} {node['path']} {read['box']} {name}"
                     assert column(types[name], cells_of(types[name], found[name])) == listed, where

@@ -16,6 +16,7 @@ from ._native import __version__
 from .array import Array
 from .context import Context
 from .expressions import Expression, col
+from .filters import register_filter, registered_filters
 from .group import Group
 from .health import Repair, repair, verify
 from .receipt import Receipt
@@ -58,6 +59,8 @@ __all__ = [
     "open",
     "plot",
     "prefix",
+    "register_filter",
+    "registered_filters",
     "repair",
     "tag",
     "transaction",

@@ -376,6 +376,12 @@ def untag(context: Context, uri: str, name: str) -> int:
 def exists(context: Context, uri: str) -> bool:
     """Whether there is a store."""
 
+def register_filter(
+    id: str, encode: Callable[[bytes, int], object], decode: Callable[[bytes, int], object], overwrite: bool
+) -> None:
+    """A pair of functions as a filter of this process. Raises InputError and ExistsError."""
+
+def registered_filters() -> list[str]: ...
 def environment_keys() -> Keys | None:
     """The key in the environment; AccessError if what is set there is none."""
 

@@ -24,6 +24,7 @@ from .reading import Readable, known
 from .receipt import Closing, Kept, Message, Receipt
 from .result import Result
 from .retention import Retained
+from .schema import Attr
 from .selection import Box, BoxLike
 from .view import AttrView, Loc
 from .writer import Writer
@@ -498,7 +499,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             else f"{d.name}: {dtypes.show(d.domain[0], d.dtype)}..{dtypes.show(d.domain[1], d.dtype)}"
             for d in self._schema.dims
         )
-        attrs = ", ".join(f"{attr.name}: {attr.dtype}" for attr in self._schema.attrs)
+        attrs = ", ".join(f"{attr.name}: {attr.dtype}{_of(attr)}" for attr in self._schema.attrs)
         place = self._uri if self._path == "/" else f"{self._uri} {self._path}"
         return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"
 
@@ -506,3 +507,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         from . import html
 
         return html.array(self)
+
+
+def _of(attr: Attr) -> str:
+    """What is said of the categories of an attribute."""
+    return "" if attr.categories is None else f" of {len(attr.categories)} categories"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from . import dtypes
+from . import categories, dtypes
 from .columns import Column, Field
 from .dtypes import AnyArray
 from .errors import InputError, SchemaError, UnsupportedError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _DTYPE = b"gridstone.dtype"
 _NULLABLE = b"gridstone.nullable"
+_CATEGORIES = b"gridstone.categories"
 _ARROW_UNITS = ("s", "ms", "us", "ns")
 _COARSE = ("Y", "M", "W", "D", "h", "m")
 
@@ -106,11 +107,20 @@ def field_of(name: str, dtype: str, nullable: bool) -> "pa.Field":
     return pa.field(name, type_of(dtype), nullable or dtypes.is_time(dtype), metadata)
 
 
+def attr_field(attr: "Attr") -> "pa.Field":
+    """The Arrow field of an attribute; of an enumerated one with a dictionary type."""
+    made, known = field_of(attr.name, attr.dtype, attr.nullable), attr.enumeration
+    if known is None:
+        return made
+    metadata = {**made.metadata, _CATEGORIES: known.to_json().encode()}
+    return pa.field(attr.name, categories.type_of(known), attr.nullable, metadata)
+
+
 def schema_of(schema: "Schema", attrs: list[str] | None = None) -> "pa.Schema":
     """Dimensions, then the attributes named (all if None)."""
     fields = [field_of(dim.name, dim.dtype, False) for dim in schema.dims]
     wanted = schema.attrs if attrs is None else [schema.attr(name) for name in attrs]
-    return pa.schema(fields + [field_of(attr.name, attr.dtype, attr.nullable) for attr in wanted])
+    return pa.schema(fields + [attr_field(attr) for attr in wanted])
 
 
 def attr_of(field: "pa.Field") -> "Attr":
@@ -120,7 +130,7 @@ def attr_of(field: "pa.Field") -> "Attr":
     told = field.metadata or {}
     dtype = told_dtype(field) or dtype_of(field.type)
     nullable = told[_NULLABLE] == b"true" if _NULLABLE in told else bool(field.nullable)
-    return Attr(field.name, dtype, nullable=nullable)
+    return Attr(field.name, dtype, nullable=nullable, **(told_categories(field) or {}))
 
 
 def told_dtype(field: "pa.Field") -> str | None:
@@ -129,8 +139,17 @@ def told_dtype(field: "pa.Field") -> str | None:
     return told[_DTYPE].decode() if _DTYPE in told else None
 
 
+def told_categories(field: "pa.Field") -> dict[str, Any] | None:
+    """The categories that a field's metadata tells, where this package wrote it, as arguments of `Attr`."""
+    told = field.metadata or {}
+    dtype = told_dtype(field)
+    return categories.told(dtype, told[_CATEGORIES]) if dtype is not None and _CATEGORIES in told else None
+
+
 def array_of(column: Column) -> "pa.Array":
     """The Arrow array of a flat column, over the same memory (bools and validity are packed to bits)."""
+    if column.categories is not None:
+        return categories.array_of(column)
     arrow_type, count = type_of(column.dtype), len(column)
     valid, values = column.validity, column.values
     if dtypes.is_list(column.dtype) or dtypes.is_complex(column.dtype) or dtypes.shape_of(column.dtype):
@@ -175,6 +194,8 @@ def _in_seconds(dtype: str, values: AnyArray) -> AnyArray:
 
 def column_of(field: Field, data: Any) -> Column:
     """The column that an Arrow array or chunked array makes for `field`; an `InputError` if it does not fit."""
+    if field.categories is not None:
+        return categories.column_of(field, field.categories, data, None)
     array = _one_chunk(field, data)
     if array.null_count and not field.nullable and not dtypes.is_time(field.dtype):
         row = int(np.flatnonzero(np.asarray(array.is_null()))[0])
@@ -226,11 +247,16 @@ def _one_chunk(field: Field, data: Any) -> Any:
 
 def decoded(array: Any) -> Any:
     """The values of a dictionary array. Arrow cannot take views of text by index, so they become plain text first."""
-    values = array.dictionary
-    plain = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}.get(str(values.type))
-    if plain is not None:
-        array = pa.DictionaryArray.from_arrays(array.indices, values.cast(plain))
+    plain = undictionaried(array.dictionary)
+    if plain is not array.dictionary:
+        array = pa.DictionaryArray.from_arrays(array.indices, plain)
     return array.dictionary_decode()
+
+
+def undictionaried(values: Any) -> Any:
+    """The entries of a dictionary, views of text as plain text."""
+    plain = {"string_view": pa.large_string(), "binary_view": pa.large_binary()}.get(str(values.type))
+    return values if plain is None else values.cast(plain)
 
 
 def validity_of(array: Any) -> AnyArray | None:
@@ -296,6 +322,10 @@ def pandas_of(table: "pa.Table") -> "pd.DataFrame":
 
     Vectors of several axes are arrays of that shape, not arrays of arrays.
     """
+    for place, field in enumerate(table.schema):
+        # pandas has no index, and so no categories, of halves.
+        if pa.types.is_dictionary(field.type) and pa.types.is_float16(field.type.value_type):
+            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
     made = table.to_pandas()
     for field in table.schema:
         dtype = (field.metadata or {}).get(_DTYPE, b"").decode()

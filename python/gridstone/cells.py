@@ -8,7 +8,7 @@ import numpy as np
 from . import columns, dtypes
 from .columns import Column, Field
 from .errors import InputError
-from .schema import Schema
+from .schema import Attr, Schema
 
 Columns = dict[str, Column]
 
@@ -18,11 +18,16 @@ def dim_fields(schema: Schema) -> list[Field]:
     return [Field(dim.name, dim.dtype, False, "dimension") for dim in schema.dims]
 
 
+def field_of(attr: Attr) -> Field:
+    """What the column of an attribute must hold."""
+    return Field(attr.name, attr.dtype, attr.nullable, "attribute", attr.enumeration)
+
+
 def attr_field(schema: Schema, name: str) -> Field:
     """What the column of an attribute must hold; an `InputError` lists the attributes there are."""
     for attr in schema.attrs:
         if attr.name == name:
-            return Field(attr.name, attr.dtype, attr.nullable, "attribute")
+            return field_of(attr)
     known = ", ".join(repr(attr.name) for attr in schema.attrs)
     raise InputError(f"no attribute {name!r}; there are {known}")
 
@@ -124,6 +129,8 @@ class _Series:
         if dtypes.base_of(field.dtype) != field.dtype:  # Arrow would take NaN in vectors and lists as null.
             return columns.from_values(field, self.series.to_numpy(dtype=object))
         values = self.series.array
+        if type(values).__name__ == "Categorical" and field.categories is not None:
+            return columns.from_values(field, values)
         if type(values).__name__ == "NumpyExtensionArray" and values.dtype.numpy_dtype.kind in "biufcmM":
             return columns.from_values(field, self.series.to_numpy(), nan_is_null=True)
         import pyarrow as pa

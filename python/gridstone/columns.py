@@ -7,13 +7,17 @@ through without a copy, in both directions; everything else is copied once.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import _native, dtypes
 from .dtypes import AnyArray
 from .errors import InputError
+
+if TYPE_CHECKING:
+    from .categories import Categories
+    from .schema import Attr
 
 
 class Field(NamedTuple):
@@ -24,6 +28,8 @@ class Field(NamedTuple):
     nullable: bool
     kind: str
     """ "attribute" or "dimension", for messages."""
+    categories: "Categories | None" = None
+    """Those that the values must be of; `dtype` is the type of the values."""
 
     @property
     def title(self) -> str:
@@ -35,7 +41,8 @@ class Field(NamedTuple):
 class Column:
     """Values of one field. `offsets` only for strings, bytes and lists; `validity` is None or one bool per cell.
 
-    A column that was read is flat; `shape` and `layout` say which array its cells make.
+    A column that was read is flat; `shape` and `layout` say which array its cells make. Of an enumerated attribute
+    `dtype` and `values` are of codes, and `categories` says what these mean.
     """
 
     dtype: str
@@ -44,6 +51,7 @@ class Column:
     validity: AnyArray | None = None
     shape: tuple[int, ...] | None = None
     layout: str = "row"
+    categories: "Categories | None" = None
 
     def __len__(self) -> int:
         return self.values.size if self.offsets is None else self.offsets.size - 1
@@ -65,6 +73,8 @@ class Column:
     @property
     def cells(self) -> AnyArray:
         """One element per cell; strings, bytes and lists as objects, nulls as whatever stands there."""
+        if self.categories is not None:
+            return self.categories.decoded(self.values, self.validity)
         return self.values if self.offsets is None else _objects(self)
 
     def numpy(self) -> AnyArray:
@@ -120,6 +130,20 @@ def from_native(dtype: str, column: "_native._OutColumn") -> Column:
     )
 
 
+def of_attr(attr: "Attr", column: "_native._OutColumn") -> Column:
+    """The values of an attribute over the core's buffers."""
+    known = attr.enumeration
+    made = from_native(attr.dtype if known is None else known.codes, column)
+    return made if known is None else replace(made, categories=known)
+
+
+def empty_of(attr: "Attr", shape: tuple[int, ...]) -> Column:
+    """No cells of an attribute, shown as an array of `shape`."""
+    known = attr.enumeration
+    made = empty(attr.dtype if known is None else known.codes, shape, attr.nullable)
+    return made if known is None else replace(made, categories=known)
+
+
 def empty(dtype: str, shape: tuple[int, ...], nullable: bool) -> Column:
     """A column of no cells, shown as an array of `shape`."""
     validity = np.ones(0, np.bool_) if nullable else None
@@ -138,7 +162,7 @@ def joined(runs: "list[Column]") -> Column:
             [np.ones(len(run), np.bool_) if run.validity is None else run.validity for run in runs]
         )
     if first.offsets is None:
-        return Column(first.dtype, values, None, validity)
+        return Column(first.dtype, values, None, validity, categories=first.categories)
     before, parts = 0, [np.zeros(1, np.int64)]
     for run in runs:
         if run.offsets is not None:
@@ -177,6 +201,10 @@ def from_values(field: Field, data: Any, shape: tuple[int, ...] | None = None, *
     Raises:
         InputError: the type does not fit without loss, a null where none may be, or shapes that do not broadcast.
     """
+    if field.categories is not None:
+        from . import categories
+
+        return categories.column_of(field, field.categories, data, shape, nan_is_null)
     if _is_arrow(data):
         from . import arrow
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtypes
+from .categories import texts
 from .errors import InputError, SchemaError, UnsupportedError
 from .receipt import Message
 from .schema import Attr, Dim, Filters, Schema, filters_text
@@ -80,6 +81,7 @@ class Evolvable:
         fill: Mapping[str, Any] | None = None,
         filters: Mapping[str, Filters] | None = None,
         nullable: str | Iterable[str] = (),
+        categories: Mapping[str, Any] | None = None,
         message: Message = None,
     ) -> int:
         """Adds, drops, renames and changes attributes. Nothing that was written is read or written again.
@@ -95,6 +97,8 @@ class Evolvable:
             fill: new fills by name: what unwritten dense cells read as (None: 0, "" or NaT).
             filters: filters by name, of what is written from now on.
             nullable: attributes that may be null from now on; unwritten dense cells of them are null.
+            categories: new categories (a list, or one) by name of enumerated attribute; they come behind those that it
+                has, and are the greatest where categories are ordered.
             message: kept with the version.
 
         Returns:
@@ -102,7 +106,7 @@ class Evolvable:
 
         Raises:
             SchemaError: what cannot change: a type, the last attribute, a name that is taken, nullable back to not
-                nullable; in a sparse array the fill of an attribute that was added.
+                nullable, categories that are there; in a sparse array the fill of an attribute that was added.
             ConflictError: another commit changed the schema.
         """
         schema, renamed, fills = self._schema, dict(rename or {}), dict(fill or {})
@@ -113,6 +117,7 @@ class Evolvable:
             "fill": [[_name(name), _fill(schema.attr(name), value)] for name, value in fills.items()],
             "filters": [[_name(name), filters_text(value)] for name, value in (filters or {}).items()],
             "nullable": _names(nullable),
+            "categories": [[_name(name), texts(schema.attr(name), more)] for name, more in (categories or {}).items()],
         }
         return self._evolve(asked, message)
 

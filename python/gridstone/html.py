@@ -35,7 +35,14 @@ def schema(shown: Schema) -> str:
         for d in shown.dims
     ]
     attrs = [
-        (a.name, a.dtype, "yes" if a.nullable else "no", dtypes.show(a.fill, a.dtype), a.filters) for a in shown.attrs
+        (
+            a.name,
+            a.described,
+            "yes" if a.nullable else "no",
+            dtypes.show(a.fill, a.dtype),
+            f"{a.filters} (lossy)" if a.lossy else a.filters,
+        )
+        for a in shown.attrs
     ]
     title = f"{'Sparse' if shown.sparse else 'Dense'} schema"
     return (

@@ -113,7 +113,7 @@ def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progr
     if schema.sparse:
         found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
     for name in names:
-        found[name] = columns.from_native(schema.attr(name).dtype, cells.attrs[name])
+        found[name] = columns.of_attr(schema.attr(name), cells.attrs[name])
     box = _box_around(schema, dims)
     return Result(schema, box, names, "row", found, cells.stats, array.context.memory_budget, listed=True)
 
@@ -121,7 +121,7 @@ def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progr
 def _values(array: "Array", dims: Mapping[str, Column], names: Sequence[str], shape: tuple[int, ...]) -> Arrays:
     """The attributes of a dense array at these coordinates, as arrays of `shape`."""
     cells = array._read_points(dims, names, None)
-    made = {name: columns.from_native(array.schema.attr(name).dtype, cells.attrs[name]) for name in names}
+    made = {name: columns.of_attr(array.schema.attr(name), cells.attrs[name]) for name in names}
     return {name: columns.one(column.shaped(shape, "row").numpy()) for name, column in made.items()}
 
 
@@ -259,8 +259,7 @@ def _orthogonal(array: "Array", names: Sequence[str], lists: Sequence[AnyArray])
     schema = array.schema
     shape = tuple(offsets.size for offsets in lists)
     if 0 in shape:
-        attrs = [schema.attr(name) for name in names]
-        return {attr.name: columns.empty(attr.dtype, shape, attr.nullable).numpy() for attr in attrs}
+        return {name: columns.empty_of(schema.attr(name), shape).numpy() for name in names}
     unique = [np.unique(offsets, return_inverse=True) for offsets in lists]
     sorted_lists = [offsets for offsets, _ in unique]
     runs = [_runs(offsets) for offsets in sorted_lists]

@@ -260,7 +260,8 @@ class Result(exports.Tabular):
         what = f"box {self._shape}" if self._shape is not None else f"{self._count:,} cells"
         lines = [f"<gridstone.Result: {what}, {self.nbytes:,} bytes>"]
         for name, column in self._columns.items():
-            lines.append(f"  {name}: {column.dtype} [{preview(column.numpy())}]")
+            kind = column.dtype if column.categories is None else column.categories.dtype
+            lines.append(f"  {name}: {kind} [{preview(column.numpy())}]")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -288,7 +289,7 @@ def from_cells(
     found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
     given = cells.attrs
     for name in names:
-        column = columns.from_native(schema.attr(name).dtype, given[name])
+        column = columns.of_attr(schema.attr(name), given[name])
         if cells.shape is not None and order in ("row", "col"):
             column = column.shaped(tuple(cells.shape), order)
         found[name] = column
@@ -302,8 +303,7 @@ def of_nothing(schema: Schema, box: Box, names: Sequence[str], order: str, budge
     shape = (0,) if schema.sparse or order in ("global", "any") else box.shape
     found = {} if not schema.sparse else {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
     for name in names:
-        attr = schema.attr(name)
-        found[name] = columns.empty(attr.dtype, shape, attr.nullable)
+        found[name] = columns.empty_of(schema.attr(name), shape)
     return Result(schema, box, names, order, found, {}, budget)
 
 
@@ -314,11 +314,11 @@ def of_selected(
     if cells is None:
         found = {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
         for attr in map(schema.attr, names):
-            found[attr.name] = columns.empty(attr.dtype, (0,), attr.nullable)
+            found[attr.name] = columns.empty_of(attr, (0,))
         return Result(schema, box, names, order, found, {}, budget, listed=True)
     found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
     given = cells.attrs
-    found |= {name: columns.from_native(schema.attr(name).dtype, given[name]) for name in names}
+    found |= {name: columns.of_attr(schema.attr(name), given[name]) for name in names}
     return Result(schema, box, names, order, found, cells.stats, budget, listed=True)
 
 
@@ -354,7 +354,8 @@ def targets(
             )
     for name in names:
         attr, array = schema.attr(name), given[name]
-        if attr.nullable or dtypes.is_var(attr.dtype) or attr.dtype == "bool" or np.ma.isMaskedArray(array):
+        changes = attr.nullable or dtypes.is_var(attr.dtype) or attr.dtype == "bool" or attr.enumeration is not None
+        if changes or np.ma.isMaskedArray(array):
             return None
         dtype, whole = dtypes.numpy_of(attr.dtype), shape + dtypes.shape_of(attr.dtype)
         if array.shape != whole or array.dtype != dtype:

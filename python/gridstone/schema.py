@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from . import _native, dtypes
+from .categories import Categories, codes_type
+from .categories import made as enumerated
 from .dtypes import Value
 from .errors import SchemaError, UnsupportedError
 
@@ -23,6 +25,12 @@ def filters_text(filters: Any) -> str:
     if isinstance(filters, Sequence) and all(isinstance(f, str) for f in filters):
         return ",".join(f.strip() for f in filters) or "none"
     raise SchemaError(f'filters are "auto", a name such as "zstd:3" or a list of names, not {filters!r}')
+
+
+def _rounding_first(filters: Any) -> str:
+    """The filters of an attribute as text; rounding by itself goes in front of "auto"."""
+    text = filters_text(filters)
+    return f"{text},auto" if text.startswith("bitround") and "," not in text else text
 
 
 class _Frozen:
@@ -191,17 +199,26 @@ class Attr(_Frozen):
         nullable: whether a cell's value may be null.
         fill: what an unwritten dense cell reads as; None: 0, "", NaT, a list of nothing. Nullable attributes read as
             null there.
-        filters: "auto", a name with an optional level ("zstd:3"), or a list of them (["delta", "zstd"]).
+        filters: "auto", a name with an optional level ("zstd:3"), or a list of them (["delta", "zstd"]). Of floats,
+            "bitround:N" in front of them ("bitround:7" alone: in front of "auto") keeps N bits of the mantissa of what
+            is written: values are rounded, for good.
         var: True: a value is a list of any number of `dtype`. (Strings and bytes are variable-length without it.)
         shape: a value is a vector of this shape, (3,) say, of `dtype`; at most 4 axes and 65,536 bytes.
+        categories: the values that there may be, of `dtype` (strings, bytes, numbers, booleans, times): the attribute
+            is *enumerated*, and cells hold small codes. `Array.alter` adds more of them. The fill is the first one
+            unless given; with none yet the attribute must be nullable.
+        ordered: categories are less and greater by their places; else by what they are.
+        codes: the type of the codes, "uint8", "uint16" or "uint32", which cannot change; None: the least with room for
+            as many categories again.
     """
 
-    __slots__ = ("dtype", "fill", "filters", "name", "nullable")
+    __slots__ = ("dtype", "enumeration", "fill", "filters", "name", "nullable")
     name: str
     dtype: str
     nullable: bool
     fill: Value
     filters: str
+    enumeration: Categories | None
 
     def __init__(
         self,
@@ -213,6 +230,9 @@ class Attr(_Frozen):
         filters: Filters = "auto",
         var: bool = False,
         shape: tuple[int, ...] = (),
+        categories: Iterable[Any] | None = None,
+        ordered: bool = False,
+        codes: Any = None,
     ) -> None:
         kind = dtypes.parse(dtype)
         what = f"attribute {name!r}"
@@ -223,8 +243,39 @@ class Attr(_Frozen):
                 kind = dtypes.list_of(kind)
         except SchemaError as error:
             raise SchemaError(f"{what}: {error}") from None
-        value = dtypes.default_fill(kind) if fill is None else dtypes.scalar(kind, fill, f"{what}: the fill")
-        self._put(name=str(name), dtype=kind, nullable=bool(nullable), fill=value, filters=filters_text(filters))
+        known = None if categories is None else enumerated(what, kind, categories, ordered, codes)
+        if known is None and (ordered or codes is not None):
+            raise SchemaError(f"{what}: ordered= and codes= are for attributes with categories=")
+        blank = known.values[0] if known is not None and known.values else dtypes.default_fill(kind)
+        value = blank if fill is None else dtypes.scalar(kind, fill, f"{what}: the fill")
+        self._put(name=str(name), dtype=kind, nullable=bool(nullable), fill=value, filters=_rounding_first(filters))
+        self._put(enumeration=known)
+
+    @property
+    def categories(self) -> tuple[Value, ...] | None:
+        """The values that there may be, by code; None: any of the type."""
+        return None if self.enumeration is None else self.enumeration.values
+
+    @property
+    def ordered(self) -> bool:
+        """Whether categories are less and greater by their places."""
+        return self.enumeration is not None and self.enumeration.ordered
+
+    @property
+    def codes(self) -> str | None:
+        """The type of the codes of categories."""
+        return None if self.enumeration is None else self.enumeration.codes
+
+    @property
+    def described(self) -> str:
+        """Type and categories, for people."""
+        known = self.enumeration
+        return self.dtype if known is None else f"{self.dtype} in {'order ' if known.ordered else ''}({known.shown()})"
+
+    @property
+    def lossy(self) -> bool:
+        """Whether what is written is rounded ("bitround" among the filters)."""
+        return self.filters.startswith("bitround:")
 
     @property
     def var(self) -> bool:
@@ -237,14 +288,15 @@ class Attr(_Frozen):
         return dtypes.shape_of(self.dtype)
 
     def _json(self) -> dict[str, Any]:
-        fill = dtypes.to_text(self.dtype, self.fill)
-        return {
+        known = self.enumeration
+        made = {
             "name": self.name,
             "dtype": self.dtype,
             "nullable": self.nullable,
-            "fill": fill,
+            "fill": None if known is not None and not known.values else dtypes.to_text(self.dtype, self.fill),
             "filters": self.filters,
         }
+        return made if known is None else {**made, **json.loads(known.to_json())}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _attr_of, (self._json(),)
@@ -253,7 +305,13 @@ class Attr(_Frozen):
         parts = [repr(self.name), repr(self.dtype)]
         if self.nullable:
             parts.append("nullable=True")
-        if repr(self.fill) != repr(dtypes.default_fill(self.dtype)):
+        known = self.enumeration
+        if known is not None:
+            parts.append(f"categories=[{', '.join(dtypes.show(value, self.dtype) for value in known.values)}]")
+            parts += ["ordered=True"] if known.ordered else []
+            parts += [f"codes={known.codes!r}"] if known.codes != codes_type(len(known)) else []
+        blank = known.values[0] if known is not None and known.values else dtypes.default_fill(self.dtype)
+        if repr(self.fill) != repr(blank):
             parts.append(f"fill={dtypes.show(self.fill, self.dtype)}")
         if self.filters != "auto":
             parts.append(f"filters={self.filters!r}")
@@ -436,5 +494,9 @@ def _dim_of(found: dict[str, Any]) -> Dim:
 
 
 def _attr_of(found: dict[str, Any]) -> Attr:
-    fill = dtypes.from_text(found["dtype"], found["fill"])
-    return Attr(found["name"], found["dtype"], nullable=found["nullable"], fill=fill, filters=found["filters"])
+    kind, text = found["dtype"], found["fill"]
+    fill = None if text is None else dtypes.from_text(kind, text)
+    given = {name: found[name] for name in ("categories", "ordered", "codes") if name in found}
+    if "categories" in given:
+        given["categories"] = [dtypes.from_text(kind, value) for value in given["categories"]]
+    return Attr(found["name"], kind, nullable=found["nullable"], fill=fill, filters=found["filters"], **given)

@@ -65,7 +65,7 @@ class Stream(Tabular):
         self._stats = cells.stats
         schema, dims, attrs = self._array_schema, cells.dims, cells.attrs
         found = {dim.name: columns.from_native(dim.dtype, dims[dim.name]) for dim in schema.dims}
-        found |= {name: columns.from_native(schema.attr(name).dtype, attrs[name]) for name in self._names}
+        found |= {name: columns.of_attr(schema.attr(name), attrs[name]) for name in self._names}
         return found
 
     def to_numpy(self) -> dict[str, AnyArray]:
@@ -77,7 +77,7 @@ class Stream(Tabular):
         schema = self._array_schema
         parts = {dim.name: [columns.empty(dim.dtype, (0,), False)] for dim in schema.dims}
         for name in self._names:
-            parts[name] = [columns.empty(schema.attr(name).dtype, (0,), schema.attr(name).nullable)]
+            parts[name] = [columns.empty_of(schema.attr(name), (0,))]
         while (found := self._next_columns()) is not None:
             for name, column in found.items():
                 parts[name].append(column)

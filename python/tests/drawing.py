@@ -137,11 +137,58 @@ def attribute(r: Random, name: str) -> gs.Attr:
     """An attribute of any type, perhaps nullable, with a fill and filters."""
     dtype = r.choice(["bool", *_INTEGERS, *_FLOATS, *_FLOATS, *_TIMES, "string", "string", "bytes", *_COMPOSITE])
     nullable = r.random() < 0.4
+    if r.random() < 0.2 and may_be_category(dtype):
+        return _enumerated(r, name, dtype, nullable)
     fill = None
     if r.random() < 0.4:
         value = r.choice([v for v in pool(dtype, nullable) if v != NAT])
         fill = _as_fill(dtype, value)
-    return gs.Attr(name, dtype, nullable=nullable, fill=fill, filters=r.choice(_filters(dtype)))
+    return gs.Attr(name, dtype, nullable=nullable, fill=fill, filters=rounded(r, dtype, r.choice(_filters(dtype))))
+
+
+def rounded(r: Random, dtype: str, filters: Any) -> Any:
+    """Filters of a type, of floats sometimes with rounding in front."""
+    base = dtypes.base_of(dtype)
+    if not (dtypes.is_float(base) or dtypes.is_complex(base)) or r.random() < 0.7:
+        return filters
+    return [f"bitround:{r.randint(1, 9)}", *([filters] if isinstance(filters, str) else filters)]
+
+
+def may_be_category(dtype: str) -> bool:
+    """Whether values of a type may be categories."""
+    return dtype in ("string", "bytes") or (dtypes.is_primitive(dtype) and not dtypes.is_complex(dtype))
+
+
+def some_categories(r: Random, dtype: str, count: int) -> list[Any]:
+    """Different values, as users write them; fewer where the type has no more."""
+    found = [v for v in pool(dtype, True) if v not in ("nan", "-0.0")]
+    return [_as_fill(dtype, v) for v in r.sample(list(dict.fromkeys(found)), min(count, len(set(found))))]
+
+
+def as_given(attr: gs.Attr) -> list[Any]:
+    """The categories of an attribute as `some_categories` gives them."""
+    return [_as_fill(attr.dtype, value) for value in values_of(attr)]
+
+
+def _enumerated(r: Random, name: str, dtype: str, nullable: bool) -> gs.Attr:
+    known = some_categories(r, dtype, r.randint(1, 6))
+    return gs.Attr(
+        name,
+        dtype,
+        nullable=nullable,
+        fill=r.choice([None, r.choice(known)]),
+        filters=r.choice(["auto", "none", "zstd:1", "for", ["dict", "lz4"]]),
+        categories=known,
+        ordered=r.random() < 0.4,
+        codes=r.choice([None, None, "uint16", "uint32"]),
+    )
+
+
+def values_of(attr: gs.Attr) -> list[Plain]:
+    """The plain values that cells of an attribute are drawn from."""
+    if attr.enumeration is not None:
+        return plain(attr.dtype, attr.enumeration.array)
+    return pool(attr.dtype, attr.nullable, attr.name == "blob")
 
 
 def _as_fill(dtype: str, value: Any) -> Any:
@@ -189,7 +236,7 @@ def schema(r: Random, sparse: bool, ndim: int) -> tuple[gs.Schema, list[Window]]
 
 def values(r: Random, attr: gs.Attr, count: int) -> list[Plain]:
     """Plain values, nulls among them where they may be."""
-    found = r.choices(pool(attr.dtype, attr.nullable, attr.name == "blob"), k=count)
+    found = r.choices(values_of(attr), k=count)
     if attr.nullable and r.random() < 0.6:
         found = [None if r.random() < 0.3 else value for value in found]
     return found
@@ -274,9 +321,13 @@ def cells(
     if form == "arrow":
         made = {n: _arrow_column(schema.dim(n).dtype, v) for n, v in dims.items()}
         made |= {n: _arrow_column(schema.attr(n).dtype, v) for n, v in attrs.items()}
-        return (pa.table(made),), columns
+        coded = [name for name in attrs if schema.attr(name).categories and r.random() < 0.6]
+        return (pa.table({n: _as_dictionary(v) if n in coded else v for n, v in made.items()}),), columns
     if form == "pandas":
         made = {**dims, **{name: _series(schema.attr(name).dtype, v) for name, v in attrs.items()}}
+        for name in attrs:
+            if schema.attr(name).categories and schema.attr(name).dtype != "float16" and r.random() < 0.6:
+                made[name] = made[name].astype("category")
         return (pd.DataFrame(made),), {n: _as_pandas_means(schema.attr(n), v) for n, v in columns.items()}
     given: Any = attrs if len(schema.attrs) > 1 or r.random() < 0.5 else next(iter(attrs.values()))
     if form == "matrix" and len({d.dtype for d in schema.dims}) == 1:
@@ -299,6 +350,16 @@ def _arrow_column(dtype: str, column: Any) -> Any:
         kind, unit = dtype.partition("[")[0], dtypes.unit_of(dtype)
         found = found.astype(f"{kind}[{unit if unit in ('s', 'ms', 'us', 'ns') else 's'}]")
     return pa.array(found, arrow.type_of(dtype), mask=mask)
+
+
+def _as_dictionary(column: Any) -> Any:
+    """A column with a dictionary, in two chunks that have different ones."""
+    half = len(column) // 2
+    parts = [column[:half], column[half:]]
+    try:
+        return pa.chunked_array([part.dictionary_encode() for part in parts], pa.dictionary(pa.int32(), column.type))
+    except pa.ArrowNotImplementedError:  # of halves
+        return column
 
 
 def _for_arrow(dtype: str, value: Any) -> Any:

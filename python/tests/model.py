@@ -56,6 +56,8 @@ def plain(dtype: str, values: Any) -> list[Plain]:
 
 def plain_arrow(dtype: str, column: Any) -> list[Plain]:
     """An Arrow column; NaT is null there, so that both come back as None."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if dtypes.is_time(dtype):
         factor = _SECONDS.get(dtypes.unit_of(dtype), 1)
         ticks = column.cast(pa.int64()).to_pylist()
@@ -143,6 +145,37 @@ def bounds_of(dim: gs.Dim) -> tuple[Any, Any]:
     return (lo, hi) if dtypes.is_float(dim.dtype) else (dtypes.ticks_of(lo), dtypes.ticks_of(hi))
 
 
+def stored(attr: gs.Attr, value: Plain) -> Plain:
+    """What is kept of a value where the attribute is rounded."""
+    if not attr.lossy or value is None:
+        return value
+    keep, base = int(attr.filters.partition(",")[0].partition(":")[2]), dtypes.base_of(attr.dtype)
+    if isinstance(value, tuple):
+        return tuple(_rounded(base, keep, one) for one in value)
+    return _rounded(base, keep, value)
+
+
+def _rounded(dtype: str, keep: int, value: Any) -> str:
+    if dtypes.is_complex(dtype):
+        part, whole = ("float32" if dtype == "complex64" else "float64"), complex(value)
+        return repr(complex(*(float(_rounded(part, keep, repr(v))) for v in (whole.real, whole.imag))))
+    return repr(nearest(dtype, float(value), keep))
+
+
+def nearest(dtype: str, value: float, keep: int) -> float:
+    """Of the two neighbours of a float with `keep` bits of mantissa the nearer one, of two as near the even one."""
+    if not math.isfinite(value):
+        return value
+    info = np.finfo(dtype)
+    fraction, exponent = math.frexp(abs(value))
+    step = math.ldexp(1.0, max(exponent - 1, int(info.minexp)) - keep)
+    count = abs(value) / step
+    made = round(count) * step if math.isfinite(count) else math.inf
+    if made > float(info.max):
+        made = math.floor(count) * step
+    return math.copysign(made, value)
+
+
 class Failed(Exception):
     """The write must be refused."""
 
@@ -186,6 +219,7 @@ class Model:
     def put(self, places: Sequence[Place], columns: dict[str, Sequence[Plain]], dedup: str = "error") -> None:
         """Writes cells; `Failed` where several are at one place and may not be."""
         kept = self._deduplicated(places, dedup)
+        columns = {name: [stored(self.schema.attr(name), value) for value in found] for name, found in columns.items()}
         for i in kept:
             if not self.schema.sparse:
                 for name, values in columns.items():

@@ -62,9 +62,10 @@ class SchemaRules(RuleBasedStateMachine):
         options |= {"capacity": old.capacity, "duplicates": old.duplicates, "coord_filters": old.coord_filters}
         return gs.Schema(dims or old.dims, attrs or old.attrs, **options)
 
-    @rule(r=RANDOM, how=st.sampled_from(["add", "add", "drop", "rename", "nullable", "fill"]))
+    @rule(r=RANDOM, how=st.sampled_from(["add", "add", "drop", "rename", "nullable", "fill", "filters", "categories"]))
     def alter(self, r: Random, how: str) -> None:
-        """Adds, drops, renames an attribute, or changes what it reads as where nothing was written."""
+        """Adds, drops, renames an attribute, changes what it reads as where nothing was written, its filters, or adds
+        categories."""
         if not hasattr(self, "first"):
             self.first = set(self.a.schema_names)
         attrs, attr = list(self.schema.attrs), r.choice(self.schema.attrs)
@@ -81,13 +82,24 @@ class SchemaRules(RuleBasedStateMachine):
         elif how == "rename":
             attrs[place] = _like(attr, name=name)
             changes["rename"] = {attr.name: name}
+        elif how == "filters":
+            filters = drawing.rounded(r, attr.dtype, "zstd:2") if attr.categories is None else "zstd:2"
+            attrs[place] = _like(attr, filters=filters)
+            changes["filters"] = {attr.name: filters}
+        elif how == "categories":
+            if attr.categories is None:
+                return
+            more = [v for v in drawing.some_categories(r, attr.dtype, 3) if v not in drawing.as_given(attr)]
+            attrs[place] = _like(attr, categories=[*attr.categories, *more])
+            changes["categories"] = {attr.name: more}
         elif self.schema.sparse and attr.name not in self.first:
             return
         elif how == "nullable" and not dtypes.is_time(attr.dtype):
             attrs[place] = _like(attr, nullable=True)
             changes["nullable"] = attr.name
         elif how == "fill":
-            fill = dtypes.default_fill(attr.dtype) if r.random() < 0.5 else attr.fill
+            blank = dtypes.default_fill(attr.dtype) if attr.categories is None else r.choice(attr.categories)
+            fill = blank if r.random() < 0.5 else attr.fill
             attrs[place] = _like(attr, fill=fill)
             changes["fill"] = {attr.name: fill}
         if not changes:
@@ -149,5 +161,8 @@ class SchemaRules(RuleBasedStateMachine):
 
 
 def _like(attr: gs.Attr, **changes: Any) -> gs.Attr:
-    kept = {"name": attr.name, "nullable": attr.nullable, "fill": attr.fill, "filters": attr.filters} | changes
+    kept = {"name": attr.name, "nullable": attr.nullable, "fill": attr.fill, "filters": attr.filters}
+    if attr.categories is not None:
+        kept |= {"categories": attr.categories, "ordered": attr.ordered, "codes": attr.codes}
+    kept |= changes
     return gs.Attr(kept.pop("name"), attr.dtype, **kept)

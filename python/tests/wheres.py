@@ -67,6 +67,15 @@ def _of_attr(r: Random, attr: gs.Attr) -> tuple[Any, Judge]:
     if attr.dtype == "bool":
         return column, lambda place, row: row[name]
     limit, sign = r.choice(drawing.pool(attr.dtype, False, name == "blob")), r.choice(list(_SIGNS))
+    if attr.ordered and sign not in ("==", "!="):
+        known = drawing.values_of(attr)
+        limit = r.choice(known)
+        places = {value: place for place, value in enumerate(known)}
+
+        def by_place(place: Place, row: dict[str, Plain]) -> bool | None:
+            return None if row[name] is None else _SIGNS[sign](places[row[name]], places[limit])
+
+        return _compared(column, sign, _value(attr.dtype, limit)), by_place
 
     def judge(place: Place, row: dict[str, Plain]) -> bool | None:
         return None if row[name] is None else _holds(attr.dtype, sign, row[name], limit)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from .bytes import Cursor, Damaged, Unsupported, need
@@ -12,7 +14,13 @@ from .bytes import Cursor, Damaged, Unsupported, need
 CHUNK = 1 << 18
 MODE_DICTIONARY = 4
 LEVELS = {"zstd": range(1, 23), "gzip": range(1, 13), "pco": range(13)}
+USER = re.compile(r"(?=.{3,64}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+")
+USERS_MAX = 4
 PLAIN = ("delta", "dict", "for", "rle", "shuffle", "bitshuffle", "lz4")
+
+
+Users = Mapping[str, Callable[[bytes, int], bytes]]
+"""What decodes user-defined filters, by id: of bytes and the width of the values that encoding was given."""
 
 
 class Element(NamedTuple):
@@ -33,13 +41,28 @@ def parse(text: str) -> list[str]:
     for part in text.split(","):
         name, _, level = part.partition(":")
         known = level.isdigit() and int(level) in LEVELS[name] if name in LEVELS else name in PLAIN and part == name
+        known = known or USER.fullmatch(part) is not None
         if not known:
             raise Unsupported(f"unknown filter {part!r}")
         names.append(name)
+    if sum("." in name for name in names) > USERS_MAX:
+        raise Unsupported(f"too many user-defined filters in {text!r}")
     return names
 
 
-def decode(text: str, data: bytes, element: Element, length: int) -> bytes:
+def parse_attribute(text: str, element: Element) -> None:
+    """Checks the filters of an attribute: rounding may stand in front, and is nothing that a reader does."""
+    first, comma, rest = text.partition(",")
+    name, _, bits = first.partition(":")
+    if name == "bitround":
+        most = {2: 9, 4: 22, 8: 51}[element.width] if element.kind == "f" else 0
+        need(comma == "," and bits.isdigit() and 1 <= int(bits) <= most, "rounding that cannot be")
+        text = rest
+    if text != "auto":
+        parse(text)
+
+
+def decode(text: str, data: bytes, element: Element, length: int, users: Users = MappingProxyType({})) -> bytes:
     """The ``length`` bytes that ``data`` was made from."""
     stages = []
     bound = length
@@ -50,11 +73,19 @@ def decode(text: str, data: bytes, element: Element, length: int) -> bytes:
             element = Element("i", element.width)
         else:
             element = BYTE
-        bound = 2 * bound + 1024
+        bound = 2 * bound + 4096
     for name, given, most in reversed(stages):
-        data = DECODERS[name](data, given, most)
+        data = _by_user(name, users, data, given, most) if "." in name else DECODERS[name](data, given, most)
     need(len(data) == length, f"a block of {text} gives {len(data)} bytes, {length} were expected")
     return data
+
+
+def _by_user(name: str, users: Users, data: bytes, element: Element, most: int) -> bytes:
+    if name not in users:
+        raise Unsupported(f"the user-defined filter {name!r}; give what decodes it")
+    out = bytes(users[name](data, element.width))
+    need(len(out) <= most, f"a block of {name} is too long")
+    return out
 
 
 def _delta(data: bytes, element: Element, _most: int) -> bytes:

@@ -53,6 +53,7 @@ class Fragment:
 class _Reading:
     data: bytes
     schema: Schema
+    users: filters.Users
     kind: str = ""
     bounds: Box = field(default_factory=list)
     block_cells: int = 0
@@ -70,10 +71,10 @@ class _Reading:
         return self.data[offset : offset + length]
 
 
-def read(data: bytes, fragment_id: bytes, schema: Schema) -> Fragment:
+def read(data: bytes, fragment_id: bytes, schema: Schema, users: filters.Users) -> Fragment:
     """Decodes and checks a whole fragment."""
     need(len(data) >= 2 * FRAME, "a fragment of too few bytes")
-    reading = _Reading(data, schema)
+    reading = _Reading(data, schema, users)
     _header(data[:FRAME], fragment_id)
     _root(reading, _footer(reading))
     fragment = Fragment(reading.kind, reading.bounds, [], {f.number: [] for f in reading.fields if f.is_attr})
@@ -309,12 +310,14 @@ def _page(
         at += stored
         need(len(block) == stored, "a block past the end of its page")
         need(checksum == (0 if large else crc32c(block)), "a block fails its checksum")
-        cells += decode_block(block, f.datatype, f.nullable, count, name)
+        cells += decode_block(block, f.datatype, f.nullable, count, name, reading.users)
     need(at == length, "a page that is not its blocks")
     return cells
 
 
-def decode_block(data: bytes, datatype: Datatype, nullable: bool, count: int, pipeline: str) -> list[Cell]:
+def decode_block(
+    data: bytes, datatype: Datatype, nullable: bool, count: int, pipeline: str, users: filters.Users
+) -> list[Cell]:
     """The cells of a block."""
     width, valid, offsets = datatype.width, None, None
     if nullable or datatype.varies:
@@ -332,7 +335,8 @@ def decode_block(data: bytes, datatype: Datatype, nullable: bool, count: int, pi
             offsets = words32(filters.decode(how, packed, OFFSETS, 4 * count + 4), count + 1, "offsets")
             need(offsets[0] == 0 and offsets == sorted(offsets), "offsets that decrease")
             need(not any(offset % width for offset in offsets), "a list that ends within an item")
-    values = filters.decode(pipeline, data, datatype.element, offsets[-1] if offsets else count * width)
+    length = offsets[-1] if offsets else count * width
+    values = filters.decode(pipeline, data, datatype.element, length, users)
     bools = "bool" in (datatype.name, datatype.items and datatype.items.name)
     cells: list[Cell] = []
     for i in range(count):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .bytes import Damaged, Unsupported, need
-from .filters import BYTE, Element, parse
+from .filters import BYTE, Element, parse, parse_attribute
 
 SIGN = 1 << 63
 FIXED = {
@@ -197,12 +197,25 @@ class Attribute:
     number: int
     name: str
     datatype: Datatype
+    """That of what is stored: of codes where there are categories."""
     nullable: bool
     fill: bytes
+    shown: Datatype
+    """That of the values."""
+    categories: tuple[bytes, ...] | None
+    ordered: bool
 
     @property
     def unwritten(self) -> Cell:
         return None if self.nullable else self.fill
+
+    def value(self, cell: Cell) -> Cell:
+        """The value of what is stored in a cell."""
+        if self.categories is None or cell is None:
+            return cell
+        code = int.from_bytes(cell, "little")
+        need(code < len(self.categories), "a code of no category")
+        return self.categories[code]
 
 
 def fields(value: Any, needed: dict[str, type], optional: dict[str, Any], what: str) -> dict[str, Any]:
@@ -235,9 +248,8 @@ class Schema:
         defaults = {"sparse": False, "capacity": 10000, "tile_order": "row", "cell_order": "row", "duplicates": False}
         optional = {**defaults, "coord_filters": "auto", "next_id": None}
         top = fields(value, {"dims": list, "attrs": list}, optional, "a schema")
-        for filters in [top["coord_filters"], *(a.get("filters", "auto") for a in top["attrs"])]:
-            if filters != "auto":
-                parse(filters)
+        if top["coord_filters"] != "auto":
+            parse(top["coord_filters"])
         for order, known in ((top["tile_order"], ("row", "col")), (top["cell_order"], ("row", "col", "hilbert"))):
             if order not in known:
                 raise Unsupported(f"order {order!r}")
@@ -284,6 +296,10 @@ class Schema:
                 need(attr.number >= before.next_number, "the number of a dropped attribute is used again")
                 continue
             need(attr.datatype == known.datatype and attr.nullable >= known.nullable, "an attribute changed its type")
+            alike = (attr.shown, attr.ordered) == (known.shown, known.ordered)
+            need(alike and (attr.categories is None) == (known.categories is None), "an attribute changed its type")
+            begins = (attr.categories or ())[: len(known.categories or ())] == (known.categories or ())
+            need(begins, "a code means something else")
 
     def slow_to_fast(self, order: str) -> list[int]:
         """Dimension numbers from the slowest to the fastest."""
@@ -340,8 +356,13 @@ def dimension(value: Any) -> Dimension:
 
 def attribute(value: Any, place: int) -> Attribute:
     optional = {"nullable": False, "fill": None, "filters": "auto", "id": place}
+    optional |= {"categories": None, "ordered": None, "codes": None}
     a = fields(value, {"name": str, "dtype": str}, optional, "an attribute")
+    if a["categories"] is not None:
+        return enumerated(a)
+    need(a["ordered"] is None and a["codes"] is None, "codes without categories")
     datatype = Datatype(a["dtype"])
+    parse_attribute(a["filters"], datatype.element)
     if a["fill"] is not None:
         fill = datatype.bytes_of_text(a["fill"])
     elif datatype.time:
@@ -350,4 +371,22 @@ def attribute(value: Any, place: int) -> Attribute:
         fill = b"" if datatype.listed else datatype.items.bytes_of_text("NaT") * datatype.count
     else:
         fill = b"" if datatype.varies else bytes(datatype.width)
-    return Attribute(a["id"], a["name"], datatype, a["nullable"], fill)
+    return Attribute(a["id"], a["name"], datatype, a["nullable"], fill, datatype, None, False)
+
+
+def enumerated(a: dict[str, Any]) -> Attribute:
+    """An attribute with categories."""
+    shown, count = Datatype(a["dtype"]), len(a["categories"])
+    plain = shown.order == "number" or shown.name in ("string", "bytes")
+    need(plain, "categories of a type that cannot be")
+    categories = tuple(shown.bytes_of_text(text) for text in a["categories"])
+    same = [c if shown.order == "bytes" else shown.key(c) for c in categories]
+    need(len(set(same)) == count, "a category is there twice")
+    room = 128, 32_768
+    codes = Datatype(a["codes"] or ("uint8" if count <= room[0] else "uint16" if count <= room[1] else "uint32"))
+    need(codes.name in ("uint8", "uint16", "uint32") and count <= 1 << 8 * codes.width, "codes of a wrong type")
+    need(count > 0 or a["nullable"], "an attribute without a value")
+    parse_attribute(a["filters"], codes.element)
+    code = 0 if a["fill"] is None else categories.index(shown.bytes_of_text(a["fill"]))
+    fill, ordered = code.to_bytes(codes.width, "little"), bool(a["ordered"])
+    return Attribute(a["id"], a["name"], codes, a["nullable"], fill, shown, categories, ordered)

@@ -10,6 +10,7 @@ from typing import Any
 from . import fragment, log, mask, seal
 from .bytes import Unsupported, need
 from .checksums import xxh3
+from .filters import Users
 from .schema import Box, Cell, Datatype, Schema, fields
 
 LISTED_MAX = 240
@@ -61,10 +62,10 @@ class Version:
 
 
 class Store:
-    """A store in a folder; with a key a sealed one."""
+    """A store in a folder; with a key a sealed one. ``users`` decode user-defined filters."""
 
-    def __init__(self, folder: Path | str, key: bytes | None = None) -> None:
-        self.folder, self.key = Path(folder), key
+    def __init__(self, folder: Path | str, key: bytes | None = None, users: Users | None = None) -> None:
+        self.folder, self.key, self.users = Path(folder), key, users or {}
         self._decoded: dict[log.Description, fragment.Fragment] = {}
 
     def _read(self, name: str) -> bytes:
@@ -206,7 +207,7 @@ class Store:
         if d not in self._decoded:
             need(d.schema < len(node.schemas), "a fragment of an unknown schema")
             data = self._stored(d)
-            decoded = fragment.read(data, bytes.fromhex(d.id), node.schemas[d.schema])
+            decoded = fragment.read(data, bytes.fromhex(d.id), node.schemas[d.schema], self.users)
             self._decoded[d] = decoded
         decoded = self._decoded[d]
         described = (d.kind, list(d.bounds), d.cells, d.attrs)
@@ -223,7 +224,7 @@ class Store:
                 columns[dim.name] = column(dim.datatype, raw)
         for i, attr in enumerate(schema.attrs):
             cells = [attr.unwritten if row[i] is False else row[i] for _, row in rows]
-            columns[attr.name] = column(attr.datatype, cells)  # type: ignore[arg-type]
+            columns[attr.name] = column(attr.shown, [attr.value(cell) for cell in cells])  # type: ignore[arg-type]
         return len(rows), columns
 
 

@@ -11,6 +11,7 @@ mod condition;
 mod consolidate;
 mod context;
 mod errors;
+mod filters;
 mod group;
 mod health;
 mod interrupt;
@@ -48,6 +49,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(condition::select_rows, module)?)?;
     module.add_function(wrap_pyfunction!(transaction::commit_receipts, module)?)?;
     module.add_function(wrap_pyfunction!(transaction::check_receipt, module)?)?;
+    module.add_function(wrap_pyfunction!(filters::register_filter, module)?)?;
+    module.add_function(wrap_pyfunction!(filters::registered_filters, module)?)?;
     module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
     module.add_function(wrap_pyfunction!(store::tag, module)?)?;
     module.add_function(wrap_pyfunction!(store::untag, module)?)?;

@@ -1,6 +1,7 @@
 //! Random conditions on one attribute, as text and as the oracle judges them.
 
 use crate::Dice;
+use crate::enumeration;
 use crate::value::{Value, random};
 use gridstone::schema::Attribute;
 
@@ -9,6 +10,10 @@ pub(crate) type Selects = Box<dyn Fn(&Value) -> bool>;
 
 /// A comparison with a number where the attribute holds integers, else a test for null.
 pub(crate) fn condition(attr: &Attribute, dice: &mut Dice) -> (String, Selects) {
+    if let Some(categories) = attr.categories() {
+        let (text, test) = enumeration::comparison(attr, categories, dice);
+        return (text, Box::new(move |value| value.as_deref().is_some_and(&test)));
+    }
     let datatype = attr.datatype().to_string();
     let unsigned = datatype.starts_with("uint");
     let limit = random(attr, 1, dice).pop().flatten();

@@ -2,10 +2,11 @@
 
 use crate::Dice;
 use crate::coord::{Coord, Dim};
+use crate::enumeration::another;
 use crate::model::Shape;
 use crate::plan::{Plan, Size, attribute, limits};
 use crate::session::{Session, context, opened};
-use gridstone::base::ErrorKind;
+use gridstone::base::{ElementKind, ErrorKind};
 use gridstone::engine::At;
 use gridstone::schema::{Attribute, Dimension, Evolution, Order, Schema};
 use gridstone::storage::Fault;
@@ -20,7 +21,23 @@ struct Step {
 
 /// An attribute with another name, fill or filters.
 fn made(name: &str, like: &Attribute, nullable: bool, fill: &str, filters: &str) -> Option<Attribute> {
-    Attribute::new(name, like.datatype(), nullable, Some(fill), filters).ok()
+    let made = match like.categories() {
+        Some(known) => {
+            Attribute::enumerated(name, (known.clone(), Some(like.datatype())), nullable, Some(fill), filters)
+        }
+        None => Attribute::new(name, like.datatype(), nullable, Some(fill), filters),
+    };
+    made.ok()
+}
+
+/// The same attribute with a category more, and the text of that.
+fn with_another(attr: &Attribute) -> Option<(Attribute, String)> {
+    let text = another(attr.categories()?);
+    let more = attr.categories()?.extended(&[&text]).ok()?;
+    let (fill, codes) = (attr.fill_text(), Some(attr.datatype()));
+    let made =
+        Attribute::enumerated(attr.name(), (more, codes), attr.nullable(), fill.as_deref(), &attr.filters_text());
+    Some((made.ok()?, text))
 }
 
 /// The domain of a dimension made larger, where its type and its tiles let it, and coordinates that come into use.
@@ -118,7 +135,7 @@ impl Step {
         // Sometimes one takes the name of another that goes.
         let free = self.evolution.drop.iter().find(|n| !attrs.iter().any(|(_, a)| a.name() == n.as_str()));
         let name = free.filter(|_| dice.chance(50)).map_or_else(|| new.name().to_owned(), Clone::clone);
-        let new = made(&name, &new, new.nullable(), &new.fill_text(), new.filters().text()).unwrap();
+        let new = made(&name, &new, new.nullable(), &new.fill_text().unwrap(), &new.filters_text()).unwrap();
         self.shape.next_key += 1;
         self.evolution.add.push(new.clone());
         attrs.push((key, new));
@@ -132,6 +149,7 @@ impl Step {
         let name = attrs[place].1.name();
         // What it is changed to may be what it is.
         let asked = self.evolution.fill.iter().map(|(n, _)| n).chain(&self.evolution.nullable);
+        let asked = asked.chain(self.evolution.categories.iter().map(|(n, _)| n));
         let asked = asked.chain(self.evolution.filters.iter().map(|(n, _)| n)).any(|n| n == name);
         (known.clone().any(|(old, key)| same((old, key))) && !asked).then_some(place)
     }
@@ -150,7 +168,14 @@ impl Step {
     fn change(&mut self, attrs: &mut [(u32, Attribute)], dice: &mut Dice) -> Option<()> {
         let Some(place) = self.untouched(attrs, dice) else { return Some(()) };
         let (key, attr) = attrs[place].clone();
-        let (name, fill, filters) = (attr.name().to_owned(), attr.fill_text(), attr.filters().text().to_owned());
+        let (name, fill, filters) = (attr.name().to_owned(), attr.fill_text().unwrap(), attr.filters_text());
+        if dice.chance(50)
+            && let Some((more, text)) = with_another(&attr)
+        {
+            self.evolution.categories.push((name, vec![text]));
+            attrs[place].1 = more;
+            return Some(());
+        }
         // In a sparse array the fill of what was added later stays, and whether it may be null.
         let first = !self.plan.schema.sparse() || key < self.plan.firsts;
         attrs[place].1 = match dice.below(4) {
@@ -160,8 +185,10 @@ impl Step {
                 made(&new, &attr, attr.nullable(), &fill, &filters)?
             }
             1 => {
-                self.evolution.filters.push((name.clone(), "zstd:2".to_owned()));
-                made(&name, &attr, attr.nullable(), &fill, "zstd:2")?
+                let float = attr.datatype().element().kind == ElementKind::Float;
+                let filters = if float && dice.chance(50) { "bitround:2,zstd:2" } else { "zstd:2" };
+                self.evolution.filters.push((name.clone(), filters.to_owned()));
+                made(&name, &attr, attr.nullable(), &fill, filters)?
             }
             2 if first => {
                 self.evolution.nullable.push(name.clone());
@@ -169,7 +196,9 @@ impl Step {
             }
             _ if first => {
                 let other = attribute(0, self.plan.size, dice);
-                let fill = if other.datatype() == attr.datatype() { other.fill_text() } else { blank(&attr) };
+                let same =
+                    other.datatype() == attr.datatype() && attr.categories().is_none() && other.categories().is_none();
+                let fill = if same { other.fill_text().unwrap() } else { blank(&attr) };
                 self.evolution.fill.push((name.clone(), Some(fill.clone())));
                 made(&name, &attr, attr.nullable(), &fill, &filters)?
             }
@@ -185,7 +214,10 @@ impl Step {
 
 /// The fill of an attribute for which none was given.
 fn blank(attr: &Attribute) -> String {
-    Attribute::new("x", attr.datatype(), false, None, "auto").unwrap().fill_text()
+    match attr.categories() {
+        Some(categories) => categories.texts()[0].clone(),
+        None => Attribute::new("x", attr.datatype(), false, None, "auto").unwrap().fill_text().unwrap(),
+    }
 }
 
 impl Session {

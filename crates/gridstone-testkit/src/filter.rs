@@ -3,6 +3,7 @@
 use crate::Dice;
 use crate::condition::integer;
 use crate::coord::{Coord, Place};
+use crate::enumeration;
 use crate::plan::Plan;
 use crate::value::{Value, random};
 use gridstone::schema::{Attribute, Datatype, Sorting};
@@ -84,7 +85,10 @@ impl Filter {
             let text = format!("{} is null", attr.name());
             return Self { text, judge: Box::new(move |_, values| Some(values[a].is_none())) };
         }
-        let (text, test) = comparison(attr, dice);
+        let (text, test) = match attr.categories() {
+            Some(categories) => enumeration::comparison(attr, categories, dice),
+            None => comparison(attr, dice),
+        };
         Self { text, judge: Box::new(move |_, values| values[a].as_deref().map(&test)) }
     }
 }

@@ -1,6 +1,7 @@
 //! The oracle: an array as a sorted map of cells, one per version.
 
 use crate::coord::{Coord, Dim, Place, box_cells, compare_global, compare_plain, inside};
+use crate::rounding;
 use crate::value::Value;
 use gridstone::engine::{Dedup, ReadOrder};
 use gridstone::schema::{Order, Schema};
@@ -153,7 +154,10 @@ impl Model {
 
     fn apply(shape: &Shape, state: &mut State, change: &Change) {
         let written = |attrs: &[usize], columns: &[Vec<Value>], row: usize| -> Row {
-            attrs.iter().zip(columns).map(|(attr, column)| (shape.keys[*attr], column[row].clone())).collect()
+            let stored = |attr: usize, value: &Value| {
+                value.as_deref().map(|bytes| rounding::stored(&shape.schema.attrs()[attr], bytes))
+            };
+            attrs.iter().zip(columns).map(|(attr, column)| (shape.keys[*attr], stored(*attr, &column[row]))).collect()
         };
         match change {
             Change::Box { sub, attrs, columns } => {

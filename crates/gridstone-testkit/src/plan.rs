@@ -2,6 +2,7 @@
 
 use crate::Dice;
 use crate::coord::{Coord, Dim, Place};
+use crate::enumeration;
 use crate::model::Change;
 use crate::value::random;
 use gridstone::engine::Dedup;
@@ -318,6 +319,11 @@ fn float_dimension(name: &str, width: usize, dice: &mut Dice) -> (Dimension, Vec
     (Dimension::new(name, datatype, &text(lo), &text(hi), tile.as_deref()).unwrap(), coords)
 }
 
+/// Sometimes with bit rounding in front; what it does not go with is drawn again.
+fn rounded(filters: String, dice: &mut Dice) -> String {
+    if dice.chance(80) { filters } else { format!("bitround:{},{filters}", 1 + dice.below(9)) }
+}
+
 pub(crate) fn attribute(number: usize, size: Size, dice: &mut Dice) -> Attribute {
     let others = OTHERS.into_iter().map(|name| Datatype::parse(name).unwrap());
     let all: Vec<Datatype> = INTEGERS.into_iter().chain(FLOATS).chain(others).collect();
@@ -335,10 +341,19 @@ pub(crate) fn attribute(number: usize, size: Size, dice: &mut Dice) -> Attribute
         Datatype::FixedBytes(_) | Datatype::Vector(..) | Datatype::List(_) => None,
         _ => Some("7"),
     };
-    let nullable = dice.chance(40);
+    let (nullable, name) = (dice.chance(40), format!("a{number}"));
+    let enumerated = dice.chance(15).then(|| enumeration::categories(dice));
     loop {
-        let filters = dice.pick(&PIPELINES);
-        if let Ok(attr) = Attribute::new(&format!("a{number}"), datatype, nullable, fill, filters) {
+        let filters = dice.pick(&PIPELINES).to_string();
+        let made = match &enumerated {
+            Some(categories) => {
+                let codes = *dice.pick(&[None, Some(Datatype::UInt8), Some(Datatype::UInt16), Some(Datatype::UInt32)]);
+                let last = categories.texts().pop().filter(|_| dice.chance(40));
+                Attribute::enumerated(&name, (categories.clone(), codes), nullable, last.as_deref(), &filters)
+            }
+            None => Attribute::new(&name, datatype, nullable, fill, &rounded(filters, dice)),
+        };
+        if let Ok(attr) = made {
             return attr;
         }
     }

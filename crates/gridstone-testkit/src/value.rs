@@ -1,6 +1,7 @@
 //! Attribute values as bytes, and columns of them.
 
 use crate::Dice;
+use crate::enumeration;
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{Column, ColumnView};
 use gridstone::schema::{Attribute, Datatype, Primitive};
@@ -42,7 +43,10 @@ pub fn random(attr: &Attribute, count: usize, dice: &mut Dice) -> Vec<Value> {
             2 => base,
             _ => base.wrapping_add(i as u64),
         };
-        Some(bytes_of(attr.datatype(), word, style == 1, dice))
+        Some(match attr.categories() {
+            Some(categories) => enumeration::code(categories, attr.datatype().width().unwrap(), word),
+            None => bytes_of(attr.datatype(), word, style == 1, dice),
+        })
     };
     (0..count).map(|i| value(i, dice)).collect()
 }

@@ -68,20 +68,21 @@ fn check_array(array: &Array, node: &Value, version: &Value, place: &str) {
         let order = if schema.sparse() { ReadOrder::Global } else { ReadOrder::Row };
         let (cells, _, _) = array.read(Some(&sub), None, order, &Call::default()).unwrap();
         assert_eq!(cells.count as u64, read["cells"].as_u64().unwrap(), "{place} {sub:?}");
-        let dims = schema.dims().iter().map(|d| d.name()).zip(&cells.dims);
-        let attrs = schema.attrs().iter().map(|a| a.name()).zip(&cells.attrs);
-        for (name, column) in dims.chain(attrs) {
-            assert_eq!(as_json(column), read["columns"][name], "{place} {sub:?} {name}");
+        for (dim, column) in schema.dims().iter().zip(&cells.dims) {
+            let found = value::column(column.datatype(), &cells_of(column));
+            assert_eq!(found, read["columns"][dim.name()], "{place} {sub:?} {}", dim.name());
+        }
+        for (attr, column) in schema.attrs().iter().zip(&cells.attrs) {
+            let found = value::of_attr(attr, &cells_of(column));
+            assert_eq!(found, read["columns"][attr.name()], "{place} {sub:?} {}", attr.name());
         }
     }
     assert!(array.verify(&Call::default()).unwrap().damage.is_empty(), "{place}");
 }
 
-fn as_json(column: &Column) -> Value {
+fn cells_of(column: &Column) -> Vec<value::Cell> {
     let view = column.view();
-    let cells: Vec<value::Cell> =
-        (0..view.len()).map(|row| view.is_valid(row).then(|| view.value(row).to_vec())).collect();
-    value::column(column.datatype(), &cells)
+    (0..view.len()).map(|row| view.is_valid(row).then(|| view.value(row).to_vec())).collect()
 }
 
 /// Fails on any change of what is written. If the change is meant: a spec page, a row in the history table of

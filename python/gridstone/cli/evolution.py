@@ -32,6 +32,7 @@ def resize(uri: str, domains: Sequence[str], message: str | None, path: str, jso
 @click.option("--fill", multiple=True, metavar="NAME=VALUE", help="What unwritten dense cells read as.")
 @click.option("--filters", multiple=True, metavar="NAME=FILTERS", help="The filters of what is written from now on.")
 @click.option("--nullable", multiple=True, metavar="NAME", help="An attribute that may be null from now on.")
+@click.option("--category", multiple=True, metavar="NAME=VALUE", help="A category more of an enumerated attribute.")
 @click.option("--message", "-m", help="Kept with the version.")
 @options.at_path
 @options.as_json
@@ -43,13 +44,14 @@ def alter(
     fill: Sequence[str],
     filters: Sequence[str],
     nullable: Sequence[str],
+    category: Sequence[str],
     message: str | None,
     path: str,
     json_out: bool,
 ) -> None:
     """Add, drop, rename and change attributes; nothing that was written is written again."""
-    if not (add or drop or rename or fill or filters or nullable):
-        raise click.UsageError("say what changes: --add, --drop, --rename, --fill, --filters or --nullable")
+    if not (add or drop or rename or fill or filters or nullable or category):
+        raise click.UsageError("say what changes: --add, --drop, --rename, --fill, --filters, --nullable or --category")
     array = options.opened(uri, path, "r+")
     array.alter(
         add=[options.attr_of(text) for text in add],
@@ -58,6 +60,7 @@ def alter(
         fill=_fills(array, _pairs(fill, "--fill")),
         filters=_pairs(filters, "--filters"),
         nullable=nullable,
+        categories=_categories(array, category),
         message=message,
     )
     _tell(array, json_out)
@@ -70,6 +73,14 @@ def _pairs(parts: Sequence[str], option: str) -> dict[str, str]:
         if not equals or not name or name in found:
             raise click.BadParameter(f"{part!r} is not NAME=VALUE, each name once", param_hint=option)
         found[name] = value
+    return found
+
+
+def _categories(array: Array, parts: Sequence[str]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for part in parts:
+        (name, value), *_ = _pairs([part], "--category").items()
+        found.setdefault(name, []).append(dtypes.from_text(array.schema.attr(name).dtype, value))
     return found
 
 

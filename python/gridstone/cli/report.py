@@ -117,7 +117,10 @@ def show(array: Array) -> None:
         for d, used in zip(array.schema.dims, found, strict=True)
     ]
     emit_table("dimensions", ("name", "type", "from", "to", "tile", "written"), dims)
-    attrs = [(a.name, a.dtype, a.nullable, show_value(a.fill, a.dtype), a.filters) for a in array.schema.attrs]
+    attrs = [
+        (a.name, a.described, a.nullable, show_value(a.fill, a.dtype), f"{a.filters} (lossy)" if a.lossy else a.filters)
+        for a in array.schema.attrs
+    ]
     emit_table("attributes", ("name", "type", "nullable", "fill", "filters"), attrs)
     _show_fragments(array)
     _show_tiles(array)

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..schema import Schema
 from . import bounds, infer, parse, text
 from .dialect import Dialect
-from .load import Meter, Options, named_dims
+from .load import Meter, Options, column_of, named_dims
 from .rejects import Rejected, Rejects
 from .rows import Block, Reader
 from .sources import shown
@@ -220,6 +220,7 @@ class CsvFeed:
                 sieve.sift((row, field.name, why) for row, why in text.unread(field, sieve.table.column(field.name)))
                 sieve.settle(field)
             sieve.sift(_outside(sieve.table, schema))
+            sieve.sift(_strangers(sieve.table, schema))
         if sieve.bad:
             found = parse.fault_at(self._dialect, block, sieve.bad)
             if not self._rejects.tolerant:
@@ -298,6 +299,21 @@ def _outside(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:
     """The rows outside the domain."""
     for dim in schema.dims:
         yield from ((row, dim.name, reason) for row, reason in bounds.outside(dim, table.column(dim.name)))
+
+
+def _strangers(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:
+    """The rows whose value is none of an attribute's categories."""
+    for attr in schema.attrs:
+        known = attr.enumeration
+        if known is None or attr.name not in table.column_names:
+            continue
+        plain = Field(attr.name, attr.dtype, attr.nullable, "attribute")
+        column = column_of(plain, table.column(attr.name))
+        bad, values = known.found(column) < 0, column.cells
+        for row in np.flatnonzero(bad if column.validity is None else bad & column.validity):
+            shown = dtypes.show(values[row], attr.dtype) if dtypes.is_var(attr.dtype) else str(values[row])
+            reason = f"{shown} is none of its categories {known.shown()}; correct it, or add it to the schema"
+            yield int(row), attr.name, reason
 
 
 def _wanted(block: Block, dims: Sequence[str], attrs: Sequence[str] | None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import arrow, dtypes
+from .. import arrow, categories, dtypes
 from ..columns import Field
 from ..errors import InputError, UnsupportedError
 from ..schema import Attr, Dim, Schema
@@ -37,6 +37,11 @@ class Column:
     """Bytes of UTF-8 of the longest text, of columns whose bounds were asked for."""
     numeric: bool = False
     """Whether a column of texts has many that are numbers, so that the others may be mistakes."""
+    entries: list[Any] | None = None
+    """The categories seen in dictionaries so far; None: values of any kind."""
+    ordered: bool = False
+    told_categories: dict[str, Any] | None = None
+    """The categories that the field's own metadata tells, as arguments of `Attr`."""
 
     @classmethod
     def of_field(cls, field: Any) -> "Column":
@@ -45,10 +50,33 @@ class Column:
         kind = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
         made = cls(field.name, None if pa.types.is_null(kind) else kind, told=arrow.told_dtype(field))
         try:
-            made.dtype  # noqa: B018
+            dtype = made.dtype
         except UnsupportedError as error:
             raise UnsupportedError(f"column {field.name!r}: {error}, or leave it out with attrs=") from error
+        if pa.types.is_dictionary(field.type) and categories.may_be(dtype):
+            made.told_categories, made.ordered = arrow.told_categories(field), field.type.ordered
+            made.entries = [] if made.told_categories is None else None
         return made
+
+    def collect(self, found: Any) -> None:
+        """Adds the entries of the dictionaries of a column; too many of them are values of any kind."""
+        for chunk in found.chunks:
+            if self.entries is None:
+                return
+            entries = categories.entries_of(Field(self.name, self.dtype, True, "column"), chunk.dictionary)
+            if entries is not None and self.ordered and not categories.in_order(self.entries, entries):
+                raise InputError(
+                    f"column {self.name!r} has ordered categories, in one order here and in another there: "
+                    f"{self.entries} and {entries}; give a schema that says which"
+                )
+            self.entries = None if entries is None else categories.gathered(self.entries, entries)
+
+    @property
+    def enumeration(self) -> dict[str, Any]:
+        """The categories as arguments of `Attr`."""
+        if self.entries is None:
+            return self.told_categories or {}
+        return {"categories": self.entries, "ordered": self.ordered}
 
     def measure(self, nulls: int, low: Any, high: Any) -> None:
         """Widens the bounds of a typed column; None: no values."""
@@ -178,7 +206,9 @@ def schema_of(
     """
     by_name = {column.name: column for column in columns}
     attrs = [
-        Attr(c.name, c.dtype, nullable=c.nulls or c.type is None, fill=c.fill) for c in columns if c.name not in dims
+        Attr(c.name, c.dtype, nullable=c.nulls or c.type is None, fill=c.fill, **c.enumeration)
+        for c in columns
+        if c.name not in dims
     ]
     texts = {name for name in dims if by_name[name].is_text}
     if texts and not sparse:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import arrow
+from .. import arrow, cells, dtypes
 from ..columns import Field
 from ..context import Context
 from ..errors import GridstoneError, InputError
@@ -111,7 +111,8 @@ class TableFeed:
     def _measure(self, columns: Mapping[str, infer.Column], dims: Sequence[str]) -> int:
         """Finds bounds and nulls, and the number of rows; reads only the columns that nothing is known of."""
         texts = {name for name in dims if columns[name].is_text}
-        known = {name: told for name, told in self._source.known(list(columns)).items() if name not in texts}
+        asked = [name for name, column in columns.items() if column.entries is None and name not in texts]
+        known = self._source.known(asked)
         for name, told in known.items():
             columns[name].measure(*told)
         rows, unknown = self._source.count(), [name for name in columns if name not in known]
@@ -135,7 +136,7 @@ class TableFeed:
 
     def _typed(self, schema: Schema, *, again: bool) -> Iterator[Any]:
         fields = [Field(dim.name, dim.dtype, False, "dimension") for dim in schema.dims]
-        fields += [Field(attr.name, attr.dtype, attr.nullable, "attribute") for attr in schema.attrs]
+        fields += [cells.field_of(attr) for attr in schema.attrs]
         names = [field.name for field in fields]
         self._check_names(names)
         for piece in self._pieces(names, again=again):
@@ -164,18 +165,22 @@ class TableFeed:
 
     def _column(self, field: Field, piece: Piece) -> Any:
         """One column in the field's type; an `InputError` names the first row that does not fit."""
-        data = _one(piece.table.column(field.name))
+        data = _one(piece.table.column(field.name), dictionary=field.categories is not None)
         if self._nan_is_null and not field.nullable and field.kind == "attribute" and pa.types.is_floating(data.type):
             data = data.fill_null(float("nan"))
         if field.kind == "dimension":
             _check_filled(piece, field.name, data)
-        if data.type == arrow.type_of(field.dtype) and (data.null_count == 0 or field.nullable):
+        if (
+            field.categories is None
+            and data.type == arrow.type_of(field.dtype)
+            and (data.null_count == 0 or field.nullable)
+        ):
             return data
         try:
             return arrow.array_of(column_of(field, data))
         except (InputError, pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             row = _first_bad(field, data)
-            raise _unfit(field, piece, data, row) from error
+            raise _unfit(field, piece, data, row, error) from error
 
 
 def _restricted(schema: Schema, attrs: Sequence[str] | None, columns: Sequence[str]) -> Schema:
@@ -188,14 +193,20 @@ def _restricted(schema: Schema, attrs: Sequence[str] | None, columns: Sequence[s
     return Schema.from_json(json.dumps({**options, "attrs": [by_name[schema.attr(name).name] for name in names]}))
 
 
-def _one(column: Any) -> Any:
-    """A column in one chunk, not as a dictionary."""
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+def _one(column: Any, *, dictionary: bool = False) -> Any:
+    """A column in one chunk, as a dictionary only if that is wanted."""
+    if pa.types.is_dictionary(column.type) and len(column.chunks) > 1:
+        column = column.unify_dictionaries()
+    chunks = column.chunks
     data = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
+    if dictionary:
+        return data
     return arrow.decoded(data) if pa.types.is_dictionary(data.type) else data
 
 
 def _measure_piece(column: infer.Column, piece: Piece, bounded: bool) -> None:
+    if column.entries is not None:
+        column.collect(piece.table.column(column.name))
     data = _one(piece.table.column(column.name))
     if not bounded or len(data) == 0:
         column.measure(data.null_count, None, None)
@@ -251,10 +262,12 @@ def _first_bad(field: Field, data: Any) -> int:
     return low
 
 
-def _unfit(field: Field, piece: Piece, data: Any, row: int) -> InputError:
+def _unfit(field: Field, piece: Piece, data: Any, row: int, error: Exception) -> InputError:
     place = f"{piece.title}, row {piece.first + row}, column {field.name!r}"
     if not data[row].is_valid:
         return InputError(f"{place}: the value is null, but the {field.kind} is not nullable; drop the row or fill it")
+    if field.categories is not None:
+        return InputError(f"{place}: {error}")
     return InputError(
         f"{place}: {data[row]} ({data.type}) is no {field.dtype}; cast the column first, or give another schema"
     )

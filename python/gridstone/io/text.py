@@ -23,6 +23,8 @@ def written_schema(schema: "pa.Schema") -> "pa.Schema":
 
 def _written_type(field: "pa.Field") -> Any:
     kinds, kind = pa.types, field.type
+    if kinds.is_dictionary(kind):
+        return _written_type(field.with_type(kind.value_type))
     if kinds.is_nested(kind):
         inner = kind
         while kinds.is_nested(inner):
@@ -43,6 +45,8 @@ def written(batch: "pa.RecordBatch", fields: "pa.Schema") -> "pa.RecordBatch":
 
 
 def _written(column: Any, kind: Any) -> Any:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if pa.types.is_nested(column.type):
         return pa.array([None if v is None else json.dumps(v, default=str) for v in column.to_pylist()], kind)
     if pa.types.is_fixed_size_binary(column.type):

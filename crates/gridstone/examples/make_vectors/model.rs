@@ -88,7 +88,7 @@ impl Model {
             let blank = || if attr.nullable() { None } else { Some(attr.fill().to_vec()) };
             let of = |row: &Row| row.get(place).cloned().flatten().unwrap_or_else(blank);
             let cells: Vec<Cell> = found.iter().map(|(_, row)| of(row)).collect();
-            columns.insert(attr.name().to_owned(), value::column(attr.datatype(), &cells));
+            columns.insert(attr.name().to_owned(), value::of_attr(attr, &cells));
         }
         read.insert("columns".into(), Value::Object(columns));
         Ok(Value::Object(read))

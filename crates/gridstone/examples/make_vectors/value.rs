@@ -6,7 +6,7 @@
 //! value's little-endian bytes, or a u32 length and the bytes.
 
 use gridstone::base::{ElementKind, xxh3};
-use gridstone::schema::Datatype;
+use gridstone::schema::{Attribute, Datatype};
 use serde_json::{Value, json};
 
 /// The bytes of one cell; `None`: null.
@@ -21,6 +21,17 @@ pub(crate) fn column(datatype: Datatype, cells: &[Cell]) -> Value {
         return Value::Array(cells.iter().map(|c| value(datatype, c.as_deref())).collect());
     }
     json!({"count": cells.len(), "xxh3": format!("{:016x}", xxh3(&canonical(datatype, cells)))})
+}
+
+/// The column of an attribute: of an enumerated one the categories of its codes.
+pub(crate) fn of_attr(attr: &Attribute, cells: &[Cell]) -> Value {
+    let Some(categories) = attr.categories() else { return column(attr.datatype(), cells) };
+    let category = |code: &Vec<u8>| {
+        let code = code.iter().rev().fold(0, |code, byte| code << 8 | usize::from(*byte));
+        categories.values().nth(code).map(<[u8]>::to_vec)
+    };
+    let values: Vec<Cell> = cells.iter().map(|cell| cell.as_ref().and_then(category)).collect();
+    column(categories.datatype(), &values)
 }
 
 fn canonical(datatype: Datatype, cells: &[Cell]) -> Vec<u8> {

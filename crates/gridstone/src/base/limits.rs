@@ -24,6 +24,10 @@ pub const VALUE_BYTES_MAX: usize = 1 << 29;
 pub const CELL_BYTES_MAX: usize = 1 << 16;
 /// Blocks of wide cells have fewer of them, so that no column of a block takes more than this, in bytes.
 pub const WIDE_BLOCK_BYTES: usize = 1 << 20;
+/// Categories of an enumerated attribute at most: the list is in the schema, which every opening reads.
+pub const CATEGORIES_MAX: usize = 1 << 16;
+/// Bytes of the categories of an attribute together at most.
+pub const CATEGORIES_BYTES_MAX: usize = 1 << 20;
 /// Cells of any block at most: what a fragment found on disk may claim.
 pub const BLOCK_CELLS_MAX: u32 = 1 << 20;
 /// Cells of a dense block at most, unless a context says otherwise.

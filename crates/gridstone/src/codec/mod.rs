@@ -22,6 +22,7 @@
 //! | `lz4` | all | byte | compressed | [`lz4`] |
 //! | `zstd:1..=22` | all | byte | compressed | [`zstd`] |
 //! | `gzip:1..=12` | all | byte | compressed | [`gzip`] |
+//! | `acme.xor` | all | byte | at most 2 n + 4096 | whoever registered it: [`user`] |
 //!
 //! Invariants:
 //!
@@ -45,7 +46,9 @@ pub mod pco;
 mod pipeline;
 mod registry;
 pub mod rle;
+mod rounding;
 pub mod shuffle;
+mod user;
 mod word;
 pub mod zstd;
 
@@ -55,3 +58,5 @@ mod conformance;
 pub use auto::{Effort, choose};
 pub use filter::Filter;
 pub use pipeline::Pipeline;
+pub use rounding::Rounding;
+pub use user::{UserFilter, register, registered_ids};

@@ -1,7 +1,7 @@
 //! A pipeline: the ordered filters between the bytes of a block and what is stored of it.
 
 use super::Filter;
-use super::registry;
+use super::{registry, user};
 use crate::base::limits::BLOCK_BYTES_MAX;
 use crate::base::{Element, Error, Result};
 use std::cell::Cell;
@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 /// Scratch buffers above this size are given back after use, in bytes.
 const SCRATCH_BYTES_MAX: usize = 16 << 20;
+
+/// User-defined filters of one pipeline at most.
+const USER_FILTERS_MAX: usize = 4;
 
 thread_local! {
     /// What lies between two filters. Taken while in use, so that a filter may itself run a pipeline.
@@ -48,7 +51,19 @@ impl Pipeline {
             return Ok(Self::none());
         }
         let filters = text.split(',').map(|part| registry::filter(part.trim())).collect::<Result<_>>();
-        filters.map(Self::new).map_err(|e| e.context(format!("pipeline {text:?}")))
+        let made = filters.map(Self::new).and_then(Self::within_limits);
+        made.map_err(|e| e.context(format!("pipeline {text:?}")))
+    }
+
+    /// Each of them may double what lies between two filters, for which a reader must have room.
+    fn within_limits(self) -> Result<Self> {
+        let count = self.filters.iter().filter(|f| user::is_id(&f.name())).count();
+        if count <= USER_FILTERS_MAX {
+            return Ok(self);
+        }
+        Err(Error::schema(format!(
+            "{count} user-defined filters in one pipeline; at most {USER_FILTERS_MAX} are allowed"
+        )))
     }
 
     /// The canonical text, with every level; `parse` gives the same pipeline back.

@@ -1,7 +1,8 @@
 //! The table of filters: the only place that knows them by name.
 
-use super::Filter;
+use super::user::{Named, is_id};
 use super::zstd::Zstd;
+use super::{Filter, Rounding};
 use super::{bitshuffle::Bitshuffle, delta::Delta, dictionary::Dictionary, frame::Frame, gzip::Gzip, lz4::Lz4};
 use super::{pco::Pco, rle::RunLength, shuffle::Shuffle};
 use crate::base::{Error, Result};
@@ -39,6 +40,12 @@ pub(super) fn filter(text: &str) -> Result<Arc<dyn Filter>> {
         "lz4" => Arc::new(Lz4),
         "rle" => Arc::new(RunLength),
         "shuffle" => Arc::new(Shuffle),
+        id if is_id(id) => Arc::new(Named(id.to_owned())),
+        _ if Rounding::parse(text)?.is_some() => {
+            return Err(Error::schema(format!(
+                "{text} is for attributes, and stands in front of the other filters: values are rounded first"
+            )));
+        }
         _ => return Err(Error::schema(format!("filter {name:?} is not known; {}", known()))),
     };
     match level {
@@ -59,5 +66,5 @@ fn known() -> String {
     let levelled = LEVELLED.iter().map(|e| format!("{}:{}..{}", e.name, e.range.start(), e.range.end()));
     let names = ["none", "bitshuffle", "delta", "dict", "for", "lz4", "rle", "shuffle"].map(String::from);
     let all: Vec<String> = names.into_iter().chain(levelled).collect();
-    format!("known are {}", all.join(", "))
+    format!("known are {}, and user-defined ones, which have a dot in their name", all.join(", "))
 }

@@ -1,7 +1,7 @@
 //! Floor `engine`: the public face: contexts, stores, arrays.
 //!
 //! Handles are cheap, safe to share between threads, and pinned to an immutable snapshot that `refresh` and one's own
-//! commits move forward. Nothing below this floor holds global state.
+//! commits move forward. Nothing below this floor holds global state, but for the user-defined filters that a process registers.
 
 mod array;
 mod background;
@@ -30,6 +30,7 @@ mod transaction;
 mod writer;
 
 pub use crate::base::limits::BlockCells;
+pub use crate::codec::{UserFilter, register as register_filter, registered_ids as registered_filters};
 pub use crate::maintain::{
     AffectedCells, Damage, Holder, Keep, RepairAction, RepairReport, StoreDamage, StoreReport, Strategy, Tally,
     VacuumOptions, VacuumReport, VerifyReport,

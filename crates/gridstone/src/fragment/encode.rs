@@ -3,7 +3,7 @@
 use super::format::{CHUNK_BYTES, LARGE_PAGE_BYTES};
 use super::root::{Field, Role};
 use crate::base::{AlignedBuf, Result, crc32c};
-use crate::codec::{self, Effort, Pipeline};
+use crate::codec::{self, Effort, Pipeline, Rounding};
 use crate::schema::{Filters, KeyRange, Subarray};
 use crate::tile::{Column, ColumnView, Statistics, encode_block};
 
@@ -36,6 +36,13 @@ pub enum Cells<'a> {
 }
 
 impl Cells<'_> {
+    fn owned(self) -> Column {
+        match self {
+            Self::Lent(view) => view.copy_range(0, view.len()),
+            Self::Given(column) => column,
+        }
+    }
+
     fn view(&self) -> ColumnView<'_> {
         match self {
             Self::Lent(view) => *view,
@@ -100,6 +107,8 @@ impl EncodedTile {
 pub struct Packing {
     /// The filters of each field.
     pub filters: Vec<Filters>,
+    /// How the values of each field are rounded before anything else, if they are.
+    pub rounding: Vec<Option<Rounding>>,
     /// How long `auto` may look for the best.
     pub effort: Effort,
 }
@@ -108,11 +117,22 @@ impl Packing {
     /// This, with `auto` settled by a sample of the cells: a column per field, cut into blocks at `cuts`.
     #[must_use]
     pub fn settled(&self, sample: &[Column], cuts: &[usize]) -> Self {
-        let settle = |(filters, column): (&Filters, &Column)| match filters {
-            Filters::Auto => Filters::Named(choose(column.view(), cuts, self.effort).name()),
+        let settle = |((filters, rounding), column): ((&Filters, &Option<Rounding>), &Column)| match filters {
+            Filters::Auto => Filters::Named(match rounding {
+                Some(rounding) => choose(column.clone().rounded(*rounding).view(), cuts, self.effort).name(),
+                None => choose(column.view(), cuts, self.effort).name(),
+            }),
             Filters::Named(name) => Filters::Named(name.clone()),
         };
-        Self { filters: self.filters.iter().zip(sample).map(settle).collect(), effort: self.effort }
+        let filters = self.filters.iter().zip(&self.rounding).zip(sample).map(settle).collect();
+        Self { filters, rounding: self.rounding.clone(), effort: self.effort }
+    }
+
+    /// This for cells that were written before: these are what they are, whatever is done to new ones.
+    #[must_use]
+    pub fn exact(mut self) -> Self {
+        self.rounding.fill(None);
+        self
     }
 }
 
@@ -125,7 +145,12 @@ pub fn encode_tile(
     shape: Option<SparseShape>,
 ) -> Result<EncodedTile> {
     let mut pages = Vec::with_capacity(fields.len());
-    for ((field, filters), cells) in fields.iter().zip(&packing.filters).zip(columns) {
+    let packed = packing.filters.iter().zip(&packing.rounding);
+    for ((field, (filters, rounding)), cells) in fields.iter().zip(packed).zip(columns) {
+        let cells = match rounding {
+            Some(rounding) => Cells::Given(cells.owned().rounded(*rounding)),
+            None => cells,
+        };
         pages.push(encode_page(field, (filters, packing.effort), cells, cuts)?);
     }
     let cells = cuts.last().copied().unwrap_or(0) as u64;

@@ -69,7 +69,7 @@ pub fn rewrite_dense(read: &ReadContext, write: &WriteContext<'_>, job: &Rewrite
     let (fields, packing) = fields_and_packing(write, schema, FragmentKind::Dense, &ids, usize::MAX);
     let grid = TileGrid::new(schema, &job.sub)?;
     let mut stage = Stage::new(write, schema, FragmentKind::Dense, ids.clone(), &job.sub)?;
-    let tiles = Tiles { read, write, job, ids, fields, packing, statistics: Mutex::new(None) };
+    let tiles = Tiles { read, write, job, ids, fields, packing: packing.exact(), statistics: Mutex::new(None) };
     let row_bytes = job.target.row_bytes();
     let largest = grid.tile_box(0).map_or(1, |tile| tile.cells() as u64).saturating_mul(row_bytes).max(1);
     let ahead = (read.budget.limit_bytes() / 8 / largest).min(read.pool.threads() as u64 * 2) as usize;

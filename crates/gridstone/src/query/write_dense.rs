@@ -5,7 +5,7 @@ use super::layout::{Strided, move_cells};
 use super::stage::Stage;
 use crate::base::{Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, FragmentSpec, Packing, Staged, encode_tile};
-use crate::schema::{Order, Schema, Subarray};
+use crate::schema::{Attribute, Order, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, ColumnView, TileGrid, offsets_in};
 
 /// A dense box to be written.
@@ -38,12 +38,28 @@ pub(super) fn check_columns(schema: &Schema, columns: &[(usize, ColumnView<'_>)]
                 "row {row} is null, but it is not nullable; fill it or make the attribute nullable"
             )));
         }
+        check_codes(attr, *view).map_err(|e| named(e.message().to_owned()))?;
         ids.push(attr.id());
     }
     if !ids.is_sorted_by(|a, b| a < b) {
         return Err(Error::input("an attribute was given twice"));
     }
     Ok(ids)
+}
+
+/// An Input error about the first code that is that of no category; what lies under a null does not matter.
+fn check_codes(attr: &Attribute, view: ColumnView<'_>) -> Result<()> {
+    let (Some(categories), Some(width)) = (attr.categories(), view.datatype().width()) else { return Ok(()) };
+    let code = |cell: &[u8]| cell.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+    let count = categories.len() as u64;
+    let stranger = |(row, cell): &(usize, &[u8])| code(cell) >= count && view.is_valid(*row);
+    match view.values().chunks_exact(width).enumerate().find(stranger) {
+        Some((row, cell)) => Err(Error::input(format!(
+            "row {row}: {} is the code of no category, there are {count}; add the category first, or write a code below that",
+            code(cell)
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The fields of a fragment with these attributes, and how they are packed in a write of `cells` cells.
@@ -55,13 +71,15 @@ pub(super) fn fields_and_packing(
     cells: usize,
 ) -> (Vec<Field>, Packing) {
     let fields = FragmentSpec::fields(schema, kind, ids);
-    let coords = (kind != FragmentKind::Dense).then(|| vec![schema.options().coord_filters.clone(); schema.ndim()]);
-    let attrs = match kind {
-        FragmentKind::Tombstones => Vec::new(),
-        _ => ids.iter().filter_map(|id| schema.attr_by_id(*id)).map(|a| a.filters().clone()).collect(),
-    };
-    let filters = coords.unwrap_or_default().into_iter().chain(attrs).collect();
-    (fields, Packing { filters, effort: context.effort(cells) })
+    let coords = if kind == FragmentKind::Dense { 0 } else { schema.ndim() };
+    let (mut filters, mut rounding) = (vec![schema.options().coord_filters.clone(); coords], vec![None; coords]);
+    if kind != FragmentKind::Tombstones {
+        for attr in ids.iter().filter_map(|id| schema.attr_by_id(*id)) {
+            filters.push(attr.filters().clone());
+            rounding.push(attr.rounding());
+        }
+    }
+    (fields, Packing { filters, rounding, effort: context.effort(cells) })
 }
 
 /// Stages a dense box. Errors: Bounds (outside the domain), Input (columns that do not fit), Storage.

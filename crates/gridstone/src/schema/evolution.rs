@@ -24,6 +24,8 @@ pub struct Evolution {
     pub filters: Vec<(String, String)>,
     /// Attributes that may be null from now on.
     pub nullable: Vec<String>,
+    /// Enumerated attributes with the categories that come behind those that they have.
+    pub categories: Vec<(String, Vec<String>)>,
 }
 
 /// The item that goes with `name`.
@@ -34,12 +36,13 @@ fn of<'a, T>(list: &'a [(String, T)], name: &str) -> Option<&'a T> {
 impl Evolution {
     /// A Schema error if a name is not that of an attribute, or the same thing of it is to change twice.
     fn check(&self, schema: &Schema) -> Result<()> {
-        let lists: [(&str, Vec<&String>); 5] = [
+        let lists: [(&str, Vec<&String>); 6] = [
             ("drop", self.drop.iter().collect()),
             ("rename", self.rename.iter().map(|(n, _)| n).collect()),
             ("fill", self.fill.iter().map(|(n, _)| n).collect()),
             ("filters", self.filters.iter().map(|(n, _)| n).collect()),
             ("nullable", self.nullable.iter().collect()),
+            ("categories", self.categories.iter().map(|(n, _)| n).collect()),
         ];
         for (what, names) in &lists {
             for (place, name) in names.iter().enumerate() {
@@ -83,10 +86,11 @@ impl Evolution {
     fn attribute(&self, attr: &Attribute) -> Result<Attribute> {
         let name = of(&self.rename, attr.name()).map_or_else(|| attr.name(), String::as_str);
         let kept = attr.fill_text();
-        let fill = of(&self.fill, attr.name()).map_or(Some(kept.as_str()), Option::as_deref);
-        let filters = of(&self.filters, attr.name()).map_or_else(|| attr.filters().text(), String::as_str);
+        let fill = of(&self.fill, attr.name()).map_or(kept.as_deref(), Option::as_deref);
+        let filters = of(&self.filters, attr.name()).cloned().unwrap_or_else(|| attr.filters_text());
         let nullable = attr.nullable() || self.nullable.iter().any(|n| n == attr.name());
-        Ok(Attribute::new(name, attr.datatype(), nullable, fill, filters)?.with_id(attr.id()))
+        let more = of(&self.categories, attr.name()).map_or(&[][..], Vec::as_slice);
+        attr.changed(name, nullable, fill, &filters, more)
     }
 }
 
@@ -149,6 +153,7 @@ impl Schema {
                     attr.datatype()
                 ));
             }
+            attr.check_categories(old)?;
             if old.nullable() && !attr.nullable() {
                 return wrong(format!(
                     "attribute {:?}: it may be null, and cells that are null would stay",
@@ -248,11 +253,50 @@ mod tests {
         };
         let next = first.evolved(&first, &step).unwrap();
         let [w, v] = next.attrs() else { panic!("two attributes") };
-        assert_eq!((w.name(), w.id(), w.fill_text(), w.nullable()), ("w", 0, text("-3"), false));
-        assert_eq!((v.name(), v.id(), v.fill_text(), v.nullable()), ("v", 1, text(""), true));
+        assert_eq!((w.name(), w.id(), w.fill_text(), w.nullable()), ("w", 0, Some(text("-3")), false));
+        assert_eq!((v.name(), v.id(), v.fill_text(), v.nullable()), ("v", 1, Some(text("")), true));
         assert_eq!(w.filters().text(), "delta,zstd:3");
         assert_eq!(next.dims()[0].texts(), (text("-5"), text("20"), Some(text("5"))));
         assert_eq!(next.evolved(&first, &Evolution::default()).unwrap(), next);
+    }
+
+    #[test]
+    fn categories_come_at_the_end_only() {
+        let of = |attr: &str| {
+            Schema::from_json(&format!(
+                r#"{{"dims":[{{"name":"x","dtype":"int8","domain":["0","9"]}}],"attrs":[{attr},{{"name":"v","dtype":"int8"}}]}}"#
+            ))
+            .unwrap()
+        };
+        let first = of(r#"{"name":"a","dtype":"string","categories":["ok"],"codes":"uint8"}"#);
+        let with = |name: &str, more: &[&str]| {
+            let categories = vec![(text(name), more.iter().copied().map(text).collect())];
+            first.evolved(&first, &Evolution { categories, fill: vec![(text(name), None)], ..Evolution::default() })
+        };
+        let next = with("a", &["bad", "worse"]).unwrap();
+        assert_eq!(next.attrs()[0].categories().unwrap().texts(), ["ok", "bad", "worse"]);
+        assert!(first.check_follows(&next, &first).unwrap_err().message().contains("come behind them"));
+        let many: Vec<String> = (0..256).map(|i| i.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        for (name, more, word) in [
+            ("a", &["bad", "ok"][..], "twice"),
+            ("v", &["bad"], "no categories"),
+            ("z", &["bad"], "no attribute"),
+            ("a", &many, "wider codes"),
+        ] {
+            let error = with(name, more).unwrap_err();
+            assert!(error.message().contains(word), "{error}");
+        }
+        for other in [
+            r#"{"name":"a","dtype":"uint8"}"#,
+            r#"{"name":"a","dtype":"string","categories":["ok"],"ordered":true}"#,
+            r#"{"name":"a","dtype":"bytes","categories":["6f6b"]}"#,
+            r#"{"name":"a","dtype":"string","categories":["fine"]}"#,
+        ] {
+            assert!(of(other).check_follows(&first, &first).is_err(), "{other}");
+        }
+        let plain = of(r#"{"name":"a","dtype":"uint8"}"#);
+        assert!(first.check_follows(&plain, &plain).is_err());
     }
 
     #[test]

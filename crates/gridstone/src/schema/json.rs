@@ -7,14 +7,15 @@
 //!  "attrs": [{"name": "sog", "dtype": "float32", "nullable": true, "fill": "0.0", "filters": "auto"}]}
 //! ```
 //! A dimension of text has neither domain nor tile: `{"name": "gene", "dtype": "string", "domain": null, "tile": null,
-//! "max_bytes": 32}`. `tile` may be null (one tile); `fill`, `nullable`, `filters` and every top-level option but `dims` and `attrs` may
-//! be left out. Unknown keys are an error, so that a schema is never half understood.
+//! "max_bytes": 32}`. An enumerated attribute has `categories` (a list of texts), `ordered` and the type of its `codes`. `tile` may be
+//! null (one tile); `fill`, `nullable`, `filters` and every top-level option but `dims` and `attrs` may be left out. Unknown keys are an
+//! error, so that a schema is never half understood.
 //!
 //! The log's form has the attributes' permanent numbers too (`"id"` of each attribute, and `"next_id"`), where they are not
 //! the places: in the schemas of arrays that lost an attribute.
 
 use super::text::TEXT_BYTES;
-use super::{Attribute, Coordinate, Datatype, Dimension, Evolution, Filters, Order, Schema, SchemaOptions};
+use super::{Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Filters, Order, Schema, SchemaOptions};
 use crate::base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +64,12 @@ struct AttributeJson {
     fill: Option<String>,
     #[serde(default = "default_filters")]
     filters: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    categories: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ordered: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    codes: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<u32>,
 }
@@ -192,17 +199,29 @@ impl DimensionJson {
 
 impl AttributeJson {
     fn read(&self) -> Result<Attribute> {
-        let datatype = Datatype::parse(&self.dtype).map_err(|e| e.context(format!("attribute {:?}", self.name)))?;
-        Attribute::new(&self.name, datatype, self.nullable, self.fill.as_deref(), &self.filters)
+        let named = |e: Error| e.context(format!("attribute {:?}", self.name));
+        let datatype = Datatype::parse(&self.dtype).map_err(named)?;
+        let Some(texts) = &self.categories else {
+            if self.ordered.is_some() || self.codes.is_some() {
+                return Err(named(Error::schema("\"ordered\" and \"codes\" are of attributes with \"categories\"")));
+            }
+            return Attribute::new(&self.name, datatype, self.nullable, self.fill.as_deref(), &self.filters);
+        };
+        let categories = Categories::new(datatype, texts, self.ordered.unwrap_or(false)).map_err(named)?;
+        let codes = self.codes.as_deref().map(Datatype::parse).transpose().map_err(named)?;
+        Attribute::enumerated(&self.name, (categories, codes), self.nullable, self.fill.as_deref(), &self.filters)
     }
 
     fn of(attr: &Attribute) -> Self {
         Self {
             name: attr.name().to_owned(),
-            dtype: attr.datatype().to_string(),
+            dtype: attr.value_type().to_string(),
             nullable: attr.nullable(),
-            fill: Some(attr.fill_text()),
-            filters: attr.filters().text().to_owned(),
+            fill: attr.fill_text(),
+            filters: attr.filters_text(),
+            categories: attr.categories().map(Categories::texts),
+            ordered: attr.categories().map(Categories::ordered),
+            codes: attr.categories().map(|_| attr.datatype().to_string()),
             id: None,
         }
     }
@@ -219,6 +238,7 @@ struct EvolutionJson {
     fill: Vec<(String, Option<String>)>,
     filters: Vec<(String, String)>,
     nullable: Vec<String>,
+    categories: Vec<(String, Vec<String>)>,
 }
 
 impl Evolution {
@@ -227,12 +247,12 @@ impl Evolution {
     pub fn from_json(text: &str) -> Result<Self> {
         let json: EvolutionJson = serde_json::from_str(text)
             .map_err(|e| Error::schema(format!("these are no changes of a schema in JSON: {e}")).with_source(e))?;
-        let EvolutionJson { domains, add, drop, rename, fill, filters, nullable } = json;
+        let EvolutionJson { domains, add, drop, rename, fill, filters, nullable, categories } = json;
         if add.iter().any(|a| a.id.is_some()) {
             return Err(Error::schema("the \"id\" of an attribute is given by the store; leave it out"));
         }
         let add = add.iter().map(AttributeJson::read).collect::<Result<_>>()?;
-        Ok(Self { domains, add, drop, rename, fill, filters, nullable })
+        Ok(Self { domains, add, drop, rename, fill, filters, nullable, categories })
     }
 }
 
@@ -296,6 +316,41 @@ mod tests {
         assert!(Schema::from_json(number).unwrap_err().message().contains("needs a domain"));
         let number = number.replace("\"int8\"}]", "\"int8\",\"domain\":[\"0\",\"9\"],\"max_bytes\":8}]");
         assert!(Schema::from_json(&number).unwrap_err().message().contains("max_bytes"));
+    }
+
+    #[test]
+    fn categories_survive_json() {
+        let of = |attr: &str| {
+            Schema::from_json(&format!(
+                r#"{{"dims":[{{"name":"x","dtype":"int8","domain":["0","9"]}}],"attrs":[{attr}]}}"#
+            ))
+        };
+        let schema = of(r#"{"name":"a","dtype":"string","categories":["ok","bad"],"fill":"bad"}"#).unwrap();
+        let attr = &schema.attrs()[0];
+        assert_eq!((attr.datatype(), attr.value_type(), attr.fill()), (Datatype::UInt8, Datatype::String, &[1][..]));
+        let text = schema.to_json();
+        assert!(
+            text.contains(r#""fill":"bad","filters":"auto","categories":["ok","bad"],"ordered":false,"codes":"uint8""#)
+        );
+        assert_eq!(Schema::from_json(&text).unwrap(), schema);
+        let wide =
+            of(r#"{"name":"a","dtype":"int64","categories":[],"ordered":true,"codes":"uint32","nullable":true}"#)
+                .unwrap();
+        assert_eq!(Schema::from_json(&wide.to_json()).unwrap(), wide);
+        assert!(wide.to_json().contains("\"fill\":null"));
+        for (attr, word) in [
+            (r#"{"name":"a","dtype":"string","categories":[]}"#, "without a category"),
+            (r#"{"name":"a","dtype":"string","categories":["b"],"fill":"c"}"#, "none of the categories"),
+            (r#"{"name":"a","dtype":"string","ordered":true}"#, "are of attributes with"),
+            (r#"{"name":"a","dtype":"uint8","codes":"uint8"}"#, "are of attributes with"),
+            (r#"{"name":"a","dtype":"string","categories":["b","b"]}"#, "twice"),
+            (r#"{"name":"a","dtype":"string","categories":["b"],"codes":"int8"}"#, "uint8, uint16 or uint32"),
+            (r#"{"name":"a","dtype":"list[int8]","categories":["[1]"]}"#, "not list[int8]"),
+            (r#"{"name":"a","dtype":"float32","categories":["1.5"],"filters":"bitround:3"}"#, "floats"),
+        ] {
+            let error = of(attr).unwrap_err();
+            assert!(error.message().contains(word), "{error}");
+        }
     }
 
     #[test]

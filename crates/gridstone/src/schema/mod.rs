@@ -6,6 +6,7 @@
 
 mod array_schema;
 mod attribute;
+mod categories;
 mod coordinate;
 mod datatype;
 mod dimension;
@@ -21,6 +22,7 @@ pub mod text;
 
 pub use array_schema::{Schema, SchemaOptions};
 pub use attribute::{Attribute, Filters};
+pub use categories::Categories;
 pub use coordinate::Coordinate;
 pub use datatype::{Datatype, Sorting, TimeUnit};
 pub use dimension::{Dimension, Extent};

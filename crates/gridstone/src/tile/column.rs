@@ -2,6 +2,7 @@
 
 use super::by_cell_width;
 use crate::base::{AlignedBuf, Cancel, Error, NeverCancel, Result};
+use crate::codec::Rounding;
 use crate::schema::{Attribute, Datatype};
 
 /// Values owned: fixed width side by side, or concatenated with offsets; one validity byte per cell if nullable.
@@ -290,6 +291,13 @@ impl Column {
     ) -> Result<Self> {
         let len = ColumnView::new(datatype, &values, offsets.as_deref(), validity.as_deref())?.len();
         Ok(Self { datatype, len, values, offsets, validity })
+    }
+
+    /// The same cells, floats rounded.
+    #[must_use]
+    pub fn rounded(mut self, rounding: Rounding) -> Self {
+        rounding.round(self.values.as_mut_slice(), self.datatype.element());
+        self
     }
 
     /// `len` cells of a fixed-width attribute's fill, or of null where it is nullable. A Budget error if there is no

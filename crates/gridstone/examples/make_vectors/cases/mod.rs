@@ -2,6 +2,7 @@
 
 mod composite;
 mod dense;
+mod enumerated;
 mod sealed;
 mod sparse;
 mod stores;
@@ -18,6 +19,7 @@ pub(crate) fn all() -> Result<Vec<Case>> {
     cases.extend(sparse::cases()?);
     cases.extend(types::cases()?);
     cases.extend(composite::cases()?);
+    cases.extend(enumerated::cases()?);
     cases.extend(stores::cases()?);
     cases.extend(sealed::cases()?);
     Ok(cases)

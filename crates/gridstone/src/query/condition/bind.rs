@@ -1,13 +1,13 @@
 //! A condition bound to a schema: names resolved, literals converted, `not` pushed down to the leaves.
 
 use super::complaint::nearest;
-use super::leaf;
+use super::enumerated::{self, Asked};
 use super::pair::Pair;
 use super::simplify;
-use super::tree::{Condition, Literal};
+use super::tree::Condition;
 use super::values::Values;
 use crate::base::{Error, Result};
-use crate::schema::{Datatype, Region, Schema};
+use crate::schema::{Attribute, Datatype, Region, Schema};
 use std::sync::Arc;
 
 /// Where a column stands in the schema.
@@ -131,34 +131,24 @@ fn gather(node: &Node, places: &mut Vec<Place>) {
 
 fn build(condition: &Condition, schema: &Schema, negated: bool) -> Result<Node> {
     let find = |name: &str| find(schema, name);
-    let set = |field: Field, values: Values| {
+    let set = |column: &str, asked: Asked<'_>| {
+        let field = find(column)?;
+        let values = accepted(schema, column, field, asked)?;
         let values = if negated { values.complement(field.datatype) } else { values };
-        simplify::leaf(field, values)
+        Ok(simplify::leaf(field, values))
     };
     Ok(match condition {
         Condition::True {} => Node::Constant(!negated),
         Condition::False {} => Node::Constant(negated),
-        Condition::Column { column } => {
-            let field = find(column)?;
-            set(field, leaf::flag(column, field.datatype)?)
-        }
-        Condition::Compare { is, column, value } => {
-            let field = find(column)?;
-            let against = leaf::against(column, field.datatype, value)?;
-            set(field, Values::compared(field.datatype, *is, &against))
-        }
-        Condition::In { column, values } => {
-            let field = find(column)?;
-            let one = |value: &Literal| leaf::against(column, field.datatype, value);
-            let all: Vec<_> = values.iter().map(one).collect::<Result<_>>()?;
-            set(field, Values::members(field.datatype, &all))
-        }
-        Condition::Between { column, low, high } => {
-            let field = find(column)?;
-            set(field, leaf::between(column, field.datatype, low, high)?)
-        }
+        Condition::Column { column } => set(column, Asked::Flag)?,
+        Condition::Compare { is, column, value } => set(column, Asked::Compared(*is, value))?,
+        Condition::In { column, values } => set(column, Asked::Among(values))?,
+        Condition::Between { column, low, high } => set(column, Asked::Between(low, high))?,
         Condition::CompareColumns { is, left, right } => {
-            Pair::node(*is, (left, find(left)?), (right, find(right)?), negated)?
+            let (a, b) = (find(left)?, find(right)?);
+            let categories = |field: Field| attribute_at(schema, field).and_then(Attribute::categories);
+            enumerated::check_pair(*is, (left, categories(a)), (right, categories(b)))?;
+            Pair::node(*is, (left, a), (right, b), negated)?
         }
         Condition::IsNull { column } => nulls(find(column)?, !negated),
         Condition::IsNotNull { column } => nulls(find(column)?, negated),
@@ -170,6 +160,20 @@ fn build(condition: &Condition, schema: &Schema, negated: bool) -> Result<Node> 
             simplify::join(parts, all)
         }
     })
+}
+
+/// The attribute that `field` is, if it is one.
+fn attribute_at(schema: &Schema, field: Field) -> Option<&Attribute> {
+    if let Place::Attr(place) = field.place { schema.attrs().get(place) } else { None }
+}
+
+/// What is stored of the values of a column that are what is asked.
+fn accepted(schema: &Schema, column: &str, field: Field, asked: Asked<'_>) -> Result<Values> {
+    let attr = attribute_at(schema, field);
+    match attr.and_then(|attr| Some((attr, attr.categories()?))) {
+        Some((attr, categories)) => enumerated::codes(attr, categories, asked),
+        None => enumerated::values(column, field.datatype, asked),
+    }
 }
 
 fn nulls(field: Field, wanted: bool) -> Node {

@@ -17,6 +17,7 @@
 mod batch;
 mod bind;
 mod complaint;
+mod enumerated;
 mod evaluate;
 mod exact;
 mod fuzz;

@@ -1,0 +1,257 @@
+//! Filters that a program brings along, by string id.
+//!
+//! An id is a name with a dot in it (`acme.xor`), so that it is never that of a filter of this crate. A pipeline may name one
+//! that nobody has registered: schemas and fragments are read, and only what needs it fails. That is why the filter is looked
+//! up whenever a block is encoded or decoded.
+//!
+//! Registered filters are those of the process: schemas are checked, and fragments decoded, where there is no context. The
+//! list only grows; whoever reads it takes no lock, so that it survives a fork whatever other threads do.
+
+use super::Filter;
+use super::filter::front;
+use crate::base::{Element, Error, Result};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// What a program must bring to add a filter. It is called by several threads at once.
+pub trait UserFilter: Send + Sync {
+    /// The encoded form of `input`, values of `width` bytes each (1: bytes), at most [`encoded_len_max`] bytes.
+    fn encode(&self, input: &[u8], width: usize) -> Result<Vec<u8>>;
+
+    /// What `input` was made from, at most `len_max` bytes: a longer result is refused.
+    fn decode(&self, input: &[u8], width: usize, len_max: usize) -> Result<Vec<u8>>;
+}
+
+/// The longest form that a user-defined filter may make of `len` bytes.
+pub(super) fn encoded_len_max(len: usize) -> usize {
+    len.saturating_mul(2).saturating_add(4_096)
+}
+
+const ID_BYTES_MAX: usize = 64;
+
+/// Whether `name` is that of a user-defined filter: letters, digits, `_`, `-` and at least one dot inside.
+pub(super) fn is_id(name: &str) -> bool {
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let parts = name.split('.').collect::<Vec<_>>();
+    name.len() <= ID_BYTES_MAX && parts.len() > 1 && parts.iter().all(|p| !p.is_empty() && p.chars().all(known))
+}
+
+struct Registered {
+    id: String,
+    filter: Arc<dyn UserFilter>,
+    next: OnceLock<Box<Registered>>,
+}
+
+static FIRST: OnceLock<Box<Registered>> = OnceLock::new();
+
+/// All registrations, the oldest first.
+fn registered() -> impl Iterator<Item = &'static Registered> {
+    std::iter::successors(FIRST.get(), |entry| entry.next.get()).map(|entry| &**entry)
+}
+
+fn find(id: &str) -> Option<Arc<dyn UserFilter>> {
+    registered().filter(|entry| entry.id == id).last().map(|entry| entry.filter.clone())
+}
+
+/// Makes `filter` the one called `id` in this process, for all contexts; `replace`: whatever had that id before.
+///
+/// # Errors
+/// Input: no id; Exists: the id is taken.
+pub fn register(id: &str, filter: Arc<dyn UserFilter>, replace: bool) -> Result<()> {
+    if !is_id(id) {
+        return Err(Error::input(format!(
+            "a filter's id is a name with a dot, such as acme.xor: letters, digits, _ and - in parts separated by dots, at most \
+             {ID_BYTES_MAX} bytes; found {id:?}"
+        )));
+    }
+    if !replace && find(id).is_some() {
+        return Err(Error::exists(format!("a filter {id:?} is registered already; say so if it is to be replaced")));
+    }
+    let mut entry = Box::new(Registered { id: id.to_owned(), filter, next: OnceLock::new() });
+    let mut end = &FIRST;
+    loop {
+        match end.set(entry) {
+            Ok(()) => return Ok(()),
+            Err(back) => entry = back,
+        }
+        // It is set: somebody's entry stands there.
+        if let Some(taken) = end.get() {
+            end = &taken.next;
+        }
+    }
+}
+
+/// The ids that are registered, in alphabetical order.
+pub fn registered_ids() -> Vec<String> {
+    let mut ids: Vec<String> = registered().map(|entry| entry.id.clone()).collect();
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+/// A filter in a pipeline that is some user's.
+#[derive(Clone)]
+pub(super) struct Named(pub(super) String);
+
+impl Named {
+    fn filter(&self) -> Result<Arc<dyn UserFilter>> {
+        find(&self.0).ok_or_else(|| {
+            let id = &self.0;
+            Error::unsupported(format!(
+                "the filter {id:?} is user-defined, and not registered in this process; register it first: in Python \
+                 gridstone.register_filter({id:?}, encode=…, decode=…), in Rust engine::register_filter"
+            ))
+        })
+    }
+
+    fn named(&self, error: Error) -> Error {
+        error.context(format!("filter {:?}", self.0))
+    }
+}
+
+impl fmt::Debug for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Named({})", self.0)
+    }
+}
+
+impl Filter for Named {
+    fn name(&self) -> String {
+        self.0.clone()
+    }
+
+    fn accepts(&self, _element: Element) -> bool {
+        true
+    }
+
+    fn output(&self, _element: Element) -> Element {
+        Element::BYTE
+    }
+
+    fn encoded_len_max(&self, len: usize) -> usize {
+        encoded_len_max(len)
+    }
+
+    fn encode(&self, input: &[u8], element: Element, out: &mut Vec<u8>) -> Result<()> {
+        let made = self.filter()?.encode(input, element.size()).map_err(|e| self.named(e))?;
+        if made.len() > encoded_len_max(input.len()) {
+            return Err(self.named(Error::input(format!(
+                "encode made {} bytes of {}; at most {} are allowed",
+                made.len(),
+                input.len(),
+                encoded_len_max(input.len())
+            ))));
+        }
+        out.extend_from_slice(&made);
+        Ok(())
+    }
+
+    fn decode(&self, input: &[u8], element: Element, out: &mut [u8]) -> Result<usize> {
+        let made = self.filter()?.decode(input, element.size(), out.len()).map_err(|e| self.named(e))?;
+        front(&self.0, out, made.len())?.copy_from_slice(&made);
+        Ok(made.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ErrorKind;
+    use crate::codec::{Pipeline, conformance};
+    use proptest::prelude::*;
+
+    /// Every byte turned over; a width is no matter.
+    struct Flip;
+
+    impl UserFilter for Flip {
+        fn encode(&self, input: &[u8], _width: usize) -> Result<Vec<u8>> {
+            Ok(input.iter().map(|byte| !byte).collect())
+        }
+
+        fn decode(&self, input: &[u8], width: usize, _len_max: usize) -> Result<Vec<u8>> {
+            self.encode(input, width)
+        }
+    }
+
+    /// Makes as many bytes as it was told to, whatever comes in.
+    struct Makes(usize);
+
+    impl UserFilter for Makes {
+        fn encode(&self, _input: &[u8], _width: usize) -> Result<Vec<u8>> {
+            Ok(vec![1; self.0])
+        }
+
+        fn decode(&self, _input: &[u8], _width: usize, _len_max: usize) -> Result<Vec<u8>> {
+            Ok(vec![1; self.0])
+        }
+    }
+
+    #[test]
+    fn conforms() {
+        register("test.flip", Arc::new(Flip), true).unwrap();
+        conformance::check(&Named("test.flip".into()));
+    }
+
+    #[test]
+    fn ids_have_a_dot_inside() {
+        for bad in ["", ".", "a.", ".a", "a..b", "xor", "a b.c", "a.b,c", "a.b:1", "ä.b", &"a.".repeat(40)] {
+            assert!(!is_id(bad), "{bad}");
+            assert_eq!(register(bad, Arc::new(Flip), true).unwrap_err().kind(), ErrorKind::Input);
+        }
+        assert!(is_id("acme.xor") && is_id("Org.acme-2.x_y"));
+    }
+
+    #[test]
+    fn one_that_is_missing_is_told_where_it_is_needed() {
+        let pipeline = Pipeline::parse("test.missing,zstd:1").unwrap();
+        assert_eq!(pipeline.name(), "test.missing,zstd:1");
+        assert!(Pipeline::parse("a.b,a.b,a.b,a.b,lz4").is_ok());
+        assert!(Pipeline::parse("a.b,a.b,a.b,a.b,a.b").unwrap_err().message().contains("at most 4"));
+        for error in [
+            pipeline.encode(&[1, 2], Element::BYTE).unwrap_err(),
+            Pipeline::parse("test.missing").unwrap().decode(&[1], Element::BYTE, 1).unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert!(error.message().contains("register_filter(\"test.missing\""), "{error}");
+        }
+        let error = Pipeline::parse("test.missing:3").unwrap_err();
+        assert!(error.message().contains("no level"), "{error}");
+    }
+
+    #[test]
+    fn an_id_is_taken_once() {
+        register("test.once", Arc::new(Flip), false).unwrap();
+        assert_eq!(register("test.once", Arc::new(Flip), false).unwrap_err().kind(), ErrorKind::Exists);
+        register("test.once", Arc::new(Makes(3)), true).unwrap();
+        let pipeline = Pipeline::parse("test.once").unwrap();
+        assert_eq!(pipeline.encode(&[0], Element::BYTE).unwrap(), [1, 1, 1]);
+        assert!(registered_ids().contains(&"test.once".to_owned()));
+    }
+
+    #[test]
+    fn lengths_are_checked_on_both_ways() {
+        register("test.long", Arc::new(Makes(encoded_len_max(10) + 1)), true).unwrap();
+        let error = Pipeline::parse("test.long").unwrap().encode(&[0; 10], Element::BYTE).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        for len in [0, 9, 11, 1 << 20] {
+            register("test.other", Arc::new(Makes(len)), true).unwrap();
+            for name in ["test.other", "test.other,test.flip", "shuffle,test.other"] {
+                register("test.flip", Arc::new(Flip), true).unwrap();
+                let error = Pipeline::parse(name).unwrap().decode(&[7; 4], Element::signed(2), 10).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corruption, "{name} {len}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_goes_anywhere_in_a_pipeline(values in prop::collection::vec(any::<i32>(), 0..500), pick in 0..4usize) {
+            register("test.flip", Arc::new(Flip), true).unwrap();
+            let text = ["test.flip", "delta,test.flip", "test.flip,lz4", "shuffle,test.flip,test.flip,rle"][pick];
+            let input: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            let pipeline = Pipeline::parse(text).unwrap();
+            let stored = pipeline.encode(&input, Element::signed(4)).unwrap();
+            prop_assert_eq!(pipeline.decode(&stored, Element::signed(4), input.len()).unwrap(), input);
+        }
+    }
+}
