@@ -1,7 +1,11 @@
-"""CSV files as a feed: blocks parsed ahead by threads, checked, and what is wrong told by line and column."""
+"""CSV files as a feed: blocks read by one thread and parsed by others, ahead of what is written, checked, and what is
+wrong told by line and column.
+"""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ from ..context import Context, size_bytes
 from ..errors import InputError
 from ..schema import Schema
 from . import bounds, infer, parse, text
+from .ahead import ahead
 from .dialect import Dialect
 from .load import Meter, Options, column_of, named_dims
 from .rejects import Rejected, Rejects
@@ -140,21 +145,45 @@ class CsvFeed:
             return self._parsed(block, types, wanted(block))
 
         workers = min(4, self.context.threads)
-        with ThreadPoolExecutor(workers, "gridstone-csv") as pool:
-            ahead: list[Future[_Parsed]] = []
-            try:
-                for block in reader.blocks(self._header):
-                    ahead.append(pool.submit(parsed, block))
-                    self.meter.tell(reader.done, reader.total)
-                    if len(ahead) > workers:
-                        yield ahead.pop(0).result()
-                while ahead:
-                    yield ahead.pop(0).result()
-            finally:
-                pool.shutdown(cancel_futures=True)
+        read = ((block, reader.done) for block in reader.blocks(self._header))
+        with ThreadPoolExecutor(workers, "gridstone-csv") as pool, closing(ahead(read, min(2, workers - 1))) as blocks:
+            yield from self._in_turn(pool, workers, parsed, blocks, reader.total)
         self._check_headers(wanted)
         self.meter.tell(reader.done, reader.total)
         self.meter.passed += 1
+
+    def _in_turn(
+        self,
+        pool: ThreadPoolExecutor,
+        workers: int,
+        parsed: Callable[[Block], _Parsed],
+        blocks: Iterator[tuple[Block, int]],
+        total: int,
+    ) -> Iterator[_Parsed]:
+        """What is made of each block, in their order. What cannot be read further on is told after what is wrong before
+        it.
+        """
+        pending: deque[Future[_Parsed]] = deque()
+        problem: Exception | None = None
+        try:
+            while True:
+                try:
+                    block, done = next(blocks, (None, 0))
+                except Exception as error:
+                    problem = error
+                    break
+                if block is None:
+                    break
+                pending.append(pool.submit(parsed, block))
+                self.meter.tell(done, total)
+                if len(pending) > workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+        if problem is not None:
+            raise problem
 
     def _reader(self, files: Sequence[Path], block_bytes: int) -> Reader:
         return Reader(files, self._dialect, self._encoding, block_bytes)

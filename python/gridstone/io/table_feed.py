@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -13,10 +14,14 @@ from ..context import Context
 from ..errors import GridstoneError, InputError
 from ..schema import Schema
 from . import bounds, infer
+from .ahead import ahead
 from .load import Meter, Options, column_of, named_dims
 
 SCHEMA_KEY = b"gridstone.schema"
 """Where the metadata of a table that this package wrote keeps the schema of its array."""
+
+_AHEAD_MAX = 2
+_BUDGET_PER_PIECE = 128 << 20
 
 
 class Piece(NamedTuple):
@@ -66,12 +71,15 @@ class Tables(Protocol):
 
 class TableFeed:
     """The rows of a source of typed columns. `nan_is_null`: nulls of float columns came from NaN, which they become
-    again where the schema has no null.
+    again where the schema has no null. `readahead`: pieces may be read on another thread.
     """
 
-    def __init__(self, source: Tables, context: Context, *, nan_is_null: bool = False) -> None:
+    def __init__(self, source: Tables, context: Context, *, nan_is_null: bool = False, readahead: bool = False) -> None:
         self.meter, self.context = Meter(), context
         self._source, self._nan_is_null = source, nan_is_null
+        # A piece has some MiB: a small budget has none to spare.
+        spare = min(_AHEAD_MAX, context.memory_budget // _BUDGET_PER_PIECE)
+        self._ahead = spare if readahead and context.threads > 1 else 0
 
     def total(self) -> int:
         """What the source counts."""
@@ -147,9 +155,10 @@ class TableFeed:
             yield pa.table(made)
 
     def _pieces(self, names: Sequence[str], *, again: bool) -> Iterator[Piece]:
-        for piece in self._source.pieces(names, again):
-            self.meter.tell(piece.done, self._source.total)
-            yield piece
+        with closing(ahead(self._source.pieces(names, again), self._ahead)) as pieces:
+            for piece in pieces:
+                self.meter.tell(piece.done, self._source.total)
+                yield piece
         self.meter.passed += 1
 
     def _check_names(self, names: Sequence[str]) -> None:

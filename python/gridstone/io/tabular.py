@@ -98,13 +98,15 @@ def from_parquet(
 
     Args:
         uri, dims, schema, sparse, context, options: as in `from_arrow`.
-        source: a path, a pattern or a list of them. Columns are matched by name.
+        source: a path, a pattern or a list of them, read one after the other, ahead of what is written meanwhile.
+            Columns are matched by name.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
         statistics: take domains from the files' footers where they are complete; False: from a pass over the values.
     """
     used = context_or_default(context)
     place = Place(uri, dims, schema, sparse, Options.of(options))
-    return load(place, TableFeed(tables.ParquetFiles(sources.expand(source), statistics), used), progress)
+    files = tables.ParquetFiles(sources.expand(source), statistics)
+    return load(place, TableFeed(files, used, readahead=True), progress)
 
 
 def from_feather(
@@ -126,7 +128,7 @@ def from_feather(
     """
     used = context_or_default(context)
     place = Place(uri, dims, schema, sparse, Options.of(options))
-    return load(place, TableFeed(tables.ArrowFiles(sources.expand(source)), used), progress)
+    return load(place, TableFeed(tables.ArrowFiles(sources.expand(source)), used, readahead=True), progress)
 
 
 def from_pandas(
