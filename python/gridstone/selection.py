@@ -80,7 +80,9 @@ class Box:
         """The box as the core takes it."""
         spans = self.spans or (None,) * len(self.bounds)
         pairs = zip(self.bounds, spans, strict=True)
-        return [(repr(lo), repr(hi), False) if span is None else (span.lo, span.hi, span.below) for (lo, hi), span in pairs]
+        return [
+            (repr(lo), repr(hi), False) if span is None else (span.lo, span.hi, span.below) for (lo, hi), span in pairs
+        ]
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ mod dense;
 mod sealed;
 mod sparse;
 mod stores;
+mod text;
 mod types;
 
 use super::value::Cell;
@@ -17,6 +18,7 @@ pub(crate) fn all() -> Result<Vec<Case>> {
     let mut cases = dense::cases()?;
     cases.extend(sparse::cases()?);
     cases.extend(types::cases()?);
+    cases.extend(text::cases()?);
     cases.extend(composite::cases()?);
     cases.extend(stores::cases()?);
     cases.extend(sealed::cases()?);
