@@ -57,7 +57,9 @@ def _limits(dtype: str) -> tuple[int, int]:
 
 
 def window(r: Random, name: str, sparse: bool, ndim: int) -> Window:
-    """A dimension: small anywhere in its type (at the ends, around zero), or as large as its type."""
+    """A dimension: small anywhere in its type (at the ends, around zero), or as large as its type; or of texts."""
+    if sparse and r.random() < 0.2:
+        return _text_window(r, name)
     kinds = _INTEGERS + _TIMES + (_FLOATS if sparse else [])
     dtype = r.choice(kinds)
     if dtypes.is_float(dtype):
@@ -97,6 +99,15 @@ def _float_window(r: Random, name: str, dtype: str) -> Window:
     return Window(
         gs.Dim(name, (low, high), tile, dtype), sorted({min(max(v, low), high) for v in inner + edges}), False
     )
+
+
+def _text_window(r: Random, name: str) -> Window:
+    dim = gs.Dim(name, dtype="string", max_bytes=r.choice([5, 8, 16, 20]))
+    longest = dim.max_bytes or 0
+    heads = ["", "a", "ab", "aaaaaaa", "aaaaaaaa", "aaaaaaaaaaaaaaa", "é", "漢字漢", "\x01", "\U0010ffff", "z"]
+    tails = ["", "", "a", "b", "é", "\x7f", "漢", "𝔘", "\ud7ff", "\uffff", "\U0010ffff"]
+    made = {r.choice(heads) + r.choice(tails) + r.choice(tails) for _ in range(30)}
+    return Window(dim, sorted({"", *(text for text in made if len(text.encode()) <= longest)}), False)
 
 
 def _domain(dtype: str, low: int, high: int) -> tuple[Any, Any]:
@@ -259,6 +270,8 @@ def coordinate_slice(r: Random, dim: gs.Dim, lo: Any, hi: Any) -> slice:
     """The half-open slice of coordinates that means lo..hi, open ends where it ends with the domain."""
     low, high = bounds_of(dim)
     start = None if lo == low and r.random() < 0.5 else key_value(dim, lo)
+    if dim.is_text:
+        return slice(start, hi + "\x01")  # no text lies in between
     if hi == high and (r.random() < 0.5 or dtypes.is_time(dim.dtype) or dtypes.is_float(dim.dtype)):
         return slice(start, None)
     if dtypes.is_float(dim.dtype):
@@ -405,7 +418,9 @@ def repeated(column: Any) -> Any:
 
 
 def outside(dim: gs.Dim, count: int) -> Any:
-    """Coordinates of which the last is outside the domain, or NaN; None if the type ends with the domain."""
+    """Coordinates of which the last is outside the domain, NaN or too long; None if the type ends with the domain."""
+    if dim.is_text:
+        return coordinates(dim, ["a"] * (count - 1) + ["x" * ((dim.max_bytes or 0) + 1)])
     low, high = bounds_of(dim)
     if dtypes.is_float(dim.dtype):
         return coordinates(dim, [low] * (count - 1) + [float("nan")])

@@ -140,7 +140,9 @@ def coordinates(dim: gs.Dim, values: Sequence[Any]) -> Any:
 
 
 def bounds_of(dim: gs.Dim) -> tuple[Any, Any]:
-    """The domain in ticks."""
+    """The domain in ticks; of texts, between which all are that are not too long."""
+    if dim.is_text:
+        return "", "\U0010ffff" * 9
     lo, hi = dim.domain
     return (lo, hi) if dtypes.is_float(dim.dtype) else (dtypes.ticks_of(lo), dtypes.ticks_of(hi))
 

@@ -6,12 +6,13 @@ from random import Random
 from typing import Any
 
 import drawing
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 from model import Model, State, bounds_of
 
 import gridstone as gs
-from gridstone import dtypes
+from gridstone import dtypes, errors
 
 RANDOM = st.randoms(use_true_random=True)
 CELLS_MAX = 3_000
@@ -132,6 +133,10 @@ class SchemaRules(RuleBasedStateMachine):
         axis = r.randrange(self.schema.ndim)
         window = self.windows[axis]
         dim, (low, high) = window.dim, bounds_of(window.dim)
+        if dim.is_text:
+            with pytest.raises(errors.UnsupportedError, match="string"):
+                self.a.resize({dim.name: ("a", "b")})
+            return
         if dtypes.is_float(dim.dtype):
             ends = (low, high + abs(high) + 1.0)
             ends = (low, float(gs.Dim("x", ends, None, dim.dtype).domain[1]))
@@ -153,7 +158,7 @@ class SchemaRules(RuleBasedStateMachine):
         new = gs.Dim(dim.name, domain, dim.tile, dim.dtype)
         dims = [new if i == axis else d for i, d in enumerate(self.schema.dims)]
         windows = [w._replace(dim=new, values=values) if i == axis else w for i, w in enumerate(self.windows)]
-        if by_shape and not any(dtypes.is_float(d.dtype) for d in self.schema.dims):
+        if by_shape and not dtypes.is_float(dim.dtype):
             self.a.resize([new.size if i == axis else None for i in range(self.schema.ndim)], message="resize")
         else:
             self.a.resize({dim.name: domain}, message="resize")

@@ -15,6 +15,7 @@ from typing import Any
 import drawing
 import numpy as np
 import pytest
+from boxes import BoxRules
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
@@ -44,7 +45,7 @@ ORDERS = ["row", "col", "global", "any"]
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 
 
-class Machine(Plainly, WhereRules, SchemaRules):
+class Machine(Plainly, WhereRules, BoxRules, SchemaRules):
     """One array: `a` writes, `reader` is a second handle that follows only when told to."""
 
     a: gs.Array
@@ -433,11 +434,11 @@ class Machine(Plainly, WhereRules, SchemaRules):
     @precondition(is_sparse)
     @rule(r=RANDOM)
     def read_sparse_positions(self, r: Random) -> None:
-        """`a[…]` of a sparse array: positions where there are some, `:` of float dimensions."""
+        """`a[…]` of a sparse array: positions where there are some, `:` of floats and texts."""
         bounds = drawing.box(r, self.windows)
         key = []
         for axis, (w, (lo, hi)) in enumerate(zip(self.windows, bounds, strict=True)):
-            if dtypes.is_float(w.dim.dtype):
+            if dtypes.is_float(w.dim.dtype) or w.dim.is_text:
                 key.append(slice(None))
                 bounds[axis] = bounds_of(w.dim)
             else:
@@ -569,7 +570,7 @@ class Machine(Plainly, WhereRules, SchemaRules):
         assert (box is not None) == state.wrote
         for place in self.model.written_places(state):
             for (lo, hi), coordinate, dim in zip(box, place, self.schema.dims, strict=True):
-                exact = dtypes.is_float(dim.dtype)
+                exact = dtypes.is_float(dim.dtype) or dim.is_text
                 assert (lo if exact else dtypes.ticks_of(lo)) <= coordinate <= (hi if exact else dtypes.ticks_of(hi))
 
 

@@ -156,13 +156,16 @@ def key_to_float(key: int) -> float:
 
 @dataclass(frozen=True)
 class Dimension:
-    """A dimension: domain as keys, extent as an int, a float or None."""
+    """An axis, which is a dimension or one word of a text dimension: domain as keys, extent as an int, a float or None;
+    the word's number and the bytes of the longest text."""
 
     name: str
     datatype: Datatype
     low: int
     high: int
     extent: int | float | None
+    word: int | None = None
+    max_bytes: int | None = None
 
     def tile(self, key: int) -> int:
         """The number of the space tile of a key in the domain."""
@@ -254,12 +257,15 @@ class Schema:
             if order not in known:
                 raise Unsupported(f"order {order!r}")
         try:
-            dims = tuple(dimension(d) for d in top["dims"])
+            dims = tuple(axis for d in top["dims"] for axis in dimension(d))
             attrs = tuple(attribute(a, place) for place, a in enumerate(top["attrs"]))
         except (ValueError, KeyError, OverflowError, struct.error) as error:
             raise Damaged("a schema holds an impossible value") from error
-        need(1 <= len(dims) <= 8 and 1 <= len(attrs) <= 4096, "a schema with too few or too many columns")
-        names = [d.name for d in dims] + [a.name for a in attrs]
+        need(1 <= len(top["dims"]) <= 8 and 1 <= len(attrs) <= 4096, "a schema with too few or too many columns")
+        need(len(dims) <= 32, "a schema with too many axes")
+        texts = any(d.word is not None for d in dims)
+        need(not texts or (top["sparse"] and top["cell_order"] != "hilbert"), "texts in an array that cannot have them")
+        names = [d.name for d in dims if not d.word] + [a.name for a in attrs]
         need(len(set(names)) == len(names), "a name is used twice")
         numbered = [isinstance(a, dict) and "id" in a for a in top["attrs"]]
         need(all(numbered) or not any(numbered), "some attributes have a number and some have none")
@@ -281,7 +287,8 @@ class Schema:
         need(all(getattr(self, n) == getattr(before, n) for n in same), "an option of a schema changed")
         need(len(self.dims) == len(before.dims), "the number of dimensions changed")
         for new, old in zip(self.dims, before.dims, strict=True):
-            alike = (new.name, new.datatype, new.extent) == (old.name, old.datatype, old.extent)
+            kept = [(d.name, d.datatype, d.extent, d.word, d.max_bytes) for d in (new, old)]
+            alike = kept[0] == kept[1]
             need(alike and new.low <= old.low and new.high >= old.high, "a dimension changed, or shrank")
             whole = isinstance(old.extent, int) and (old.low - new.low) % old.extent == 0
             need(new.low == old.low or old.extent is None or whole, "tiles moved")
@@ -335,23 +342,56 @@ class Schema:
                 index = index << 1 | (offset ^ turned) >> q & 1
         return index
 
-    def box(self, texts: list[list[str]]) -> Box:
-        """The box whose ends are written as text."""
-        return [
-            tuple(dim.datatype.key(dim.datatype.bytes_of_text(end)) for end in ends)  # type: ignore[misc]
-            for dim, ends in zip(self.dims, texts, strict=True)
-        ]
+    @property
+    def coordinates(self) -> list[tuple[Dimension, ...]]:
+        """The axes of each dimension."""
+        starts = [i for i, dim in enumerate(self.dims) if not dim.word]
+        return [self.dims[a:b] for a, b in itertools.pairwise([*starts, len(self.dims)])]
+
+    def box(self, texts: list[list[str] | None]) -> Box:
+        """The box whose ends are written as text; None: all of a text dimension."""
+        box: Box = []
+        for axes, ends in zip(self.coordinates, texts, strict=True):
+            if ends is None:
+                box += [(axis.low, axis.high) for axis in axes]
+                continue
+            need(axes[0].word is None, "a box with ends along texts")
+            low, high = (axes[0].datatype.key(axes[0].datatype.bytes_of_text(end)) for end in ends)
+            box.append((low, high))
+        return box
 
 
-def dimension(value: Any) -> Dimension:
-    d = fields(value, {"name": str, "dtype": str, "domain": list}, {"tile": None}, "a dimension")
+def dimension(value: Any) -> tuple[Dimension, ...]:
+    """The axes of a dimension."""
+    optional = {"domain": None, "tile": None, "max_bytes": None}
+    d = fields(value, {"name": str, "dtype": str}, optional, "a dimension")
     datatype = Datatype(d["dtype"])
+    if datatype.name == "string":
+        longest = 32 if d["max_bytes"] is None else d["max_bytes"]
+        need(isinstance(longest, int) and 1 <= longest <= 256, "texts that are too long")
+        need(d["domain"] is None and d["tile"] is None, "texts with a domain or a tile")
+        word = Datatype("uint64")
+        words = range(-(-longest // 8))
+        return tuple(Dimension(d["name"], word, 0, 2 * SIGN - 1, None, number, longest) for number in words)
+    need(isinstance(d["domain"], list) and d["max_bytes"] is None, "a dimension without a domain")
     if datatype.order != "number" or datatype.name in ("bool", "float16"):
         raise Unsupported(f"a dimension of {datatype.name}")
     low, high = (datatype.key(datatype.bytes_of_text(end)) for end in d["domain"])
     need(low <= high, "a domain is empty")
     convert = float if datatype.element.kind == "f" else int
-    return Dimension(d["name"], datatype, low, high, None if d["tile"] is None else convert(d["tile"]))
+    return (Dimension(d["name"], datatype, low, high, None if d["tile"] is None else convert(d["tile"])),)
+
+
+def text_of(axes: tuple[Dimension, ...], words: tuple[int, ...]) -> bytes:
+    """The text of its words, checked."""
+    padded = b"".join(word.to_bytes(8, "big") for word in words)
+    text = padded.rstrip(b"\0")
+    need(b"\0" not in text and len(text) <= (axes[0].max_bytes or 0), "words that are no text of the dimension")
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise Damaged("words that are no text") from error
+    return text
 
 
 def attribute(value: Any, place: int) -> Attribute:

@@ -11,7 +11,7 @@ from . import fragment, log, mask, seal
 from .bytes import Unsupported, need
 from .checksums import xxh3
 from .filters import Users
-from .schema import Box, Cell, Datatype, Schema, fields
+from .schema import Box, Cell, Datatype, Schema, fields, text_of
 
 LISTED_MAX = 240
 Row = list[Cell | bool]  # False: never written
@@ -219,9 +219,16 @@ class Store:
         schema, rows = node.schemas[-1], self.cells(node, within)
         columns: dict[str, Any] = {}
         if schema.sparse:
-            for i, dim in enumerate(schema.dims):
-                raw: list[Cell] = [dim.datatype.bytes_of_key(place[i]) for place, _ in rows]
-                columns[dim.name] = column(dim.datatype, raw)
+            first = 0
+            for axes in schema.coordinates:
+                dim, last = axes[0], first + len(axes)
+                if dim.word is None:
+                    raw: list[Cell] = [dim.datatype.bytes_of_key(place[first]) for place, _ in rows]
+                    columns[dim.name] = column(dim.datatype, raw)
+                else:
+                    texts: list[Cell] = [text_of(axes, place[first:last]) for place, _ in rows]
+                    columns[dim.name] = column(Datatype("string"), texts)
+                first = last
         for i, attr in enumerate(schema.attrs):
             cells = [attr.unwritten if row[i] is False else row[i] for _, row in rows]
             columns[attr.name] = column(attr.shown, [attr.value(cell) for cell in cells])  # type: ignore[arg-type]

@@ -2,7 +2,8 @@
 
 use super::value::{self, Cell};
 use gridstone::base::Result;
-use gridstone::schema::{Order, Schema, Subarray, key};
+use gridstone::schema::text::text_of;
+use gridstone::schema::{Coordinate, Order, Schema, Subarray, key};
 use gridstone::tile::KeyLayout;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -67,19 +68,27 @@ impl Model {
 
     /// What reading `sub` should give: a dense box in row-major order, sparse cells in global order.
     pub(crate) fn read(&self, sub: &Subarray) -> Result<Value> {
-        let dims = self.schema.dims();
-        let texts =
-            |(d, r): (&gridstone::schema::Dimension, &gridstone::schema::KeyRange)| json!([d.text(r.lo), d.text(r.hi)]);
+        // Along texts all is read.
+        let ends = |dim: Coordinate<'_>| match (dim.number(), sub.ranges().get(dim.axes().start)) {
+            (Some(axis), Some(range)) => json!([axis.text(range.lo), axis.text(range.hi)]),
+            _ => Value::Null,
+        };
         let mut read = Map::new();
-        read.insert("box".into(), dims.iter().zip(sub.ranges()).map(texts).collect());
+        read.insert("box".into(), self.schema.coordinates().map(ends).collect());
         let found = if self.schema.sparse() { self.sparse(sub) } else { self.dense(sub) };
         read.insert("cells".into(), json!(found.len()));
         let mut columns = Map::new();
         if self.schema.sparse() {
-            for (place, dim) in dims.iter().enumerate() {
+            for dim in self.schema.coordinates() {
+                if dim.number().is_none() {
+                    let texts: Vec<Cell> =
+                        found.iter().map(|(keys, _)| Some(text_of(keys[dim.axes()].to_vec()))).collect();
+                    columns.insert(dim.name().to_owned(), value::column(dim.datatype(), &texts));
+                    continue;
+                }
                 let mut bytes = Vec::new();
                 let width = dim.datatype().width().unwrap_or(8);
-                key::decode(dim.datatype(), found.iter().map(|(keys, _)| keys[place]), &mut bytes);
+                key::decode(dim.datatype(), found.iter().map(|(keys, _)| keys[dim.axes().start]), &mut bytes);
                 let cells: Vec<Cell> = bytes.chunks(width).map(|c| Some(c.to_vec())).collect();
                 columns.insert(dim.name().to_owned(), value::column(dim.datatype(), &cells));
             }

@@ -13,7 +13,8 @@ use gridstone::query::{
     write_tombstones,
 };
 use gridstone::runtime::{Arena, LruCache, Pool};
-use gridstone::schema::{Datatype, Evolution, KeyRange, Order, Schema, Subarray, key};
+use gridstone::schema::text::text_of;
+use gridstone::schema::{Coordinate, Datatype, Evolution, KeyRange, Order, Schema, Subarray, key};
 use gridstone::storage::{KeyRing, MemoryStorage, SealedStorage, Sealing, Storage};
 use gridstone::tile::Column;
 use serde_json::{Value, json};
@@ -287,10 +288,15 @@ impl World {
 
     /// Deletes a box.
     pub(crate) fn delete_box(&mut self, path: &str, sub: &[(&str, &str)]) -> Result<()> {
+        let sub = parse_box(&self.entry(path)?.model.schema, sub)?;
+        self.delete_sub(path, sub)
+    }
+
+    /// Deletes a box along the axes.
+    pub(crate) fn delete_sub(&mut self, path: &str, sub: Subarray) -> Result<()> {
         let id = self.entropy.id();
         let number = self.context(path).schema_number;
         let model = &mut self.entry(path)?.model;
-        let sub = parse_box(&model.schema, sub)?;
         model.delete_box(&sub);
         self.add(path, Some(Staged { description: Description::deletion(id, number, sub), body: None }))
     }
@@ -490,12 +496,16 @@ fn parse_box(schema: &Schema, sub: &[(&str, &str)]) -> Result<Subarray> {
 }
 
 fn coordinate_columns(schema: &Schema, coordinates: &[Vec<u64>]) -> Result<Vec<Column>> {
-    let column = |(place, dim): (usize, &gridstone::schema::Dimension)| {
+    let column = |dim: Coordinate<'_>| {
+        if dim.number().is_none() {
+            let texts: Vec<Cell> = coordinates.iter().map(|c| Some(text_of(c[dim.axes()].to_vec()))).collect();
+            return to_column(Datatype::String, false, &texts);
+        }
         let mut bytes = Vec::new();
-        key::decode(dim.datatype(), coordinates.iter().map(|c| c[place]), &mut bytes);
+        key::decode(dim.datatype(), coordinates.iter().map(|c| c[dim.axes().start]), &mut bytes);
         Column::new(dim.datatype(), AlignedBuf::from_slice(&bytes), None, None)
     };
-    schema.dims().iter().enumerate().map(column).collect()
+    schema.coordinates().map(column).collect()
 }
 
 /// A column as a caller would hand it in: under nulls lies garbage, which must not reach the disk.

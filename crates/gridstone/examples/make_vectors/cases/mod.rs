@@ -6,6 +6,7 @@ mod enumerated;
 mod sealed;
 mod sparse;
 mod stores;
+mod text;
 mod types;
 
 use super::value::Cell;
@@ -18,6 +19,7 @@ pub(crate) fn all() -> Result<Vec<Case>> {
     let mut cases = dense::cases()?;
     cases.extend(sparse::cases()?);
     cases.extend(types::cases()?);
+    cases.extend(text::cases()?);
     cases.extend(composite::cases()?);
     cases.extend(enumerated::cases()?);
     cases.extend(stores::cases()?);

@@ -3,7 +3,8 @@
 use super::super::{Batch, Condition, Coordinates, Facts, Verdict};
 use super::oracle::{Cells, holds_in};
 use super::world::{COLUMNS, DIMS, column, condition, schema, world};
-use crate::schema::{KeyRange, Subarray, key};
+use crate::query::coordinates::axis_keys;
+use crate::schema::{KeyRange, Region, Subarray, key};
 use crate::tile::{Column, Statistics};
 use proptest::prelude::*;
 
@@ -12,8 +13,16 @@ fn expected(condition: &Condition, world: &[Cells]) -> Vec<usize> {
     (0..rows).filter(|row| holds_in(condition, world, *row) == Some(true)).collect()
 }
 
+/// The keys of the coordinates, a column per axis.
 fn keys_of(columns: &[Column]) -> Vec<Vec<u64>> {
-    columns[..DIMS].iter().map(|c| key::encode(c.datatype(), c.view().values()).unwrap()).collect()
+    axis_keys(&schema(), &columns[..DIMS]).unwrap()
+}
+
+/// Boxes between pairs of rows, and what lies in any of them.
+fn region_of(keys: &[Vec<u64>], corners: &[(usize, usize)]) -> Region {
+    let rows = keys[0].len();
+    let range = |k: &Vec<u64>, a: usize, b: usize| KeyRange::new(k[a % rows].min(k[b % rows]), k[a % rows].max(k[b % rows]));
+    Region::new(corners.iter().map(|(a, b)| Subarray::new(keys.iter().map(|k| range(k, *a, *b)).collect())).collect())
 }
 
 proptest! {
@@ -28,10 +37,15 @@ proptest! {
         let needed = bound.columns();
         for as_keys in [false, true] {
             let mut batch = Batch::new(rows);
-            for d in &needed.dims {
-                let coordinates =
-                    if as_keys { Coordinates::Keys(&keys[*d]) } else { Coordinates::Column(columns[*d].view()) };
-                batch = batch.with_dim(*d, coordinates);
+            for (dim, column) in schema().coordinates().zip(&columns) {
+                for d in dim.axes().filter(|d| needed.dims.contains(d)) {
+                    let first = d == dim.axes().start;
+                    batch = match as_keys {
+                        true => batch.with_dim(d, Coordinates::Keys(&keys[d])),
+                        false if first => batch.with_dim(d, Coordinates::Column(column.view())),
+                        false => batch,
+                    };
+                }
             }
             for a in &needed.attrs {
                 batch = batch.with_attr(*a, columns[DIMS + a].view());
@@ -60,6 +74,47 @@ proptest! {
             Verdict::None => prop_assert_eq!(count, 0, "{}", condition),
             Verdict::All => prop_assert_eq!(count, rows, "{}", condition),
             Verdict::Some => {}
+        }
+    }
+
+    #[test]
+    fn regions_select_what_lies_in_a_box(
+        world in world(1..30), condition in condition(), corners in proptest::collection::vec(any::<(usize, usize)>(), 0..5)
+    ) {
+        let columns: Vec<Column> = world.iter().map(column).collect();
+        let keys = keys_of(&columns);
+        let (schema, region) = (schema(), region_of(&keys, &corners));
+        let bound = condition.bind(&schema).unwrap().within(region.clone());
+        let inside = |row: usize| region.boxes().iter().any(|b| b.contains(keys.iter().map(|k| k[row])));
+        let wanted: Vec<usize> = expected(&condition, &world).into_iter().filter(|row| inside(*row)).collect();
+        for as_keys in [false, true] {
+            let mut batch = Batch::new(world[0].cells.len());
+            for (dim, column) in schema.coordinates().zip(&columns) {
+                for d in dim.axes() {
+                    batch = match as_keys {
+                        true => batch.with_dim(d, Coordinates::Keys(&keys[d])),
+                        false if d == dim.axes().start => batch.with_dim(d, Coordinates::Column(column.view())),
+                        false => batch,
+                    };
+                }
+            }
+            for (a, column) in columns[DIMS..].iter().enumerate() {
+                batch = batch.with_attr(a, column.view());
+            }
+            prop_assert_eq!(bound.evaluate(&batch).unwrap().rows().collect::<Vec<_>>(), wanted.clone(), "{}", condition);
+        }
+        let ranges = keys.iter().map(|k| KeyRange::new(*k.iter().min().unwrap(), *k.iter().max().unwrap()));
+        let (around, rows) = (Subarray::new(ranges.collect()), world[0].cells.len());
+        match bound.prune(&Facts::new(rows as u64).within(&around)) {
+            Verdict::None => prop_assert_eq!(wanted.len(), 0, "{}", condition),
+            Verdict::All => prop_assert_eq!(wanted.len(), rows, "{}", condition),
+            Verdict::Some => {}
+        }
+        for sub in [schema.domain(), around] {
+            let reach = bound.reach(&sub);
+            for row in &wanted {
+                prop_assert!(reach.as_ref().is_some_and(|b| b.contains(keys.iter().map(|k| k[*row]))), "{}", condition);
+            }
         }
     }
 

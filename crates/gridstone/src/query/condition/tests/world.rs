@@ -9,11 +9,12 @@ use half::f16;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Two dimensions, then attributes.
-pub(super) const COLUMNS: [(&str, &str, bool); 26] = [
+/// Dimensions, then attributes.
+pub(super) const COLUMNS: [(&str, &str, bool); 27] = [
     ("x", "int64", false),
     ("y", "float32", false),
     ("z", "datetime64[s]", false),
+    ("n", "string", false),
     ("b", "bool", true),
     ("i8", "int8", false),
     ("i16", "int16", true),
@@ -38,7 +39,7 @@ pub(super) const COLUMNS: [(&str, &str, bool); 26] = [
     ("h", "float16", true),
     ("k", "bytes[2]", true),
 ];
-pub(super) const DIMS: usize = 3;
+pub(super) const DIMS: usize = 4;
 
 pub(super) fn schema() -> Schema {
     let ends = |dtype: &str| match dtype {
@@ -49,6 +50,9 @@ pub(super) fn schema() -> Schema {
     let dims: Vec<String> = COLUMNS[..DIMS]
         .iter()
         .map(|(name, dtype, _)| {
+            if *dtype == "string" {
+                return format!(r#"{{"name":"{name}","dtype":"string","max_bytes":16}}"#);
+            }
             let (lo, hi) = ends(dtype);
             format!(r#"{{"name":"{name}","dtype":"{dtype}","domain":["{lo}","{hi}"]}}"#)
         })
@@ -136,6 +140,12 @@ fn texts() -> BoxedStrategy<String> {
         .boxed()
 }
 
+/// Texts that can be coordinates: no NUL, and short enough.
+fn names() -> BoxedStrategy<String> {
+    let known = vec!["", "a", "ab", "b", "é", "It's", "abcdefgh", "abcdefghi", "abcdefgé", "\u{10ffff}"];
+    prop_oneof![3 => select(known).prop_map(str::to_owned), 1 => "\\PC{0,3}".prop_map(|t| t.replace('\0', ""))].boxed()
+}
+
 fn runs() -> BoxedStrategy<Vec<u8>> {
     prop_oneof![
         3 => select(vec![vec![], vec![0], vec![0, 0], vec![255], vec![255, 255], b"a'\\".to_vec()]),
@@ -148,6 +158,7 @@ fn runs() -> BoxedStrategy<Vec<u8>> {
 fn values(datatype: Datatype, dim: bool) -> BoxedStrategy<Value> {
     match datatype {
         Datatype::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
+        Datatype::String if dim => names().prop_map(Value::Text).boxed(),
         Datatype::String => texts().prop_map(Value::Text).boxed(),
         Datatype::Bytes => runs().prop_map(Value::Bytes).boxed(),
         Datatype::Datetime(unit) | Datatype::Timedelta(unit) => {
@@ -227,7 +238,14 @@ fn literal(datatype: Datatype) -> BoxedStrategy<Literal> {
     let timed = |units: Vec<TimeUnit>| select(units).prop_flat_map(|u| or_nat(ticks(u)).prop_map(move |t| (t, u)));
     match datatype {
         Datatype::Bool => any::<bool>().prop_map(Literal::Bool).boxed(),
-        Datatype::String => texts().prop_map(Literal::Text).boxed(),
+        // Longer than coordinates are, or with NUL, some of them.
+        Datatype::String => prop_oneof![
+            2 => texts(),
+            2 => names(),
+            1 => names().prop_map(|t| t + "abcdefghijklmnopq"),
+        ]
+        .prop_map(Literal::Text)
+        .boxed(),
         Datatype::Bytes => runs().prop_map(Literal::Bytes).boxed(),
         // Shorter ones are padded, which the oracle does not know.
         Datatype::FixedBytes(len) => {
@@ -263,7 +281,7 @@ const FAMILIES: [&[&str]; 7] = [
     &["z", "t", "t2", "m"],
     &["w"],
     &["q"],
-    &["s", "s2"],
+    &["s", "s2", "n"],
     &["r", "r2", "k"],
 ];
 
