@@ -67,7 +67,7 @@ def test_tables_in_and_out(kind: str, tmp_path: Path) -> None:
         assert rows(again) == WANTED, name
         if name != "csv":
             assert again.schema == a.schema, name
-    assert io.to_arrow(a).num_rows == 5
+    assert io.to_arrow(a).read_all().num_rows == 5
 
 
 def test_texts_that_a_schema_has_no_room_for_are_named(tmp_path: Path) -> None:
@@ -185,6 +185,6 @@ def test_triples_by_subject_and_predicate(tmp_path: Path) -> None:
         some = frame[frame["s"] == subject]
         read = a.read({"s": subject})
         assert sorted(read["o"].tolist()) == sorted(some["o"].tolist())
-        assert read.stats["tiles_read"] <= 2
+        assert read.stats["tiles_read"] <= 4
     label = frame["p"].iloc[0]
     assert len(a.read({"p": label})) == (frame["p"] == label).sum()
