@@ -169,7 +169,7 @@ def nearest(dtype: str, value: float, keep: int) -> float:
     if not math.isfinite(value):
         return value
     info = np.finfo(dtype)
-    fraction, exponent = math.frexp(abs(value))
+    exponent = math.frexp(abs(value))[1]
     step = math.ldexp(1.0, max(exponent - 1, int(info.minexp)) - keep)
     count = abs(value) / step
     made = round(count) * step if math.isfinite(count) else math.inf

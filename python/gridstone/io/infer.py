@@ -53,9 +53,10 @@ class Column:
             dtype = made.dtype
         except UnsupportedError as error:
             raise UnsupportedError(f"column {field.name!r}: {error}, or leave it out with attrs=") from error
-        if pa.types.is_dictionary(field.type) and categories.may_be(dtype):
-            made.told_categories, made.ordered = arrow.told_categories(field), field.type.ordered
-            made.entries = [] if made.told_categories is None else None
+        # Parquet gives dictionaries of text only; what this package wrote says what there were.
+        made.told_categories = arrow.told_categories(field)
+        if made.told_categories is None and pa.types.is_dictionary(field.type) and categories.may_be(dtype):
+            made.entries, made.ordered = [], field.type.ordered
         return made
 
     def collect(self, found: Any) -> None:
