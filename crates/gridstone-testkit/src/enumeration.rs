@@ -46,7 +46,11 @@ fn place(bytes: &[u8]) -> usize {
 }
 
 /// A comparison with a category, or with what is none where that is allowed; and what it says of a code.
-pub(crate) fn comparison(attr: &Attribute, categories: &Categories, dice: &mut Dice) -> (String, Box<dyn Fn(&[u8]) -> bool>) {
+pub(crate) fn comparison(
+    attr: &Attribute,
+    categories: &Categories,
+    dice: &mut Dice,
+) -> (String, Box<dyn Fn(&[u8]) -> bool>) {
     let (texts, ordered, number) = (categories.texts(), categories.ordered(), categories.datatype() == Datatype::Int64);
     let sign = *dice.pick(&["==", "!=", "<", "<=", ">", ">="]);
     let limit = dice.below(texts.len());

@@ -35,7 +35,8 @@ fn with_another(attr: &Attribute) -> Option<(Attribute, String)> {
     let text = another(attr.categories()?);
     let more = attr.categories()?.extended(&[&text]).ok()?;
     let (fill, codes) = (attr.fill_text(), Some(attr.datatype()));
-    let made = Attribute::enumerated(attr.name(), (more, codes), attr.nullable(), fill.as_deref(), &attr.filters_text());
+    let made =
+        Attribute::enumerated(attr.name(), (more, codes), attr.nullable(), fill.as_deref(), &attr.filters_text());
     Some((made.ok()?, text))
 }
 
@@ -195,7 +196,8 @@ impl Step {
             }
             _ if first => {
                 let other = attribute(0, self.plan.size, dice);
-                let same = other.datatype() == attr.datatype() && attr.categories().is_none() && other.categories().is_none();
+                let same =
+                    other.datatype() == attr.datatype() && attr.categories().is_none() && other.categories().is_none();
                 let fill = if same { other.fill_text().unwrap() } else { blank(&attr) };
                 self.evolution.fill.push((name.clone(), Some(fill.clone())));
                 made(&name, &attr, attr.nullable(), &fill, &filters)?

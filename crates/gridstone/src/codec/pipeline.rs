@@ -61,9 +61,15 @@ impl Pipeline {
         if count <= USER_FILTERS_MAX {
             return Ok(self);
         }
-        Err(Error::schema(format!("{count} user-defined filters in one pipeline; at most {USER_FILTERS_MAX} are allowed")))
+        Err(Error::schema(format!(
+            "{count} user-defined filters in one pipeline; at most {USER_FILTERS_MAX} are allowed"
+        )))
     }
 
+    /// An Unsupported error if a filter is user-defined and not registered.
+    pub fn check_available(&self) -> Result<()> {
+        self.filters.iter().try_for_each(|filter| filter.check_available())
+    }
 
     /// The canonical text, with every level; `parse` gives the same pipeline back.
     pub fn name(&self) -> String {

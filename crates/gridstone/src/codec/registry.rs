@@ -1,8 +1,8 @@
 //! The table of filters: the only place that knows them by name.
 
 use super::user::{Named, is_id};
-use super::{Filter, Rounding};
 use super::zstd::Zstd;
+use super::{Filter, Rounding};
 use super::{bitshuffle::Bitshuffle, delta::Delta, dictionary::Dictionary, frame::Frame, gzip::Gzip, lz4::Lz4};
 use super::{pco::Pco, rle::RunLength, shuffle::Shuffle};
 use crate::base::{Error, Result};

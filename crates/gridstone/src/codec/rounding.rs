@@ -165,7 +165,8 @@ mod tests {
                     assert_eq!(found.to_bits(), bits);
                 } else if f64::from(value).abs() >= 2f64.powi(-14) {
                     let nearest = by_arithmetic(keep, f64::from(value));
-                    let wanted = if nearest.is_finite() && nearest.abs() >= 65_536.0 { f64::from(found) } else { nearest };
+                    let wanted =
+                        if nearest.is_finite() && nearest.abs() >= 65_536.0 { f64::from(found) } else { nearest };
                     assert_eq!(f64::from(found), wanted, "{value:?} to {keep} bits");
                     assert!(found.is_finite() || value.is_infinite());
                 }

@@ -187,13 +187,10 @@ mod tests {
             let texts: Vec<String> = (0..count).map(|i| i.to_string()).collect();
             Categories::new(Datatype::Datetime(TimeUnit::Second), &texts, false).unwrap()
         };
-        assert_eq!([0, 128, 129, 32_768, 32_769].map(|n| of(n).codes_type().width()), [
-            Some(1),
-            Some(1),
-            Some(2),
-            Some(2),
-            Some(4)
-        ]);
+        assert_eq!(
+            [0, 128, 129, 32_768, 32_769].map(|n| of(n).codes_type().width()),
+            [Some(1), Some(1), Some(2), Some(2), Some(4)]
+        );
         assert!(of(256).check_codes(Datatype::UInt8).is_ok());
         assert!(of(257).check_codes(Datatype::UInt8).unwrap_err().message().contains("another attribute"));
         assert!(of(1).check_codes(Datatype::Int8).is_err());

@@ -264,10 +264,13 @@ mod tests {
         let attr = &schema.attrs()[0];
         assert_eq!((attr.datatype(), attr.value_type(), attr.fill()), (Datatype::UInt8, Datatype::String, &[1][..]));
         let text = schema.to_json();
-        assert!(text.contains(r#""fill":"bad","filters":"auto","categories":["ok","bad"],"ordered":false,"codes":"uint8""#));
+        assert!(
+            text.contains(r#""fill":"bad","filters":"auto","categories":["ok","bad"],"ordered":false,"codes":"uint8""#)
+        );
         assert_eq!(Schema::from_json(&text).unwrap(), schema);
         let wide =
-            of(r#"{"name":"a","dtype":"int64","categories":[],"ordered":true,"codes":"uint32","nullable":true}"#).unwrap();
+            of(r#"{"name":"a","dtype":"int64","categories":[],"ordered":true,"codes":"uint32","nullable":true}"#)
+                .unwrap();
         assert_eq!(Schema::from_json(&wide.to_json()).unwrap(), wide);
         assert!(wide.to_json().contains("\"fill\":null"));
         for (attr, word) in [

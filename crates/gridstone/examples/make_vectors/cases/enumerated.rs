@@ -50,8 +50,11 @@ fn categories() -> Result<Case> {
     world.commit_and_expect(None)?;
     for path in ["/line", "/points"] {
         let more = |name: &str, texts: &[&str]| (name.to_owned(), texts.iter().map(|t| (*t).to_owned()).collect());
-        let categories =
-            vec![more("status", &["lost \u{e9}"]), more("grade", &["1e300", "-inf"]), more("late", &["0", "-5", "1700000000"])];
+        let categories = vec![
+            more("status", &["lost \u{e9}"]),
+            more("grade", &["1e300", "-inf"]),
+            more("late", &["0", "-5", "1700000000"]),
+        ];
         world.alter(path, &Evolution { categories, ..Evolution::default() })?;
     }
     world.commit_and_expect(Some("categories added"))?;
@@ -71,7 +74,17 @@ fn rounded() -> Result<Case> {
         r#"{"name":"named","dtype":"float32","filters":"bitround:3,shuffle,zstd:1","nullable":true,"fill":"0.1"}"#,
     ];
     let mut world = World::with_array("rounded", about, &array(false, dim, &attrs))?;
-    let kept = [1.0, -1.125, 1e30, f32::NAN, f32::INFINITY, -0.0, 0.0, f32::from_bits(0x7f70_0000), f32::from_bits(0x0010_0000)];
+    let kept = [
+        1.0,
+        -1.125,
+        1e30,
+        f32::NAN,
+        f32::INFINITY,
+        -0.0,
+        0.0,
+        f32::from_bits(0x7f70_0000),
+        f32::from_bits(0x0010_0000),
+    ];
     // What is kept of a number has three bits behind the first.
     let kept = kept.map(|v: f32| if v.is_finite() { f32::from_bits(v.to_bits() & 0xfff0_0000) } else { v });
     let cells = || singles((0..25).map(|i| kept[i % 9]));
