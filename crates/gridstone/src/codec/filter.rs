@@ -24,6 +24,11 @@ pub trait Filter: Send + Sync + Debug {
         usize::MAX
     }
 
+    /// An Unsupported error if it is not there, so that nothing can be encoded or decoded with it.
+    fn check_available(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Appends the encoded form of `input` to `out`.
     ///
     /// Errors: Input if `input` must hold whole elements and does not, Schema if `element` is not accepted. After an

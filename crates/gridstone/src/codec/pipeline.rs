@@ -66,6 +66,11 @@ impl Pipeline {
         )))
     }
 
+    /// An Unsupported error if a filter is user-defined and not registered.
+    pub fn check_available(&self) -> Result<()> {
+        self.filters.iter().try_for_each(|filter| filter.check_available())
+    }
+
     /// The canonical text, with every level; `parse` gives the same pipeline back.
     pub fn name(&self) -> String {
         if self.is_none() {

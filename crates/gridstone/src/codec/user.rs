@@ -132,6 +132,10 @@ impl Filter for Named {
         encoded_len_max(len)
     }
 
+    fn check_available(&self) -> Result<()> {
+        self.filter().map(drop)
+    }
+
     fn encode(&self, input: &[u8], element: Element, out: &mut Vec<u8>) -> Result<()> {
         let made = self.filter()?.encode(input, element.size()).map_err(|e| self.named(e))?;
         if made.len() > encoded_len_max(input.len()) {

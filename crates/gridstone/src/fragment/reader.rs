@@ -134,6 +134,11 @@ impl Fragment {
         &self.root
     }
 
+    /// An Unsupported error if its pages were packed with a user-defined filter that is not registered: they may be sound.
+    pub fn check_filters(&self) -> Result<()> {
+        self.pipelines.iter().try_for_each(Pipeline::check_available)
+    }
+
     /// The stripe of tile number `tile`, and its number in that stripe.
     pub fn stripe_of(&self, tile: u64) -> Option<(usize, usize)> {
         let stripe = self.first_tiles.partition_point(|first| *first <= tile).checked_sub(1)?;

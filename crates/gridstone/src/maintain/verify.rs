@@ -41,7 +41,7 @@ pub struct VerifyReport {
 }
 
 /// Checks every byte of `fragments`. Damage and missing files go into the report; any other error (of the storage, or
-/// being stopped) ends the check.
+/// being stopped, or that a user-defined filter is not registered) ends the check.
 pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Description>]) -> Result<VerifyReport> {
     verify_among(context, schema, fragments, &fragments.iter().map(|d| (d.id, d.cells)).collect())
 }
@@ -67,7 +67,11 @@ pub(super) fn verify_among(
         }
         // Not from the cache: what matters is what lies in the files now.
         match open_uncached(context, schema, description) {
-            Ok(fragment) => check.fragment(&fragment)?,
+            Ok(fragment) => {
+                // What lacks a filter is not damaged, and nobody can say that it is not.
+                fragment.check_filters().map_err(|e| e.context(format!("fragment {}", description.id)))?;
+                check.fragment(&fragment)?;
+            }
             Err(error) => check.note(description.id, (None, None), (&description.bounds, description.cells), error)?,
         }
     }
