@@ -63,10 +63,7 @@ pub(super) fn parse_hull(schema: &Schema, sub: ReadBox<'_>) -> Result<Subarray> 
 fn parts_of(schema: &Schema, spans: &[Span]) -> Result<Vec<Subarray>> {
     let count = schema.coordinates().count();
     if spans.len() != count {
-        return Err(Error::bounds(format!(
-            "a box of {} dimensions was given, the array has {count}",
-            spans.len()
-        )));
+        return Err(Error::bounds(format!("a box of {} dimensions was given, the array has {count}", spans.len())));
     }
     let mut parts: Vec<Vec<KeyRange>> = vec![Vec::with_capacity(schema.ndim())];
     for (dim, span) in schema.coordinates().zip(spans) {
@@ -74,7 +71,8 @@ fn parts_of(schema: &Schema, spans: &[Span]) -> Result<Vec<Subarray>> {
             Some(axis) => vec![vec![number_range(axis, span)?]],
             None => text_ranges(dim, span)?,
         };
-        let longer = |part: &Vec<KeyRange>| along.iter().map(|more| [part.as_slice(), more].concat()).collect::<Vec<_>>();
+        let longer =
+            |part: &Vec<KeyRange>| along.iter().map(|more| [part.as_slice(), more].concat()).collect::<Vec<_>>();
         if parts.len().saturating_mul(along.len()) > limits::BOXES_MAX {
             return Err(Error::input(format!(
                 "the intervals of texts of one box take more than {} boxes together; give an interval of one of them and a \

@@ -165,7 +165,8 @@ pub(super) fn joined_texts(schema: &Schema, axes: Vec<Column>) -> Result<Vec<Col
             all.extend(mine);
             continue;
         }
-        let words = mine.iter().map(|c| key::encode(Datatype::UInt64, c.view().values())).collect::<Result<Vec<_>>>()?;
+        let words =
+            mine.iter().map(|c| key::encode(Datatype::UInt64, c.view().values())).collect::<Result<Vec<_>>>()?;
         all.push(text_column(&words).map_err(|e| e.context(format!("dimension {:?}", dim.name())))?);
     }
     Ok(all)
@@ -210,7 +211,10 @@ mod tests {
         let keys = coordinate_keys(&NeverCancel, &schema, &[given.view(), x.view()]).unwrap();
         assert_eq!((keys.len(), keys[1][2]), (4, word("漢字漢字漢字".as_bytes(), 1)));
         let back = coordinate_columns(&schema, &keys).unwrap();
-        assert_eq!((back[0].view().values(), back[0].view().offsets()), (given.view().values(), given.view().offsets()));
+        assert_eq!(
+            (back[0].view().values(), back[0].view().offsets()),
+            (given.view().values(), given.view().offsets())
+        );
         assert_eq!(axis_keys(&schema, &back).unwrap(), keys);
         let axes = schema.dims().iter().zip(&keys).map(|(d, k)| coordinate_column(d.datatype(), k).unwrap()).collect();
         assert_eq!(joined_texts(&schema, axes).unwrap()[0].view().offsets(), given.view().offsets());
@@ -227,7 +231,9 @@ mod tests {
             error.to_string()
         };
         let long = refused("0123456789");
-        assert!(long.contains("row 1") && long.contains("10 bytes") && long.contains("max_bytes") && long.contains("gene"));
+        assert!(
+            long.contains("row 1") && long.contains("10 bytes") && long.contains("max_bytes") && long.contains("gene")
+        );
         assert!(refused("a\0b").contains("row 1") && refused("a\0").contains("NUL"));
         let broken = text_column(&[vec![0xff << 56]]).unwrap_err();
         assert_eq!(broken.kind(), ErrorKind::Corruption);

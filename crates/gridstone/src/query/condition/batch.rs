@@ -132,7 +132,8 @@ impl<'a> Batch<'a> {
         let Place::Text { axis, words } = field.place else {
             return Err(Error::input(format!("{:?} is no text dimension", field.place)));
         };
-        let words = (axis..axis + words).map(|axis| Ok(self.axis_keys(axis)?.into_owned())).collect::<Result<Vec<_>>>()?;
+        let words =
+            (axis..axis + words).map(|axis| Ok(self.axis_keys(axis)?.into_owned())).collect::<Result<Vec<_>>>()?;
         text_column(&words).map(Texts::Made)
     }
 
@@ -148,7 +149,9 @@ impl<'a> Batch<'a> {
             _ if *first != axis => Err(lacks()),
             Coordinates::Column(view) => key::encode(view.datatype(), view.values()).map(Cow::Owned),
             Coordinates::Keys(keys) if keys.len() == self.rows => Ok(Cow::Borrowed(keys)),
-            Coordinates::Regular { first, repeat, count } => Ok(Cow::Owned(regular(*first, *repeat, *count, self.rows))),
+            Coordinates::Regular { first, repeat, count } => {
+                Ok(Cow::Owned(regular(*first, *repeat, *count, self.rows)))
+            }
             Coordinates::Keys(_) => Err(lacks()),
         }
     }

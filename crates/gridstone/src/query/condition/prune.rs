@@ -253,13 +253,19 @@ fn between(least: Ordering, greatest: Ordering) -> u8 {
 /// one, says that the text itself is left out.
 fn texts_from(cut: &Cut) -> Option<End<&[u8]>> {
     let Cut::Below(text) = cut else { return None };
-    Some(text.iter().position(|b| *b == 0).map_or(End::Included(text), |end| End::Excluded(text.get(..end).unwrap_or_default())))
+    Some(
+        text.iter()
+            .position(|b| *b == 0)
+            .map_or(End::Included(text), |end| End::Excluded(text.get(..end).unwrap_or_default())),
+    )
 }
 
 /// Where the texts below a cut end.
 fn texts_to(cut: &Cut) -> End<&[u8]> {
     let Cut::Below(text) = cut else { return End::Unbounded };
-    text.iter().position(|b| *b == 0).map_or(End::Excluded(text), |end| End::Included(text.get(..end).unwrap_or_default()))
+    text.iter()
+        .position(|b| *b == 0)
+        .map_or(End::Excluded(text), |end| End::Included(text.get(..end).unwrap_or_default()))
 }
 
 fn cells_max(node: &Node, sub: &Subarray) -> u128 {
