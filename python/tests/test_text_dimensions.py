@@ -226,6 +226,21 @@ def test_more_cells_than_memory_holds(tmp_path: Path) -> None:
             w.append({"name": names[start : start + 20_000]}, {"v": np.arange(20_000)})
 
 
+@pytest.mark.parametrize("order", ["row", "col"])
+def test_column_order_keeps_the_order_of_texts(tmp_path: Path, order: str) -> None:
+    dims = [gs.Dim("t", dtype="string", max_bytes=24), gs.Dim("n", (0, 9))]
+    schema = gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True, cell_order=order, tile_order=order, capacity=3)
+    a = gs.create(str(tmp_path / "a.gs"), schema)
+    texts = ["aaaaaaaaa", "b", "aaaaaaaaaaaaaaaaab", "aaaaaaaa", "c"]
+    a.write_cells({"t": texts * 2, "n": [1] * 5 + [0] * 5}, np.zeros(10, "int8"))
+    by_row = sorted((t, n) for t in texts for n in (0, 1))
+    by_col = sorted(by_row, key=lambda cell: cell[::-1])
+    for asked, wanted in (("row", by_row), ("col", by_col), ("global", by_row if order == "row" else by_col)):
+        assert [row[:2] for row in found(a.read(order=asked))] == wanted
+        for size in (1, 10_000):
+            assert [row[:2] for row in found(a.scan(order=asked, batch_bytes=size)._result())] == wanted
+
+
 def test_conditions_on_texts(tmp_path: Path) -> None:
     a = filled(tmp_path / "a.gs")
 

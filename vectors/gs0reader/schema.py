@@ -309,9 +309,10 @@ class Schema:
             need(begins, "a code means something else")
 
     def slow_to_fast(self, order: str) -> list[int]:
-        """Dimension numbers from the slowest to the fastest."""
-        numbers = list(range(len(self.dims)))
-        return numbers[::-1] if order == "col" else numbers
+        """The numbers of the axes from the slowest to the fastest; the words of a text from its first on."""
+        starts = [i for i, dim in enumerate(self.dims) if not dim.word]
+        groups = [list(range(a, b)) for a, b in itertools.pairwise([*starts, len(self.dims)])]
+        return [axis for group in (groups[::-1] if order == "col" else groups) for axis in group]
 
     def global_key(self, place: tuple[int, ...]) -> list[int]:
         """What cells are sorted by."""

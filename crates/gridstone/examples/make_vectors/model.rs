@@ -126,8 +126,9 @@ impl Model {
             return rows.into_iter().map(|row| found[row].clone()).collect();
         }
         found.sort_by_cached_key(|(keys, _)| {
-            let tiles = options.tile_order.slowest_first(dims.len()).map(|d| dims[d].tile_of(keys[d]));
-            tiles.chain(options.cell_order.slowest_first(dims.len()).map(|d| keys[d])).collect::<Vec<u64>>()
+            let tiles = self.schema.slowest_first(options.tile_order).into_iter().map(|d| dims[d].tile_of(keys[d]));
+            let cells = self.schema.slowest_first(options.cell_order).into_iter().map(|d| keys[d]);
+            tiles.chain(cells).collect::<Vec<u64>>()
         });
         found
     }

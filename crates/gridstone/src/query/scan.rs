@@ -163,7 +163,7 @@ impl Scan {
             let Some(reach) = sweep.reach() else { continue };
             // Slower dimensions are one coordinate thick already, so halves follow each other in the order asked for.
             let thick = |d: &usize| reach.ranges().get(*d).is_some_and(|r| r.lo < r.hi);
-            let slowest = plain(self.request.order).slowest_first(reach.ndim()).find(thick);
+            let slowest = self.target.schema.slowest_first(plain(self.request.order)).into_iter().find(thick);
             let estimate = sweep.estimate(slowest.unwrap_or(0));
             let halves = slowest.and_then(|dim| halve(&reach, dim));
             let limit = if halves.is_some() { cells_max.saturating_mul(2) } else { u64::MAX };

@@ -201,6 +201,15 @@ impl Schema {
         Coordinate::all(&self.dims)
     }
 
+    /// The axes from the slowest to the fastest: the dimensions in `order`, the words of each text from the first on.
+    pub fn slowest_first(&self, order: Order) -> Vec<usize> {
+        let mut dims: Vec<_> = self.coordinates().map(|dim| dim.axes()).collect();
+        if order == Order::Col {
+            dims.reverse();
+        }
+        dims.into_iter().flatten().collect()
+    }
+
     /// The attributes.
     pub fn attrs(&self) -> &[Attribute] {
         &self.attrs

@@ -296,8 +296,13 @@ mod tests {
         );
         assert_eq!(Schema::from_json(&schema.to_json()).unwrap(), schema);
         assert_eq!(with(r#","max_bytes":9"#, "").unwrap().ndim(), 3);
+        assert_eq!(schema.slowest_first(Order::Row), [0, 1, 2, 3, 4]);
+        assert_eq!(schema.slowest_first(Order::Col), [1, 2, 3, 4, 0], "the words of a text keep their order");
         assert_eq!(with(r#","max_bytes":248"#, "").unwrap().ndim(), 32);
-        assert_eq!(schema.describe_cell(|axis| if axis == 1 { 0x41 << 56 } else { 0 }), "x=-128, gene=\"A\"");
+        assert_eq!(
+            schema.describe_cell(|axis| [(1 << 63) + 3, 0x41 << 56].get(axis).copied().unwrap_or(0)),
+            "x=3, gene=\"A\""
+        );
         for (gene, rest, word) in [
             (r#","max_bytes":0"#, "", "max_bytes"),
             (r#","max_bytes":257"#, "", "256"),

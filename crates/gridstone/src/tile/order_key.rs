@@ -66,10 +66,9 @@ impl KeyLayout {
                 (false, _) => bits_for(d.range().count()),
             })
         };
-        let tiles =
-            options.tile_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: true, bits: width(true, dim) });
-        let cells =
-            options.cell_order.slowest_first(dims.len()).map(|dim| Part { dim, tile: false, bits: width(false, dim) });
+        let (tiles, cells) = (schema.slowest_first(options.tile_order), schema.slowest_first(options.cell_order));
+        let tiles = tiles.into_iter().map(|dim| Part { dim, tile: true, bits: width(true, dim) });
+        let cells = cells.into_iter().map(|dim| Part { dim, tile: false, bits: width(false, dim) });
         let curve = options.cell_order == Order::Hilbert;
         let parts = tiles.chain(cells.filter(|_| !curve)).filter(|p| p.bits > 0);
         let parts: Vec<Part> = parts.collect();
@@ -87,7 +86,7 @@ impl KeyLayout {
             let bits = dims.get(dim).map_or(0, |d| bits_for(d.range().count()));
             Part { dim, tile: false, bits }
         };
-        let parts: Vec<Part> = order.slowest_first(dims.len()).map(part).filter(|p| p.bits > 0).collect();
+        let parts: Vec<Part> = schema.slowest_first(order).into_iter().map(part).filter(|p| p.bits > 0).collect();
         let bits = parts.iter().map(|p| p.bits).sum();
         let dims = dims.iter().map(Dimension::untiled).collect();
         Self { dims, parts, curve_bits: 0, bits }

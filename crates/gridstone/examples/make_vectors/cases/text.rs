@@ -18,7 +18,7 @@ fn words(text: &str) -> Vec<u64> {
 }
 
 fn genes() -> Result<Case> {
-    let schema = r#"{"sparse":true,"capacity":7,"tile_order":"col","cell_order":"row","dims":[
+    let schema = r#"{"sparse":true,"capacity":7,"tile_order":"row","cell_order":"col","dims":[
         {"name":"sample","dtype":"int16","domain":["-5","94"],"tile":"10"},
         {"name":"gene","dtype":"string","domain":null,"tile":null,"max_bytes":20}],
         "attrs":[{"name":"count","dtype":"int32"}]}"#;
@@ -26,10 +26,25 @@ fn genes() -> Result<Case> {
                  deletions of cells and of an interval; a merge";
     let mut world = World::with_array("text_dimension", about, schema)?;
     let texts = [
-        "", "A", "BRCA1", "BRCA2", "ABCDEFG", "ABCDEFGH", "ABCDEFGHI", "ABCDEFGHIJKLMNOP", "ABCDEFGHIJKLMNOPQRST", "é",
-        "häfen-östlich", "漢字漢字漢字", "\u{1}", "\u{7f}", "\u{10ffff}", "zzzzzzzé",
+        "",
+        "A",
+        "BRCA1",
+        "BRCA2",
+        "ABCDEFG",
+        "ABCDEFGH",
+        "ABCDEFGHI",
+        "ABCDEFGHIJKLMNOP",
+        "ABCDEFGHIJKLMNOPQRST",
+        "é",
+        "häfen-östlich",
+        "漢字漢字漢字",
+        "\u{1}",
+        "\u{7f}",
+        "\u{10ffff}",
+        "zzzzzzzé",
     ];
-    let place = |i: u64| [vec![signed((noise(i) % 100) as i64 - 5)], words(texts[(noise(i + 7) % 16) as usize])].concat();
+    let place =
+        |i: u64| [vec![signed((noise(i) % 100) as i64 - 5)], words(texts[(noise(i + 7) % 16) as usize])].concat();
     for version in 0..3u64 {
         let mut places: Vec<Vec<u64>> = (0..20).map(|i| place(i * 2 + i % 3 * version)).collect();
         places.sort_by_key(|p| noise(p.iter().fold(0, |a, k| a ^ k)));
@@ -40,8 +55,8 @@ fn genes() -> Result<Case> {
     }
     world.delete("/", &(0..20).step_by(3).map(place).collect::<Vec<_>>())?;
     world.commit_and_expect(Some("deletions, some of them of nothing"))?;
-    let (low, high) = word_interval(Bound::Included(b"ABCDEFGH"), Bound::Excluded(b"BRCA2"), word_count(LONGEST))
-        .unwrap_or_default();
+    let (low, high) =
+        word_interval(Bound::Included(b"ABCDEFGH"), Bound::Excluded(b"BRCA2"), word_count(LONGEST)).unwrap_or_default();
     for along in interval_boxes(&low, &high) {
         let sample = KeyRange::new(signed(-5), signed(60));
         world.delete_sub("/", Subarray::new([vec![sample], along].concat()))?;

@@ -21,7 +21,8 @@ fn keys_of(columns: &[Column]) -> Vec<Vec<u64>> {
 /// Boxes between pairs of rows, and what lies in any of them.
 fn region_of(keys: &[Vec<u64>], corners: &[(usize, usize)]) -> Region {
     let rows = keys[0].len();
-    let range = |k: &Vec<u64>, a: usize, b: usize| KeyRange::new(k[a % rows].min(k[b % rows]), k[a % rows].max(k[b % rows]));
+    let range =
+        |k: &Vec<u64>, a: usize, b: usize| KeyRange::new(k[a % rows].min(k[b % rows]), k[a % rows].max(k[b % rows]));
     Region::new(corners.iter().map(|(a, b)| Subarray::new(keys.iter().map(|k| range(k, *a, *b)).collect())).collect())
 }
 
