@@ -15,6 +15,8 @@ from . import errors
 from ._native import __version__
 from .array import Array
 from .context import Context
+from .copying import copy, move
+from .diffing import Difference, diff
 from .expressions import Expression, col
 from .filters import register_filter, registered_filters
 from .group import Group
@@ -29,6 +31,8 @@ from .transaction import Transaction, commit, transaction
 if TYPE_CHECKING:
     from . import io as io
     from . import plot as plot
+    from .advising import advise
+    from .filling import Filling
     from .result import Result
     from .stream import Stream
 
@@ -36,8 +40,10 @@ __all__ = [
     "Array",
     "Attr",
     "Context",
+    "Difference",
     "Dim",
     "Expression",
+    "Filling",
     "Group",
     "Receipt",
     "Repair",
@@ -46,16 +52,20 @@ __all__ = [
     "Stream",
     "Transaction",
     "__version__",
+    "advise",
     "array",
     "col",
     "commit",
+    "copy",
     "create",
     "delete",
+    "diff",
     "errors",
     "exists",
     "group",
     "io",
     "ls",
+    "move",
     "open",
     "plot",
     "prefix",
@@ -69,7 +79,7 @@ __all__ = [
 ]
 
 _LAZY_MODULES = ("io", "plot")
-_LAZY_NAMES = {"Result": "result", "Stream": "stream"}
+_LAZY_NAMES = {"Filling": "filling", "Result": "result", "Stream": "stream", "advise": "advising"}
 
 
 if not TYPE_CHECKING:  # Type checkers would take any misspelled name for a part of the package.

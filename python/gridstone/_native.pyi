@@ -31,6 +31,7 @@ __all__ = [
     "Context",
     "Group",
     "Keys",
+    "Portions",
     "Scan",
     "Staged",
     "Transaction",
@@ -41,11 +42,13 @@ __all__ = [
     "check_receipt",
     "check_schema",
     "commit_receipts",
+    "copy",
     "create_array",
     "create_group",
     "delete_store",
     "environment_keys",
     "exists",
+    "move_node",
     "open",
     "parse_condition",
     "print_condition",
@@ -116,6 +119,20 @@ class Cells:
     @property
     def stats(self) -> dict[str, int]:
         """The counters of this read (of the whole scan so far, for a batch)."""
+
+_Buffers = Sequence[tuple[str, _BufferLike, _BufferLike | None, _BufferLike | None]]
+
+@final
+class Portions:
+    """A read that fills its caller's buffers again and again."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell was given."""
+    @property
+    def stats(self) -> dict[str, int] | None: ...
+    def next(self, columns: _Buffers | None = None) -> int:
+        """Fills the buffers, or those given from now on; gives how many cells, 0 at the end."""
 
 @final
 class Scan:
@@ -232,6 +249,16 @@ class Array:
         condition_json: str | None = None,
     ) -> Scan:
         """Streams boxes, or what a condition selects of them, coordinates included for dense arrays too."""
+    def portions(
+        self,
+        box: _Box | None,
+        attrs: Sequence[str],
+        order: str,
+        columns: _Buffers,
+        batch_bytes: int,
+        condition_json: str | None = None,
+    ) -> Portions:
+        """Starts a read into buffers: of each column its name, values, offsets and validity."""
     def stage_dense(
         self, box: _Box, attrs: Mapping[str, _Column], layout: str, progress: _Progress | None = None
     ) -> Staged:
@@ -358,6 +385,7 @@ class Transaction:
     def create_array(self, path: str, schema_json: str, overwrite: bool) -> Array: ...
     def create_group(self, path: str) -> None: ...
     def remove(self, path: str) -> None: ...
+    def move_node(self, path: str, target_path: str) -> None: ...
     def commit(self, message: str | None) -> int: ...
     def abort(self) -> None:
         """Gives up all that was staged; nothing happens to one that has ended."""
@@ -408,6 +436,23 @@ def commit_receipts(context: Context, uri: str, receipts: Sequence[str], message
 
 def check_receipt(text: str) -> tuple[str, int, int]:
     """The receipt as it is written, its cells and bytes; an InputError if it is none."""
+
+def copy(
+    context: Context,
+    source: str,
+    path: str,
+    version: int | str | None,
+    target_context: Context,
+    target: str,
+    target_path: str,
+    history: bool,
+    overwrite: bool,
+    progress: _Progress | None,
+) -> str:
+    """Copies nodes, or a store with its history; a report as JSON. Progress counts bytes, of a history objects."""
+
+def move_node(context: Context, uri: str, path: str, target_path: str, message: str | None) -> int:
+    """Puts a node at another path of its store; gives the version."""
 
 def verify_store(context: Context, uri: str) -> str:
     """What is damaged in a store, as JSON."""

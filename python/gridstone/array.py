@@ -1,5 +1,6 @@
 """An array: reading by position and coordinate, writing, versions and metadata."""
 
+import contextlib
 import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from .consolidation import Mergeable
 from .context import Context
 from .deletion import Erasable
 from .dtypes import AnyArray
-from .errors import AccessError, BoundsError, InputError, UnsupportedError
+from .errors import AccessError, BoundsError, GridstoneError, InputError, UnsupportedError
 from .evolution import Evolvable
 from .health import Checked
 from .history import Version
@@ -77,7 +78,11 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
     @property
     def path(self) -> str:
-        """The place in the store; "/" is its root."""
+        """The place in the store at this version; "/" is its root."""
+        if self._native is not None:
+            # What has no place any more (its transaction has ended) is told with the last one.
+            with contextlib.suppress(GridstoneError):
+                self._path = self._native.path
         return self._path
 
     @property
@@ -201,7 +206,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             )
         if self._unpickled and not self.native.writable:
             # The core opened it at the version that was pickled, and holds it there.
-            self._native = reopening.open_native(self._context, self._uri, self._path, False, None)
+            self._native = reopening.open_native(self._context, self._uri, self.path, False, None)
             self._unpickled = False
         version = self.native.refresh()
         self._look(self.native)
@@ -487,7 +492,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.native.in_transaction:
             raise UnsupportedError("an array of a transaction cannot be pickled; open it outside of the transaction")
-        return reopening.reopen, (self._uri, self._path, self.version, self.mode, self._pinned, self._context)
+        return reopening.reopen, (self._uri, self.path, self.version, self.mode, self._pinned, self._context)
 
     def __repr__(self) -> str:
         if self._native is None:
@@ -500,7 +505,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             for d in self._schema.dims
         )
         attrs = ", ".join(f"{attr.name}: {attr.dtype}{_of(attr)}" for attr in self._schema.attrs)
-        place = self._uri if self._path == "/" else f"{self._uri} {self._path}"
+        place = self._uri if self.path == "/" else f"{self._uri} {self.path}"
         return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"
 
     def _repr_html_(self) -> str:

@@ -76,6 +76,15 @@ class Group(Retained):
 
         return store.group(self.uri, path=joined(self.path, name), context=self._context)
 
+    def move(self, name: str, target: str, *, message: str | None = None) -> int:
+        """Moves what is called `name` in this group, with everything below it, to `target`: a name or path in this
+        group, or, from "/" on, a path in the store. See `gridstone.move`; returns the version."""
+        from . import copying
+
+        self._writable()
+        place = target if target.startswith("/") else joined(self.path, target)
+        return copying.move(self.uri, joined(self.path, name), place, message=message, context=self._context)
+
     @property
     def meta(self) -> Metadata:
         """Metadata: a mutable mapping of text to JSON values, always that of the newest version."""
@@ -120,6 +129,11 @@ class Group(Retained):
     def __repr__(self) -> str:
         names = ", ".join(f"{entry.name} ({entry.kind})" for entry in self.children())
         return f"<gridstone.Group {self.uri!r} {self.path!r}: {names or 'empty'}>"
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.group(self)
 
 
 def _reopen(uri: str, path: str, version: int, mode: str, context: Context) -> Group:

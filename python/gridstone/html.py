@@ -1,5 +1,6 @@
-"""What notebooks show of schemas, arrays and results."""
+"""What notebooks show of schemas, arrays, groups and results."""
 
+import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -10,7 +11,10 @@ from .schema import Schema
 
 if TYPE_CHECKING:
     from .array import Array
+    from .group import Group
     from .result import Result
+
+_FRAGMENTS_MAX = 10
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -59,7 +63,34 @@ def array(shown: "Array") -> str:
         return f"<div><b>gridstone.Array</b> {escape(shown.uri)} (closed)</div>"
     place = escape(shown.uri if shown.path == "/" else f"{shown.uri} {shown.path}")
     when = f"{shown.timestamp:%Y-%m-%d %H:%M:%S} UTC"
-    return f"<div><b>gridstone.Array</b> {place}, version {shown.version} ({when}){schema(shown.schema)}</div>"
+    head = f"<b>gridstone.Array</b> {place}, version {shown.version} ({when})"
+    return f"<div>{head}{schema(shown.schema)}{_fragments(shown)}</div>"
+
+
+def _fragments(shown: "Array") -> str:
+    """How many fragments there are, and the newest of them."""
+    found = [json.loads(text) for text in shown.native.fragments()]
+    rows = [
+        (
+            one["kind"],
+            one["version"],
+            f"{one['cells']:,}",
+            f"{one['bytes']:,}",
+            " x ".join(f"{lo}..{hi}" for lo, hi in one["domain"]),
+        )
+        for one in found[-_FRAGMENTS_MAX:]
+    ]
+    cells, size = (sum(one[key] for one in found) for key in ("cells", "bytes"))
+    title = f"<small>{len(found):,} fragments, {cells:,} cells, {size:,} bytes"
+    title += f"; the newest {len(rows)}:</small>" if len(rows) < len(found) else "</small>"
+    return title + (table(("kind", "version", "cells", "bytes", "box"), rows) if rows else "")
+
+
+def group(shown: "Group") -> str:
+    """Place and version, then the children."""
+    place = escape(shown.uri if shown.path == "/" else f"{shown.uri} {shown.path}")
+    rows = [(entry.name, entry.kind, entry.path) for entry in shown.children()]
+    return f"<div><b>gridstone.Group</b> {place}, version {shown.version}{table(('name', 'kind', 'path'), rows)}</div>"
 
 
 def result(shown: "Result") -> str:

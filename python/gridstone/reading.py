@@ -15,6 +15,7 @@ from .schema import Schema
 from .selection import BoxLike, Region
 
 if TYPE_CHECKING:
+    from .filling import Buffers, Filling
     from .stream import Stream
 
 _ORDERS = ("row", "col", "global", "any")
@@ -133,6 +134,32 @@ class Readable:
             _native.check_condition(condition, self._schema.to_json())
         scan = None if region.empty else self.native.scan(region.native, names, order, size, condition)
         return Stream(self._schema, names, scan, region.hull, self._context.memory_budget)
+
+    def read_into(
+        self, buffers: "Buffers", box: BoxLike = None, where: Where | None = None, order: str = "row"
+    ) -> "Filling":
+        """Reads a box, or what a condition selects of it, into the caller's buffers, as many cells at a time as fit.
+
+        Args:
+            buffers: arrays by the name of a dimension or attribute (coordinates can be had of dense arrays too), of its
+                dtype and contiguous. Where values vary in length or may be null, a dict: "values" (uint8 for text and
+                bytes, a list's own type for lists), "offsets" (int64, one more than cells, counting bytes from 0) and
+                "validity" (bool or uint8). The smallest of them says how many cells fit.
+            box: as for `read`.
+            where: as for `read`.
+            order: "row", "col", "global" or "any".
+
+        Returns:
+            A `Filling`: each `submit()` fills the buffers and returns the number of cells, until `complete`.
+
+        Raises:
+            InputError: a buffer that does not fit its column; an unknown name, order or condition.
+            BoundsError: the box is not inside the domain.
+        """
+        from . import filling
+
+        known("order", order, _ORDERS)
+        return filling.begin(self, self._context, selection.box_of(self._schema, box), buffers, where, order)
 
     def _names(self, attrs: Sequence[str] | str | None) -> list[str]:
         if attrs is None:

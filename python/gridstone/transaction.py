@@ -79,6 +79,10 @@ class Transaction:
         """Removes what lies at `path` and everything below it; earlier versions keep it."""
         self._native.remove(_absolute(path))
 
+    def move(self, path: str, target_path: str) -> None:
+        """Moves what lies at `path`, with everything below it, to the free path `target_path`; see `gridstone.move`."""
+        self._native.move_node(_absolute(path), _absolute(target_path))
+
     def commit(self) -> int:
         """Commits and returns the version; the transaction has ended then, whatever the outcome. Leaving the block
         does it.

@@ -125,6 +125,7 @@ OPERATIONS: dict[str, dict[str, type]] = {
     "create_array": {"id": str, "path": str, "schema": dict},
     "alter_array": {"id": str, "number": int, "schema": dict},
     "remove": {"id": str},
+    "move": {"id": str, "path": str},
     "add_fragments": {"array": str, "fragments": list},
     "replace_fragments": {"array": str, "removed": list, "fragments": list},
     "set_metadata": {"node": str, "changes": list},

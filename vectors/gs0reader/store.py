@@ -269,6 +269,18 @@ def _insert(state: Version, node: Node) -> None:
     state.nodes[node.id] = node
 
 
+def _move(state: Version, node: Node, path: str) -> None:
+    """The node at another path, and with it what lies below it."""
+    need(node.path != "/" and not f"{path}/".startswith(f"{node.path}/"), "a move of the root, or into itself")
+    need(path.startswith("/") and all(n.path != path for n in state.nodes.values()), "a move to where something lies")
+    parent = path.rpartition("/")[0] or "/"
+    need(any(n.path == parent and n.kind == "group" for n in state.nodes.values()), "a move to where no group is")
+    below, old = node.path + "/", node.path
+    for place, held in list(state.nodes.items()):
+        if held.path == old or held.path.startswith(below):
+            state.nodes[place] = replace(held, path=path + held.path[len(old) :])
+
+
 def _retained(value: Any) -> Retained:
     r = fields(value, {"tags": dict, "data": list, "manifest": list}, {"floor": None}, "what is retained")
     tags = {name: log.whole(version) for name, version in r["tags"].items()}
@@ -298,6 +310,7 @@ def _retain(state: Version, operation: dict[str, Any]) -> None:
 
 _TARGETS = {
     "remove": "id",
+    "move": "id",
     "alter_array": "id",
     "add_fragments": "array",
     "replace_fragments": "array",
@@ -322,6 +335,8 @@ def _apply(state: Version, operation: dict[str, Any]) -> None:
     if name == "remove":
         below = node.path.rstrip("/") + "/"
         state.nodes = {i: n for i, n in state.nodes.items() if i != target and not n.path.startswith(below)}
+    elif name == "move":
+        _move(state, node, operation["path"])
     elif name == "alter_array":
         need(node.kind == "array" and operation["number"] == len(node.schemas), "a schema that is not the next")
         schema = Schema.of_json(operation["schema"])

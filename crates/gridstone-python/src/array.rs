@@ -7,11 +7,12 @@ use crate::columns::{Out, Outs, columns, out, views};
 use crate::consolidate;
 use crate::errors::raise;
 use crate::interrupt::{self, run_quick};
+use crate::portions::Portions;
 use crate::retention::{options, report};
 use crate::store::{Version, at};
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
 use gridstone::base::AlignedBuf;
-use gridstone::engine::{self, CellData, Condition, Dedup, ReadOrder, TileListing};
+use gridstone::engine::{self, CellData, Condition, Dedup, PortionsOf, ReadOrder, TileListing};
 use gridstone::schema::{Evolution, Order, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -239,6 +240,27 @@ impl Array {
             self.inner.scan_region(region, attrs.as_deref(), condition, order, batch_bytes, call)
         })?;
         Ok(Scan::new(self.inner.context().clone(), self.names(py, attrs.as_deref(), true)?, scan))
+    }
+
+    #[pyo3(signature = (r#box, attrs, order, columns, batch_bytes, condition_json = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
+    fn portions(
+        &self,
+        py: Python<'_>,
+        r#box: Option<Box>,
+        attrs: Vec<String>,
+        order: &str,
+        columns: Vec<crate::portions::Given<'_>>,
+        batch_bytes: u64,
+        condition_json: Option<&str>,
+    ) -> PyResult<Portions> {
+        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
+        let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
+        let (sub, condition, names) = (r#box.as_deref(), condition.as_ref(), self.names(py, Some(&attrs), true)?);
+        let wanted = PortionsOf { sub, attrs: &attrs, condition, order, bytes: batch_bytes };
+        let inner = interrupt::run(py, self.inner.context(), None, |call| self.inner.portions(&wanted, call))?;
+        let names = [names.dims, names.attrs].concat();
+        Portions::new(py, self.inner.context().clone(), names, columns, inner)
     }
 
     #[pyo3(signature = (r#box, attrs, layout, progress = None))]

@@ -10,12 +10,14 @@ mod columns;
 mod condition;
 mod consolidate;
 mod context;
+mod copies;
 mod errors;
 mod filters;
 mod group;
 mod health;
 mod interrupt;
 mod keys;
+mod portions;
 mod retention;
 mod store;
 mod transaction;
@@ -31,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<keys::Keys>()?;
     module.add_class::<cells::Cells>()?;
     module.add_class::<cells::Scan>()?;
+    module.add_class::<portions::Portions>()?;
     module.add_class::<writer::Staged>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<array::Array>()?;
@@ -54,6 +57,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(keys::environment_keys, module)?)?;
     module.add_function(wrap_pyfunction!(store::tag, module)?)?;
     module.add_function(wrap_pyfunction!(store::untag, module)?)?;
+    module.add_function(wrap_pyfunction!(copies::copy, module)?)?;
+    module.add_function(wrap_pyfunction!(copies::move_node, module)?)?;
     module.add_function(wrap_pyfunction!(health::verify_store, module)?)?;
     module.add_function(wrap_pyfunction!(health::repair, module)?)?;
     Ok(())

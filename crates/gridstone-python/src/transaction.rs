@@ -68,6 +68,10 @@ impl Transaction {
         py.detach(|| self.inner.remove(path)).map_err(|e| raise(py, &e))
     }
 
+    fn move_node(&self, py: Python<'_>, path: &str, target_path: &str) -> PyResult<()> {
+        py.detach(|| self.inner.move_node(path, target_path)).map_err(|e| raise(py, &e))
+    }
+
     #[pyo3(signature = (message))]
     fn commit(&self, py: Python<'_>, message: Option<String>) -> PyResult<u64> {
         py.detach(|| self.inner.commit(message)).map_err(|e| raise(py, &e))

@@ -8,6 +8,7 @@ mod commit_schedules;
 mod concurrent_commits;
 mod consolidate;
 mod consolidate_dense;
+mod copies;
 mod crash;
 mod damage;
 mod edges;
@@ -19,6 +20,7 @@ mod io_count;
 mod kill;
 mod life;
 mod many_writers;
+mod moves;
 #[cfg(feature = "object-stores")]
 mod objects;
 mod oracle;

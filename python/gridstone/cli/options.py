@@ -16,7 +16,7 @@ from ..store import open_array
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _version(_context: click.Context, _option: click.Parameter, text: str | None) -> int | str | None:
+def version_of(_context: click.Context, _option: click.Parameter, text: str | None) -> int | str | None:
     """A version's number, or its tag."""
     return int(text) if text is not None and text.isdigit() else text
 
@@ -33,7 +33,7 @@ def at_path(command: _Command) -> _Command:
 
 def at_version(command: _Command) -> _Command:
     """`--version` and `--timestamp`."""
-    command = click.option("--version", callback=_version, help="Read this version: its number, or its tag.")(command)
+    command = click.option("--version", callback=version_of, help="Read this version: its number, or its tag.")(command)
     return click.option("--timestamp", help="Read the last version not after this UTC time (ISO).")(command)
 
 

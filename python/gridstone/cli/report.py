@@ -5,17 +5,13 @@ from collections import Counter
 from typing import Any
 
 import click
-import numpy as np
 
-from .. import plot
+from .. import tiling
 from ..array import Array
-from ..dtypes import AnyArray
 from ..dtypes import show as show_value
 from ..group import Group
 from ..history import Version
 from .output import bytes_text, emit_table
-
-_OVERLAP_TILES_MAX = 20_000
 
 
 def summary(array: Array) -> dict[str, Any]:
@@ -41,7 +37,7 @@ def details(array: Array) -> dict[str, Any]:
         "key_id": array.key_id,
         "nonempty_domain": array.nonempty_domain,
         "fragments": array.fragments.to_pylist(),
-        "tiles": tile_report(array),
+        "tiles": tiling.report(array),
         "versions": len(array.history()),
         "metadata": dict(array.meta),
     }
@@ -63,38 +59,6 @@ def operations(found: Version) -> str:
     """What a version did, in a few words."""
     counted = Counter(str(operation.get("op", "?")) for operation in found.operations)
     return ", ".join(name if count == 1 else f"{count} x {name}" for name, count in counted.items())
-
-
-def tile_report(array: Array) -> dict[str, Any]:
-    """How many data tiles there are, how full, and how many others the MBR of one overlaps on average."""
-    cells = array.tiles().column("cells").to_numpy()
-    report: dict[str, Any] = {"count": len(cells), "cells": int(cells.sum())}
-    if len(cells) == 0 or not array.sparse:
-        return report
-    capacity = array.schema.capacity
-    report["fullness"] = float(cells.mean() / capacity)
-    report["overlap"] = overlap(array)
-    return report
-
-
-def overlap(array: Array) -> float | None:
-    """The mean number of other tiles whose MBR meets a tile's; None of more tiles than can be compared quickly, and
-    with dimensions of texts."""
-    if any(dim.is_text for dim in array.schema.dims):
-        return None
-    bounds = [plot.tile_rectangles(array, (name, name))[:, [0, 2]] for name in array.dims]
-    count = len(bounds[0])
-    if count > _OVERLAP_TILES_MAX:
-        return None
-    met = 0
-    for first in range(0, count, 500):
-        rows = slice(first, first + 500)
-        meets: AnyArray = np.ones((len(bounds[0][rows]), count), np.bool_)
-        for ends in bounds:
-            low, high = ends[:, 0], ends[:, 1]
-            meets &= (low[rows, None] <= high[None, :]) & (high[rows, None] >= low[None, :])
-        met += int(meets.sum())
-    return (met - count) / count
 
 
 def show(array: Array) -> None:
@@ -143,9 +107,4 @@ def _show_fragments(array: Array) -> None:
 
 
 def _show_tiles(array: Array) -> None:
-    found = tile_report(array)
-    text = f"tiles: {found['count']:,} with {found['cells']:,} cells"
-    if "fullness" in found:
-        text += f", {found['fullness']:.0%} full"
-        text += "" if found["overlap"] is None else f"; the MBR of one meets {found['overlap']:.2f} others"
-    click.echo(text)
+    click.echo(tiling.text(tiling.report(array)))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import arrow, cells, dtypes
+from .. import arrow, cells
 from ..columns import Field
 from ..context import Context
 from ..errors import GridstoneError, InputError

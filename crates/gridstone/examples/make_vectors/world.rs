@@ -222,6 +222,20 @@ impl World {
         }
     }
 
+    /// Moves a committed node.
+    pub(crate) fn move_node(&mut self, from: &str, to: &str) -> Result<()> {
+        let id = self.snapshot()?.node(from)?.id();
+        self.operations.push(Operation::Move { id, from: from.to_owned(), path: to.to_owned() });
+        let within = |path: &String| path == from || path.starts_with(&format!("{from}/"));
+        let moved: Vec<String> = self.arrays.keys().filter(|path| within(path)).cloned().collect();
+        for old in moved {
+            if let Some(entry) = self.arrays.remove(&old) {
+                self.arrays.insert(format!("{to}{}", old.get(from.len()..).unwrap_or_default()), entry);
+            }
+        }
+        Ok(())
+    }
+
     /// Sets (JSON text) or removes a metadata key of a committed node.
     pub(crate) fn set_metadata(&mut self, path: &str, key: &str, text: Option<&str>) -> Result<()> {
         let node = self.snapshot()?.node(path)?.id();

@@ -57,6 +57,7 @@ pub trait Rebase {
 ///   that they were written with.
 /// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
 /// - A node removed: conflict if it was removed already.
+/// - A node moved: conflict if it was removed, or lies elsewhere by now; an Exists error if something lies where it is put.
 /// - A version tagged: an Exists error if the name was taken, unless it is to be moved. A tag taken away: conflict if it
 ///   was moved or taken away.
 /// - Anything that lies in a file that was condemned conflicts, whoever asks: that is checked where records are applied.
@@ -68,13 +69,14 @@ impl StandardRules {
     /// A Conflict error if `changes` make no sense after `newest`.
     pub(super) fn check(newest: &Snapshot, changes: &Changes) -> Result<()> {
         let (mut created, mut altered): (Vec<Id>, Vec<Id>) = (Vec::new(), Vec::new());
+        let mut moves: Vec<(&str, &str)> = Vec::new();
         for operation in &changes.operations {
             let needed = match operation {
                 Operation::CreateGroup { id, .. } | Operation::CreateArray { id, .. } => {
                     created.push(*id);
                     continue;
                 }
-                Operation::Remove { id } | Operation::AlterArray { id, .. } => *id,
+                Operation::Remove { id } | Operation::AlterArray { id, .. } | Operation::Move { id, .. } => *id,
                 Operation::AddFragments { array, .. } | Operation::ReplaceFragments { array, .. } => *array,
                 Operation::SetMetadata { node, .. } => *node,
                 Operation::Untag { name, version } => {
@@ -97,6 +99,10 @@ impl StandardRules {
                 Operation::AddFragments { array, fragments } if !created.contains(array) => {
                     newest.array_by_id(*array)?.check_masked(fragments.iter().map(|f| &f.description))?;
                 }
+                Operation::Move { id, from, path } => {
+                    check_place(newest, *id, &before(from, &moves))?;
+                    moves.push((from, path));
+                }
                 // A later change of the same commit follows the earlier one.
                 Operation::AlterArray { id, number, .. } if !created.contains(id) && !altered.contains(id) => {
                     newest.array_by_id(*id)?.check_alter(*number)?;
@@ -106,6 +112,25 @@ impl StandardRules {
             }
         }
         Ok(())
+    }
+}
+
+/// Where what lies at `path` after `moves` lay before them.
+fn before(path: &str, moves: &[(&str, &str)]) -> String {
+    moves.iter().rev().fold(path.to_owned(), |path, (from, to)| match path.strip_prefix(to) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{from}{rest}"),
+        _ => path,
+    })
+}
+
+/// A Conflict error unless the node still lies at `from`.
+fn check_place(newest: &Snapshot, id: Id, from: &str) -> Result<()> {
+    match newest.node_by_id(id) {
+        Some(node) if node.path() != from => Err(Error::conflict(format!(
+            "what was to be moved from {from} lies at {} now: another commit moved it; nothing was committed",
+            node.path()
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -46,6 +46,11 @@ impl Draft {
                 Some(Recorded::AlterArray { id: *id, number: *number, schema: Arc::new(schema.clone()) })
             }
             Operation::Remove { id } => Some(Recorded::Remove { id: *id }),
+            Operation::Move { id, path, .. } => {
+                self.tree.check_move(*id, path)?;
+                self.create_parents(path, entropy)?;
+                Some(Recorded::Move { id: *id, path: path.clone() })
+            }
             Operation::AddFragments { .. } | Operation::ReplaceFragments { .. } => None,
             Operation::SetMetadata { changes, .. } => {
                 check_texts(changes)?;

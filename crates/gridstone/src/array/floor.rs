@@ -8,6 +8,9 @@ use super::shape::{RootRef, RootText, Whole};
 use crate::base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+/// What `_log/floor` holds while a store is copied here with its history: until the copy is done there is no store.
+pub const UNFINISHED: &[u8] = b"gridstone: a copy of a store to this place was not finished\n";
+
 /// The lowest version still kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Floor {
@@ -37,6 +40,12 @@ impl Floor {
     /// The mirror of [`Floor::encode`]. Unsupported if it is of another format; Corruption if it is not what was written.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         const WHAT: &str = "the log's floor";
+        if bytes == UNFINISHED {
+            return Err(Error::not_found(
+                "there is no store here but the beginning of a copy, which is under way or was interrupted; if nobody is at \
+                 it any more, delete what is there and copy again",
+            ));
+        }
         let line = line::open(bytes, WHAT)?;
         let text: FloorText = line::parse(line, WHAT)?;
         let (version, root) = (text.version.0, RootRef::from(text.root));

@@ -43,7 +43,7 @@ mod tree;
 mod wording;
 
 pub use conflict::{DeleteRules, MergeRules, Queueing, Rebase, StandardRules};
-pub use floor::Floor;
+pub use floor::{Floor, UNFINISHED};
 pub use group_commit::{GroupCommit, Queues};
 pub use inspect::{Affected, Flaw, Inspection, KnownArray, KnownFile, Versions};
 pub use lease::Lease;

@@ -22,6 +22,16 @@ pub struct Names {
 }
 
 impl Names {
+    /// The data files that are named, in no order.
+    pub fn data(&self) -> impl Iterator<Item = Id> {
+        self.data.iter().copied()
+    }
+
+    /// The manifest roots and pages that are named, in no order.
+    pub fn manifest(&self) -> impl Iterator<Item = Id> {
+        self.manifest.iter().copied()
+    }
+
     /// Whether the data file is named.
     pub fn has_data(&self, id: Id) -> bool {
         self.data.contains(&id)

@@ -87,6 +87,15 @@ pub enum Operation {
         /// The node.
         id: Id,
     },
+    /// Puts a node, with all below it, at another path; groups above that are missing are created.
+    Move {
+        /// The node.
+        id: Id,
+        /// Where it is known to lie.
+        from: String,
+        /// Where it is put.
+        path: String,
+    },
     /// Adds fragments to an array.
     AddFragments {
         /// The array.
@@ -163,6 +172,13 @@ pub enum Recorded {
         /// The node.
         id: Id,
     },
+    /// A node, with all below it, was put at another path.
+    Move {
+        /// The node.
+        id: Id,
+        /// Where it was put.
+        path: String,
+    },
     /// Fragments were added to an array.
     AddFragments {
         /// The array.
@@ -210,6 +226,7 @@ impl Recorded {
             Self::CreateArray { .. } => "create_array",
             Self::AlterArray { .. } => "alter_array",
             Self::Remove { .. } => "remove",
+            Self::Move { .. } => "move",
             Self::AddFragments { .. } => "add_fragments",
             Self::ReplaceFragments { .. } => "replace_fragments",
             Self::SetMetadata { .. } => "set_metadata",
@@ -225,6 +242,7 @@ impl Recorded {
             Self::CreateGroup { id, .. }
             | Self::CreateArray { id, .. }
             | Self::AlterArray { id, .. }
+            | Self::Move { id, .. }
             | Self::Remove { id } => *id,
             Self::AddFragments { array, .. } | Self::ReplaceFragments { array, .. } => *array,
             Self::SetMetadata { node, .. } => *node,

@@ -83,15 +83,15 @@ impl Provisional {
     /// What is to be committed: what was staged, without fragments of arrays that were removed again; neighbouring additions
     /// to one array are one.
     pub fn into_operations(self) -> Vec<Operation> {
-        let removed: Vec<Id> = self
-            .operations
-            .iter()
-            .filter_map(|operation| if let Operation::Remove { id } = operation { Some(*id) } else { None })
-            .collect();
+        let by_id = |operation: &Operation| match operation {
+            Operation::Remove { id } | Operation::Move { id, .. } => Some(*id),
+            _ => None,
+        };
+        let named: Vec<Id> = self.operations.iter().filter_map(by_id).collect();
         let mut made: Vec<Operation> = Vec::with_capacity(self.operations.len());
         for (place, operation) in self.operations.into_iter().enumerate() {
-            // What is removed by its id has to be made with it.
-            let needed = self.implied.iter().filter(|(at, id, _)| *at == place && removed.contains(id));
+            // What is removed or moved by its id has to be made with it.
+            let needed = self.implied.iter().filter(|(at, id, _)| *at == place && named.contains(id));
             made.extend(needed.map(|(_, id, path)| Operation::CreateGroup { id: *id, path: path.clone() }));
             let Operation::AddFragments { array, fragments } = operation else {
                 made.push(operation);

@@ -107,6 +107,7 @@ impl Reads {
                 Ok(())
             }
             Recorded::ReplaceFragments { .. }
+            | Recorded::Move { .. }
             | Recorded::CreateGroup { .. }
             | Recorded::CreateArray { .. }
             | Recorded::Tag { .. }

@@ -173,6 +173,48 @@ impl Tree {
         Ok(())
     }
 
+    /// An error unless the node can be put at `path`, once there is a group above it.
+    pub(super) fn check_move(&self, id: Id, path: &str) -> Result<()> {
+        path::check(path)?;
+        let node = self.get(id).ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))?;
+        if node.path() == path::ROOT {
+            return Err(Error::input("the root of a store cannot be moved; move what lies in it"));
+        }
+        if path.strip_prefix(node.path()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+            return Err(Error::input(format!("{} cannot be moved to {path}: it would lie in itself", node.path())));
+        }
+        match self.find(path) {
+            Some(there) => Err(Error::exists(format!("there is already {} {path}", an(there.kind())))),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts a node, with all below it, at another path.
+    fn move_to(&mut self, id: Id, path: &str) -> Result<()> {
+        self.check_move(id, path)?;
+        let node =
+            self.get(id).cloned().ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))?;
+        let old = node.path().to_owned();
+        self.adopt(path::parent(path).unwrap_or(path::ROOT), path::name(path), id)?;
+        let parent = path::parent(&old).and_then(|parent| self.find(parent)).map(Node::id);
+        if let Some(Node::Group(group)) = parent.and_then(|parent| self.get_mut(parent)) {
+            Arc::make_mut(group).children.remove(path::name(&old));
+        }
+        let mut waiting = vec![id];
+        while let Some(node) = waiting.pop().and_then(|id| self.get_mut(id)) {
+            let moved = format!("{path}{}", node.path().strip_prefix(&old).unwrap_or_default());
+            match node {
+                Node::Array(array) => Arc::make_mut(array).path = moved.as_str().into(),
+                Node::Group(group) => {
+                    let group = Arc::make_mut(group);
+                    group.path = moved.as_str().into();
+                    waiting.extend(group.children.values());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Does `operation` as part of `version`. Errors say, in the caller's terms, why it cannot be done.
     pub(super) fn apply(&mut self, operation: &Recorded, version: u64) -> Result<()> {
         match operation {
@@ -187,6 +229,7 @@ impl Tree {
                 ))),
             },
             Recorded::Remove { id } => self.remove(*id),
+            Recorded::Move { id, path } => self.move_to(*id, path),
             Recorded::AddFragments { array, fragments } => match self.get_mut(*array) {
                 Some(Node::Array(state)) => Arc::make_mut(state).add(version, fragments),
                 _ => Err(Error::conflict(format!(

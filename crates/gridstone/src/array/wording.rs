@@ -5,6 +5,7 @@
 //! {"op":"create_array","id":…,"path":"/city/rain","schema":{…}}
 //! {"op":"alter_array","id":…,"number":1,"schema":{…}}
 //! {"op":"remove","id":…}
+//! {"op":"move","id":…,"path":"/town/rain"}
 //! {"op":"add_fragments","array":…,"fragments":[{"id":…,"kind":"dense","schema":0,"bounds":[["…","…"]],"cells":9,
 //!    "attrs":[0],"at":{"body":{"offset":0,"len":700,"xxh3":"…"}}}]}          or "at":{"data":{"id":…,"offset":0,"len":9}}
 //!                                                                              of a deletion "at":"nowhere"
@@ -29,11 +30,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-pub(super) const KNOWN: [&str; 10] = [
+pub(super) const KNOWN: [&str; 11] = [
     "create_group",
     "create_array",
     "alter_array",
     "remove",
+    "move",
     "add_fragments",
     "replace_fragments",
     "set_metadata",
@@ -49,6 +51,7 @@ pub(super) enum OperationText {
     CreateArray { id: IdText, path: String, schema: Value },
     AlterArray { id: IdText, number: u32, schema: Value },
     Remove { id: IdText },
+    Move { id: IdText, path: String },
     AddFragments { array: IdText, fragments: Vec<FragmentText> },
     ReplaceFragments { array: IdText, removed: Vec<RemovedText>, fragments: Vec<FragmentText> },
     SetMetadata { node: IdText, changes: Vec<(String, Option<String>)> },
@@ -104,6 +107,7 @@ impl OperationText {
                 Self::AlterArray { id: IdText(*id), number: *number, schema: schema_value(schema)? }
             }
             Operation::Remove { id } => Self::Remove { id: IdText(*id) },
+            Operation::Move { id, path, .. } => Self::Move { id: IdText(*id), path: path.clone() },
             Operation::AddFragments { array, fragments } => Self::AddFragments {
                 array: IdText(*array),
                 fragments: fragments.iter().map(|f| FragmentText::of(f, earlier(f), bodies)).collect::<Result<_>>()?,
@@ -326,6 +330,7 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
             Recorded::AlterArray { id: id.0, number, schema: read_schema(&schema)? }
         }
         OperationText::Remove { id } => Recorded::Remove { id: id.0 },
+        OperationText::Move { id, path } => Recorded::Move { id: id.0, path },
         OperationText::AddFragments { array, fragments } => Recorded::AddFragments {
             array: array.0,
             fragments: fragments.into_iter().map(|f| f.read(false, place).map(Arc::new)).collect::<Result<_>>()?,

@@ -61,6 +61,14 @@ impl Claim {
         Self { store: Arc::clone(store), version, terms, next_us, held: Mutex::new(None) }
     }
 
+    /// One with a lease from now on, for work that takes long.
+    pub(super) fn held(context: &Context, store: &Arc<Store>, version: u64) -> Self {
+        let claim = Self::new(context, store, version);
+        claim.next_us.store(i64::MIN, Ordering::Relaxed);
+        claim.touch();
+        claim
+    }
+
     pub(super) fn version(&self) -> u64 {
         self.version
     }

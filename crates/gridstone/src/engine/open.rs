@@ -2,7 +2,7 @@
 
 use super::queue::{ProcessQueue, queue_of};
 use super::{Array, Context, Group};
-use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store};
+use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store, UNFINISHED};
 use crate::base::{Entropy, Error, Result};
 use crate::runtime::SystemEntropy;
 use crate::schema::Schema;
@@ -53,7 +53,8 @@ fn queued_store(context: &Context, storage: Arc<dyn Storage>, queue: Arc<Process
     Arc::new(store.with_fold_versions(context.fold_versions).with_queues(queue))
 }
 
-fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
+/// The store as it was then.
+pub(super) fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
     match at {
         At::Latest => store.latest(),
         At::Version(version) => store.at_version(version),
@@ -165,20 +166,31 @@ fn create_node(store: &Store, path: &str, create: Operation, overwrite: bool) ->
 /// # Errors
 /// Input (no such kind of place), Access, Storage.
 pub fn exists(context: &Context, uri: &str) -> Result<bool> {
-    is_store(storage_at(context, uri)?.as_ref())
+    is_store(context, &storage_at(context, uri)?)
 }
 
-/// By names alone, so that no key is needed.
-fn is_store(storage: &dyn Storage) -> Result<bool> {
-    Ok(storage.exists(&log_name(1))? || storage.exists(FLOOR)?)
+/// By names, so that no key is needed, but for the beginning of a copy.
+fn is_store(context: &Context, storage: &Arc<dyn Storage>) -> Result<bool> {
+    if storage.exists(FLOOR)? { Ok(!is_unfinished(context, storage)) } else { storage.exists(&log_name(1)) }
 }
 
-/// Deletes the store at `uri` with all its history; NotFound if there is none. A sealed one needs no key for that.
+/// Whether the floor of a place says that a store is copied there. Who has not its key is told that it does not.
+fn is_unfinished(context: &Context, storage: &Arc<dyn Storage>) -> bool {
+    let sealed = SealedStorage::new(storage.clone(), context.sealing.clone(), Arc::new(SystemEntropy));
+    sealed.read_all(FLOOR).is_ok_and(|floor| floor == UNFINISHED)
+}
+
+/// Deletes the store at `uri` with all its history, or the beginning of a copy; NotFound if there is none. A sealed one needs no
+/// key for that.
 pub fn delete_store(context: &Context, uri: &str) -> Result<()> {
     let storage = storage_at(context, uri)?;
-    if !is_store(storage.as_ref())? {
+    if !is_store(context, &storage)? {
+        let unfinished = is_unfinished(context, &storage);
         // What a deletion that was cut short has left behind goes all the same.
         storage.remove_everything()?;
+        if unfinished {
+            return Ok(());
+        }
         return Err(Error::not_found(format!("there is no Gridstone store in {}", storage.describe())));
     }
     storage.remove_everything()

@@ -84,7 +84,7 @@ pub(super) fn untag_in(store: &Store, name: &str) -> Result<u64> {
 }
 
 /// The version that has the tag `name`; NotFound names the tags that there are.
-fn tagged(snapshot: &Snapshot, name: &str) -> Result<u64> {
+pub(super) fn tagged(snapshot: &Snapshot, name: &str) -> Result<u64> {
     let tags = snapshot.retained().tags();
     tags.get(name).copied().ok_or_else(|| {
         let known: Vec<String> = tags.keys().take(20).map(|tag| format!("{tag:?}")).collect();

@@ -305,6 +305,22 @@ impl Transaction {
         })
     }
 
+    /// Moves what lies at `from`, with everything below it, to the free path `to`; groups above that are missing are created.
+    ///
+    /// # Errors
+    /// NotFound; Exists; Input for the root, and for a move of a group into itself.
+    pub fn move_node(&self, from: &str, to: &str) -> Result<()> {
+        self.note(|reads, base| {
+            reads.note_node(base, from);
+            reads.note_node(base, to);
+        });
+        self.with(|open| {
+            let id = open.provisional.view().node(from)?.id();
+            let moved = Operation::Move { id, from: from.to_owned(), path: to.to_owned() };
+            open.provisional.stage(vec![moved], &SystemEntropy)
+        })
+    }
+
     /// Commits all that was staged in one version, and gives it; without changes the version that was read. The transaction
     /// has ended afterwards, whatever the outcome. Unless the commit happened, or may have, its files are removed.
     ///

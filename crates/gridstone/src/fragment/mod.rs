@@ -11,6 +11,7 @@ mod format;
 mod index;
 mod mask;
 mod reader;
+mod rename;
 mod root;
 mod statistics;
 mod stripe;
@@ -21,6 +22,7 @@ pub use description::{Description, FragmentKind, FragmentOrder, Location, Staged
 pub use encode::{Cells, EncodedPage, EncodedTile, Packing, PageBytes, SparseShape, encode_tile, sparse_shape};
 pub use mask::Mask;
 pub use reader::{BlockRef, Fragment};
+pub use rename::{HEADER_BYTES, renamed_header, renamed_mask};
 pub use root::{Field, Role, Root, Section, StripeInfo};
 pub use stripe::{IndexBox, Keys, Stripe};
 pub use writer::{FragmentSpec, FragmentWriter, Written};

@@ -2,6 +2,8 @@
 
 mod box_index;
 mod consolidate;
+mod copy;
+mod copy_history;
 mod cover;
 mod plan;
 mod repair;
@@ -10,6 +12,8 @@ mod verify;
 mod verify_store;
 
 pub use consolidate::{Merged, Written, memory_bytes, merge};
+pub use copy::Copier;
+pub use copy_history::{HistoryCopied, HistoryCopier};
 pub use plan::{Merge, Plan, PlanLimits, Strategy, plan};
 pub use repair::{RepairAction, RepairReport, repair};
 pub use vacuum::{Holder, Keep, Tally, VacuumOptions, VacuumReport, vacuum};

@@ -11,6 +11,7 @@ pub(super) fn cases() -> Result<Vec<Case>> {
     Ok(vec![
         groups()?,
         merged()?,
+        moved()?,
         deleted()?,
         evolved()?,
         many_commits()?.finish(),
@@ -49,6 +50,26 @@ fn groups() -> Result<Case> {
     world.create_array("/city/rain", POINTS)?;
     world.write_cells("/city/rain", &[vec![signed(7)]], vec![("v", ints(2, [-7]))])?;
     world.commit_and_expect(Some("another array at the same path"))?;
+    Ok(world.finish())
+}
+
+fn moved() -> Result<Case> {
+    let about =
+        "an array and a group moved, to where groups have to be made, and another array put where the first was";
+    let mut world = World::new("moved", about)?;
+    world.create_array("/line", SMALL)?;
+    world.create_array("/group/points", POINTS)?;
+    world.write_box("/line", &[("2", "6")], vec![("v", ints(2, 5..10))], Order::Row)?;
+    world.write_cells("/group/points", &[vec![signed(7)]], vec![("v", ints(2, [-7]))])?;
+    world.commit_and_expect(None)?;
+    world.move_node("/line", "/far/away/line")?;
+    world.commit_and_expect(Some("moved"))?;
+    world.move_node("/group", "/far/group")?;
+    world.create_array("/line", POINTS)?;
+    world.write_cells("/line", &[vec![signed(1)]], vec![("v", ints(2, [1]))])?;
+    world.write_box("/far/away/line", &[("0", "2")], vec![("v", ints(2, 1..4))], Order::Row)?;
+    world.write_cells("/far/group/points", &[vec![signed(8)]], vec![("v", ints(2, [-8]))])?;
+    world.commit_and_expect(Some("a group, with what lies in it, and writes by id"))?;
     Ok(world.finish())
 }
 

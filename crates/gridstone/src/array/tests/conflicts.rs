@@ -73,6 +73,18 @@ impl Model {
                 let path = self.0.iter().find(|(_, thing)| thing.id == Some(*id)).unwrap().0.clone();
                 self.0.retain(|p, _| *p != path && !p.starts_with(&format!("{path}/")));
             }
+            Operation::Move { id, path, .. } => {
+                let from = self.0.iter().find(|(_, thing)| thing.id == Some(*id)).unwrap().0.clone();
+                let is_moved = |p: &String| *p == from || p.starts_with(&format!("{from}/"));
+                let moved: Vec<String> = self.0.keys().filter(|p| is_moved(p)).cloned().collect();
+                for (at, _) in path.match_indices('/').skip(1) {
+                    self.0.entry(path[..at].to_owned()).or_default();
+                }
+                for old in moved {
+                    let thing = self.0.remove(&old).unwrap();
+                    self.0.insert(format!("{path}{}", &old[from.len()..]), thing);
+                }
+            }
             Operation::AddFragments { array, fragments } => {
                 self.of_id(*array).fragments.extend(fragments.iter().map(|f| f.description.id));
             }
@@ -128,6 +140,10 @@ impl World {
         self.base.node(path).unwrap().id()
     }
 
+    fn moved(&self, from: &str, to: &str) -> Operation {
+        Operation::Move { id: self.id(from), from: from.to_owned(), path: to.to_owned() }
+    }
+
     fn replacement(&self, first: usize) -> Operation {
         let array = self.base.array("/A").unwrap();
         let removed: Vec<Removed> =
@@ -179,6 +195,8 @@ impl World {
             "replace_fragments f2 f3" => vec![self.replacement(2)],
             "set_metadata A" => vec![metadata("/A")],
             "set_metadata G" => vec![metadata("/G")],
+            "move A P" => vec![self.moved("/A", "/P")],
+            "move G P/g" => vec![self.moved("/G", "/P/g")],
             "remove A, create_array A" => vec![remove("/A"), array("/A")],
             other => panic!("the table has a row {other:?}, of which this test does not know how to do it"),
         }

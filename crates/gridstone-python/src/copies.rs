@@ -1,0 +1,48 @@
+//! Copies between stores, and moves within one.
+
+use crate::context::Context;
+use crate::errors::raise;
+use crate::interrupt;
+use crate::store::{Version, at};
+use gridstone::engine::{self, CopyOptions};
+use pyo3::prelude::*;
+use serde_json::json;
+
+/// Gives a report as JSON.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
+#[pyo3(signature = (context, source, path, version, target_context, target, target_path, history, overwrite, progress))]
+pub(crate) fn copy(
+    py: Python<'_>,
+    context: &Context,
+    source: &str,
+    path: &str,
+    version: Option<Version>,
+    target_context: &Context,
+    target: &str,
+    target_path: &str,
+    history: bool,
+    overwrite: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let (number, tag) = Version::parts(version);
+    let options = CopyOptions { path, target_path, at: at(py, number, None)?, tag: tag.as_deref(), history, overwrite };
+    let (from, to) = ((&context.inner, source), (&target_context.inner, target));
+    let done = interrupt::run(py, &context.inner, progress, |call| engine::copy(from, to, &options, call))?;
+    let report = json!({"source_version": done.source_version, "version": done.version, "arrays": done.arrays,
+        "fragments": done.fragments, "bytes": done.bytes});
+    Ok(report.to_string())
+}
+
+#[pyfunction]
+#[pyo3(signature = (context, uri, path, target_path, message))]
+pub(crate) fn move_node(
+    py: Python<'_>,
+    context: &Context,
+    uri: &str,
+    path: &str,
+    target_path: &str,
+    message: Option<String>,
+) -> PyResult<u64> {
+    py.detach(|| engine::move_node(&context.inner, uri, path, target_path, message)).map_err(|e| raise(py, &e))
+}

@@ -1,0 +1,327 @@
+//! Copying arrays, groups and stores to another place, of any kind and under any key.
+//!
+//! One version is copied into one commit of the target: nodes with their schemas and metadata, and the fragments of that
+//! version as they are stored ([`crate::maintain::Copier`]). A store with its history is copied object by object
+//! ([`crate::maintain::HistoryCopier`]). Why so is told in `docs/design/013-copies.md`.
+
+use super::claim::Claim;
+use super::open::{snapshot_at, store_at, store_on};
+use super::retention::tagged;
+use super::{Array, At, Call, Context, Staged};
+use crate::array::{ArrayState, Changes, Node, Operation, Snapshot, StandardRules, Store};
+use crate::base::{Entropy, Error, ErrorKind, Id, Result};
+use crate::fragment::Description;
+use crate::maintain::{Copier, HistoryCopier};
+use crate::runtime::SystemEntropy;
+use crate::storage::Storage;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// What is copied, and to where.
+#[derive(Debug, Clone, Copy)]
+pub struct CopyOptions<'a> {
+    /// The array or group; "/": all that the store holds.
+    pub path: &'a str,
+    /// Where it is put in the target, which is created if it is no store.
+    pub target_path: &'a str,
+    /// The version of the source.
+    pub at: At,
+    /// The version's tag, instead of `at`.
+    pub tag: Option<&'a str>,
+    /// Whether all kept versions up to that one are copied; for whole stores, to a place where there is none.
+    pub history: bool,
+    /// Whether what lies at the target's path is replaced.
+    pub overwrite: bool,
+}
+
+/// What a copy did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CopyReport {
+    /// The version of the source that was copied.
+    pub source_version: u64,
+    /// The version of the target that has it.
+    pub version: u64,
+    /// Arrays copied.
+    pub arrays: u64,
+    /// Fragments copied; of a history those of its newest version.
+    pub fragments: u64,
+    /// Bytes copied.
+    pub bytes: u64,
+}
+
+/// An end of a copy: a store, and the context that reaches it.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    context: &'a Context,
+    store: &'a Arc<Store>,
+}
+
+/// Copies from the store at one URI to that at another; each context has the key and the address of its store.
+///
+/// # Errors
+/// NotFound (no store, no such path or version), Exists (something lies at the target's path), Input (into itself; a history of
+/// less than a store), SnapshotExpired (a vacuum forgot the version meanwhile), Corruption, Storage, Access, Cancelled,
+/// CommitUnknown. But for the last, there is nothing new to be seen in the target then.
+pub fn copy(
+    from: (&Context, &str),
+    to: (&Context, &str),
+    options: &CopyOptions<'_>,
+    call: &Call,
+) -> Result<CopyReport> {
+    let (source, target) = (store_at(from.0, from.1)?, store_at(to.0, to.1)?);
+    copy_in(End { context: from.0, store: &source }, End { context: to.0, store: &target }, options, call)
+}
+
+/// Copies between the stores on two storages; see [`copy`].
+pub fn copy_on(
+    from: (&Context, Arc<dyn Storage>),
+    to: (&Context, Arc<dyn Storage>),
+    options: &CopyOptions<'_>,
+    call: &Call,
+) -> Result<CopyReport> {
+    let (source, target) = (store_on(from.0, from.1), store_on(to.0, to.1));
+    copy_in(End { context: from.0, store: &source }, End { context: to.0, store: &target }, options, call)
+}
+
+fn copy_in(from: End<'_>, to: End<'_>, options: &CopyOptions<'_>, call: &Call) -> Result<CopyReport> {
+    let snapshot = match options.tag {
+        Some(tag) => from.store.at_version(tagged(&*from.store.latest()?, tag)?)?,
+        None => snapshot_at(from.store, options.at)?,
+    };
+    if options.history {
+        return copy_history(from, to, &snapshot, options, call);
+    }
+    check_apart(from, to, options)?;
+    check_free(to.store, options)?;
+    let mut nodes = Nodes::gather(from, &snapshot, options, call)?;
+    if !to.store.exists()? {
+        to.store.storage().prepare()?;
+    }
+    nodes.copy_fragments(from, to, call)?;
+    let report = CopyReport {
+        source_version: snapshot.version(),
+        arrays: nodes.arrays.len() as u64,
+        fragments: nodes.arrays.iter().map(|a| a.fragments.len() as u64).sum(),
+        bytes: nodes.bytes(),
+        version: 0,
+    };
+    let source = from.store.storage().describe();
+    let message = format!("copy of version {} of {} in {source}", snapshot.version(), options.path);
+    let committed = nodes.commit(to.store, message, options)?;
+    Ok(CopyReport { version: committed.version(), ..report })
+}
+
+/// An Input error if both ends are the same store and one path lies within the other.
+fn check_apart(from: End<'_>, to: End<'_>, options: &CopyOptions<'_>) -> Result<()> {
+    let (path, target) = (options.path, options.target_path);
+    let within = |inner: &str, outer: &str| {
+        outer == "/" || inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'))
+    };
+    if from.store.storage().identity() == to.store.storage().identity()
+        && (within(path, target) || within(target, path))
+    {
+        return Err(Error::input(format!(
+            "{path} cannot be copied to {target} of the same store: one lies within the other; give another target_path, \
+             or another store"
+        )));
+    }
+    Ok(())
+}
+
+/// What lies at the target's path, if it may be replaced. An Exists error if it may not.
+fn check_free(target: &Store, options: &CopyOptions<'_>) -> Result<Option<Id>> {
+    if !target.exists()? {
+        return Ok(None);
+    }
+    match target.latest()?.node(options.target_path) {
+        Ok(node) if options.overwrite => Ok(Some(node.id())),
+        Ok(node) => Err(Error::exists(format!(
+            "there is {} at {} in {} already; give another target_path, or overwrite=True to replace it",
+            if node.kind() == "array" { "an array" } else { "a group" },
+            options.target_path,
+            target.storage().describe()
+        ))),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// An array to be copied, and what has been written of it.
+struct Copied {
+    state: Arc<ArrayState>,
+    source: Array,
+    fragments: Vec<Arc<Description>>,
+    staged: Staged,
+}
+
+/// What is to be copied.
+struct Nodes {
+    /// Arrays and groups, parents before children, with their paths and ids in the target.
+    nodes: Vec<(String, Id, Node)>,
+    arrays: Vec<Copied>,
+    snapshot: Arc<Snapshot>,
+}
+
+impl Nodes {
+    fn gather(from: End<'_>, snapshot: &Arc<Snapshot>, options: &CopyOptions<'_>, call: &Call) -> Result<Self> {
+        let top = snapshot.node(options.path)?.path().to_owned();
+        let (mut nodes, mut arrays) = (Vec::new(), Vec::new());
+        for node in snapshot.nodes() {
+            call.cancel.check()?;
+            let Some(path) = moved_path(node.path(), &top, options.target_path) else { continue };
+            let id = SystemEntropy.id();
+            if let Node::Array(state) = node {
+                let source =
+                    Array::new(from.context.clone(), from.store.clone(), snapshot.clone(), state.id(), false, true);
+                let fragments = source.described(snapshot, state, None)?;
+                let staged = Staged::new(id, Vec::new(), from.store.storage().clone());
+                arrays.push(Copied { state: state.clone(), source, fragments, staged });
+            }
+            nodes.push((path, id, node.clone()));
+        }
+        Ok(Self { nodes, arrays, snapshot: snapshot.clone() })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.arrays.iter().flat_map(|a| &a.fragments).map(|d| d.location.len).sum()
+    }
+
+    fn copy_fragments(&mut self, from: End<'_>, to: End<'_>, call: &Call) -> Result<()> {
+        let (total_bytes, done_bytes) = (self.bytes(), AtomicU64::new(0));
+        for array in &mut self.arrays {
+            let copier = Copier {
+                pool: &from.context.pool,
+                from: array.source.read_context(&self.snapshot, call).files,
+                to: to.store.files(),
+                entropy: &SystemEntropy,
+                cancel: call.cancel.as_ref(),
+                progress: call.progress.as_ref(),
+                done_bytes: &done_bytes,
+                total_bytes,
+            };
+            // Dropped without a commit, their files go.
+            array.staged = Staged::new(array.staged.array, Vec::new(), to.store.storage().clone());
+            copier.copy(&array.fragments, &mut array.staged.fragments)?;
+        }
+        Ok(())
+    }
+
+    /// What makes the nodes in the target; in its own terms nothing of it refers to the source.
+    fn operations(&self) -> Result<Vec<Operation>> {
+        let (mut operations, mut arrays) = (Vec::new(), self.arrays.iter());
+        for (path, id, node) in &self.nodes {
+            let (id, path) = (*id, path.clone());
+            match node {
+                Node::Group(_) => operations.push(Operation::CreateGroup { id, path }),
+                Node::Array(_) => {
+                    let Some(array) = arrays.next() else { continue };
+                    let mut schemas = array.state.schemas().iter().zip(0u32..);
+                    let (first, _) =
+                        schemas.next().ok_or_else(|| Error::corruption(format!("{path} has no schema")))?;
+                    operations.push(Operation::CreateArray { id, path, schema: first.as_ref().clone() });
+                    operations.extend(schemas.map(|(schema, number)| Operation::AlterArray {
+                        id,
+                        number,
+                        schema: schema.as_ref().clone(),
+                    }));
+                    if !array.staged.fragments.is_empty() {
+                        let fragments = array.staged.fragments.clone();
+                        operations.push(Operation::AddFragments { array: id, fragments });
+                    }
+                }
+            }
+            if !node.metadata().is_empty() {
+                let changes = node.metadata().iter().map(|(key, text)| (key.clone(), Some(text.clone()))).collect();
+                operations.push(Operation::SetMetadata { node: id, changes });
+            }
+        }
+        Ok(operations)
+    }
+
+    fn commit(&mut self, target: &Store, message: String, options: &CopyOptions<'_>) -> Result<Arc<Snapshot>> {
+        let mut changes = Changes { message: Some(message), operations: self.operations()? };
+        let outcome = if target.exists()? {
+            if let Some(id) = check_free(target, options)? {
+                changes.operations.insert(0, Operation::Remove { id });
+            }
+            target.commit(&target.latest()?, changes, &mut StandardRules)
+        } else {
+            target.create(changes)
+        };
+        if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
+            self.arrays.iter_mut().for_each(|array| array.staged.keep_files());
+        }
+        outcome
+    }
+}
+
+/// Where what lies at `path` comes to lie if `top` comes to lie at `target`; `None` if it does not lie there.
+fn moved_path(path: &str, top: &str, target: &str) -> Option<String> {
+    let rest = if top == "/" { path.strip_prefix('/')? } else { path.strip_prefix(top)? };
+    match (rest, target) {
+        ("", target) => Some(target.to_owned()),
+        (rest, "/") if top == "/" => Some(format!("/{rest}")),
+        (rest, target) if top == "/" => Some(format!("{target}/{rest}")),
+        (rest, "/") if rest.starts_with('/') => Some(rest.to_owned()),
+        (rest, target) if rest.starts_with('/') => Some(format!("{target}{rest}")),
+        _ => None,
+    }
+}
+
+fn copy_history(
+    from: End<'_>,
+    to: End<'_>,
+    snapshot: &Arc<Snapshot>,
+    options: &CopyOptions<'_>,
+    call: &Call,
+) -> Result<CopyReport> {
+    if options.path != "/" || options.target_path != "/" || options.overwrite {
+        return Err(Error::input(
+            "with its history only a whole store can be copied, to a place where there is none: leave path, target_path and \
+             overwrite out, or copy one version",
+        ));
+    }
+    let oldest = from.store.floor()?.map_or(1, |floor| floor.version);
+    let claim = Claim::held(from.context, from.store, oldest);
+    let copier = HistoryCopier {
+        source: from.store,
+        target: to.store,
+        pool: &from.context.pool,
+        cancel: call.cancel.as_ref(),
+        progress: call.progress.as_ref(),
+        alive: &|| claim.touch(),
+    };
+    let done = copier.copy(snapshot.version())?;
+    let (mut arrays, mut fragments) = (0, 0);
+    for node in snapshot.nodes() {
+        if let Node::Array(array) = node {
+            (arrays, fragments) = (arrays + 1, fragments + array.count_fragments());
+        }
+    }
+    let (source_version, version) = (snapshot.version(), done.newest);
+    Ok(CopyReport { source_version, version, arrays, fragments, bytes: done.bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::moved_path;
+
+    #[test]
+    fn paths_move_with_the_node_above_them() {
+        let cases = [
+            ("/", "/", "/", Some("/")),
+            ("/a/b", "/", "/", Some("/a/b")),
+            ("/", "/", "/x", Some("/x")),
+            ("/a/b", "/", "/x/y", Some("/x/y/a/b")),
+            ("/a", "/a", "/", Some("/")),
+            ("/a/b", "/a", "/", Some("/b")),
+            ("/a/b", "/a", "/x", Some("/x/b")),
+            ("/ab", "/a", "/x", None),
+            ("/b", "/a", "/x", None),
+            ("/", "/a", "/x", None),
+        ];
+        for (path, top, target, expected) in cases {
+            assert_eq!(moved_path(path, top, target).as_deref(), expected, "{path} with {top} to {target}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Copying a store with its versions: every object that a version from the floor on names, byte for byte.
+//!
+//! 1. `_log/floor` of the target says that a copy is under way ([`UNFINISHED`]): until the last step there is no store, and
+//!    nobody can create one between what is there.
+//! 2. Data files, roots and pages, then the records, the oldest first. In a sealed store each is sealed anew.
+//! 3. The floor of the source takes the place of the mark, or, if it has none, the mark goes: in one step there is a store.
+//!
+//! Ids stay, of the store too: it is the same history in another place. What a vacuum of the source takes away meanwhile makes the
+//! copy fail with SnapshotExpired; the caller's lease keeps it.
+
+use crate::array::{Names, Store, UNFINISHED};
+use crate::base::{ByteRange, Cancel, Error, Progress, Result};
+use crate::runtime::Pool;
+use crate::storage::{FLOOR, LATEST, LOG, PutOutcome, data_name, log_name, manifest_name};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a data file that are copied at a time.
+const CHUNK_BYTES: u64 = 4 << 20;
+
+/// A history that was copied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HistoryCopied {
+    /// The oldest version.
+    pub oldest: u64,
+    /// The newest.
+    pub newest: u64,
+    /// Objects copied.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// From where to where a history is copied, and how.
+pub struct HistoryCopier<'a> {
+    /// The store that is read.
+    pub source: &'a Store,
+    /// Where there is to be a store.
+    pub target: &'a Store,
+    /// The threads that copy.
+    pub pool: &'a Pool,
+    /// Asked for every chunk.
+    pub cancel: &'a dyn Cancel,
+    /// Told of objects.
+    pub progress: &'a dyn Progress,
+    /// Called every so often, so that a lease can be renewed.
+    pub alive: &'a (dyn Fn() + Sync),
+}
+
+impl std::fmt::Debug for HistoryCopier<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HistoryCopier")
+    }
+}
+
+impl HistoryCopier<'_> {
+    /// Copies the versions up to `newest`.
+    ///
+    /// # Errors
+    /// Exists if there is anything of a store in the target; SnapshotExpired if a vacuum of the source forgot versions meanwhile;
+    /// Corruption, Storage, Access, Cancelled. There is no store in the target then.
+    pub fn copy(&self, newest: u64) -> Result<HistoryCopied> {
+        let to = self.target.storage();
+        if self.target.exists()? || !to.list(LOG)?.is_empty() {
+            return Err(Error::exists(format!(
+                "there is a store in {} already, or what is left of one; a copy with its history needs a place of its own",
+                to.describe()
+            )));
+        }
+        to.prepare()?;
+        if to.put_if_absent(FLOOR, UNFINISHED)? == PutOutcome::Exists {
+            return Err(Error::exists(format!("another copy to {} is under way", to.describe())));
+        }
+        let oldest = self.source.floor()?.map_or(1, |floor| floor.version);
+        let outcome = self.copy_from(oldest, newest);
+        if outcome.is_err() {
+            // Best effort: what stays can be deleted, and is no store.
+            let _ = to.remove_everything();
+        }
+        outcome.map_err(|e| match self.source.floor() {
+            Ok(Some(floor)) if floor.version > oldest && e.may_be_missing() => Error::snapshot_expired(format!(
+                "versions {oldest} to {} were vacuumed while they were copied; nothing was copied, do it again",
+                floor.version - 1
+            ))
+            .with_source(e),
+            _ => e,
+        })
+    }
+
+    fn copy_from(&self, oldest: u64, newest: u64) -> Result<HistoryCopied> {
+        let floor = match self.source.floor()? {
+            Some(_) => Some(self.source.storage().read_all(FLOOR)?),
+            None => None,
+        };
+        let named = self.named(oldest, newest)?;
+        let data: Vec<String> = named.data().map(data_name).collect();
+        let manifest: Vec<String> = named.manifest().map(manifest_name).collect();
+        let records: Vec<String> = (oldest..=newest).map(log_name).collect();
+        let total = (data.len() + manifest.len() + records.len()) as u64;
+        let count = Count { done: AtomicU64::new(0), bytes: AtomicU64::new(0), total, progress: self.progress };
+        self.pool.map(data, self.cancel, |name| self.large(&name, &count))?;
+        self.pool.map(manifest, self.cancel, |name| self.small(&name, &count))?;
+        // In order: what is there of a history that was cut short is its beginning.
+        records.iter().try_for_each(|name| self.cancel.check().and_then(|()| self.small(name, &count)))?;
+        self.finish(floor.as_deref(), newest)?;
+        Ok(HistoryCopied { oldest, newest, objects: total, bytes: count.bytes.load(Ordering::Relaxed) })
+    }
+
+    /// What the versions `oldest ..= newest` name.
+    fn named(&self, oldest: u64, newest: u64) -> Result<Names> {
+        let mut named = Names::default();
+        named.add_snapshot(self.source, &*self.source.at_version(oldest)?)?;
+        for version in oldest + 1..=newest {
+            self.cancel.check()?;
+            (self.alive)();
+            named.add_record(self.source, &self.source.record(version)?, oldest)?;
+        }
+        Ok(named)
+    }
+
+    fn large(&self, name: &str, count: &Count<'_>) -> Result<()> {
+        (self.alive)();
+        let source = self.source.storage().open(name)?;
+        let mut sink = self.target.storage().create(name)?;
+        let mut at = 0;
+        while at < source.len() {
+            self.cancel.check()?;
+            let part = ByteRange::new(at, CHUNK_BYTES.min(source.len() - at));
+            sink.write(&source.read_one(part)?)?;
+            at = part.end();
+        }
+        sink.finish()?;
+        count.add(at);
+        Ok(())
+    }
+
+    fn small(&self, name: &str, count: &Count<'_>) -> Result<()> {
+        (self.alive)();
+        let bytes = self.source.storage().read_all(name)?;
+        if self.target.storage().put_if_absent(name, &bytes)? == PutOutcome::Exists {
+            return Err(Error::exists(format!(
+                "somebody else writes {name} in {} while a store is copied there",
+                self.target.storage().describe()
+            )));
+        }
+        count.add(bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Makes a store of it, durably.
+    fn finish(&self, floor: Option<&[u8]>, newest: u64) -> Result<()> {
+        let to = self.target.storage();
+        match floor {
+            Some(floor) if !to.put_if_unchanged(FLOOR, Some(UNFINISHED), floor)? => {
+                return Err(Error::exists(format!("somebody else has changed {FLOOR} in {}", to.describe())));
+            }
+            Some(_) => {}
+            None => {
+                to.delete(FLOOR)?;
+                to.sync(&log_name(newest))?;
+            }
+        }
+        // It only saves readers a few steps.
+        let _ = to.put_hint(LATEST, newest.to_string().as_bytes());
+        Ok(())
+    }
+}
+
+/// How far a copy is.
+struct Count<'a> {
+    done: AtomicU64,
+    bytes: AtomicU64,
+    total: u64,
+    progress: &'a dyn Progress,
+}
+
+impl Count<'_> {
+    fn add(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.progress.report(self.done.fetch_add(1, Ordering::Relaxed) + 1, self.total);
+    }
+}

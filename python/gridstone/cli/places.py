@@ -1,0 +1,118 @@
+"""The commands that put arrays, groups and stores elsewhere, and that compare them."""
+
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ..copying import copy, move
+from ..diffing import diff
+from . import options
+from .output import emit_json
+
+
+@click.command("copy")
+@click.argument("source")
+@click.argument("target")
+@click.option("--path", default="/", show_default=True, help="What is copied; /: all that the store holds.")
+@click.option("--to", "target_path", default="/", show_default=True, help="Where it is put in the target.")
+@click.option("--version", callback=options.version_of, help="Copy this version: its number, or its tag.")
+@click.option("--history", is_flag=True, help="Copy a whole store with all its versions, to where there is none.")
+@click.option("--overwrite", is_flag=True, help="Replace what lies there.")
+@options.with_memory
+@options.as_json
+def copy_command(
+    source: str,
+    target: str,
+    path: str,
+    target_path: str,
+    version: int | str | None,
+    history: bool,
+    overwrite: bool,
+    memory: str,
+    threads: int | None,
+    json_out: bool,
+) -> None:
+    """Copy an array, a group or a store, at one version or with its history, to any other place."""
+    made = copy(
+        source,
+        target,
+        path=path,
+        target_path=target_path,
+        version=version,
+        history=history,
+        overwrite=overwrite,
+        context=options.context_of(memory, threads),
+        progress=True if sys.stderr.isatty() else None,
+    )
+    _tell({"uri": made.uri, "path": made.path, "version": made.version}, repr(made), json_out)
+
+
+@click.command("move")
+@click.argument("uri")
+@click.argument("path")
+@click.argument("target_path")
+@click.option("--message", "-m", help="Kept with the version.")
+@options.as_json
+def move_command(uri: str, path: str, target_path: str, message: str | None, json_out: bool) -> None:
+    """Move an array or a group to another path of its store."""
+    version = move(uri, path, target_path, message=message)
+    _tell(
+        {"uri": uri, "path": target_path, "version": version}, f"version {version}: {path} is {target_path}", json_out
+    )
+
+
+@click.command("diff")
+@click.argument("a")
+@click.argument("b", required=False)
+@options.within_box
+@click.option("--attr", "attrs", multiple=True, help="An attribute to compare; may be given again.  [default: all]")
+@click.option("--path", default="/", show_default=True, help="The array's place in its store.")
+@click.option("--path-b", help="That of B, if it is another.")
+@click.option("--version", callback=options.version_of, help="The version of A: its number, or its tag.")
+@click.option("--version-b", callback=options.version_of, help="The version of B.")
+@click.option("--examples", type=click.IntRange(min=0), default=10, show_default=True, help="Cells shown.")
+@click.option("--cells", is_flag=True, help="Compare cells only: other schemas are told, and no difference.")
+@options.as_json
+def diff_command(
+    a: str,
+    b: str | None,
+    box: tuple[str, ...],
+    attrs: tuple[str, ...],
+    path: str,
+    path_b: str | None,
+    version: int | str | None,
+    version_b: int | str | None,
+    examples: int,
+    cells: bool,
+    json_out: bool,
+) -> int:
+    """Compare two arrays, or without B two versions of A; exit status 1 if they differ."""
+    if b is None and version == version_b and path_b is None:
+        raise click.UsageError("give B, or two versions of A: --version and --version-b")
+    first = options.opened(a, path, "r", version)
+    second = options.opened(a if b is None else b, path if path_b is None else path_b, "r", version_b)
+    found = diff(
+        first,
+        second,
+        box=options.box_of(first, box),
+        attrs=attrs or None,
+        examples=examples,
+        progress=True if sys.stderr.isatty() else None,
+    )
+    if json_out:
+        emit_json({"equal": found.equal, "cells_equal": found.cells_equal, **asdict(found)})
+    else:
+        click.echo(str(found))
+    return 0 if (found.cells_equal if cells else found.equal) else 1
+
+
+def _tell(found: dict[str, Any], text: str, json_out: bool) -> None:
+    if json_out:
+        emit_json(found)
+    else:
+        click.echo(text)
+
+
+COMMANDS: tuple[click.Command, ...] = (copy_command, move_command, diff_command)

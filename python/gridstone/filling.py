@@ -1,0 +1,149 @@
+"""Reading into the caller's buffers, again and again, until every cell was given."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _native, cells, dtypes
+from .context import Context
+from .dtypes import AnyArray
+from .errors import InputError
+from .expressions import Where, condition_json
+from .schema import Schema
+from .selection import Box
+
+if TYPE_CHECKING:
+    from .reading import Readable
+
+Buffers = Mapping[str, "AnyArray | Mapping[str, AnyArray]"]
+"""Arrays by the name of a dimension or attribute; "values", "offsets" and "validity" where one array is not enough."""
+
+_Column = tuple[str, Any, Any, Any]
+"""A name, and buffers: values, offsets, validity."""
+
+_PARTS = ("values", "offsets", "validity")
+_BATCH_BYTES_MIN = 64 * 1024
+
+
+class Filling:
+    """A read in portions: each `submit()` fills the buffers from their start with as many whole cells as fit.
+
+    The cells are those of the version that the array showed when the read began. It can be used by one thread at a
+    time. `for count in filling:` goes through all portions.
+    """
+
+    def __init__(self, native: "_native.Portions | None", schema: Schema, names: list[str]) -> None:
+        self._native, self._schema, self._names = native, schema, names
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell was given."""
+        return self._native is None or self._native.complete
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters of the read so far."""
+        return (self._native and self._native.stats) or {}
+
+    def submit(self, buffers: Buffers | None = None) -> int:
+        """Fills the buffers with the next cells and returns how many; what lies behind them is left as it was.
+
+        Args:
+            buffers: other ones for the same columns, from now on.
+
+        Returns:
+            The number of cells; 0 only if there is none left.
+
+        Raises:
+            BudgetError: not a single cell fits; it says how large a buffer is needed. Nothing is lost: go on with
+                larger ones.
+            CorruptionError: stored bytes are not what was written.
+        """
+        columns = None
+        if buffers is not None:
+            if list(buffers) != self._names:
+                raise InputError(f"other buffers are for the same columns, {self._names}, not {list(buffers)}")
+            columns = _columns(self._schema, buffers)
+        return 0 if self._native is None else self._native.next(columns)
+
+    def __iter__(self) -> Iterator[int]:
+        while count := self.submit():
+            yield count
+
+    def __next__(self) -> int:
+        count = self.submit()
+        if count == 0:
+            raise StopIteration
+        return count
+
+    def __repr__(self) -> str:
+        return f"<gridstone.Filling of {', '.join(self._names)}: {'complete' if self.complete else 'cells are left'}>"
+
+
+def begin(
+    array: "Readable", context: Context, within: Box, buffers: Buffers, where: Where | None, order: str
+) -> Filling:
+    """A read of the cells of a box into `buffers`."""
+    schema = array._schema
+    columns = _columns(schema, buffers)
+    if not columns:
+        raise InputError("read_into() needs a buffer for a dimension or attribute at least")
+    condition = None if where is None else condition_json(where)
+    if condition is not None:
+        _native.check_condition(condition, schema.to_json())
+    if within.empty:
+        return Filling(None, schema, list(buffers))
+    # Coordinates do not come alone.
+    attrs = [attr.name for attr in schema.attrs if attr.name in buffers] or [schema.attrs[0].name]
+    size = sum(part.nbytes for _, *parts in columns for part in parts if part is not None)
+    size = min(max(_BATCH_BYTES_MIN, size), context.memory_budget)
+    native = array.native.portions(within.texts, attrs, order, columns, size, condition)
+    return Filling(native, schema, list(buffers))
+
+
+def _columns(schema: Schema, buffers: Buffers) -> list[_Column]:
+    """The buffers as the core takes them."""
+    held = [(name, _checked(schema, name, given)) for name, given in buffers.items()]
+    return [(name, _flat(parts["values"]), parts.get("offsets"), parts.get("validity")) for name, parts in held]
+
+
+def _flat(values: AnyArray) -> AnyArray:
+    """The bytes of the values, which other libraries' types have no buffers for."""
+    return values.reshape(-1).view(np.uint8)
+
+
+def _checked(schema: Schema, name: str, given: Any) -> dict[str, AnyArray]:
+    """The buffers of one column, which fit its type."""
+    dims = {dim.name: dim.dtype for dim in schema.dims}
+    field = None if name in dims else cells.attr_field(schema, name)
+    kind, nullable = (dims[name], False) if field is None else (field.dtype, field.nullable)
+    parts: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"values": given}
+    if "values" not in parts or not set(parts) <= set(_PARTS):
+        raise InputError(f"{name!r}: a buffer is an array, or a dict of {', '.join(map(repr, _PARTS))}")
+    for part, buffer in parts.items():
+        if not isinstance(buffer, np.ndarray) or not buffer.flags.c_contiguous or not buffer.flags.writeable:
+            raise InputError(f"{name!r}: {part} is a NumPy array that is contiguous and writable")
+    _check_values(name, kind, parts["values"])
+    if dtypes.is_var(kind) != ("offsets" in parts):
+        needs = "needs offsets too: a dict of values, offsets" if dtypes.is_var(kind) else "has no offsets"
+        raise InputError(f"{name!r} is {kind}, which {needs}")
+    if "offsets" in parts and (parts["offsets"].dtype.kind not in "iu" or parts["offsets"].dtype.itemsize != 8):
+        raise InputError(f"{name!r}: offsets are 64-bit integers, one more than cells, not {parts['offsets'].dtype}")
+    if nullable and "validity" not in parts:
+        raise InputError(f"{name!r} may be null: give a dict of values and validity (one byte or bool per cell)")
+    if "validity" in parts and parts["validity"].dtype not in (np.dtype(np.bool_), np.dtype(np.uint8)):
+        raise InputError(f"{name!r}: validity is an array of bool or uint8, not {parts['validity'].dtype}")
+    return parts
+
+
+def _check_values(name: str, kind: str, values: AnyArray) -> None:
+    if dtypes.is_var(kind):
+        wanted: np.dtype[Any] = np.dtype(dtypes.base_of(kind) if dtypes.is_list(kind) else np.uint8)
+    else:
+        wanted = dtypes.numpy_of(kind)
+    shape = dtypes.shape_of(kind)
+    if values.dtype != wanted or values.shape[1:] != shape or values.ndim != 1 + len(shape):
+        found = f"{values.dtype} of shape {values.shape}"
+        sides = "".join(f", {n}" for n in shape)
+        raise InputError(f"{name!r} is {kind}: its buffer is {wanted} of shape (cells{sides}), not {found}")

@@ -1,0 +1,177 @@
+"""Differences of arrays, against pandas and plain Python."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gridstone as gs
+from gridstone import comparing
+from gridstone.errors import InputError
+
+CELLS = st.lists(
+    st.tuples(
+        st.integers(0, 9),
+        st.integers(0, 5),
+        st.sampled_from([0.0, -0.0, 1.0, float("nan")]),
+        st.sampled_from([None, "", "a"]),
+    ),
+    max_size=25,
+)
+
+
+def made(uri: str, cells: list[Any], **options: Any) -> gs.Array:
+    dims = [gs.Dim("x", (0, 9), options.pop("tile", 4)), gs.Dim("y", (0.0, 9.0), dtype="float64")]
+    attrs = [gs.Attr("v", "float32"), gs.Attr("s", "string", nullable=True)]
+    a = gs.create(uri, gs.Schema(dims, attrs, sparse=True, duplicates=True, capacity=4, **options))
+    for part in (cells[::2], cells[1::2]):
+        if part:
+            x, y, v, s = zip(*part, strict=True)
+            texts = np.ma.MaskedArray(np.array(s, object), [t is None for t in s])
+            a.write_cells({"x": np.array(x), "y": np.array(y, np.float64)}, {"v": np.array(v, np.float32), "s": texts})
+    return a
+
+
+def key(cell: Any) -> Any:
+    x, y, v, s = cell
+    return x, y, "nan" if v != v else v + 0.0, s
+
+
+def expected(a: list[Any], b: list[Any]) -> tuple[int, int, int, int]:
+    """Cells that are the same, that differ, only in a, only in b."""
+    ours, theirs = Counter(map(key, a)), Counter(map(key, b))
+    same = sum((ours & theirs).values())
+    left, right = (Counter(cell[:2] for cell in side.elements()) for side in (ours - theirs, theirs - ours))
+    differ = sum((left & right).values())
+    return same, differ, sum((left - right).values()), sum((right - left).values())
+
+
+@given(CELLS, CELLS, st.booleans())
+def test_multisets_of_cells(a: list[Any], b: list[Any], small: bool) -> None:
+    one = made("mem://diff-a", a)
+    two = made("mem://diff-b", b + a[: len(a) // 2], cell_order="hilbert", tile=None)
+    try:
+        with pytest.MonkeyPatch.context() as patched:
+            if small:
+                patched.setattr(comparing, "_CELLS", (3, 3))
+            found = gs.diff(one, two, examples=100)
+        counts = (found.same, found.different, found.only_a, found.only_b)
+        assert counts == expected(a, b + a[: len(a) // 2])
+        assert len(found.examples) == sum(counts[1:])
+        assert {c.what for c in found.schema} >= {"cell_order", "dimension x: tile"}
+        back = gs.diff(two, one)
+        assert (back.same, back.different, back.only_b, back.only_a) == counts
+        assert gs.diff(one, one).equal and not gs.diff(one, one)
+    finally:
+        gs.delete("mem://diff-a")
+        gs.delete("mem://diff-b")
+
+
+def dense(uri: Path | str, values: Any, lo: int = 0, **options: Any) -> gs.Array:
+    n = len(values)
+    dims = [gs.Dim("x", (lo, lo + n - 1), 3), gs.Dim("y", (0, values.shape[1] - 1), 2)]
+    a = gs.create(uri, gs.Schema(dims, [gs.Attr("v", values.dtype, **options)]))
+    a.write(values)
+    return a
+
+
+@pytest.mark.parametrize("cells", [(4, 4), (10_000, 4_000_000)])
+def test_dense_boxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: tuple[int, int]) -> None:
+    monkeypatch.setattr(comparing, "_CELLS", cells)
+    random = np.random.default_rng(4)
+    values = random.integers(0, 5, (10, 7)).astype(np.float64)
+    values[random.random(values.shape) < 0.3] = np.nan
+    other = np.where(random.random(values.shape) < 0.2, values + 1, values)
+    a, b = dense(tmp_path / "a", values), dense(tmp_path / "b", other[2:], 2)
+    found = gs.diff(a, b, examples=1000)
+    part = values[2:]
+    differs = (part != other[2:]) & ~(np.isnan(part) & np.isnan(other[2:]))
+    assert (found.different, found.only_a, found.only_b) == (differs.sum(), 14, 0)
+    assert found.same == (~differs).sum() and found.values == {"v": differs.sum()}
+    shown = {(e.coords["x"], e.coords["y"]) for e in found.examples if e.kind == "different"}
+    assert shown == {(x + 2, y) for x, y in zip(*np.nonzero(differs), strict=True)}
+    assert [c.what for c in found.schema] == ["dimension x: domain"]
+    inside = gs.diff(a, b, box={"x": (2, 5)})
+    assert inside.only_a == 0 and inside.different == differs[:4].sum()
+    assert gs.diff(a.at(version=1), a).only_a == 0 and not gs.diff(a.at(version=2), a)
+    a[3, 3] = 99
+    later = gs.diff(a.at(version=2), a)
+    assert later.cells_equal is False and later.different == 1 and not later.schema
+    assert later.examples[0].coords == {"x": 3, "y": 3} and later.examples[0].b == {"v": 99.0}
+    assert "1 differ" in str(later)
+
+
+def test_every_type_of_value(tmp_path: Path) -> None:
+    schema = gs.Schema(
+        [gs.Dim("t", (np.datetime64("2020-01-01"), np.datetime64("2020-12-31")), dtype="datetime64[D]")],
+        [
+            gs.Attr("b", "bool"),
+            gs.Attr("c", "complex64"),
+            gs.Attr("f", "S3"),
+            gs.Attr("rgb", "uint8", shape=(3,)),
+            gs.Attr("l", "float32", var=True),
+            gs.Attr("w", "datetime64[s]", nullable=True),
+        ],
+        sparse=True,
+    )
+    at = np.array(["2020-02-01", "2020-03-01", "2020-04-01"], "datetime64[D]")
+
+    def columns() -> dict[str, Any]:
+        lists = np.empty(3, object)
+        lists[:] = [np.array([1, np.nan], np.float32), np.array([], np.float32), np.array([2], np.float32)]
+        return {
+            "b": np.array([True, False, True]),
+            "c": np.array([1 + 2j, complex(np.nan, 1), 0], np.complex64),
+            "f": np.array([b"a", b"", b"abc"], "S3"),
+            "rgb": np.arange(9, dtype=np.uint8).reshape(3, 3),
+            "l": lists,
+            "w": np.ma.MaskedArray(np.array(["2020-01-01", "NaT", "2021-01-01"], "datetime64[s]"), [0, 0, 1]),
+        }
+
+    a = gs.create(tmp_path / "a", schema)
+    a.write_cells({"t": at}, columns())
+    assert gs.diff(a, gs.copy(tmp_path / "a", tmp_path / "b")).equal
+    changes: dict[str, Any] = {
+        "b": False,
+        "c": 3j,
+        "f": b"ab",
+        "rgb": [9, 9, 9],
+        "l": np.array([3], np.float32),
+        "w": np.ma.masked,
+    }
+    for name, value in changes.items():
+        held = columns()
+        held[name][0] = value
+        b = gs.create(tmp_path / f"b-{name}", schema)
+        b.write_cells({"t": at}, held)
+        found = gs.diff(a, b)
+        assert (found.different, found.same, found.only_a, found.only_b) == (1, 2, 0, 0), name
+        assert found.values == {n: int(n == name) for n in changes}
+        assert found.examples[0].coords == {"t": np.datetime64("2020-02-01")} and set(found.examples[0].a or {}) == {
+            name
+        }
+
+
+def test_schemas_and_what_cannot_be_compared(tmp_path: Path) -> None:
+    a = gs.array(tmp_path / "a", np.arange(6), name="v")
+    b = gs.create(
+        tmp_path / "b", gs.Schema([gs.Dim("d0", (0, 5))], [gs.Attr("v", "int64"), gs.Attr("w", "int8")], sparse=True)
+    )
+    found = gs.diff(a, b)
+    assert not found.compared and not found.equal and not found.cells_equal
+    assert {c.what for c in found.schema} >= {"sparse", "attribute w"}
+    assert "cannot be compared" in str(found)
+    c = gs.create(tmp_path / "c", gs.Schema([gs.Dim("d0", (0, 5), 6)], [gs.Attr("u", "int64")]))
+    c.write(np.arange(6))
+    named = gs.diff(a, c)
+    assert named.attrs == () and named.cells_equal and not named.equal
+    with pytest.raises(InputError, match="'u'"):
+        gs.diff(a, c, attrs="u")
+    empty = gs.create(tmp_path / "e", b.schema)
+    assert gs.diff(empty, b).equal
+    b.write_cells({"d0": [1]}, {"v": [1], "w": [1]})
+    assert gs.diff(empty, b).only_b == 1 and gs.diff(empty, b, box={"d0": (2, 4)}).cells_equal
