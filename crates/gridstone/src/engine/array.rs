@@ -2,7 +2,7 @@
 
 use super::boxes::{ReadBox, parse_hull};
 use super::claim::View;
-use super::listing::{FragmentListing, VersionListing, texts};
+use super::listing::{FragmentListing, VersionListing};
 use super::reading::SnapshotFiles;
 use super::{Call, Context, Staged, Transaction, Writer};
 use crate::array::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRules, Store};
@@ -245,7 +245,7 @@ impl Array {
         let fragments = self.described(&snapshot, &state, None)?;
         let boxes = fragments.iter().filter(|d| d.kind.holds_cells()).map(|d| d.bounds.clone());
         let schema = state.schema()?;
-        Ok(boxes.reduce(|a, b| a.union(&b)).map(|sub| texts(&sub, schema)))
+        Ok(boxes.reduce(|a, b| a.union(&b)).map(|sub| schema.ends(&sub)))
     }
 
     /// The fragments, oldest order first.

@@ -109,7 +109,7 @@ fn number_range(dim: &Dimension, span: &Span) -> Result<KeyRange> {
 
 /// The boxes, each a range per word, that an interval of texts is.
 fn text_ranges(dim: Coordinate<'_>, span: &Span) -> Result<Vec<Vec<KeyRange>>> {
-    for text in [&span.lo, &span.hi].into_iter().flatten().filter(|text| text.contains('\0')) {
+    if let Some(text) = [&span.lo, &span.hi].into_iter().flatten().find(|text| text.contains('\0')) {
         return Err(Error::bounds(format!(
             "dimension {:?}: {text:?} holds a NUL character, which no coordinate does; give a text without it",
             dim.name()

@@ -1,6 +1,5 @@
 //! Conditions by themselves: what one means for a schema, and which rows of plain columns it selects.
 
-use super::listing::texts;
 use crate::base::{Error, Result};
 use crate::query::condition::{Batch, Condition, Coordinates, Selection};
 use crate::schema::Schema;
@@ -24,7 +23,7 @@ pub fn check_condition(condition: &Condition, schema: &Schema) -> Result<Conditi
     let dims = schema.coordinates().filter(|dim| dim.axes().any(|axis| needed.dims.contains(&axis)));
     let dims = dims.map(|dim| dim.name().to_owned());
     let attrs = needed.attrs.iter().filter_map(|a| schema.attrs().get(*a)).map(|a| a.name().to_owned());
-    let bounds = bound.bounds(schema).map(|sub| texts(&sub, schema));
+    let bounds = bound.bounds(schema).map(|sub| schema.ends(&sub));
     Ok(ConditionListing { columns: dims.chain(attrs).collect(), bounds, constant: bound.constant() })
 }
 

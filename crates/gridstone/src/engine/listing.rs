@@ -84,14 +84,9 @@ impl FragmentListing {
             bytes: description.location.len,
             inline: matches!(description.location.file, FileRef::Log(_)),
             attrs: description.attrs.iter().filter_map(name).collect(),
-            domain: texts(&description.bounds, schema),
+            domain: schema.ends(&description.bounds),
         }
     }
-}
-
-/// Low and high of every dimension as text; of text dimensions texts that no cell lies beyond.
-pub(super) fn texts(sub: &Subarray, schema: &Schema) -> Vec<(String, String)> {
-    schema.coordinates().map(|dim| dim.ends(sub.ranges())).collect()
 }
 
 /// A data tile of a fragment.

@@ -97,7 +97,7 @@ impl Check<'_> {
         error: Error,
     ) -> Result<()> {
         let message = damage_or(error)?.to_string();
-        let domain = domain_texts(bounds, self.schema);
+        let domain = self.schema.ends(bounds);
         self.report.damage.push(Damage { fragment, tile, column, domain, cells, message });
         Ok(())
     }
@@ -144,11 +144,6 @@ impl Check<'_> {
         }
         Ok(())
     }
-}
-
-/// Low and high of every dimension as text.
-pub(super) fn domain_texts(bounds: &Subarray, schema: &Schema) -> Vec<(String, String)> {
-    bounds.ranges().iter().zip(schema.dims()).map(|(r, d)| (d.text(r.lo), d.text(r.hi))).collect()
 }
 
 /// The box of a tile (of cells with coordinates: around them) and its cells, if the index tells them.

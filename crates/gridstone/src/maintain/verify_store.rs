@@ -4,7 +4,7 @@
 //! and what nobody names is counted. Damage goes into the report, and the check goes on.
 
 use super::vacuum::Tally;
-use super::verify::{Damage, damage_or, domain_texts, verify_among};
+use super::verify::{Damage, damage_or, verify_among};
 use crate::array::{Affected, Flaw, Inspection, Store};
 use crate::base::{Error, FileRef, Id, Result};
 use crate::fragment::Description;
@@ -135,7 +135,7 @@ fn told(found: &Inspection, flaw: &Flaw) -> StoreDamage {
             fragment: a.fragment,
             tile: None,
             column: None,
-            domain: domain_texts(&a.bounds, &array.schema),
+            domain: array.schema.ends(&a.bounds),
             cells: a.cells,
         })
     });

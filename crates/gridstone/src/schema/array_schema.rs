@@ -253,6 +253,11 @@ impl Schema {
         self.attrs.iter().find(|a| a.id() == id)
     }
 
+    /// Low and high of every dimension as text; of text dimensions texts that no cell of the box lies beyond.
+    pub fn ends(&self, sub: &Subarray) -> Vec<(String, String)> {
+        self.coordinates().map(|dim| dim.ends(sub.ranges())).collect()
+    }
+
     /// A box as a user would write it.
     pub fn describe(&self, sub: &Subarray) -> String {
         let part = |coordinate: Coordinate<'_>| {
