@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from model import plain
 
 import gridstone as gs
-from gridstone import dtypes
-from gridstone.errors import ConflictError, InputError, SchemaError
+from gridstone import cli, dtypes
+from gridstone.columns import Column
+from gridstone.errors import ConflictError, CorruptionError, InputError, SchemaError
 
 STATUS = ["ok", "bad", ""]
 
@@ -382,3 +383,46 @@ def test_chunks_with_other_dictionaries_are_one_list(tmp_path: Path) -> None:
     ordered = [pa.DictionaryArray.from_arrays(p.indices, p.dictionary, ordered=True) for p in parts]
     with pytest.raises(InputError, match="one order here"):
         gs.io.from_arrow(tmp_path / "b.gs", pa.table({"x": range(5), "v": pa.chunked_array(ordered)}), dims=["x"])
+
+
+def test_the_core_refuses_codes_of_no_category_and_reading_one_is_damage() -> None:
+    a = sparse(memory(), gs.Attr("v", "string", categories=["a", "b"], nullable=True))
+    places = {"x": Column("int64", np.arange(3))}
+    for codes, valid, refused in (
+        ([0, 1, 2], None, True),
+        ([0, 255, 1], [True, True, False], True),
+        ([0, 255, 1], [True, False, True], False),
+    ):
+        column = Column("uint8", np.array(codes, np.uint8), None, None if valid is None else np.array(valid))
+        options: dict[str, Any] = {"sorted": False, "dedup": "error", "message": None, "progress": None}
+        if refused:
+            with pytest.raises(InputError, match=r"'v'|\"v\".*the code of no category, there are 2"):
+                a._stage_cells(places, {"v": column}, **options)
+        else:
+            a._stage_cells(places, {"v": column}, **options)
+    assert plain("string", a.read()["v"]) == ["a", None, "b"]
+    known = a.schema.attr("v").enumeration
+    assert known is not None
+    with pytest.raises(CorruptionError, match="the code 2, the attribute has 2 categories"):
+        known.decoded(np.array([0, 2], np.uint8), None)
+    assert known.decoded(np.array([0, 2], np.uint8), np.array([True, False])).tolist() == ["a", "a"]
+
+
+def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def call(*arguments: str) -> str:
+        assert cli.run(arguments) == 0, capfd.readouterr().err
+        return capfd.readouterr().out
+
+    attr = gs.Attr("v", "string", categories=["a", "b"], ordered=True)
+    rounded = gs.Attr("t", "float32", filters="bitround:7")
+    uri = str(tmp_path / "a.gs")
+    gs.create(uri, gs.Schema([gs.Dim("x", (0, 9))], [attr, rounded], sparse=True))
+    call("alter", uri, "--category", "v=c", "--category", "v=d")
+    assert gs.open(uri).schema.attr("v").categories == ("a", "b", "c", "d")
+    shown = call("info", uri)
+    assert "'a' < 'b' < 'c' < 'd'" in shown and "bitround:7,auto (lossy)" in shown
+    (tmp_path / "s.json").write_text(gs.open(uri).schema.to_json())
+    (tmp_path / "a.csv").write_text("x,v,t\n1,d,1.5\n2,a,2\n")
+    call("load", str(tmp_path / "b.gs"), str(tmp_path / "a.csv"), "--schema", str(tmp_path / "s.json"))
+    assert gs.open(tmp_path / "b.gs").read()["v"].tolist() == ["d", "a"]
+    assert call("read", str(tmp_path / "b.gs"), "--where", "v > 'c'").count("d") >= 1
