@@ -10,8 +10,8 @@ use crate::vacuum::{Cells, context, create, nothing_is_left, open, read, vacuum,
 use crate::writer::{bytes_of, view};
 use faulty::{Faulty, Plan, Trouble};
 use gridstone::base::{CounterSnapshot, ErrorKind, Result};
-use gridstone::engine::{Array, At, Call, CellData, Dedup, Keep, Strategy};
-use gridstone::storage::{CountingStorage, ObjectStorage, Operation, Storage};
+use gridstone::engine::{Array, At, Call, CellData, CopyOptions, Dedup, Keep, Strategy, copy_on};
+use gridstone::storage::{CountingStorage, MemoryStorage, ObjectStorage, Operation, Storage};
 use object_store::ObjectStore;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,6 +66,35 @@ fn an_array_lives_in_a_bucket() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
     create(&context(8), &storage(&bucket), "/line", false);
     assert!(read(&array(&bucket)).unwrap().is_empty());
+}
+
+#[test]
+fn copies_go_into_buckets_and_out_of_them() {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let made = create(&context(8), &memory, "/line", false);
+    let mut expected = Cells::new();
+    for round in 0..20i64 {
+        let cells: Cells = (0..if round == 3 { 9_000 } else { 20 }).map(|x| (x + 10 * round, round)).collect();
+        write(&made, &cells).unwrap();
+        expected.extend(cells);
+    }
+    vacuum(&made, Keep::Versions(12)).unwrap();
+    for history in [false, true] {
+        let (bucket, _) = bucket();
+        let options = CopyOptions { path: "/", target_path: "/", at: At::Latest, tag: None, history, overwrite: false };
+        let copied = |from: &Arc<dyn Storage>, to: &Arc<dyn Storage>| {
+            copy_on((&context(8), from.clone()), (&context(8), to.clone()), &options, &Call::default()).unwrap()
+        };
+        copied(&memory, &storage(&bucket));
+        assert_eq!(read(&array(&bucket)).unwrap(), expected);
+        let old = open(&context(8), &storage(&bucket), "/line", At::Version(15)).map(|old| read(&old).unwrap());
+        assert_eq!(old.is_ok(), history);
+        let back: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        copied(&storage(&bucket), &back);
+        assert_eq!(read(&open(&context(8), &back, "/line", At::Latest).unwrap()).unwrap(), expected);
+        nothing_is_left(&storage(&bucket), "a copy");
+        write(&array(&bucket), &Cells::from([(1, 1)])).unwrap();
+    }
 }
 
 fn point(array: &Array, x: i64) -> CounterSnapshot {
