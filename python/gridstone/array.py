@@ -3,6 +3,7 @@
 import contextlib
 import datetime as dt
 import json
+import math
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -139,10 +140,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         """Dense: bytes of all cells in memory (without the content of strings). Sparse: bytes of the fragments."""
         if self.sparse:
             return sum(json.loads(text)["bytes"] for text in self.native.fragments())
-        cells_count = 1
-        for size in self.shape:
-            cells_count *= size
-        return cells_count * sum(dtypes.cell_bytes(attr.dtype) for attr in self._schema.attrs)
+        return math.prod(self.shape) * sum(dtypes.cell_bytes(attr.dtype) for attr in self._schema.attrs)
 
     @property
     def tile(self) -> tuple[Any, ...]:

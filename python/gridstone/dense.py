@@ -1,5 +1,6 @@
 """Positions of a dense array: reading any stride, writing boxes and strided cells."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,7 @@ def _read_strided(array: "Array", names: Sequence[str], axes: Sequence[Axis]) ->
     box = covering(array.schema, axes)
     wide = max(range(len(axes)), key=lambda i: abs(axes[i].step) if axes[i].count > 1 else 0)
     axis = axes[wide]
-    if box.empty or axis.count < 2 or abs(axis.step) < _SPLIT_STEP or _cells(box.shape) <= _SPLIT_CELLS:
+    if box.empty or axis.count < 2 or abs(axis.step) < _SPLIT_STEP or math.prod(box.shape) <= _SPLIT_CELLS:
         found = array.read(box, list(names)).to_numpy()
         strides = tuple(_stride(a) for a in axes)
         return {name: values[strides] for name, values in found.items()}
@@ -67,13 +68,6 @@ def _joined(parts: Sequence[AnyArray], axis: int) -> AnyArray:
     return joined
 
 
-def _cells(shape: tuple[int, ...]) -> int:
-    cells = 1
-    for size in shape:
-        cells *= size
-    return cells
-
-
 def _stride(axis: Axis) -> slice:
     if axis.count == 0:
         return slice(0, 0)
@@ -87,7 +81,7 @@ def write(array: "Array", name: str | None, axes: Sequence[Axis], value: Any) ->
     full = tuple(axis.count for axis in axes)
     given = by_attribute(schema, value, name)
     made = {n: columns.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
-    if _cells(full) == 0:
+    if math.prod(full) == 0:
         return
     if all(axis.step == 1 or axis.count == 1 for axis in axes):
         _stage_box(array, covering(schema, axes), made, full)

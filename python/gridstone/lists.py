@@ -162,6 +162,8 @@ def _integers(dim: Dim, part: Any, axis: int) -> AnyArray:
         found = np.empty(0, object)
     if found.size == 0 and not isinstance(part, np.ndarray):
         found = found.astype(np.int64)
+    if found.dtype.kind in "fO" and not isinstance(part, np.ndarray):
+        found = _large(dim, part, found)
     if found.dtype.kind == "b" and found.ndim == 1:
         if found.size != dim.size:
             raise BoundsError(
@@ -172,6 +174,18 @@ def _integers(dim: Dim, part: Any, axis: int) -> AnyArray:
     if found.dtype.kind not in "iu":
         raise BoundsError(f"dimension {dim.name!r} (axis {axis}): positions are integers, found {part!r}")
     return found
+
+
+def _large(dim: Dim, part: Any, found: AnyArray) -> AnyArray:
+    """Integers on both sides of 2^63, which NumPy takes for floats; negative ones counted from the end. Others as they
+    are."""
+    whole = np.array(part, object)
+    if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in whole.ravel()):
+        return found
+    counted = [int(value) + (dim.size if -dim.size <= value < 0 else 0) for value in whole.ravel()]
+    if min(counted) < 0 or max(counted) >= 2**64:
+        raise BoundsError(f"positions {part!r} are out of bounds for dimension {dim.name!r} with {dim.size} positions")
+    return np.array(counted, np.uint64).reshape(whole.shape)
 
 
 def _offsets(dim: Dim, found: AnyArray, axis: int) -> AnyArray:

@@ -1,5 +1,6 @@
 """Stores: creating, opening, listing and deleting what they hold."""
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -163,7 +164,7 @@ def auto_tile(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     """The shape of a space tile for an array of `shape`: about 2 MiB, as nearly cubic as halving sides makes it."""
     cells_max = min(max(_TILE_BYTES // itemsize, _TILE_CELLS[0]), _TILE_CELLS[1])
     parts, extents = [1] * len(shape), list(shape)
-    while int(np.prod(np.array(extents, object))) > cells_max:
+    while math.prod(extents) > cells_max:
         longest = max(range(len(shape)), key=lambda i: extents[i])
         parts[longest] *= 2
         extents[longest] = -(-shape[longest] // parts[longest])

@@ -242,6 +242,8 @@ def schema(r: Random, sparse: bool, ndim: int) -> tuple[gs.Schema, list[Window]]
     if sparse:
         orders |= {"capacity": r.choice([1, 3, 10, 10_000]), "duplicates": r.random() < 0.4}
         orders |= {"coord_filters": r.choice(["auto", "none", "zstd"])}
+        numbers = all(dtypes.numpy_of(w.dim.dtype).kind in "iufmM" for w in windows)
+        orders |= {"cell_order": "hilbert"} if numbers and r.random() < 0.3 else {}
     return gs.Schema([w.dim for w in windows], attrs, sparse=sparse, **orders), windows
 
 

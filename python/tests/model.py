@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import curve
 import numpy as np
 import pyarrow as pa
 
@@ -210,7 +211,7 @@ class Model:
 
     def commit(self, version: int, message: str | None = None) -> None:
         """Keeps `now` as this version."""
-        assert version == max(self.versions, default=0) + 1, (version, sorted(self.versions))
+        assert not self.versions or version == max(self.versions) + 1, (version, sorted(self.versions))
         self.versions[version], self.messages[version] = copy.deepcopy(self.now), message
 
     @property
@@ -287,6 +288,8 @@ class Model:
             return place[::-1]
         tiles = tuple(self._tile(dim, c) for dim, c in zip(self.schema.dims, place, strict=True))
         tiles = tiles if self.schema.tile_order == "row" else tiles[::-1]
+        if self.schema.cell_order == "hilbert":
+            return tiles, curve.index(self.schema.dims, place)
         return tiles, place if self.schema.cell_order == "row" else place[::-1]
 
     @staticmethod

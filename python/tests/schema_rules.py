@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
+import curve
 import drawing
 import pytest
 from hypothesis import strategies as st
@@ -158,7 +159,11 @@ class SchemaRules(RuleBasedStateMachine):
         new = gs.Dim(dim.name, domain, dim.tile, dim.dtype)
         dims = [new if i == axis else d for i, d in enumerate(self.schema.dims)]
         windows = [w._replace(dim=new, values=values) if i == axis else w for i, w in enumerate(self.windows)]
-        if by_shape and not dtypes.is_float(dim.dtype):
+        if self.schema.cell_order == "hilbert" and not curve.may_follow(self.schema.dims, dims):
+            with pytest.raises(gs.errors.SchemaError, match=r"curve|hilbert"):
+                self.a.resize({dim.name: domain})
+            return
+        if by_shape and not any(dtypes.is_float(d.dtype) or d.is_text for d in self.schema.dims):
             self.a.resize([new.size if i == axis else None for i in range(self.schema.ndim)], message="resize")
         else:
             self.a.resize({dim.name: domain}, message="resize")

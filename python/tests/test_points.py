@@ -234,6 +234,20 @@ def test_wrong_lists_say_why(way: str, key: Any, kind: type[Exception], word: st
         array.points(key) if way == "points" else getattr(array, way)[key]
 
 
+def test_positions_on_both_sides_of_two_to_the_63(memory_uri: str) -> None:
+    """Which NumPy would make floats of."""
+    dim = gs.Dim("x", (0, 2**64 - 1), 10, "uint64")
+    array = gs.create(memory_uri, gs.Schema([dim], [gs.Attr("v", int)]))
+    places = [2**63 - 1, 2**63, 2**64 - 1, 5]
+    array.vindex[places] = [1, 2, 3, 4]
+    assert array.points({"x": np.array(places, "uint64")})["v"].tolist() == [1, 2, 3, 4]
+    assert array.oindex[[2**63, -1, 2**63 - 1, 5, -(2**64) + 5]].tolist() == [2, 3, 1, 4, 4]
+    assert array.vindex[[[2**63, -1], [5, 5]]].tolist() == [[2, 3], [4, 4]]
+    for wrong in ([2**64, 5], [-(2**64) - 1, 2**63], [2**63, 0.5]):
+        with pytest.raises(IndexError):
+            array.vindex[wrong]
+
+
 def test_a_list_touches_few_blocks(memory_uri: str) -> None:
     values = np.arange(1_000 * 400, dtype=np.int32).reshape(1_000, 400)
     array = gs.array(memory_uri, values, tile=(500, 400), filters="none")

@@ -1,6 +1,7 @@
 """NumPy's files: dense arrays through memory maps, tile by tile; columns of cells; and writing both."""
 
 import itertools
+import math
 import os
 import zipfile
 import zlib
@@ -149,9 +150,14 @@ def _mapped(file: Path, title: str, *, listed: bool = False) -> AnyArray:
         found: AnyArray = np.lib.format.open_memmap(file, mode="r")
     except (ValueError, EOFError, SyntaxError, TypeError, OverflowError, UnicodeDecodeError) as error:
         raise InputError(f"{title} is no .npy file of plain values, or is damaged: {error}") from error
-    if found.ndim == 0 or (found.size == 0 and not listed):
-        raise InputError(f"{title}: an array needs at least one dimension and cell, found shape {found.shape}")
+    if found.ndim == 0 or not listed:
+        _check_filled(found, title)
     return found
+
+
+def _check_filled(array: AnyArray, title: str) -> None:
+    if array.ndim == 0 or array.size == 0:
+        raise InputError(f"{title}: an array needs at least one dimension and cell, found shape {array.shape}")
 
 
 def _unpacked(plain: Path, file: Path, scratch: Scratch) -> dict[str, Path]:
@@ -251,8 +257,7 @@ class _Stacked:
 
     def __init__(self, parts: Sequence[AnyArray], titles: Sequence[str]) -> None:
         for part, title in zip(parts, titles, strict=True):
-            if part.ndim == 0 or part.size == 0:
-                raise InputError(f"{title}: an array needs at least one dimension and cell, found shape {part.shape}")
+            _check_filled(part, title)
             if part.shape[1:] != parts[0].shape[1:] or part.dtype != parts[0].dtype:
                 raise InputError(
                     f"{title} holds {part.dtype} of shape {part.shape}, {titles[0]} {parts[0].dtype} of shape "
@@ -353,7 +358,7 @@ def _write(
             raise InputError(f"the array has the attributes {array.schema_names}; say which one with name=")
         cells.attr_field(schema, given or only or "")
     width = sum(max(1, np.dtype(kind).itemsize) for kind in data.dtypes.values())
-    total, done = int(np.prod(np.array(data.shape, object))), 0
+    total, done = math.prod(data.shape), 0
     with reporting(progress, "loading", "cells") as report, array.writer(where, message=message) as out:
         for part in runs(schema, where, max(1, _PIECE_BYTES // width)):
             found = data.take(part)
@@ -383,7 +388,7 @@ def _cut(tile: tuple[slice, ...], row_major: bool, cells_max: int) -> Iterator[t
     """A box of positions in parts of at most so many cells, which follow each other in its cell order."""
     sizes = [part.stop - part.start for part in tile]
     axes = [axis for axis in (range(len(tile)) if row_major else reversed(range(len(tile)))) if sizes[axis] > 1]
-    count = int(np.prod(np.array(sizes, object)))
+    count = math.prod(sizes)
     if count <= cells_max or not axes:
         yield tile
         return

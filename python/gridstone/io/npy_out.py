@@ -1,6 +1,7 @@
 """Arrays as NumPy's files, written in parts that fit the memory budget."""
 
 import itertools
+import math
 import os
 import shutil
 import zipfile
@@ -129,7 +130,7 @@ def _grid(array: Array, box: Box, name: str, fill: Any, file: Path, report: Call
         with file.open("wb") as empty:
             np.save(empty, np.empty(shape, dtype))
         return
-    total, done = int(np.prod(np.array(shape, object))), 0
+    total, done = math.prod(shape), 0
     free = shutil.disk_usage(file.parent).free
     need = total * dtype.itemsize
     if need > free:
@@ -162,11 +163,11 @@ def _parts(array: Array, box: Box, cells_max: int) -> Iterator[tuple[slice, ...]
     sizes = box.shape
     steps = [min(size, dim.positions_per_tile) for size, dim in zip(sizes, array.schema.dims, strict=True)]
     for axis in range(len(steps)):
-        others = int(np.prod(np.array([s for i, s in enumerate(steps) if i != axis], object)))
+        others = math.prod(s for i, s in enumerate(steps) if i != axis)
         if others * steps[axis] > cells_max:
             steps[axis] = max(1, cells_max // others)
     for axis in reversed(range(len(steps))):
-        others = int(np.prod(np.array([s for i, s in enumerate(steps) if i != axis], object)))
+        others = math.prod(s for i, s in enumerate(steps) if i != axis)
         times = max(1, cells_max // (others * steps[axis]))
         steps[axis] = min(sizes[axis], steps[axis] * times)
     spans = [[slice(at, min(at + step, n)) for at in range(0, n, step)] for n, step in zip(sizes, steps, strict=True)]

@@ -4,7 +4,7 @@ import bz2
 import gzip
 import lzma
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -136,14 +136,22 @@ def _into_file(
 
     def write(part: Path) -> None:
         nonlocal rows
-        with reporting(progress, "writing", "rows") as report, writer(part, reader.schema) as out:
-            for batch in reader:
-                out.write_batch(batch)
-                rows += batch.num_rows
-                if report is not None:
-                    report(rows, 0)
+        with writer(part, reader.schema) as out:
+            rows = _pour(reader, out.write_batch, progress)
 
     written(target, write)
+    return rows
+
+
+def _pour(batches: Iterable[Any], write: Callable[[Any], None], progress: Progress) -> int:
+    """Hands on every batch; the number of rows."""
+    rows = 0
+    with reporting(progress, "writing", "rows") as report:
+        for batch in batches:
+            write(batch)
+            rows += batch.num_rows
+            if report is not None:
+                report(rows, 0)
     return rows
 
 
@@ -182,18 +190,17 @@ def to_csv(
     def write(part: Path) -> None:
         nonlocal rows
         with (
-            reporting(progress, "writing", "rows") as report,
             _created(part, Path(os.fspath(target))) as file,
             pa_csv.CSVWriter(file, fields, write_options=options) as out,
         ):
-            for batch in stream:
+
+            def write_batch(batch: Any) -> None:
                 try:
                     out.write_batch(text.written(batch, fields))
                 except pa.ArrowInvalid as error:
                     raise no_text(error) from error
-                rows += batch.num_rows
-                if report is not None:
-                    report(rows, 0)
+
+            rows = _pour(stream, write_batch, progress)
 
     written(target, write)
     return rows
