@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn texts_become_words_and_come_back() {
         let (schema, given) = (genes(20), texts(&["", "abcdefgh", "漢字漢字漢字", "a"]));
-        let x = coordinate_column(Datatype::Int16, &[3, 4, 5, 6].map(|v| key::from_signed(v))).unwrap();
+        let x = coordinate_column(Datatype::Int16, &[3, 4, 5, 6].map(key::from_signed)).unwrap();
         let keys = coordinate_keys(&NeverCancel, &schema, &[given.view(), x.view()]).unwrap();
         assert_eq!((keys.len(), keys[1][2]), (4, word("漢字漢字漢字".as_bytes(), 1)));
         let back = coordinate_columns(&schema, &keys).unwrap();
