@@ -52,6 +52,8 @@ __all__ = [
     "open",
     "parse_condition",
     "print_condition",
+    "register_filter",
+    "registered_filters",
     "repair",
     "select_rows",
     "tag",

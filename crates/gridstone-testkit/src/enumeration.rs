@@ -4,6 +4,9 @@ use crate::Dice;
 use gridstone::schema::{Attribute, Categories, Datatype};
 use std::cmp::Ordering;
 
+/// What a condition says of a code.
+pub(crate) type Test = Box<dyn Fn(&[u8]) -> bool>;
+
 /// Categories that no random list has.
 const STRANGERS: [&str; 2] = ["'Z'", "'aa'"];
 
@@ -46,11 +49,7 @@ fn place(bytes: &[u8]) -> usize {
 }
 
 /// A comparison with a category, or with what is none where that is allowed; and what it says of a code.
-pub(crate) fn comparison(
-    attr: &Attribute,
-    categories: &Categories,
-    dice: &mut Dice,
-) -> (String, Box<dyn Fn(&[u8]) -> bool>) {
+pub(crate) fn comparison(attr: &Attribute, categories: &Categories, dice: &mut Dice) -> (String, Test) {
     let (texts, ordered, number) = (categories.texts(), categories.ordered(), categories.datatype() == Datatype::Int64);
     let sign = *dice.pick(&["==", "!=", "<", "<=", ">", ">="]);
     let limit = dice.below(texts.len());

@@ -24,7 +24,7 @@ fn rounded(value: &[u8], keep: u32) -> Vec<u8> {
     let near = match (size - below).cmp(&(above - size)) {
         std::cmp::Ordering::Less => below,
         std::cmp::Ordering::Greater => above,
-        std::cmp::Ordering::Equal if below / step % 2 == 0 => below,
+        std::cmp::Ordering::Equal if (below / step).is_multiple_of(2) => below,
         std::cmp::Ordering::Equal => above,
     };
     let kept = match size {
