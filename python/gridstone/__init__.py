@@ -15,6 +15,7 @@ from . import errors
 from ._native import __version__
 from .array import Array
 from .context import Context
+from .damage import DamageWarning, Skipped
 from .expressions import Expression, col
 from .group import Group
 from .health import Repair, repair, verify
@@ -34,6 +35,7 @@ __all__ = [
     "Array",
     "Attr",
     "Context",
+    "DamageWarning",
     "Dim",
     "Expression",
     "Group",
@@ -41,6 +43,7 @@ __all__ = [
     "Repair",
     "Result",
     "Schema",
+    "Skipped",
     "Stream",
     "Transaction",
     "__version__",

@@ -4,8 +4,9 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from . import _native, cells, result, selection
+from . import _native, cells, damage, result, selection
 from .context import Context, size_bytes
+from .damage import CHOICES, Damaged
 from .dtypes import AnyArray
 from .errors import InputError
 from .expressions import Where, condition_json
@@ -43,6 +44,8 @@ class Readable:
         order: str = "row",
         out: AnyArray | Mapping[str, AnyArray] | None = None,
         progress: Progress = None,
+        *,
+        damaged: Damaged = "error",
     ) -> Result:
         """Reads a box whole, or those of its cells for which a condition is true.
 
@@ -59,6 +62,10 @@ class Readable:
                 attribute. One that is contiguous in the order asked for, of fixed-width values without nulls, is filled
                 straight. No two of its cells may share memory.
             progress: True for a bar, or a callable `f(done, total)`.
+            damaged: "error": damage is a `CorruptionError`. "skip": damaged blocks and lost files are left out, with a
+                `DamageWarning`, and `result.damage` says what: cells of sparse arrays are absent there, those of dense
+                ones fill, or null. Older cells under a damaged newer fragment are left out too, since what was written
+                last is not known.
 
         Raises:
             BoundsError: the box is not inside the domain.
@@ -67,13 +74,20 @@ class Readable:
         """
         names, within = self._names(attrs), selection.box_of(self._schema, box)
         known("order", order, _ORDERS)
+        known("damaged", damaged, CHOICES)
         if where is not None:
             if out is not None:
                 raise InputError(
                     "out= takes a whole box, and a condition selects cells whose number is not known before; read "
                     "without out=, or without where="
                 )
-            return self._read_where(within, names, condition_json(where), order, progress)
+            if damaged == "error" or within.empty:
+                return self._read_where(within, names, condition_json(where), order, progress)
+        if damaged == "skip" and not within.empty:
+            made = self._read_around(within, names, None if where is None else condition_json(where), order, progress)
+            if out is not None:
+                result.fill_out(made, out)
+            return made
         budget = self._context.memory_budget
         if out is not None and not within.empty:
             targets = result.targets(self._schema, within, names, order, out)
@@ -103,6 +117,17 @@ class Readable:
         self._stats = found.stats
         return result.of_selected(self._schema, within, names, order, found, budget)
 
+    def _read_around(
+        self, within: Box, names: list[str], condition: str | None, order: str, progress: Progress
+    ) -> Result:
+        with reporting(progress, "reading") as report:
+            found = self.native.read_around(within.texts, names, condition, order, report)
+        make = result.from_cells if condition is None else result.of_selected
+        made = make(self._schema, within, names, order, found, self._context.memory_budget)
+        made._damage = damage.told(self._schema, found.damage, 3)
+        self._stats = made.stats
+        return made
+
     def scan(
         self,
         box: BoxLike = None,
@@ -110,19 +135,25 @@ class Readable:
         where: Where | None = None,
         order: str = "any",
         batch_bytes: int | str = "64MiB",
+        *,
+        damaged: Damaged = "error",
     ) -> "Stream":
         """Streams a box as Arrow record batches of about `batch_bytes`, in bounded memory; arguments as `read`. With
-        `where` a batch may be smaller."""
+        `where` a batch may be smaller. `damaged="skip"` reads the box once before the first batch; `stream.damage` says
+        what is left out."""
         from .stream import Stream
 
         names, within = self._names(attrs), selection.box_of(self._schema, box)
         known("order", order, _ORDERS)
+        known("damaged", damaged, CHOICES)
         condition = None if where is None else condition_json(where)
         size = size_bytes(batch_bytes, "batch_bytes")
         if within.empty and condition is not None:
             _native.check_condition(condition, self._schema.to_json())
-        scan = None if within.empty else self.native.scan(within.texts, names, order, size, condition)
-        return Stream(self._schema, names, scan, within, self._context.memory_budget)
+        start = self.native.scan if damaged == "error" else self.native.scan_around
+        scan = None if within.empty else start(within.texts, names, order, size, condition)
+        left_out = () if scan is None else damage.told(self._schema, scan.damage, 2)
+        return Stream(self._schema, names, scan, within, self._context.memory_budget, left_out)
 
     def _names(self, attrs: Sequence[str] | str | None) -> list[str]:
         if attrs is None:

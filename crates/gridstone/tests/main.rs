@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod around;
 mod block_sizes;
 mod child;
 mod commit_schedules;
@@ -34,6 +35,7 @@ mod retention;
 mod scratch;
 mod sealing;
 mod serializable;
+mod staged_deletes;
 mod stopping;
 mod stress;
 mod together;

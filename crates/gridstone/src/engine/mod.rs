@@ -3,6 +3,7 @@
 //! Handles are cheap, safe to share between threads, and pinned to an immutable snapshot that `refresh` and one's own
 //! commits move forward. Nothing below this floor holds global state.
 
+mod around;
 mod array;
 mod background;
 mod boxes;
@@ -39,6 +40,7 @@ pub use crate::query::{Cells, Dedup, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::{Durability, StorageOptions, key_from_environment, key_id};
 pub use crate::tile::{Column, ColumnView};
+pub use around::{Partial, SkippedCells};
 pub use array::{Array, CellData, DenseData};
 pub use background::{AutoConsolidate, Consolidating};
 pub use boxes::ReadBox;

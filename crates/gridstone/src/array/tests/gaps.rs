@@ -4,9 +4,7 @@ use super::world::*;
 use crate::array::Changes;
 use crate::base::{Entropy, ErrorKind, Result};
 use crate::runtime::SystemEntropy;
-use crate::storage::{
-    CountingStorage, Durability, LATEST, LocalStorage, MemoryStorage, Operation, Storage, log_name,
-};
+use crate::storage::{CountingStorage, Durability, LATEST, LocalStorage, MemoryStorage, Operation, Storage, log_name};
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
