@@ -42,8 +42,8 @@ def told(schema: Schema, texts: Sequence[str], stacklevel: int) -> tuple[Skipped
         first = found[0]
         parts = "part was" if len(found) == 1 else "parts were"
         warnings.warn(
-            f"{len(found)} damaged {parts} left out, the first in the box {first.box}: {first.reason}. `damage` lists them; "
-            f"`gridstone repair` mends what can be",
+            f"{len(found)} damaged {parts} left out, the first in the box {first.box}: {first.reason}. `damage` lists "
+            f"them; `gridstone repair` mends what can be",
             DamageWarning,
             stacklevel=stacklevel + 1,
         )

@@ -81,8 +81,8 @@ class Erasable:
             return self._commit([] if within.empty else [native.stage_delete_box(within.texts)], ending)
         if isinstance(ending, Kept):
             raise InputError(
-                "a delete by condition has no receipt: what it deletes depends on what is there when it is made; delete "
-                "at once, or in a gridstone.transaction"
+                "a delete by condition has no receipt: what it deletes depends on what is there when it is made; "
+                "delete at once, or in a gridstone.transaction"
             )
         return native.version if within.empty else native.delete_where(within.texts, condition_json(where), ending)
 

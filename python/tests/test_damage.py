@@ -11,7 +11,7 @@ import pytest
 
 import gridstone as gs
 from gridstone.cli import run
-from gridstone.errors import AccessError, CorruptionError, InputError
+from gridstone.errors import AccessError, CorruptionError, InputError, UnsupportedError
 
 CALM = gs.Context(durability="close", cache=0)
 
@@ -62,7 +62,7 @@ def holes(damage: tuple[gs.Skipped, ...], shape: tuple[int, int], name: str) -> 
     return mask
 
 
-@pytest.mark.parametrize("at", range(100, 700_000, 61_111))
+@pytest.mark.parametrize("at", range(5_000, 700_000, 61_111))
 def test_a_dense_box_around_a_damaged_block(tmp_path: Path, at: int) -> None:
     a = grid(tmp_path / "a")
     whole = a.read().to_numpy()
@@ -90,7 +90,7 @@ def test_a_dense_box_around_a_damaged_block(tmp_path: Path, at: int) -> None:
 
 def test_nothing_damaged_costs_and_says_nothing(tmp_path: Path) -> None:
     a = grid(tmp_path / "a")
-    flip(file_of(a, 1), 200)
+    flip(file_of(a, 1), 5_000)
     b = fresh(tmp_path / "a")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -135,13 +135,13 @@ def test_sparse_cells_streams_and_conditions(tmp_path: Path) -> None:
     out = np.zeros(3, np.int64)
     with pytest.raises(InputError, match="damaged is one of"):
         b.read(damaged="ignore")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="dense"):
+    with pytest.raises(UnsupportedError, match="dense"):
         b.read({"x": (0, 2)}, out=out, damaged="skip")
 
 
 def test_into_the_callers_array(tmp_path: Path) -> None:
     a = grid(tmp_path / "a")
-    flip(file_of(a, 1), 200)
+    flip(file_of(a, 1), 5_000)
     out = np.zeros((300, 300), np.int64)
     with pytest.warns(gs.DamageWarning):
         found = fresh(tmp_path / "a").read(attrs="v", out=out, damaged="skip")
@@ -154,7 +154,7 @@ def test_a_wrong_key_is_no_damage(tmp_path: Path) -> None:
     data = file_of(a, 1)
     with pytest.raises(AccessError):
         gs.open(tmp_path / "a", context=gs.Context(key=bytes(32)))
-    flip(data, 3_000)
+    flip(data, 9_000)
     found = gs.open(tmp_path / "a", context=gs.Context(cache=0, key=bytes(range(32))))
     assert isinstance(found, gs.Array)
     with pytest.warns(gs.DamageWarning):
@@ -216,7 +216,7 @@ def test_a_record_missing_in_the_middle(tmp_path: Path) -> None:
     record = path / "_log" / f"{stale.version + 1:020}"
     kept = record.read_bytes()
     record.unlink()
-    for attempt in (lambda: gs.open(path), stale.refresh, lambda: stale.write(np.arange(10))):
+    for attempt in (lambda: gs.open(path), lambda: gs.open(path, mode="r+"), stale.refresh):
         with pytest.raises(CorruptionError, match=r"is missing.*gridstone repair"):
             attempt()
     assert not record.exists()

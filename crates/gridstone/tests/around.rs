@@ -6,7 +6,7 @@ use gridstone::engine::{
     Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Opened, Options, ReadOrder, SkippedCells,
     open_on,
 };
-use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::storage::{MemoryStorage, Storage, log_name};
 use gridstone_testkit::{
     Case, Coord, Dice, Expected, Model, Place, Session, Size, Value, box_cells, box_texts, cases, rows_of,
 };
@@ -173,11 +173,16 @@ fn attack(case: &Case, tries: usize) -> (usize, usize) {
     let truth = Truth::of(session.model(), &healthy, condition);
     let objects = |folder: &str| storage.list(folder).unwrap();
     let names: Vec<String> = ["_data", "_data", "_manifest", "_log"].iter().flat_map(|f| objects(f)).collect();
+    let newest = log_name(healthy.version());
     let mut noticed = 0;
     for _ in 0..tries {
         let name = dice.pick(&names).clone();
         let whole = storage.read_all(&name).unwrap();
         let (bad, how) = damage(&whole, &mut dice);
+        if bad.is_none() && name == newest {
+            // Of the loss of the newest record nothing tells.
+            continue;
+        }
         match &bad {
             Some(bad) => storage.put(&name, bad).unwrap(),
             None => storage.delete(&name).unwrap(),
@@ -247,8 +252,10 @@ fn a_damaged_newer_block_does_not_reveal_older_values() {
     let name = format!("_data/{}.frag", newer.id);
     let whole = storage.read_all(&name).unwrap();
     let mut bad = whole.to_vec();
-    // The first block of `v`, of the first tile.
-    bad[64 + 8] ^= 1;
+    // The first cell of `v`.
+    let first = 1_000_000i64.to_le_bytes();
+    let at = whole.windows(8).position(|bytes| bytes == first).unwrap();
+    bad[at] ^= 1;
     storage.put(&name, &bad).unwrap();
     let array = open(&storage).unwrap();
     let error = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap_err();

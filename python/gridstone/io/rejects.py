@@ -85,8 +85,8 @@ class Rejects:
                 written(self._target, lambda part: _write(part, rows))
             except OSError as error:
                 raise StorageError(
-                    f"everything else is loaded and committed, but the {len(rows):,} rows left out could not be written "
-                    f"to {fspath(self._target)!r}: {error}"
+                    f"everything else is loaded and committed, but the {len(rows):,} rows left out could not be "
+                    f"written to {fspath(self._target)!r}: {error}"
                 ) from error
         if self._counted:
             where = f"; they are in {fspath(self._target)}" if isinstance(self._target, str | PathLike) else ""

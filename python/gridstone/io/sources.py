@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import AccessError, InputError, NotFoundError, StorageError
+from ..errors import AccessError, GridstoneError, InputError, NotFoundError, StorageError
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -134,14 +134,14 @@ def check_target(target: str | os.PathLike[str]) -> None:
         NotFoundError: its folder is not there.
         AccessError, StorageError: no file can be created there.
     """
-    final = _final(target)
-    part = _part_of(final)
     try:
+        part = _part_of(_final(target))
         part.open("ab").close()
-    except PermissionError as error:
-        raise AccessError(f"{str(final)!r} cannot be written: {error}; give a path that can") from error
+    except GridstoneError:
+        raise
     except OSError as error:
-        raise StorageError(f"{str(final)!r} cannot be written: {error}; give a path that can") from error
+        kind = AccessError if isinstance(error, PermissionError) else StorageError
+        raise kind(f"{os.fspath(target)!r} cannot be written: {error}; give a path that can") from error
     part.unlink(missing_ok=True)
 
 

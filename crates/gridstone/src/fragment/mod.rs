@@ -12,6 +12,7 @@ mod index;
 mod mask;
 mod reader;
 mod root;
+mod sample;
 mod statistics;
 mod stripe;
 mod writer;
@@ -22,5 +23,6 @@ pub use encode::{Cells, EncodedPage, EncodedTile, Packing, PageBytes, SparseShap
 pub use mask::Mask;
 pub use reader::{BlockRef, Fragment};
 pub use root::{Field, Role, Root, Section, StripeInfo};
+pub use sample::sampled;
 pub use stripe::{IndexBox, Keys, Stripe};
 pub use writer::{FragmentSpec, FragmentWriter, Written};

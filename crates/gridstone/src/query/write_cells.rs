@@ -4,7 +4,7 @@ use super::WriteContext;
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_packing};
 use crate::base::{Cancel, Error, Result};
-use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sparse_shape};
+use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sampled, sparse_shape};
 use crate::schema::{Datatype, Dimension, Schema, key};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout};
 use std::cmp::Ordering;
@@ -253,7 +253,7 @@ fn stage_rows(
     let groups: Vec<(&[u32], OnceLock<Packing>)> =
         rows.chunks(settled_cells(capacity)).map(|group| (group, OnceLock::new())).collect();
     let settle = |group: &[u32]| {
-        let (rows, cuts) = sample_of(group, context.blocks.sparse as usize);
+        let (rows, cuts) = sample_of(group, context.blocks.sparse);
         match columns_of(&fields, &pick(&rows), gather(&rows)) {
             Ok(sample) => packing.settled(&sample, &cuts),
             // What is wrong with the cells is said where they are encoded.
@@ -289,16 +289,14 @@ pub(super) fn settled_cells(capacity: usize) -> usize {
     (SETTLED_CELLS / capacity.max(1)).max(1).saturating_mul(capacity.max(1))
 }
 
-/// Three blocks of a run of rows, from its start, middle and end, or all of them where they are few; and the cuts
-/// between the blocks.
-fn sample_of(rows: &[u32], block: usize) -> (Vec<u32>, Vec<usize>) {
-    let block = block.max(1);
-    if rows.len() <= 3 * block {
-        return (rows.to_vec(), sparse_cuts(rows.len(), block as u32));
+/// The rows that stand for a run of them, and the cuts between their blocks.
+fn sample_of(rows: &[u32], block_cells: u32) -> (Vec<u32>, Vec<usize>) {
+    let (mut sample, mut ends) = (Vec::new(), vec![0]);
+    for (from, to) in sampled(&sparse_cuts(rows.len(), block_cells)) {
+        sample.extend_from_slice(rows.get(from..to).unwrap_or_default());
+        ends.push(sample.len());
     }
-    let starts = [0, (rows.len() - block) / 2, rows.len() - block];
-    let sample = starts.iter().filter_map(|start| rows.get(*start..start + block)).flatten().copied().collect();
-    (sample, vec![0, block, 2 * block, 3 * block])
+    (sample, ends)
 }
 
 /// The columns of a fragment with these fields: coordinates, then attributes. Coordinates are stored as their keys say, so
