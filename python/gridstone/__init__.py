@@ -16,6 +16,7 @@ from ._native import __version__
 from .array import Array
 from .context import Context
 from .copying import copy, move
+from .damage import DamageWarning, Skipped
 from .diffing import Difference, diff
 from .expressions import Expression, col
 from .filters import register_filter, registered_filters
@@ -40,6 +41,7 @@ __all__ = [
     "Array",
     "Attr",
     "Context",
+    "DamageWarning",
     "Difference",
     "Dim",
     "Expression",
@@ -49,6 +51,7 @@ __all__ = [
     "Repair",
     "Result",
     "Schema",
+    "Skipped",
     "Stream",
     "Transaction",
     "__version__",

@@ -119,6 +119,9 @@ class Cells:
     def attrs(self) -> dict[str, _OutColumn]:
         """Values by attribute, in the order asked for."""
     @property
+    def damage(self) -> list[str]:
+        """What was left out because it is damaged, each a JSON object; of `read_around` only."""
+    @property
     def stats(self) -> dict[str, int]:
         """The counters of this read (of the whole scan so far, for a batch)."""
 
@@ -140,6 +143,9 @@ class Portions:
 class Scan:
     """A stream of cells in bounded memory."""
 
+    @property
+    def damage(self) -> list[str]:
+        """What is left out because it is damaged, each a JSON object; of `scan_around` only."""
     def next(self) -> Cells | None:
         """The next batch, None at the end."""
 
@@ -261,6 +267,24 @@ class Array:
         condition_json: str | None = None,
     ) -> Portions:
         """Starts a read into buffers: of each column its name, values, offsets and validity."""
+    def read_around(
+        self,
+        boxes: _Boxes | None,
+        attrs: Sequence[str] | None,
+        condition_json: str | None,
+        order: str,
+        progress: _Progress | None = None,
+    ) -> Cells:
+        """As `read` or `read_where`, leaving out what is damaged."""
+    def scan_around(
+        self,
+        boxes: _Boxes | None,
+        attrs: Sequence[str] | None,
+        order: str,
+        batch_bytes: int,
+        condition_json: str | None = None,
+    ) -> Scan:
+        """As `scan`, leaving out what is damaged; the whole box is looked at first."""
     def stage_dense(
         self, box: _Box, attrs: Mapping[str, _Column], layout: str, progress: _Progress | None = None
     ) -> Staged:

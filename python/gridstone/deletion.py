@@ -52,10 +52,11 @@ class Erasable:
             box: every cell in it that was written before the commit, by others too (as in `read`); with `where` only
                 the cells that it selects. A list of boxes: the cells in any of them; of no box, none.
             where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
-                sees; what others commit meanwhile stays (if fragments are merged meanwhile, all is looked at again).
+                sees; what others commit meanwhile stays (if fragments are merged meanwhile, all is looked at again). In
+                a transaction: those that it sees, what it has staged before among them; what it stages later is not.
             coords: the cells at these coordinates (as in `write_cells`), alone.
             message: kept with the version.
-            commit: as in `write`; a delete by condition is always committed.
+            commit: as in `write`; a delete by condition has no receipt: it is committed, or staged in a transaction.
 
         Returns:
             The version committed; the present one if there is nothing to delete.
@@ -79,7 +80,10 @@ class Erasable:
         if where is None:
             return self._commit([] if region.empty else [native.stage_delete_boxes(region.native)], ending)
         if isinstance(ending, Kept):
-            raise InputError("a delete by condition is committed at once: what it deletes depends on what is there")
+            raise InputError(
+                "a delete by condition has no receipt: what it deletes depends on what is there when it is made; "
+                "delete at once, or in a gridstone.transaction"
+            )
         return native.version if region.empty else native.delete_where(region.native, condition_json(where), ending)
 
     def _delete_at(self, coords: Any, ending: Closing) -> int | Receipt:

@@ -4,8 +4,9 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from . import _native, cells, result, selection
+from . import _native, cells, damage, result, selection
 from .context import Context, size_bytes
+from .damage import CHOICES, Damaged
 from .dtypes import AnyArray
 from .errors import InputError
 from .expressions import Where, condition_json
@@ -44,6 +45,8 @@ class Readable:
         order: str = "row",
         out: AnyArray | Mapping[str, AnyArray] | None = None,
         progress: Progress = None,
+        *,
+        damaged: Damaged = "error",
     ) -> Result:
         """Reads a box whole, or those of its cells for which a condition is true.
 
@@ -61,6 +64,10 @@ class Readable:
                 attribute. One that is contiguous in the order asked for, of fixed-width values without nulls, is filled
                 straight. No two of its cells may share memory.
             progress: True for a bar, or a callable `f(done, total)`.
+            damaged: "error": damage is a `CorruptionError`. "skip": damaged blocks and lost files are left out, with a
+                `DamageWarning`, and `result.damage` says what: cells of sparse arrays are absent there, those of dense
+                ones fill, or null. Older cells under a damaged newer fragment are left out too, since what was written
+                last is not known.
 
         Raises:
             BoundsError: the box is not inside the domain.
@@ -69,6 +76,7 @@ class Readable:
         """
         names, region = self._names(attrs), selection.region_of(self._schema, box)
         known("order", order, _ORDERS)
+        known("damaged", damaged, CHOICES)
         if where is not None or region.listed or self._schema.sparse:
             if out is not None and where is None and not region.listed:
                 raise result.needs_dense()
@@ -78,9 +86,16 @@ class Readable:
                     "known before; read without out="
                 )
             condition = None if where is None else condition_json(where)
-            return self._read_cells(region, names, condition, order, progress)
-        within = selection.box_of(self._schema, box)
-        budget = self._context.memory_budget
+            return self._read_cells(region, names, condition, order, damaged, progress)
+        within, budget = selection.box_of(self._schema, box), self._context.memory_budget
+        if damaged == "skip" and not within.empty:
+            with reporting(progress, "reading") as report:
+                found = self.native.read_around(region.native, names, None, order, report)
+            made = result.from_cells(self._schema, within, names, order, found, budget)
+            made._damage, self._stats = damage.told(self._schema, found.damage, 2), made.stats
+            if out is not None:
+                result.fill_out(made, out)
+            return made
         if out is not None and not within.empty:
             targets = result.targets(self._schema, within, names, order, out)
             if targets is not None:
@@ -100,7 +115,13 @@ class Readable:
         return made
 
     def _read_cells(
-        self, region: Region, names: list[str], condition: str | None, order: str, progress: Progress
+        self,
+        region: Region,
+        names: list[str],
+        condition: str | None,
+        order: str,
+        damaged: Damaged,
+        progress: Progress,
     ) -> Result:
         budget = self._context.memory_budget
         if region.empty:
@@ -108,9 +129,11 @@ class Readable:
                 _native.check_condition(condition, self._schema.to_json())
             made = result.of_selected(self._schema, region.hull, names, order, None, budget)
         else:
+            read = self.native.read_cells if damaged == "error" else self.native.read_around
             with reporting(progress, "reading") as report:
-                found = self.native.read_cells(region.native, names, condition, order, report)
+                found = read(region.native, names, condition, order, report)
             made = result.of_selected(self._schema, region.hull, names, order, found, budget)
+            made._damage = damage.told(self._schema, found.damage, 3)
         self._stats = made.stats
         return made
 
@@ -121,19 +144,25 @@ class Readable:
         where: Where | None = None,
         order: str = "any",
         batch_bytes: int | str = "64MiB",
+        *,
+        damaged: Damaged = "error",
     ) -> "Stream":
         """Streams a box as Arrow record batches of about `batch_bytes`, in bounded memory; arguments as `read`. With
-        `where` a batch may be smaller."""
+        `where` a batch may be smaller. `damaged="skip"` reads the box once before the first batch; `stream.damage` says
+        what is left out."""
         from .stream import Stream
 
         names, region = self._names(attrs), selection.region_of(self._schema, box)
         known("order", order, _ORDERS)
+        known("damaged", damaged, CHOICES)
         condition = None if where is None else condition_json(where)
         size = size_bytes(batch_bytes, "batch_bytes")
         if region.empty and condition is not None:
             _native.check_condition(condition, self._schema.to_json())
-        scan = None if region.empty else self.native.scan(region.native, names, order, size, condition)
-        return Stream(self._schema, names, scan, region.hull, self._context.memory_budget)
+        start = self.native.scan if damaged == "error" else self.native.scan_around
+        scan = None if region.empty else start(region.native, names, order, size, condition)
+        left_out = () if scan is None else damage.told(self._schema, scan.damage, 2)
+        return Stream(self._schema, names, scan, region.hull, self._context.memory_budget, left_out)
 
     def read_into(
         self, buffers: "Buffers", box: BoxLike = None, where: Where | None = None, order: str = "row"

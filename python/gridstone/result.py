@@ -9,6 +9,7 @@ import numpy as np
 
 from . import columns, dtypes, exports
 from .columns import Column
+from .damage import Skipped
 from .dtypes import AnyArray
 from .errors import BudgetError, InputError, UnsupportedError
 from .schema import Schema
@@ -28,7 +29,7 @@ class Result(exports.Tabular):
     of a dense box a dimension's name gives the coordinates along that dimension.
     """
 
-    __slots__ = ("_box", "_budget", "_columns", "_count", "_names", "_order", "_schema", "_shape", "_stats")
+    __slots__ = ("_box", "_budget", "_columns", "_count", "_damage", "_names", "_order", "_schema", "_shape", "_stats")
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class Result(exports.Tabular):
         self._schema, self._box, self._names, self._order = schema, box, tuple(names), order
         self._columns, self._stats, self._budget = dict(found), dict(stats), budget
         self._shape = None if schema.sparse or listed else box.shape
+        self._damage: tuple[Skipped, ...] = ()
         first = next(iter(self._columns.values()))
         self._count = len(first)
 
@@ -64,6 +66,11 @@ class Result(exports.Tabular):
     def stats(self) -> dict[str, int]:
         """Counters of this read: fragments, tiles and blocks considered and read, bytes fetched, cells returned."""
         return dict(self._stats)
+
+    @property
+    def damage(self) -> tuple[Skipped, ...]:
+        """What `read(damaged="skip")` left out: fragment, tile, attribute, cells, box and reason of each part."""
+        return self._damage
 
     @property
     def nbytes(self) -> int:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import columns
 from .columns import Column
+from .damage import Skipped
 from .dtypes import AnyArray
 from .exports import Tabular
 from .result import Result
@@ -22,10 +23,18 @@ class Stream(Tabular):
     exports itself, batch by batch, to any library that takes an Arrow stream.
     """
 
-    def __init__(self, schema: Schema, names: list[str], scan: "_native.Scan | None", box: Box, budget: int) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        names: list[str],
+        scan: "_native.Scan | None",
+        box: Box,
+        budget: int,
+        damage: tuple[Skipped, ...] = (),
+    ) -> None:
         from . import arrow
 
-        self._box, self._budget = box, budget
+        self._box, self._budget, self._damage = box, budget, damage
 
         self._array_schema, self._names, self._scan = schema, names, scan
         self._arrow_schema = arrow.schema_of(schema, names)
@@ -40,6 +49,11 @@ class Stream(Tabular):
     def stats(self) -> dict[str, int]:
         """Counters of the scan so far."""
         return dict(self._stats)
+
+    @property
+    def damage(self) -> tuple[Skipped, ...]:
+        """What `scan(damaged="skip")` leaves out; see `Result.damage`."""
+        return self._damage
 
     def __iter__(self) -> "Iterator[pa.RecordBatch]":
         return self
@@ -86,7 +100,9 @@ class Stream(Tabular):
     def _result(self) -> Result:
         """Everything that is left, as the cells of one read."""
         found = self._left()
-        return Result(self._array_schema, self._box, self._names, "any", found, self._stats, self._budget, listed=True)
+        made = Result(self._array_schema, self._box, self._names, "any", found, self._stats, self._budget, listed=True)
+        made._damage = self._damage
+        return made
 
     def to_dense(self, fill: Any = None) -> AnyArray | dict[str, AnyArray]:
         """Everything that is left as arrays over the box; see `Result.to_dense`."""

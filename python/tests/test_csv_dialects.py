@@ -374,3 +374,30 @@ def test_a_row_is_rejected_once(tmp_path: Path, memory_uri: str) -> None:
     array = from_csv(memory_uri, put(tmp_path, text), schema=schema, on_error="collect", rejected=rejected)
     assert [(row.line, row.column) for row in rejected] == [(2, "t"), (3, "t"), (4, "z"), (5, "z")]
     assert [v.tolist() for v in array.read()["v"]] == [[]] and array.read()["z"].tolist() == [1 + 1j]
+
+
+def test_a_place_for_rejected_rows_that_cannot_be_written_is_told_first(tmp_path: Path) -> None:
+    file, uri = put(tmp_path, MESSY), tmp_path / "a.gs"
+    for target, kind, word in [
+        (tmp_path / "missing" / "rows.csv", gs.errors.NotFoundError, "create it first"),
+        (tmp_path, gs.errors.InputError, "is a folder"),
+        (tmp_path / ("x" * 300), gs.errors.StorageError, "cannot be written"),
+    ]:
+        with pytest.raises(kind, match=word):
+            from_csv(uri, file, schema=SCHEMA, on_error="collect", rejected=target)
+        assert not gs.exists(uri)
+    good = tmp_path / "rows.csv"
+    from_csv(uri, file, schema=SCHEMA, on_error="collect", rejected=good)
+    assert good.exists() and not list(tmp_path.glob("*.part"))
+
+
+def test_rejected_rows_that_cannot_be_written_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, uri = put(tmp_path, MESSY), tmp_path / "a.gs"
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("gridstone.io.rejects._write", full)
+    with pytest.raises(gs.errors.StorageError, match="is loaded and committed"):
+        from_csv(uri, file, schema=SCHEMA, on_error="collect", rejected=tmp_path / "rows.csv")
+    assert gs.open(uri).version > 1

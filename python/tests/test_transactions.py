@@ -289,3 +289,23 @@ def test_a_forked_child_commits_while_its_parent_does(tmp_path: Path) -> None:
     tx.commit()
     found = array(uri, "/").read({"x": (6000, 9999)}).to_numpy()["x"].tolist()
     assert found == [*range(6000, 6005), *range(7000, 7005), 9999]
+
+
+def test_deletes_by_condition_see_what_was_staged_before(store: str) -> None:
+    array(store, "/places", "r+").write_cells({"x": [1, 2, 3]}, [1.0, -1.0, 3.0])
+    array(store, "/temp", "r+")[0:2, 0:3] = [[1, 2, 3], [4, 5, 6]]
+    with gs.transaction(store) as tx:
+        places, temp = tx["/places"], tx["/temp"]
+        places.write_cells({"x": [4, 5]}, [-4.0, 5.0])
+        places.delete(where="v < 0")
+        places.write_cells({"x": [6]}, [-6.0])
+        temp[0, 0] = 50
+        temp.delete({"y": (0, 1)}, where=gs.col("v") > 4)
+        temp[0, 1] = 70
+        assert places.read()["x"].tolist() == [1, 3, 5, 6]
+        assert temp[0:2, 0:3].tolist() == [[0, 70, 3], [4, 0, 0]]
+        array(store, "/places", "r+").write_cells({"x": [7]}, [-7.0])
+        with pytest.raises(InputError, match="no receipt"):
+            places.delete(where="v < 0", commit=False)
+    assert array(store, "/places").read()["x"].tolist() == [1, 3, 5, 6, 7]
+    assert array(store, "/temp")[0:2, 0:3].tolist() == [[0, 70, 3], [4, 0, 0]]

@@ -189,6 +189,48 @@ impl Array {
         Cells::new(py, &self.names(py, attrs.as_deref(), true)?, cells, None, stats, home)
     }
 
+    #[pyo3(signature = (boxes, attrs, condition_json, order, progress = None))]
+    fn read_around(
+        &self,
+        py: Python<'_>,
+        boxes: Option<Boxes>,
+        attrs: Option<Vec<String>>,
+        condition_json: Option<&str>,
+        order: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Cells> {
+        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
+        let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
+        let region = region(py, &self.inner, boxes)?;
+        let found = interrupt::run(py, self.inner.context(), progress, |call| {
+            self.inner.read_region_around(region.as_ref(), attrs.as_deref(), condition.as_ref(), order, call)
+        })?;
+        let names = self.names(py, attrs.as_deref(), found.shape.is_none())?;
+        let cells = Cells::new(py, &names, found.cells, found.shape, found.counters, None)?;
+        Ok(cells.with_damage(&found.skipped))
+    }
+
+    #[pyo3(signature = (boxes, attrs, order, batch_bytes, condition_json = None))]
+    fn scan_around(
+        &self,
+        py: Python<'_>,
+        boxes: Option<Boxes>,
+        attrs: Option<Vec<String>>,
+        order: &str,
+        batch_bytes: u64,
+        condition_json: Option<&str>,
+    ) -> PyResult<Scan> {
+        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
+        let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
+        let region = region(py, &self.inner, boxes)?;
+        let (scan, skipped) = interrupt::run(py, self.inner.context(), None, |call| {
+            let form = (order, batch_bytes);
+            self.inner.scan_region_around(region.as_ref(), attrs.as_deref(), condition.as_ref(), form, call)
+        })?;
+        let scan = Scan::new(self.inner.context().clone(), self.names(py, attrs.as_deref(), true)?, scan);
+        Ok(scan.with_damage(&skipped))
+    }
+
     #[pyo3(signature = (r#box, attrs, order, outs, progress = None))]
     fn read_into(
         &self,

@@ -7,6 +7,7 @@ use gridstone::base::CounterSnapshot;
 use gridstone::engine::{self, Arena};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The outcome of a read, or one batch of a scan.
@@ -17,6 +18,7 @@ pub(crate) struct Cells {
     dims: Py<PyDict>,
     attrs: Py<PyDict>,
     stats: CounterSnapshot,
+    damage: Vec<String>,
 }
 
 /// Names of the columns that a read gives.
@@ -50,7 +52,12 @@ impl Cells {
     ) -> PyResult<Self> {
         let dims = dict(py, names.dims.iter(), cells.dims, home)?;
         let attrs = dict(py, names.attrs.iter(), cells.attrs, home)?;
-        Ok(Self { count: cells.count, shape, dims, attrs, stats })
+        Ok(Self { count: cells.count, shape, dims, attrs, stats, damage: Vec::new() })
+    }
+
+    /// The same with what was left out.
+    pub(crate) fn with_damage(self, skipped: &[engine::SkippedCells]) -> Self {
+        Self { damage: skipped.iter().map(skipped_json).collect(), ..self }
     }
 }
 
@@ -80,6 +87,18 @@ impl Cells {
     fn stats(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         stats_dict(py, &self.stats)
     }
+
+    /// What was left out because it is damaged, each a JSON object.
+    #[getter]
+    fn damage(&self) -> Vec<String> {
+        self.damage.clone()
+    }
+}
+
+fn skipped_json(skipped: &engine::SkippedCells) -> String {
+    let fragment = skipped.fragment.map(|id| id.to_string());
+    let engine::SkippedCells { tile, column, domain, cells, message, .. } = skipped;
+    json!({"fragment": fragment, "tile": tile, "attribute": column, "domain": domain, "cells": cells, "reason": message}).to_string()
 }
 
 /// Counters by name.
@@ -97,16 +116,28 @@ pub(crate) struct Scan {
     context: engine::Context,
     names: Names,
     inner: Mutex<Option<engine::Scan>>,
+    damage: Vec<String>,
 }
 
 impl Scan {
     pub(crate) fn new(context: engine::Context, names: Names, inner: engine::Scan) -> Self {
-        Self { context, names, inner: Mutex::new(Some(inner)) }
+        Self { context, names, inner: Mutex::new(Some(inner)), damage: Vec::new() }
+    }
+
+    /// The same with what is left out.
+    pub(crate) fn with_damage(self, skipped: &[engine::SkippedCells]) -> Self {
+        Self { damage: skipped.iter().map(skipped_json).collect(), ..self }
     }
 }
 
 #[pymethods]
 impl Scan {
+    /// What is left out because it is damaged, each a JSON object.
+    #[getter]
+    fn damage(&self) -> Vec<String> {
+        self.damage.clone()
+    }
+
     /// The next batch, None at the end.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Cells>> {
         let taken = self.inner.lock().unwrap_or_else(PoisonError::into_inner).take();

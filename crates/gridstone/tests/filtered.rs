@@ -211,3 +211,25 @@ fn a_read_stops_on_request_and_refuses_what_does_not_fit() {
         assert_eq!(refused.map(drop).map_err(|e| e.kind()), Err(ErrorKind::Input), "{wrong}");
     }
 }
+
+/// A wide empty domain: its unwritten cells are selected, or they are not, and what they would take is known before any is made.
+#[test]
+fn unwritten_cells_past_the_budget_are_refused_at_once() {
+    let json = GRID.replace("\"999\"", "\"29999\"");
+    let (_, array) = create(&json, 1 << 26);
+    let whole = |text: &str| {
+        array
+            .read_where(None, None, &Condition::parse(text).unwrap(), ReadOrder::Row, &Call::default())
+            .map(|found| found.0.count)
+    };
+    let error = whole("k == 0").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Budget, "{error}");
+    for word in ["28800000000 bytes", "67108864", "scan()", "leaves out the fill"] {
+        assert!(error.message().contains(word), "{word:?} is not in: {error}");
+    }
+    assert_eq!(whole("k == 1").unwrap(), 0, "no unwritten cell");
+    assert_eq!(whole("k == 0 and y < 10 and x < 10").unwrap(), 100, "a box that fits");
+    let condition = Condition::parse("k == 0").unwrap();
+    let mut scan = array.scan_where(None, None, &condition, ReadOrder::Any, 1 << 20, &Call::default()).unwrap();
+    assert!(scan.next_batch().unwrap().is_some_and(|batch| batch.count > 0));
+}

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod around;
 mod block_sizes;
 mod child;
 mod commit_schedules;
@@ -36,6 +37,7 @@ mod retention;
 mod scratch;
 mod sealing;
 mod serializable;
+mod staged_deletes;
 mod stopping;
 mod stress;
 mod together;

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const WRITERS: u64 = 16;
 /// The number of the writer that sleeps, after those that do not.
@@ -41,7 +41,9 @@ const PATHS: [&str; 2] = ["/grid", "/cells"];
 const FIRST: u64 = 2;
 /// How often a writer waits for the floor, at least.
 const STOPS: u64 = 4;
-/// An object in the store that says that somebody beside the writers has failed, and need not be waited for.
+/// How long the floor may stay where it is while somebody waits: vacuums come every few milliseconds.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// An object in the store that says that somebody has failed, and that nobody need be waited for.
 const GAVE_UP: &str = "_log/gave-up";
 
 fn writes(usual: u64) -> u64 {
@@ -55,12 +57,14 @@ struct World {
     context: Context,
     /// How old a file is that a vacuum takes although no version ever named it.
     safety_us: i64,
+    /// How long somebody waits for the floor to rise before he says that it never will.
+    patience: Duration,
 }
 
 impl World {
     fn on(storage: Arc<dyn Storage>, safety_us: i64) -> Self {
         let options = Options { threads: Some(1), durability: Durability::Close, ..Options::default() };
-        Self { storage, context: Context::new(&options).unwrap(), safety_us }
+        Self { storage, context: Context::new(&options).unwrap(), safety_us, patience: PATIENCE }
     }
 
     /// Nothing is safe: roots and packs that a commit has just folded may be condemned before a record names them.
@@ -85,15 +89,25 @@ impl World {
         store_of(&self.storage).floor().unwrap().map_or(1, |floor| floor.version)
     }
 
-    /// Waits until `version` has been vacuumed; whether it was, or nobody will do it any more.
+    /// Waits until `version` has been vacuumed; whether it was, or nobody will do it any more. Fails if the floor stays where it is for too long:
+    /// else a vacuum that never raises it would let everybody wait for ever.
     fn outlives(&self, version: u64, done: &AtomicBool) -> bool {
+        let mut risen = (self.floor(), Instant::now());
         loop {
             // Asked first: what happened before all was done counts.
             let last = done.load(Ordering::Relaxed);
             if self.floor() > version || last {
                 return self.floor() > version;
             }
-            assert!(!self.storage.exists(GAVE_UP).unwrap(), "somebody beside the writers has failed");
+            assert!(!self.storage.exists(GAVE_UP).unwrap(), "somebody has failed");
+            let floor = self.floor();
+            if floor > risen.0 {
+                risen = (floor, Instant::now());
+            }
+            if risen.1.elapsed() > self.patience {
+                self.storage.put(GAVE_UP, b"").unwrap();
+                panic!("version {version} was not vacuumed: the floor has been {floor} for {:?}", self.patience);
+            }
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -507,6 +521,18 @@ fn check(world: &World, made: Vec<Made>, writes: u64) {
     }
     let changes = by_version.values().collect::<Vec<_>>().windows(2).filter(|w| w[0].0 != w[1].0).count();
     println!("{} versions, {changes} changes of hand", arrays[0].version());
+}
+
+/// A vacuum that does nothing makes the test fail; it does not make it wait for ever.
+#[test]
+fn a_floor_that_never_rises_is_a_failure() {
+    let world = World { patience: Duration::from_millis(30), ..World::in_memory() };
+    world.create();
+    let waits = || world.outlives(FIRST, &AtomicBool::new(false));
+    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(waits)).unwrap_err();
+    let told = told.downcast_ref::<String>().unwrap();
+    assert!(told.contains("was not vacuumed: the floor has been 1"), "{told}");
+    assert!(world.storage.exists(GAVE_UP).unwrap(), "others are told");
 }
 
 #[test]

@@ -9,6 +9,7 @@ import click
 
 from .. import store
 from ..array import Array
+from ..damage import Damaged
 from ..group import Group
 from . import files, options, report
 from .output import bytes_text, emit_json, emit_table
@@ -98,6 +99,7 @@ def _list(entries: Sequence[Any], json_out: bool) -> None:
     "--format", "form", type=click.Choice(["table", "csv", "json", "arrow"]), default="table", show_default=True
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file; arrow needs one.")
+@options.around_damage
 @options.at_path
 @options.at_version
 @options.as_json
@@ -110,6 +112,7 @@ def read(
     limit: int | None,
     form: str,
     out: Path | None,
+    damaged: Damaged,
     path: str,
     version: int | None,
     timestamp: str | None,
@@ -122,7 +125,8 @@ def read(
     if form == "arrow" and out is None and sys.stdout.isatty():
         raise click.UsageError("an Arrow stream is not for a terminal; give --out FILE or a pipe")
     array = options.opened(uri, path, "r", version, timestamp)
-    stream = array.scan(options.box_of(array, box), list(attrs) or None, where, order)
+    with options.telling_damage():
+        stream = array.scan(options.box_of(array, box), list(attrs) or None, where, order, damaged=damaged)
     export.write(stream, form, out, 20 if limit is None and form == "table" else limit)
 
 

@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from .. import store
 from ..array import Array
+from ..damage import Damaged
 from ..io import sources
 from ..schema import Schema
 from . import options, report
@@ -191,6 +192,7 @@ def _names(text: str | None) -> list[str] | None:
 @click.option("--compression", help="parquet: zstd, snappy, gzip, brotli, lz4, none; feather: zstd, lz4, none.")
 @click.option("--delimiter", help="What separates the values of CSV.  [default: ,]")
 @click.option("--fill", help="npy, npz: the value of nulls and empty cells.")
+@options.around_damage
 @options.with_memory
 @options.at_path
 @options.at_version
@@ -205,6 +207,7 @@ def export(
     compression: str | None,
     delimiter: str | None,
     fill: str | None,
+    damaged: Damaged,
     memory: str,
     threads: int | None,
     path: str,
@@ -227,7 +230,8 @@ def export(
     where = options.box_of(array, box)
     if kind in ("npy", "mtx") and len(attrs) > 1:
         raise click.UsageError(f"a {kind} file holds one attribute; give --attr once")
-    told = _exported(kind, array, target, where, list(attrs), order, compression, delimiter, fill)
+    with options.telling_damage():
+        told = _exported(kind, array, target, where, list(attrs), (order, damaged), compression, delimiter, fill)
     if json_out:
         emit_json({"file": str(target), "format": kind, **told})
     else:
@@ -243,7 +247,7 @@ def _exported(
     target: Path,
     box: Any,
     attrs: list[str],
-    order: str,
+    how: tuple[str, Damaged],
     compression: str | None,
     delimiter: str | None,
     fill: str | None,
@@ -251,23 +255,35 @@ def _exported(
     """Writes the file, and tells how much there is in it."""
     from .. import io
 
+    order, damaged = how
     progress = True if on_terminal() else None
     one = attrs[0] if attrs else None
     if kind == "npy":
         value = None if fill is None else options.value_of(array, one, fill)
-        return {"shape": list(io.to_npy(array, target, box, one, fill=value, progress=progress))}
+        return {"shape": list(io.to_npy(array, target, box, one, fill=value, progress=progress, damaged=damaged))}
     if kind == "npz":
         value = None if fill is None else options.value_of(array, one, fill)
-        return {"arrays": io.to_npz(array, target, box, attrs or None, fill=value, progress=progress)}
+        made = io.to_npz(array, target, box, attrs or None, fill=value, progress=progress, damaged=damaged)
+        return {"arrays": made}
     if kind == "mtx":
-        return {"values": io.to_mtx(array, target, box, one)}
+        return {"values": io.to_mtx(array, target, box, one, damaged=damaged)}
     if kind == "csv":
-        told = io.to_csv(array, target, box, attrs or None, order=order, delimiter=delimiter or ",", progress=progress)
+        mark = delimiter or ","
+        told = io.to_csv(
+            array, target, box, attrs or None, order=order, delimiter=mark, progress=progress, damaged=damaged
+        )
         return {"rows": told}
     write: Callable[..., int] = io.to_parquet if kind == "parquet" else io.to_feather
     return {
         "rows": write(
-            array, target, box, attrs or None, order=order, compression=compression or "zstd", progress=progress
+            array,
+            target,
+            box,
+            attrs or None,
+            order=order,
+            compression=compression or "zstd",
+            progress=progress,
+            damaged=damaged,
         )
     }
 

@@ -1,6 +1,8 @@
 """Options that several commands take, and how their text is understood."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -9,9 +11,11 @@ import click
 from .. import dtypes
 from ..array import Array
 from ..context import Context
+from ..damage import CHOICES, DamageWarning
 from ..errors import GridstoneError, InputError
 from ..schema import Attr, Dim, Schema
 from ..store import open_array
+from .output import note
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -41,6 +45,26 @@ def within_box(command: _Command) -> _Command:
     """`--box`, once per dimension."""
     help_text = 'Part of a box: "x=1:10", both ends included; either may be left out. Once per dimension.'
     return click.option("--box", "box", multiple=True, metavar="DIM=LOW:HIGH", help=help_text)(command)
+
+
+def around_damage(command: _Command) -> _Command:
+    """`--damaged`."""
+    help_text = "skip: leave out what is damaged, and say what that is."
+    choice = click.Choice(CHOICES)
+    return click.option("--damaged", type=choice, default="error", show_default=True, help=help_text)(command)
+
+
+@contextlib.contextmanager
+def telling_damage() -> Iterator[None]:
+    """Says beside the output what was left out because it is damaged."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DamageWarning)
+        yield
+    for found in caught:
+        if issubclass(found.category, DamageWarning):
+            note(str(found.message))
+        else:
+            warnings.warn_explicit(found.message, found.category, found.filename, found.lineno)
 
 
 def with_memory(command: _Command) -> _Command:

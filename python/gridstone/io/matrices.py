@@ -12,6 +12,7 @@ from .. import arrow, dtypes, selection, store
 from ..array import Array
 from ..columns import Column
 from ..context import Context
+from ..damage import Damaged
 from ..dtypes import AnyArray
 from ..errors import InputError, UnsupportedError
 from ..optional import needed
@@ -201,7 +202,12 @@ def from_mtx(
 
 
 def to_mtx(
-    array: Array | store.Uri, target: str | os.PathLike[str], box: BoxLike = None, attr: str | None = None
+    array: Array | store.Uri,
+    target: str | os.PathLike[str],
+    box: BoxLike = None,
+    attr: str | None = None,
+    *,
+    damaged: Damaged = "error",
 ) -> int:
     """Writes a box of a two-dimensional array as a Matrix Market file, through a sparse array of SciPy in memory.
 
@@ -210,6 +216,7 @@ def to_mtx(
         target: the file; it appears, or is replaced, once all is written.
         box: in coordinates, as in `Array.read`; None: everything. Positions count from its low corner.
         attr: the attribute; None: the only one.
+        damaged: "error", or "skip" to leave out what is damaged, with a warning; as in `Array.read`.
 
     Returns the number of values stored.
 
@@ -221,7 +228,7 @@ def to_mtx(
         raise UnsupportedError("to_mtx writes plain files; compress the file afterwards")
     source = opened(array)
     where = selection.box_of(source.schema, box)
-    matrix = source.read(where, None if attr is None else [attr]).to_scipy(attr)
+    matrix = source.read(where, None if attr is None else [attr], damaged=damaged).to_scipy(attr)
 
     def write(part: Path) -> None:
         with part.open("wb") as file:

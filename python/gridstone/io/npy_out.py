@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import cells, dtypes, selection, store
 from ..array import Array
+from ..damage import Damaged
 from ..dtypes import AnyArray
 from ..errors import InputError, StorageError, UnsupportedError
 from ..progress import Callback, Progress, reporting
@@ -29,6 +30,7 @@ def to_npy(
     *,
     fill: Any = None,
     progress: Progress = None,
+    damaged: Damaged = "error",
 ) -> tuple[int, ...]:
     """Writes one attribute over a box as a `.npy` file, through a memory map, in bounded memory.
 
@@ -40,6 +42,7 @@ def to_npy(
         fill: the value of nulls, and of empty cells of a sparse array; None: the attribute's own fill, and nulls are an
             error.
         progress: True for a bar, or a callable `f(done_cells, total_cells)`.
+        damaged: "error", or "skip" to write fill (or `fill`) for what is damaged, with a warning; as in `Array.read`.
 
     Returns the shape.
 
@@ -53,7 +56,7 @@ def to_npy(
 
     def write(part: Path) -> None:
         with reporting(progress, "writing", "cells") as report:
-            _grid(source, where, name, fill, part, report)
+            _grid(source, where, name, (fill, damaged), part, report)
 
     written(target, write)
     return where.shape
@@ -68,6 +71,7 @@ def to_npz(
     fill: Any = None,
     compressed: bool = True,
     progress: Progress = None,
+    damaged: Damaged = "error",
 ) -> list[str]:
     """Writes a box as a `.npz` file, in bounded memory.
 
@@ -75,7 +79,7 @@ def to_npz(
     attribute, with a value per cell.
 
     Args:
-        array, box, progress: as in `to_npy`.
+        array, box, progress, damaged: as in `to_npy`; cells of a sparse array that are damaged are left out.
         target: the file; it appears, or is replaced, once all is written.
         attrs: None: all.
         fill: dense: the value of nulls; None: they are an error.
@@ -93,11 +97,11 @@ def to_npz(
         with zipfile.ZipFile(part, "w", how) as archive, reporting(progress, "writing", "cells") as report:
             if source.sparse:
                 made[:0] = source.dims
-                _columns(source, where, names, archive, scratch, report)
+                _columns(source, (where, damaged), names, archive, scratch, report)
                 return
             for name in names:
                 file = scratch.file("member.npy")
-                _grid(source, where, name, fill, file, report)
+                _grid(source, where, name, (fill, damaged), file, report)
                 archive.write(file, f"{name}.npy")
                 file.unlink()
 
@@ -121,8 +125,9 @@ def _one(array: Array, attr: str | None) -> str:
     return name
 
 
-def _grid(array: Array, box: Box, name: str, fill: Any, file: Path, report: Callback | None) -> None:
+def _grid(array: Array, box: Box, name: str, how: tuple[Any, Damaged], file: Path, report: Callback | None) -> None:
     """One attribute over a box as a `.npy` file."""
+    fill, damaged = how
     kind = array.schema.attr(name).dtype
     shape, dtype = box.shape, dtypes.numpy_of(kind)
     fill = None if fill is None else dtypes.scalar(kind, fill, f"attribute {name!r}: the fill")
@@ -141,7 +146,7 @@ def _grid(array: Array, box: Box, name: str, fill: Any, file: Path, report: Call
     cells_max = max(1, array.context.memory_budget // (8 * dtype.itemsize))
     for part in _parts(array, box, cells_max):
         bounds = [(int(low) + p.start, int(low) + p.stop - 1) for (low, _), p in zip(box.bounds, part, strict=True)]
-        found = array.read(Box(box.dims, tuple(bounds)), [name])
+        found = array.read(Box(box.dims, tuple(bounds)), [name], damaged=damaged)
         values: Any = found.to_dense(fill if array.sparse else None)
         out[part] = _filled(name, values, fill)
         done += values.size
@@ -175,13 +180,20 @@ def _parts(array: Array, box: Box, cells_max: int) -> Iterator[tuple[slice, ...]
 
 
 def _columns(
-    array: Array, box: Box, names: Sequence[str], archive: zipfile.ZipFile, scratch: Scratch, report: Callback | None
+    array: Array,
+    what: tuple[Box, Damaged],
+    names: Sequence[str],
+    archive: zipfile.ZipFile,
+    scratch: Scratch,
+    report: Callback | None,
 ) -> None:
     """The columns of a sparse array, each gathered in a file of its own first."""
     kinds = {dim.name: dim.dtype for dim in array.schema.dims}
     kinds |= {name: array.schema.attr(name).dtype for name in names}
     files = {name: scratch.file("column") for name in kinds}
-    stream, rows = array.scan(box, names, order="row", batch_bytes=max(1, array.context.memory_budget // 8)), 0
+    (box, damaged), rows = what, 0
+    batch_bytes = max(1, array.context.memory_budget // 8)
+    stream = array.scan(box, names, order="row", batch_bytes=batch_bytes, damaged=damaged)
     outs: dict[str, IO[bytes]] = {name: file.open("wb") for name, file in files.items()}
     try:
         while (found := stream._next_columns()) is not None:

@@ -8,8 +8,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import InputError
-from .sources import written
+from ..errors import InputError, StorageError
+from .sources import check_target, written
 
 log = logging.getLogger("gridstone")
 
@@ -35,7 +35,7 @@ class Rejects:
     Args:
         on_error: "fail": the first one is an error; "skip": they are left out and counted; "collect": they are also
             put into `target`.
-        target: a list, or a path of a CSV file that is written at the end.
+        target: a list, or a path of a CSV file that is written at the end. Whether it can be is found out at once.
     """
 
     def __init__(self, on_error: str, target: list[Rejected] | str | PathLike[str] | None) -> None:
@@ -47,6 +47,8 @@ class Rejects:
             )
         if target is not None and not isinstance(target, list | str | PathLike):
             raise InputError(f"rejected= is a list or a path, not {type(target).__name__}")
+        if isinstance(target, str | PathLike):
+            check_target(target)
         self.tolerant = on_error != "fail"
         self._target = target
         self._rows: dict[tuple[str, int], Rejected] = {}
@@ -70,12 +72,22 @@ class Rejects:
         return self._counted
 
     def close(self) -> None:
-        """Hands the rows over, and says how many there are."""
+        """Hands the rows over, and says how many there are.
+
+        Raises:
+            StorageError: the file cannot be written any more; what was loaded is committed.
+        """
         rows = sorted(self._rows.values(), key=lambda row: (row.file, row.line))
         if isinstance(self._target, list):
             self._target.extend(rows)
         elif self._target is not None:
-            written(self._target, lambda part: _write(part, rows))
+            try:
+                written(self._target, lambda part: _write(part, rows))
+            except OSError as error:
+                raise StorageError(
+                    f"everything else is loaded and committed, but the {len(rows):,} rows left out could not be "
+                    f"written to {fspath(self._target)!r}: {error}"
+                ) from error
         if self._counted:
             where = f"; they are in {fspath(self._target)}" if isinstance(self._target, str | PathLike) else ""
             log.warning("%s rows could not be loaded and were left out%s", f"{self._counted:,}", where)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import InputError, NotFoundError
+from ..errors import AccessError, GridstoneError, InputError, NotFoundError, StorageError
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -126,14 +126,42 @@ class Scratch:
             self._folder = None
 
 
-def written(target: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
-    """Has `write` make a file beside the target and puts it in the target's place once it is whole."""
+def check_target(target: str | os.PathLike[str]) -> None:
+    """An error now if `written` could not write the target later; nothing is left behind.
+
+    Raises:
+        InputError: the target is a folder.
+        NotFoundError: its folder is not there.
+        AccessError, StorageError: no file can be created there.
+    """
+    try:
+        part = _part_of(_final(target))
+        part.open("ab").close()
+    except GridstoneError:
+        raise
+    except OSError as error:
+        kind = AccessError if isinstance(error, PermissionError) else StorageError
+        raise kind(f"{os.fspath(target)!r} cannot be written: {error}; give a path that can") from error
+    part.unlink(missing_ok=True)
+
+
+def _final(target: str | os.PathLike[str]) -> Path:
     final = Path(os.fspath(target))
     if final.is_dir():
         raise InputError(f"{str(final)!r} is a folder; give the path of a file in it")
     if not final.parent.is_dir():
         raise NotFoundError(f"no folder {str(final.parent)!r} to write {final.name!r} into; create it first")
-    part = final.with_name(final.name + ".part")
+    return final
+
+
+def _part_of(final: Path) -> Path:
+    return final.with_name(final.name + ".part")
+
+
+def written(target: str | os.PathLike[str], write: Callable[[Path], None]) -> Path:
+    """Has `write` make a file beside the target and puts it in the target's place once it is whole."""
+    final = _final(target)
+    part = _part_of(final)
     try:
         write(part)
         part.replace(final)

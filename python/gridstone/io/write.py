@@ -13,6 +13,7 @@ import pyarrow.csv as pa_csv
 
 from .. import selection, store
 from ..array import Array
+from ..damage import Damaged
 from ..errors import InputError
 from ..progress import Progress, reporting
 from ..selection import BoxLike
@@ -35,6 +36,7 @@ def to_arrow(
     *,
     order: str = "row",
     batch_bytes: int | str = "64MiB",
+    damaged: Damaged = "error",
 ) -> "pa.RecordBatchReader":
     """The cells of a box as a stream of record batches, in bounded memory, one row per cell.
 
@@ -44,11 +46,14 @@ def to_arrow(
         attrs: None: all.
         order: of the rows: "row", "col", "global" or "any".
         batch_bytes: the size of a batch, about.
+        damaged: "error", or "skip" to leave out what is damaged, with a warning; as in `Array.read`.
 
     Its metadata holds the schema of the array, which `from_arrow` and its kin take where no `dims` are given.
     """
     source = opened(array)
-    stream = source.scan(selection.box_of(source.schema, box), attrs, order=order, batch_bytes=batch_bytes)
+    stream = source.scan(
+        selection.box_of(source.schema, box), attrs, order=order, batch_bytes=batch_bytes, damaged=damaged
+    )
     schema = _described(source, stream.schema)
     batches = (batch.replace_schema_metadata(schema.metadata) for batch in stream)
     return pa.RecordBatchReader.from_batches(schema, batches)
@@ -67,11 +72,12 @@ def to_parquet(
     order: str = "row",
     compression: str = "zstd",
     progress: Progress = None,
+    damaged: Damaged = "error",
 ) -> int:
     """Writes the cells of a box as a Parquet file, in bounded memory, a row group per 64 MiB.
 
     Args:
-        array, box, attrs, order: as in `to_arrow`.
+        array, box, attrs, order, damaged: as in `to_arrow`.
         target: the file; it appears, or is replaced, once all is written.
         compression: "zstd", "snappy", "gzip", "brotli", "lz4" or "none".
         progress: True for a bar, or a callable `f(rows, 0)`.
@@ -87,7 +93,7 @@ def to_parquet(
 
         return pq.ParquetWriter(part, schema, compression=compression)
 
-    return _into_file(array, target, box, attrs, order, progress, writer)
+    return _into_file(array, target, box, attrs, (order, damaged), progress, writer)
 
 
 def to_feather(
@@ -99,11 +105,12 @@ def to_feather(
     order: str = "row",
     compression: str = "zstd",
     progress: Progress = None,
+    damaged: Damaged = "error",
 ) -> int:
     """Writes the cells of a box as an Arrow IPC file (Feather, version 2), in bounded memory.
 
     Args:
-        array, box, attrs, order: as in `to_arrow`.
+        array, box, attrs, order, damaged: as in `to_arrow`.
         target: the file; it appears, or is replaced, once all is written.
         compression: "zstd", "lz4" or "none".
         progress: True for a bar, or a callable `f(rows, 0)`.
@@ -117,7 +124,7 @@ def to_feather(
     def writer(part: Path, schema: Any) -> Any:
         return pa.ipc.new_file(str(part), schema, options=options)
 
-    return _into_file(array, target, box, attrs, order, progress, writer)
+    return _into_file(array, target, box, attrs, (order, damaged), progress, writer)
 
 
 def _into_file(
@@ -125,13 +132,13 @@ def _into_file(
     target: str | os.PathLike[str],
     box: BoxLike,
     attrs: Sequence[str] | None,
-    order: str,
+    how: tuple[str, Damaged],
     progress: Progress,
     writer: Callable[[Path, Any], Any],
 ) -> int:
     source = opened(array)
     batch_bytes = min(_BATCH_BYTES, source.context.memory_budget // 4)
-    reader = to_arrow(source, box, attrs, order=order, batch_bytes=batch_bytes)
+    reader = to_arrow(source, box, attrs, order=how[0], batch_bytes=batch_bytes, damaged=how[1])
     rows = 0
 
     def write(part: Path) -> None:
@@ -164,12 +171,13 @@ def to_csv(
     order: str = "row",
     delimiter: str = ",",
     progress: Progress = None,
+    damaged: Damaged = "error",
 ) -> int:
     """Writes the cells of a box as CSV (compressed if the target ends in `.gz .bz2 .xz .zst .lz4`), in bounded
     memory.
 
     Args:
-        array, box, attrs, order: as in `to_arrow`.
+        array, box, attrs, order, damaged: as in `to_arrow`.
         target: the file; it appears, or is replaced, once all is written.
         delimiter: what separates values.
         progress: True for a bar, or a callable `f(rows, 0)`.
@@ -182,7 +190,7 @@ def to_csv(
         InputError: bytes that are no text.
     """
     source = opened(array)
-    stream = source.scan(selection.box_of(source.schema, box), attrs, order=order, batch_bytes="16MiB")
+    stream = source.scan(selection.box_of(source.schema, box), attrs, order=order, batch_bytes="16MiB", damaged=damaged)
     fields = text.written_schema(stream.schema)
     options = pa_csv.WriteOptions(delimiter=delimiter)
     rows = 0

@@ -361,7 +361,7 @@ fn check_once(newest: &Snapshot, changes: &Changes) -> Result<()> {
         let Ok(state) = newest.array_by_id(*array) else { continue };
         let by_file = |f: &&Staged| f.body.is_none() && f.description.location.file != FileRef::Nowhere;
         check_pages(state, fragments.iter().filter(by_file))?;
-        state.check_masked(fragments.iter().map(|f| &f.description))?;
+        state.check_masked(changes.added_to(*array))?;
         state.check_present(removed)?;
     }
     Ok(())

@@ -51,7 +51,7 @@ pub trait Rebase {
 /// The standard table for plain changes: only what is gone or taken conflicts.
 ///
 /// - Fragments added: conflict if the array was removed. An array created at its path later has another id.
-/// - Masks added: conflict also if a fragment that one lies over was taken out.
+/// - Masks added: conflict also if a fragment that one lies over was taken out, and is not added by the same commit.
 /// - Fragments replaced: conflict if the array was removed, or one of those to be taken out was taken out already, or masked.
 /// - A schema changed: conflict if the array was removed, or its schema changed. Fragments stand beside it, whatever the schema
 ///   that they were written with.
@@ -96,8 +96,8 @@ impl StandardRules {
                 Operation::ReplaceFragments { array, removed, .. } => {
                     newest.array_by_id(*array)?.check_present(removed)?;
                 }
-                Operation::AddFragments { array, fragments } if !created.contains(array) => {
-                    newest.array_by_id(*array)?.check_masked(fragments.iter().map(|f| &f.description))?;
+                Operation::AddFragments { array, .. } if !created.contains(array) => {
+                    newest.array_by_id(*array)?.check_masked(changes.added_to(*array))?;
                 }
                 Operation::Move { id, from, path } => {
                     check_place(newest, *id, &before(from, &moves))?;

@@ -21,6 +21,17 @@ impl Changes {
     pub fn new(operations: Vec<Operation>) -> Self {
         Self { message: None, operations }
     }
+
+    /// The fragments that they add to an array.
+    pub(super) fn added_to(&self, array: Id) -> impl Iterator<Item = &Description> + Clone {
+        self.operations.iter().flat_map(move |operation| {
+            let added = match operation {
+                Operation::AddFragments { array: to, fragments } if *to == array => fragments.as_slice(),
+                _ => &[],
+            };
+            added.iter().map(|fragment| &fragment.description)
+        })
+    }
 }
 
 /// A fragment taken out of an array: enough to find the manifest page that describes it.

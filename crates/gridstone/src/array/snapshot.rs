@@ -97,7 +97,7 @@ impl Snapshot {
     }
 
     /// The version of its root, 0 without one.
-    pub(super) fn root_version(&self) -> u64 {
+    pub fn root_version(&self) -> u64 {
         self.root.map_or(0, |r| r.version)
     }
 

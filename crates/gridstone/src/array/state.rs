@@ -5,7 +5,7 @@
 
 use super::operation::Removed;
 use super::shelf::Shelf;
-use crate::base::{Error, Id, Result};
+use crate::base::{Error, ErrorKind, Id, Result};
 use crate::fragment::Description;
 use crate::schema::{Schema, Subarray};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -132,6 +132,28 @@ impl ArrayState {
         Ok(found)
     }
 
+    /// As [`ArrayState::fragments`], without those of pages that are damaged: these are given with what is wrong.
+    ///
+    /// # Errors
+    /// Storage, Access.
+    pub fn fragments_around(
+        &self,
+        within: Option<&Subarray>,
+    ) -> Result<(Vec<Arc<Description>>, Vec<(Subarray, Error)>)> {
+        let wanted = |bounds: &Subarray| within.is_none_or(|w| w.intersects(bounds));
+        let (mut found, mut lost) = (Vec::new(), Vec::new());
+        for shelf in self.shelves.iter().filter(|s| wanted(&s.info().bounds)) {
+            match shelf.load() {
+                Ok(all) => found.extend(all.iter().filter(|d| wanted(&d.bounds) && self.has(d.id)).cloned()),
+                Err(e) if e.kind() == ErrorKind::Corruption => lost.push((shelf.info().bounds.clone(), e)),
+                Err(e) => return Err(e),
+            }
+        }
+        found.extend(self.recent().filter(|d| wanted(&d.bounds)).cloned());
+        found.sort_by_key(|d| d.order);
+        Ok((found, lost))
+    }
+
     /// Whether there are so few fragments that looking at all of them takes no time.
     pub fn has_few_fragments(&self) -> bool {
         self.shelves.len() <= 1 && self.recent().count() <= 64
@@ -173,10 +195,15 @@ impl ArrayState {
         )))
     }
 
-    /// A Conflict error unless the fragments that the masks among `added` lie over are in the array.
-    pub(super) fn check_masked<'a>(&self, added: impl Iterator<Item = &'a Description>) -> Result<()> {
+    /// A Conflict error unless the fragments that the masks among those `added` by one commit lie over are in the array, or are
+    /// added with them.
+    pub(super) fn check_masked<'a>(&self, added: impl Iterator<Item = &'a Description> + Clone) -> Result<()> {
         let over = |d: &Description| Some(Removed { id: d.over?, order: d.order, bounds: d.bounds.clone() });
-        let wanted: Vec<Removed> = added.filter_map(over).collect();
+        let mut wanted: Vec<Removed> = added.clone().filter_map(over).collect();
+        if !wanted.is_empty() {
+            let own: HashSet<Id> = added.map(|d| d.id).collect();
+            wanted.retain(|r| !own.contains(&r.id));
+        }
         let mut missing: HashSet<Id> = wanted.iter().map(|r| r.id).collect();
         if missing.is_empty() {
             return Ok(());

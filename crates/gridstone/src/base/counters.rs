@@ -61,6 +61,8 @@ counters! {
     bytes_fetched,
     /// Bytes after decoding.
     bytes_decoded,
+    /// Parts of a box left out because they are damaged.
+    regions_skipped,
     /// Entries of the overlay that were applied, each once, on however many attributes; by a read of a dense array with a
     /// condition once for its attributes and once for the others.
     overlay_entries,

@@ -1,4 +1,5 @@
-//! Deleting what a condition selects: look, stage, commit; again if another commit changed what was looked at.
+//! Deleting what a condition selects: look, stage, commit; again if another commit changed what was looked at. In a transaction: look
+//! at what it sees, and stage.
 
 use super::boxes::parse_box;
 use super::regions::narrowed;
@@ -56,8 +57,11 @@ impl Array {
     /// present one if none was selected. Cells that others commit meanwhile stay, whatever they hold; but if fragments are merged
     /// meanwhile, all that is there by then is looked at again.
     ///
+    /// In a transaction the cells that it sees are judged, those that it has staged before among them, and what it stages later is not; gives the
+    /// version that it reads. Nothing is looked at again: the commit is a Conflict if fragments that were looked at were merged.
+    ///
     /// # Errors
-    /// Input (not writable; within a transaction; a condition that does not fit the schema), Corruption, Storage, Cancelled; Conflict if others
+    /// Input (not writable; a message within a transaction; a condition that does not fit the schema), Corruption, Storage, Cancelled; Conflict if others
     /// merge the same fragments again and again.
     pub fn delete_region_where(
         &self,
@@ -66,8 +70,7 @@ impl Array {
         message: Option<String>,
         call: &Call,
     ) -> Result<u64> {
-        self.check_outside("a delete by condition")?;
-        let mut tries = 1;
+        let mut tries = if self.transaction().is_some() { TRIES } else { 1 };
         loop {
             match self.try_delete_where(region, condition, message.clone(), call) {
                 Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) && tries < TRIES => {
@@ -91,6 +94,7 @@ impl Array {
         let write = self.write_context(&state, call)?;
         let (reach, bound) = narrowed(&schema, region, Some(condition))?;
         let Some(sub) = reach else { return Ok(snapshot.version()) };
+        self.note(&sub);
         let target = Target { array: self.id(), fragments: self.described(&snapshot, &state, Some(&sub))?, schema };
         let doomed = Doomed { sub, condition: &bound, version: snapshot.version() };
         let read = self.read_context(&snapshot, call);
@@ -101,6 +105,12 @@ impl Array {
         outcome?;
         if staged.fragments.is_empty() {
             return Ok(snapshot.version());
+        }
+        if let Some(transaction) = self.transaction() {
+            if !target.schema.sparse() {
+                transaction.deletes_as_of_base(self.id())?;
+            }
+            return self.commit(vec![staged], message);
         }
         let operations = vec![Operation::AddFragments { array: self.id(), fragments: staged.fragments.clone() }];
         let changes = Changes { message, operations };

@@ -3,6 +3,7 @@
 //! Handles are cheap, safe to share between threads, and pinned to an immutable snapshot that `refresh` and one's own
 //! commits move forward. Nothing below this floor holds global state, but for the user-defined filters that a process registers.
 
+mod around;
 mod array;
 mod background;
 mod boxes;
@@ -43,6 +44,7 @@ pub use crate::query::{Cells, Dedup, OutColumn, Portions, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environment, key_id};
 pub use crate::tile::{Column, ColumnView};
+pub use around::{Partial, SkippedCells};
 pub use array::{Array, CellData, DenseData};
 pub use background::{AutoConsolidate, Consolidating};
 pub use boxes::{ReadBox, Span};

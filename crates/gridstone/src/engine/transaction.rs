@@ -8,12 +8,14 @@ use super::receipts::settle;
 use super::staged_reads::{StagedCache, StagedFiles};
 use super::{Array, Context, Staged};
 use crate::array::{
-    Changes, Node, Operation, Provisional, Reads, Rebase, Serializable, Snapshot, StandardRules, Store,
+    Changes, DeleteRules, Node, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot, StandardRules,
+    Store,
 };
-use crate::base::{ByteSource, Cache, Entropy, Error, ErrorKind, Files, Result};
+use crate::base::{ByteSource, Cache, Entropy, Error, ErrorKind, Files, Id, Result};
 use crate::runtime::{Owner, SystemEntropy};
 use crate::schema::Schema;
 use crate::storage::Storage;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of small fragments that wait for a transaction's record, about. Whoever reads the record reads them.
@@ -73,6 +75,23 @@ struct Open {
     provisional: Provisional,
     staged: Vec<Staged>,
     reads: Reads,
+    /// Arrays in which something was deleted of the order of the base.
+    deletes: BTreeSet<Id>,
+}
+
+/// The rules of a transaction in which cells were deleted of the order of its base.
+struct DeletingRules {
+    inner: Box<dyn Rebase>,
+    deletes: Vec<DeleteRules>,
+}
+
+impl Rebase for DeletingRules {
+    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        for rules in &mut self.deletes {
+            rules.rebase(lost_to, newest, changes)?;
+        }
+        self.inner.rebase(lost_to, newest, changes)
+    }
 }
 
 impl Transaction {
@@ -104,7 +123,7 @@ impl Transaction {
         let (file, source) = provisional.log_file();
         let files = Arc::new(StagedFiles { store: store.files(), file, source });
         let cache = Arc::new(StagedCache::new(context.cache.clone()));
-        let open = Open { provisional, staged: Vec::new(), reads: Reads::default() };
+        let open = Open { provisional, staged: Vec::new(), reads: Reads::default(), deletes: BTreeSet::new() };
         let state = State { open: Some(open), view: base.clone(), end: "", committed: None };
         let (context, owner, state) = (context.clone(), Owner::here(), Mutex::new(state));
         Self { shared: Arc::new(Shared { context, store, base, isolation, files, cache, owner, state }) }
@@ -209,6 +228,14 @@ impl Transaction {
             open.provisional.stage(changes.operations, &SystemEntropy)?;
             open.staged.append(&mut staged);
             Ok(self.base_version())
+        })
+    }
+
+    /// From now on the commit is a Conflict if fragments of `array` that its base has were merged: what was deleted has the order of the base.
+    pub(super) fn deletes_as_of_base(&self, array: Id) -> Result<()> {
+        self.with(|open| {
+            open.deletes.insert(array);
+            Ok(())
         })
     }
 
@@ -328,7 +355,7 @@ impl Transaction {
     /// Conflict if another commit made it impossible or, serializable, changed what it has read; Exists, NotFound;
     /// CommitUnknown; SnapshotExpired if what came in between cannot be told any more; Storage.
     pub fn commit(&self, message: Option<String>) -> Result<u64> {
-        let Open { provisional, staged, reads } = self.end("failed to commit")?;
+        let Open { provisional, staged, reads, deletes } = self.end("failed to commit")?;
         let view = provisional.view().clone();
         let operations = provisional.into_operations();
         let outcome = if operations.is_empty() {
@@ -338,6 +365,10 @@ impl Transaction {
                 Isolation::Snapshot => Box::new(StandardRules),
                 Isolation::Serializable => Box::new(Serializable::new(reads)),
             };
+            if !deletes.is_empty() {
+                let deletes = deletes.into_iter().map(|array| DeleteRules { array }).collect();
+                rules = Box::new(DeletingRules { inner: rules, deletes });
+            }
             let made = self.shared.store.commit(&self.shared.base, Changes { message, operations }, rules.as_mut());
             made.map(|snapshot| snapshot.version())
         };

@@ -2,6 +2,7 @@
 
 use super::format::{CHUNK_BYTES, LARGE_PAGE_BYTES};
 use super::root::{Field, Role};
+use super::sample::{middle, sampled};
 use crate::base::{AlignedBuf, Result, crc32c};
 use crate::codec::{self, Effort, Pipeline, Rounding};
 use crate::schema::{Filters, KeyRange, Subarray};
@@ -212,16 +213,10 @@ fn encode_blocks(
     Ok((bytes, blocks))
 }
 
-/// The pipeline for a tile, from a sample of its first, middle and last block.
+/// The pipeline for a tile, from a sample of its blocks.
 fn choose(view: ColumnView<'_>, cuts: &[usize], effort: Effort) -> Pipeline {
-    let last = cuts.len().saturating_sub(2);
-    let mut picks = vec![0, last / 2, last];
-    picks.dedup();
-    if effort == Effort::Quick {
-        picks = vec![last / 2];
-    }
-    let span = |pick: &usize| cuts.get(*pick).copied().zip(cuts.get(pick + 1).copied());
-    let blocks: Vec<Column> = picks.iter().filter_map(span).map(|(from, to)| view.copy_range(from, to)).collect();
+    let spans = if effort == Effort::Quick { middle(cuts).into_iter().collect() } else { sampled(cuts) };
+    let blocks: Vec<Column> = spans.into_iter().map(|(from, to)| view.copy_range(from, to)).collect();
     let blocks: Vec<&[u8]> = blocks.iter().map(|block| block.view().values()).collect();
     codec::choose(&blocks, view.datatype().element(), effort)
 }

@@ -5,7 +5,7 @@
 
 use super::write_cells::{columns_of, encode_sparse_tile, settled_cells, sparse_cuts};
 use crate::base::Result;
-use crate::fragment::{EncodedTile, Field, Packing};
+use crate::fragment::{EncodedTile, Field, Packing, sampled};
 use crate::schema::Schema;
 use crate::tile::{Column, ColumnView};
 use std::sync::{Arc, OnceLock};
@@ -130,15 +130,11 @@ impl Cutter {
         Ok(Some(RawTile { cells, settling }))
     }
 
-    /// The first, the middle and the last block of a tile decide.
+    /// A sample of the tile decides.
     fn settling(&self, cells: &Batch) -> Result<Settling> {
         let cuts = sparse_cuts(cells.len(), self.form.block_cells);
-        let blocks = cuts.len().saturating_sub(1);
-        let mut picks = vec![0, blocks.saturating_sub(1) / 2, blocks.saturating_sub(1)];
-        picks.dedup();
-        let span = |pick: &usize| cuts.get(*pick).copied().zip(cuts.get(pick + 1).copied());
         let (mut sample, mut ends) = (cells.part(0, 0), vec![0]);
-        for (from, to) in picks.iter().filter_map(span) {
+        for (from, to) in sampled(&cuts) {
             let block = cells.part(from, to);
             sample.keys.iter_mut().zip(&block.keys).for_each(|(all, some)| all.extend_from_slice(some));
             sample

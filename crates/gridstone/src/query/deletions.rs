@@ -4,7 +4,7 @@ use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::Subarray;
 use std::sync::Arc;
 
-/// The deletions of boxes that touch what is read, oldest first.
+/// The deletions of boxes that touch what is read, oldest first; among them holes in one attribute (`damage.rs`), which delete no cell as a whole.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Deletions {
     boxes: Vec<Arc<Description>>,
@@ -25,7 +25,7 @@ impl Deletions {
     ) -> impl Iterator<Item = &'a Subarray> + Clone {
         let from = self.boxes.partition_point(|d| d.order <= order);
         let newer = self.boxes.get(from..).unwrap_or_default();
-        newer.iter().map(|d| &d.bounds).filter(move |b| b.intersects(bounds))
+        newer.iter().filter(|d| d.attrs.is_empty()).map(|d| &d.bounds).filter(move |b| b.intersects(bounds))
     }
 
     /// Whether some cells in `bounds` that were written with `order` are deleted.

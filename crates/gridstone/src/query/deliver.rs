@@ -125,8 +125,7 @@ impl DensePlan {
 
     /// Where the cells of a region come from; entries of the overlay aside.
     pub(super) fn origin(&self, attr: &Attribute, region: &Subarray) -> Origin<'_> {
-        // What deletes holds no attribute and touches all.
-        let holds = |p: &&Painter| p.touches(region) && (!p.is_dense() || p.description.attrs.contains(&attr.id()));
+        let holds = |p: &&Painter| p.touches(region) && p.concerns(attr);
         let Some(newest) = self.painters.iter().rfind(holds) else { return Origin::Nowhere(None) };
         match &newest.layer {
             _ if !newest.hides(attr, region) => Origin::Many,

@@ -41,13 +41,18 @@ pub(super) enum Layer {
 }
 
 impl Painter {
-    fn new(context: &ReadContext, target: &Target, request: &Request, fragment: Arc<Fragment>) -> Result<Self> {
+    fn new(
+        context: &ReadContext,
+        target: &Target,
+        (request, deletions): (&Request, &Deletions),
+        fragment: Arc<Fragment>,
+    ) -> Result<Self> {
         let description = fragment.description().clone();
         let layer = if description.kind == FragmentKind::Dense {
             let grid = TileGrid::new(&target.schema, &fragment.root().bounds)?;
             Layer::Dense(fragment, grid)
         } else {
-            let blocks = blocks_in(context, &fragment, &request.sub)?;
+            let blocks = blocks_in(context, &fragment, &request.sub, deletions)?;
             Layer::Sparse(fragment, blocks)
         };
         Ok(Self { description, layer })
@@ -61,10 +66,24 @@ impl Painter {
     pub(super) fn hides(&self, attr: &Attribute, region: &Subarray) -> bool {
         let all = match self.layer {
             Layer::Dense(..) => self.description.attrs.contains(&attr.id()),
-            Layer::Deletion => true,
+            Layer::Deletion => self.clears(attr),
             Layer::Sparse(..) => false,
         };
         all && self.description.bounds.covers(region)
+    }
+
+    /// Whether a deletion is of this attribute: a hole in another one is not.
+    pub(super) fn clears(&self, attr: &Attribute) -> bool {
+        self.description.attrs.is_empty() || self.description.attrs.contains(&attr.id())
+    }
+
+    /// Whether it may have a say in what is in `attr`.
+    pub(super) fn concerns(&self, attr: &Attribute) -> bool {
+        match self.layer {
+            Layer::Dense(..) => self.description.attrs.contains(&attr.id()),
+            Layer::Deletion => self.clears(attr),
+            Layer::Sparse(..) => true,
+        }
     }
 
     pub(super) fn is_dense(&self) -> bool {
@@ -230,10 +249,11 @@ impl DensePlan {
         let large = large_fragments(target, overlay.is_some(), |d| deletions.leave(d, &request.sub));
         let fragments = open_all(context, &target.schema, large)?.into_iter();
         let mut painters: Vec<Painter> =
-            fragments.map(|f| Painter::new(context, target, request, f)).collect::<Result<_>>()?;
+            fragments.map(|f| Painter::new(context, target, (request, &deletions), f)).collect::<Result<_>>()?;
         let clearing = |d: &Arc<Description>| Painter { description: d.clone(), layer: Layer::Deletion };
         painters.extend(deletions.all().iter().map(clearing));
-        painters.sort_by_key(|p| p.description.order);
+        // A hole comes just before the fragment that has the order after the damaged one's.
+        painters.sort_by_key(|p| (p.description.order, !matches!(p.layer, Layer::Deletion)));
         let cells_of = |p: &Painter| match &p.layer {
             Layer::Dense(fragment, _) => Some(u64::from(fragment.root().block_cells)),
             Layer::Sparse(..) | Layer::Deletion => None,
@@ -334,7 +354,7 @@ impl DensePlan {
                 Layer::Sparse(fragment, blocks) => {
                     paint_sparse(context, self, (fragment, blocks), region, &mut canvases)?;
                 }
-                Layer::Deletion => clear_box(&painter.description.bounds, region, &packed, &mut canvases),
+                Layer::Deletion => clear_box(painter, region, &packed, &mut canvases),
             }
         }
         self.paint_overlay(context, &overlay, &mut canvases)?;
@@ -356,6 +376,12 @@ impl DensePlan {
     ) -> Result<()> {
         let Some(part) = region.intersect(&fragment.root().bounds) else { return Ok(()) };
         Counters::add(&context.counters.tiles_considered, 1);
+        let mut held =
+            canvases.iter().map(Canvas::attr).filter(|a| fragment.description().attrs.contains(&a.id())).peekable();
+        if held.peek().is_some() && held.all(|attr| self.shadowed(place, attr, &part)) {
+            Counters::add(&context.counters.tiles_shadowed, 1);
+            return Ok(());
+        }
         let Located { fragment, tile, tile_box, blocks, wanted } = self.locate(fragment, grid, &part)?;
         let order = self.schema.options().cell_order;
         let (mut wants, mut targets, mut shadowed) = (Vec::new(), Vec::new(), false);
@@ -468,11 +494,12 @@ impl DensePlan {
     }
 }
 
-/// Makes the cells of `region`, laid out as `packed`, unwritten where they lie in `deleted`.
-fn clear_box(deleted: &Subarray, region: &Subarray, packed: &Strided, canvases: &mut [Canvas<'_>]) {
-    let Some(part) = deleted.intersect(region) else { return };
+/// Makes the cells of `region`, laid out as `packed`, unwritten where they lie in the box of `deletion`.
+fn clear_box(deletion: &Painter, region: &Subarray, packed: &Strided, canvases: &mut [Canvas<'_>]) {
+    let Some(part) = deletion.description.bounds.intersect(region) else { return };
     let (shape, to) = (part.shape(), packed.at(&offsets_in(&part, region)));
-    canvases.iter_mut().for_each(|canvas| canvas.clear_box(&shape, &to));
+    let cleared = canvases.iter_mut().filter(|canvas| deletion.clears(canvas.attr()));
+    cleared.for_each(|canvas| canvas.clear_box(&shape, &to));
 }
 
 /// An overlay entry that falls on a region.

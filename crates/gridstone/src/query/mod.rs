@@ -9,6 +9,7 @@ mod canvas;
 pub mod condition;
 mod coordinates;
 mod cutter;
+mod damage;
 mod delete;
 mod deletions;
 mod deliver;
@@ -43,6 +44,7 @@ mod unsorted;
 mod write_cells;
 mod write_dense;
 
+pub use damage::{Around, LostPage, Skipped, around, is_damage};
 pub use delete::{Doomed, delete_where};
 pub use dense::{read_dense, read_dense_into, touched_cells};
 pub use filter::read_where;

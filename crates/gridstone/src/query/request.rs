@@ -166,16 +166,17 @@ impl Cells {
         Self { count: 0, dims, attrs: attrs.map(|a| Column::empty(a.datatype(), a.nullable())).collect() }
     }
 
-    /// Appends cells with the same columns.
-    pub(super) fn append(&mut self, more: Self) {
+    /// Appends cells with the same columns; a Budget error if there is no memory for them.
+    pub(super) fn append(&mut self, more: Self) -> Result<()> {
         if self.count == 0 {
             *self = more;
-            return;
+            return Ok(());
         }
         self.count += more.count;
         for (mine, theirs) in self.dims.iter_mut().chain(&mut self.attrs).zip(more.dims.iter().chain(&more.attrs)) {
-            mine.append(theirs.view(), 0, theirs.len());
+            mine.try_append(theirs.view())?;
         }
+        Ok(())
     }
 
     /// Bytes of memory they take.

@@ -132,7 +132,7 @@ impl Scan {
         while all.as_ref().is_none_or(|all| all.count == 0 || all.size_bytes() < self.batch_bytes / 2) {
             let Some(cells) = self.batch()? else { break };
             match &mut all {
-                Some(all) => all.append(cells),
+                Some(all) => all.append(cells)?,
                 None => all = Some(cells),
             }
         }

@@ -183,7 +183,7 @@ impl Sweep {
                 self.context.counters.cells_returned.fetch_sub(self.returned, Relaxed);
                 return Ok(None);
             }
-            all.append(batch);
+            all.append(batch)?;
         }
         Ok(Some(all))
     }

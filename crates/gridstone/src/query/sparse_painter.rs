@@ -2,6 +2,7 @@
 
 use super::ReadContext;
 use super::canvas::Canvas;
+use super::deletions::Deletions;
 use super::dense::DensePlan;
 use super::fetch::{Want, fetch};
 use super::layout::Strided;
@@ -77,9 +78,19 @@ pub(super) fn paint_sparse(
     Ok(())
 }
 
-/// The blocks of `fragment` that touch a box.
-pub(super) fn blocks_in(context: &ReadContext, fragment: &Fragment, region: &Subarray) -> Result<Vec<PaintedBlock>> {
+/// The blocks of `fragment` that touch a box, but those of which a deletion takes all cells.
+pub(super) fn blocks_in(
+    context: &ReadContext,
+    fragment: &Fragment,
+    region: &Subarray,
+    deletions: &Deletions,
+) -> Result<Vec<PaintedBlock>> {
+    let order = fragment.description().order;
     let mut found = Vec::new();
-    touched_blocks(context, fragment, region, |at, _| found.push(PaintedBlock { at, coords: OnceLock::new() }))?;
+    touched_blocks(context, fragment, region, |at, _| {
+        if !deletions.cover(order, &at.bounds) {
+            found.push(PaintedBlock { at, coords: OnceLock::new() });
+        }
+    })?;
     Ok(found)
 }

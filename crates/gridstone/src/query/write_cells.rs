@@ -6,7 +6,7 @@ use super::ordered_cells::OrderedCells;
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_packing};
 use crate::base::{Error, Result};
-use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sparse_shape};
+use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sampled, sparse_shape};
 use crate::schema::Schema;
 use crate::tile::{Column, ColumnView};
 use std::ops::Range;
@@ -105,7 +105,7 @@ fn stage_ordered(
     let groups: Vec<(Range<usize>, OnceLock<Packing>)> =
         runs(0..cells, settled_cells(capacity)).map(|group| (group, OnceLock::new())).collect();
     let settle = |group: &Range<usize>| {
-        let (keys, rows, cuts) = sample_of(ordered, group, context.blocks.sparse as usize);
+        let (keys, rows, cuts) = sample_of(ordered, group, context.blocks.sparse);
         match columns_of(&fields, &keys, gather(&rows)) {
             Ok(sample) => packing.settled(&sample, &cuts),
             // What is wrong with the cells is said where they are encoded.
@@ -148,22 +148,18 @@ pub(super) fn settled_cells(capacity: usize) -> usize {
     (SETTLED_CELLS / capacity.max(1)).max(1).saturating_mul(capacity.max(1))
 }
 
-/// Three blocks of a run of cells, from its start, middle and end, or all of them where they are few: coordinates, rows, and
-/// the cuts between the blocks.
-fn sample_of(ordered: &OrderedCells, places: &Range<usize>, block: usize) -> (Vec<Vec<u64>>, Vec<u32>, Vec<usize>) {
-    let block = block.max(1);
-    let rows = ordered.rows().get(places.clone()).unwrap_or_default();
-    if rows.len() <= 3 * block {
-        return (ordered.coordinates(places.clone()), rows.to_vec(), sparse_cuts(rows.len(), block as u32));
-    }
-    let (mut keys, mut sample): (Vec<Vec<u64>>, Vec<u32>) = (Vec::new(), Vec::new());
-    for start in [0, (rows.len() - block) / 2, rows.len() - block] {
-        let some = ordered.coordinates(places.start + start..places.start + start + block);
+/// The cells that stand for a run of them: coordinates, rows, and the cuts between their blocks.
+fn sample_of(ordered: &OrderedCells, places: &Range<usize>, block_cells: u32) -> (Vec<Vec<u64>>, Vec<u32>, Vec<usize>) {
+    let (mut keys, mut rows, mut ends): (Vec<Vec<u64>>, Vec<u32>, _) = (Vec::new(), Vec::new(), vec![0]);
+    for (from, to) in sampled(&sparse_cuts(places.len(), block_cells)) {
+        let block = places.start + from..places.start + to;
+        let some = ordered.coordinates(block.clone());
         keys.resize(some.len(), Vec::new());
         keys.iter_mut().zip(some).for_each(|(all, some)| all.extend(some));
-        sample.extend_from_slice(rows.get(start..start + block).unwrap_or_default());
+        rows.extend_from_slice(ordered.rows().get(block).unwrap_or_default());
+        ends.push(rows.len());
     }
-    (keys, sample, vec![0, block, 2 * block, 3 * block])
+    (keys, rows, ends)
 }
 
 /// The columns of a fragment with these fields: coordinates, then attributes. Coordinates are stored as their keys say, so

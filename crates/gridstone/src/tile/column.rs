@@ -405,6 +405,13 @@ impl Column {
         self.datatype.width().map_or(Ok(()), |width| self.values.try_reserve(cells.saturating_mul(width)))
     }
 
+    /// Appends all cells of `other`, which has the same type; a Budget error if there is no memory for its values.
+    pub fn try_append(&mut self, other: ColumnView<'_>) -> Result<()> {
+        self.values.try_reserve(other.values.len())?;
+        self.append(other, 0, other.len);
+        Ok(())
+    }
+
     /// Appends cells `from..to` of `other`, which has the same type.
     pub fn append(&mut self, other: ColumnView<'_>, from: usize, to: usize) {
         let (from, to) = (from.min(other.len), to.min(other.len));

@@ -5,7 +5,7 @@
 
 use super::Doomed;
 use crate::base::Result;
-use crate::fragment::{Description, FragmentKind, Staged};
+use crate::fragment::{Description, FragmentKind, FragmentOrder, Staged};
 use crate::query::condition::{Batch, Coordinates};
 use crate::query::coordinates::coordinate_column;
 use crate::query::dense::absolute;
@@ -25,21 +25,13 @@ pub(super) fn delete(
     doomed: &Doomed<'_>,
     staged: &mut Vec<Staged>,
 ) -> Result<()> {
-    let mut search = Search { read, write, target, doomed, staged };
-    let of_kind = |kind: FragmentKind| target.fragments.iter().filter(move |d| d.kind == kind);
-    let mut regions: Vec<Subarray> =
-        of_kind(FragmentKind::Dense).filter_map(|d| d.bounds.intersect(&doomed.sub)).collect();
-    regions.sort_by_key(|region| std::cmp::Reverse(region.cells()));
-    let mut done: Vec<Subarray> = Vec::new();
-    for region in regions {
-        // Cells looked at twice are deleted twice, which does no harm; most overwrites lie inside a larger box.
-        if !done.iter().any(|larger| larger.covers(&region)) {
-            search.region(&region)?;
-            done.push(region);
-        }
-    }
-    let single: Vec<Arc<Description>> = of_kind(FragmentKind::Sparse).cloned().collect();
-    if single.is_empty() { Ok(()) } else { search.single_cells(single, &done) }
+    let mut search = Search { read, write, target, doomed, order: doomed.order(), staged };
+    let (seen, own): (Vec<_>, Vec<_>) =
+        target.fragments.iter().cloned().partition(|d: &Arc<Description>| d.order.version <= doomed.version);
+    search.written(&seen)?;
+    // Staged by the transaction that this is a part of: what deletes them is given an order after theirs when it is staged.
+    search.order = FragmentOrder { version: 0, index: 0 };
+    search.written(&own)
 }
 
 struct Search<'a> {
@@ -47,10 +39,30 @@ struct Search<'a> {
     write: &'a WriteContext<'a>,
     target: &'a Target,
     doomed: &'a Doomed<'a>,
+    /// That of what deletes.
+    order: FragmentOrder,
     staged: &'a mut Vec<Staged>,
 }
 
 impl Search<'_> {
+    /// Deletes the cells selected that `fragments` have written.
+    fn written(&mut self, fragments: &[Arc<Description>]) -> Result<()> {
+        let of_kind = |kind: FragmentKind| fragments.iter().filter(move |d| d.kind == kind);
+        let mut regions: Vec<Subarray> =
+            of_kind(FragmentKind::Dense).filter_map(|d| d.bounds.intersect(&self.doomed.sub)).collect();
+        regions.sort_by_key(|region| std::cmp::Reverse(region.cells()));
+        let mut done: Vec<Subarray> = Vec::new();
+        for region in regions {
+            // Cells looked at twice are deleted twice, which does no harm; most overwrites lie inside a larger box.
+            if !done.iter().any(|larger| larger.covers(&region)) {
+                self.region(&region)?;
+                done.push(region);
+            }
+        }
+        let single: Vec<Arc<Description>> = of_kind(FragmentKind::Sparse).cloned().collect();
+        if single.is_empty() { Ok(()) } else { self.single_cells(single, &done) }
+    }
+
     /// Judges the cells of a box, tile by tile.
     fn region(&mut self, region: &Subarray) -> Result<()> {
         let order = self.target.schema.options().cell_order;
@@ -80,7 +92,7 @@ impl Search<'_> {
         if selected.count() == count {
             let mut description =
                 Description::deletion(self.write.entropy.id(), self.write.schema_number, piece.clone());
-            description.order = self.doomed.order();
+            description.order = self.order;
             self.staged.push(Staged { description, body: None });
             return Ok(());
         }
@@ -125,7 +137,7 @@ impl Search<'_> {
     fn bury(&mut self, dims: &[Column]) -> Result<()> {
         let views: Vec<ColumnView<'_>> = dims.iter().map(Column::view).collect();
         if let Some(mut staged) = write_tombstones(self.write, &self.target.schema, &views)? {
-            staged.description.order = self.doomed.order();
+            staged.description.order = self.order;
             self.staged.push(staged);
         }
         Ok(())

@@ -5,6 +5,7 @@
 use super::Filter;
 use super::known::{Known, of_fill, spread, verdict_within};
 use crate::base::{Cancel, Counters, Error, Result};
+use crate::fragment::Description;
 use crate::query::condition::{Batch, Bound, Verdict};
 use crate::query::coordinates::coordinate_column;
 use crate::query::deliver::Origin;
@@ -60,17 +61,44 @@ fn takes_unwritten(target: &Target, request: &Request, condition: &Bound) -> boo
     verdict_within(&filter, &request.sub, &fills(&target.schema, &filter)) != Verdict::None
 }
 
-/// A Budget error if unwritten cells, which the condition may select, are too many to be read whole.
-pub(super) fn check_size(target: &Target, request: &Request, condition: &Bound) -> Result<()> {
-    let cells = condition.cells_max(&request.sub);
-    if target.schema.sparse() || cells <= u128::from(u32::MAX) || !takes_unwritten(target, request, condition) {
+/// A Budget error if unwritten cells, which the condition selects or may select, are too many to be read whole: more than a sort takes, or,
+/// where it surely selects them, more than the memory budget holds.
+pub(super) fn check_size(context: &ReadContext, target: &Target, request: &Request, condition: &Bound) -> Result<()> {
+    if target.schema.sparse() {
         return Ok(());
     }
-    Err(Error::budget(format!(
-        "the condition may select cells that were never written, and what is asked for of the box {} has {cells} cells; ask for a smaller box, \
-         add a condition that leaves out the fill, or stream it with scan()",
-        request.sub.describe(target.schema.dims())
-    )))
+    let filter = Filter::new(condition, request);
+    let verdict = verdict_within(&filter, &request.sub, &fills(&target.schema, &filter));
+    // Of several boxes no more cells than they hold.
+    let (cells, asked) = (condition.cells_max(&request.sub), request.sub.describe(target.schema.dims()));
+    if verdict != Verdict::None && cells > u128::from(u32::MAX) {
+        return Err(Error::budget(format!(
+            "the condition may select cells that were never written, and what is asked for of the box {asked} has {cells} cells; ask for a smaller box, \
+             add a condition that leaves out the fill, or stream it with scan()"
+        )));
+    }
+    let within =
+        |d: &Arc<Description>| d.bounds.intersect(&request.sub).map_or(0, |part| part.cells().min(d.cells.into()));
+    let written: u128 = target.fragments.iter().filter(|d| d.kind.holds_cells()).map(within).sum();
+    let bytes = cells.saturating_sub(written).saturating_mul(selected_bytes(&target.schema, request).into());
+    let budget = context.budget.limit_bytes().max(RESULT_BYTES_MIN);
+    if verdict == Verdict::All && bytes > budget.into() {
+        return Err(Error::budget(format!(
+            "the condition selects all cells of the box {asked} that were never written, which may take {bytes} bytes, more than the memory budget \
+             of {budget}; add a condition that leaves out the fill, ask for a smaller box, stream it with scan(), or give the context more memory"
+        )));
+    }
+    Ok(())
+}
+
+/// Unwritten cells that take no more than this are given whatever the budget is.
+const RESULT_BYTES_MIN: u64 = 64 << 20;
+
+/// Bytes of a selected cell at least: its coordinates and the values asked for.
+fn selected_bytes(schema: &Schema, request: &Request) -> u64 {
+    let width = |datatype: Datatype| datatype.width().unwrap_or(8) as u64;
+    let dims: u64 = schema.dims().iter().map(|d| width(d.datatype())).sum();
+    dims + request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).map(|a| width(a.datatype())).sum::<u64>()
 }
 
 fn fills(schema: &Schema, filter: &Filter) -> Vec<(usize, Statistics)> {

@@ -1,7 +1,7 @@
 //! What is known of the cells of a tile before any is read: statistics of its attributes, and where its cells lie.
 
 use super::Filter;
-use crate::base::{Id, Result};
+use crate::base::{ErrorKind, Id, Result};
 use crate::fragment::Fragment;
 use crate::query::condition::{Facts, Verdict};
 use crate::query::sparse_blocks::{SparseBlock, broken_index};
@@ -32,7 +32,11 @@ impl Known {
         let found = match self.held.get(&key) {
             Some(held) => held.clone(),
             None => {
-                let read = fragment.statistics_of(stripe, attr)?.map(Arc::new);
+                // They only spare reading: without them the values decide.
+                let read = match fragment.statistics_of(stripe, attr) {
+                    Err(e) if e.kind() == ErrorKind::Corruption => None,
+                    read => read?.map(Arc::new),
+                };
                 self.held.entry(key).or_insert(read).clone()
             }
         };

@@ -95,7 +95,7 @@ pub fn read_where(context: &ReadContext, target: &Target, request: &Request, con
     let nothing = || Cells::none(&target.schema, request);
     let Some(sub) = narrowed(target, request, condition) else { return Ok(nothing()) };
     let request = Request { sub, ..request.clone() };
-    dense::check_size(target, &request, condition)?;
+    dense::check_size(context, target, &request, condition)?;
     let source = Source::sifted(context, target, &request, Arc::new(Filter::new(condition, &request)))?;
     Ok(source.collect(u64::MAX)?.unwrap_or_else(nothing))
 }

@@ -82,7 +82,7 @@ impl Source {
         let (context, schema, request) = self.asked();
         let mut all = Cells::none(&schema, &request);
         while let Some(batch) = self.next(context.batch_bytes())? {
-            all.append(batch);
+            all.append(batch)?;
             if all.count as u64 > cells_max {
                 context.counters.cells_returned.fetch_sub(all.count as u64, Relaxed);
                 return Ok(None);

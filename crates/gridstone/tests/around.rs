@@ -1,0 +1,291 @@
+//! Promise: what is readable is read. With any byte of any object damaged, or the object cut or lost, a read around damage never panics, gives
+//! every cell outside of what it reports as it is, and within that the cell as it is or none: never an older value.
+
+use gridstone::base::ErrorKind;
+use gridstone::engine::{
+    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Opened, Options, ReadOrder, SkippedCells,
+    open_on,
+};
+use gridstone::storage::{MemoryStorage, Storage, log_name};
+use gridstone_testkit::{
+    Case, Coord, Dice, Expected, Model, Place, Session, Size, Value, box_cells, box_texts, cases, rows_of,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn open(storage: &MemoryStorage) -> gridstone::base::Result<Array> {
+    let options =
+        Options { threads: Some(1), memory_budget: 1 << 20, durability: Durability::Close, ..Options::default() };
+    match open_on(&Context::new(&options)?, Arc::new(storage.clone()), "/", false, At::Latest)? {
+        Opened::Array(array) => Ok(array),
+        Opened::Group(_) => panic!("a group where an array was created"),
+    }
+}
+
+/// The cells of a result with their coordinates.
+fn placed(model: &Model, cells: &Cells) -> Vec<Expected> {
+    let rows = rows_of(model, cells);
+    if !cells.dims.is_empty() {
+        return rows;
+    }
+    let everything: Vec<(Coord, Coord)> = model.dims().iter().map(|d| (d.lo, d.hi)).collect();
+    box_cells(&everything).into_iter().zip(rows).map(|(place, (_, values))| (place, values)).collect()
+}
+
+/// What an undamaged store reads as, and what may be read where something is left out.
+struct Truth<'m> {
+    model: &'m Model,
+    condition: Option<Condition>,
+    rows: Vec<Expected>,
+    /// By place, without a condition.
+    all: BTreeMap<Place, Vec<Vec<Value>>>,
+    blank: Vec<Value>,
+}
+
+impl<'m> Truth<'m> {
+    fn of(model: &'m Model, array: &Array, condition: Option<Condition>) -> Self {
+        let call = Call::default();
+        let plain = array.read(None, None, ReadOrder::Row, &call).unwrap().0;
+        let mut all: BTreeMap<Place, Vec<Vec<Value>>> = BTreeMap::new();
+        for (place, values) in placed(model, &plain) {
+            all.entry(place).or_default().push(values);
+        }
+        let rows = match &condition {
+            None => placed(model, &plain),
+            Some(condition) => {
+                placed(model, &array.read_where(None, None, condition, ReadOrder::Row, &call).unwrap().0)
+            }
+        };
+        let blank = model.schema().attrs().iter().map(|a| (!a.nullable()).then(|| a.fill().to_vec())).collect();
+        Self { model, condition, rows, all, blank }
+    }
+
+    fn in_a_hole(&self, skipped: &[SkippedCells], place: &Place) -> bool {
+        let corner: Vec<(Coord, Coord)> = place.iter().map(|c| (*c, *c)).collect();
+        let texts = box_texts(self.model.dims(), &corner);
+        let dims = self.model.schema().dims();
+        skipped.iter().any(|hole| {
+            let mut sides = dims.iter().zip(&texts).zip(&hole.domain);
+            sides.all(|((dim, (at, _)), (lo, hi))| {
+                let key = dim.key(at).unwrap();
+                dim.key(lo).unwrap() <= key && key <= dim.key(hi).unwrap()
+            })
+        })
+    }
+
+    /// Whether these values may be read in a hole: each as it is, or (of a dense array) none.
+    fn may_be(&self, (place, values): &Expected) -> bool {
+        let dense = !self.model.schema().sparse();
+        self.all.get(place).is_some_and(|rows| {
+            rows.iter().any(|row| {
+                let mut pairs = values.iter().zip(row).zip(&self.blank);
+                pairs.all(|((found, there), blank)| found == there || (dense && found == blank))
+            })
+        })
+    }
+
+    fn check(&self, found: &[Expected], skipped: &[SkippedCells], what: &str) {
+        if skipped.is_empty() {
+            assert_eq!(found, self.rows, "{what}: nothing is said to be left out");
+            return;
+        }
+        let outside = |rows: &[Expected]| -> Vec<Expected> {
+            rows.iter().filter(|row| !self.in_a_hole(skipped, &row.0)).cloned().collect()
+        };
+        assert_eq!(outside(found), outside(&self.rows), "{what}: {skipped:?}");
+        let wrong = found.iter().find(|row| !self.may_be(row));
+        assert!(wrong.is_none(), "{what}: {wrong:?} was never there, beside {skipped:?}");
+        if self.model.schema().sparse() {
+            // Nothing is given twice.
+            for (place, rows) in &self.all {
+                let given = found.iter().filter(|row| row.0 == *place).count();
+                assert!(given <= rows.len(), "{what}: {place:?} is there {given} times");
+            }
+        }
+    }
+
+    /// Reads the damaged store; says whether something was left out.
+    fn read(&self, storage: &MemoryStorage, name: &str, what: &str) -> bool {
+        let array = match open(storage) {
+            Ok(array) => array,
+            Err(error) => {
+                assert!(!name.starts_with("_data"), "{what}: {error}");
+                let kinds = [ErrorKind::Corruption, ErrorKind::NotFound, ErrorKind::Unsupported];
+                assert!(kinds.contains(&error.kind()), "{what}: {error}");
+                return true;
+            }
+        };
+        let call = Call::default();
+        let condition = self.condition.as_ref();
+        let part = array.read_around(None, None, condition, ReadOrder::Row, &call);
+        let part = part.unwrap_or_else(|e| panic!("{what}: {e}"));
+        self.check(&placed(self.model, &part.cells), &part.skipped, what);
+        let (mut scan, skipped) = array.scan_around(None, None, condition, (ReadOrder::Row, 3_000), &call).unwrap();
+        let mut found = Vec::new();
+        while let Some(batch) = scan.next_batch().unwrap_or_else(|e| panic!("{what}: {e}")) {
+            found.extend(placed(self.model, &batch));
+        }
+        self.check(&found, &skipped, &format!("{what}, streamed"));
+        !part.skipped.is_empty()
+    }
+}
+
+/// One damage of an object: a bit flipped, bytes lost from its end or in its middle, or all of it.
+fn damage(bytes: &[u8], dice: &mut Dice) -> (Option<Vec<u8>>, String) {
+    let at = dice.below(bytes.len());
+    let mut bad = bytes.to_vec();
+    match dice.below(8) {
+        0 => (None, "lost".to_owned()),
+        1 => (Some(bytes[..at].to_vec()), format!("cut to {at} bytes")),
+        2 => {
+            let end = bytes.len().min(at + 4_096);
+            bad[at..end].fill(0);
+            (Some(bad), format!("zeros from {at} on"))
+        }
+        _ => {
+            bad[at] ^= 1 << dice.below(8);
+            (Some(bad), format!("flipped at {at}"))
+        }
+    }
+}
+
+fn a_condition(model: &Model, dice: &mut Dice) -> Option<Condition> {
+    let attrs = model.schema().attrs();
+    let attr = attrs.get(dice.below(attrs.len()))?;
+    let text = match attr.datatype().to_string().as_str() {
+        "int8" | "int16" | "int32" | "int64" => format!("{} >= 0", attr.name()),
+        "uint8" | "uint16" | "uint32" | "uint64" => format!("{} > 4", attr.name()),
+        _ => format!("{} is not null", attr.name()),
+    };
+    Condition::parse(&text).ok()
+}
+
+/// Damages objects of a random store; gives how often that was tried, and how often something was left out.
+fn attack(case: &Case, tries: usize) -> (usize, usize) {
+    let storage = MemoryStorage::new();
+    let mut session = Session::new(case, Arc::new(storage.clone()), false);
+    for seed in &case.operations {
+        session.step(&mut Dice::new(*seed));
+    }
+    let (mut dice, healthy) = (Dice::new(case.seed), open(&storage).unwrap());
+    let condition = if dice.chance(40) { a_condition(session.model(), &mut dice) } else { None };
+    let truth = Truth::of(session.model(), &healthy, condition);
+    let objects = |folder: &str| storage.list(folder).unwrap();
+    let names: Vec<String> = ["_data", "_data", "_manifest", "_log"].iter().flat_map(|f| objects(f)).collect();
+    let newest = log_name(healthy.version());
+    let mut noticed = 0;
+    for _ in 0..tries {
+        let name = dice.pick(&names).clone();
+        let whole = storage.read_all(&name).unwrap();
+        let (bad, how) = damage(&whole, &mut dice);
+        if bad.is_none() && name == newest {
+            // Of the loss of the newest record nothing tells.
+            continue;
+        }
+        match &bad {
+            Some(bad) => storage.put(&name, bad).unwrap(),
+            None => storage.delete(&name).unwrap(),
+        }
+        let what = format!("{name} {how} of {}", whole.len());
+        noticed += usize::from(truth.read(&storage, &name, &what));
+        storage.put(&name, &whole).unwrap();
+    }
+    (tries, noticed)
+}
+
+fn config(usual: u32) -> ProptestConfig {
+    let asked: u32 = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(256);
+    let cases = (u64::from(usual) * u64::from(asked) / 256).max(1) as u32;
+    ProptestConfig { cases, max_shrink_iters: 500, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config(600))]
+    #[test]
+    fn tiny_arrays_are_read_around_damage(case in cases(Size::Tiny, 12)) {
+        attack(&case, 12);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+    #[test]
+    fn arrays_of_many_blocks_are_read_around_damage(case in cases(Size::Blocks, 6)) {
+        attack(&case, 10);
+    }
+}
+
+/// A dense array of 40 by 40 cells in blocks of 100, in a file of its own, and an update on top.
+fn layered() -> (MemoryStorage, Array) {
+    use gridstone::engine::{CellData, Dedup, create_array_on};
+    use gridstone::schema::{Order, Schema};
+    let json = r#"{"dims":[{"name":"y","dtype":"int64","domain":["0","199"],"tile":"100"},{"name":"x","dtype":"int64","domain":["0","199"],"tile":"100"}],
+        "attrs":[{"name":"v","dtype":"int64","filters":"none"},{"name":"w","dtype":"int64","filters":"none"}]}"#;
+    let storage = MemoryStorage::new();
+    let blocks = BlockCells { dense: 1_000, sparse: 100 };
+    let context = Context::new(&Options { threads: Some(1), blocks, ..Options::default() }).unwrap();
+    let array =
+        create_array_on(&context, Arc::new(storage.clone()), "/", Schema::from_json(json).unwrap(), false).unwrap();
+    for base in [0i64, 1_000_000] {
+        let (rows, high) = if base == 0 { (200, "199") } else { (100, "99") };
+        let values = crate::writer::bytes_of((0..rows * 200).map(|i| base + i));
+        let sides = [("0".to_owned(), high.to_owned()), ("0".to_owned(), "199".to_owned())];
+        let data = ["v", "w"].map(|name| (name.to_owned(), crate::writer::view(&values))).to_vec();
+        let staged = array.stage_dense(Some(&sides), &data, Order::Row, &Call::default()).unwrap();
+        array.commit(vec![staged], None).unwrap();
+    }
+    let (place, value) = (crate::writer::bytes_of([5i64]), crate::writer::bytes_of([-7i64]));
+    let dims = vec![crate::writer::view(&place), crate::writer::view(&place)];
+    let attrs = ["v", "w"].map(|name| (name.to_owned(), crate::writer::view(&value))).to_vec();
+    let data = CellData { dims, attrs, sorted: false, dedup: Dedup::Error };
+    array.commit(vec![array.stage_cells(data, &Call::default()).unwrap()], None).unwrap();
+    (storage, array)
+}
+
+/// A block of a newer fragment that is damaged leaves its cells empty in that attribute; it does not show what lay there before, and what came
+/// after it stays.
+#[test]
+fn a_damaged_newer_block_does_not_reveal_older_values() {
+    let (storage, array) = layered();
+    let newer = &array.fragments().unwrap()[1];
+    let name = format!("_data/{}.frag", newer.id);
+    let whole = storage.read_all(&name).unwrap();
+    let mut bad = whole.to_vec();
+    // The first cell of `v`.
+    let first = 1_000_000i64.to_le_bytes();
+    let at = whole.windows(8).position(|bytes| bytes == first).unwrap();
+    bad[at] ^= 1;
+    storage.put(&name, &bad).unwrap();
+    let array = open(&storage).unwrap();
+    let error = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    let part = array.read_around(None, None, None, ReadOrder::Row, &Call::default()).unwrap();
+    let [hole] = part.skipped.as_slice() else { panic!("{:?}", part.skipped) };
+    assert_eq!(
+        (hole.fragment, hole.tile, hole.column.as_deref(), hole.cells),
+        (Some(newer.id), Some(0), Some("v"), 1_000)
+    );
+    assert_eq!(hole.domain, [("0".to_owned(), "9".to_owned()), ("0".to_owned(), "99".to_owned())]);
+    assert!(hole.message.contains("checksum"), "{}", hole.message);
+    let (v, w) = (crate::writer::numbers(&part.cells.attrs[0]), crate::writer::numbers(&part.cells.attrs[1]));
+    for (i, (v, w)) in v.into_iter().zip(w).enumerate() {
+        let (y, x, i) = (i / 200, i % 200, i as i64);
+        let there = if (y, x) == (5, 5) { -7 } else { i + if y < 100 { 1_000_000 } else { 0 } };
+        let lost = y < 10 && x < 100 && (y, x) != (5, 5);
+        assert_eq!((v, w), (if lost { 0 } else { there }, there), "({y}, {x})");
+    }
+    assert_eq!(part.counters.regions_skipped, 1);
+    // Where nothing is damaged nothing is looked for.
+    let sides = [("100".to_owned(), "199".to_owned()), ("0".to_owned(), "199".to_owned())];
+    let part = array.read_around(Some(&sides), None, None, ReadOrder::Row, &Call::default()).unwrap();
+    assert!(part.skipped.is_empty() && part.counters.regions_skipped == 0);
+    // A whole file: its box.
+    storage.delete(&name).unwrap();
+    let part = open(&storage).unwrap().read_around(None, None, None, ReadOrder::Row, &Call::default()).unwrap();
+    let [hole] = part.skipped.as_slice() else { panic!("{:?}", part.skipped) };
+    assert_eq!((hole.fragment, hole.tile, hole.column.as_deref(), hole.cells), (Some(newer.id), None, None, 20_000));
+    let v = crate::writer::numbers(&part.cells.attrs[0]);
+    assert!(v[..20_000].iter().enumerate().all(|(i, v)| *v == if i == 1_005 { -7 } else { 0 }));
+    assert!((20_000..40_000).all(|i| v[i] == i as i64));
+}

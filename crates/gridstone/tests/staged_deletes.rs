@@ -1,0 +1,229 @@
+//! Promise: a delete by condition in a transaction takes the cells that the transaction sees, those that it staged before among them; not what it
+//! stages later, and not what others commit meanwhile.
+
+use crate::transactions::{memory, opened};
+use crate::writer::{CellMap, as_text, bytes_of, commit_cells, context, numbers, view};
+use gridstone::base::{ErrorKind, Result};
+use gridstone::engine::{Array, Call, Condition, Isolation, ReadOrder, Strategy, Transaction, verify_on};
+use gridstone::storage::Storage;
+use gridstone_testkit::Dice;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Cells of the square that is written to.
+const SIDE: i64 = 12;
+const PATHS: [(&str, bool); 2] = [("/dense", false), ("/sparse", true)];
+
+fn begin(storage: &Arc<dyn Storage>, isolation: Isolation) -> Transaction {
+    Transaction::begin_on(&context(), storage.clone(), isolation).unwrap()
+}
+
+fn read(array: &Array) -> CellMap {
+    let sides = [as_text((0, SIDE - 1)), as_text((0, SIDE - 1))];
+    let (found, shape, _) = array.read(Some(&sides), None, ReadOrder::Row, &Call::default()).unwrap();
+    let values = numbers(&found.attrs[0]);
+    match shape {
+        Some(_) => (0..).map(|i| (i / SIDE, i % SIDE)).zip(values).filter(|(_, v)| *v != 0).collect(),
+        None => numbers(&found.dims[0]).into_iter().zip(numbers(&found.dims[1])).zip(values).collect(),
+    }
+}
+
+fn delete_where(array: &Array, text: &str) -> Result<u64> {
+    array.delete_where(None, &Condition::parse(text).unwrap(), None, &Call::default())
+}
+
+fn delete_at(array: &Array, places: &BTreeSet<(i64, i64)>) {
+    let (rows, columns) = (bytes_of(places.iter().map(|p| p.0)), bytes_of(places.iter().map(|p| p.1)));
+    let staged = array.stage_delete(&[view(&rows), view(&columns)], &Call::default()).unwrap();
+    array.commit(vec![staged], None).unwrap();
+}
+
+fn delete_box(array: &Array, rows: (i64, i64), columns: (i64, i64)) {
+    let staged = array.stage_delete_box(Some(&[as_text(rows), as_text(columns)])).unwrap();
+    array.commit(vec![staged], None).unwrap();
+}
+
+fn some(dice: &mut Dice, count: usize) -> CellMap {
+    let place = |dice: &mut Dice| (dice.below(SIDE as usize) as i64, dice.below(SIDE as usize) as i64);
+    (0..count).map(|_| (place(dice), 1 + dice.below(9) as i64)).collect()
+}
+
+/// What a transaction does to a place, and what becomes of it beside others.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    /// What the base has there.
+    base: Option<i64>,
+    /// What is staged there.
+    own: Option<i64>,
+    /// What the base has was deleted by condition.
+    base_gone: bool,
+    /// It was deleted as by its coordinates: from the transaction's version on nothing older is there.
+    buried: bool,
+}
+
+impl Place {
+    fn seen(&self) -> Option<i64> {
+        let below = if self.base_gone || self.buried { None } else { self.base };
+        self.own.or(below)
+    }
+
+    fn judged(&mut self, sparse: bool, selects: impl Fn(i64) -> bool) {
+        if self.seen().is_some_and(selects) {
+            // Of a dense array the cell that was staged is deleted by a tombstone in the same version.
+            self.buried |= !sparse && self.own.is_some();
+            (self.own, self.base_gone) = (None, true);
+        }
+    }
+
+    fn after(&self, others: Option<i64>) -> Option<i64> {
+        match (self.own, self.buried) {
+            (Some(own), _) => Some(own),
+            (None, true) => None,
+            (None, false) => others.or(self.seen()),
+        }
+    }
+}
+
+/// Random transactions over random arrays, with and without a commit of others meanwhile, against a model.
+#[test]
+fn random_transactions_agree_with_a_model() {
+    for (seed, (path, sparse)) in (0..120u64).flat_map(|seed| PATHS.map(|kind| (seed, kind))) {
+        let (mut dice, storage) = (Dice::new(seed), memory());
+        let outside = opened(&context(), &storage, path);
+        let base = some(&mut dice, 60);
+        commit_cells(&outside, &base, None).unwrap();
+        let mut model = vec![vec![Place::default(); SIDE as usize]; SIDE as usize];
+        base.iter().for_each(|((y, x), v)| model[*y as usize][*x as usize].base = Some(*v));
+        let transaction = begin(&storage, Isolation::Snapshot);
+        let array = transaction.array(path).unwrap();
+        for _ in 0..1 + dice.below(7) {
+            match dice.below(6) {
+                0 | 1 => {
+                    let cells = some(&mut dice, 25);
+                    commit_cells(&array, &cells, None).unwrap();
+                    cells.iter().for_each(|((y, x), v)| model[*y as usize][*x as usize].own = Some(*v));
+                }
+                2 => {
+                    let places: BTreeSet<(i64, i64)> = some(&mut dice, 5).into_keys().collect();
+                    delete_at(&array, &places);
+                    for (y, x) in places {
+                        let place = &mut model[y as usize][x as usize];
+                        (place.own, place.buried) = (None, true);
+                    }
+                }
+                3 if dice.chance(40) => {
+                    delete_box(&array, (2, 4), (3, 9));
+                    model[2..=4].iter_mut().flat_map(|row| &mut row[3..=9]).for_each(|place| {
+                        (place.own, place.buried) = (None, true);
+                    });
+                }
+                _ => {
+                    let limit = 1 + dice.below(9) as i64;
+                    assert_eq!(
+                        delete_where(&array, &format!("v <= {limit} and v > 0")).unwrap(),
+                        transaction.base_version()
+                    );
+                    model.iter_mut().flatten().for_each(|place| place.judged(sparse, |v| v <= limit));
+                }
+            }
+            let seen: CellMap = (0..SIDE * SIDE)
+                .map(|i| (i / SIDE, i % SIDE))
+                .filter_map(|(y, x)| Some(((y, x), model[y as usize][x as usize].seen()?)))
+                .collect();
+            assert_eq!(read(&array), seen, "{path}, seed {seed}, inside");
+        }
+        let others = if dice.chance(70) { some(&mut dice, 40) } else { CellMap::new() };
+        if !others.is_empty() {
+            commit_cells(&outside, &others, None).unwrap();
+        }
+        transaction.commit(None).unwrap();
+        let expected: CellMap = (0..SIDE * SIDE)
+            .map(|i| (i / SIDE, i % SIDE))
+            .filter_map(|(y, x)| Some(((y, x), model[y as usize][x as usize].after(others.get(&(y, x)).copied())?)))
+            .collect();
+        let later = opened(&context(), &storage, path);
+        assert_eq!(read(&later), expected, "{path}, seed {seed}");
+        assert!(
+            verify_on(&context(), storage.clone(), &Call::default()).unwrap().damage.is_empty(),
+            "{path}, seed {seed}"
+        );
+        for strategy in [Strategy::Manifest, Strategy::All] {
+            later.consolidate(&strategy, 1 << 30, false, &Call::default()).unwrap();
+            assert_eq!(read(&opened(&context(), &storage, path)), expected, "{path}, seed {seed}, {strategy:?}");
+        }
+    }
+}
+
+/// What was looked at may not be merged meanwhile: nobody can say which of the merged cells were meant.
+#[test]
+fn a_merge_meanwhile_is_a_conflict() {
+    for (path, _) in PATHS {
+        let storage = memory();
+        let outside = opened(&context(), &storage, path);
+        for value in 1..5 {
+            commit_cells(&outside, &some(&mut Dice::new(value), 50), None).unwrap();
+        }
+        let transaction = begin(&storage, Isolation::Snapshot);
+        let array = transaction.array(path).unwrap();
+        commit_cells(&array, &CellMap::from([((0, 0), 3)]), None).unwrap();
+        delete_where(&array, "v == 3").unwrap();
+        let before = read(&outside);
+        outside.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap();
+        let error = transaction.commit(None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{path}: {error}");
+        assert_eq!(read(&opened(&context(), &storage, path)), before, "{path}: nothing was deleted");
+        // Again, on what is there now.
+        let again = transaction.again().unwrap();
+        delete_where(&again.array(path).unwrap(), "v == 3").unwrap();
+        again.commit(None).unwrap();
+        let kept: CellMap = before.into_iter().filter(|(_, v)| *v != 3).collect();
+        assert_eq!(read(&opened(&context(), &storage, path)), kept, "{path}");
+    }
+}
+
+/// A delete by condition reads: a serializable transaction fails if others wrote where it looked.
+#[test]
+fn a_serializable_delete_has_read_its_box() {
+    for (path, _) in PATHS {
+        for (place, stands) in [((1, 1), false), ((30, 30), true)] {
+            let storage = memory();
+            let outside = opened(&context(), &storage, path);
+            commit_cells(&outside, &some(&mut Dice::new(1), 30), None).unwrap();
+            let transaction = begin(&storage, Isolation::Serializable);
+            let array = transaction.array(path).unwrap();
+            let within = [as_text((0, SIDE - 1)), as_text((0, SIDE - 1))];
+            let condition = Condition::parse("v > 4").unwrap();
+            array.delete_where(Some(&within), &condition, None, &Call::default()).unwrap();
+            commit_cells(&outside, &CellMap::from([(place, 9)]), None).unwrap();
+            match transaction.commit(None) {
+                Ok(_) => assert!(stands, "{path}: a write to {place:?} is not noticed"),
+                Err(error) => assert!(!stands && error.kind() == ErrorKind::Conflict, "{path}: {error}"),
+            }
+        }
+    }
+}
+
+/// Staged fragments that are too large for the record, an array made in the transaction, nothing selected, and a message.
+#[test]
+fn large_and_new_and_empty() {
+    let storage = memory();
+    let transaction = begin(&storage, Isolation::Snapshot);
+    for (path, sparse) in [("/new-dense", false), ("/new-sparse", true)] {
+        let array = transaction.create_array(path, crate::transactions::schema(sparse), false).unwrap();
+        let many: CellMap = (0..150 * 150).map(|i| ((i / 150, i % 150), i + 1)).collect();
+        commit_cells(&array, &many, None).unwrap();
+        delete_where(&array, "v > 20 or v < 0").unwrap();
+        delete_where(&array, "v > 1000000").unwrap();
+        let expected: CellMap = many.into_iter().filter(|((y, x), v)| *y < SIDE && *x < SIDE && *v <= 20).collect();
+        assert_eq!(read(&array), expected, "{path}");
+        let message = Some("why".to_owned());
+        let condition = Condition::parse("v == 1").unwrap();
+        let error = array.delete_where(None, &condition, message, &Call::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+    }
+    transaction.commit(None).unwrap();
+    for path in ["/new-dense", "/new-sparse"] {
+        assert_eq!(read(&opened(&context(), &storage, path)).len(), SIDE as usize, "{path}");
+    }
+    assert!(verify_on(&context(), storage, &Call::default()).unwrap().damage.is_empty());
+}
