@@ -3,10 +3,11 @@
 
 use crate::vacuum::{nothing_is_left, options};
 use crate::writer::{Model, Write, Writer, context, verify, version_of};
+use gridstone::array::UNFINISHED;
 use gridstone::base::{ErrorKind, Key, Result};
 use gridstone::engine::{
     Array, At, Call, CellData, Condition, Context, CopyOptions, CopyReport, Dedup, Keep, Opened, Options, ReadOrder,
-    Strategy, copy_on, create_array_on, create_group, exists, open_on,
+    Strategy, copy_on, create_array_on, create_group, delete_store, exists, open_on,
 };
 use gridstone::schema::Schema;
 use gridstone::storage::{FLOOR, Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage};
@@ -351,9 +352,20 @@ fn a_copy_that_is_stopped_or_finds_damage_commits_nothing() {
     source.put(&name, &bytes).unwrap();
     assert_eq!(copied(&source, &target, &WHOLE).unwrap_err().kind(), ErrorKind::Corruption);
     assert_eq!((version_of(&target), target.list("_data").unwrap().len()), (0, 0));
-    let context = context();
-    let uri = "mem://copies-existence";
+}
+
+#[test]
+fn the_beginning_of_a_copy_is_no_store_and_can_be_deleted() {
+    let (context, uri) = (context(), "mem://copies-beginning");
+    let place = MemoryStorage::named("copies-beginning");
     assert!(!exists(&context, uri).unwrap());
+    place.put(FLOOR, UNFINISHED).unwrap();
+    place.put("_log/00000000000000000001", b"a record").unwrap();
+    assert!(!exists(&context, uri).unwrap());
+    assert!(create_group(&context, uri, "/g").is_err());
+    delete_store(&context, uri).unwrap();
+    assert_eq!(delete_store(&context, uri).unwrap_err().kind(), ErrorKind::NotFound);
     create_group(&context, uri, "/g").unwrap();
     assert!(exists(&context, uri).unwrap());
+    delete_store(&context, uri).unwrap();
 }
