@@ -35,6 +35,7 @@ static REGISTRY: Mutex<BTreeMap<String, Arc<Mutex<Objects>>>> = Mutex::new(BTree
 pub struct MemoryStorage {
     uri: String,
     objects: Arc<Mutex<Objects>>,
+    near: bool,
 }
 
 impl MemoryStorage {
@@ -42,14 +43,20 @@ impl MemoryStorage {
     pub fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        Self { uri: format!("mem://#{number}"), objects: Arc::default() }
+        Self { uri: format!("mem://#{number}"), objects: Arc::default(), near: false }
     }
 
     /// The store of this name in this process; empty when it is named for the first time.
     pub fn named(name: &str) -> Self {
         let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
         let objects = registry.entry(name.to_owned()).or_default().clone();
-        Self { uri: format!("mem://{name}"), objects }
+        Self { uri: format!("mem://{name}"), objects, near: false }
+    }
+
+    /// The same, but said to be near as local storage is; else it stands in for stores that are far away.
+    #[must_use]
+    pub fn as_near(self) -> Self {
+        Self { near: true, ..self }
     }
 
     /// The lock is held for the time of one look-up, never while bytes are copied or a caller's code runs.
@@ -69,6 +76,10 @@ impl Default for MemoryStorage {
 }
 
 impl Storage for MemoryStorage {
+    fn is_near(&self) -> bool {
+        self.near
+    }
+
     fn describe(&self) -> String {
         self.uri.clone()
     }
