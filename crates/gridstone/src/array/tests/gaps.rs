@@ -2,27 +2,14 @@
 
 use super::world::*;
 use crate::array::Changes;
-use crate::base::{Entropy, ErrorKind, Result};
-use crate::runtime::SystemEntropy;
-use crate::storage::{CountingStorage, Durability, LATEST, LocalStorage, MemoryStorage, Operation, Storage, log_name};
+use crate::base::{ErrorKind, Result};
+use crate::storage::{CountingStorage, LATEST, MemoryStorage, Operation, Storage, log_name};
 use std::fmt::Debug;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A storage where looking for an object costs nothing, in a folder that goes with it.
-struct Near(Arc<dyn Storage>, PathBuf);
-
-impl Near {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("gridstone-gaps-{}", SystemEntropy.id()));
-        Self(Arc::new(LocalStorage::new(&path, Durability::Close).unwrap()), path)
-    }
-}
-
-impl Drop for Near {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.1);
-    }
+/// A storage where looking for an object costs nothing.
+fn near() -> Arc<dyn Storage> {
+    Arc::new(MemoryStorage::new().near())
 }
 
 /// The error names the record that is missing and what to do.
@@ -59,40 +46,40 @@ fn one_missing_record_is_found_wherever_the_log_is() {
 /// Where looking is free every gap is found that is shorter than the hint's distance; where it is not, the price is one look.
 #[test]
 fn several_missing_records_are_found_where_looking_is_free() {
-    let near = Near::new();
-    let (store, one, id) = with_array(Arc::clone(&near.0));
+    let near = near();
+    let (store, one, id) = with_array(Arc::clone(&near));
     let mut last = commits(&store, one, id, 15);
     for newest in 17..=31u64 {
         last = add_one(&store, &last, id).unwrap();
         for first in 2..newest {
             for count in 1..=(newest - first).min(6) {
                 let gap = first..first + count;
-                let kept: Vec<_> = gap.clone().map(|v| near.0.read_all(&log_name(v)).unwrap()).collect();
-                gap.clone().for_each(|v| near.0.delete(&log_name(v)).unwrap());
-                assert_gap(store_in(Arc::clone(&near.0)).latest(), first, &format!("{gap:?} of {newest}"));
-                gap.zip(kept).for_each(|(v, bytes)| near.0.put(&log_name(v), &bytes).unwrap());
+                let kept: Vec<_> = gap.clone().map(|v| near.read_all(&log_name(v)).unwrap()).collect();
+                gap.clone().for_each(|v| near.delete(&log_name(v)).unwrap());
+                assert_gap(store_in(Arc::clone(&near)).latest(), first, &format!("{gap:?} of {newest}"));
+                gap.zip(kept).for_each(|(v, bytes)| near.put(&log_name(v), &bytes).unwrap());
             }
         }
     }
-    assert_eq!(store_in(Arc::clone(&near.0)).latest().unwrap().version(), last.version());
+    assert_eq!(store_in(Arc::clone(&near)).latest().unwrap().version(), last.version());
 }
 
 #[test]
 fn nobody_commits_into_a_gap() {
-    let near = Near::new();
-    let (store, one, id) = with_array(Arc::clone(&near.0));
+    let near = near();
+    let (store, one, id) = with_array(Arc::clone(&near));
     let four = commits(&store, one, id, 3);
     let seven = commits(&store, four.clone(), id, 3);
-    let kept = near.0.read_all(&log_name(5)).unwrap();
-    near.0.delete(&log_name(5)).unwrap();
+    let kept = near.read_all(&log_name(5)).unwrap();
+    near.delete(&log_name(5)).unwrap();
     // Of a process that has only seen version 4.
-    let other = store_in(Arc::clone(&near.0));
+    let other = store_in(Arc::clone(&near));
     assert_gap(add_one(&other, &four, id), 5, "a commit");
     assert_gap(other.refresh(&four), 5, "a refresh");
-    assert!(!near.0.exists(&log_name(5)).unwrap(), "nothing was written");
+    assert!(!near.exists(&log_name(5)).unwrap(), "nothing was written");
     // Who is past the gap does not need the record.
     assert_eq!(store.refresh(&seven).unwrap().version(), 7);
-    near.0.put(&log_name(5), &kept).unwrap();
+    near.put(&log_name(5), &kept).unwrap();
     assert_eq!(add_one(&other, &four, id).unwrap().version(), 8);
 }
 
