@@ -94,7 +94,7 @@ fn what_a_handle_has_seen_is_looked_for() {
     assert_gap(store.refresh(&four), 5, "a refresh");
     assert_gap(add_one(&store, &four, id), 5, "a commit");
     // Without the later records there is no proof: they may never have been there.
-    [6, 7].map(|version| memory.delete(&log_name(version)).unwrap());
+    [6, 7].iter().for_each(|version| memory.delete(&log_name(*version)).unwrap());
     assert_eq!(store_in(Arc::new(memory)).latest().unwrap().version(), 4);
 }
 
