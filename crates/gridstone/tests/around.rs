@@ -23,19 +23,21 @@ fn open(storage: &MemoryStorage) -> gridstone::base::Result<Array> {
     }
 }
 
-/// The cells of a result with their coordinates.
-fn placed(model: &Model, cells: &Cells) -> Vec<Expected> {
+/// The cells of a result over `sub` with their coordinates.
+fn placed(model: &Model, sub: &[(Coord, Coord)], cells: &Cells) -> Vec<Expected> {
     let rows = rows_of(model, cells);
     if !cells.dims.is_empty() {
         return rows;
     }
-    let everything: Vec<(Coord, Coord)> = model.dims().iter().map(|d| (d.lo, d.hi)).collect();
-    box_cells(&everything).into_iter().zip(rows).map(|(place, (_, values))| (place, values)).collect()
+    box_cells(sub).into_iter().zip(rows).map(|(place, (_, values))| (place, values)).collect()
 }
 
 /// What an undamaged store reads as, and what may be read where something is left out.
 struct Truth<'m> {
     model: &'m Model,
+    /// The box that is read, and as text.
+    sub: Vec<(Coord, Coord)>,
+    texts: Vec<(String, String)>,
     condition: Option<Condition>,
     rows: Vec<Expected>,
     /// By place, without a condition.
@@ -44,21 +46,21 @@ struct Truth<'m> {
 }
 
 impl<'m> Truth<'m> {
-    fn of(model: &'m Model, array: &Array, condition: Option<Condition>) -> Self {
-        let call = Call::default();
-        let plain = array.read(None, None, ReadOrder::Row, &call).unwrap().0;
+    fn of(model: &'m Model, sub: Vec<(Coord, Coord)>, array: &Array, condition: Option<Condition>) -> Self {
+        let (call, texts) = (Call::default(), box_texts(model.dims(), &sub));
+        let plain = array.read(Some(&texts), None, ReadOrder::Row, &call).unwrap().0;
         let mut all: BTreeMap<Place, Vec<Vec<Value>>> = BTreeMap::new();
-        for (place, values) in placed(model, &plain) {
+        for (place, values) in placed(model, &sub, &plain) {
             all.entry(place).or_default().push(values);
         }
         let rows = match &condition {
-            None => placed(model, &plain),
+            None => placed(model, &sub, &plain),
             Some(condition) => {
-                placed(model, &array.read_where(None, None, condition, ReadOrder::Row, &call).unwrap().0)
+                placed(model, &sub, &array.read_where(Some(&texts), None, condition, ReadOrder::Row, &call).unwrap().0)
             }
         };
         let blank = model.schema().attrs().iter().map(|a| (!a.nullable()).then(|| a.fill().to_vec())).collect();
-        Self { model, condition, rows, all, blank }
+        Self { model, sub, texts, condition, rows, all, blank }
     }
 
     fn in_a_hole(&self, skipped: &[SkippedCells], place: &Place) -> bool {
@@ -118,13 +120,14 @@ impl<'m> Truth<'m> {
         };
         let call = Call::default();
         let condition = self.condition.as_ref();
-        let part = array.read_around(None, None, condition, ReadOrder::Row, &call);
+        let part = array.read_around(Some(&self.texts), None, condition, ReadOrder::Row, &call);
         let part = part.unwrap_or_else(|e| panic!("{what}: {e}"));
-        self.check(&placed(self.model, &part.cells), &part.skipped, what);
-        let (mut scan, skipped) = array.scan_around(None, None, condition, (ReadOrder::Row, 3_000), &call).unwrap();
+        self.check(&placed(self.model, &self.sub, &part.cells), &part.skipped, what);
+        let (mut scan, skipped) =
+            array.scan_around(Some(&self.texts), None, condition, (ReadOrder::Row, 3_000), &call).unwrap();
         let mut found = Vec::new();
         while let Some(batch) = scan.next_batch().unwrap_or_else(|e| panic!("{what}: {e}")) {
-            found.extend(placed(self.model, &batch));
+            found.extend(placed(self.model, &self.sub, &batch));
         }
         self.check(&found, &skipped, &format!("{what}, streamed"));
         !part.skipped.is_empty()
@@ -170,7 +173,7 @@ fn attack(case: &Case, tries: usize) -> (usize, usize) {
     }
     let (mut dice, healthy) = (Dice::new(case.seed), open(&storage).unwrap());
     let condition = if dice.chance(40) { a_condition(session.model(), &mut dice) } else { None };
-    let truth = Truth::of(session.model(), &healthy, condition);
+    let truth = Truth::of(session.model(), session.plan().everything(), &healthy, condition);
     let objects = |folder: &str| storage.list(folder).unwrap();
     let names: Vec<String> = ["_data", "_data", "_manifest", "_log"].iter().flat_map(|f| objects(f)).collect();
     let newest = log_name(healthy.version());

@@ -57,7 +57,7 @@ pub use retained::Retained;
 pub use serializable::{Reads, Serializable};
 pub use shape::RootRef;
 pub use snapshot::Snapshot;
-pub use state::{ArrayState, GroupState, Metadata};
+pub use state::{ArrayState, GroupState, LostBoxes, Metadata};
 pub use store::{History, Store};
 pub use tree::Node;
 

@@ -50,6 +50,9 @@ pub struct GroupState {
     pub(super) children: BTreeMap<String, Id>,
 }
 
+/// The boxes of manifest pages that cannot be read, with what is wrong.
+pub type LostBoxes = Vec<(Subarray, Error)>;
+
 impl ArrayState {
     pub(super) fn new(id: Id, path: &str, schema: Arc<Schema>) -> Self {
         Self {
@@ -136,10 +139,7 @@ impl ArrayState {
     ///
     /// # Errors
     /// Storage, Access.
-    pub fn fragments_around(
-        &self,
-        within: Option<&Subarray>,
-    ) -> Result<(Vec<Arc<Description>>, Vec<(Subarray, Error)>)> {
+    pub fn fragments_around(&self, within: Option<&Subarray>) -> Result<(Vec<Arc<Description>>, LostBoxes)> {
         let wanted = |bounds: &Subarray| within.is_none_or(|w| w.intersects(bounds));
         let (mut found, mut lost) = (Vec::new(), Vec::new());
         for shelf in self.shelves.iter().filter(|s| wanted(&s.info().bounds)) {

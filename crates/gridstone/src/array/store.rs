@@ -84,7 +84,11 @@ impl Store {
                 path::check(path)?;
             }
         }
-        self.log.check_absent()?;
+        if self.log.storage.is_near() {
+            self.log.check_absent()?;
+        } else {
+            self.log.check_end(0, 2)?;
+        }
         self.log.storage.prepare()?;
         self.commit(&Arc::new(Snapshot::before_all()), changes, &mut MustBeFirst)
     }

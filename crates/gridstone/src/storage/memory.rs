@@ -34,8 +34,8 @@ static REGISTRY: Mutex<BTreeMap<String, Arc<Mutex<Objects>>>> = Mutex::new(BTree
 #[derive(Debug, Clone)]
 pub struct MemoryStorage {
     uri: String,
-    objects: Arc<Mutex<Objects>>,
     near: bool,
+    objects: Arc<Mutex<Objects>>,
 }
 
 impl MemoryStorage {
@@ -43,20 +43,20 @@ impl MemoryStorage {
     pub fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        Self { uri: format!("mem://#{number}"), objects: Arc::default(), near: false }
+        Self { uri: format!("mem://#{number}"), near: false, objects: Arc::default() }
+    }
+
+    /// The same, used as a folder is: asking whether an object is there counts as nothing.
+    #[must_use]
+    pub fn near(self) -> Self {
+        Self { near: true, ..self }
     }
 
     /// The store of this name in this process; empty when it is named for the first time.
     pub fn named(name: &str) -> Self {
         let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
         let objects = registry.entry(name.to_owned()).or_default().clone();
-        Self { uri: format!("mem://{name}"), objects, near: false }
-    }
-
-    /// The same, but said to be near as local storage is; else it stands in for stores that are far away.
-    #[must_use]
-    pub fn as_near(self) -> Self {
-        Self { near: true, ..self }
+        Self { uri: format!("mem://{name}"), near: false, objects }
     }
 
     /// The lock is held for the time of one look-up, never while bytes are copied or a caller's code runs.
@@ -76,12 +76,12 @@ impl Default for MemoryStorage {
 }
 
 impl Storage for MemoryStorage {
-    fn is_near(&self) -> bool {
-        self.near
-    }
-
     fn describe(&self) -> String {
         self.uri.clone()
+    }
+
+    fn is_near(&self) -> bool {
+        self.near
     }
 
     fn prepare(&self) -> Result<()> {

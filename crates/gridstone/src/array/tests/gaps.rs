@@ -7,6 +7,11 @@ use crate::storage::{CountingStorage, LATEST, MemoryStorage, Operation, Storage,
 use std::fmt::Debug;
 use std::sync::Arc;
 
+/// A storage where looking for an object costs nothing.
+fn near() -> Arc<dyn Storage> {
+    Arc::new(MemoryStorage::new().near())
+}
+
 /// The error names the record that is missing and what to do.
 fn assert_gap<T: Debug>(outcome: Result<T>, missing: u64, what: &str) {
     let error = outcome.expect_err(what);
@@ -41,7 +46,7 @@ fn one_missing_record_is_found_wherever_the_log_is() {
 /// Where looking is free every gap is found that is shorter than the hint's distance; where it is not, the price is one look.
 #[test]
 fn several_missing_records_are_found_where_looking_is_free() {
-    let near: Arc<dyn Storage> = Arc::new(MemoryStorage::new().as_near());
+    let near = near();
     let (store, one, id) = with_array(Arc::clone(&near));
     let mut last = commits(&store, one, id, 15);
     for newest in 17..=31u64 {
@@ -61,7 +66,7 @@ fn several_missing_records_are_found_where_looking_is_free() {
 
 #[test]
 fn nobody_commits_into_a_gap() {
-    let near: Arc<dyn Storage> = Arc::new(MemoryStorage::new().as_near());
+    let near = near();
     let (store, one, id) = with_array(Arc::clone(&near));
     let four = commits(&store, one, id, 3);
     let seven = commits(&store, four.clone(), id, 3);
