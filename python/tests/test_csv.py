@@ -146,7 +146,7 @@ def test_damaged_gzip(tmp_path: Path, memory_uri: str) -> None:
 
 def test_what_cannot_be_a_dimension(tmp_path: Path, memory_uri: str) -> None:
     with pytest.raises(gs.errors.UnsupportedError, match="'x' is string"):
-        from_csv(memory_uri, put(tmp_path, "x,v\na,1\n"), dims=["x"])
+        from_csv(memory_uri, put(tmp_path, "x,v\na,1\n"), dims=["x"], sparse=False)
     with pytest.raises(gs.errors.InputError, match="dims="):
         from_csv(memory_uri, put(tmp_path, "x,v\n1,1\n"))
     with pytest.raises(gs.errors.InputError, match="encoding"):

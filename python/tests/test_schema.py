@@ -122,7 +122,7 @@ def test_bad_attributes_are_refused(make, word: str) -> None:
 
 def test_what_this_version_lacks_says_so() -> None:
     with pytest.raises(gs.errors.UnsupportedError, match="not supported"):
-        gs.Dim("x", None, dtype="string")
+        gs.Dim("x", None, dtype="bytes")
 
 
 def test_a_curve_is_for_sparse_cells() -> None:

@@ -12,7 +12,7 @@ mod value;
 mod world;
 
 use gridstone::base::{Key, Keys};
-use gridstone::engine::{Array, At, Call, Column, Context, Opened, Options, ReadOrder, open_on};
+use gridstone::engine::{Array, At, Call, Column, Context, Opened, Options, ReadOrder, Span, open_on};
 use gridstone::storage::{Durability, LocalStorage, Storage};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -64,11 +64,19 @@ fn check_array(array: &Array, node: &Value, version: &Value, place: &str) {
         keys.iter().map(|k| (k.clone(), array.metadata(k).unwrap().unwrap())).collect();
     assert_eq!(serde_json::to_value(metadata).unwrap(), node["metadata"], "{place}");
     for read in node["reads"].as_array().unwrap() {
-        let sub: Vec<(String, String)> = serde_json::from_value(read["box"].clone()).unwrap();
-        let order = if schema.sparse() { ReadOrder::Global } else { ReadOrder::Row };
-        let (cells, _, _) = array.read(Some(&sub), None, order, &Call::default()).unwrap();
+        // Along texts all is read.
+        let sub: Vec<Option<(String, String)>> = serde_json::from_value(read["box"].clone()).unwrap();
+        let cells = if schema.sparse() {
+            let open = Span { lo: None, hi: None, below: false };
+            let spans = sub.iter().map(|ends| ends.as_ref().map_or(open.clone(), |(lo, hi)| Span::between(lo, hi)));
+            let region = array.region(&[spans.collect()]).unwrap();
+            array.read_region(Some(&region), None, None, ReadOrder::Global, &Call::default()).unwrap().0
+        } else {
+            let sub: Vec<(String, String)> = sub.iter().flatten().cloned().collect();
+            array.read(Some(&sub), None, ReadOrder::Row, &Call::default()).unwrap().0
+        };
         assert_eq!(cells.count as u64, read["cells"].as_u64().unwrap(), "{place} {sub:?}");
-        for (dim, column) in schema.dims().iter().zip(&cells.dims) {
+        for (dim, column) in schema.coordinates().zip(&cells.dims) {
             let found = value::column(column.datatype(), &cells_of(column));
             assert_eq!(found, read["columns"][dim.name()], "{place} {sub:?} {}", dim.name());
         }

@@ -319,7 +319,7 @@ mod tests {
         assert!(Schema::from_json(&dense).unwrap_err().message().contains("is text"));
         let number = r#"{"dims":[{"name":"x","dtype":"int8"}],"attrs":[{"name":"v","dtype":"int8"}]}"#;
         assert!(Schema::from_json(number).unwrap_err().message().contains("needs a domain"));
-        let number = number.replace("\"int8\"}]", "\"int8\",\"domain\":[\"0\",\"9\"],\"max_bytes\":8}]");
+        let number = number.replacen("\"int8\"}]", "\"int8\",\"domain\":[\"0\",\"9\"],\"max_bytes\":8}]", 1);
         assert!(Schema::from_json(&number).unwrap_err().message().contains("max_bytes"));
     }
 
