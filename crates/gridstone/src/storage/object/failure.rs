@@ -25,7 +25,8 @@ impl Place {
     fn meaning(&self, error: &Store) -> (ErrorKind, String) {
         let bucket = &self.bucket;
         match error {
-            Store::NotFound { .. } if is_bucket_missing(error) => {
+            // A listing says so by its text alone.
+            Store::NotFound { .. } | Store::Generic { .. } if is_bucket_missing(error) => {
                 (ErrorKind::NotFound, format!("; there is no {bucket}: create it, or check its name and the region"))
             }
             Store::NotFound { .. } => (ErrorKind::NotFound, String::new()),
