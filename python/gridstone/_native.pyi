@@ -259,7 +259,7 @@ class Array:
         """Streams boxes, or what a condition selects of them, coordinates included for dense arrays too."""
     def portions(
         self,
-        box: _Box | None,
+        boxes: _Boxes | None,
         attrs: Sequence[str],
         order: str,
         columns: _Buffers,

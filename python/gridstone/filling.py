@@ -11,7 +11,7 @@ from .dtypes import AnyArray
 from .errors import InputError
 from .expressions import Where, condition_json
 from .schema import Schema
-from .selection import Box
+from .selection import Region
 
 if TYPE_CHECKING:
     from .reading import Readable
@@ -82,9 +82,9 @@ class Filling:
 
 
 def begin(
-    array: "Readable", context: Context, within: Box, buffers: Buffers, where: Where | None, order: str
+    array: "Readable", context: Context, region: Region, buffers: Buffers, where: Where | None, order: str
 ) -> Filling:
-    """A read of the cells of a box into `buffers`."""
+    """A read of the cells of a region into `buffers`."""
     schema = array._schema
     columns = _columns(schema, buffers)
     if not columns:
@@ -92,13 +92,13 @@ def begin(
     condition = None if where is None else condition_json(where)
     if condition is not None:
         _native.check_condition(condition, schema.to_json())
-    if within.empty:
+    if region.empty:
         return Filling(None, schema, list(buffers))
     # Coordinates do not come alone.
     attrs = [attr.name for attr in schema.attrs if attr.name in buffers] or [schema.attrs[0].name]
     size = sum(part.nbytes for _, *parts in columns for part in parts if part is not None)
     size = min(max(_BATCH_BYTES_MIN, size), context.memory_budget)
-    native = array.native.portions(within.texts, attrs, order, columns, size, condition)
+    native = array.native.portions(region.native, attrs, order, columns, size, condition)
     return Filling(native, schema, list(buffers))
 
 
@@ -124,10 +124,14 @@ def _checked(schema: Schema, name: str, given: Any) -> dict[str, AnyArray]:
     for part, buffer in parts.items():
         if not isinstance(buffer, np.ndarray) or not buffer.flags.c_contiguous or not buffer.flags.writeable:
             raise InputError(f"{name!r}: {part} is a NumPy array that is contiguous and writable")
-    _check_values(name, kind, parts["values"])
+    label = f"{name!r} is {kind}"
+    if field is not None and field.categories is not None:
+        kind = field.categories.codes
+        label = f"{name!r} is enumerated, its codes are {kind}"
+    _check_values(label, kind, parts["values"])
     if dtypes.is_var(kind) != ("offsets" in parts):
         needs = "needs offsets too: a dict of values, offsets" if dtypes.is_var(kind) else "has no offsets"
-        raise InputError(f"{name!r} is {kind}, which {needs}")
+        raise InputError(f"{label}, which {needs}")
     if "offsets" in parts and (parts["offsets"].dtype.kind not in "iu" or parts["offsets"].dtype.itemsize != 8):
         raise InputError(f"{name!r}: offsets are 64-bit integers, one more than cells, not {parts['offsets'].dtype}")
     if nullable and "validity" not in parts:
@@ -137,7 +141,7 @@ def _checked(schema: Schema, name: str, given: Any) -> dict[str, AnyArray]:
     return parts
 
 
-def _check_values(name: str, kind: str, values: AnyArray) -> None:
+def _check_values(label: str, kind: str, values: AnyArray) -> None:
     if dtypes.is_var(kind):
         wanted: np.dtype[Any] = np.dtype(dtypes.base_of(kind) if dtypes.is_list(kind) else np.uint8)
     else:
@@ -146,4 +150,4 @@ def _check_values(name: str, kind: str, values: AnyArray) -> None:
     if values.dtype != wanted or values.shape[1:] != shape or values.ndim != 1 + len(shape):
         found = f"{values.dtype} of shape {values.shape}"
         sides = "".join(f", {n}" for n in shape)
-        raise InputError(f"{name!r} is {kind}: its buffer is {wanted} of shape (cells{sides}), not {found}")
+        raise InputError(f"{label}: its buffer is {wanted} of shape (cells{sides}), not {found}")

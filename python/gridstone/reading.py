@@ -173,8 +173,9 @@ class Readable:
             buffers: arrays by the name of a dimension or attribute (coordinates can be had of dense arrays too), of its
                 dtype and contiguous. Where values vary in length or may be null, a dict: "values" (uint8 for text and
                 bytes, a list's own type for lists), "offsets" (int64, one more than cells, counting bytes from 0) and
-                "validity" (bool or uint8). The smallest of them says how many cells fit.
-            box: as for `read`.
+                "validity" (bool or uint8). The smallest of them says how many cells fit. Of an enumerated attribute
+                come codes, the places of values in `Attr.categories`, in a buffer of the type `Attr.codes`.
+            box: as for `read`, a list of boxes too.
             where: as for `read`.
             order: "row", "col", "global" or "any".
 
@@ -188,7 +189,7 @@ class Readable:
         from . import filling
 
         known("order", order, _ORDERS)
-        return filling.begin(self, self._context, selection.box_of(self._schema, box), buffers, where, order)
+        return filling.begin(self, self._context, selection.region_of(self._schema, box), buffers, where, order)
 
     def _names(self, attrs: Sequence[str] | str | None) -> list[str]:
         if attrs is None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import drawing
+import pyarrow as pa
 from model import Model, plain, plain_arrow, ticks
 
 import gridstone as gs
@@ -25,7 +26,9 @@ class Plainly:
         made = {}
         for name in table.column_names:
             dtype = self.model.dtypes.get(name) or self.schema.dim(name).dtype
-            made[name] = plain_arrow(dtype, table.column(name).combine_chunks())
+            column = table.column(name)
+            # Arrow joins no chunks of dictionaries of times.
+            made[name] = plain_arrow(dtype, column.combine_chunks() if column.chunks else pa.nulls(0, column.type))
         for dim in self.schema.dims:
             if dtypes.is_float(dim.dtype):
                 made[dim.name] = table.column(dim.name).to_pylist()

@@ -182,3 +182,36 @@ def test_overlapping_buffers_and_bad_orders_are_refused(array: gs.Array) -> None
     frozen.flags.writeable = False
     with pytest.raises(InputError):
         array.read_into({"x": frozen})
+
+
+def test_texts_among_the_dimensions(memory_uri: str) -> None:
+    dims = [gs.Dim("g", dtype="string", max_bytes=12), gs.Dim("x", (0, 99))]
+    a = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("v", "int32")], sparse=True))
+    genes = ["0", "brca1", "kras", "kras2", "tp53"]
+    a.write_cells({"g": genes, "x": range(5)}, {"v": range(5)})
+    for box, where, found in [
+        (None, None, genes),
+        ({"g": ("b", "l")}, None, genes[1:4]),
+        ({"g": gs.prefix("kras")}, "v > 2", genes[3:4]),
+        ([{"x": (0, 1)}, {"g": ("tp53", "tp53")}], None, ["0", "brca1", "tp53"]),
+        ([], None, []),
+    ]:
+        held = {"values": np.zeros(12, np.uint8), "offsets": np.zeros(3, np.int64)}
+        filling = a.read_into({"g": held}, box, where)
+        texts = []
+        for count in filling:
+            ends = held["offsets"]
+            texts += [bytes(held["values"][ends[i] : ends[i + 1]]).decode() for i in range(count)]
+        assert texts == found and filling.complete
+
+
+@pytest.mark.parametrize("values", [["ok", "bad", "?"], [10, 20, 30]], ids=["texts", "numbers"])
+def test_codes_of_categories(memory_uri: str, values: list[Any]) -> None:
+    kind = "string" if isinstance(values[0], str) else "int32"
+    a = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 6))], [gs.Attr("c", kind, categories=values)]))
+    a[...] = [values[i % 3] for i in range(7)]
+    codes = np.full(10, 9, a.schema.attr("c").codes)
+    assert a.read_into({"c": codes}).submit() == 7
+    assert codes.tolist() == [0, 1, 2, 0, 1, 2, 0, 9, 9, 9]
+    with pytest.raises(InputError, match="codes are uint8"):
+        a.read_into({"c": np.zeros(10, np.int32)})

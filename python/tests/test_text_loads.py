@@ -188,3 +188,16 @@ def test_triples_by_subject_and_predicate(tmp_path: Path) -> None:
         assert read.stats["tiles_read"] <= 4
     label = frame["p"].iloc[0]
     assert len(a.read({"p": label})) == (frame["p"] == label).sum()
+
+
+def test_words_for_nulls_are_no_texts(tmp_path: Path) -> None:
+    """Beside an empty field, which is a text where nothing else means null."""
+    file = tmp_path / "a.csv"
+    file.write_text("g,v\nNA,1\n,2\nb,3\n")
+    plain = io.from_csv(tmp_path / "plain.gs", file, dims=["g"])
+    assert sorted(plain.read()["g"].tolist()) == ["", "NA", "b"]
+    rejected: list[io.Rejected] = []
+    some = io.from_csv(tmp_path / "some.gs", file, dims=["g"], nulls=("NA", ""), on_error="collect", rejected=rejected)
+    assert some.read()["g"].tolist() == ["b"] and [row.line for row in rejected] == [2, 3]
+    with pytest.raises(errors.InputError, match=r"a\.csv, line 2, column 'g'"):
+        io.from_csv(tmp_path / "none.gs", file, dims=["g"], nulls=("NA", ""))

@@ -284,12 +284,12 @@ impl Array {
         Ok(Scan::new(self.inner.context().clone(), self.names(py, attrs.as_deref(), true)?, scan))
     }
 
-    #[pyo3(signature = (r#box, attrs, order, columns, batch_bytes, condition_json = None))]
+    #[pyo3(signature = (boxes, attrs, order, columns, batch_bytes, condition_json = None))]
     #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
     fn portions(
         &self,
         py: Python<'_>,
-        r#box: Option<Box>,
+        boxes: Option<Boxes>,
         attrs: Vec<String>,
         order: &str,
         columns: Vec<crate::portions::Given<'_>>,
@@ -298,8 +298,9 @@ impl Array {
     ) -> PyResult<Portions> {
         let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
         let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
-        let (sub, condition, names) = (r#box.as_deref(), condition.as_ref(), self.names(py, Some(&attrs), true)?);
-        let wanted = PortionsOf { sub, attrs: &attrs, condition, order, bytes: batch_bytes };
+        let (region, names) = (region(py, &self.inner, boxes)?, self.names(py, Some(&attrs), true)?);
+        let (region, condition) = (region.as_ref(), condition.as_ref());
+        let wanted = PortionsOf { region, attrs: &attrs, condition, order, bytes: batch_bytes };
         let inner = interrupt::run(py, self.inner.context(), None, |call| self.inner.portions(&wanted, call))?;
         let names = [names.dims, names.attrs].concat();
         Portions::new(py, self.inner.context().clone(), names, columns, inner)

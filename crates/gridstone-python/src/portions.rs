@@ -4,7 +4,7 @@ use crate::cells::stats_dict;
 use crate::columns::Outs;
 use crate::errors::input;
 use crate::interrupt;
-use gridstone::base::{Error, Result};
+use gridstone::base::{Error, ErrorKind, Result};
 use gridstone::engine::{Context, OutColumn, Portions as Inner};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -95,10 +95,18 @@ impl Portions {
         let taken = self.lock().take();
         let (mut inner, held) = taken.ok_or_else(|| input(py, "this read is used by another thread"))?;
         let mut buffers = given.unwrap_or(held);
+        // Whether an error was told by a read that can go on where it was.
+        let mut refused = false;
         let outcome = interrupt::run(py, &self.context, None, |call| {
             inner.set_cancel(call.cancel.clone());
-            inner.fill(&mut buffers.columns(self.names.len())?)
+            let filled = buffers.columns(self.names.len()).and_then(|mut columns| inner.fill(&mut columns));
+            refused = filled.as_ref().is_err_and(|e| matches!(e.kind(), ErrorKind::Budget | ErrorKind::Input));
+            filled
         });
+        if outcome.is_err() && !refused {
+            // Cells may have been given that the caller, who is interrupted, does not know of.
+            inner.give_up();
+        }
         *self.lock() = Some((inner, buffers));
         outcome
     }

@@ -156,7 +156,9 @@ fn damage(bytes: &[u8], dice: &mut Dice) -> (Option<Vec<u8>>, String) {
 fn a_condition(model: &Model, dice: &mut Dice) -> Option<Condition> {
     let attrs = model.schema().attrs();
     let attr = attrs.get(dice.below(attrs.len()))?;
-    let text = match attr.datatype().to_string().as_str() {
+    // Those of an enumerated attribute are codes.
+    let kind = if attr.categories().is_some() { String::new() } else { attr.datatype().to_string() };
+    let text = match kind.as_str() {
         "int8" | "int16" | "int32" | "int64" => format!("{} >= 0", attr.name()),
         "uint8" | "uint16" | "uint32" | "uint64" => format!("{} > 4", attr.name()),
         _ => format!("{} is not null", attr.name()),

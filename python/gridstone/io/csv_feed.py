@@ -243,7 +243,7 @@ class CsvFeed:
         """The table, times in UTC, without the rows that are rejected; an `InputError` if none may be."""
         table, doubtful = parse.in_utc(self._dialect, table)
         sieve = _Sieve(table, self._rejects.tolerant)
-        sieve.sift([*self._unclear(doubtful), *_empty(table, filled, dims)])
+        sieve.sift([*self._unclear(doubtful), *self._empty(table, filled, dims)])
         if schema is not None:
             for field in _judged(schema, table):
                 sieve.sift((row, field.name, why) for row, why in text.unread(field, sieve.table.column(field.name)))
@@ -256,6 +256,23 @@ class CsvFeed:
                 raise found[0].error(block)
             self._reject(block, found)
         return sieve.table
+
+    def _empty(self, table: Any, names: Sequence[str], dims: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+        """The rows without a value in these columns, or with NaN in a dimension."""
+        # An empty field is a text like any other, unless other words mean null too.
+        texts = dims if set(self._dialect.nulls) <= {""} else ()
+        for name in names:
+            column = table.column(name)
+            no_nan = name in dims and pa.types.is_floating(column.type)
+            if (name in texts and pa.types.is_string(column.type)) or (column.null_count == 0 and not no_nan):
+                continue
+            for row in np.flatnonzero(np.asarray(column.is_null(nan_is_null=no_nan))):
+                yield (
+                    int(row),
+                    name,
+                    "the value is empty or not a number; "
+                    "fill it, drop the row, or make the attribute nullable (a dimension never is)",
+                )
 
     def _unclear(self, doubtful: Sequence[tuple[str, Any]]) -> Iterator[tuple[int, str, str]]:
         """The rows with times that the clocks of the zone skip or repeat."""
@@ -304,24 +321,6 @@ def _judged(schema: Schema, table: Any) -> Iterator[Field]:
     for field in [*cells.dim_fields(schema), *(cells.attr_field(schema, attr.name) for attr in schema.attrs)]:
         if field.name in table.column_names and text.judged(field.dtype):
             yield field
-
-
-def _empty(table: Any, names: Sequence[str], dims: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """The rows without a value in these columns, or with NaN in a dimension."""
-    for name in names:
-        column = table.column(name)
-        if name in dims and pa.types.is_string(column.type):
-            continue  # nothing is a text too
-        no_nan = name in dims and pa.types.is_floating(column.type)
-        if column.null_count == 0 and not no_nan:
-            continue
-        for row in np.flatnonzero(np.asarray(column.is_null(nan_is_null=no_nan))):
-            yield (
-                int(row),
-                name,
-                "the value is empty or not a number; "
-                "fill it, drop the row, or make the attribute nullable (a dimension never is)",
-            )
 
 
 def _outside(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:

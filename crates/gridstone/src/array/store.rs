@@ -131,6 +131,8 @@ impl Store {
                 )));
             }
         }
+        // If its record is missing though later ones are there, that is what is wrong.
+        self.kept(version)?;
         Err(self.restless())
     }
 
@@ -284,7 +286,10 @@ impl Store {
     }
 
     /// The record of a version below the newest, so that it must be there unless the floor has passed it.
-    fn kept(&self, version: u64) -> Result<Record> {
+    ///
+    /// # Errors
+    /// SnapshotExpired, Corruption (it is missing too), Unsupported.
+    pub fn kept(&self, version: u64) -> Result<Record> {
         match self.log.read(version)? {
             Some(record) => Ok(record),
             None => match self.log.floor_version()? {

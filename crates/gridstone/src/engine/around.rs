@@ -10,7 +10,7 @@ use crate::query::{
     Around, Cells, LostPage, ReadOrder, Request, Scan, Skipped, Target, around, is_damage, read_dense, read_sparse,
     read_where,
 };
-use crate::schema::{Region, Schema};
+use crate::schema::{Region, Schema, Subarray};
 use std::sync::Arc;
 
 /// Something of a read that was left out because it is damaged.
@@ -180,7 +180,19 @@ impl Array {
         let bound = is_filtered(region, condition).then_some(bound);
         let any = reach.is_some();
         let request = Request::new(&schema, reach, attrs, order)?;
-        self.note(&request.sub);
+        let target = |fragments| Target { array: self.id(), schema: Arc::clone(&schema), fragments };
+        if !any {
+            let around =
+                Around { context: self.read_context(&snapshot, call), target: target(Vec::new()), skipped: Vec::new() };
+            return Ok(Plan { around, request, bound, any });
+        }
+        match region {
+            Some(region) => {
+                region.touching(&request.sub).filter_map(|b| b.intersect(&request.sub)).for_each(|b| self.note(&b));
+            }
+            None => self.note(&request.sub),
+        }
+        let touched = |sub: &Subarray| region.is_none_or(|region| region.touches(sub));
         let (fragments, lost) = match self.described(&snapshot, &state, Some(&request.sub)) {
             Err(error) if is_damage(&error) => state.fragments_around(Some(&request.sub))?,
             described => (described?, Vec::new()),
@@ -188,10 +200,11 @@ impl Array {
         // Pages hold what was committed up to the root.
         let after = FragmentOrder { version: snapshot.root_version().saturating_add(1), index: 0 };
         let pages: Vec<LostPage> = lost.into_iter().map(|(bounds, error): (_, Error)| (bounds, after, error)).collect();
-        let target = Target { array: self.id(), schema: Arc::clone(&schema), fragments };
+        let target = target(fragments.into_iter().filter(|d| touched(&d.bounds)).collect());
         let context = self.read_context(&snapshot, call);
         let also = bound.as_ref().map(|bound| bound.columns().attrs).unwrap_or_default();
-        let around = around(&context, &target, &request, &also, pages)?;
+        let mut around = around(&context, &target, &request, &also, pages)?;
+        around.skipped.retain(|skipped| touched(&skipped.bounds));
         Counters::add(&context.counters.regions_skipped, around.skipped.len() as u64);
         Ok(Plan { around, request, bound, any })
     }

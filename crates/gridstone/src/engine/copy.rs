@@ -187,7 +187,7 @@ impl Nodes {
     }
 
     fn copy_fragments(&mut self, from: End<'_>, to: End<'_>, call: &Call) -> Result<()> {
-        let (total_bytes, done_bytes) = (self.bytes(), AtomicU64::new(0));
+        let (total_bytes, done_bytes, bodies_bytes) = (self.bytes(), AtomicU64::new(0), AtomicU64::new(0));
         for array in &mut self.arrays {
             let copier = Copier {
                 pool: &from.context.pool,
@@ -198,6 +198,7 @@ impl Nodes {
                 progress: call.progress.as_ref(),
                 done_bytes: &done_bytes,
                 total_bytes,
+                bodies_bytes: &bodies_bytes,
             };
             // Dropped without a commit, their files go.
             array.staged = Staged::new(array.staged.array, Vec::new(), to.store.storage().clone());

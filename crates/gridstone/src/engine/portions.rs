@@ -1,13 +1,14 @@
 //! Reads into buffers of the caller, a portion at a time.
 
-use super::{Array, Call, Condition, Portions, ReadBox, ReadOrder};
+use super::{Array, Call, Condition, Portions, ReadOrder};
 use crate::base::Result;
+use crate::schema::Region;
 
 /// Which cells are read in portions.
 #[derive(Debug, Clone, Copy)]
 pub struct PortionsOf<'a> {
-    /// The box; `None`: the whole domain.
-    pub sub: ReadBox<'a>,
+    /// The boxes; `None`: the whole domain.
+    pub region: Option<&'a Region>,
     /// The attributes, in the order of their buffers.
     pub attrs: &'a [String],
     /// Only cells for which this is true.
@@ -23,13 +24,9 @@ impl Array {
     /// arrays too. It goes on reading the version that this handle shows now.
     ///
     /// # Errors
-    /// Those of [`Array::scan`] and [`Array::scan_where`].
+    /// Those of [`Array::scan_region`].
     pub fn portions(&self, wanted: &PortionsOf<'_>, call: &Call) -> Result<Portions> {
-        let (sub, attrs, order, bytes) = (wanted.sub, Some(wanted.attrs), wanted.order, wanted.bytes);
-        let scan = match wanted.condition {
-            None => self.scan(sub, attrs, order, bytes, call),
-            Some(condition) => self.scan_where(sub, attrs, condition, order, bytes, call),
-        };
-        scan.map(Portions::new)
+        let PortionsOf { region, attrs, condition, order, bytes } = *wanted;
+        self.scan_region(region, Some(attrs), condition, order, bytes, call).map(Portions::new)
     }
 }

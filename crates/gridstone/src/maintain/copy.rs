@@ -50,6 +50,8 @@ pub struct Copier<'a> {
     pub done_bytes: &'a AtomicU64,
     /// Bytes to be copied by all of them.
     pub total_bytes: u64,
+    /// Bytes of fragments that wait in memory for the record, of all of them.
+    pub bodies_bytes: &'a AtomicU64,
 }
 
 /// Copies of some fragments with their places in the list, each with what has been written of it.
@@ -103,10 +105,11 @@ impl Copier<'_> {
                 small.push(item);
             }
         }
-        if small_bytes <= BODIES_BYTES_MAX {
+        if self.bodies_bytes.fetch_add(small_bytes, Ordering::Relaxed).saturating_add(small_bytes) <= BODIES_BYTES_MAX {
             jobs.push(Job::Bodies(small));
             return Ok(jobs);
         }
+        self.bodies_bytes.fetch_sub(small_bytes, Ordering::Relaxed);
         let (mut pack, mut bytes) = (Vec::new(), 0u64);
         for item in small {
             bytes = bytes.saturating_add(item.source.location.len);

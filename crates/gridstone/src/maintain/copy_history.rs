@@ -9,9 +9,10 @@
 //! copy fail with SnapshotExpired; the caller's lease keeps it.
 
 use crate::array::{Names, Store, UNFINISHED};
-use crate::base::{ByteRange, Cancel, Error, Progress, Result};
+use crate::base::{ByteRange, Cancel, Error, ErrorKind, Progress, Result};
 use crate::runtime::Pool;
-use crate::storage::{FLOOR, LATEST, LOG, PutOutcome, data_name, log_name, manifest_name};
+use crate::storage::{FLOOR, LATEST, LOG, PutOutcome, Storage, data_name, log_name, manifest_name, patiently};
+use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a data file that are copied at a time.
@@ -70,11 +71,17 @@ impl HistoryCopier<'_> {
         if to.put_if_absent(FLOOR, UNFINISHED)? == PutOutcome::Exists {
             return Err(Error::exists(format!("another copy to {} is under way", to.describe())));
         }
-        let oldest = self.source.floor()?.map_or(1, |floor| floor.version);
-        let outcome = self.copy_from(oldest, newest);
-        if outcome.is_err() {
-            // Best effort: what stays can be deleted, and is no store.
-            let _ = to.remove_everything();
+        // Who created a store before the mark was there has not seen it, and keeps what it committed.
+        if to.list(LOG)?.iter().any(|name| !FLOOR.ends_with(name.as_str())) {
+            to.delete(FLOOR)?;
+            return Err(somebody_else(to.as_ref()));
+        }
+        let (oldest, floor) = self.floor()?;
+        let outcome = self.copy_from(oldest, floor.as_deref(), newest);
+        // What somebody else wrote, or what may be a store already, is not ours to remove.
+        if outcome.as_ref().is_err_and(|e| !matches!(e.kind(), ErrorKind::Exists | ErrorKind::CommitUnknown)) {
+            // Best effort, to its end even if the copy was cancelled: what stays can be deleted, and is no store.
+            let _ = patiently(|| to.remove_everything());
         }
         outcome.map_err(|e| match self.source.floor() {
             Ok(Some(floor)) if floor.version > oldest && e.may_be_missing() => Error::snapshot_expired(format!(
@@ -86,11 +93,23 @@ impl HistoryCopier<'_> {
         })
     }
 
-    fn copy_from(&self, oldest: u64, newest: u64) -> Result<HistoryCopied> {
-        let floor = match self.source.floor()? {
-            Some(_) => Some(self.source.storage().read_all(FLOOR)?),
-            None => None,
+    /// The oldest version of the source and the bytes of its floor, if it has one: of the same floor, whoever moves it meanwhile.
+    fn floor(&self) -> Result<(u64, Option<Bytes>)> {
+        let read = || match self.source.storage().read_all(FLOOR) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
         };
+        loop {
+            self.cancel.check()?;
+            let (bytes, floor) = (read()?, self.source.floor()?);
+            if bytes == read()? {
+                return Ok((floor.map_or(1, |floor| floor.version), bytes));
+            }
+        }
+    }
+
+    fn copy_from(&self, oldest: u64, floor: Option<&[u8]>, newest: u64) -> Result<HistoryCopied> {
         let named = self.named(oldest, newest)?;
         let data: Vec<String> = named.data().map(data_name).collect();
         let manifest: Vec<String> = named.manifest().map(manifest_name).collect();
@@ -101,7 +120,7 @@ impl HistoryCopier<'_> {
         self.pool.map(manifest, self.cancel, |name| self.small(&name, &count))?;
         // In order: what is there of a history that was cut short is its beginning.
         records.iter().try_for_each(|name| self.cancel.check().and_then(|()| self.small(name, &count)))?;
-        self.finish(floor.as_deref(), newest)?;
+        self.finish(floor, newest)?;
         Ok(HistoryCopied { oldest, newest, objects: total, bytes: count.bytes.load(Ordering::Relaxed) })
     }
 
@@ -112,7 +131,7 @@ impl HistoryCopier<'_> {
         for version in oldest + 1..=newest {
             self.cancel.check()?;
             (self.alive)();
-            named.add_record(self.source, &self.source.record(version)?, oldest)?;
+            named.add_record(self.source, &self.source.kept(version)?, oldest)?;
         }
         Ok(named)
     }
@@ -137,10 +156,7 @@ impl HistoryCopier<'_> {
         (self.alive)();
         let bytes = self.source.storage().read_all(name)?;
         if self.target.storage().put_if_absent(name, &bytes)? == PutOutcome::Exists {
-            return Err(Error::exists(format!(
-                "somebody else writes {name} in {} while a store is copied there",
-                self.target.storage().describe()
-            )));
+            return Err(somebody_else(self.target.storage().as_ref()));
         }
         count.add(bytes.len() as u64);
         Ok(())
@@ -149,20 +165,35 @@ impl HistoryCopier<'_> {
     /// Makes a store of it, durably.
     fn finish(&self, floor: Option<&[u8]>, newest: u64) -> Result<()> {
         let to = self.target.storage();
-        match floor {
-            Some(floor) if !to.put_if_unchanged(FLOOR, Some(UNFINISHED), floor)? => {
-                return Err(Error::exists(format!("somebody else has changed {FLOOR} in {}", to.describe())));
-            }
-            Some(_) => {}
-            None => {
-                to.delete(FLOOR)?;
-                to.sync(&log_name(newest))?;
-            }
+        let record = log_name(newest);
+        to.sync(&record)?;
+        // From here on others may see a store.
+        let made = match floor {
+            Some(floor) => to.put_if_unchanged(FLOOR, Some(UNFINISHED), floor),
+            None => to.delete(FLOOR).and_then(|()| to.sync(&record)).map(|()| true),
+        };
+        let unknown = |e: Error| {
+            let told = format!(
+                "the copy to {} is complete, but whether it is a store now is not known: open it to see",
+                to.describe()
+            );
+            Error::new(ErrorKind::CommitUnknown, told).with_source(e)
+        };
+        if !made.map_err(unknown)? {
+            return Err(somebody_else(to.as_ref()));
         }
         // It only saves readers a few steps.
         let _ = to.put_hint(LATEST, newest.to_string().as_bytes());
         Ok(())
     }
+}
+
+/// Nothing of what they wrote is touched.
+fn somebody_else(to: &dyn Storage) -> Error {
+    Error::exists(format!(
+        "somebody else made a store in {} while one was copied there; copy to another place, or delete that one first",
+        to.describe()
+    ))
 }
 
 /// How far a copy is.

@@ -86,6 +86,11 @@ impl Portions {
         }
     }
 
+    /// Nothing is given any more: for who cannot know which cells the last call gave.
+    pub fn give_up(&mut self) {
+        (self.held, self.failed) = (None, true);
+    }
+
     /// After an error it is not known which cells were given: there are no more.
     fn next_cells(&mut self) -> Result<Option<Cells>> {
         if self.failed {

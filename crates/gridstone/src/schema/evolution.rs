@@ -106,7 +106,7 @@ impl Schema {
             if evolution.domains.iter().take(place).any(|(n, ..)| n == name) {
                 return Err(Error::schema(format!("the dimension {name:?} is named twice")));
             }
-            let names: Vec<&str> = self.dims().iter().map(|d| d.name()).collect();
+            let names: Vec<&str> = self.coordinates().map(|d| d.name()).collect();
             let dim = dims.iter_mut().find(|d| d.name() == name).ok_or_else(|| {
                 Error::schema(format!("there is no dimension {name:?}; there are {}", names.join(", ")))
             })?;
