@@ -21,8 +21,7 @@ impl UserFilter for Callables {
     }
 
     fn decode(&self, input: &[u8], width: usize, _len_max: usize) -> Result<Vec<u8>> {
-        // Not damage: the bytes may be sound, and the callable wrong.
-        called((&self.decode, "decode", ErrorKind::Unsupported), input, width)
+        called((&self.decode, "decode", ErrorKind::Corruption), input, width)
     }
 }
 
