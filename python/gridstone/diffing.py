@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from .array import Array
 
 
+_SHOWN = 20
+"""Categories that are printed, at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Changed:
     """A part of a schema that differs."""
@@ -87,7 +91,10 @@ class Difference:
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if value is None else str(value)
+    if not isinstance(value, tuple):
+        return "nothing" if value is None else str(value)
+    parts = [repr(part) if isinstance(part, str) else str(part) for part in value[:_SHOWN]]
+    return f"({', '.join(parts)}{f', … ({len(value)})' if len(value) > _SHOWN else ''})"
 
 
 def _example_text(example: Example) -> str:

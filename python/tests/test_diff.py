@@ -248,6 +248,9 @@ def test_schemas_that_differ_in_categories(tmp_path: Path) -> None:
     for name, options in changes.items():
         found = gs.diff(a, one(name, **options))
         assert [c.what for c in found.schema] == [f"attribute v: {name}"] and found.cells_equal
+    many = one("many", categories=["lo", "hi", *map(str, range(90))], codes="uint8")
+    assert "categories: ('lo', 'hi') in a, ('lo', 'hi', '0', " in str(gs.diff(a, many))
+    assert ", … (92)) in b" in str(gs.diff(a, many))
 
 
 def test_what_is_no_array(tmp_path: Path) -> None:
