@@ -111,12 +111,14 @@ def advise(
         context: budget and threads; None: the process's default.
 
     Raises:
-        InputError: there is nothing to look at, or no column can be a dimension.
+        InputError: there is nothing to look at, it cannot be read, or no column can be a dimension.
+        UnsupportedError: a dimension of texts, for which there is no advice; a column that no array can hold.
     """
     from . import sampling, trials
     from .array import Array
 
     used = context or default()
+    check(sample > 0, f"sample= is a positive number of cells, not {sample}")
     array = data if isinstance(data, Array) else _array_at(data, used)
     taken = sampling.of_array(array, sample) if array is not None else sampling.of_data(data, dims, sample)
     found = trials.run(taken, queries, used)
@@ -176,10 +178,14 @@ def _dim(dim: Dim) -> str:
 
 
 def _attr(attr: Attr) -> str:
-    fill = ""
-    if attr.fill != dtypes.default_fill(attr.dtype) and attr.fill == attr.fill:
-        fill = f", fill={_literal(attr.fill)}"
-    return f"gs.Attr({attr.name!r}, {attr.dtype!r}, nullable={attr.nullable}{fill}, filters={_filters(attr.filters)})"
+    parts = [repr(attr.name), repr(attr.dtype), f"nullable={attr.nullable}"]
+    known = attr.categories
+    if known is not None:
+        parts += [f"categories=[{', '.join(map(_literal, known))}]", f"ordered={attr.ordered}", f"codes={attr.codes!r}"]
+    blank = known[0] if known else dtypes.default_fill(attr.dtype)
+    if repr(attr.fill) != repr(blank):
+        parts.append(f"fill={_literal(attr.fill)}")
+    return f"gs.Attr({', '.join(parts)}, filters={_filters(attr.filters)})"
 
 
 def _filters(text: Any) -> str:
@@ -192,7 +198,11 @@ def _literal(value: Any) -> str:
         return f"np.datetime64({int(value.astype(np.int64))}, {np.datetime_data(value)[0]!r})"
     if isinstance(value, np.timedelta64):
         return f"np.timedelta64({int(value.astype(np.int64))}, {np.datetime_data(value)[0]!r})"
-    if isinstance(value, float) and not np.isfinite(value):
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))},)" if value else "()"
+    if isinstance(value, complex | np.complexfloating):
+        return f"complex({_literal(float(value.real))}, {_literal(float(value.imag))})"
+    if isinstance(value, float | np.floating) and not np.isfinite(value):
         return f"float({str(value)!r})"
     return repr(value.item() if isinstance(value, np.generic) else value)
 
@@ -205,5 +215,6 @@ def check(condition: bool, message: str) -> None:
 
 def reasons_for(sample: "Sample") -> list[str]:
     """What was found out before anything was measured."""
-    kind = "cells of" if sample.rows_total > sample.rows else "all cells of"
-    return [f"looked at {sample.rows:,} {kind} {sample.name} ({sample.rows_total:,} in all)", *sample.reasons]
+    some = f"{sample.rows:,} of about {sample.rows_total:,}"
+    seen = some if sample.rows_total > sample.rows else f"all {sample.rows:,}"
+    return [f"looked at {seen} cells of {sample.name}", *sample.reasons]

@@ -1,6 +1,7 @@
 """Comparing the cells of two arrays, box by box, so that memory holds the cells of one box."""
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from .diffing import Difference, Example
 from .dtypes import AnyArray
 from .progress import Callback
 from .schema import Dim
-from .selection import Bound, Box, domain_of
+from .selection import Bound, Box, TextSpan, domain_of
 
 if TYPE_CHECKING:
     from .array import Array
@@ -23,6 +24,8 @@ _CELLS = (10_000, 4_000_000)
 _CELL_BYTES_VAR = 64
 _SHARE = 16
 """A box's cells take at most so small a part of the budget, with all that is made of them."""
+
+_ENDLESS = (-math.inf, math.inf)
 
 Bounds = tuple[tuple[Bound, Bound], ...]
 
@@ -64,13 +67,17 @@ def _cells(box: Bounds) -> int:
 
 
 def _written(array: "Array") -> list[Bounds]:
-    """The box around all that is written, in ticks and floats; none if nothing is."""
+    """The box around all that is written, in ticks and floats, along texts without an end; none if nothing is."""
     found = array.native.nonempty_domain()
     if found is None:
         return []
-    kinds = [dim.dtype for dim in array.schema.dims]
-    number: Any = [float if dtypes.is_float(kind) else int for kind in kinds]
-    return [tuple((of(lo), of(hi)) for of, (lo, hi) in zip(number, found, strict=True))]
+    return [tuple(_ends(dim.dtype, lo, hi) for dim, (lo, hi) in zip(array.schema.dims, found, strict=True))]
+
+
+def _ends(dtype: str, lo: str, hi: str) -> tuple[Bound, Bound]:
+    if dtype == "string":
+        return _ENDLESS
+    return (float(lo), float(hi)) if dtypes.is_float(dtype) else (int(lo), int(hi))
 
 
 def _half(dtype: str, bound: tuple[Bound, Bound]) -> tuple[Bound, Bound] | None:
@@ -80,9 +87,12 @@ def _half(dtype: str, bound: tuple[Bound, Bound]) -> tuple[Bound, Bound] | None:
         middle = (int(lo) + int(hi)) // 2
         return (middle, middle + 1) if lo < hi else None
     kind: Any = np.float32 if dtype == "float32" else np.float64
-    low = kind(lo / 2 + hi / 2)
-    low = min(max(low, kind(lo)), np.nextafter(kind(hi), kind(-np.inf)))
-    return (float(low), float(np.nextafter(low, kind(np.inf)))) if lo < hi else None
+    # Several ends may be one float32.
+    first, last = kind(lo), kind(hi)
+    if not first < last:
+        return None
+    low = min(max(kind(lo / 2 + hi / 2), first), np.nextafter(last, kind(-np.inf)))
+    return float(low), float(np.nextafter(low, kind(np.inf)))
 
 
 class _Boxes:
@@ -95,11 +105,19 @@ class _Boxes:
     def around(self, within: Box | None) -> Bounds | None:
         """The box that is looked at: what either has written, as far as it lies in `within`."""
         whole = _union(_written(self._a) + _written(self._b))
-        return whole if whole is None or within is None else _common(whole, within.bounds)
+        return whole if whole is None or within is None else _common(whole, self._limits(within))
+
+    def _limits(self, within: Box) -> Bounds:
+        """The box that was asked for, as the boxes here have their ends."""
+        return within.bounds
+
+    def _box(self, bounds: Bounds) -> Box:
+        """The box for reading."""
+        return Box(self._a.schema.dims, bounds)
 
     def _read(self, array: "Array", box: Bounds, names: tuple[str, ...]) -> Any:
         wanted = list(names) or array.schema_names[:1]
-        return array.read(Box(array.schema.dims, box), wanted, order="any" if array.sparse else "row")
+        return array.read(self._box(box), wanted, order="any" if array.sparse else "row")
 
     def _coordinate(self, axis: int, value: Any) -> Any:
         kind = self._kinds[axis]
@@ -185,16 +203,51 @@ def _outside(part: Bounds, both: Bounds | None) -> list[Bound]:
 
 
 class _Sparse(_Boxes):
-    """Boxes of sparse arrays, cut until their data tiles hold few enough cells."""
+    """Boxes of sparse arrays, cut until their data tiles hold few enough cells.
+
+    Along a dimension of texts a box goes from one number to another, each of which stands for a text at which a data
+    tile ends and those behind it, before the next.
+    """
 
     def __init__(self, a: "Array", b: "Array", cells_max: int) -> None:
         super().__init__(a, b, cells_max)
         tables = [array.tiles() for array in (a, b)]
         self._counts = np.concatenate([table.column("cells").to_numpy() for table in tables]).astype(np.float64)
+        self._texts = [_texts(tables, dim.name) if dim.is_text else [] for dim in a.schema.dims]
+        self._spans: tuple[TextSpan | None, ...] = (None,) * len(self._texts)
         self._ends = [
-            [np.concatenate([_numbers(table, dim, end) for table in tables]) for end in ("lo", "hi")]
-            for dim in a.schema.dims
+            [np.concatenate([_numbers(table, dim, end, texts) for table in tables]) for end in ("lo", "hi")]
+            for dim, texts in zip(a.schema.dims, self._texts, strict=True)
         ]
+
+    def around(self, within: Box | None) -> Bounds | None:
+        """As of all boxes; along texts from the first that a tile begins with to the last that one ends with."""
+        if within is not None and within.spans:
+            self._spans = within.spans
+        whole = super().around(within)
+        return whole and _common(whole, tuple((0, len(t) - 1) if t else _ENDLESS for t in self._texts))
+
+    def _limits(self, within: Box) -> Bounds:
+        spans = zip(within.bounds, within.spans or (None,) * len(within.bounds), self._texts, strict=True)
+        return tuple(bound if span is None else _covered(texts, span) for bound, span, texts in spans)
+
+    def _box(self, bounds: Bounds) -> Box:
+        if not any(self._texts):
+            return super()._box(bounds)
+        parts = zip(bounds, self._texts, self._spans, strict=True)
+        spans = tuple(_span(texts, int(b[0]), int(b[1]), within) if texts else None for b, texts, within in parts)
+        pairs = zip(bounds, spans, strict=True)
+        ends = tuple(bound if span is None else (0, -1 if span.empty else 0) for bound, span in pairs)
+        return Box(self._a.schema.dims, ends, spans)
+
+    def _side(self, array: "Array", box: Bounds, names: tuple[str, ...]) -> dict[str, AnyArray] | None:
+        """The cells of one array; None if the box lies beyond its domain."""
+        domain = zip(array.schema.dims, domain_of(array.schema).bounds, strict=True)
+        inside = _common(box, tuple(_ENDLESS if dim.is_text else ends for dim, ends in domain))
+        if inside is None or self._box(inside).empty:
+            return None
+        cells: dict[str, AnyArray] = self._read(array, inside, names).to_numpy()
+        return cells
 
     def cut(self, whole: Bounds) -> Iterator[Bounds]:
         """Boxes of few enough cells, about; none in which there is nothing."""
@@ -221,12 +274,12 @@ class _Sparse(_Boxes):
         return meets
 
     def _shares(self, box: Bounds, tiles: AnyArray) -> AnyArray:
-        """How much of each tile lies in the box, if its cells lie evenly."""
+        """How much of each tile lies in the box, if its cells lie evenly. (Half of a width never overflows.)"""
         shares: AnyArray = np.ones(len(tiles))
         for (lo, hi), (low, high) in zip(box, self._ends, strict=True):
-            span = high[tiles] - low[tiles]
-            inside = np.minimum(high[tiles], float(hi)) - np.maximum(low[tiles], float(lo))
-            shares *= np.where(span > 0, np.clip(inside / np.where(span > 0, span, 1), 0, 1), 1)
+            span = high[tiles] / 2 - low[tiles] / 2
+            inside = np.minimum(high[tiles], float(hi)) / 2 - np.maximum(low[tiles], float(lo)) / 2
+            shares *= np.where(span > 0, np.clip(inside, 0, span) / np.where(span > 0, span, 1), 1)
         return shares
 
     def _widest(self, box: Bounds, tiles: AnyArray) -> int | None:
@@ -234,8 +287,8 @@ class _Sparse(_Boxes):
         widths = []
         for (lo, hi), (low, high) in zip(box, self._ends, strict=True):
             if lo < hi:
-                mean = float((high[tiles] - low[tiles]).mean())
-                widths.append((float(hi) - float(lo)) / mean if mean > 0 else np.inf)
+                mean = float(((high[tiles] / 2 - low[tiles] / 2) / len(tiles)).sum())
+                widths.append((float(hi) / 2 - float(lo) / 2) / mean if mean > 0 else np.inf)
             else:
                 widths.append(-1.0)
         best = max(range(len(widths)), key=lambda i: widths[i])
@@ -243,7 +296,11 @@ class _Sparse(_Boxes):
 
     def compare(self, box: Bounds, found: Difference, examples: int) -> None:
         """Counts what differs, cells at one place as a multiset."""
-        sides = [self._read(array, box, found.attrs).to_numpy() for array in (self._a, self._b)]
+        read = [self._side(array, box, found.attrs) for array in (self._a, self._b)]
+        known = read[0] or read[1]
+        if known is None:
+            return
+        sides = [side or {name: values[:0] for name, values in known.items()} for side in read]
         counts = [len(side[self._a.dims[0]]) for side in sides]
         if sum(counts) == 0:
             return
@@ -380,8 +437,32 @@ def _both_nan(a: AnyArray, b: AnyArray) -> AnyArray:
     return same
 
 
-def _numbers(table: Any, dim: Dim, end: str) -> AnyArray:
-    """One end of the MBR of every tile in a dimension: ticks, or floats."""
+def _texts(tables: list[Any], name: str) -> list[str]:
+    """The texts at which tiles end, in order; all cells lie at the first or above it."""
+    return sorted({text for t in tables for end in ("lo", "hi") for text in t.column(f"{name}_{end}").to_pylist()})
+
+
+def _covered(texts: list[str], span: TextSpan) -> tuple[int, int]:
+    """From the number in which a span of texts begins to that in which it ends."""
+    low = 0 if span.lo is None else max(0, bisect_right(texts, span.lo) - 1)
+    if span.hi is None:
+        return low, len(texts) - 1
+    return low, (bisect_left if span.below else bisect_right)(texts, span.hi) - 1
+
+
+def _span(texts: list[str], first: int, last: int, within: TextSpan | None) -> TextSpan:
+    """The texts that these numbers stand for, as far as they were asked for."""
+    low, asked = texts[first], within or TextSpan(None, None, False)
+    low = low if asked.lo is None else max(low, asked.lo)
+    if last + 1 == len(texts) or (asked.hi is not None and asked.hi < texts[last + 1]):
+        return TextSpan(low, asked.hi, asked.below)
+    return TextSpan(low, texts[last + 1], True)
+
+
+def _numbers(table: Any, dim: Dim, end: str, texts: list[str]) -> AnyArray:
+    """One end of the MBR of every tile in a dimension: ticks, floats, or the numbers of texts."""
+    if dim.is_text:
+        return np.array([bisect_left(texts, text) for text in table.column(f"{dim.name}_{end}").to_pylist()], float)
     values = arrow.column_of(Field(dim.name, dim.dtype, False, "dimension"), table.column(f"{dim.name}_{end}")).values
     return np.asarray(values.view(np.int64) if values.dtype.kind in "mM" else values, np.float64)
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from .array import Array
 
 
+_SHOWN = 20
+"""Categories that are printed, at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Changed:
     """A part of a schema that differs."""
@@ -87,7 +91,10 @@ class Difference:
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if value is None else str(value)
+    if not isinstance(value, tuple):
+        return "nothing" if value is None else str(value)
+    parts = [repr(part) if isinstance(part, str) else str(part) for part in value[:_SHOWN]]
+    return f"({', '.join(parts)}{f', … ({len(value)})' if len(value) > _SHOWN else ''})"
 
 
 def _example_text(example: Example) -> str:
@@ -128,7 +135,7 @@ def diff(
         progress: True for a bar, or a callable `f(done, total)`: boxes.
 
     Raises:
-        InputError: an attribute that one of them has not.
+        InputError: an attribute that one of them has not; something else than arrays or stores.
     """
     from . import comparing
 
@@ -148,7 +155,11 @@ def _opened(given: "Array | str | os.PathLike[str]", path: str, context: Context
     from . import store
     from .array import Array
 
-    return given if isinstance(given, Array) else store.open_array(given, path=path, context=context)
+    if isinstance(given, Array):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        raise InputError(f"diff() takes arrays, or the stores that they are in, not {type(given).__name__}")
+    return store.open_array(given, path=path, context=context)
 
 
 def _name(array: "Array") -> str:
@@ -171,6 +182,9 @@ def _common(a: Schema, b: Schema, wanted: Sequence[str] | str | None) -> tuple[s
     return names
 
 
+_ATTR_PARTS = ("dtype", "nullable", "fill", "filters", "categories", "ordered", "codes")
+
+
 def _schemas(a: Schema, b: Schema) -> tuple[Changed, ...]:
     found = []
     for name in ("sparse", "capacity", "tile_order", "cell_order", "duplicates", "coord_filters"):
@@ -179,9 +193,9 @@ def _schemas(a: Schema, b: Schema) -> tuple[Changed, ...]:
             found.append(Changed(name, ours, theirs))
     found += _order("dimensions", [d.name for d in a.dims], [d.name for d in b.dims])
     for name, ours, theirs in _pairs(a.dims, b.dims):
-        found += _parts(f"dimension {name}", ours, theirs, ("dtype", "domain", "tile"))
+        found += _parts(f"dimension {name}", ours, theirs, ("dtype", "domain", "tile", "max_bytes"))
     for name, ours, theirs in _pairs(a.attrs, b.attrs):
-        found += _parts(f"attribute {name}", ours, theirs, ("dtype", "nullable", "fill", "filters"))
+        found += _parts(f"attribute {name}", ours, theirs, _ATTR_PARTS)
     return tuple(found)
 
 
@@ -209,4 +223,4 @@ def _plain(name: str, dtype: str, value: Any) -> Any:
     """Something that can be compared: NaN and NaT are themselves."""
     if name == "fill":
         return dtypes.show(value, dtype)
-    return [dtypes.show(v, dtype) for v in value] if name == "domain" and value is not None else value
+    return [dtypes.show(v, dtype) for v in value] if name in ("domain", "categories") and value is not None else value

@@ -1,7 +1,8 @@
 """Samples of data that is going to be stored, with the schema that its types and bounds give."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from . import dtypes
+from . import arrow, dtypes
 from .advising import check
+from .cells import field_of
 from .dtypes import AnyArray
-from .errors import InputError
+from .errors import GridstoneError, InputError, UnsupportedError
 from .io import infer
 from .schema import Attr, Dim, Schema
 
@@ -60,19 +62,37 @@ def of_data(data: Any, dims: Sequence[str] | None, rows: int) -> Sample:
     if isinstance(data, str | os.PathLike):
         path = Path(data)
         check(path.exists(), f"{os.fspath(data)!r} is no file, and there is no store")
+        check(not path.is_dir(), f"{os.fspath(data)!r} is a directory with no store in it; give a file or a store")
         if path.suffix == ".npy":
-            return _of_ndarray(np.load(path, mmap_mode="r"), path.name, rows)
-        table, total = _of_file(path, rows)
+            with _readable(path):
+                values = np.load(path, mmap_mode="r")
+            return _of_ndarray(values, path.name, rows)
+        with _readable(path):
+            table, total = _of_file(path, rows)
         return _of_table(table, total, path.name, dims)
-    if hasattr(data, "__arrow_c_stream__"):
-        table = pa.table(data)
-    else:
-        check(
-            hasattr(data, "columns"),
-            f"advise() takes a file, a table, an ndarray or an Array, not {type(data).__name__}",
-        )
-        table = pa.Table.from_pandas(data, preserve_index=False)
+    if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "columns"):
+        raise InputError(f"advise() takes a file, a table, an ndarray or an Array, not {type(data).__name__}")
+    with _readable("the table"):
+        table = pa.table(data) if hasattr(data, "__arrow_c_stream__") else _of_frame(data)
     return _of_table(_thinned(table, rows), table.num_rows, "the table", dims)
+
+
+def _of_frame(frame: Any) -> pa.Table:
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+@contextmanager
+def _readable(what: str | Path) -> Iterator[None]:
+    """Makes what readers raise of a source that is not what it should be an `InputError` with its name."""
+    try:
+        yield
+    except GridstoneError:
+        raise
+    except (ValueError, TypeError, NotImplementedError, LookupError, OSError, EOFError) as error:
+        instead = "give a CSV, Parquet, Arrow IPC or .npy file with the ending of its format"
+        if not isinstance(what, Path):
+            instead = "give columns of one type each, under names that differ"
+        raise InputError(f"{os.fspath(what)} cannot be read: {error}; {instead}") from error
 
 
 def _of_file(path: Path, rows: int) -> tuple[pa.Table, int]:
@@ -119,23 +139,24 @@ def _thinned(table: pa.Table, rows: int) -> pa.Table:
 
 
 def _of_table(table: pa.Table, total: int, name: str, dims: Sequence[str] | None) -> Sample:
+    names = table.column_names
+    check(len(set(names)) == len(names), f"{name} has columns of the same name: {', '.join(names)}; rename them")
     check(table.num_rows > 0, f"{name} has no rows to look at")
-    table = table.combine_chunks()
-    columns = []
-    for at, spec in enumerate(table.schema):
-        told = infer.Column.of_field(spec).told
-        column = infer.Column(spec.name, told=told)
-        column.see(table.column(at), bounds=True)
-        columns.append(column)
+    asked = None if dims is None else _named(table, dims)
+    table, columns = _looked_at(table, asked)
     reasons: list[str] = []
-    chosen = _named(table, dims) if dims is not None else _guessed(columns, table, reasons)
-    for column in columns:
-        if column.name in chosen:
-            column.nulls = False
+    chosen = _guessed(columns, table, reasons) if asked is None else _able(columns, asked)
+    check(
+        len(chosen) < len(columns),
+        f"{name} has no column left for an attribute: {', '.join(chosen)} are dimensions; name fewer with dims=",
+    )
     whole = table.num_rows >= total
     reasons.append(
         f"the domains are those of {'the data' if whole else 'the sample; widen them to what the rest holds'}"
     )
+    open_ended = [column.name for column in columns if column.entries is not None and column.name not in chosen]
+    if open_ended and not whole:
+        reasons.append(f"the categories of {', '.join(open_ended)} are those of the sample; add what the rest holds")
     held = {name: table.column(name).combine_chunks() for name in table.column_names}
     repeats = _repeats(table, chosen)
     schema = infer.schema_of(columns, chosen, total, sparse=True, duplicates=repeats > 0, capacity=10_000)
@@ -150,19 +171,62 @@ def _of_table(table: pa.Table, total: int, name: str, dims: Sequence[str] | None
     return Sample(name, schema, held, table.num_rows, total, reasons)
 
 
+def _looked_at(table: pa.Table, dims: list[str] | None) -> tuple[pa.Table, list[infer.Column]]:
+    """The table, with dictionaries of categories only, and what its columns are; bounds of what may be a dimension."""
+    columns = []
+    for at, spec in enumerate(table.schema):
+        typed = infer.Column.of_field(spec)
+        column = infer.Column(spec.name, told=typed.told, told_categories=typed.told_categories)
+        stored = table.column(at)
+        coded = pa.types.is_dictionary(spec.type)
+        values = pa.chunked_array([arrow.decoded(chunk) for chunk in stored.chunks]) if coded else stored
+        bounded = _has_order(typed.dtype) and (spec.name in dims if dims is not None else not coded)
+        column.see(values, bounds=bounded)
+        if typed.entries is not None and spec.name not in (dims or ()):
+            column.entries, column.ordered = typed.entries, typed.ordered
+            column.collect(stored)
+        if column.entries is None:
+            table = table.set_column(at, spec.name, values)
+        columns.append(column)
+    return table.unify_dictionaries().combine_chunks(), columns
+
+
 def _named(table: pa.Table, dims: Sequence[str]) -> list[str]:
-    for dim in dims:
+    from .io.load import named_dims
+
+    names = list(named_dims(dims))
+    for dim in names:
         check(dim in table.column_names, f"there is no column {dim!r}; there are {', '.join(table.column_names)}")
-    check(len(dims) > 0, "dims= names at least one column")
-    return list(dims)
+    return names
+
+
+def _able(columns: list[infer.Column], dims: list[str]) -> list[str]:
+    """The columns that were asked for as dimensions, which they can be."""
+    for column in columns:
+        if column.name not in dims:
+            continue
+        if column.is_text:
+            raise UnsupportedError(
+                f"column {column.name!r} is of texts: there is no advice for dimensions of texts; name columns of "
+                f"numbers or times with dims=, or let gridstone load make an array with it"
+            )
+        what = f"column {column.name!r} cannot be a dimension:"
+        check(_has_order(column.dtype), f"{what} it is {column.dtype}; name columns of numbers or times")
+        check(not column.nulls, f"{what} it has nulls; fill them, or drop the rows")
+    return dims
+
+
+def _has_order(kind: str) -> bool:
+    """Whether a dimension may be of this type: numbers or times."""
+    return kind in dtypes.INTEGERS or dtypes.is_time(kind) or kind in ("float32", "float64")
 
 
 def _can_be_dim(column: infer.Column) -> bool:
-    kind = column.dtype
-    numbers = kind in dtypes.INTEGERS or dtypes.is_time(kind) or kind in ("float32", "float64")
-    if not numbers or column.nulls or column.low is None:
+    if not _has_order(column.dtype) or column.nulls or column.low is None:
         return False
-    return not dtypes.is_float(kind) or bool(np.isfinite(float(column.low.as_py()) + float(column.high.as_py())))
+    return not dtypes.is_float(column.dtype) or bool(
+        np.isfinite(float(column.low.as_py()) + float(column.high.as_py()))
+    )
 
 
 def _guessed(columns: list[infer.Column], table: pa.Table, reasons: list[str]) -> list[str]:
@@ -216,7 +280,7 @@ def _grid(schema: Schema, held: dict[str, Any], rows: int) -> list[int] | None:
 
 def _dense_of_cells(schema: Schema, held: dict[str, Any], name: str, rows: int, reasons: list[str]) -> Sample:
     """The rows as arrays over the grid."""
-    from . import arrow, store
+    from . import store
     from .columns import Field
 
     shape = tuple(dim.size for dim in schema.dims)
@@ -230,9 +294,10 @@ def _dense_of_cells(schema: Schema, held: dict[str, Any], name: str, rows: int, 
     flat = np.ravel_multi_index(places, shape)
     arrays: dict[str, AnyArray] = {}
     for attr in schema.attrs:
-        column = arrow.column_of(Field(attr.name, attr.dtype, attr.nullable, "attribute"), held[attr.name])
+        column = arrow.column_of(field_of(attr), held[attr.name])
         values = column.numpy()
-        whole: AnyArray = np.zeros((int(np.prod(shape)), *values.shape[1:]), np.ma.getdata(values).dtype)
+        whole: AnyArray = np.empty((int(np.prod(shape)), *values.shape[1:]), np.ma.getdata(values).dtype)
+        whole[:] = attr.fill
         whole[flat] = np.ma.getdata(values)
         if attr.nullable or len(flat) < len(whole):
             mask: AnyArray = np.ones(len(whole), np.bool_)
@@ -280,6 +345,12 @@ def _cropped(shape: tuple[int, ...], cells: int) -> list[int]:
 def of_array(array: "Array", rows: int) -> Sample:
     """A sample of an array that exists."""
     name = array.uri if array.path == "/" else f"{array.uri} {array.path}"
+    for dim in array.schema.dims:
+        if dim.is_text:
+            raise UnsupportedError(
+                f"dimension {dim.name!r} of {name} is of texts: there is no advice for those; "
+                f'tiles() and consolidate("all", dry_run=True) tell how the array is stored'
+            )
     reasons = [f"it is a {'sparse' if array.sparse else 'dense'} array, version {array.version}"]
     if not array.sparse:
         crop = _cropped(array.shape, rows)
@@ -308,7 +379,6 @@ def _limited(stream: Any, rows: int) -> pa.Table:
 
 def bounds(sample: Sample) -> list[tuple[Any, Any]]:
     """The least and greatest coordinate of each dimension in the sample, as numbers."""
-    from . import arrow
     from .columns import Field
 
     found = []

@@ -229,25 +229,44 @@ def _cut(schema: Schema, shape: tuple[int, ...]) -> Schema:
     return _with(schema, dims=dims)
 
 
-def _candidates(dtype: str) -> list[str | list[str]]:
-    """Filters worth a try for a type."""
+def _candidates(attr: Attr) -> list[Attr]:
+    """The attribute with filters worth a try, its own first, none at all last. Rounding is never added or left out."""
+    rounding = attr.filters.split(",")[:1] if attr.lossy else []
+    tried = [_filtered(attr, [*rounding, *filters]) for filters in _pipelines(attr.codes or attr.dtype)]
+    return [attr, *(one for one in tried[:-1] if one.filters != attr.filters), tried[-1]]
+
+
+def _filtered(attr: Attr, filters: list[str]) -> Attr:
+    known: dict[str, Any] = {} if attr.categories is None else {"ordered": attr.ordered, "codes": attr.codes}
+    return Attr(
+        attr.name,
+        attr.dtype,
+        nullable=attr.nullable,
+        fill=attr.fill,
+        filters=filters[0] if len(filters) == 1 else filters,
+        categories=attr.categories,
+        **known,
+    )
+
+
+def _pipelines(dtype: str) -> list[list[str]]:
+    """Filters worth a try for a type, none at all last."""
     base = dtypes.base_of(dtype)
     if dtypes.is_var(dtype) or dtypes.is_fixed_bytes(dtype) or base == "bool":
-        return ["auto", "zstd", "zstd:9", "none"]
+        return [["auto"], ["zstd"], ["zstd:9"], ["none"]]
     if base in dtypes.INTEGERS or dtypes.is_time(base):
-        return ["auto", ["delta", "zstd"], ["shuffle", "zstd"], "zstd", "none"]
-    return ["auto", ["shuffle", "zstd"], ["bitshuffle", "zstd"], "zstd", "none"]
+        return [["auto"], ["delta", "zstd"], ["shuffle", "zstd"], ["zstd"], ["none"]]
+    return [["auto"], ["shuffle", "zstd"], ["bitshuffle", "zstd"], ["zstd"], ["none"]]
 
 
 def _choose_filters(sample: Sample, advice: Advice, context: Context) -> None:
-    """Filters by the bytes of one attribute; `auto` stays unless another is clearly smaller."""
+    """Filters by the bytes of one attribute; those it has stay unless others are clearly smaller."""
     schema, attrs = sample.schema, list(sample.schema.attrs)
     if not schema.sparse:
         sample = replace(sample, schema=_cut(schema, sample.shape))
     for place, attr in enumerate(attrs[:_ATTRS_MAX]):
         trials, made = [], []
-        for filters in _candidates(attr.dtype):
-            asked = Attr(attr.name, attr.dtype, nullable=attr.nullable, fill=attr.fill, filters=filters)
+        for asked in _candidates(attr):
             part = _with(sample.schema, attrs=[asked])
             one = part.attrs[0]
             trials.append(_measured(sample, part, [], context, f"filters of {attr.name}", str(one.filters)))

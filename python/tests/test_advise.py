@@ -12,7 +12,7 @@ import pytest
 
 import gridstone as gs
 from gridstone.cli import run
-from gridstone.errors import InputError
+from gridstone.errors import InputError, UnsupportedError
 
 
 def schema_of(code: str) -> gs.Schema:
@@ -164,3 +164,153 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     out = capsys.readouterr().out
     assert "gs.Schema(" in out and "memory" in out
     assert run(["advise", str(tmp_path / "none.csv")]) == 1
+
+
+def test_an_array_keeps_categories_rounding_and_filters(tmp_path: Path) -> None:
+    gs.register_filter("advice.same", encode=lambda b, w: b, decode=lambda b, w: b, overwrite=True)
+    random = np.random.default_rng(5)
+    attrs = [
+        gs.Attr("level", "string", categories=["mid", "low", "high"], ordered=True, codes="uint16", fill="low"),
+        gs.Attr("none", "string", nullable=True, categories=[]),
+        gs.Attr("day", "datetime64[D]", categories=["2020-01-01", "2020-01-02"], nullable=True),
+        gs.Attr("rounded", "float32", fill=float("nan"), filters=["bitround:7", "shuffle", "lz4"]),
+        gs.Attr("mine", "int32", filters=["advice.same"]),
+        gs.Attr("rgb", "float32", shape=(3,), fill=(1.0, float("nan"), 0.0)),
+    ]
+    values = {
+        "level": random.choice(["low", "mid", "high"], 400).astype(object),
+        "none": np.ma.MaskedArray(np.full(400, "", object), True),
+        "day": np.ma.MaskedArray(np.full(400, "2020-01-02", "datetime64[D]"), np.arange(400) % 2),
+        "rounded": random.random(400).astype(np.float32),
+        "mine": random.integers(-(2**31), 2**31, 400).astype(np.int32),
+        "rgb": random.random((400, 3)).astype(np.float32),
+    }
+    for sparse in (True, False):
+        a = gs.create(tmp_path / f"{sparse}.gs", gs.Schema([gs.Dim("x", (0, 399), 50)], attrs, sparse=sparse))
+        if sparse:
+            a.write_cells({"x": np.arange(400)}, values)
+        else:
+            a.write(values)
+        found = gs.advise(a)
+        assert schema_of(found.code) == found.schema
+        for asked in a.schema.attrs:
+            got = found.schema.attr(asked.name)
+            assert (got.categories, got.ordered, got.codes) == (asked.categories, asked.ordered, asked.codes)
+            assert repr(got.fill) == repr(asked.fill) and got.lossy == asked.lossy
+            tried = [t for t in found.trials if t.what == f"filters of {asked.name}"]
+            assert tried[0].candidate == asked.filters and len({t.candidate for t in tried}) == len(tried)
+            assert all(t.candidate.startswith("bitround:7,") == asked.lossy for t in tried)
+        assert found.schema.attr("mine").filters == "advice.same"
+
+
+def test_dimensions_of_texts(tmp_path: Path) -> None:
+    dims = [gs.Dim("x", (0, 9)), gs.Dim("gene", dtype="string", max_bytes=8)]
+    a = gs.create(tmp_path / "a.gs", gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True))
+    with pytest.raises(UnsupportedError, match="'gene'"):
+        gs.advise(a)
+    a.write_cells({"x": [1], "gene": ["a"]}, {"v": [1]})
+    with pytest.raises(UnsupportedError, match="'gene'"):
+        gs.advise(tmp_path / "a.gs")
+    table = pa.table({"x": [1, 2], "gene": pa.array(["a", "b"]).dictionary_encode(), "v": [1, 2]})
+    for source in (table, table.to_pandas()):
+        with pytest.raises(UnsupportedError, match="'gene'"):
+            gs.advise(source, dims=["x", "gene"])
+
+
+def mixed(rows: int) -> pa.Table:
+    random = np.random.default_rng(8)
+    return pa.table(
+        {
+            "x": random.permutation(10 * rows)[:rows],
+            "kind": pa.array(random.choice(["a", "b", "c"], rows)).dictionary_encode(),
+            "grade": pa.DictionaryArray.from_arrays(random.integers(0, 2, rows), pa.array([20, 10]), ordered=True),
+            "rgb": pa.FixedSizeListArray.from_arrays(random.random(3 * rows).astype(np.float32), 3),
+            "seen": pa.array([list(range(i % 4)) for i in range(rows)], pa.list_(pa.int32())),
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", ["table", "arrow", "parquet", "chunks"])
+@pytest.mark.parametrize("dims", [None, ["x"]])
+def test_categories_vectors_and_lists(tmp_path: Path, kind: str, dims: list[str] | None) -> None:
+    table = mixed(300)
+    source: Any = table
+    if kind == "arrow":
+        source = tmp_path / "t.arrow"
+        with pa.ipc.new_file(source, table.schema) as out:
+            out.write_table(table)
+    elif kind == "parquet":
+        # Parquet keeps dictionaries of texts only.
+        table, source = table.drop_columns(["grade"]), tmp_path / "t.parquet"
+        pq.write_table(table, source, row_group_size=100)
+    elif kind == "chunks":
+        other = pa.array(["d", None] * 150).dictionary_encode()
+        source = pa.concat_tables([table, mixed(300).set_column(1, "kind", other)])
+    found = gs.advise(source, dims=dims)
+    assert [dim.name for dim in found.schema.dims] == ["x"] and schema_of(found.code) == found.schema
+    expected = {"a", "b", "c", "d"} if kind == "chunks" else {"a", "b", "c"}
+    assert set(found.schema.attr("kind").categories or ()) == expected
+    assert found.schema.attr("kind").nullable == (kind == "chunks")
+    if kind != "parquet":
+        assert found.schema.attr("grade").categories == (20, 10) and found.schema.attr("grade").ordered
+    assert found.schema.attr("rgb").dtype == "float32[3]" and found.schema.attr("seen").dtype == "list[int32]"
+    a = gs.create(tmp_path / "a.gs", found.schema)
+    a.write_cells(source if isinstance(source, pa.Table) else table)
+    assert len(a.read()) == (600 if kind == "chunks" else 300)
+    part = gs.advise(source, dims=dims, sample=80)
+    assert any("categories of kind" in reason for reason in part.reasons)
+
+
+def test_a_grid_of_categories() -> None:
+    places = np.delete(np.arange(100), [3, 50])
+    codes = pa.DictionaryArray.from_arrays(places % 2, pa.array([7, 9]))
+    found = gs.advise(pa.table({"x": places, "v": codes}))
+    assert not found.schema.sparse and found.schema.attr("v").categories == (7, 9)
+
+
+def bad_files(folder: Path) -> dict[str, Path]:
+    texts = {"empty.csv": "", "ragged.csv": "a,b\n1,2\n3\n", "not.parquet": "no", "not.arrow": "no", "not.npy": "no"}
+    texts["twice.csv"] = "a,b,a\n1,2,3\n"
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "folder.csv").mkdir()
+    np.save(folder / "objects.npy", np.array([{}, None], object), allow_pickle=True)
+    return {path.name: path for path in folder.iterdir()}
+
+
+def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, path in bad_files(tmp_path).items():
+        with pytest.raises(InputError, match=name):
+            gs.advise(path)
+        assert run(["advise", str(path)]) == 1
+        assert name in capsys.readouterr().err
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    for table in (twice, twice.to_pandas()):
+        with pytest.raises(InputError, match="the table"):
+            gs.advise(table)
+
+
+def test_columns_that_are_no_dimensions() -> None:
+    table = mixed(20).append_column("hole", pa.array([None, *range(19)]))
+    for name in ("rgb", "seen", "hole"):
+        with pytest.raises(InputError, match=f"'{name}' cannot be a dimension"):
+            gs.advise(table, dims=["x", name])
+    with pytest.raises(InputError, match="once"):
+        gs.advise(table, dims=["x", "x"])
+    with pytest.raises(InputError, match="left for an attribute"):
+        gs.advise(pa.table({"time": np.arange(3).astype("datetime64[s]"), "x": [1, 5, 2]}))
+    assert [dim.name for dim in gs.advise(table, dims=["x", "grade"]).schema.dims] == ["x", "grade"]
+
+
+def test_what_was_looked_at() -> None:
+    assert "looked at all 50 cells of the table" in str(gs.advise(ships(50)))
+    assert "looked at 40 of about 50 cells of the table" in str(gs.advise(ships(50), sample=40))
+    with pytest.raises(InputError, match="sample="):
+        gs.advise(ships(5), sample=0)
+
+
+def test_lengths_of_time_are_dimensions() -> None:
+    lags = np.array([5, 1, 700], "timedelta64[s]")
+    found = gs.advise(pa.table({"lag": lags, "v": [1.5, 2.5, 3.5]}), dims=["lag"])
+    assert found.schema.dims[0].domain == (np.timedelta64(1, "s"), np.timedelta64(700, "s"))
+    assert schema_of(found.code) == found.schema

@@ -175,3 +175,100 @@ def test_schemas_and_what_cannot_be_compared(tmp_path: Path) -> None:
     assert gs.diff(empty, b).equal
     b.write_cells({"d0": [1]}, {"v": [1], "w": [1]})
     assert gs.diff(empty, b).only_b == 1 and gs.diff(empty, b, box={"d0": (2, 4)}).cells_equal
+
+
+def test_domains_that_differ(tmp_path: Path) -> None:
+    for kind, values in (("int64", (1, 50)), ("float64", (1.5, 50.5))):
+        lo, hi = (0, 9) if kind == "int64" else (0.0, 9.5)
+        schema = gs.Schema([gs.Dim("x", (lo, hi), dtype=kind)], [gs.Attr("v", "int8")], sparse=True)
+        a = gs.create(tmp_path / kind, schema)
+        a.write_cells({"x": [values[0]]}, {"v": [1]})
+        before = a.version
+        a.resize({"x": (lo, hi * 10)})
+        a.write_cells({"x": [values[1]]}, {"v": [2]})
+        found = gs.diff(a.at(version=before), a)
+        assert (found.same, found.only_a, found.only_b, found.different) == (1, 0, 1, 0)
+        assert found.examples[0].coords == {"x": values[1]} and found.examples[0].b == {"v": 2}
+        assert gs.diff(a, a.at(version=before)).only_a == 1
+    far = gs.create(tmp_path / "far", gs.Schema([gs.Dim("x", (60, 70))], [gs.Attr("v", "int8")], sparse=True))
+    far.write_cells({"x": [65]}, {"v": [3]})
+    found = gs.diff(far, gs.open(tmp_path / "int64"))
+    assert (found.same, found.only_a, found.only_b, found.different) == (0, 1, 2, 0)
+
+
+WORDS = st.sampled_from(
+    ["", "a", "ab", "b", "gene-0001", "gene-0001-long", "gene-0002", "é", "漢字", chr(0x10FFFF) * 4]
+)
+PLACED = st.lists(st.tuples(WORDS, st.integers(0, 9), st.integers(0, 2)), max_size=30)
+
+
+@given(PLACED, PLACED, st.booleans(), st.tuples(WORDS, WORDS).map(sorted), st.sampled_from([16, 24]))
+def test_dimensions_of_texts(a: list[Any], b: list[Any], small: bool, span: list[str], longest: int) -> None:
+    for only in (False, True):
+        arrays = []
+        for uri, cells, most in (("mem://diff-text-a", a, 16), ("mem://diff-text-b", b + a[: len(a) // 2], longest)):
+            dims = [gs.Dim("g", dtype="string", max_bytes=most)]
+            dims += [] if only else [gs.Dim("x", (0, 9), 4)]
+            schema = gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True, duplicates=True, capacity=3)
+            arrays.append(gs.create(uri, schema))
+            for part in (cells[::2], cells[1::2]):
+                if part:
+                    at = {"g": [c[0] for c in part]} | ({} if only else {"x": [c[1] for c in part]})
+                    arrays[-1].write_cells(at, {"v": np.array([c[2] for c in part], np.int8)})
+        keys = [[(g, 0 if only else x, v, None) for g, x, v in cells] for cells in (a, b + a[: len(a) // 2])]
+        inside = [[cell for cell in side if span[0] <= cell[0] <= span[1]] for side in keys]
+        try:
+            with pytest.MonkeyPatch.context() as patched:
+                if small:
+                    patched.setattr(comparing, "_CELLS", (2, 2))
+                whole, part = gs.diff(*arrays), gs.diff(*arrays, box={"g": (span[0], span[1])})
+            for found, (ours, theirs) in ((whole, keys), (part, inside)):
+                told = (found.same, found.different, found.only_a, found.only_b)
+                assert told == expected(ours, theirs)
+            assert [c.what for c in whole.schema] == (["dimension g: max_bytes"] if longest != 16 else [])
+        finally:
+            gs.delete("mem://diff-text-a")
+            gs.delete("mem://diff-text-b")
+
+
+def test_schemas_that_differ_in_categories(tmp_path: Path) -> None:
+    def one(name: str, **options: Any) -> gs.Array:
+        attr = gs.Attr("v", "string", **{"categories": ["lo", "hi"], **options})
+        a = gs.create(tmp_path / name, gs.Schema([gs.Dim("x", (0, 9))], [attr], sparse=True))
+        a.write_cells({"x": [1, 2]}, {"v": ["hi", "lo"]})
+        return a
+
+    a = one("a")
+    assert gs.diff(a, one("same")).equal
+    changes: dict[str, dict[str, Any]] = {
+        "categories": {"categories": ["hi", "lo"], "fill": "lo"},
+        "ordered": {"ordered": True},
+        "codes": {"codes": "uint16"},
+    }
+    for name, options in changes.items():
+        found = gs.diff(a, one(name, **options))
+        assert [c.what for c in found.schema] == [f"attribute v: {name}"] and found.cells_equal
+    many = one("many", categories=["lo", "hi", *map(str, range(90))], codes="uint8")
+    assert "categories: ('lo', 'hi') in a, ('lo', 'hi', '0', " in str(gs.diff(a, many))
+    assert ", … (92)) in b" in str(gs.diff(a, many))
+
+
+def test_what_is_no_array(tmp_path: Path) -> None:
+    a = gs.array(tmp_path / "a", np.arange(6), name="v")
+    for given_ in (3, a["v"], None):
+        with pytest.raises(InputError, match="takes arrays"):
+            gs.diff(given_, a)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_great_floats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(comparing, "_CELLS", (2, 2))
+    most = float(np.finfo(kind).max)
+    schema = gs.Schema([gs.Dim("x", (-most, most), dtype=kind)], [gs.Attr("v", kind)], sparse=True, capacity=4)
+    at = np.linspace(-1, 1, 20).astype(kind) * np.finfo(kind).max
+    arrays = [gs.create(tmp_path / name, schema) for name in "ab"]
+    for a in arrays:
+        a.write_cells({"x": at}, {"v": at})
+        a.write_cells({"x": at[:1]}, {"v": at[-1:]})
+    assert gs.diff(*arrays).same == 20

@@ -101,8 +101,7 @@ class Column:
             self.see_texts(found)
         self.type = kind if self.type is None else _wider(self.type, kind)
         if bounds and found.null_count < len(found):
-            ends = pc.min_max(found.cast(pa.timestamp(found.type.unit)) if zoned else found)
-            low, high = ends["min"], ends["max"]
+            low, high = _range(found, zoned)
             self.low = low if self.low is None else _least(self.low, low)
             self.high = high if self.high is None else _greatest(self.high, high)
 
@@ -142,6 +141,15 @@ def _plain(found: Any) -> Any:
     if pa.types.is_time(kind):
         return pa.string()
     return kind
+
+
+def _range(found: Any, zoned: bool) -> tuple[Any, Any]:
+    """The lowest and highest value. (Arrow finds none of durations.)"""
+    if pa.types.is_duration(found.type):
+        ends = pc.min_max(found.cast(pa.int64()))
+        return ends["min"].cast(found.type), ends["max"].cast(found.type)
+    ends = pc.min_max(found.cast(pa.timestamp(found.type.unit)) if zoned else found)
+    return ends["min"], ends["max"]
 
 
 def _mostly_numbers(found: Any) -> bool:
