@@ -218,7 +218,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(60))]
+    #![proptest_config(config(20))]
     #[test]
     fn arrays_of_many_blocks_are_read_around_damage(case in cases(Size::Blocks, 6)) {
         attack(&case, 10);

@@ -71,13 +71,9 @@ impl HistoryCopier<'_> {
         if to.put_if_absent(FLOOR, UNFINISHED)? == PutOutcome::Exists {
             return Err(Error::exists(format!("another copy to {} is under way", to.describe())));
         }
-        // Who created a store before the mark was there has not seen it, and keeps what it committed.
-        if to.list(LOG)?.iter().any(|name| !FLOOR.ends_with(name.as_str())) {
-            to.delete(FLOOR)?;
-            return Err(somebody_else(to.as_ref()));
-        }
-        let (oldest, floor) = self.floor()?;
-        let outcome = self.copy_from(oldest, floor.as_deref(), newest);
+        let floor = self.check_alone().and_then(|()| self.floor());
+        let oldest = floor.as_ref().map_or(1, |(oldest, _)| *oldest);
+        let outcome = floor.and_then(|(oldest, floor)| self.copy_from(oldest, floor.as_deref(), newest));
         // What somebody else wrote, or what may be a store already, is not ours to remove.
         if outcome.as_ref().is_err_and(|e| !matches!(e.kind(), ErrorKind::Exists | ErrorKind::CommitUnknown)) {
             // Best effort, to its end even if the copy was cancelled: what stays can be deleted, and is no store.
@@ -91,6 +87,16 @@ impl HistoryCopier<'_> {
             .with_source(e),
             _ => e,
         })
+    }
+
+    /// Who created a store before the mark was there has not seen it, and keeps what it committed: Exists, and the mark is gone.
+    fn check_alone(&self) -> Result<()> {
+        let to = self.target.storage();
+        if to.list(LOG)?.iter().all(|name| FLOOR.ends_with(name.as_str())) {
+            return Ok(());
+        }
+        to.delete(FLOOR)?;
+        Err(somebody_else(to.as_ref()))
     }
 
     /// The oldest version of the source and the bytes of its floor, if it has one: of the same floor, whoever moves it meanwhile.
@@ -162,6 +168,19 @@ impl HistoryCopier<'_> {
         Ok(())
     }
 
+    /// What to say if the last step, which puts `floor` in the place of the mark, failed with `error`: the same if something else
+    /// lies there, so that nobody has seen a store.
+    fn in_doubt(&self, error: Error, floor: Option<&[u8]>) -> Error {
+        let to = self.target.storage();
+        if to.read_all(FLOOR).is_ok_and(|bytes| floor.is_none_or(|floor| bytes != floor)) {
+            return error;
+        }
+        let place = to.describe();
+        let told =
+            format!("the copy to {place} is complete, but whether it is a store now is not known: open it to see");
+        Error::new(ErrorKind::CommitUnknown, told).with_source(error)
+    }
+
     /// Makes a store of it, durably.
     fn finish(&self, floor: Option<&[u8]>, newest: u64) -> Result<()> {
         let to = self.target.storage();
@@ -172,14 +191,7 @@ impl HistoryCopier<'_> {
             Some(floor) => to.put_if_unchanged(FLOOR, Some(UNFINISHED), floor),
             None => to.delete(FLOOR).and_then(|()| to.sync(&record)).map(|()| true),
         };
-        let unknown = |e: Error| {
-            let told = format!(
-                "the copy to {} is complete, but whether it is a store now is not known: open it to see",
-                to.describe()
-            );
-            Error::new(ErrorKind::CommitUnknown, told).with_source(e)
-        };
-        if !made.map_err(unknown)? {
+        if !made.map_err(|e| self.in_doubt(e, floor))? {
             return Err(somebody_else(to.as_ref()));
         }
         // It only saves readers a few steps.
