@@ -227,3 +227,23 @@ def test_a_record_missing_in_the_middle(tmp_path: Path) -> None:
     assert isinstance(old, gs.Array) and old[...].tolist() == list(range(10))
     record.write_bytes(kept)
     assert fresh(path)[...].tolist() == [*range(100, 109), 9]
+
+
+def test_damage_where_nobody_looks_is_not_told(tmp_path: Path) -> None:
+    """Outside of all boxes, and where a condition selects nothing; of one box that holds the damage it is."""
+    a = table(tmp_path / "a")
+    # Many places, so that some lie in blocks of values and not beside them.
+    for at in range(100_000, 140_000, 1_000):
+        flip(file_of(a, 0), at)
+    b = fresh(tmp_path / "a")
+    with pytest.warns(gs.DamageWarning):
+        found = b.read(damaged="skip")
+    lost = [part.box["x"] for part in found.damage]
+    apart = [(0, 10), (49_990, 49_999)]
+    assert lost and all(not (lo <= low <= hi or low <= lo <= high) for lo, hi in lost for low, high in apart)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gs.DamageWarning)
+        some = b.scan([{"x": ends} for ends in apart], damaged="skip")
+        assert len(some.to_numpy()["v"]) == 21 and some.damage == ()
+        none = b.scan(where="x > 5 and x < 3", damaged="skip")
+        assert len(none.to_numpy()["v"]) == 0 and none.damage == ()
