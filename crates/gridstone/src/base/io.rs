@@ -71,6 +71,18 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
+    /// Tells that `ranges` will be read soon, in this order. A source whose device was waited for lately begins to fetch
+    /// them, and answers true; one whose bytes are at hand does nothing.
+    fn foresee(&self, ranges: &[ByteRange]) -> bool {
+        let _ = ranges;
+        false
+    }
+
+    /// Whether the answer to a request takes so long that many ranges should be submitted together.
+    fn is_far(&self) -> bool {
+        false
+    }
+
     /// Reads one range and waits for it.
     fn read_one(&self, range: ByteRange) -> Result<Bytes> {
         self.read(&[range])?.pop().ok_or_else(|| Error::storage("a source answered one range with none"))

@@ -3,6 +3,7 @@
 //! Nothing here knows what an array is. Invariants: no path, no thread, no clock, no randomness of its own;
 //! imports nothing from the other floors.
 
+mod ahead;
 mod buffer;
 mod checksum;
 mod counters;
@@ -15,6 +16,7 @@ mod key;
 pub mod limits;
 mod services;
 
+pub use ahead::Ahead;
 pub use buffer::AlignedBuf;
 pub use checksum::{crc32c, xxh3};
 pub use counters::{CounterSnapshot, Counters};

@@ -20,6 +20,9 @@ const WHOLE_BYTES_MAX: u64 = 160 * 1024;
 /// How much of the end of a larger one is fetched in the hope that it holds the root.
 const TAIL_BYTES: u64 = 64 * 1024;
 
+/// An index that is not longer is fetched ahead, all of it, where the device is waited for.
+const INDEX_FORESEEN_BYTES_MAX: u64 = 1 << 20;
+
 /// An open fragment.
 #[derive(Debug)]
 pub struct Fragment {
@@ -114,6 +117,7 @@ impl Fragment {
         for stripe in &root.stripes {
             first_tiles.push(first_tiles.last().copied().unwrap_or(0) + stripe.tiles);
         }
+        foresee_index(source.as_ref(), base, &root);
         let stripes = root.stripes.iter().map(|_| OnceLock::new()).collect();
         let statistics = root.stripes.iter().map(|_| OnceLock::new()).collect();
         Ok(Self { description, source, base, root, pipelines, first_tiles, stripes, statistics })
@@ -349,6 +353,18 @@ impl Fragment {
         let field = self.root.fields.get(block.field).ok_or_else(missing)?;
         let pipeline = self.pipelines.get(block.pipeline as usize).ok_or_else(missing)?;
         Ok((stored, field, pipeline))
+    }
+}
+
+/// Tells the source of the index, if it lies apart from the root and is of a moderate size.
+fn foresee_index(source: &dyn ByteSource, base: u64, root: &Root) {
+    if source.len() <= WHOLE_BYTES_MAX {
+        return;
+    }
+    let index = root.sections.iter().filter(|section| Stripe::needs(section.id)).map(|section| section.range);
+    let index: Vec<ByteRange> = index.map(|r| ByteRange::new(base.saturating_add(r.offset), r.len)).collect();
+    if index.iter().map(|range| range.len).sum::<u64>() <= INDEX_FORESEEN_BYTES_MAX {
+        source.foresee(&index);
     }
 }
 

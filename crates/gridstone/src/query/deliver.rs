@@ -145,12 +145,14 @@ impl DensePlan {
         let mut near = Neighbours::new();
         Counters::add(&context.counters.tiles_read, 1);
         for block in at.blocks.touched_by(&at.wanted) {
-            let Some(piece) = self.piece(at, field, block, to)? else { continue };
-            if let Some(run) = near.push(piece.range, piece) {
-                move_run(context, sheet, at.fragment, run)?;
+            if let Some(piece) = self.piece(at, field, block, to)? {
+                near.push(piece.range, piece);
             }
         }
-        move_run(context, sheet, at.fragment, near)
+        near.read(context, at.fragment, |piece, bytes, decoded| {
+            Counters::add(&context.counters.bytes_decoded, (piece.block_cells * sheet.width()) as u64);
+            move_piece(sheet, at.fragment, &piece, bytes, decoded)
+        })
     }
 
     /// The part of the fragment's tile that holds `part`, which lies in its box and in one space tile.
@@ -196,13 +198,6 @@ impl DensePlan {
         let to = to.at(&minus(&common.origin, &at.wanted.origin));
         Ok(Some(Piece { range, stored, from, shape: common.shape, to, block_cells: cells }))
     }
-}
-
-fn move_run(context: &ReadContext, sheet: &Sheet<'_>, fragment: &Fragment, run: Neighbours<Piece>) -> Result<()> {
-    run.read(context, fragment, |piece, bytes, decoded| {
-        Counters::add(&context.counters.bytes_decoded, (piece.block_cells * sheet.width()) as u64);
-        move_piece(sheet, fragment, &piece, bytes, decoded)
-    })
 }
 
 fn move_piece(

@@ -19,21 +19,21 @@ const SUBMIT_BYTES_MAX: u64 = 32 << 20;
 /// The decoded blocks, in the order wanted. `parallel` is false inside a task that is itself one of many.
 pub(super) fn fetch(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<Vec<Column>> {
     let mut columns = Vec::with_capacity(wants.len());
-    for group in submissions(wants) {
+    for group in submissions(wants, |want| want.block.range.len, SUBMIT_BYTES_MAX) {
         context.cancel.check()?;
         columns.extend(fetch_group(context, group, parallel)?);
     }
     Ok(columns)
 }
 
-/// `wants` in groups, each to be submitted at once.
-fn submissions(mut wants: &[Want]) -> Vec<&[Want]> {
+/// `wants` in groups, each to be submitted at once: of no more than `bytes_max`, or of one.
+pub(super) fn submissions<T>(mut wants: &[T], bytes_of: impl Fn(&T) -> u64, bytes_max: u64) -> Vec<&[T]> {
     let mut groups = Vec::new();
     while !wants.is_empty() {
         let mut bytes = 0u64;
-        let fits = |want: &&Want| {
-            bytes = bytes.saturating_add(want.block.range.len);
-            bytes <= SUBMIT_BYTES_MAX
+        let fits = |want: &&T| {
+            bytes = bytes.saturating_add(bytes_of(want));
+            bytes <= bytes_max
         };
         let count = wants.iter().take_while(fits).count().max(1);
         let (group, later) = wants.split_at(count.min(wants.len()));

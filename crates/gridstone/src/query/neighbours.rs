@@ -1,12 +1,15 @@
 //! Blocks that lie close together in a file: read in one go into a scratch buffer that stays in a core's cache.
 
 use super::ReadContext;
-use crate::base::{ByteRange, Counters, Error, Result, limits};
+use super::fetch::submissions;
+use crate::base::{Ahead, ByteRange, Counters, Error, Result, limits};
 use crate::fragment::Fragment;
 use std::cell::Cell;
 
 /// Bytes read at once, at most: with what is decoded from them they stay in a core's second-level cache.
 const RUN_BYTES_MAX: u64 = 256 << 10;
+/// Bytes asked of a far source at once: a few long requests side by side.
+const FAR_BYTES_MAX: u64 = 8 << 20;
 /// A scratch buffer above this size is freed after use.
 const SCRATCH_BYTES_MAX: usize = 4 << 20;
 
@@ -15,31 +18,46 @@ thread_local! {
     static SCRATCH: Cell<[Vec<u8>; 2]> = const { Cell::new([Vec::new(), Vec::new()]) };
 }
 
-/// Blocks of one fragment in the order that they are wanted, with what is to be done with each.
-pub(super) struct Neighbours<T> {
+/// Blocks of one fragment that lie close together, in the order that they are wanted, with what is to be done with each.
+struct Run<T> {
     start: u64,
     end: u64,
     blocks: Vec<(ByteRange, T)>,
 }
 
+impl<T> Run<T> {
+    fn range(&self) -> ByteRange {
+        ByteRange::new(self.start, self.end - self.start)
+    }
+
+    /// Whether a block at `range` can be read with the others.
+    fn takes(&self, range: ByteRange) -> bool {
+        range.offset >= self.start
+            && range.offset <= self.end.saturating_add(limits::GAP_BYTES)
+            && range.end().max(self.end) - self.start <= RUN_BYTES_MAX
+    }
+}
+
+/// Blocks of one fragment in the order that they are wanted, those close together in runs.
+pub(super) struct Neighbours<T> {
+    runs: Vec<Run<T>>,
+}
+
 impl<T> Neighbours<T> {
     /// None yet.
     pub(super) fn new() -> Self {
-        Self { start: 0, end: 0, blocks: Vec::new() }
+        Self { runs: Vec::new() }
     }
 
-    /// Adds a block that lies at `range`. If it is too far from the others, they are handed out and it begins anew.
-    pub(super) fn push(&mut self, range: ByteRange, block: T) -> Option<Self> {
-        let joins = range.offset >= self.start
-            && range.offset <= self.end.saturating_add(limits::GAP_BYTES)
-            && range.end().max(self.end) - self.start <= RUN_BYTES_MAX;
-        let before = (!self.blocks.is_empty() && !joins).then(|| std::mem::replace(self, Self::new()));
-        if self.blocks.is_empty() {
-            self.start = range.offset;
+    /// Adds a block that lies at `range`.
+    pub(super) fn push(&mut self, range: ByteRange, block: T) {
+        match self.runs.last_mut() {
+            Some(run) if run.takes(range) => {
+                run.end = run.end.max(range.end());
+                run.blocks.push((range, block));
+            }
+            _ => self.runs.push(Run { start: range.offset, end: range.end(), blocks: vec![(range, block)] }),
         }
-        self.end = self.end.max(range.end());
-        self.blocks.push((range, block));
-        before
     }
 
     /// Reads them from `fragment` and calls `each` with every block, the bytes read for it, and a scratch buffer of any
@@ -50,30 +68,79 @@ impl<T> Neighbours<T> {
         fragment: &Fragment,
         mut each: impl FnMut(T, &[u8], &mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
-        if self.blocks.is_empty() {
-            return Ok(());
+        let ranges: Vec<ByteRange> = self.runs.iter().map(Run::range).collect();
+        let source = fragment.source();
+        if source.is_far() {
+            return self.read_far(context, fragment, &ranges, each);
         }
-        context.cancel.check()?;
-        let len = self.end - self.start;
-        Counters::add(&context.counters.requests, 1);
-        Counters::add(&context.counters.bytes_fetched, len);
-        Counters::add(&context.counters.blocks_decoded, self.blocks.len() as u64);
-        Counters::add(&context.counters.blocks_alone, self.blocks.len() as u64);
-        let [mut read, mut decoded] = SCRATCH.take();
-        read.resize(len as usize, 0);
         let named = |e: Error| e.context(format!("fragment {}", fragment.description().id));
-        let filled = fragment.source().read_into(self.start, &mut read).map_err(named);
-        let done = filled.and_then(|()| {
-            self.blocks.into_iter().try_for_each(|(range, block)| {
-                let at = (range.offset - self.start) as usize;
-                each(block, read.get(at..at + range.len as usize).unwrap_or_default(), &mut decoded)
-            })
-        });
-        if read.capacity() + decoded.capacity() <= SCRATCH_BYTES_MAX {
-            SCRATCH.set([read, decoded]);
+        let mut ahead = Ahead::default();
+        for (at, run) in self.runs.into_iter().enumerate() {
+            context.cancel.check()?;
+            count(context, &run);
+            if ranges.len() > 1 {
+                ahead.before(at, &ranges, |later| source.foresee(later));
+            }
+            let [mut read, mut decoded] = SCRATCH.take();
+            read.resize(run.range().len as usize, 0);
+            let filled = source.read_into(run.start, &mut read).map_err(named);
+            let done = filled.and_then(|()| hand_out(run, &read, &mut decoded, &mut each));
+            if read.capacity() + decoded.capacity() <= SCRATCH_BYTES_MAX {
+                SCRATCH.set([read, decoded]);
+            }
+            done?;
         }
-        done
+        Ok(())
     }
+
+    /// As `read`, of a source whose answers take long: many runs are asked for at once.
+    fn read_far(
+        self,
+        context: &ReadContext,
+        fragment: &Fragment,
+        ranges: &[ByteRange],
+        mut each: impl FnMut(T, &[u8], &mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let mut runs = self.runs.into_iter();
+        let mut decoded = Vec::new();
+        for group in submissions(ranges, |range| range.len, FAR_BYTES_MAX) {
+            context.cancel.check()?;
+            let held: u64 = group.iter().map(|range| range.len).sum();
+            context.budget.take(held);
+            let found = fragment.source().read(group);
+            let found = found.map_err(|e| e.context(format!("fragment {}", fragment.description().id)));
+            let done = found.and_then(|found| {
+                found.iter().zip(&mut runs).try_for_each(|(read, run)| {
+                    count(context, &run);
+                    hand_out(run, read, &mut decoded, &mut each)
+                })
+            });
+            context.budget.give(held);
+            done?;
+        }
+        Ok(())
+    }
+}
+
+fn count<T>(context: &ReadContext, run: &Run<T>) {
+    Counters::add(&context.counters.requests, 1);
+    Counters::add(&context.counters.bytes_fetched, run.range().len);
+    Counters::add(&context.counters.blocks_decoded, run.blocks.len() as u64);
+    Counters::add(&context.counters.blocks_alone, run.blocks.len() as u64);
+}
+
+/// Calls `each` with every block of a run, of which `read` are the bytes.
+fn hand_out<T>(
+    run: Run<T>,
+    read: &[u8],
+    decoded: &mut Vec<u8>,
+    each: &mut impl FnMut(T, &[u8], &mut Vec<u8>) -> Result<()>,
+) -> Result<()> {
+    let start = run.start;
+    run.blocks.into_iter().try_for_each(|(range, block)| {
+        let at = (range.offset - start) as usize;
+        each(block, read.get(at..at + range.len as usize).unwrap_or_default(), decoded)
+    })
 }
 
 #[cfg(test)]
@@ -83,13 +150,11 @@ mod tests {
     #[test]
     fn what_is_near_is_read_together() {
         let mut near = Neighbours::new();
-        let mut runs: Vec<Vec<u64>> = Vec::new();
         let offsets = [0, 10, 8_000, 30_000, 29_000, 40_000, 290_000, 600_000];
         for offset in offsets {
-            let done = near.push(ByteRange::new(offset, if offset == 40_000 { 250_000 } else { 10 }), offset);
-            runs.extend(done.map(|run| run.blocks.into_iter().map(|b| b.1).collect()));
+            near.push(ByteRange::new(offset, if offset == 40_000 { 250_000 } else { 10 }), offset);
         }
-        runs.push(near.blocks.into_iter().map(|b| b.1).collect());
+        let runs: Vec<Vec<u64>> = near.runs.into_iter().map(|r| r.blocks.into_iter().map(|b| b.1).collect()).collect();
         // Too far; before the others; too long together with what follows.
         assert_eq!(runs, [vec![0, 10, 8_000], vec![30_000], vec![29_000], vec![40_000, 290_000], vec![600_000]]);
     }

@@ -65,6 +65,15 @@ struct Task<'a> {
     out: &'a mut [u8],
 }
 
+/// A block that is to be read, and the place of its cells.
+struct Wanted<'a> {
+    role: Role,
+    width: usize,
+    part: &'a Part,
+    block: BlockRef,
+    out: &'a mut [u8],
+}
+
 impl Sweep {
     /// Whether all cells come from one fragment, which has all attributes asked for, of fixed width without nulls.
     pub(super) fn stands_alone(&self) -> bool {
@@ -185,25 +194,32 @@ impl Sweep {
         let done = AtomicU64::new(0);
         let fill = |task: Task<'_>| {
             let bytes = task.out.len() as u64;
-            self.fill(fragment, task)?;
+            let mut near = Neighbours::new();
+            self.gather(fragment, task, &mut near)?;
+            self.decode(fragment, near)?;
             let now = done.fetch_add(bytes, Relaxed) + bytes;
             if now < total {
                 context.progress.report(now / row_bytes as u64, total / row_bytes as u64);
             }
             Ok(())
         };
+        if fragment.source().is_far() {
+            // What is asked for together arrives together, of all columns; decoding takes less than waiting.
+            let mut near = Neighbours::new();
+            tasks.into_iter().try_for_each(|task| self.gather(fragment, task, &mut near))?;
+            return self.decode(fragment, near);
+        }
         if (cells * row_bytes) as u64 <= ALONE_BYTES_MAX {
             return tasks.into_iter().try_for_each(fill);
         }
         context.pool.map(tasks, context.cancel.as_ref(), fill).map(drop)
     }
 
-    /// Fills the part of one column that comes from one tile.
-    fn fill(&self, fragment: &Fragment, task: Task<'_>) -> Result<()> {
+    /// Adds the blocks of a task to `near`; what is known already, coordinates that were picked, goes to its place at once.
+    fn gather<'t>(&self, fragment: &Fragment, task: Task<'t>, near: &mut Neighbours<Wanted<'t>>) -> Result<()> {
         let field = fragment.field(task.role).ok_or_else(|| {
             Error::corruption(format!("fragment {} lacks an attribute it is said to have", fragment.description().id))
         })?;
-        let mut near = Neighbours::new();
         let mut rest = task.out;
         for part in task.parts {
             let (out, later) = rest.split_at_mut((part.count() * task.width).min(rest.len()));
@@ -217,20 +233,14 @@ impl Sweep {
                 continue;
             }
             let block = fragment.block(field, part.at.tile, part.at.block, part.at.cells)?;
-            if let Some(run) = near.push(block.range, (part, block, out)) {
-                self.decode(fragment, (task.role, task.width), run)?;
-            }
+            near.push(block.range, Wanted { role: task.role, width: task.width, part, block, out });
         }
-        self.decode(fragment, (task.role, task.width), near)
+        Ok(())
     }
 
-    fn decode(
-        &self,
-        fragment: &Fragment,
-        (role, width): (Role, usize),
-        run: Neighbours<(&Part, BlockRef, &mut [u8])>,
-    ) -> Result<()> {
-        run.read(&self.context, fragment, |(part, block, out), bytes, decoded| {
+    fn decode(&self, fragment: &Fragment, near: Neighbours<Wanted<'_>>) -> Result<()> {
+        near.read(&self.context, fragment, |wanted, bytes, decoded| {
+            let Wanted { role, width, part, block, out } = wanted;
             Counters::add(&self.context.counters.bytes_decoded, (block.cells() * width) as u64);
             let Some(picked) = &part.some else {
                 fragment.decode_into(&block, bytes, out)?;

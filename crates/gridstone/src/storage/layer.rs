@@ -227,6 +227,14 @@ impl<L: Layer> ByteSource for LayeredSource<L> {
         self.layer.received(&self.name, out.len() as u64);
         Ok(())
     }
+
+    fn foresee(&self, ranges: &[ByteRange]) -> bool {
+        self.inner.foresee(ranges)
+    }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
 }
 
 struct LayeredReads<'a, L> {

@@ -12,6 +12,7 @@ mod entries;
 mod open_files;
 mod sink;
 mod source;
+mod waits;
 
 use super::os_error::os_error;
 use super::{Listed, PutOutcome, Storage, Swept, names};

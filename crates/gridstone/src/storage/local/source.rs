@@ -1,13 +1,13 @@
 //! A file that is read at any place.
 
 use super::open_files::OpenFiles;
-use crate::base::{ByteRange, ByteSource, Error, ErrorKind, Pending, Result, limits};
+use super::waits::{Waits, tell};
+use crate::base::{Ahead, ByteRange, ByteSource, Error, ErrorKind, Pending, Result, limits};
 use crate::storage::coalesce::{MERGED_BYTES_MAX, Merged, coalesce};
 use crate::storage::os_error::os_error;
 use bytes::Bytes;
 use std::fs::File;
 use std::io::ErrorKind as Os;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ pub(super) struct LocalSource {
     len: u64,
     number: u64,
     files: &'static OpenFiles,
+    waits: Waits,
 }
 
 fn open(path: &Path) -> Result<(File, u64)> {
@@ -41,14 +42,14 @@ fn open(path: &Path) -> Result<(File, u64)> {
 /// The whole content of a file; NotFound if there is none.
 pub(super) fn read_all(path: &Path) -> Result<Bytes> {
     let (file, len) = open(path)?;
-    read_range(&file, path, ByteRange::new(0, len), len)
+    read_range((&file, &Waits::default()), path, ByteRange::new(0, len), len)
 }
 
 impl LocalSource {
     /// Opens the file; NotFound if there is none.
     pub(super) fn open(path: PathBuf, files: &'static OpenFiles) -> Result<Self> {
         let (file, len) = open(&path)?;
-        let source = Self { path, len, number: files.number(), files };
+        let source = Self { path, len, number: files.number(), files, waits: Waits::default() };
         files.get(source.number, || Ok(file))?;
         Ok(source)
     }
@@ -82,7 +83,7 @@ impl LocalSource {
     }
 
     fn scatter(&self, file: &File, read: Merged, ranges: &[ByteRange], found: &mut [Bytes]) -> Result<()> {
-        let bytes = read_range(file, &self.path, read.range, self.len)?;
+        let bytes = read_range((file, &self.waits), &self.path, read.range, self.len)?;
         for part in read.parts {
             if let (Some(asked), Some(place)) = (ranges.get(part.index), found.get_mut(part.index)) {
                 let start = part.start as usize;
@@ -104,7 +105,7 @@ fn short(path: &Path, range: ByteRange, len: u64, error: std::io::Error) -> Erro
 }
 
 /// A range that lies inside the file, which had `file_len` bytes when it was opened.
-fn read_range(file: &File, path: &Path, range: ByteRange, file_len: u64) -> Result<Bytes> {
+fn read_range(file: (&File, &Waits), path: &Path, range: ByteRange, file_len: u64) -> Result<Bytes> {
     let len = range.len as usize;
     let mut buffer = vec![0; len + ALIGNMENT];
     let lead = (buffer.as_ptr().align_offset(ALIGNMENT) + range.offset as usize % ALIGNMENT) % ALIGNMENT;
@@ -113,8 +114,8 @@ fn read_range(file: &File, path: &Path, range: ByteRange, file_len: u64) -> Resu
     Ok(Bytes::from(buffer).slice(lead..lead + len))
 }
 
-fn fill(file: &File, path: &Path, range: ByteRange, file_len: u64, out: &mut [u8]) -> Result<()> {
-    file.read_exact_at(out, range.offset).map_err(|e| match e.kind() {
+fn fill((file, waits): (&File, &Waits), path: &Path, range: ByteRange, file_len: u64, out: &mut [u8]) -> Result<()> {
+    waits.fill(file, range.offset, out).map_err(|e| match e.kind() {
         Os::UnexpectedEof => short(path, range, file_len, e),
         _ => os_error(format_args!("cannot read {}", path.display()), e),
     })
@@ -139,7 +140,14 @@ impl ByteSource for LocalSource {
     fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let range = ByteRange::new(offset, out.len() as u64);
         self.checked(range)?;
-        fill(self.file()?.as_ref(), &self.path, range, self.len, out)
+        fill((self.file()?.as_ref(), &self.waits), &self.path, range, self.len, out)
+    }
+
+    fn foresee(&self, ranges: &[ByteRange]) -> bool {
+        self.waits.foresee(ranges, |range| {
+            // What is wrong with the file, the read that follows will say.
+            let _ = self.file().map(|file| tell(&file, range));
+        })
     }
 }
 
@@ -154,7 +162,13 @@ impl Pending for Reads<'_> {
     fn wait(self: Box<Self>) -> Result<Vec<Bytes>> {
         let mut found = vec![Bytes::new(); self.ranges.len()];
         let file = self.source.file()?;
-        for read in coalesce(&self.ranges, limits::GAP_BYTES, MERGED_BYTES_MAX) {
+        let reads = coalesce(&self.ranges, limits::GAP_BYTES, MERGED_BYTES_MAX);
+        let runs: Vec<ByteRange> = reads.iter().map(|read| read.range).collect();
+        let mut ahead = Ahead::default();
+        for (at, read) in reads.into_iter().enumerate() {
+            if runs.len() > 1 {
+                ahead.before(at, &runs, |later| self.source.waits.foresee(later, |range| tell(&file, range)));
+            }
             self.source.scatter(&file, read, &self.ranges, &mut found)?;
         }
         Ok(found)

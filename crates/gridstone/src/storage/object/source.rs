@@ -166,6 +166,10 @@ impl ByteSource for ObjectSource {
         let reads = plan.into_iter().map(|read| self.start(read)).collect::<Result<_>>()?;
         Ok(Box::new(Reads { source: self, owner: Owner::here(), ranges: missing, found, reads }))
     }
+
+    fn is_far(&self) -> bool {
+        true
+    }
 }
 
 /// A request under way.

@@ -120,6 +120,16 @@ impl ByteSource for SealedSource {
         }
         Ok(())
     }
+
+    fn foresee(&self, ranges: &[ByteRange]) -> bool {
+        let inside = |range: &&ByteRange| range.end() <= self.len();
+        let sealed = |range: &ByteRange| self.opener.sealed(self.rounded(*range));
+        self.inner.foresee(&ranges.iter().filter(inside).map(sealed).collect::<Vec<_>>())
+    }
+
+    fn is_far(&self) -> bool {
+        self.inner.is_far()
+    }
 }
 
 impl Opener {

@@ -1,0 +1,201 @@
+//! Whether reading a file has to wait for the device, and read-ahead while it has.
+//!
+//! A read first takes what is in memory, by a call that answers at once (`preadv2` with `RWF_NOWAIT`). If that is less than
+//! was asked, the device is waited for, and for some time the system is told of what will be read next, so that the device
+//! has it ready or is at work on it. Bytes that are in memory cost no call more than without. What is told is what will be
+//! read, and not what lies behind it, which the system's own read-ahead guesses.
+
+use crate::base::ByteRange;
+use crate::storage::coalesce::coalesce;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+/// For how many calls of `foresee` the device is taken to be slow after it was waited for.
+const FORESEEN_AFTER_WAIT: u32 = 64;
+/// Ranges no further apart are told as one: a call costs more than some pages that nobody wanted.
+const TOLD_GAP_BYTES: u64 = 16 << 10;
+/// Ranges are told in parts of this length: Linux begins with no more of one than its own read-ahead, which is this long unless
+/// somebody changed it.
+const TOLD_BYTES_MAX: u64 = 128 << 10;
+
+/// What a source remembers of its device.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    /// Calls of `foresee` that will still be passed on.
+    left: AtomicU32,
+    /// The file system cannot tell what is in memory.
+    blind: AtomicBool,
+}
+
+/// What reading at once gave.
+enum AtOnce {
+    /// So many bytes were in memory.
+    Bytes(usize),
+    /// This system or file system cannot tell.
+    Unknown,
+}
+
+impl Waits {
+    /// Fills `out` with the file's bytes from `offset` on; an UnexpectedEof error if there are fewer.
+    pub(super) fn fill(&self, file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.fill_by(at_once, file, offset, out)
+    }
+
+    fn fill_by(
+        &self,
+        at_once: impl FnOnce(&File, u64, &mut [u8]) -> AtOnce,
+        file: &File,
+        offset: u64,
+        out: &mut [u8],
+    ) -> io::Result<()> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let found = match self.blind.load(Relaxed) {
+            true => 0,
+            false => match at_once(file, offset, out) {
+                AtOnce::Bytes(count) if count >= out.len() => return Ok(()),
+                AtOnce::Bytes(count) => {
+                    self.left.store(FORESEEN_AFTER_WAIT, Relaxed);
+                    count
+                }
+                AtOnce::Unknown => {
+                    self.blind.store(true, Relaxed);
+                    0
+                }
+            },
+        };
+        file.read_exact_at(out.get_mut(found..).unwrap_or_default(), offset + found as u64)
+    }
+
+    /// Tells the system of ranges that will be read soon, if the device was waited for lately; whether it was.
+    pub(super) fn foresee(&self, ranges: &[ByteRange], tell: impl Fn(ByteRange)) -> bool {
+        let one_less = |left: u32| left.checked_sub(1);
+        if ranges.is_empty() || self.left.fetch_update(Relaxed, Relaxed, one_less).is_err() {
+            return false;
+        }
+        for told in coalesce(ranges, TOLD_GAP_BYTES, u64::MAX).into_iter().map(|merged| merged.range) {
+            for start in (told.offset..told.end()).step_by(TOLD_BYTES_MAX as usize) {
+                tell(ByteRange::new(start, (told.end() - start).min(TOLD_BYTES_MAX)));
+            }
+        }
+        true
+    }
+}
+
+/// The bytes of a file that are in memory, from `offset` on and without a gap.
+#[cfg(target_os = "linux")]
+fn at_once(file: &File, offset: u64, out: &mut [u8]) -> AtOnce {
+    use std::os::fd::AsRawFd;
+    let part = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: out.len() };
+    let Ok(offset) = libc::off_t::try_from(offset) else { return AtOnce::Unknown };
+    // SAFETY: the descriptor is open as long as `file` is borrowed; `part` is the memory of `out`, borrowed for writing.
+    let count = unsafe { libc::preadv2(file.as_raw_fd(), &part, 1, offset, libc::RWF_NOWAIT) };
+    match usize::try_from(count) {
+        Ok(count) => AtOnce::Bytes(count),
+        Err(_) => match io::Error::last_os_error().raw_os_error() {
+            // What it is, the call that waits will say.
+            Some(libc::EAGAIN | libc::EINTR | libc::EIO) => AtOnce::Bytes(0),
+            _ => AtOnce::Unknown,
+        },
+    }
+}
+
+/// Elsewhere nobody tells.
+#[cfg(not(target_os = "linux"))]
+fn at_once(_file: &File, _offset: u64, _out: &mut [u8]) -> AtOnce {
+    AtOnce::Unknown
+}
+
+/// Asks the system to begin with bytes that will be read. Advice: whatever is wrong shows when they are read.
+#[cfg(target_os = "linux")]
+pub(super) fn tell(file: &File, range: ByteRange) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is open as long as `file` is borrowed; the call touches no memory of ours.
+    unsafe {
+        libc::posix_fadvise(file.as_raw_fd(), range.offset as i64, range.len as i64, libc::POSIX_FADV_WILLNEED);
+    }
+}
+
+/// Elsewhere nobody is told.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn tell(_file: &File, _range: ByteRange) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    fn file(bytes: &[u8]) -> File {
+        let path = std::env::temp_dir().join(format!("gridstone-waits-{}-{}", std::process::id(), bytes.len()));
+        std::fs::write(&path, bytes).unwrap();
+        let file = File::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        file
+    }
+
+    /// As `at_once`, if no more than `count` bytes are in memory.
+    fn cold(count: usize) -> impl FnOnce(&File, u64, &mut [u8]) -> AtOnce {
+        move |file, offset, out| {
+            let count = count.min(out.len());
+            file.read_exact_at(&mut out[..count], offset).unwrap();
+            AtOnce::Bytes(count)
+        }
+    }
+
+    fn told(waits: &Waits, ranges: &[ByteRange]) -> Option<Vec<ByteRange>> {
+        let all = RefCell::new(Vec::new());
+        waits.foresee(ranges, |range| all.borrow_mut().push(range)).then(|| all.into_inner())
+    }
+
+    #[test]
+    fn what_is_read_is_the_same_wherever_it_was() {
+        let bytes: Vec<u8> = (0..1_000u32).map(|n| n as u8).collect();
+        let file = file(&bytes);
+        for in_memory in [0, 1, 99, 100, 500] {
+            let (waits, mut out) = (Waits::default(), [0; 100]);
+            waits.fill_by(cold(in_memory), &file, 300, &mut out).unwrap();
+            assert_eq!(out, bytes[300..400]);
+            assert_eq!(told(&waits, &[ByteRange::new(0, 9)]).is_some(), in_memory < 100, "{in_memory}");
+        }
+        let (waits, mut out) = (Waits::default(), [0; 100]);
+        waits.fill(&file, 900, &mut out).unwrap();
+        assert_eq!(out, bytes[900..]);
+        waits.fill(&file, 2_000, &mut []).unwrap();
+        let short = waits.fill(&file, 901, &mut out).unwrap_err();
+        assert_eq!(short.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_file_system_that_cannot_tell_is_asked_once() {
+        let file = file(b"twelve bytes");
+        let (waits, mut out) = (Waits::default(), [0; 6]);
+        waits.fill_by(|_, _, _| AtOnce::Unknown, &file, 0, &mut out).unwrap();
+        assert_eq!(&out, b"twelve");
+        waits.fill_by(|_, _, _| panic!("asked again"), &file, 6, &mut out).unwrap();
+        assert_eq!(&out, b" bytes");
+        assert_eq!(told(&waits, &[ByteRange::new(0, 9)]), None);
+    }
+
+    #[test]
+    fn ranges_are_told_for_a_while_after_a_wait_and_those_close_together_as_one() {
+        let file = file(b"twelve bytes.");
+        let waits = Waits::default();
+        let ranges = [ByteRange::new(0, 4_096), ByteRange::new(8_192, 4_096), ByteRange::new(1 << 20, 10)];
+        assert_eq!(told(&waits, &ranges), None, "nothing was waited for");
+        waits.fill_by(cold(3), &file, 0, &mut [0; 6]).unwrap();
+        assert_eq!(told(&waits, &[]), None);
+        for _ in 0..FORESEEN_AFTER_WAIT {
+            assert_eq!(told(&waits, &ranges), Some(vec![ByteRange::new(0, 12_288), ByteRange::new(1 << 20, 10)]));
+        }
+        assert_eq!(told(&waits, &ranges), None, "the device was not waited for since");
+        waits.fill_by(cold(3), &file, 0, &mut [0; 6]).unwrap();
+        let parts = [ByteRange::new(5, 128 << 10), ByteRange::new(5 + (128 << 10), 7)];
+        assert_eq!(told(&waits, &[ByteRange::new(5, (128 << 10) + 7)]), Some(parts.to_vec()));
+        waits.left.store(0, Relaxed);
+        waits.fill_by(cold(6), &file, 0, &mut [0; 6]).unwrap();
+        assert_eq!(told(&waits, &ranges), None);
+    }
+}
