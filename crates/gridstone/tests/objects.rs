@@ -146,6 +146,25 @@ fn each_step_takes_few_requests() {
     );
 }
 
+/// Some megabytes that no filter makes smaller come in a few long requests, not in one per column, tile or quarter of a megabyte.
+#[test]
+fn much_is_asked_for_at_once() {
+    let (bucket, plan) = bucket();
+    create(&context(64), &storage(&bucket), "/line", false);
+    let mixed = |x: i64| {
+        (x as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23).wrapping_mul(0xD6E8_FEB8_6659_FD93) as i64
+    };
+    let cells: Cells = (0..400_000).map(|x| (x, mixed(x))).collect();
+    write(&array(&bucket), &cells).unwrap();
+    let reader = array(&bucket);
+    plan.clear();
+    assert_eq!(read(&reader).unwrap(), cells);
+    let counts = requests(&plan);
+    println!("3.2 MB: {counts:?}");
+    // The end, the index, the values, and the coordinates if they are far from these.
+    assert!(counts["get"] <= 5 && counts.len() == 1, "{counts:?}");
+}
+
 /// Writes cells, and gives the error of whatever fails.
 fn tried(array: &Array, cells: &Cells) -> Result<u64> {
     let (x, v) = (bytes_of(cells.keys().copied()), bytes_of(cells.values().copied()));

@@ -62,6 +62,9 @@ pub(super) struct Stage {
     arena: Arc<Arena>,
 }
 
+/// Stored bytes after which a dense fragment's stripe ends at the latest.
+const DENSE_STRIPE_BYTES_MAX: usize = 64 << 20;
+
 impl Stage {
     /// Starts a fragment of `kind` with the attributes `attrs` (permanent numbers, ascending) over `bounds`.
     pub(super) fn new(
@@ -81,7 +84,7 @@ impl Stage {
             kind,
             fields: FragmentSpec::fields(schema, kind, &attrs),
             block_cells,
-            stripe_bytes: stripe_bytes(context),
+            stripe_bytes: stripe_bytes(context, kind),
         };
         let writer =
             FragmentWriter::new(StageSink::new(context.files.clone(), id, context.inline), schema, &spec, bounds)?;
@@ -116,7 +119,9 @@ impl Stage {
     }
 }
 
-/// A stripe ends at a quarter of the budget.
-fn stripe_bytes(context: &WriteContext<'_>) -> usize {
-    usize::try_from(context.budget.limit_bytes() / 4).unwrap_or(usize::MAX).max(64 * 1024)
+/// A stripe ends at a quarter of the budget. One of a dense fragment ends earlier: its readers know which stripes they need
+/// without a look at the others, and the index of this many plain bytes, read whole by the first read there, is 75 KB.
+fn stripe_bytes(context: &WriteContext<'_>, kind: FragmentKind) -> usize {
+    let most = usize::try_from(context.budget.limit_bytes() / 4).unwrap_or(usize::MAX).max(64 * 1024);
+    if kind == FragmentKind::Dense { most.min(DENSE_STRIPE_BYTES_MAX) } else { most }
 }
