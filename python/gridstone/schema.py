@@ -1,6 +1,7 @@
 """What an array is: dimensions, attributes, and how its cells are laid out. Immutable; one that exists is valid."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,7 +34,7 @@ def _rounding_first(filters: Any) -> str:
     return f"{text},auto" if text.startswith("bitround") and "," not in text else text
 
 
-class _Frozen:
+class _Frozen(ABC):
     """An immutable value compared by the JSON form that the core stores."""
 
     __slots__ = ()
@@ -48,8 +49,9 @@ class _Frozen:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
+    @abstractmethod
     def _json(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """The JSON form."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
