@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _native, health
+from .arguments import checked, text
 from .context import Context
 from .errors import AccessError, NotFoundError
 from .meta import Metadata
@@ -29,7 +30,11 @@ def joined(path: str, name: str) -> str:
 
 
 class Group(Retained):
-    """A group at one version of its store. `g["name"]` opens a child; iterating gives the children's names."""
+    """A group at one version of its store. `g["name"]` opens a child; iterating gives the children's names.
+
+    A handle means the group, as that of an array does, and not what lies at a path: after a move what is asked of it is
+    found where it lies now. A group that was removed, or replaced by something else, raises `NotFoundError`.
+    """
 
     def __init__(self, native: "_native.Group", context: Context, mode: str) -> None:
         self._native, self._context, self._mode = native, context, mode
@@ -41,7 +46,7 @@ class Group(Retained):
 
     @property
     def path(self) -> str:
-        """The place in the store; "/" is its root."""
+        """The place in the store at this version; "/" is its root. `refreshed().path` is where it lies now."""
         return self._native.path
 
     @property
@@ -58,32 +63,37 @@ class Group(Retained):
         """The arrays and groups in it, by name."""
         return [Entry(name, joined(self.path, name), kind) for name, kind in self._native.children()]
 
+    @checked()
     def __getitem__(self, name: str) -> "Array | Group":
         from . import store
 
-        return store.open(self.uri, path=joined(self.path, name), mode=self._mode, context=self._context)
+        return store.open(self.uri, path=self._place(name), mode=self._mode, context=self._context)
 
+    @checked()
     def create(self, name: str, schema: "Schema", *, overwrite: bool = False) -> "Array":
         """Creates an array in this group."""
         from . import store
 
-        path = joined(self.path, name)
+        path = self._place(name)
         return store.create(self.uri, schema, path=path, overwrite=overwrite, context=self._context)
 
+    @checked()
     def group(self, name: str) -> "Group":
         """The group of this name, created if it does not exist."""
         from . import store
 
-        return store.group(self.uri, path=joined(self.path, name), context=self._context)
+        return store.group(self.uri, path=self._place(name), context=self._context)
 
+    @checked(target=text)
     def move(self, name: str, target: str, *, message: str | None = None) -> int:
         """Moves what is called `name` in this group, with everything below it, to `target`: a name or path in this
         group, or, from "/" on, a path in the store. See `gridstone.move`; returns the version."""
         from . import copying
 
         self._writable()
-        place = target if target.startswith("/") else joined(self.path, target)
-        return copying.move(self.uri, joined(self.path, name), place, message=message, context=self._context)
+        here = self.refreshed().path
+        place = target if target.startswith("/") else joined(here, target)
+        return copying.move(self.uri, joined(here, name), place, message=message, context=self._context)
 
     @property
     def meta(self) -> Metadata:
@@ -107,6 +117,10 @@ class Group(Retained):
     def _tags(self) -> list[tuple[str, int]]:
         return self.refreshed()._native.tags
 
+    def __bool__(self) -> bool:
+        """True, also of an empty group: a handle is there. How many children it has is `len`."""
+        return True
+
     def __iter__(self) -> Iterator[str]:
         return iter([entry.name for entry in self.refreshed().children()])
 
@@ -117,11 +131,12 @@ class Group(Retained):
         return any(entry.name == name for entry in self.refreshed().children())
 
     def refreshed(self) -> "Group":
-        """The group at the store's newest version."""
-        found = _native.open(self._context.native, self.uri, self.path, False, None, None)
-        if not isinstance(found, _native.Group):
-            raise NotFoundError(f"{self.uri!r} no longer holds a group at {self.path!r}")
-        return Group(found, self._context, self._mode)
+        """The group at the store's newest version, wherever it lies there."""
+        return Group(self._native.refreshed(self._context.native), self._context, self._mode)
+
+    def _place(self, name: str) -> str:
+        """The path of `name` in the group, where it lies now."""
+        return joined(self.refreshed().path, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.uri, self.path, self.version, self._mode, self._context)

@@ -4,6 +4,7 @@ any order, deletes by box and by condition, merges; and reads that go on, or ask
 
 import copy
 import itertools
+from abc import abstractmethod
 from random import Random
 from typing import Any
 
@@ -38,17 +39,21 @@ class CommitRules:
 
     # What the machine has.
 
+    @abstractmethod
     def committed(self, version: int, message: str | None = None) -> None:
-        raise NotImplementedError
+        """The model follows a commit."""
 
+    @abstractmethod
     def columns(self, r: Random, count: int, subset: bool = False) -> dict[str, list[Plain]]:
-        raise NotImplementedError
+        """Values of all attributes, or of some."""
 
+    @abstractmethod
     def append(self, w: Any, where: list[Place], columns: dict[str, list[Plain]]) -> None:
-        raise NotImplementedError
+        """Hands cells at these places to a writer."""
 
+    @abstractmethod
     def look(self, a: gs.Array, state: State, r: Random) -> None:
-        raise NotImplementedError
+        """Compares what the array shows with the model's state."""
 
     def is_dense(self) -> bool:
         return not self.schema.sparse

@@ -1,5 +1,6 @@
 """Changes of schema in the life of an array: rules for the machine of `test_state_machine`, and the model's share."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
@@ -30,8 +31,9 @@ class SchemaRules(RuleBasedStateMachine):
     made = 0
     first: set[str]
 
+    @abstractmethod
     def committed(self, version: int, message: str | None = None) -> None:
-        raise NotImplementedError
+        """The model follows a commit."""
 
     @contextmanager
     def as_of(self, state: State) -> Iterator[None]:

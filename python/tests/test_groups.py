@@ -35,3 +35,38 @@ def test_a_group_that_is_gone_is_told(store_uri: str) -> None:
     with pytest.raises(gs.errors.NotFoundError):
         gone.meta["x"] = 1
     assert "x" not in root["g"].meta
+
+
+def test_a_handle_means_the_group_and_not_its_path(store_uri: str) -> None:
+    schema = gs.Schema([gs.Dim("i", (0, 9))], [gs.Attr("v", "int8")])
+    root = gs.group(store_uri)
+    inner = root.group("a").group("inner")
+    array = inner.create("cells", schema)
+    inner.meta["units"] = "m"
+    old = pickle.dumps(inner)
+    root.move("a", "/b")
+    # Something else, of the same shape, where it was.
+    other = root.group("a").group("inner")
+    other.meta["units"] = "km"
+    other.create("others", schema)
+    array.refresh()
+    assert (array.path, inner.refreshed().path) == ("/b/inner/cells", "/b/inner")
+    assert list(inner) == ["cells"] and "others" not in inner and len(inner) == 1 and inner.meta["units"] == "m"
+    assert inner["cells"].path == "/b/inner/cells"
+    inner.meta["units"] = "cm"
+    assert gs.open(store_uri, path="/b/inner").meta["units"] == "cm" and other.meta["units"] == "km"
+    assert inner.create("more", schema).path == "/b/inner/more"
+    assert inner.group("below").path == "/b/inner/below"
+    inner.move("more", "further")
+    assert list(inner) == ["below", "cells", "further"] and list(other) == ["others"]
+    # At its own version a handle shows what was.
+    assert inner.path == "/a/inner" and inner.children() == []
+    assert pickle.loads(old).path == "/a/inner"
+    with gs.transaction(store_uri) as tx:
+        tx.remove("/b/inner")
+    for asked in (lambda: list(inner), lambda: inner["cells"], lambda: inner.create("x", schema), inner.refreshed):
+        with pytest.raises(gs.errors.NotFoundError, match=r"/a/inner .* removed"):
+            asked()
+    with pytest.raises(gs.errors.NotFoundError):
+        inner.meta["units"] = "m"
+    assert list(other) == ["others"]

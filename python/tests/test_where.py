@@ -132,6 +132,29 @@ def test_a_wide_domain_costs_what_was_written(tmp_path: Path) -> None:
         array.read(where="v < 2")
 
 
+def test_boxes_of_unwritten_cells_pass_no_budget(tmp_path: Path) -> None:
+    """What boxes, or a condition on coordinates, surely select of cells that were never written is counted."""
+    dims = [gs.Dim(name, (0, 2**40), tile=1_000) for name in "yx"]
+    schema = gs.Schema(dims, [gs.Attr("v", "int64")])
+    array = gs.create(str(tmp_path / "a.gs"), schema, context=gs.Context("64MiB"))
+    array.write(np.full((10, 10), 3), {"y": (0, 9), "x": (0, 9)})
+    low, high = {"y": (0, 1_499), "x": (0, 1_499)}, {"y": (10**9, 10**9 + 1_499), "x": (0, 1_499)}
+    apart = {"y": (5_000, 6_499), "x": (7_000, 8_499)}
+    for damaged in ("error", "skip"):
+        with pytest.raises(BudgetError, match="never written"):
+            array.read([low, high], damaged=damaged)  # type: ignore[arg-type]
+        with pytest.raises(BudgetError, match="never written"):
+            array.read([low, apart, high], where="v < 5", damaged=damaged)  # type: ignore[arg-type]
+    sides = "(y < 1200 or y between 100000 and 101199) and (x < 1200 or x between 5000 and 6199)"
+    with pytest.raises(BudgetError, match="never written"):
+        array.read(where=sides)
+    # The same box over and over is no more than one, and what leaves out the fill costs what was written.
+    assert len(array.read([{"y": (0, 99 + n % 3), "x": (0, 99)} for n in range(5_000)])) == 102 * 100
+    assert len(array.read([low, high], where="v > 0")) == 100
+    batches = array.scan([{"y": (0, 99), "x": (0, 99)}, apart], where="y < 5100")
+    assert sum(batch.num_rows for batch in batches) == 160_000
+
+
 def test_what_is_refused(ships: gs.Array, tmp_path: Path) -> None:
     grid = gs.array(str(tmp_path / "g.gs"), np.zeros((4, 4)))
     with pytest.raises(InputError, match="without out="):

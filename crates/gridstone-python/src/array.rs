@@ -13,7 +13,7 @@ use crate::store::{Version, at};
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{self, CellData, Condition, Dedup, PortionsOf, ReadOrder, TileListing};
-use gridstone::schema::{Evolution, Order, Schema};
+use gridstone::schema::{Evolution, Order, Region, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::json;
@@ -27,7 +27,29 @@ pub(crate) struct Array {
     pub(crate) inner: engine::Array,
 }
 
+/// What a read of cells is asked for.
+struct Asked {
+    region: Option<Region>,
+    condition: Option<Condition>,
+    order: ReadOrder,
+}
+
+fn ordered(py: Python<'_>, order: &str) -> PyResult<ReadOrder> {
+    ReadOrder::parse(order).map_err(|e| raise(py, &e))
+}
+
+fn condition(py: Python<'_>, json: &str) -> PyResult<Condition> {
+    Condition::from_json(json).map_err(|e| raise(py, &e))
+}
+
 impl Array {
+    /// The arguments that all readers of cells take.
+    fn asked(&self, py: Python<'_>, boxes: Option<Boxes>, json: Option<&str>, order: &str) -> PyResult<Asked> {
+        let order = ordered(py, order)?;
+        let condition = json.map(|json| condition(py, json)).transpose()?;
+        Ok(Asked { region: region(py, &self.inner, boxes)?, condition, order })
+    }
+
     fn names(&self, py: Python<'_>, attrs: Option<&[String]>, dims: bool) -> PyResult<Names> {
         let schema = self.inner.schema().map_err(|e| raise(py, &e))?;
         let all = || schema.attrs().iter().map(|a| a.name().to_owned()).collect();
@@ -159,7 +181,7 @@ impl Array {
         order: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Cells> {
-        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
+        let order = ordered(py, order)?;
         let work = |call: &engine::Call| self.inner.read(r#box.as_deref(), attrs.as_deref(), order, call);
         let near = !engine::is_remote(&self.inner.uri());
         let quick = near && progress.is_none() && self.inner.is_quick(r#box.as_deref());
@@ -179,9 +201,7 @@ impl Array {
         order: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Cells> {
-        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
-        let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
-        let region = region(py, &self.inner, boxes)?;
+        let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
         let (cells, stats) = interrupt::run(py, self.inner.context(), progress, |call| {
             self.inner.read_region(region.as_ref(), attrs.as_deref(), condition.as_ref(), order, call)
         })?;
@@ -199,9 +219,7 @@ impl Array {
         order: &str,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Cells> {
-        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
-        let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
-        let region = region(py, &self.inner, boxes)?;
+        let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
         let found = interrupt::run(py, self.inner.context(), progress, |call| {
             self.inner.read_region_around(region.as_ref(), attrs.as_deref(), condition.as_ref(), order, call)
         })?;
@@ -220,9 +238,7 @@ impl Array {
         batch_bytes: u64,
         condition_json: Option<&str>,
     ) -> PyResult<Scan> {
-        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
-        let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
-        let region = region(py, &self.inner, boxes)?;
+        let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
         let (scan, skipped) = interrupt::run(py, self.inner.context(), None, |call| {
             let form = (order, batch_bytes);
             self.inner.scan_region_around(region.as_ref(), attrs.as_deref(), condition.as_ref(), form, call)
@@ -241,7 +257,7 @@ impl Array {
         outs: Vec<Bound<'_, PyAny>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyDict>> {
-        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
+        let order = ordered(py, order)?;
         let mut held = Outs::new(py, &outs)?;
         let work =
             |call: &engine::Call| self.inner.read_into(r#box.as_deref(), Some(&attrs), order, &mut held.slices(), call);
@@ -274,9 +290,7 @@ impl Array {
         batch_bytes: u64,
         condition_json: Option<&str>,
     ) -> PyResult<Scan> {
-        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
-        let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
-        let region = region(py, &self.inner, boxes)?;
+        let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
         let scan = interrupt::run(py, self.inner.context(), None, |call| {
             let (region, condition) = (region.as_ref(), condition.as_ref());
             self.inner.scan_region(region, attrs.as_deref(), condition, order, batch_bytes, call)
@@ -296,9 +310,8 @@ impl Array {
         batch_bytes: u64,
         condition_json: Option<&str>,
     ) -> PyResult<Portions> {
-        let order = ReadOrder::parse(order).map_err(|e| raise(py, &e))?;
-        let condition = condition_json.map(Condition::from_json).transpose().map_err(|e| raise(py, &e))?;
-        let (region, names) = (region(py, &self.inner, boxes)?, self.names(py, Some(&attrs), true)?);
+        let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
+        let names = self.names(py, Some(&attrs), true)?;
         let (region, condition) = (region.as_ref(), condition.as_ref());
         let wanted = PortionsOf { region, attrs: &attrs, condition, order, bytes: batch_bytes };
         let inner = interrupt::run(py, self.inner.context(), None, |call| self.inner.portions(&wanted, call))?;
@@ -360,8 +373,7 @@ impl Array {
         condition_json: &str,
         message: Option<String>,
     ) -> PyResult<u64> {
-        let condition = Condition::from_json(condition_json).map_err(|e| raise(py, &e))?;
-        let region = region(py, &self.inner, boxes)?;
+        let (region, condition) = (region(py, &self.inner, boxes)?, condition(py, condition_json)?);
         interrupt::run(py, self.inner.context(), None, |call| {
             self.inner.delete_region_where(region.as_ref(), &condition, message.clone(), call)
         })

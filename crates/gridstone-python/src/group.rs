@@ -69,6 +69,12 @@ impl Group {
         py.detach(|| self.inner.set_metadata(changes.into_iter().collect())).map_err(|e| raise(py, &e))
     }
 
+    /// The same group at the newest version of its store, wherever it was moved to.
+    fn refreshed(&self, py: Python<'_>, context: &Context) -> PyResult<Self> {
+        let inner = interrupt::ask(py, &context.inner, &self.inner.uri(), || self.inner.refreshed())?;
+        Ok(Self { inner })
+    }
+
     /// (name, "array" | "group") of each child, sorted by name.
     fn children(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
         self.inner.children().map_err(|e| raise(py, &e))

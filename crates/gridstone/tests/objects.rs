@@ -11,7 +11,7 @@ use crate::writer::{bytes_of, view};
 use faulty::{Faulty, Plan, Trouble};
 use gridstone::base::{CounterSnapshot, ErrorKind, Result};
 use gridstone::engine::{Array, At, Call, CellData, CopyOptions, Dedup, Keep, Strategy, copy_on};
-use gridstone::storage::{CountingStorage, MemoryStorage, ObjectStorage, Operation, Storage};
+use gridstone::storage::{CountingStorage, MemoryStorage, ObjectStorage, Operation, Storage, log_name};
 use object_store::ObjectStore;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -163,6 +163,31 @@ fn much_is_asked_for_at_once() {
     println!("3.2 MB: {counts:?}");
     // The end, the index, the values, and the coordinates if they are far from these.
     assert!(counts["get"] <= 5 && counts.len() == 1, "{counts:?}");
+}
+
+/// The records since the last fold come side by side, so that opening takes as long after sixty commits as after one.
+#[test]
+fn opening_asks_for_its_records_together() {
+    let (bucket, plan) = bucket();
+    create(&context(64), &storage(&bucket), "/line", false);
+    let (writer, mut expected) = (array(&bucket), Cells::new());
+    for n in 0..29 {
+        write(&writer, &[(n, n)].into()).unwrap();
+        expected.insert(n, n);
+    }
+    assert_eq!(writer.version(), 30);
+    plan.clear();
+    // Who asked for one after the other would wait for ever for the first; it fails after a while.
+    plan.gather_these((1..30).map(log_name).collect());
+    let found = array(&bucket);
+    let counts = requests(&plan);
+    assert!(counts["get"] <= 4 + 30 && counts["head"] <= 5 && counts.len() == 2, "an open: {counts:?}");
+    plan.clear();
+    assert_eq!(read(&found).unwrap(), expected);
+    storage(&bucket).delete(&log_name(17)).unwrap();
+    let error = open(&context(64), &storage(&bucket), "/line", At::Latest).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    assert!(error.message().contains("version 17"), "{error}");
 }
 
 /// Writes cells, and gives the error of whatever fails.

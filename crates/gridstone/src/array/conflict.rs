@@ -1,7 +1,7 @@
 //! What happens to a commit whose slot another one took: the changes are looked at again, against what the other
 //! commit left. The table of all pairs is in `docs/format/conflicts.md`.
 
-use super::operation::{Changes, Operation, Recorded};
+use super::operation::{Changes, Operation, Recorded, Removed};
 use super::record::Record;
 use super::snapshot::Snapshot;
 use crate::base::{Error, Id, Result};
@@ -164,8 +164,9 @@ impl Rebase for StandardRules {
     }
 }
 
-/// The rules of a delete of the order of an earlier version: those of [`StandardRules`], and that nothing of the array was
-/// merged since. A merged fragment has the order of its newest input, so that the delete would be older than what it deletes.
+/// The rules of a delete of the order of an earlier version: those of [`StandardRules`], and that nothing it deletes was merged
+/// since with something newer than it. A merged fragment has the order of its newest input, so that the delete would be older than
+/// what it deletes. What is older than the delete after the merge too is deleted as before.
 #[derive(Debug, Clone, Copy)]
 pub struct DeleteRules {
     /// The array.
@@ -174,10 +175,19 @@ pub struct DeleteRules {
 
 impl Rebase for DeleteRules {
     fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
-        let merges = |op: &Recorded| matches!(op, Recorded::ReplaceFragments { array, .. } if *array == self.array);
+        let merges = |op: &Recorded| match op {
+            Recorded::ReplaceFragments { array, removed, fragments } if *array == self.array => {
+                let mut deletes = changes.added_to(self.array).filter(|d| d.kind.deletes() && d.order.version > 0);
+                deletes.any(|delete| {
+                    let reached = |r: &Removed| r.order < delete.order && r.bounds.intersects(&delete.bounds);
+                    removed.iter().any(reached) && fragments.iter().any(|d| d.order > delete.order)
+                })
+            }
+            _ => false,
+        };
         if lost_to.operations.iter().any(merges) {
             return Err(Error::conflict(format!(
-                "fragments whose cells were to be deleted were merged in version {}; nothing was committed",
+                "fragments whose cells were to be deleted were merged with newer ones in version {}; nothing was committed",
                 lost_to.version
             )));
         }

@@ -11,13 +11,25 @@ use super::floor::Floor;
 use super::record::Record;
 use super::root::{self, Root};
 use super::shape::RootRef;
-use crate::base::{Error, ErrorKind, Result};
+use crate::base::{Error, ErrorKind, Result, limits};
 use crate::storage::{FLOOR, LATEST, LOG, Storage, log_name, manifest_name};
 use bytes::Bytes;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Commits between two writes of the hint: a search among as many versions costs less than a write with each commit.
 pub(super) const HINT_EVERY: u64 = 8;
+
+/// Records that are asked for together: as many as lie between two roots.
+const RECORDS_AT_ONCE: u64 = limits::FOLD_VERSIONS;
+
+fn missing(version: u64) -> Error {
+    Error::corruption(format!(
+        "the log record of version {version} is missing; put {} back from a copy of the store, or let `gridstone repair` say what can be \
+         mended",
+        log_name(version)
+    ))
+}
 
 /// The objects of a store's log.
 #[derive(Debug, Clone)]
@@ -34,15 +46,32 @@ impl Log {
 
     /// The record of `version` and its whole file; Corruption if it is missing.
     pub(super) fn read_file(&self, version: u64) -> Result<(Record, Bytes)> {
-        let file = self.read_object(&log_name(version))?;
-        let file = file.ok_or_else(|| {
-            Error::corruption(format!(
-                "the log record of version {version} is missing; put {} back from a copy of the store, or let `gridstone repair` say what can be \
-                 mended",
-                log_name(version)
-            ))
-        })?;
+        let file = self.read_object(&log_name(version))?.ok_or_else(|| missing(version))?;
         Ok((Record::decode(&file, version)?, file))
+    }
+
+    /// Shows the records of `versions` to `visit`, oldest first; Corruption if one is missing.
+    pub(super) fn read_each(&self, versions: Range<u64>, visit: &mut dyn FnMut(Record) -> Result<()>) -> Result<()> {
+        let mut next = versions.start;
+        while next < versions.end {
+            // How many there are is told by what was read, and may be wrong: the first that is missing ends it.
+            let to = versions.end.min(next.saturating_add(RECORDS_AT_ONCE));
+            let names: Vec<String> = (next..to).map(log_name).collect();
+            self.storage.read_each(&names, &mut |name, file| {
+                let version = next;
+                next += 1;
+                let file = file.map_err(|e| match e.kind() {
+                    ErrorKind::NotFound => missing(version),
+                    _ => self.unreadable(name, e),
+                })?;
+                visit(Record::decode(&file, version)?)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn unreadable(&self, name: &str, error: Error) -> Error {
+        error.context(format!("{name} in {}", self.storage.describe()))
     }
 
     /// The floor; `None` if the log starts at version 1.
@@ -71,7 +100,7 @@ impl Log {
         match self.storage.read_all(name) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(e.context(format!("{} in {}", name, self.storage.describe()))),
+            Err(e) => Err(self.unreadable(name, e)),
         }
     }
 

@@ -67,7 +67,7 @@ impl Reads {
     fn check(&self, record: &Record, newest: &Snapshot) -> Result<()> {
         let version = record.version;
         for operation in &record.operations {
-            self.check_operation(operation).map_err(|what| overtaken(version, &what))?;
+            self.check_operation(operation, newest).map_err(|what| overtaken(version, &what))?;
         }
         if let Some((path, _)) = self.nodes.iter().find(|(path, id)| node_at(newest, path) != **id) {
             return Err(overtaken(version, &format!("changed what lies at {path}, which was looked up")));
@@ -79,30 +79,36 @@ impl Reads {
     }
 
     /// Err: what it did. Every operation there is has its line here; nodes that come and go are seen by their paths.
-    fn check_operation(&self, operation: &Recorded) -> std::result::Result<(), String> {
+    fn check_operation(&self, operation: &Recorded, newest: &Snapshot) -> std::result::Result<(), String> {
         match operation {
             Recorded::AddFragments { array, fragments } => {
-                match fragments.iter().find(|d| self.has_read(*array, &d.bounds)) {
-                    Some(d) => Err(format!("wrote to {} of the array {array}, where cells were read", d.bounds)),
+                match fragments.iter().find_map(|d| self.read_of(*array, &d.bounds)) {
+                    Some(met) => Err(format!(
+                        "wrote to {}{}, where cells were read",
+                        self.named(*array, newest),
+                        place(newest, *array, &met)
+                    )),
                     None => Ok(()),
                 }
             }
             Recorded::SetMetadata { node, changes } => {
                 match changes.iter().find(|(key, _)| self.has_looked_up(*node, key)) {
-                    Some((key, _)) => Err(format!("set the metadata key {key:?}, which was read")),
+                    Some((key, _)) => {
+                        Err(format!("set the metadata key {key:?} of {}, which was read", self.named(*node, newest)))
+                    }
                     None => Ok(()),
                 }
             }
             Recorded::AlterArray { id, .. } => {
                 // Who looked an array up has seen its schema.
                 if self.boxes.contains_key(id) || self.nodes.values().any(|found| found == &Some(*id)) {
-                    return Err(format!("changed the schema of the array {id}, which was looked at"));
+                    return Err(format!("changed the schema of {}, which was looked at", self.named(*id, newest)));
                 }
                 Ok(())
             }
             Recorded::Remove { id } => {
                 if self.boxes.contains_key(id) || self.keys.contains_key(id) {
-                    return Err(format!("removed the array or group with the id {id}, which was read"));
+                    return Err(format!("removed {}, which was read", self.named(*id, newest)));
                 }
                 Ok(())
             }
@@ -116,13 +122,36 @@ impl Reads {
         }
     }
 
-    fn has_read(&self, array: Id, bounds: &Subarray) -> bool {
-        self.boxes.get(&array).is_some_and(|boxes| boxes.iter().any(|sub| sub.intersects(bounds)))
+    /// What was read of `bounds`: a box of it.
+    fn read_of(&self, array: Id, bounds: &Subarray) -> Option<Subarray> {
+        self.boxes.get(&array)?.iter().find_map(|sub| sub.intersect(bounds))
+    }
+
+    /// The path of a node: in `newest` or, if it is not there any more, the one that it was looked up at.
+    fn named(&self, id: Id, newest: &Snapshot) -> String {
+        let looked_up = || self.nodes.iter().find(|(_, found)| **found == Some(id)).map(|(path, _)| path.as_str());
+        let path = newest.node_by_id(id).map(super::Node::path).or_else(looked_up);
+        path.map_or_else(|| "an array or group".to_owned(), |path| format!("{path:?}"))
     }
 
     fn has_looked_up(&self, node: Id, key: &str) -> bool {
         self.keys.get(&node).is_some_and(|keys| keys.as_ref().is_none_or(|keys| keys.contains(key)))
     }
+}
+
+/// Dimensions whose coordinates a message tells.
+const DIMENSIONS_TOLD: usize = 4;
+
+/// Where a box of an array lies, in coordinates; nothing if it has no schema that is known.
+fn place(newest: &Snapshot, array: Id, bounds: &Subarray) -> String {
+    let Ok(schema) = newest.array_by_id(array).and_then(|array| array.schema()) else { return String::new() };
+    let ends = schema.coordinates().zip(schema.ends(bounds));
+    let told = ends.map(|(dim, (lo, hi))| match lo == hi {
+        true => format!("{} {lo}", dim.name()),
+        false => format!("{} {lo} to {hi}", dim.name()),
+    });
+    let more = if schema.coordinates().count() > DIMENSIONS_TOLD { ", …" } else { "" };
+    format!(" at {}{more}", told.take(DIMENSIONS_TOLD).collect::<Vec<_>>().join(", "))
 }
 
 fn node_at(snapshot: &Snapshot, path: &str) -> Option<Id> {

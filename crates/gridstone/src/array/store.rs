@@ -2,7 +2,7 @@
 //!
 //! Opening version N reads record N, the root it names (or the floor's, if that is newer), and the records between:
 //! at most about [`limits::FOLD_VERSIONS`] objects and [`limits::FOLD_BYTES`] of records besides the last one, whatever the number of
-//! versions and fragments.
+//! versions and fragments. Where reading is a request the records between are asked for side by side.
 
 use super::commit::ATTEMPTS;
 use super::conflict::MustBeFirst;
@@ -161,7 +161,7 @@ impl Store {
         let (mut low, mut high) = (floor, newest.saturating_add(1));
         while low < high {
             let middle = low.midpoint(high);
-            if self.record(middle)?.time_us <= time_us {
+            if self.kept(middle)?.time_us <= time_us {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -243,9 +243,7 @@ impl Store {
             Some(reference) => Snapshot::of_root(self.log.root(reference)?, reference, &self.log.storage)?,
             None => Snapshot::before_all(),
         };
-        for between in snapshot.version() + 1..version {
-            snapshot.follow(&self.log.read_file(between)?.0)?;
-        }
+        self.log.read_each(snapshot.version() + 1..version, &mut |record| snapshot.follow(&record))?;
         if snapshot.version() < version {
             snapshot.follow(last)?;
         } else if snapshot.record() != Some(last.xxh3) {
@@ -272,17 +270,22 @@ impl Store {
     /// The record of `version`.
     ///
     /// # Errors
-    /// SnapshotExpired or NotFound if there is none (any more), Corruption, Unsupported.
+    /// SnapshotExpired or NotFound if there is none (any more), Corruption (also if it is missing and later ones are there), Unsupported.
     pub fn record(&self, version: u64) -> Result<Record> {
         if let Some(record) = self.log.read(version)? {
             return Ok(record);
         }
         let floor = self.log.floor_version()?;
-        Err(if version < floor {
-            expired(version, floor)
-        } else {
-            Error::not_found(format!("there is no version {version}"))
-        })
+        if version < floor {
+            return Err(expired(version, floor));
+        }
+        let newest = self.log.newest(self.seen().max(floor))?.ok_or_else(|| self.no_store())?;
+        if version == 0 || version > newest {
+            return Err(Error::not_found(format!(
+                "there is no version {version}; versions {floor} to {newest} are there"
+            )));
+        }
+        self.kept(version)
     }
 
     /// The record of a version below the newest, so that it must be there unless the floor has passed it.

@@ -1,17 +1,13 @@
 //! Reading what is readable: around damaged blocks, lost files and pages, with a list of what was left out.
 
 use super::boxes::parse_box;
-use super::regions::narrowed;
+use super::regions::{LostPages, Planned, is_filtered};
 use super::{Array, Call, ReadBox};
-use crate::base::{CounterSnapshot, Counters, Error, Id, Result};
-use crate::fragment::FragmentOrder;
-use crate::query::condition::{Bound, Condition};
-use crate::query::{
-    Around, Cells, LostPage, ReadOrder, Request, Scan, Skipped, Target, around, is_damage, read_dense, read_sparse,
-    read_where,
-};
-use crate::schema::{Region, Schema, Subarray};
-use std::sync::Arc;
+use crate::base::{CounterSnapshot, Counters, Id, Result};
+use crate::query::condition::Condition;
+use crate::query::{Around, Cells, ReadOrder, Scan, Skipped, around, is_damage, read_dense};
+use crate::schema::{Region, Schema};
+use std::mem;
 
 /// Something of a read that was left out because it is damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,20 +44,6 @@ pub struct Partial {
     pub counters: CounterSnapshot,
     /// What was left out; empty if nothing is damaged.
     pub skipped: Vec<SkippedCells>,
-}
-
-/// A read planned around damage.
-struct Plan {
-    around: Around,
-    request: Request,
-    bound: Option<Bound>,
-    /// Whether some cell may be selected.
-    any: bool,
-}
-
-/// Whether cells are picked from the box that is planned.
-fn is_filtered(region: Option<&Region>, condition: Option<&Condition>) -> bool {
-    condition.is_some() || region.is_some_and(|region| region.only().is_none())
 }
 
 impl Array {
@@ -110,20 +92,14 @@ impl Array {
                 return plain.map(|(cells, shape, counters)| Partial { cells, shape, counters, skipped: Vec::new() });
             }
         }
-        let Plan { around, request, bound, any } = self.plan_around(region, attrs, condition, order, call)?;
-        let Around { context, target, skipped } = around;
-        let mut shape = None;
-        let cells = match &bound {
-            _ if !any => Ok(Cells::none(&target.schema, &request)),
-            Some(bound) => read_where(&context, &target, &request, bound),
-            None if target.schema.sparse() => read_sparse(&context, &target, &request),
-            None => {
-                shape = Some(request.sub.shape());
-                read_dense(&context, &target, &request)
-            }
+        let (plan, skipped) = self.plan_around(region, attrs, condition, order, call)?;
+        let (cells, shape) = if plan.unfiltered && !plan.target.schema.sparse() {
+            let cells = read_dense(&plan.context, &plan.target, &plan.request);
+            (plan.context.explained(cells)?, Some(plan.request.sub.shape()))
+        } else {
+            (plan.cells()?, None)
         };
-        let skipped = skipped.into_iter().map(|s| SkippedCells::of(s, &target.schema)).collect();
-        Ok(Partial { cells: context.explained(cells)?, shape, counters: context.counters.snapshot(), skipped })
+        Ok(Partial { cells, shape, counters: plan.context.counters.snapshot(), skipped })
     }
 
     /// As [`Array::scan`], or [`Array::scan_where`], leaving out what is damaged; the whole box is looked at before the first batch.
@@ -154,18 +130,11 @@ impl Array {
         (order, batch_bytes): (ReadOrder, u64),
         call: &Call,
     ) -> Result<(Scan, Vec<SkippedCells>)> {
-        let Plan { around, request, bound, any } = self.plan_around(region, attrs, condition, order, call)?;
-        let Around { context, target, skipped } = around;
-        let skipped = skipped.into_iter().map(|s| SkippedCells::of(s, &target.schema)).collect();
-        let again = context.clone();
-        let scan = match &bound {
-            _ if !any => Ok(Scan::nothing(context, target, request)),
-            Some(bound) => Scan::filtered(context, target, request, batch_bytes, bound),
-            None => Scan::new(context, target, request, batch_bytes),
-        };
-        Ok((again.explained(scan)?, skipped))
+        let (plan, skipped) = self.plan_around(region, attrs, condition, order, call)?;
+        Ok((plan.scan(batch_bytes)?, skipped))
     }
 
+    /// The plan of a read with holes in the place of what is damaged, and what that is.
     fn plan_around(
         &self,
         region: Option<&Region>,
@@ -173,39 +142,16 @@ impl Array {
         condition: Option<&Condition>,
         order: ReadOrder,
         call: &Call,
-    ) -> Result<Plan> {
-        let (snapshot, state) = self.state()?;
-        let schema = state.schema()?.clone();
-        let (reach, bound) = narrowed(&schema, region, condition)?;
-        let bound = is_filtered(region, condition).then_some(bound);
-        let any = reach.is_some();
-        let request = Request::new(&schema, reach, attrs, order)?;
-        let target = |fragments| Target { array: self.id(), schema: Arc::clone(&schema), fragments };
-        if !any {
-            let around =
-                Around { context: self.read_context(&snapshot, call), target: target(Vec::new()), skipped: Vec::new() };
-            return Ok(Plan { around, request, bound, any });
+    ) -> Result<(Planned, Vec<SkippedCells>)> {
+        let mut plan = self.plan_region(region, attrs, condition, order, LostPages::Told, call)?;
+        if !plan.any {
+            return Ok((plan, Vec::new()));
         }
-        match region {
-            Some(region) => {
-                region.touching(&request.sub).filter_map(|b| b.intersect(&request.sub)).for_each(|b| self.note(&b));
-            }
-            None => self.note(&request.sub),
-        }
-        let touched = |sub: &Subarray| region.is_none_or(|region| region.touches(sub));
-        let (fragments, lost) = match self.described(&snapshot, &state, Some(&request.sub)) {
-            Err(error) if is_damage(&error) => state.fragments_around(Some(&request.sub))?,
-            described => (described?, Vec::new()),
-        };
-        // Pages hold what was committed up to the root.
-        let after = FragmentOrder { version: snapshot.root_version().saturating_add(1), index: 0 };
-        let pages: Vec<LostPage> = lost.into_iter().map(|(bounds, error): (_, Error)| (bounds, after, error)).collect();
-        let target = target(fragments.into_iter().filter(|d| touched(&d.bounds)).collect());
-        let context = self.read_context(&snapshot, call);
-        let also = bound.as_ref().map(|bound| bound.columns().attrs).unwrap_or_default();
-        let mut around = around(&context, &target, &request, &also, pages)?;
-        around.skipped.retain(|skipped| touched(&skipped.bounds));
-        Counters::add(&context.counters.regions_skipped, around.skipped.len() as u64);
-        Ok(Plan { around, request, bound, any })
+        let (also, pages) = (plan.bound.columns().attrs, mem::take(&mut plan.lost));
+        let Around { context, target, mut skipped } = around(&plan.context, &plan.target, &plan.request, &also, pages)?;
+        skipped.retain(|skipped| region.is_none_or(|region| region.touches(&skipped.bounds)));
+        Counters::add(&context.counters.regions_skipped, skipped.len() as u64);
+        let skipped = skipped.into_iter().map(|s| SkippedCells::of(s, &target.schema)).collect();
+        Ok((Planned { context, target, ..plan }, skipped))
     }
 }

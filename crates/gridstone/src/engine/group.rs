@@ -1,20 +1,27 @@
 //! A group at one version of its store.
 
 use crate::array::{Changes, GroupState, Node, Operation, Snapshot, StandardRules, Store};
-use crate::base::{Error, Result};
+use crate::base::{Error, Id, Result};
 use std::sync::Arc;
 
-/// A group: named children, which are arrays and groups.
+/// A group: named children, which are arrays and groups. A handle means the group, wherever it is moved to, as that of an array does.
 #[derive(Debug, Clone)]
 pub struct Group {
     pub(super) store: Arc<Store>,
     snapshot: Arc<Snapshot>,
+    id: Id,
+    /// Where it was at that version.
     path: String,
 }
 
 impl Group {
-    pub(super) fn new(store: Arc<Store>, snapshot: Arc<Snapshot>, path: &str) -> Self {
-        Self { store, snapshot, path: path.to_owned() }
+    /// The group at `path` of a snapshot; NotFound if there is none.
+    pub(super) fn at(store: Arc<Store>, snapshot: Arc<Snapshot>, path: &str) -> Result<Self> {
+        let id = match snapshot.node(path)? {
+            Node::Group(group) => group.id(),
+            Node::Array(_) => return Err(Error::not_found(format!("{path} is an array, not a group"))),
+        };
+        Ok(Self { store, snapshot, id, path: path.to_owned() })
     }
 
     pub(super) fn store(&self) -> &Arc<Store> {
@@ -41,10 +48,26 @@ impl Group {
     }
 
     fn state<'s>(&self, snapshot: &'s Snapshot) -> Result<&'s GroupState> {
-        match snapshot.node(&self.path)? {
-            Node::Group(group) => Ok(group),
-            Node::Array(_) => Err(Error::not_found(format!("{} is an array and no group any more", self.path))),
+        match snapshot.node_by_id(self.id) {
+            Some(Node::Group(group)) => Ok(group),
+            _ => Err(Error::not_found(format!(
+                "the group that lay at {} in version {} is not there any more in version {} of {}: it was removed, or replaced; open what is there now",
+                self.path,
+                self.version(),
+                snapshot.version(),
+                self.uri()
+            ))),
         }
+    }
+
+    /// The same group at the newest version, where it may lie elsewhere.
+    ///
+    /// # Errors
+    /// NotFound (it was removed), Corruption, Storage.
+    pub fn refreshed(&self) -> Result<Self> {
+        let snapshot = self.store.refresh(&self.snapshot)?;
+        let path = self.state(&snapshot)?.path().to_owned();
+        Ok(Self { store: self.store.clone(), snapshot, id: self.id, path })
     }
 
     /// The JSON text of a metadata value.

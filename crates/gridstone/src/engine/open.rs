@@ -88,7 +88,7 @@ fn open_in(context: &Context, store: Arc<Store>, path: &str, writable: bool, at:
             let id = array.id();
             Ok(Opened::Array(Array::new(context.clone(), store, snapshot, id, writable, at != At::Latest)))
         }
-        Node::Group(_) => Ok(Opened::Group(Group::new(store, snapshot, path))),
+        Node::Group(_) => Ok(Opened::Group(Group::at(store, snapshot, path)?)),
     }
 }
 
@@ -128,12 +128,12 @@ pub fn create_group(context: &Context, uri: &str, path: &str) -> Result<Group> {
     if store.exists()? {
         let snapshot = store.latest()?;
         if let Ok(Node::Group(_)) = snapshot.node(path) {
-            return Ok(Group::new(store, snapshot, path));
+            return Group::at(store, snapshot, path);
         }
     }
     let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() };
     let snapshot = create_node(&store, path, create, false)?;
-    Ok(Group::new(store, snapshot, path))
+    Group::at(store, snapshot, path)
 }
 
 fn create_node(store: &Store, path: &str, create: Operation, overwrite: bool) -> Result<Arc<Snapshot>> {

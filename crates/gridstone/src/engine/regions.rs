@@ -6,21 +6,25 @@ use super::boxes::{Span, parse_box, region_of};
 use super::listing::{TileListing, tiles};
 use super::{Array, Call, ReadBox};
 use crate::base::{CounterSnapshot, Result};
-use crate::fragment::FragmentKind;
+use crate::fragment::{FragmentKind, FragmentOrder};
 use crate::query::condition::{Bound, Condition};
-use crate::query::{Cells, ReadContext, ReadOrder, Request, Scan, Target, open_fragment, read_sparse, read_where};
+use crate::query::{
+    Cells, LostPage, ReadContext, ReadOrder, Request, Scan, Target, is_damage, open_fragment, read_sparse, read_where,
+};
 use crate::schema::{Region, Schema, Subarray};
 
 /// A read, planned.
-struct Planned {
-    context: ReadContext,
-    target: Target,
-    request: Request,
-    bound: Bound,
+pub(super) struct Planned {
+    pub(super) context: ReadContext,
+    pub(super) target: Target,
+    pub(super) request: Request,
+    pub(super) bound: Bound,
     /// Whether some cell may be selected.
-    any: bool,
+    pub(super) any: bool,
     /// Whether neither a condition nor several boxes were given.
-    unfiltered: bool,
+    pub(super) unfiltered: bool,
+    /// Manifest pages that cannot be read, and so tell of no fragment.
+    pub(super) lost: Vec<LostPage>,
 }
 
 impl Planned {
@@ -28,6 +32,48 @@ impl Planned {
     fn is_plain(&self) -> bool {
         self.any && self.bound.constant() == Some(true) && self.target.schema.sparse()
     }
+
+    /// The cells, with their coordinates.
+    pub(super) fn cells(&self) -> Result<Cells> {
+        let Self { context, target, request, bound, .. } = self;
+        let found = if self.is_plain() {
+            read_sparse(context, target, request)
+        } else if self.any {
+            read_where(context, target, request, bound)
+        } else {
+            Ok(Cells::none(&target.schema, request))
+        };
+        context.explained(found)
+    }
+
+    /// A stream of them in batches of about `batch_bytes`.
+    pub(super) fn scan(self, batch_bytes: u64) -> Result<Scan> {
+        let plain = self.is_plain() || (self.any && self.unfiltered);
+        let Self { context, target, request, bound, any, .. } = self;
+        let again = context.clone();
+        let scan = if plain {
+            Scan::new(context, target, request, batch_bytes)
+        } else if any {
+            Scan::filtered(context, target, request, batch_bytes, &bound)
+        } else {
+            Ok(Scan::nothing(context, target, request))
+        };
+        again.explained(scan)
+    }
+}
+
+/// What a plan makes of manifest pages that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LostPages {
+    /// An error.
+    Refused,
+    /// It goes on without the fragments that they tell of.
+    Told,
+}
+
+/// Whether cells are picked from the box that is planned.
+pub(super) fn is_filtered(region: Option<&Region>, condition: Option<&Condition>) -> bool {
+    condition.is_some() || region.is_some_and(|region| region.only().is_none())
 }
 
 /// What is looked at for cells of `region` (`None`: the whole domain) that `condition` selects: the box around them, and what tells
@@ -68,16 +114,8 @@ impl Array {
         order: ReadOrder,
         call: &Call,
     ) -> Result<(Cells, CounterSnapshot)> {
-        let plan = self.plan_region(region, attrs, condition, order, call)?;
-        let Planned { context, target, request, bound, .. } = &plan;
-        let found = if plan.is_plain() {
-            read_sparse(context, target, request)
-        } else if plan.any {
-            read_where(context, target, request, bound)
-        } else {
-            Ok(Cells::none(&target.schema, request))
-        };
-        Ok((context.explained(found)?, context.counters.snapshot()))
+        let plan = self.plan_region(region, attrs, condition, order, LostPages::Refused, call)?;
+        Ok((plan.cells()?, plan.context.counters.snapshot()))
     }
 
     /// As [`Array::read_region`], of a box.
@@ -121,17 +159,7 @@ impl Array {
         batch_bytes: u64,
         call: &Call,
     ) -> Result<Scan> {
-        let plan = self.plan_region(region, attrs, condition, order, call)?;
-        let (plain, context) = (plan.is_plain() || (plan.any && plan.unfiltered), plan.context.clone());
-        let Planned { target, request, bound, any, .. } = plan;
-        let scan = if plain {
-            Scan::new(context.clone(), target, request, batch_bytes)
-        } else if any {
-            Scan::filtered(context.clone(), target, request, batch_bytes, &bound)
-        } else {
-            Ok(Scan::nothing(context.clone(), target, request))
-        };
-        context.explained(scan)
+        self.plan_region(region, attrs, condition, order, LostPages::Refused, call)?.scan(batch_bytes)
     }
 
     /// Streams a box in batches of about `batch_bytes`, coordinates included.
@@ -169,31 +197,37 @@ impl Array {
 
     /// Narrows the box to what the condition confines coordinates to. Outside of it, and of all boxes, nothing is looked at, and a
     /// transaction that is serializable does not depend on it.
-    fn plan_region(
+    pub(super) fn plan_region(
         &self,
         region: Option<&Region>,
         attrs: Option<&[String]>,
         condition: Option<&Condition>,
         order: ReadOrder,
+        pages: LostPages,
         call: &Call,
     ) -> Result<Planned> {
         let (snapshot, state) = self.state()?;
         let schema = state.schema()?.clone();
         let (reach, bound) = narrowed(&schema, region, condition)?;
-        let mut request = Request::new(&schema, reach.clone(), attrs, order)?;
-        let mut target = Target { array: self.id(), schema, fragments: Vec::new() };
+        let request = Request::new(&schema, reach.clone(), attrs, order)?;
+        let (mut target, mut lost) = (Target { array: self.id(), schema, fragments: Vec::new() }, Vec::new());
         let any = reach.is_some();
         if let Some(sub) = reach {
             match region {
                 Some(region) => region.touching(&sub).filter_map(|b| b.intersect(&sub)).for_each(|b| self.note(&b)),
                 None => self.note(&sub),
             }
-            target.fragments = self.described(&snapshot, &state, Some(&sub))?;
+            (target.fragments, lost) = match self.described(&snapshot, &state, Some(&sub)) {
+                Err(error) if pages == LostPages::Told && is_damage(&error) => state.fragments_around(Some(&sub))?,
+                described => (described?, Vec::new()),
+            };
             target.fragments.retain(|d| region.is_none_or(|region| region.touches(&d.bounds)));
-            request.sub = sub;
         }
-        let unfiltered = condition.is_none() && region.is_none_or(|region| region.only().is_some());
-        Ok(Planned { context: self.read_context(&snapshot, call), target, request, bound, any, unfiltered })
+        // Pages hold what was committed up to the root.
+        let after = FragmentOrder { version: snapshot.root_version().saturating_add(1), index: 0 };
+        let lost = lost.into_iter().map(|(bounds, error)| (bounds, after, error)).collect();
+        let unfiltered = !is_filtered(region, condition);
+        Ok(Planned { context: self.read_context(&snapshot, call), target, request, bound, any, unfiltered, lost })
     }
 
     /// The data tiles that touch a region (`None`: the whole domain).

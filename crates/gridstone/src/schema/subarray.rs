@@ -101,6 +101,20 @@ impl Subarray {
         self.ranges.iter().map(|r| (r.hi - r.lo).saturating_add(1)).collect()
     }
 
+    /// The box cut in two across its longest side; `None` if it is one cell.
+    pub fn halved(&self) -> Option<(Self, Self)> {
+        let (longest, range) = self.ranges.iter().enumerate().max_by_key(|(_, range)| range.hi - range.lo)?;
+        let middle = range.lo.midpoint(range.hi);
+        let with = |cut: KeyRange| {
+            let mut half = self.clone();
+            half.ranges.get_mut(longest).map(|range| *range = cut).map(|()| half)
+        };
+        if range.lo == range.hi {
+            return None;
+        }
+        Some((with(KeyRange::new(range.lo, middle))?, with(KeyRange::new(middle + 1, range.hi))?))
+    }
+
     /// The box as a user would write it, with the dimensions' names and values.
     pub fn describe(&self, dims: &[Dimension]) -> String {
         let parts =

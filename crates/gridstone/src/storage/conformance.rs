@@ -1,7 +1,7 @@
 //! What every storage must do: one suite, called once by the tests of each storage and decorator.
 
 use super::{PutOutcome, Storage, Swept};
-use crate::base::{ByteRange, Clock, ErrorKind, NeverCancel};
+use crate::base::{ByteRange, Clock, Error, ErrorKind, NeverCancel};
 use crate::runtime::{Pool, SystemClock};
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ pub(super) fn check(make: &dyn Fn() -> Arc<dyn Storage>) {
     a_source_never_gives_short_bytes(&*prepared());
     an_open_source_outlives_its_name(&*prepared());
     put_if_absent_creates_once(&*prepared());
+    several_objects_come_in_order(&*prepared());
     put_replaces(&*prepared());
     listing_shows_one_folder(&*prepared());
     a_survey_tells_length_and_time(&*prepared());
@@ -105,6 +106,33 @@ fn an_open_source_outlives_its_name(storage: &dyn Storage) {
     storage.delete("_data/a.frag").unwrap();
     assert!(!storage.exists("_data/a.frag").unwrap());
     assert_eq!(source.read_one(ByteRange::new(0, 5)).unwrap(), "still");
+}
+
+fn several_objects_come_in_order(storage: &dyn Storage) {
+    let names: Vec<String> = (1..=9).map(|n| format!("_log/{n}")).collect();
+    for (name, n) in names.iter().zip(1..).filter(|(_, n)| n % 4 != 0) {
+        storage.put(name, &vec![n; 100 * n as usize]).unwrap();
+    }
+    let mut shown = Vec::new();
+    let seen = storage.read_each(&names, &mut |name, bytes| {
+        let found = match bytes {
+            Ok(bytes) => Some((bytes.len(), bytes[0])),
+            Err(e) => (e.kind() != ErrorKind::NotFound).then(|| panic!("{e}")),
+        };
+        shown.push((name.to_owned(), found));
+        Ok(())
+    });
+    seen.unwrap();
+    let there = |n: &u8| (n % 4 != 0).then_some((100 * usize::from(*n), *n));
+    let expected: Vec<_> = names.iter().cloned().zip((1..=9u8).map(|n| there(&n))).collect();
+    assert_eq!(shown, expected);
+    let mut asked = 0;
+    let stopped = storage.read_each(&names, &mut |_, _| {
+        asked += 1;
+        if asked < 3 { Ok(()) } else { Err(Error::conflict("enough")) }
+    });
+    assert_eq!((stopped.unwrap_err().kind(), asked), (ErrorKind::Conflict, 3));
+    storage.read_each(&[], &mut |_, _| panic!("nothing was asked for")).unwrap();
 }
 
 fn put_if_absent_creates_once(storage: &dyn Storage) {

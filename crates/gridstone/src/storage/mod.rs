@@ -136,6 +136,16 @@ pub trait Storage: Send + Sync + Debug {
     /// NotFound if it is not there, Access, Storage.
     fn read_all(&self, name: &str) -> Result<Bytes>;
 
+    /// Shows the whole content of objects of one folder to `visit`, in the order of `names`, each with its name; an error of `visit` ends
+    /// it. Where a read is a request all of them are asked for side by side, so they should be few and small. The floor of the log is never
+    /// one of several.
+    ///
+    /// # Errors
+    /// Those of `visit`, which is given those of [`Storage::read_all`].
+    fn read_each(&self, names: &[String], visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>) -> Result<()> {
+        names.iter().try_for_each(|name| visit(name, self.read_all(name)))
+    }
+
     /// Starts an object, to be written front to back. [`ByteSink::finish`] makes its bytes, then its name durable;
     /// dropped before that, it is removed.
     ///

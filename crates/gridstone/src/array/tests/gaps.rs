@@ -98,6 +98,28 @@ fn what_a_handle_has_seen_is_looked_for() {
     assert_eq!(store_in(Arc::new(memory)).latest().unwrap().version(), 4);
 }
 
+/// Looking for a time, or for one record, in a log with a gap tells of the gap, and not that there is no such version.
+#[test]
+fn a_missing_record_is_not_a_version_that_never_was() {
+    let memory = MemoryStorage::new();
+    let (store, one, id) = with_array(Arc::new(memory.clone()));
+    let seven = commits(&store, one, id, 6);
+    let times: Vec<i64> = (1..=7).map(|version| store.record(version).unwrap().time_us).collect();
+    memory.delete(&log_name(4)).unwrap();
+    for store in [store, store_in(Arc::new(memory))] {
+        assert_eq!(store.record(5).unwrap().version, 5);
+        assert_eq!(store.record(4).unwrap_err().kind(), ErrorKind::Corruption);
+        for version in [0, 8] {
+            assert_eq!(store.record(version).unwrap_err().kind(), ErrorKind::NotFound, "{version}");
+        }
+        let error = store.version_at(times[4]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        assert!(error.message().contains("version 4"), "{error}");
+        assert_eq!(store.at_time(times[4]).unwrap_err().kind(), ErrorKind::Corruption);
+    }
+    assert_eq!(seven.version(), 7);
+}
+
 #[test]
 fn no_store_is_created_over_what_is_left_of_one() {
     let memory = MemoryStorage::new();

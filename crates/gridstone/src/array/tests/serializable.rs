@@ -71,6 +71,35 @@ fn boxes_that_were_read_must_not_be_written() {
     }
 }
 
+/// A conflict is told in the words of who reads it: paths and coordinates, no ids and no keys.
+#[test]
+fn a_conflict_names_paths_and_coordinates() {
+    let told = |theirs: &dyn Fn(&World) -> Operation, note: &dyn Fn(&World, &mut Reads)| {
+        let world = World::new();
+        world.theirs(theirs(&world));
+        let changes = add(world.id("/other"), vec![inline(0, 9)]);
+        let mut rules = Serializable::new(reads(|r| note(&world, r)));
+        let error = world.store.commit(&world.base, changes, &mut rules).unwrap_err();
+        let (text, ids) = (error.to_string(), ["/a", "/g/c"].map(|path| world.id(path).to_string()));
+        assert!(!text.contains("0x") && ids.iter().all(|id| !text.contains(id)), "{text}");
+        text
+    };
+    let read = |w: &World, r: &mut Reads| r.note_box(w.id("/a"), &cells(100, 199));
+    let text = told(&|w| w.add("/a", 150, 300), &read);
+    assert!(text.contains("wrote to \"/a\" at x 150 to 199, where cells were read"), "{text}");
+    let text = told(&|w| w.add("/a", 190, 190), &read);
+    assert!(text.contains("wrote to \"/a\" at x 190, where"), "{text}");
+    let set = |w: &World| Operation::SetMetadata { node: w.id("/g/c"), changes: vec![("unit".to_owned(), None)] };
+    let text = told(&set, &|w, r| r.note_key(w.id("/g/c"), None));
+    assert!(text.contains("\"unit\" of \"/g/c\""), "{text}");
+    let remove = |w: &World| Operation::Remove { id: w.id("/g/c") };
+    let text = told(&remove, &|w, r| {
+        r.note_node(&w.base, "/g/c");
+        r.note_box(w.id("/g/c"), &cells(0, 0));
+    });
+    assert!(text.contains("removed \"/g/c\", which was read"), "{text}");
+}
+
 #[test]
 fn a_change_in_any_version_between_is_found_not_only_in_the_last() {
     for place in 0..5 {

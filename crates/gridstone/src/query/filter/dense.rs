@@ -14,7 +14,7 @@ use crate::query::layout::Strided;
 use crate::query::{Cells, ReadContext, Request, Target};
 use crate::schema::{Attribute, Datatype, KeyRange, Order, Schema, Subarray};
 use crate::tile::{Column, Statistics};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Cells of a unit, about: a block of usual size.
@@ -62,13 +62,14 @@ fn takes_unwritten(target: &Target, request: &Request, condition: &Bound) -> boo
 }
 
 /// A Budget error if unwritten cells, which the condition selects or may select, are too many to be read whole: more than a sort takes, or,
-/// where it surely selects them, more than the memory budget holds.
+/// as far as it surely selects them, more than the memory budget holds. Several boxes are such a condition.
 pub(super) fn check_size(context: &ReadContext, target: &Target, request: &Request, condition: &Bound) -> Result<()> {
     if target.schema.sparse() {
         return Ok(());
     }
     let filter = Filter::new(condition, request);
-    let verdict = verdict_within(&filter, &request.sub, &fills(&target.schema, &filter));
+    let fills = fills(&target.schema, &filter);
+    let verdict = verdict_within(&filter, &request.sub, &fills);
     // Of several boxes no more cells than they hold.
     let (cells, asked) = (condition.cells_max(&request.sub), request.sub.describe(target.schema.dims()));
     if verdict != Verdict::None && cells > u128::from(u32::MAX) {
@@ -80,15 +81,50 @@ pub(super) fn check_size(context: &ReadContext, target: &Target, request: &Reque
     let within =
         |d: &Arc<Description>| d.bounds.intersect(&request.sub).map_or(0, |part| part.cells().min(d.cells.into()));
     let written: u128 = target.fragments.iter().filter(|d| d.kind.holds_cells()).map(within).sum();
-    let bytes = cells.saturating_sub(written).saturating_mul(selected_bytes(&target.schema, request).into());
     let budget = context.budget.limit_bytes().max(RESULT_BYTES_MIN);
-    if verdict == Verdict::All && bytes > budget.into() {
+    let width = u128::from(selected_bytes(&target.schema, request).max(1));
+    let allowed = written.saturating_add(u128::from(budget) / width);
+    if verdict == Verdict::None || cells <= allowed {
+        return Ok(());
+    }
+    let selected = surely_selected(&filter, &request.sub, &fills, allowed);
+    if selected > allowed {
+        let bytes = selected.saturating_sub(written).saturating_mul(width);
         return Err(Error::budget(format!(
-            "the condition selects all cells of the box {asked} that were never written, which may take {bytes} bytes, more than the memory budget \
-             of {budget}; add a condition that leaves out the fill, ask for a smaller box, stream it with scan(), or give the context more memory"
+            "what is asked for of the box {asked} are {selected} cells or more, most of them never written, which take {bytes} bytes or more, \
+             beyond the memory budget of {budget}; add a condition that leaves out the fill, ask for a smaller box, stream it with scan(), or give \
+             the context more memory"
         )));
     }
     Ok(())
+}
+
+/// How often a box is cut while cells are counted that a condition surely selects. Only a read of more cells than the budget holds, if
+/// all of its box were selected, is looked at so closely.
+const CUTS_MAX: usize = 1 << 14;
+
+/// How many cells of a box that reads as fill the condition selects, at least: parts of it are halved, the largest first, until it is known of
+/// them. Stops where they are more than `enough`, and where they cannot become so.
+fn surely_selected(filter: &Filter, sub: &Subarray, fills: &[(usize, Statistics)], enough: u128) -> u128 {
+    let mut parts = BTreeMap::from([((sub.cells(), 0), sub.clone())]);
+    let (mut selected, mut open) = (0u128, sub.cells());
+    for cut in 0..CUTS_MAX {
+        let Some(((cells, _), part)) = parts.pop_last() else { break };
+        match verdict_within(filter, &part, fills) {
+            Verdict::Some => {
+                let pair = part.halved().into_iter().flat_map(|(low, high)| [low, high]).zip(1..);
+                parts.extend(pair.map(|(half, n)| ((half.cells(), 2 * cut + n), half)));
+                continue;
+            }
+            Verdict::All => selected = selected.saturating_add(cells),
+            Verdict::None => {}
+        }
+        open = open.saturating_sub(cells);
+        if selected > enough || selected.saturating_add(open) <= enough {
+            break;
+        }
+    }
+    selected
 }
 
 /// Unwritten cells that take no more than this are given whatever the budget is.

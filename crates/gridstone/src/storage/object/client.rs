@@ -131,9 +131,13 @@ impl Client {
 
     /// Reads an object, or the part that `options` name.
     pub(super) fn get(&self, name: &str, options: GetOptions) -> Result<Found> {
+        self.start_get(name, options)?.wait_or_cancel()?.map_err(|e| self.error("cannot read", name, e))
+    }
+
+    /// Starts to read an object, or the part that `options` name.
+    pub(super) fn start_get(&self, name: &str, options: GetOptions) -> Result<Driven<object_store::Result<Found>>> {
         let path = self.path(name);
-        let found = self.start(|stores| async move { fetched(stores.patient.as_ref(), &path, options).await })?;
-        found.wait_or_cancel()?.map_err(|e| self.error("cannot read", name, e))
+        self.start(|stores| async move { fetched(stores.patient.as_ref(), &path, options).await })
     }
 
     /// Starts to read a range of an object, which must have the tag `tag`.
@@ -143,9 +147,8 @@ impl Client {
         range: std::ops::Range<u64>,
         tag: Option<String>,
     ) -> Result<Driven<object_store::Result<Found>>> {
-        let path = self.path(name);
         let options = GetOptions { range: Some(GetRange::Bounded(range)), if_match: tag, ..GetOptions::default() };
-        self.start(|stores| async move { fetched(stores.patient.as_ref(), &path, options).await })
+        self.start_get(name, options)
     }
 
     /// What the store knows of an object; `None` if it is not there.

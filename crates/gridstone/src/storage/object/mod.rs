@@ -24,7 +24,7 @@ pub(super) use settings::check_names;
 
 use super::{FLOOR, Listed, PutOutcome, Storage, StorageOptions, Swept, names};
 use crate::base::{ByteSink, ByteSource, Entropy, Error, ErrorKind, Result};
-use crate::runtime::SystemEntropy;
+use crate::runtime::{Driven, SystemEntropy};
 use bytes::Bytes;
 use client::{Client, Maker, Stores};
 use failure::Place;
@@ -200,6 +200,22 @@ impl Storage for ObjectStorage {
         }
         let found = self.seen(name, || self.client.get(name, GetOptions::default()))?;
         found.map(|found| found.bytes).ok_or_else(|| self.absent(name))
+    }
+
+    fn read_each(&self, names: &[String], visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>) -> Result<()> {
+        let Some(first) = names.first() else { return Ok(()) };
+        names.iter().try_for_each(|name| names::checked(name).map(drop))?;
+        let start = |name: &String| self.client.start_get(name, GetOptions::default());
+        let asked = || names.iter().map(start).collect::<Result<Vec<_>>>();
+        // The log that one of them is in, all of them are in.
+        let answers =
+            self.seen(first, || asked()?.into_iter().map(Driven::wait_or_cancel).collect::<Result<Vec<_>>>())?;
+        let Some(answers) = answers else {
+            return names.iter().try_for_each(|name| visit(name, Err(self.absent(name))));
+        };
+        names.iter().zip(answers).try_for_each(|(name, answer)| {
+            visit(name, answer.map(|found| found.bytes).map_err(|e| self.client.error("cannot read", name, e)))
+        })
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {

@@ -40,6 +40,39 @@ fn stores_in_one_bucket_do_not_meet() {
     assert_eq!(other.list("_log").unwrap(), ["_log/2"]);
 }
 
+/// Several objects are asked for side by side, each once; what is missing is told in its place, whatever is sealed.
+#[test]
+fn several_objects_are_asked_for_together() {
+    let (bucket, plan) = Faulty::planned();
+    let keys = Arc::new(crate::storage::KeyRing::new(Arc::new(crate::base::Key::from_slice(&[7; 32]).unwrap())));
+    let plain = || Arc::new(over(bucket.clone()));
+    let sealed = || {
+        let sealing = crate::storage::Sealing::Always(keys.clone());
+        crate::storage::SealedStorage::new(plain(), sealing, Arc::new(SystemEntropy))
+    };
+    let names: Vec<String> = (1..=12).map(log_name).collect();
+    for storage in [plain() as Arc<dyn Storage>, Arc::new(sealed())] {
+        for (name, n) in names.iter().zip(1u8..).filter(|(_, n)| *n != 5) {
+            storage.put(name, &[n; 300]).unwrap();
+        }
+        storage.read_all(&names[0]).unwrap();
+        plan.clear();
+        plan.gather_these(names.clone());
+        let mut found = Vec::new();
+        storage
+            .read_each(&names, &mut |_, bytes| {
+                found.push(bytes.map_or_else(|e| Err(e.kind()), |bytes| Ok(bytes[0])));
+                Ok(())
+            })
+            .unwrap();
+        let expected = (1..=12u8).map(|n| if n == 5 { Err(ErrorKind::NotFound) } else { Ok(n) });
+        assert_eq!(found, expected.collect::<Vec<_>>());
+        assert_eq!(plan.seen(), ["get"; 12]);
+        plan.clear();
+        storage.remove_everything().unwrap();
+    }
+}
+
 #[test]
 fn opening_is_one_request_and_brings_the_end() {
     let (bucket, plan) = Faulty::planned();

@@ -174,6 +174,20 @@ impl SealedStorage {
         }
     }
 
+    /// The content of an object that is stored as `bytes`.
+    fn opened(&self, name: &str, bytes: Bytes) -> Result<Bytes> {
+        let head = bytes.get(..HEADER_BYTES).unwrap_or(&bytes);
+        match self.sort_of(name, head)? {
+            Sort::Plain => Ok(bytes),
+            Sort::Sealed => {
+                let opener = self.opener(name, head, bytes.len() as u64)?;
+                let plain = opener.open_run(0, bytes.get(HEADER_BYTES..).unwrap_or_default())?;
+                self.proved.store(true, Ordering::Relaxed);
+                Ok(plain)
+            }
+        }
+    }
+
     /// Does `write` with the bytes that are stored for `bytes`.
     fn written<T>(&self, name: &str, bytes: &[u8], write: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         super::names::checked(name)?;
@@ -230,17 +244,11 @@ impl Storage for SealedStorage {
     }
 
     fn read_all(&self, name: &str) -> Result<Bytes> {
-        let bytes = self.inner.read_all(name)?;
-        let head = bytes.get(..HEADER_BYTES).unwrap_or(&bytes);
-        match self.sort_of(name, head)? {
-            Sort::Plain => Ok(bytes),
-            Sort::Sealed => {
-                let opener = self.opener(name, head, bytes.len() as u64)?;
-                let plain = opener.open_run(0, bytes.get(HEADER_BYTES..).unwrap_or_default())?;
-                self.proved.store(true, Ordering::Relaxed);
-                Ok(plain)
-            }
-        }
+        self.opened(name, self.inner.read_all(name)?)
+    }
+
+    fn read_each(&self, names: &[String], visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>) -> Result<()> {
+        self.inner.read_each(names, &mut |name, bytes| visit(name, bytes.and_then(|bytes| self.opened(name, bytes))))
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {

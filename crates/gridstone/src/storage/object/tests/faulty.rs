@@ -10,6 +10,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Barrier;
 
 /// How a request fails.
@@ -31,6 +32,8 @@ struct State {
     armed: Option<(&'static str, usize, Trouble)>,
     dead: bool,
     gather: Option<Arc<Barrier>>,
+    /// Ends of the paths whose reads wait; none: all do.
+    gathered: Vec<String>,
     ignores_conditions: bool,
     refuses_conditions: bool,
     forgets_marks: bool,
@@ -62,6 +65,19 @@ impl Plan {
     /// Lets reads wait for each other until `n` have been asked for.
     pub(super) fn gather(&self, n: usize) {
         self.state().gather = Some(Arc::new(Barrier::new(n)));
+    }
+
+    /// Lets reads of objects of these names wait for each other until all have been asked for; one that waits for long fails.
+    pub(super) fn gather_these(&self, names: Vec<String>) {
+        self.gather(names.len());
+        self.state().gathered = names;
+    }
+
+    /// What a read of `path` waits for.
+    fn barrier(&self, path: &Path) -> Option<Arc<Barrier>> {
+        let state = self.state();
+        let waits = state.gathered.is_empty() || state.gathered.iter().any(|name| path.as_ref().ends_with(name));
+        state.gather.clone().filter(|_| waits)
     }
 
     pub(super) fn ignore_conditions(&self) {
@@ -168,9 +184,9 @@ impl ObjectStore for Faulty {
         if trouble.is_some() {
             return Err(timed_out());
         }
-        let gather = self.plan.state().gather.clone();
-        if let Some(barrier) = gather {
-            barrier.wait().await;
+        if let Some(barrier) = self.plan.barrier(path).filter(|_| !options.head) {
+            let together = tokio::time::timeout(Duration::from_secs(20), barrier.wait());
+            together.await.map_err(|_| timed_out())?;
         }
         self.inner.get_opts(path, options).await
     }
