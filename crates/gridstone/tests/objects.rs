@@ -10,7 +10,8 @@ use crate::vacuum::{Cells, context, create, nothing_is_left, open, read, vacuum,
 use crate::writer::{bytes_of, view};
 use faulty::{Faulty, Plan, Trouble};
 use gridstone::base::{CounterSnapshot, ErrorKind, Result};
-use gridstone::engine::{Array, At, Call, CellData, CopyOptions, Dedup, Keep, Strategy, copy_on};
+use gridstone::engine::{Array, At, Call, CellData, CopyOptions, Dedup, Keep, Strategy, copy_on, create_array_on};
+use gridstone::schema::Schema;
 use gridstone::storage::{CountingStorage, MemoryStorage, ObjectStorage, Operation, Storage, log_name};
 use object_store::ObjectStore;
 use std::collections::BTreeMap;
@@ -146,11 +147,15 @@ fn each_step_takes_few_requests() {
     );
 }
 
+const LONG_LINE: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","domain":["0","399999"],"tile":"100000"}],
+    "attrs":[{"name":"v","dtype":"int64"}]}"#;
+
 /// Some megabytes that no filter makes smaller come in a few long requests, not in one per column, tile or quarter of a megabyte.
 #[test]
 fn much_is_asked_for_at_once() {
     let (bucket, plan) = bucket();
-    create(&context(64), &storage(&bucket), "/line", false);
+    let schema = Schema::from_json(LONG_LINE).unwrap();
+    create_array_on(&context(64), storage(&bucket), "/line", schema, false).unwrap();
     let mixed = |x: i64| {
         (x as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23).wrapping_mul(0xD6E8_FEB8_6659_FD93) as i64
     };
