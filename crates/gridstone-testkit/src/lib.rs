@@ -7,7 +7,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test kit fails by panicking")]
 
 mod alloc;
-mod condition;
 mod coord;
 mod dice;
 mod enumeration;
@@ -18,6 +17,7 @@ mod plan;
 mod rounding;
 mod session;
 mod stage;
+mod text;
 mod value;
 
 pub use alloc::Measured;

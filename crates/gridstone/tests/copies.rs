@@ -14,20 +14,20 @@ use gridstone::storage::{FLOOR, Fault, FaultPlan, FaultyStorage, HookedStorage, 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const WHOLE: CopyOptions<'_> =
+pub(crate) const WHOLE: CopyOptions<'_> =
     CopyOptions { path: "/", target_path: "/", at: At::Latest, tag: None, history: false, overwrite: false };
-const HISTORY: CopyOptions<'_> = CopyOptions { history: true, ..WHOLE };
+pub(crate) const HISTORY: CopyOptions<'_> = CopyOptions { history: true, ..WHOLE };
 
-fn memory() -> Arc<dyn Storage> {
+pub(crate) fn memory() -> Arc<dyn Storage> {
     Arc::new(MemoryStorage::new())
 }
 
-fn copied(from: &Arc<dyn Storage>, to: &Arc<dyn Storage>, options: &CopyOptions<'_>) -> Result<CopyReport> {
+pub(crate) fn copied(from: &Arc<dyn Storage>, to: &Arc<dyn Storage>, options: &CopyOptions<'_>) -> Result<CopyReport> {
     copy_on((&context(), from.clone()), (&context(), to.clone()), options, &Call::default())
 }
 
 /// A store of `versions` versions that a writer made, and what it holds.
-fn written(versions: u64) -> (Arc<dyn Storage>, Model) {
+pub(crate) fn written(versions: u64) -> (Arc<dyn Storage>, Model) {
     let (storage, mut model) = (memory(), Model::default());
     let mut writer = Writer::open(&storage);
     for version in 1..=versions {
@@ -37,14 +37,14 @@ fn written(versions: u64) -> (Arc<dyn Storage>, Model) {
     (storage, model)
 }
 
-fn of_version(versions: u64) -> Model {
+pub(crate) fn of_version(versions: u64) -> Model {
     let mut model = Model::default();
     model.advance(versions);
     model
 }
 
 /// The model, of what is `version` in another store.
-fn at(version: u64, model: &Model) -> Model {
+pub(crate) fn at(version: u64, model: &Model) -> Model {
     let mut model = model.clone();
     model.version = version;
     model
@@ -57,7 +57,7 @@ fn array(context: &Context, storage: &Arc<dyn Storage>, path: &str, at: At) -> A
     }
 }
 
-fn vacuum(storage: &Arc<dyn Storage>, versions: u64) {
+pub(crate) fn vacuum(storage: &Arc<dyn Storage>, versions: u64) {
     let array = array(&context(), storage, "/sparse", At::Latest);
     array.vacuum(&options(Keep::Versions(versions)), &Call::default()).unwrap();
 }
