@@ -13,9 +13,11 @@ use gridstone::base::{CounterSnapshot, ErrorKind, Progress, Result};
 use gridstone::engine::{Array, At, Call, CancelFlag, CellData, CopyOptions, Dedup, Keep, Strategy, copy_on};
 use gridstone::storage::{CountingStorage, MemoryStorage, ObjectStorage, Operation, Storage};
 use object_store::ObjectStore;
+use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 type Bucket = Arc<dyn ObjectStore>;
 
@@ -109,7 +111,7 @@ impl Progress for Stopping {
     }
 }
 
-/// Wherever it is stopped: what it wrote goes, though requests are given up once somebody stops them.
+/// Wherever it is stopped: what it wrote goes, though requests are given up once somebody stops them. They are slow enough for that.
 #[test]
 fn a_copy_that_is_stopped_leaves_nothing_in_a_bucket() {
     let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
@@ -120,8 +122,14 @@ fn a_copy_that_is_stopped_leaves_nothing_in_a_bucket() {
     for history in [false, true] {
         let options = CopyOptions { path: "/", target_path: "/", at: At::Latest, tag: None, history, overwrite: false };
         let mut stopped = 0;
-        for n in 1..40 {
+        for n in [1, 2, 3, 5, 8, 13, 21] {
             let (bucket, plan) = bucket();
+            let slow = ThrottleConfig {
+                wait_get_per_call: Duration::from_millis(40),
+                wait_list_per_call: Duration::from_millis(80),
+                ..ThrottleConfig::default()
+            };
+            let bucket: Bucket = Arc::new(ThrottledStore::new(bucket, slow));
             let flag = CancelFlag::new();
             let progress = Arc::new(Stopping(flag.clone(), AtomicI64::new(n)));
             let call = Call { cancel: Arc::new(flag), progress, ..Call::default() };
