@@ -8,9 +8,8 @@ use gridstone::engine::{
 };
 use gridstone::storage::{MemoryStorage, Storage, log_name};
 use gridstone_testkit::{
-    Case, Coord, Dice, Expected, Model, Place, Session, Size, Value, box_cells, box_texts, cases, rows_of,
+    Case, Coord, Dice, Expected, Model, Place, Session, Size, Value, box_cells, box_texts, cases, on_random, rows_of,
 };
-use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -197,26 +196,14 @@ fn attack(case: &Case, tries: usize) -> (usize, usize) {
     (tries, noticed)
 }
 
-fn config(usual: u32) -> ProptestConfig {
-    let asked: u32 = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(256);
-    let cases = (u64::from(usual) * u64::from(asked) / 256).max(1) as u32;
-    ProptestConfig { cases, max_shrink_iters: 500, failure_persistence: None, ..ProptestConfig::default() }
+#[test]
+fn tiny_arrays_are_read_around_damage() {
+    on_random(600, cases(Size::Tiny, 12), |case| drop(attack(case, 12)));
 }
 
-proptest! {
-    #![proptest_config(config(600))]
-    #[test]
-    fn tiny_arrays_are_read_around_damage(case in cases(Size::Tiny, 12)) {
-        attack(&case, 12);
-    }
-}
-
-proptest! {
-    #![proptest_config(config(20))]
-    #[test]
-    fn arrays_of_many_blocks_are_read_around_damage(case in cases(Size::Blocks, 6)) {
-        attack(&case, 10);
-    }
+#[test]
+fn arrays_of_many_blocks_are_read_around_damage() {
+    on_random(20, cases(Size::Blocks, 6), |case| drop(attack(case, 10)));
 }
 
 /// A dense array of 40 by 40 cells in blocks of 100, in a file of its own, and an update on top.
