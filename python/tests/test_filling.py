@@ -127,7 +127,9 @@ def test_an_interrupt_ends_the_read_and_passes_no_cell_over(tmp_path: Path) -> N
         return data
 
     gs.register_filter("test.stop", encode=lambda data, width: data, decode=stop, overwrite=True)
-    a = gs.create(tmp_path / "a.gs", gs.Schema([gs.Dim("x", (0, 999), 1000)], [gs.Attr("v", "int64", filters="test.stop")]))
+    a = gs.create(
+        tmp_path / "a.gs", gs.Schema([gs.Dim("x", (0, 999), 1000)], [gs.Attr("v", "int64", filters="test.stop")])
+    )
     a[...] = np.arange(1000)
     filling = a.read_into({"x": np.zeros(100, np.int64), "v": np.zeros(100, np.int64)})
     with pytest.raises(KeyboardInterrupt):

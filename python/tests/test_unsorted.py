@@ -111,7 +111,9 @@ def test_a_load_that_fails_leaves_what_others_committed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("looks", range(1, 5))
-def test_a_store_that_others_create_first_is_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+def test_a_store_that_others_create_first_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
     """At whichever look for the store it was not there yet: the load fails, or goes beside theirs."""
     uri, exists, left = tmp_path / "s.gs", gs.store.exists, [looks]
 

@@ -198,12 +198,16 @@ fn attack(case: &Case, tries: usize) -> (usize, usize) {
 
 #[test]
 fn tiny_arrays_are_read_around_damage() {
-    on_random(600, cases(Size::Tiny, 12), |case| drop(attack(case, 12)));
+    on_random(600, cases(Size::Tiny, 12), |case| {
+        attack(case, 12);
+    });
 }
 
 #[test]
 fn arrays_of_many_blocks_are_read_around_damage() {
-    on_random(20, cases(Size::Blocks, 6), |case| drop(attack(case, 10)));
+    on_random(20, cases(Size::Blocks, 6), |case| {
+        attack(case, 10);
+    });
 }
 
 /// A dense array of 40 by 40 cells in blocks of 100, in a file of its own, and an update on top.

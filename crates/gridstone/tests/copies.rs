@@ -10,7 +10,9 @@ use gridstone::engine::{
     Strategy, copy_on, create_array_on, create_group, delete_store, exists, open_on,
 };
 use gridstone::schema::Schema;
-use gridstone::storage::{FLOOR, Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage};
+use gridstone::storage::{
+    FLOOR, Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage, log_name,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -332,6 +334,27 @@ fn parts_are_copied_beside_others_and_over_them() {
     assert_eq!(nothing.unwrap_err().kind(), ErrorKind::NotFound);
     let part = copied(&source, &memory(), &CopyOptions { path: "/dense", ..HISTORY });
     assert_eq!(part.unwrap_err().kind(), ErrorKind::Input);
+}
+
+/// A history whose log has a gap cannot be copied, and the versions beside the gap can be opened: each is told which record is missing.
+#[test]
+fn a_record_that_is_missing_is_named() {
+    let (source, _) = written(20);
+    for missing in [3, 12] {
+        let kept = source.read_all(&log_name(missing)).unwrap();
+        source.delete(&log_name(missing)).unwrap();
+        let target = memory();
+        let history = CopyOptions { at: At::Version(18), ..HISTORY };
+        let named = open_on(&context(), source.clone(), "/", false, At::Version(missing)).map(drop).unwrap_err();
+        for error in [named, copied(&source, &target, &history).unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+            for word in [log_name(missing).as_str(), "gridstone repair"] {
+                assert!(error.message().contains(word), "{word:?} is not in: {error}");
+            }
+        }
+        assert_eq!(version_of(&target), 0);
+        source.put(&log_name(missing), &kept).unwrap();
+    }
 }
 
 #[test]

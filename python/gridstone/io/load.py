@@ -153,7 +153,7 @@ def removed_on_error(uri: store.Uri, context: Context) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        # A store that was there when ours was to be created is theirs, and so is another array in ours, a second version.
+        # A store that was there when ours was to be created is theirs, and so is a second version of ours.
         new = new and not isinstance(error, ExistsError)
         if new and store.exists(uri, context=context) and store.open(uri, context=context).version == 1:
             store.delete(uri, context=context)
