@@ -1,5 +1,7 @@
 """Reads into buffers of the caller, whatever their sizes: the portions are the whole read."""
 
+import _thread
+import time
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,28 @@ def test_the_snapshot_stays_and_completeness_is_known_at_once(tmp_path: Path) ->
     assert filling.submit() == 50 and filling.complete and 10**6 not in x
     assert filling.stats["cells_returned"] >= 100
     assert sum(a.read_into({"x": x})) == 101
+
+
+def test_an_interrupt_ends_the_read_and_passes_no_cell_over(tmp_path: Path) -> None:
+    """The buffers were filled when Ctrl-C was seen: which cells the caller has, nobody knows."""
+
+    def stop(data: bytes, width: int) -> bytes:
+        _thread.interrupt_main()
+        time.sleep(0.3)
+        return data
+
+    gs.register_filter("test.stop", encode=lambda data, width: data, decode=stop, overwrite=True)
+    a = gs.create(
+        tmp_path / "a.gs", gs.Schema([gs.Dim("x", (0, 999), 1000)], [gs.Attr("v", "int64", filters="test.stop")])
+    )
+    a[...] = np.arange(1000)
+    filling = a.read_into({"x": np.zeros(100, np.int64), "v": np.zeros(100, np.int64)})
+    with pytest.raises(KeyboardInterrupt):
+        filling.submit()
+    assert not filling.complete
+    for _ in range(2):
+        with pytest.raises(InputError, match="begin another one"):
+            filling.submit()
 
 
 def test_a_cell_that_does_not_fit_says_how_large_it_is(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Promise: cells go in in any order, more of them than the budget holds, as if at once; loads from files do so."""
 
+import contextlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -106,6 +108,28 @@ def test_a_load_that_fails_leaves_what_others_committed(tmp_path: Path) -> None:
     with pytest.raises(gs.errors.InputError, match="outside the domain"):
         io.from_arrow(uri, pa.RecordBatchReader.from_batches(schema, pieces()), schema=_schema(500, True), path="/mine")
     assert gs.open(uri, path="/theirs")[...].sum() == 14 and len(gs.open(uri, path="/mine").read()) == 0
+
+
+@pytest.mark.parametrize("looks", range(1, 5))
+def test_a_store_that_others_create_first_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    """At whichever look for the store it was not there yet: the load fails, or goes beside theirs."""
+    uri, exists, left = tmp_path / "s.gs", gs.store.exists, [looks]
+
+    def looked(place: Any, *, context: gs.Context | None = None) -> bool:
+        found = exists(place, context=context)
+        left[0] -= 1
+        if left[0] == 0:
+            gs.create(uri, _schema(500, True), path="/")
+        return found
+
+    monkeypatch.setattr(gs.store, "exists", looked)
+    with contextlib.suppress(gs.errors.ExistsError):
+        io.from_arrow(uri, _table(5, 500), schema=_schema(500, True))
+    monkeypatch.undo()
+    assert left[0] <= 0 and gs.exists(uri)
+    assert gs.open(uri).schema == _schema(500, True) and gs.open(uri).history()[0].version == 1
 
 
 @pytest.mark.parametrize("overwrite", [True, False])

@@ -2,8 +2,10 @@
 
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{Column, ColumnView};
-use gridstone::schema::{Datatype, Dimension, Order, Schema};
+use gridstone::schema::{Coordinate, Datatype, Order, Schema};
 use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::sync::{LazyLock, Mutex};
 
 /// A coordinate.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +14,22 @@ pub enum Coord {
     Int(i128),
     /// Of a float dimension; never NaN, never -0.0.
     Float(f64),
+    /// Of a text dimension.
+    Text(&'static str),
+}
+
+impl Coord {
+    /// A text, kept for as long as the tests run so that a coordinate stays a plain value: there are few different ones.
+    pub fn of_text(text: &str) -> Self {
+        static KNOWN: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
+        let mut known = KNOWN.lock().unwrap();
+        if let Some(found) = known.get(text) {
+            return Self::Text(found);
+        }
+        let kept: &'static str = String::from(text).leak();
+        known.insert(kept);
+        Self::Text(kept)
+    }
 }
 
 impl Ord for Coord {
@@ -19,6 +37,7 @@ impl Ord for Coord {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => a.cmp(b),
             (Self::Float(a), Self::Float(b)) => a.total_cmp(b),
+            (Self::Text(a), Self::Text(b)) => a.chars().cmp(b.chars()),
             _ => panic!("coordinates of two kinds"),
         }
     }
@@ -48,30 +67,46 @@ pub struct Dim {
     pub datatype: Datatype,
     /// The least coordinate.
     pub lo: Coord,
-    /// The greatest coordinate.
+    /// The greatest coordinate; of text one that is greater than all.
     pub hi: Coord,
     /// The tile extent; `None`: one tile.
     pub extent: Option<Coord>,
+    /// Bytes of UTF-8 of the longest text, of text.
+    pub max_bytes: Option<usize>,
 }
 
 impl Dim {
     /// The dimensions of `schema`, read from their texts.
     pub fn all(schema: &Schema) -> Vec<Self> {
-        schema.dims().iter().map(Self::of).collect()
+        schema.coordinates().map(Self::of).collect()
     }
 
-    fn of(dim: &Dimension) -> Self {
-        let (lo, hi, tile) = dim.texts();
-        let number = |text: &str| match dim.datatype().is_float() {
-            true => Coord::Float(text.parse::<f64>().unwrap()),
+    fn of(dim: Coordinate<'_>) -> Self {
+        let (datatype, max_bytes) = (dim.datatype(), dim.max_bytes());
+        let Some(axis) = dim.number() else {
+            let above = std::iter::repeat_n(char::MAX, max_bytes.unwrap() / 4 + 1).collect::<String>();
+            let (lo, hi) = (Coord::of_text(""), Coord::of_text(&above));
+            return Self { datatype, lo, hi, extent: None, max_bytes };
+        };
+        let (lo, hi, tile) = axis.texts();
+        let mut made = Self { datatype, lo: Coord::Int(0), hi: Coord::Int(0), extent: None, max_bytes };
+        (made.lo, made.hi) = (made.coord(&lo), made.coord(&hi));
+        // An extent of 32-bit floats is not one itself.
+        made.extent = tile.map(|text| match datatype.is_float() {
+            true => Coord::Float(text.parse().unwrap()),
             false => Coord::Int(text.parse().unwrap()),
-        };
-        let narrow = |c: Coord| match (dim.datatype(), c) {
-            (Datatype::Float32, Coord::Float(v)) => Coord::Float(f64::from(v as f32)),
-            _ => c,
-        };
-        let extent = tile.as_deref().map(number);
-        Self { datatype: dim.datatype(), lo: narrow(number(&lo)), hi: narrow(number(&hi)), extent }
+        });
+        made
+    }
+
+    /// What a coordinate that the engine wrote as text is.
+    pub fn coord(&self, text: &str) -> Coord {
+        match self.datatype {
+            Datatype::String => Coord::of_text(text),
+            Datatype::Float32 => Coord::Float(f64::from(text.parse::<f64>().unwrap() as f32)),
+            Datatype::Float64 => Coord::Float(text.parse().unwrap()),
+            _ => Coord::Int(text.parse().unwrap()),
+        }
     }
 
     /// The space tile of a coordinate: the whole extents between the low end and it.
@@ -112,21 +147,25 @@ impl Dim {
             Coord::Int(v) => v.to_string(),
             Coord::Float(v) if self.datatype == Datatype::Float32 => format!("{:?}", v as f32),
             Coord::Float(v) => format!("{v:?}"),
+            Coord::Text(text) => text.to_owned(),
         }
     }
 
     /// Coordinates as a column.
     pub fn column(&self, coords: impl Iterator<Item = Coord>) -> Column {
-        let width = self.datatype.width().unwrap();
-        let mut bytes = Vec::new();
+        let (mut bytes, mut offsets) = (Vec::new(), vec![0u64]);
+        let width = self.datatype.width().unwrap_or(0);
         for at in coords {
             match at {
+                Coord::Text(text) => bytes.extend_from_slice(text.as_bytes()),
                 Coord::Int(v) => bytes.extend_from_slice(&v.to_le_bytes()[..width]),
                 Coord::Float(v) if width == 4 => bytes.extend_from_slice(&(v as f32).to_le_bytes()),
                 Coord::Float(v) => bytes.extend_from_slice(&v.to_le_bytes()),
             }
+            offsets.push(bytes.len() as u64);
         }
-        Column::new(self.datatype, AlignedBuf::from_slice(&bytes), None, None).unwrap()
+        let offsets = self.datatype.is_var().then_some(offsets);
+        Column::new(self.datatype, AlignedBuf::from_slice(&bytes), offsets, None).unwrap()
     }
 
     /// The coordinates in a column; fails on -0.0.
@@ -134,6 +173,7 @@ impl Dim {
         assert_eq!(view.datatype(), self.datatype);
         let signed = !matches!(self.datatype, Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64);
         let one = |bytes: &[u8]| match (self.datatype, bytes.len()) {
+            (Datatype::String, _) => Coord::of_text(std::str::from_utf8(bytes).unwrap()),
             (Datatype::Float32, _) => Coord::Float(f64::from(f32::from_le_bytes(bytes.try_into().unwrap()))),
             (Datatype::Float64, _) => Coord::Float(f64::from_le_bytes(bytes.try_into().unwrap())),
             (_, n) => {

@@ -111,9 +111,11 @@ impl Step {
     }
 
     fn grow(&mut self, dims: &mut [Dimension], dice: &mut Dice) -> Option<()> {
-        let number = dice.below(dims.len());
-        let name = dims[number].name().to_owned();
-        if self.evolution.domains.iter().any(|(n, ..)| *n == name) {
+        let number = dice.below(self.shape.dims.len());
+        let coordinate = self.plan.schema.coordinates().nth(number)?;
+        let (name, axis) = (coordinate.name().to_owned(), coordinate.axes().start);
+        // Text has no domain.
+        if coordinate.number().is_none() || self.evolution.domains.iter().any(|(n, ..)| *n == name) {
             return Some(());
         }
         let dim = self.shape.dims[number].clone();
@@ -122,8 +124,8 @@ impl Step {
         let room = most / (cells / self.plan.used[number].len()).max(1);
         let room = room.saturating_sub(self.plan.used[number].len()) / 2;
         let (lo, hi, used) = grown(&dim, self.plan.schema.sparse(), &self.plan.used[number], room, dice);
-        let (lo, hi, tile) = (dim.text(lo), dim.text(hi), dims[number].texts().2);
-        dims[number] = Dimension::new(&name, dim.datatype, &lo, &hi, tile.as_deref()).ok()?;
+        let (lo, hi, tile) = (dim.text(lo), dim.text(hi), dims[axis].texts().2);
+        dims[axis] = Dimension::new(&name, dim.datatype, &lo, &hi, tile.as_deref()).ok()?;
         self.evolution.domains.push((name, lo, hi));
         self.plan.used[number] = used;
         Some(())

@@ -1,7 +1,6 @@
 //! Random conditions on dimensions and attributes together, as text and as the oracle judges them, in three-valued logic.
 
 use crate::Dice;
-use crate::condition::integer;
 use crate::coord::{Coord, Place};
 use crate::enumeration;
 use crate::plan::Plan;
@@ -50,12 +49,13 @@ impl Filter {
 
     fn of_dimension(plan: &Plan, dice: &mut Dice) -> Self {
         let d = dice.below(plan.used.len());
-        let dim = &plan.schema.dims()[d];
+        let dim = plan.schema.coordinates().nth(d).unwrap();
         let limit = *dice.pick(&plan.used[d]);
         let (least, equal) = (dice.chance(50), dice.chance(15));
         let number = match limit {
             Coord::Int(v) if !dim.datatype().is_time() => v.to_string(),
             Coord::Float(v) => format!("{v:?}"),
+            Coord::Text(text) => format!("'{}'", text.replace('\'', "''")),
             // Times are written in a way of their own; all coordinates have a value.
             Coord::Int(_) => return Self::constant(format!("{} is not null", dim.name()), true),
         };
@@ -91,6 +91,14 @@ impl Filter {
         };
         Self { text, judge: Box::new(move |_, values| values[a].as_deref().map(&test)) }
     }
+}
+
+/// A little-endian integer.
+fn integer(bytes: &[u8], unsigned: bool) -> i128 {
+    let negative = !unsigned && bytes.last().is_some_and(|byte| byte >> 7 == 1);
+    let mut wide = [if negative { 0xff } else { 0 }; 16];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    i128::from_le_bytes(wide)
 }
 
 type Test = Box<dyn Fn(&[u8]) -> bool>;

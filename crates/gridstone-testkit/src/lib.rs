@@ -7,7 +7,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test kit fails by panicking")]
 
 mod alloc;
-mod condition;
 mod coord;
 mod dice;
 mod enumeration;
@@ -16,8 +15,10 @@ mod filter;
 mod model;
 mod plan;
 mod rounding;
+mod run;
 mod session;
 mod stage;
+mod text;
 mod value;
 
 pub use alloc::Measured;
@@ -25,6 +26,7 @@ pub use coord::{Coord, Dim, Place, box_cells, box_texts, inside};
 pub use dice::Dice;
 pub use model::{Change, Expected, Model, Shape, expected_rows};
 pub use plan::{Case, Kind, Plan, Size, cases};
+pub use run::on_random;
 pub use session::{Session, rows_of};
 pub use stage::stage;
 pub use value::{Value, column, random, values_of};

@@ -135,18 +135,13 @@ impl Model {
         self.versions.insert(version, Arc::new(state));
     }
 
-    /// Removes, as `version`, the cells in `sub` whose value of an attribute `selects` takes.
-    pub fn commit_where(
-        &mut self,
-        version: u64,
-        sub: &[(Coord, Coord)],
-        attr: usize,
-        selects: &dyn Fn(&Value) -> bool,
-    ) {
+    /// Removes, as `version`, the cells in `sub` of which `selects` says so by their place and their values, one per attribute.
+    pub fn commit_where(&mut self, version: u64, sub: &[(Coord, Coord)], selects: &dyn Fn(&Place, &[Value]) -> bool) {
+        let attrs: Vec<usize> = (0..self.schema().attrs().len()).collect();
         assert!(version > self.newest(), "version {version} is not after {}", self.newest());
         let mut state = State::clone(self.versions.values().next_back().unwrap());
-        for (_, rows) in state.iter_mut().filter(|(place, _)| inside(sub, place)) {
-            rows.retain(|row| !selects(&Self::values(self.shape(), Some(row), &[attr])[0]));
+        for (place, rows) in state.iter_mut().filter(|(place, _)| inside(sub, place)) {
+            rows.retain(|row| !selects(place, &Self::values(self.shape(), Some(row), &attrs)));
         }
         state.retain(|_, rows| !rows.is_empty());
         self.versions.insert(version, Arc::new(state));

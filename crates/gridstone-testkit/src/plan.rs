@@ -4,7 +4,9 @@ use crate::Dice;
 use crate::coord::{Coord, Dim, Place};
 use crate::enumeration;
 use crate::model::Change;
+use crate::text::{near, text_dimension};
 use crate::value::random;
+use gridstone::base::limits::AXES_MAX;
 use gridstone::engine::Dedup;
 use gridstone::schema::{Attribute, Datatype, Dimension, Filters, Order, Primitive, Schema, SchemaOptions, TimeUnit};
 use proptest::prelude::*;
@@ -130,9 +132,16 @@ impl Plan {
             let last = size == Size::Blocks && d + 1 == ndim;
             let most = if size == Size::Tiny { room.min(13) } else { room.min(400) };
             let width = if last { room } else { 1 + dice.below(most) };
-            let (dim, coords) = dimension(d, sparse, ndim, width, size, &mut dice);
+            let (axes, coords) = if sparse && dice.chance(25) {
+                // One is left for each dimension to come.
+                let free = AXES_MAX - dims.len() - (ndim - d - 1);
+                text_dimension(&format!("d{d}"), width, free, &mut dice)
+            } else {
+                let (dim, coords) = dimension(d, sparse, ndim, width, size, &mut dice);
+                (vec![dim], coords)
+            };
             room = (room / coords.len().max(1)).max(1);
-            dims.push(dim);
+            dims.extend(axes);
             used.push(coords);
         }
         let count = if size == Size::Tiny { 1 + dice.below(4) } else { 1 + dice.below(2) };
@@ -142,7 +151,9 @@ impl Plan {
             Size::Blocks => *dice.pick(&[700, 1_024, 1_500, 2_500, 10_000, 100_000]),
         };
         let (tile_order, plain) = (*dice.pick(&[Order::Row, Order::Col]), *dice.pick(&[Order::Row, Order::Col]));
-        let cell_order = if sparse && dice.chance(35) { Order::Hilbert } else { plain };
+        // The curve goes along numbers.
+        let text = used.iter().any(|used| matches!(used.first(), Some(Coord::Text(_))));
+        let cell_order = if sparse && !text && dice.chance(35) { Order::Hilbert } else { plain };
         let named: &&str = dice.pick(&["auto", "none", "zstd:1", "shuffle,lz4"]);
         let coord_filters = Filters::parse(named).unwrap();
         let duplicates = kind == Kind::Duplicates;
@@ -162,7 +173,13 @@ impl Plan {
             }
             let (a, b) = (dice.below(used.len()), dice.below(used.len()));
             let b = if thin { used.len().min(a + 1 + b % 3) - 1 } else { b };
-            (used[a.min(b)], used[a.max(b)])
+            match (used[a.min(b)], used[a.max(b)]) {
+                (Coord::Text(lo), Coord::Text(hi)) => {
+                    let (lo, hi) = (near(lo, dice), near(hi, dice));
+                    (lo.min(hi), lo.max(hi))
+                }
+                ends => ends,
+            }
         };
         self.used.iter().zip(&dims).map(|(used, dim)| range(used, dim, dice)).collect()
     }

@@ -1,8 +1,8 @@
 //! A real array and the oracle side by side: every operation is done to both, and what they read is compared.
 
 use crate::Dice;
-use crate::condition::condition;
 use crate::coord::{Coord, Place, box_texts};
+use crate::filter::Filter;
 use crate::model::{Change, Expected, Model, expected_rows};
 use crate::plan::{Case, Plan, Size};
 use crate::stage::stage;
@@ -185,7 +185,8 @@ impl Session {
             0..=1 => Strategy::Tiered,
             2 if !fragments.is_empty() => Strategy::Fragments(some()),
             3 => Strategy::Updates,
-            4 => array.strategy(&MergeChoice::Box(&sub)).unwrap(),
+            // Between two texts that are longer than any there may be none.
+            4 => array.strategy(&MergeChoice::Box(&sub)).unwrap_or(Strategy::All),
             5 if dice.chance(30) => Strategy::Manifest,
             _ => Strategy::All,
         };
@@ -209,26 +210,22 @@ impl Session {
         self.compare(rows, self.model.newest(), &sub, &attrs, order);
     }
 
-    /// Deletes what a condition on one attribute selects.
+    /// Deletes what a condition selects.
     fn delete_where(&mut self, dice: &mut Dice) {
         let schema = self.plan.schema.clone();
-        let place = dice.below(schema.attrs().len());
         let sub = if dice.chance(50) { self.plan.everything() } else { self.plan.a_box(dice) };
-        let (text, selects) = condition(&schema.attrs()[place], dice);
-        self.note(format!("delete from {} where {text}", show(&sub)));
-        let condition = Condition::parse(&text).unwrap();
-        let texts = box_texts(self.model.dims(), &sub);
+        let filter = Filter::random(&self.plan, dice);
+        self.note(format!("delete from {} where {}", show(&sub), filter.text));
+        let condition = Condition::parse(&filter.text).unwrap();
+        let (texts, all) = (box_texts(self.model.dims(), &sub), (0..schema.attrs().len()).collect::<Vec<_>>());
         let outcome = self.array.delete_where(Some(&texts), &condition, None, &Call::default());
         let version = outcome.unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         if version > self.model.newest() {
-            self.model.commit_where(version, &sub, place, selects.as_ref());
+            self.model.commit_where(version, &sub, &|place, values| filter.takes(place, values));
         } else {
-            let attrs = [place];
-            let left = self.model.read(version, &sub, &attrs, ReadOrder::Row);
-            let written = schema.sparse() && left.iter().any(|(_, values)| selects(&values[0]));
-            assert!(!written, "nothing was deleted\n{self:?}");
+            let left = self.selected(version, &filter, (&sub, &all), ReadOrder::Row);
+            assert!(!schema.sparse() || left.is_empty(), "nothing was deleted\n{self:?}");
         }
-        let all: Vec<usize> = (0..schema.attrs().len()).collect();
         let rows = self.read_from(&self.array, &sub, &all, ReadOrder::Any).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         self.compare(rows, self.model.newest(), &sub, &all, ReadOrder::Any);
     }
@@ -372,6 +369,9 @@ impl Session {
         self.compare(rows, self.model.newest(), &sub, &attrs, order);
         self.check_points(&self.array, self.model.newest(), &attrs, dice);
         self.filtered(&self.array.clone(), self.model.newest(), dice);
+        if dice.chance(40) {
+            self.boxes(&self.array.clone(), self.model.newest(), dice);
+        }
     }
 
     /// Reads random cells, some of them twice, by their coordinates.
@@ -422,6 +422,7 @@ impl Session {
         self.compare(rows, version, &sub, &attrs, order);
         self.check_points(&old, version, &attrs, dice);
         self.filtered(&old, version, dice);
+        self.boxes(&old, version, dice);
     }
 
     fn names(&self, array: &Array, attrs: &[usize]) -> Vec<String> {
@@ -512,9 +513,12 @@ pub fn rows_of(model: &Model, cells: &Cells) -> Vec<Expected> {
     (0..cells.count).map(row).collect()
 }
 
+/// Whether it may be nothing.
 fn is_empty(change: &Change) -> bool {
     match change {
-        Change::Box { .. } | Change::Clear { .. } => false,
+        Change::Box { .. } => false,
+        // No text may lie between its ends.
+        Change::Clear { sub } => sub.iter().any(|(lo, _)| matches!(lo, Coord::Text(_))),
         Change::Cells { cells, .. } | Change::Delete { cells } => cells.is_empty(),
     }
 }
@@ -523,6 +527,7 @@ fn show(sub: &[(Coord, Coord)]) -> String {
     let number = |c: &Coord| match c {
         Coord::Int(v) => v.to_string(),
         Coord::Float(v) => format!("{v:?}"),
+        Coord::Text(text) => format!("{text:?}"),
     };
     sub.iter().map(|(lo, hi)| format!("{}..={}", number(lo), number(hi))).collect::<Vec<_>>().join(" x ")
 }

@@ -3,14 +3,13 @@
 
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
-    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Opened, Options, ReadOrder, SkippedCells,
+    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Opened, Options, ReadOrder, SkippedCells, Span,
     open_on,
 };
 use gridstone::storage::{MemoryStorage, Storage, log_name};
 use gridstone_testkit::{
-    Case, Coord, Dice, Expected, Model, Place, Session, Size, Value, box_cells, box_texts, cases, rows_of,
+    Case, Coord, Dice, Expected, Model, Place, Session, Size, Value, box_cells, box_texts, cases, on_random, rows_of,
 };
-use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -64,15 +63,9 @@ impl<'m> Truth<'m> {
     }
 
     fn in_a_hole(&self, skipped: &[SkippedCells], place: &Place) -> bool {
-        let corner: Vec<(Coord, Coord)> = place.iter().map(|c| (*c, *c)).collect();
-        let texts = box_texts(self.model.dims(), &corner);
-        let dims = self.model.schema().dims();
         skipped.iter().any(|hole| {
-            let mut sides = dims.iter().zip(&texts).zip(&hole.domain);
-            sides.all(|((dim, (at, _)), (lo, hi))| {
-                let key = dim.key(at).unwrap();
-                dim.key(lo).unwrap() <= key && key <= dim.key(hi).unwrap()
-            })
+            let mut sides = self.model.dims().iter().zip(place).zip(&hole.domain);
+            sides.all(|((dim, at), (lo, hi))| dim.coord(lo) <= *at && *at <= dim.coord(hi))
         })
     }
 
@@ -203,26 +196,18 @@ fn attack(case: &Case, tries: usize) -> (usize, usize) {
     (tries, noticed)
 }
 
-fn config(usual: u32) -> ProptestConfig {
-    let asked: u32 = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(256);
-    let cases = (u64::from(usual) * u64::from(asked) / 256).max(1) as u32;
-    ProptestConfig { cases, max_shrink_iters: 500, failure_persistence: None, ..ProptestConfig::default() }
+#[test]
+fn tiny_arrays_are_read_around_damage() {
+    on_random(600, cases(Size::Tiny, 12), |case| {
+        attack(case, 12);
+    });
 }
 
-proptest! {
-    #![proptest_config(config(600))]
-    #[test]
-    fn tiny_arrays_are_read_around_damage(case in cases(Size::Tiny, 12)) {
-        attack(&case, 12);
-    }
-}
-
-proptest! {
-    #![proptest_config(config(20))]
-    #[test]
-    fn arrays_of_many_blocks_are_read_around_damage(case in cases(Size::Blocks, 6)) {
-        attack(&case, 10);
-    }
+#[test]
+fn arrays_of_many_blocks_are_read_around_damage() {
+    on_random(20, cases(Size::Blocks, 6), |case| {
+        attack(case, 10);
+    });
 }
 
 /// A dense array of 40 by 40 cells in blocks of 100, in a file of its own, and an update on top.
@@ -297,4 +282,54 @@ fn a_damaged_newer_block_does_not_reveal_older_values() {
     let v = crate::writer::numbers(&part.cells.attrs[0]);
     assert!(v[..20_000].iter().enumerate().all(|(i, v)| *v == if i == 1_005 { -7 } else { 0 }));
     assert!((20_000..40_000).all(|i| v[i] == i as i64));
+}
+
+/// A box of [`layered`], rows and columns.
+fn of_rows((y0, y1): (u8, u8), (x0, x1): (u8, u8)) -> Vec<Span> {
+    [(y0, y1), (x0, x1)].map(|(lo, hi)| Span::between(&lo.to_string(), &hi.to_string())).to_vec()
+}
+
+/// What a stream around damage gives: cells, and what it says was left out.
+fn streamed(array: &Array, boxes: &[Vec<Span>], condition: Option<&str>) -> (usize, Vec<SkippedCells>) {
+    let (region, call) = (array.region(boxes).unwrap(), Call::default());
+    let condition = condition.map(|text| Condition::parse(text).unwrap());
+    let region = Some(&region).filter(|_| !boxes.is_empty());
+    let form = (ReadOrder::Row, 100_000);
+    let (mut scan, skipped) = array.scan_region_around(region, None, condition.as_ref(), form, &call).unwrap();
+    let mut count = 0;
+    while let Some(batch) = scan.next_batch().unwrap() {
+        count += batch.count;
+    }
+    (count, skipped)
+}
+
+/// Between the boxes that are asked for, and where a condition selects nothing, damage is nobody's concern; where they touch it, it is.
+#[test]
+fn damage_where_nobody_looks_is_not_told() {
+    let (storage, array) = layered();
+    let newer = &array.fragments().unwrap()[1];
+    let name = format!("_data/{}.frag", newer.id);
+    let mut bad = storage.read_all(&name).unwrap().to_vec();
+    // The block of rows 0 to 9 and columns 0 to 99 of `v`, and, in a chunk that it shares with no other, that of rows 40 to 49.
+    for first in [1_000_000i64, 1_000_000 + 45 * 200] {
+        let at = bad.windows(8).position(|bytes| bytes == first.to_le_bytes()).unwrap();
+        bad[at] ^= 1;
+    }
+    storage.put(&name, &bad).unwrap();
+    let array = open(&storage).unwrap();
+    let rows = |skipped: &[SkippedCells]| skipped.iter().map(|hole| hole.domain[0].clone()).collect::<Vec<_>>();
+    let text = |lo: &str, hi: &str| (lo.to_owned(), hi.to_owned());
+    assert_eq!(rows(&streamed(&array, &[], None).1), [text("0", "9"), text("40", "49")]);
+    let apart = [of_rows((0, 9), (100, 199)), of_rows((20, 29), (0, 99)), of_rows((60, 69), (0, 9))];
+    let (count, skipped) = streamed(&array, &apart, None);
+    assert_eq!((count, rows(&skipped)), (2_100, vec![]), "between the boxes");
+    let touching = [apart.to_vec(), vec![of_rows((45, 45), (3, 3))]].concat();
+    assert_eq!(rows(&streamed(&array, &touching, None).1), [text("40", "49")], "of two one is asked for");
+    let region = array.region(&touching).unwrap();
+    let part = array.read_region_around(Some(&region), None, None, ReadOrder::Row, &Call::default()).unwrap();
+    assert_eq!((rows(&part.skipped), part.counters.regions_skipped), (vec![text("40", "49")], 1));
+    for (nothing, boxes) in [("y > 5 and y < 3", 0), ("y < -1", 0), ("y > 100", 1), ("v > 5 and v < 3", 0)] {
+        let within: Vec<_> = std::iter::repeat_n(of_rows((0, 50), (0, 199)), boxes).collect();
+        assert_eq!(streamed(&array, &within, Some(nothing)), (0, vec![]), "{nothing}");
+    }
 }

@@ -10,24 +10,26 @@ use gridstone::engine::{
     Strategy, copy_on, create_array_on, create_group, delete_store, exists, open_on,
 };
 use gridstone::schema::Schema;
-use gridstone::storage::{FLOOR, Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage};
+use gridstone::storage::{
+    FLOOR, Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage, log_name,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const WHOLE: CopyOptions<'_> =
+pub(crate) const WHOLE: CopyOptions<'_> =
     CopyOptions { path: "/", target_path: "/", at: At::Latest, tag: None, history: false, overwrite: false };
-const HISTORY: CopyOptions<'_> = CopyOptions { history: true, ..WHOLE };
+pub(crate) const HISTORY: CopyOptions<'_> = CopyOptions { history: true, ..WHOLE };
 
-fn memory() -> Arc<dyn Storage> {
+pub(crate) fn memory() -> Arc<dyn Storage> {
     Arc::new(MemoryStorage::new())
 }
 
-fn copied(from: &Arc<dyn Storage>, to: &Arc<dyn Storage>, options: &CopyOptions<'_>) -> Result<CopyReport> {
+pub(crate) fn copied(from: &Arc<dyn Storage>, to: &Arc<dyn Storage>, options: &CopyOptions<'_>) -> Result<CopyReport> {
     copy_on((&context(), from.clone()), (&context(), to.clone()), options, &Call::default())
 }
 
 /// A store of `versions` versions that a writer made, and what it holds.
-fn written(versions: u64) -> (Arc<dyn Storage>, Model) {
+pub(crate) fn written(versions: u64) -> (Arc<dyn Storage>, Model) {
     let (storage, mut model) = (memory(), Model::default());
     let mut writer = Writer::open(&storage);
     for version in 1..=versions {
@@ -37,14 +39,14 @@ fn written(versions: u64) -> (Arc<dyn Storage>, Model) {
     (storage, model)
 }
 
-fn of_version(versions: u64) -> Model {
+pub(crate) fn of_version(versions: u64) -> Model {
     let mut model = Model::default();
     model.advance(versions);
     model
 }
 
 /// The model, of what is `version` in another store.
-fn at(version: u64, model: &Model) -> Model {
+pub(crate) fn at(version: u64, model: &Model) -> Model {
     let mut model = model.clone();
     model.version = version;
     model
@@ -57,7 +59,7 @@ fn array(context: &Context, storage: &Arc<dyn Storage>, path: &str, at: At) -> A
     }
 }
 
-fn vacuum(storage: &Arc<dyn Storage>, versions: u64) {
+pub(crate) fn vacuum(storage: &Arc<dyn Storage>, versions: u64) {
     let array = array(&context(), storage, "/sparse", At::Latest);
     array.vacuum(&options(Keep::Versions(versions)), &Call::default()).unwrap();
 }
@@ -332,6 +334,27 @@ fn parts_are_copied_beside_others_and_over_them() {
     assert_eq!(nothing.unwrap_err().kind(), ErrorKind::NotFound);
     let part = copied(&source, &memory(), &CopyOptions { path: "/dense", ..HISTORY });
     assert_eq!(part.unwrap_err().kind(), ErrorKind::Input);
+}
+
+/// A history whose log has a gap cannot be copied, and the versions beside the gap can be opened: each is told which record is missing.
+#[test]
+fn a_record_that_is_missing_is_named() {
+    let (source, _) = written(20);
+    for missing in [3, 12] {
+        let kept = source.read_all(&log_name(missing)).unwrap();
+        source.delete(&log_name(missing)).unwrap();
+        let target = memory();
+        let history = CopyOptions { at: At::Version(18), ..HISTORY };
+        let named = open_on(&context(), source.clone(), "/", false, At::Version(missing)).map(drop).unwrap_err();
+        for error in [named, copied(&source, &target, &history).unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+            for word in [log_name(missing).as_str(), "gridstone repair"] {
+                assert!(error.message().contains(word), "{word:?} is not in: {error}");
+            }
+        }
+        assert_eq!(version_of(&target), 0);
+        source.put(&log_name(missing), &kept).unwrap();
+    }
 }
 
 #[test]

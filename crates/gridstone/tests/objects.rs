@@ -9,13 +9,18 @@ mod faulty;
 use crate::vacuum::{Cells, context, create, nothing_is_left, open, read, vacuum, write};
 use crate::writer::{bytes_of, view};
 use faulty::{Faulty, Plan, Trouble};
-use gridstone::base::{CounterSnapshot, ErrorKind, Result};
-use gridstone::engine::{Array, At, Call, CellData, CopyOptions, Dedup, Keep, Strategy, copy_on, create_array_on};
+use gridstone::base::{CounterSnapshot, ErrorKind, Progress, Result};
+use gridstone::engine::{
+    Array, At, Call, CancelFlag, CellData, CopyOptions, Dedup, Keep, Strategy, copy_on, create_array_on,
+};
 use gridstone::schema::Schema;
 use gridstone::storage::{CountingStorage, MemoryStorage, ObjectStorage, Operation, Storage, log_name};
 use object_store::ObjectStore;
+use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 type Bucket = Arc<dyn ObjectStore>;
 
@@ -95,6 +100,53 @@ fn copies_go_into_buckets_and_out_of_them() {
         assert_eq!(read(&open(&context(8), &back, "/line", At::Latest).unwrap()).unwrap(), expected);
         nothing_is_left(&storage(&bucket), "a copy");
         write(&array(&bucket), &Cells::from([(1, 1)])).unwrap();
+    }
+}
+
+/// Tells to stop when `left` steps are done.
+struct Stopping(CancelFlag, AtomicI64);
+
+impl Progress for Stopping {
+    fn report(&self, _: u64, _: u64) {
+        if self.1.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.cancel();
+        }
+    }
+}
+
+/// Wherever it is stopped: what it wrote goes, though requests are given up once somebody stops them. They are slow enough for that.
+#[test]
+fn a_copy_that_is_stopped_leaves_nothing_in_a_bucket() {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let made = create(&context(8), &memory, "/line", false);
+    for round in 0..12i64 {
+        write(&made, &(0..if round % 3 == 0 { 20_000 } else { 20 }).map(|x| (x, 77 * x * round)).collect()).unwrap();
+    }
+    for history in [false, true] {
+        let options = CopyOptions { path: "/", target_path: "/", at: At::Latest, tag: None, history, overwrite: false };
+        let mut stopped = 0;
+        for n in [1, 2, 3, 5, 8, 13, 21] {
+            let (bucket, plan) = bucket();
+            let slow = ThrottleConfig {
+                wait_get_per_call: Duration::from_millis(40),
+                wait_list_per_call: Duration::from_millis(80),
+                ..ThrottleConfig::default()
+            };
+            let bucket: Bucket = Arc::new(ThrottledStore::new(bucket, slow));
+            let flag = CancelFlag::new();
+            let progress = Arc::new(Stopping(flag.clone(), AtomicI64::new(n)));
+            let call = Call { cancel: Arc::new(flag), progress, ..Call::default() };
+            let (from, to) = ((&context(8), memory.clone()), (&context(8), storage(&bucket)));
+            let Err(error) = call.run(|| copy_on(from, to, &options, &call)) else { continue };
+            assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+            let place = storage(&bucket);
+            let left: Vec<String> =
+                ["_log", "_data", "_manifest", "_lease"].iter().flat_map(|f| place.list(f).unwrap()).collect();
+            assert!(left.is_empty(), "history {history}, stopped after {n} steps: {left:?}");
+            stopped += usize::from(plan.seen().contains(&"put"));
+            create(&context(8), &place, "/line", false);
+        }
+        assert!(stopped > 2, "history {history}: {stopped}");
     }
 }
 

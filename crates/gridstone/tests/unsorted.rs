@@ -3,7 +3,9 @@
 
 use crate::consolidate_dense::{created, longs, noise, schema};
 use gridstone::base::ErrorKind;
-use gridstone::engine::{Array, Call, CellData, Column, Context, Dedup, Options, ReadOrder, Staged, create_array_on};
+use gridstone::engine::{
+    Array, Call, CellData, Column, Context, Dedup, Isolation, Options, ReadOrder, Staged, Transaction, create_array_on,
+};
 use gridstone::schema::{Attribute, Datatype, Evolution, Schema};
 use gridstone::storage::{Durability, LocalStorage, Storage};
 use std::collections::BTreeMap;
@@ -166,6 +168,34 @@ fn a_load_goes_on_while_the_schema_changes() {
     let (found, _, _) = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap();
     assert!(found.count > 149_000 && found.attrs.len() == 3, "{} cells", found.count);
     assert!(found.attrs[2].view().values().as_chunks::<8>().0.iter().all(|b| i64::from_le_bytes(*b) == 7));
+}
+
+/// A transaction's handles all see what is staged in it, the writer's too: of cells that are kept as runs, and of those that are merged.
+#[test]
+fn a_load_in_a_transaction_keeps_the_schema_that_it_began_with() {
+    for (duplicates, count) in [(true, 60_000), (false, 150_000)] {
+        let (array, storage) = created(cells_schema(duplicates), BUDGET);
+        let transaction = Transaction::begin_on(array.context(), storage, Isolation::Snapshot).unwrap();
+        let inside = transaction.array("/").unwrap();
+        let mut writer = inside.unsorted_writer(None, Dedup::Error).unwrap();
+        let given: Vec<Cell> = (0..count).map(|i| (i % 10_000, i / 10_000 * 7, i)).collect();
+        for (number, portion) in given.chunks(20_000).enumerate() {
+            if number == 1 {
+                let evolution = Evolution { drop: vec!["w".to_owned()], ..Evolution::default() };
+                inside.alter(&evolution, None).unwrap();
+            }
+            let [x, y, v] = columns(portion);
+            writer.append(&Call::default(), &[x.view(), y.view()], &[v.view(), v.view()]).unwrap();
+        }
+        let staged = writer.finish(&Call::default()).unwrap();
+        inside.commit(vec![staged], None).unwrap();
+        transaction.commit(None).unwrap();
+        array.refresh().unwrap();
+        assert!(duplicates == (array.fragments().unwrap().len() > 1), "duplicates are kept as runs");
+        let (found, _, _) = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap();
+        assert_eq!((found.count as i64, found.attrs.len()), (count, 1), "duplicates {duplicates}");
+        assert!(array.verify(&Call::default()).unwrap().damage.is_empty());
+    }
 }
 
 #[test]

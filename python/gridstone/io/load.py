@@ -146,14 +146,15 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
 
 @contextlib.contextmanager
 def removed_on_error(uri: store.Uri, context: Context) -> Iterator[None]:
-    """Removes a store that was created within the block, and not before it, if the block fails; unless others have
-    committed something to it meanwhile.
+    """Removes a store that was created within the block, and not before it, if the block fails; unless others were the
+    first to create it, or have committed something to it meanwhile.
     """
     new = not store.exists(uri, context=context)
     try:
         yield
-    except BaseException:
-        # The first version is the creation, by whomever; another array in it would be a second one.
+    except BaseException as error:
+        # A store that was there when ours was to be created is theirs, and so is a second version of ours.
+        new = new and not isinstance(error, ExistsError)
         if new and store.exists(uri, context=context) and store.open(uri, context=context).version == 1:
             store.delete(uri, context=context)
         raise

@@ -4,10 +4,40 @@ use super::{Session, rows_of, show};
 use crate::Dice;
 use crate::coord::{Coord, box_texts};
 use crate::filter::Filter;
-use crate::model::Expected;
+use crate::model::{Expected, Model};
 use crate::plan::Size;
+use crate::value::Value;
 use gridstone::base::Result;
-use gridstone::engine::{Array, Call, Condition, ReadOrder};
+use gridstone::engine::{Array, Call, Condition, ReadOrder, Span};
+
+/// What a box says of a dimension.
+#[derive(Debug)]
+struct Side {
+    span: Span,
+    lo: Option<Coord>,
+    hi: Option<Coord>,
+}
+
+impl Side {
+    fn of_box(model: &Model, sub: Vec<(Coord, Coord)>, dice: &mut Dice) -> Vec<Self> {
+        let side = |((lo, hi), (low, high)): ((Coord, Coord), (String, String))| {
+            let (text, sparse) = (matches!(lo, Coord::Text(_)), model.schema().sparse());
+            let (from, to) = (!sparse || dice.chance(85), !sparse || dice.chance(85));
+            Self {
+                span: Span { lo: from.then_some(low), hi: to.then_some(high), below: text && dice.chance(40) },
+                lo: from.then_some(lo),
+                hi: to.then_some(hi),
+            }
+        };
+        let texts = box_texts(model.dims(), &sub);
+        sub.into_iter().zip(texts).map(side).collect()
+    }
+
+    fn holds(&self, at: Coord) -> bool {
+        let below = |hi: Coord| if self.span.below { at < hi } else { at <= hi };
+        self.lo.is_none_or(|lo| lo <= at) && self.hi.is_none_or(below)
+    }
+}
 
 impl Session {
     /// Reads and streams a random box with a random condition.
@@ -27,6 +57,36 @@ impl Session {
         if dice.chance(40) {
             self.filtered_scan(array, (&texts, &names, &condition), (expected, order), dice);
         }
+    }
+
+    /// Reads some boxes together, which may overlap, perhaps with a condition: their texts may have no ends, or be below theirs.
+    pub(super) fn boxes(&mut self, array: &Array, version: u64, dice: &mut Dice) {
+        let plan = self.plan_at(version);
+        let (_, attrs, order) = Self::request_of(plan, dice);
+        let boxes: Vec<Vec<Side>> =
+            (0..dice.below(4)).map(|_| Side::of_box(&self.model, plan.a_box(dice), dice)).collect();
+        let filter = dice.chance(30).then(|| Filter::random(plan, dice));
+        let text = filter.as_ref().map(|filter| filter.text.clone());
+        self.note(format!("read boxes {boxes:?} {order:?} {attrs:?} where {text:?}"));
+        let all: Vec<usize> = (0..self.plan_at(version).schema.attrs().len()).collect();
+        let rows = self.model.read(version, &self.plan_at(version).everything(), &all, order).into_iter();
+        let inside = |place: &[Coord]| boxes.iter().any(|sides| sides.iter().zip(place).all(|(s, c)| s.holds(*c)));
+        let taken = rows.filter(|(place, v)| inside(place) && filter.as_ref().is_none_or(|f| f.takes(place, v)));
+        let kept = |values: Vec<Value>| attrs.iter().map(|a| values[*a].clone()).collect();
+        let expected: Vec<Expected> = taken.map(|(place, values)| (place, kept(values))).collect();
+        let spans: Vec<Vec<Span>> = boxes.iter().map(|sides| sides.iter().map(|s| s.span.clone()).collect()).collect();
+        let region = array.region(&spans).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        let condition = text.map(|text| Condition::parse(&text).unwrap());
+        let (names, call) = (self.names(array, &attrs), Call::default());
+        let read = array.read_region(Some(&region), Some(&names), condition.as_ref(), order, &call);
+        let (cells, _) = read.unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        self.same(rows_of(&self.model, &cells), expected.clone(), order);
+        let scan = array.scan_region(Some(&region), Some(&names), condition.as_ref(), order, 5_000, &call);
+        let (mut scan, mut found) = (scan.unwrap_or_else(|e| panic!("{e}\n{self:?}")), Vec::new());
+        while let Some(cells) = scan.next_batch().unwrap_or_else(|e| panic!("{e}\n{self:?}")) {
+            found.extend(rows_of(&self.model, &cells));
+        }
+        self.same(found, expected, order);
     }
 
     /// A read with a random condition that may fail.

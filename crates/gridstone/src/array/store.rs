@@ -297,9 +297,7 @@ impl Store {
             Some(record) => Ok(record),
             None => match self.log.floor_version()? {
                 floor if version < floor => Err(expired(version, floor)),
-                _ => Err(Error::corruption(format!(
-                    "the log record of version {version} is missing; later ones are there"
-                ))),
+                _ => self.log.read_file(version).map(|(record, _)| record),
             },
         }
     }

@@ -37,9 +37,9 @@ impl Portions {
         Self { scan, held: None, ended: false, failed: false }
     }
 
-    /// Whether every cell was given.
+    /// Whether every cell was given, and none in a call that failed or was given up.
     pub fn is_complete(&self) -> bool {
-        self.ended && self.held.is_none()
+        self.ended && self.held.is_none() && !self.failed
     }
 
     /// What the read has done so far.

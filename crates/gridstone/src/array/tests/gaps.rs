@@ -34,6 +34,11 @@ fn one_missing_record_is_found_wherever_the_log_is() {
             memory.delete(&log_name(missing)).unwrap();
             let hint = memory.read_all(LATEST).ok();
             assert_gap(store_in(Arc::clone(&storage)).latest(), missing, &format!("{missing} of {newest}"));
+            assert_gap(
+                store_in(Arc::clone(&storage)).at_version(missing),
+                missing,
+                &format!("{missing} of {newest}, named"),
+            );
             memory.delete(LATEST).unwrap();
             assert_gap(store_in(Arc::clone(&storage)).latest(), missing, &format!("{missing} of {newest}, no hint"));
             hint.iter().for_each(|hint| memory.put_hint(LATEST, hint).unwrap());

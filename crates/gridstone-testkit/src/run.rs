@@ -1,0 +1,31 @@
+//! Running a test on random cases.
+
+use proptest::prelude::*;
+use proptest::test_runner::{TestError, TestRunner};
+use std::fmt::Debug;
+
+/// Runs `test`, which fails by panicking, on `usual` random cases; that number is scaled as `PROPTEST_CASES` is to proptest's own
+/// default of 256. (Proptest's macro would take the variable for the number of cases of every test.)
+///
+/// # Panics
+/// With the least failing case found.
+pub fn on_random<V: Debug>(usual: u32, cases: impl Strategy<Value = V>, test: impl Fn(&V)) {
+    let usual_of_proptest = 256;
+    let asked: u32 = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual_of_proptest);
+    let count = (u64::from(usual) * u64::from(asked) / u64::from(usual_of_proptest)).max(1) as u32;
+    let config = ProptestConfig {
+        cases: count,
+        max_shrink_iters: 2_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let outcome = TestRunner::new(config).run(&cases, |case| {
+        test(&case);
+        Ok(())
+    });
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(why, case)) => panic!("{why}\nof {count} random cases this fails: {case:#?}"),
+        Err(TestError::Abort(why)) => panic!("{why}"),
+    }
+}
