@@ -18,12 +18,16 @@ pub(crate) fn text_dimension(name: &str, width: usize, axes: usize, dice: &mut D
     (Dimension::text_axes(name, max_bytes).unwrap(), coords)
 }
 
+fn a_letter(dice: &mut Dice) -> &'static str {
+    LETTERS[dice.below(LETTERS.len())]
+}
+
 fn a_text(number: usize, width: usize, max_bytes: usize, dice: &mut Dice) -> Coord {
     let mut text = "a".repeat(*dice.pick(&[0, 0, 1, 6, 7, 8, 15, 16, 24]));
     if width > 40 {
         text.push_str(&number.to_string());
     }
-    (0..dice.below(4)).for_each(|_| text.push_str(*dice.pick(&LETTERS)));
+    (0..dice.below(4)).for_each(|_| text.push_str(a_letter(dice)));
     let fits = (0..=max_bytes).rev().find(|end| text.is_char_boundary(*end) || *end >= text.len());
     text.truncate(fits.unwrap().min(text.len()));
     Coord::of_text(&text)
@@ -33,8 +37,8 @@ fn a_text(number: usize, width: usize, max_bytes: usize, dice: &mut Dice) -> Coo
 pub(crate) fn near(text: &str, dice: &mut Dice) -> Coord {
     let mut near = text.to_owned();
     match dice.below(5) {
-        0 => near.push_str(*dice.pick(&LETTERS)),
-        1 => near.push_str(&dice.pick(&LETTERS).repeat(9)),
+        0 => near.push_str(a_letter(dice)),
+        1 => near.push_str(&a_letter(dice).repeat(9)),
         2 => drop(near.pop()),
         _ => {}
     }
