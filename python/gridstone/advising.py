@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtypes
+from .arguments import checked
 from .context import Context, default
 from .errors import InputError
 from .schema import Attr, Dim, Schema
@@ -91,6 +92,7 @@ class Advice:
         return "\n".join([*lines, "", self.code])
 
 
+@checked()
 def advise(
     data: Any,
     *,

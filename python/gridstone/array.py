@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from . import _native, cells, dense, dtypes, history, lists, receipt, reopening, selection
+from .arguments import checked, known
 from .columns import Column
 from .consolidation import Mergeable
 from .context import Context
@@ -22,7 +23,7 @@ from .health import Checked
 from .history import Version
 from .meta import Metadata
 from .progress import Progress, reporting
-from .reading import Readable, known
+from .reading import Readable
 from .receipt import Closing, Kept, Message, Receipt
 from .result import Result
 from .retention import Retained
@@ -210,6 +211,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         self._look(self.native)
         return version
 
+    @checked()
     def at(self, *, version: int | str | None = None, timestamp: Any = None) -> "Array":
         """The same array, read-only, at a version (number or tag) or the last version not after a time (see
         `gridstone.open`)."""
@@ -251,6 +253,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         """Lists of positions per axis: `a.oindex[[1, 5], :]`; dense arrays."""
         return lists.OIndex(self)
 
+    @checked()
     def points(self, coords: Any, attrs: Sequence[str] | str | None = None, *, progress: Progress = None) -> Result:
         """Reads single cells by their coordinates, given as in `write_cells`, in their order; they may repeat.
 
@@ -308,6 +311,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     def write(self, data: Any, box: BoxLike = ..., *, message: Message = ..., progress: Progress = ...) -> int: ...
     @overload
     def write(self, data: Any, box: BoxLike = ..., *, progress: Progress = ..., commit: Literal[False]) -> Receipt: ...
+    @checked()
     def write(
         self, data: Any, box: BoxLike = None, *, message: Message = None, progress: Progress = None, commit: bool = True
     ) -> int | Receipt:
@@ -354,6 +358,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         progress: Progress = ...,
         commit: Literal[False],
     ) -> Receipt: ...
+    @checked()
     def write_cells(
         self,
         coords: Any,
@@ -390,6 +395,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             return self._commit([], closing)
         return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=closing, progress=progress)
 
+    @checked()
     def writer(
         self,
         box: BoxLike = None,
@@ -479,6 +485,10 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __bool__(self) -> bool:
+        """True: a handle is there, whatever its array holds."""
+        return True
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -1,5 +1,6 @@
 """What `write_cells` and its kin are given, as columns: arrays, dicts of arrays, tables, data frames."""
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,8 +63,13 @@ def coordinates(schema: Schema, coords: Any) -> Columns:
         parts = [coords[:, axis] for axis in range(len(fields))]
     elif len(fields) == 1 and not (isinstance(coords, tuple | list) and len(coords) == 1 and np.ndim(coords[0]) == 1):
         parts = [coords]
-    else:
+    elif isinstance(coords, Sequence | np.ndarray) and not isinstance(coords, str | bytes):
         parts = list(coords)
+    else:
+        raise InputError(
+            f"coords= takes a dict by dimension, an array of shape (n, {len(fields)}), {len(fields)} arrays, "
+            f"or a table, not {reprlib.repr(coords)} of type {type(coords).__name__}"
+        )
     if len(parts) != len(fields):
         raise InputError(f"coordinates of {len(parts)} dimensions were given, the array has {len(fields)}")
     made = {field.name: _flat(field, part) for field, part in zip(fields, parts, strict=True)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, overload
 
 from . import _native, selection
+from .arguments import checked, several, text
 from .context import size_bytes
 from .errors import InputError
 from .schema import Schema
@@ -182,6 +183,7 @@ class Mergeable:
         background: Literal[True],
     ) -> BackgroundConsolidation: ...
 
+    @checked(fragments=several)
     def consolidate(
         self,
         strategy: str = "tiered",
@@ -211,6 +213,8 @@ class Mergeable:
         if where is not None and where.empty:
             raise InputError("the box is empty: there is nothing in it to merge")
         ids, within = None if fragments is None else list(fragments), None if where is None else where.native
+        for fragment in ids or ():
+            text("fragments", fragment)
         size = size_bytes(target, "target")
         if background and not dry_run:
             return BackgroundConsolidation(array.consolidate_in_background(strategy, ids, within, size))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _native
+from .arguments import known
 from .buckets import Given, given_options
 from .errors import AccessError, InputError, UnsupportedError
 
@@ -18,7 +19,7 @@ Key = bytes | str | Callable[[bytes | None], bytes | str]
 
 def size_bytes(size: int | str, what: str) -> int:
     """Bytes of a size: a number of bytes, or text such as "64MiB" (2^20), "1.5GB" (10^9), "512"."""
-    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+    if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63:
         return size
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
     if found is None:
@@ -69,12 +70,12 @@ class Context:
         key: Key | None = None,
         auto_consolidate: bool | Mapping[str, Any] = False,
     ) -> None:
-        if io != "auto":
+        if str(io) != "auto":
             raise UnsupportedError(f'io={io!r} is not supported by this version; leave io="auto"')
         if threads is not None:
             _positive("threads", threads)
-        _one_of("durability", durability, ("full", "close"))
-        _one_of("verify", verify, ("once", "always"))
+        known("durability", durability, ("full", "close"))
+        known("verify", verify, ("once", "always"))
         budget = size_bytes(memory_budget, "memory_budget")
         if budget == 0:
             raise InputError("memory_budget must be more than 0 bytes")
@@ -181,13 +182,8 @@ def _upkeep(asked: bool | Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def _positive(what: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
         raise InputError(f"{what} is a positive number or None, not {value!r}")
-
-
-def _one_of(what: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InputError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}")
 
 
 def _restore(

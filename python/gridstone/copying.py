@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from . import _native
+from .arguments import checked, place
 from .context import Context, default
 from .progress import Progress, reporting
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from .group import Group
 
 
+@checked(target=place)
 def copy(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
@@ -74,6 +76,7 @@ def copy(
     return store.open(target, path=target_path, mode="r+", context=aimed)
 
 
+@checked()
 def move(
     uri: str | os.PathLike[str],
     path: str,

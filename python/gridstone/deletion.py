@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 from . import _native, cells, selection
+from .arguments import checked
 from .errors import InputError
 from .expressions import condition_json
 from .receipt import Closing, Kept, Message, Receipt, closing
@@ -37,6 +38,7 @@ class Erasable:
     ) -> int: ...
     @overload
     def delete(self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, commit: Literal[False]) -> Receipt: ...
+    @checked()
     def delete(
         self,
         box: BoxLike = None,

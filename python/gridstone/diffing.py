@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import dtypes, selection
+from .arguments import among, checked, several
 from .context import Context
 from .errors import InputError
 from .progress import Progress, reporting
@@ -105,6 +106,7 @@ def _example_text(example: Example) -> str:
     return f"  {place}: {held} only in {example.kind[-1]}"
 
 
+@checked()
 def diff(
     a: "Array | str | os.PathLike[str]",
     b: "Array | str | os.PathLike[str]",
@@ -175,9 +177,10 @@ def _common(a: Schema, b: Schema, wanted: Sequence[str] | str | None) -> tuple[s
     kinds = [{attr.name: attr.dtype for attr in schema.attrs} for schema in (a, b)]
     if wanted is None:
         return tuple(name for name, kind in kinds[0].items() if kinds[1].get(name) == kind)
+    several("attrs", wanted)
     names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     for name in names:
-        if not all(name in have for have in kinds) or kinds[0][name] != kinds[1][name]:
+        if not all(among(name, have) for have in kinds) or kinds[0][name] != kinds[1][name]:
             raise InputError(f"attrs= names attributes of one type in both arrays; {name!r} is not one")
     return names
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .arguments import utf8
 from .errors import SchemaError
 
 Value = int | float | complex | bool | str | bytes | np.datetime64 | np.timedelta64 | tuple[Any, ...]
@@ -55,6 +56,7 @@ def parse(dtype: Any) -> str:
     if isinstance(dtype, type) and dtype in _PYTHON:
         return _PYTHON[dtype]
     if isinstance(dtype, str):
+        utf8("dtype", dtype)
         dtype = _ALIASES.get(dtype.strip(), dtype.strip())
         if dtype in ("string", "bytes", "bool", *INTEGERS, *FLOATS, *COMPLEX):
             return str(dtype)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtypes
+from .arguments import checked, mapping, several
 from .categories import texts
 from .errors import InputError, SchemaError, UnsupportedError
 from .receipt import Message
@@ -15,6 +16,12 @@ from .schema import Attr, Dim, Filters, Schema, filters_text
 
 if TYPE_CHECKING:
     from ._native import Array as Native
+
+
+def _attrs(what: str, value: Any) -> None:
+    """New attributes."""
+    if not isinstance(value, Attr):
+        several(what, value)
 
 
 class Evolvable:
@@ -48,6 +55,7 @@ class Evolvable:
         """Dimensions, attributes and layout."""
         return self._schema
 
+    @checked()
     def resize(self, domain: Any = None, /, *, message: Message = None, **domains: Any) -> int:
         """Makes the domain larger. It never shrinks: delete cells instead.
 
@@ -72,6 +80,9 @@ class Evolvable:
         texts = [[dim.name, *_ends(dim, ends)] for dim, ends in wanted]
         return self._evolve({"domains": texts}, message)
 
+    @checked(
+        add=_attrs, drop=several, nullable=several, rename=mapping, fill=mapping, filters=mapping, categories=mapping
+    )
     def alter(
         self,
         *,

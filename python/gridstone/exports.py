@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtypes
+from .arguments import among, known
 from .dtypes import AnyArray
 from .errors import InputError, UnsupportedError
 from .optional import needed
@@ -85,7 +86,7 @@ def _attribute(result: "Result", attr: str | None, what: str) -> str:
         return names[0]
     if attr is None:
         raise InputError(f"the result has the attributes {names}; say which one: {what[:-1]}attr={names[0]!r})")
-    if attr not in names:
+    if not among(attr, names):
         raise InputError(f"the result has no attribute {attr!r}; there are {', '.join(map(repr, names))}")
     return attr
 
@@ -110,8 +111,7 @@ def _without_nulls(name: str, values: AnyArray) -> AnyArray:
 
 def _triplets(result: "Result", name: str, repeats: str) -> tuple[tuple[AnyArray, ...], AnyArray]:
     """The positions of the cells in the box, an array per dimension, and their values; each position once."""
-    if repeats not in _REPEATS:
-        raise InputError(f"repeats is one of {', '.join(map(repr, _REPEATS))}, not {repeats!r}")
+    known("repeats", repeats, _REPEATS)
     shape = result._box.shape
     if any(size > np.iinfo(np.int64).max for size in shape):
         raise UnsupportedError(f"a box of shape {shape} has more positions than 64 bits count; read a smaller box")

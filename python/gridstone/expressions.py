@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 
 from . import _native
+from .arguments import checked, utf8
 from .errors import InputError
 
 _Node: TypeAlias = dict[str, Any]
@@ -33,11 +34,13 @@ class Expression:
         self._node = node
 
     @staticmethod
+    @checked()
     def parse(text: str) -> "Expression":
         """The condition written in `text`. Raises `InputError`, which shows the place that is wrong."""
         return Expression(json.loads(_native.parse_condition(text)))
 
     @staticmethod
+    @checked()
     def from_json(text: str) -> "Expression":
         """The condition of `to_json`."""
         _native.print_condition(text)
@@ -92,7 +95,7 @@ class Column(Expression):
     def __init__(self, name: Any) -> None:
         if not isinstance(name, str) or not name:
             raise InputError(f"the name of a dimension or attribute is a text, not {name!r}")
-        super().__init__({"op": "column", "column": str(name)})
+        super().__init__({"op": "column", "column": str(utf8("name", name))})
 
     def __reduce__(self) -> tuple[type["Column"], tuple[str]]:
         return Column, (self.name,)
@@ -166,7 +169,7 @@ def condition_json(where: Any) -> str:
     if isinstance(where, Expression):
         return where.to_json()
     if isinstance(where, str):
-        return _native.parse_condition(where)
+        return _native.parse_condition(utf8("where", where))
     hint = "; did a comparison happen in Python already?" if isinstance(where, bool | np.bool_) else ""
     raise InputError(
         f'a condition is a text such as "sog > 3" or built with gs.col("sog") > 3, not {type(where).__name__}{hint}'
@@ -206,7 +209,7 @@ def _literal(value: Any) -> _Node:
             raise InputError(f"{value!r} does not fit a float of 64 bits")
         return {"float": repr(float(value))}
     if isinstance(value, str):
-        return {"text": str(value)}
+        return {"text": str(utf8("value", value))}
     if isinstance(value, bytes | bytearray | memoryview):
         return {"bytes": bytes(value).hex()}
     if isinstance(value, dt.datetime):

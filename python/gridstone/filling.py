@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _native, cells, dtypes
+from .arguments import mapping
 from .context import Context
 from .dtypes import AnyArray
 from .errors import InputError
@@ -62,6 +63,7 @@ class Filling:
         """
         columns = None
         if buffers is not None:
+            mapping("buffers", buffers)
             if list(buffers) != self._names:
                 raise InputError(f"other buffers are for the same columns, {self._names}, not {list(buffers)}")
             columns = _columns(self._schema, buffers)

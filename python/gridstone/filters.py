@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _native
+from .arguments import checked, utf8
 from .errors import InputError
 
 Transform = Callable[[bytes, int], "bytes | bytearray | memoryview"]
 """Bytes and the width of the values in them (1, 2, 4 or 8) to bytes."""
 
 
+@checked()
 def register_filter(id: str, *, encode: Transform, decode: Transform, overwrite: bool = False) -> None:
     """Makes a filter known to this process, by a name with a dot in it: `filters=["shuffle", "acme.xor"]`.
 
@@ -40,7 +42,7 @@ def register_filter(id: str, *, encode: Transform, decode: Transform, overwrite:
 def _id(id: Any) -> str:
     if not isinstance(id, str):
         raise InputError(f"a filter's id is a text such as 'acme.xor', not {id!r}")
-    return id
+    return utf8("id", id)
 
 
 def registered_filters() -> list[str]:

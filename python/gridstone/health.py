@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _native
+from .arguments import checked
 from .context import Context, default
 
 
+@checked()
 def verify(uri: str | os.PathLike[str], *, context: Context | None = None) -> dict[str, Any]:
     """Checks everything that a kept version of a store needs, also where nothing of it can be opened.
 
@@ -55,6 +57,7 @@ def _versions(damage: dict[str, Any]) -> str:
     return f"versions {', '.join(spans)}" if spans else "no version"
 
 
+@checked()
 def repair(uri: str | os.PathLike[str], *, dry_run: bool = True, context: Context | None = None) -> Repair:
     """Makes damaged and lost objects of a store again, as far as the rest of it tells how.
 
@@ -86,6 +89,7 @@ class Checked:
     def context(self) -> Context:
         """Budget and threads."""
 
+    @checked()
     def verify(self, *, store: bool = False) -> dict[str, Any]:
         """Checks every checksum and reports what is damaged: fragments, tiles, blocks, bytes, damage.
 

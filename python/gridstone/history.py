@@ -50,7 +50,9 @@ def microseconds_of(timestamp: Any) -> int | None:
     if timestamp is None:
         return None
     if isinstance(timestamp, int | np.integer) and not isinstance(timestamp, bool | np.timedelta64):
-        return int(timestamp)
+        if -(2**63) <= timestamp < 2**63:
+            return int(timestamp)
+        raise InputError(f"a timestamp in microseconds has 64 bits, {timestamp} has more")
     try:
         if isinstance(timestamp, str):
             timestamp = dt.datetime.fromisoformat(timestamp)

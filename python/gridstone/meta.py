@@ -36,6 +36,8 @@ class Metadata(MutableMapping[str, Any]):
         return decode(json.loads(text))
 
     def __setitem__(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):
+            raise InputError(f"a metadata key is text that is not empty, not {key!r}")
         self.update({key: value})
 
     def __delitem__(self, key: str) -> None:
@@ -120,13 +122,12 @@ def _encode_mapping(value: Mapping[Any, Any], key: str) -> Any:
     return {"$dict": made} if any(name.startswith("$") for name in made) else made
 
 
-def _is_text(text: str) -> bool:
-    """Whether UTF-8 can hold it: Python's text may have halves of surrogate pairs, which no other reader takes."""
+def _is_text(text: object) -> bool:
+    """Whether it is text that UTF-8 can hold: Python's may have halves of surrogate pairs, which no reader takes."""
     try:
-        text.encode()
+        return isinstance(text, str) and text.encode() is not None
     except UnicodeEncodeError:
         return False
-    return True
 
 
 def _check_text(text: str, key: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from . import _native, cells, damage, result, selection
+from .arguments import checked, known, mapping, several
 from .context import Context, size_bytes
 from .damage import CHOICES, Damaged
 from .dtypes import AnyArray
@@ -37,6 +38,7 @@ class Readable:
     @abstractmethod
     def schema_names(self) -> list[str]: ...
 
+    @checked()
     def read(
         self,
         box: BoxLike = None,
@@ -137,6 +139,7 @@ class Readable:
         self._stats = made.stats
         return made
 
+    @checked()
     def scan(
         self,
         box: BoxLike = None,
@@ -164,6 +167,7 @@ class Readable:
         left_out = () if scan is None else damage.told(self._schema, scan.damage, 2)
         return Stream(self._schema, names, scan, region.hull, self._context.memory_budget, left_out)
 
+    @checked(buffers=mapping)
     def read_into(
         self, buffers: "Buffers", box: BoxLike = None, where: Where | None = None, order: str = "row"
     ) -> "Filling":
@@ -194,13 +198,8 @@ class Readable:
     def _names(self, attrs: Sequence[str] | str | None) -> list[str]:
         if attrs is None:
             return self.schema_names
+        several("attrs", attrs)
         names = [attrs] if isinstance(attrs, str) else list(attrs)
-        if not names or len(set(names)) != len(names):
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
             raise InputError(f"attrs= names each attribute wanted once, found {names}; leave it out for all of them")
         return [cells.attr_field(self._schema, name).name for name in names]
-
-
-def known(what: str, value: str, among: tuple[str, ...]) -> None:
-    """An `InputError` unless `value` is one of those."""
-    if value not in among:
-        raise InputError(f"{what} is one of {', '.join(map(repr, among))}, not {value!r}")

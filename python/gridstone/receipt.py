@@ -1,10 +1,11 @@
 """Receipts: what was written in one process, to be committed by another."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import _native
+from .arguments import utf8
 from .errors import InputError
 
 
@@ -26,7 +27,7 @@ class Receipt:
         """
         if not isinstance(text, str):
             raise InputError(f"a receipt is made of the text that to_json() gave, found {type(text).__name__}")
-        self._text, self._cells, self._bytes = _native.check_receipt(text)
+        self._text, self._cells, self._bytes = _native.check_receipt(utf8("text", text))
 
     def to_json(self) -> str:
         """The receipt as text."""
@@ -123,8 +124,8 @@ def closing(message: Message, commit: bool) -> Closing:
 
 def texts(receipts: Sequence[Receipt]) -> list[str]:
     """The receipts as the core takes them."""
-    if isinstance(receipts, Receipt):
-        raise InputError("commit() takes a list of receipts: [receipt]")
+    if isinstance(receipts, Receipt) or not isinstance(receipts, Iterable):
+        raise InputError(f"commit() takes a list of receipts: [receipt]; found {type(receipts).__name__}")
     given = list(receipts)
     for place, receipt in enumerate(given):
         if not isinstance(receipt, Receipt):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import columns, dtypes, exports
+from .arguments import among
 from .columns import Column
 from .damage import Skipped
 from .dtypes import AnyArray
@@ -91,10 +92,10 @@ class Result(exports.Tabular):
         return name in self._columns
 
     def __getitem__(self, name: str) -> AnyArray:
-        if name in self._columns:
+        if among(name, self._columns):
             return self._columns[name].numpy()
         for axis, dim in enumerate(self._schema.dims):
-            if dim.name == name and self._shape is not None:
+            if among(name, (dim.name,)) and self._shape is not None:
                 return self._box.coordinates(axis)
         raise InputError(f"the result has no column {name!r}; there are {', '.join(map(repr, self._columns))}")
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _native
+from .arguments import checked, number
 from .context import Context, default
 from .errors import InputError
 from .progress import Progress, reporting
@@ -137,12 +138,15 @@ def asked(keep: Duration | None, versions: Any, safety_age: Duration) -> tuple[i
     """What the core is asked for; an age of an hour where nothing is said."""
     if keep is not None and versions is not None:
         raise InputError("vacuum() takes keep= (an age) or versions= (a number), not both")
-    if versions is not None and (isinstance(versions, bool) or not isinstance(versions, int) or versions < 1):
+    if versions is not None and (
+        isinstance(versions, bool) or not isinstance(versions, int) or not 0 < versions < 2**63
+    ):
         raise InputError(f"versions is a number of 1 or more, not {versions!r}")
     age = None if versions is not None else microseconds("1h" if keep is None else keep, "keep")
     return age, versions, microseconds(safety_age, "safety_age")
 
 
+@checked(version=number)
 def tag(
     uri: str | os.PathLike[str],
     name: str,
@@ -168,6 +172,7 @@ def tag(
     return _native.tag((context or default()).native, os.fspath(uri), name, version, replace)
 
 
+@checked()
 def untag(uri: str | os.PathLike[str], name: str, *, context: Context | None = None) -> int:
     """Takes a name away; returns the version that it named. A `NotFoundError` if there is no such tag."""
     return _native.untag((context or default()).native, os.fspath(uri), name)
@@ -187,6 +192,7 @@ class Retained:
         """The versions of the store that have names, as this handle's version knows them."""
         return dict(self._tags())
 
+    @checked()
     def vacuum(
         self,
         keep: Duration | None = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from . import _native, dtypes
+from .arguments import among, checked, flag, label, several
 from .categories import Categories, codes_type
 from .categories import made as enumerated
 from .dtypes import Value
@@ -90,6 +91,7 @@ class Dim(_Frozen):
     dtype: str
     max_bytes: int | None
 
+    @checked(name=label)
     def __init__(
         self,
         name: str,
@@ -222,6 +224,7 @@ class Attr(_Frozen):
     filters: str
     enumeration: Categories | None
 
+    @checked(name=label, nullable=flag, var=flag, ordered=flag, shape=several)
     def __init__(
         self,
         name: str,
@@ -349,6 +352,7 @@ class Schema(_Frozen):
     duplicates: bool
     coord_filters: str
 
+    @checked(dims=several, attrs=several, sparse=flag, duplicates=flag)
     def __init__(
         self,
         dims: Iterable[Dim],
@@ -364,8 +368,8 @@ class Schema(_Frozen):
         asked = {
             "sparse": bool(sparse),
             "capacity": _capacity(capacity),
-            "tile_order": tile_order,
-            "cell_order": cell_order,
+            "tile_order": _order("tile_order", tile_order),
+            "cell_order": _order("cell_order", cell_order),
             "duplicates": bool(duplicates),
             "coord_filters": filters_text(coord_filters),
             "dims": [_checked(dim, Dim)._json() for dim in dims],
@@ -400,6 +404,7 @@ class Schema(_Frozen):
         return json.dumps(self._json())
 
     @classmethod
+    @checked()
     def from_json(cls, text: str) -> "Schema":
         """The schema written in `text` (see `to_json`); options left out have their defaults."""
         made = cls.__new__(cls)
@@ -415,6 +420,7 @@ class Schema(_Frozen):
         return arrow.schema_of(self)
 
     @classmethod
+    @checked(dims=several)
     def from_arrow(cls, arrow_schema: "pa.Schema", dims: Sequence[Dim], **options: Any) -> "Schema":
         """The schema with these dimensions, and an attribute for each other field of `arrow_schema`.
 
@@ -423,8 +429,12 @@ class Schema(_Frozen):
             dims: the dimensions; Arrow knows neither their domains nor their tiles.
             options: `sparse` and the other options of `Schema`; sparse is True unless given.
         """
+        import pyarrow as pa
+
         from . import arrow
 
+        if not isinstance(arrow_schema, pa.Schema):
+            raise SchemaError(f"from_arrow() takes a pyarrow.Schema, found {type(arrow_schema).__name__}")
         names = {_checked(dim, Dim).name for dim in dims}
         attrs = [arrow.attr_of(field) for field in arrow_schema if field.name not in names]
         return cls(dims, attrs, **{"sparse": True, **options})
@@ -479,9 +489,15 @@ def _checked(item: Any, kind: type[_Part]) -> _Part:
     return item
 
 
+def _order(what: str, order: Any) -> str:
+    if not isinstance(order, str):
+        raise SchemaError(f'{what} is text, "row" or "col", not {order!r}')
+    return order
+
+
 def _named(items: tuple[_Named, ...], name: str, what: str) -> _Named:
     for item in items:
-        if item.name == name:
+        if among(name, (item.name,)):
             return item
     raise SchemaError(f"no {what} {name!r}; there are {', '.join(repr(i.name) for i in items)}")
 

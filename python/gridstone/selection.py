@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from . import dtypes
+from .arguments import checked
 from .dtypes import AnyArray, Value
 from .errors import BoundsError, InputError, UnsupportedError
 from .schema import Dim, Schema
@@ -331,6 +332,7 @@ def region_of(schema: Schema, box: BoxLike) -> Region:
     return Region(schema.dims, tuple(part for part in given if not part.empty), listed)
 
 
+@checked()
 def prefix(text: str) -> slice:
     """The texts that begin with `text`, for a box: `a.read(box={"gene": gridstone.prefix("BRCA")})`.
 

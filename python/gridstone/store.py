@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _native, dtypes, history
+from .arguments import checked, known
 from .array import Array
 from .context import Context, default
 from .dtypes import AnyArray
@@ -25,6 +26,7 @@ def _text(uri: Uri) -> str:
     return os.fspath(uri)
 
 
+@checked()
 def create(
     uri: Uri, schema: Schema, *, path: str = "/", overwrite: bool = False, context: Context | None = None
 ) -> Array:
@@ -47,6 +49,7 @@ def create(
     return Array(_native.create_array(used.native, _text(uri), path, schema.to_json(), overwrite), used)
 
 
+@checked()
 def open(
     uri: Uri,
     *,
@@ -70,8 +73,7 @@ def open(
     Raises:
         NotFoundError: no store, nothing at the path, or no such version.
     """
-    if mode not in ("r", "r+"):
-        raise InputError(f'mode is "r" (read) or "r+" (read and write), not {mode!r}')
+    known("mode", mode, ("r", "r+"))
     if version is not None and timestamp is not None:
         raise InputError("open() takes version= or timestamp=, not both")
     pinned = version is not None or timestamp is not None
@@ -94,6 +96,7 @@ def open_array(uri: Uri, **options: Any) -> Array:
     return found
 
 
+@checked()
 def array(
     uri: Uri,
     ndarray: Any,
@@ -150,12 +153,13 @@ def _kind_of(dtype: np.dtype[Any], values: AnyArray) -> str:
 
 
 def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, width: int) -> Sequence[int | None]:
-    if tile == "auto":
+    if isinstance(tile, str) and tile == "auto":
         return auto_tile(shape, width)
     if tile is None:
         return [None] * len(shape)
-    extents = [tile] * len(shape) if isinstance(tile, int) else tile
-    if isinstance(extents, str) or len(extents) != len(shape):
+    extents: Any = [tile] * len(shape) if isinstance(tile, int | np.integer) else tile
+    listed = isinstance(extents, Sequence | np.ndarray) and not isinstance(extents, str | bytes)
+    if not listed or len(extents) != len(shape) or not all(isinstance(t, int | np.integer) for t in extents):
         raise InputError(f'tile is "auto", a number, None, or one extent for each of {len(shape)} sides, not {tile!r}')
     return [min(int(t), n) for t, n in zip(extents, shape, strict=True)]
 
@@ -171,16 +175,19 @@ def auto_tile(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(extents)
 
 
+@checked()
 def exists(uri: Uri, *, context: Context | None = None) -> bool:
     """Whether there is a store."""
     return _native.exists((context or default()).native, _text(uri))
 
 
+@checked()
 def delete(uri: Uri, *, context: Context | None = None) -> None:
     """Deletes a store and everything in it, for good; a `NotFoundError` if there is none."""
     _native.delete_store((context or default()).native, _text(uri))
 
 
+@checked()
 def ls(uri: Uri, *, path: str = "/", context: Context | None = None) -> list[Entry]:
     """What a store holds in the group at `path`: (name, path, kind). An array at the path is listed itself."""
     found = open(uri, path=path, context=context)
@@ -189,6 +196,7 @@ def ls(uri: Uri, *, path: str = "/", context: Context | None = None) -> list[Ent
     return found.children()
 
 
+@checked()
 def group(uri: Uri, *, path: str = "/", context: Context | None = None) -> Group:
     """The group at `path`, created (and its store) if it does not exist."""
     used = context or default()

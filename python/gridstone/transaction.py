@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _native, receipt
+from .arguments import checked, utf8
 from .array import Array
 from .context import Context, default
 from .errors import InputError, UnsupportedError
@@ -60,6 +61,7 @@ class Transaction:
         path = _absolute(path)
         return [Entry(name, joined(path, name), kind) for name, kind in self._native.children(path)]
 
+    @checked()
     def create(self, path: str, schema: Schema, *, overwrite: bool = False) -> Array:
         """Creates an array, and the groups above it that are missing.
 
@@ -125,9 +127,10 @@ class Transaction:
 def _absolute(path: str) -> str:
     if not isinstance(path, str):
         raise InputError(f"a path in a store is text such as '/temp', not {path!r}")
-    return path if path.startswith("/") else f"/{path}"
+    return utf8("path", path if path.startswith("/") else f"/{path}")
 
 
+@checked()
 def transaction(
     uri: str | os.PathLike[str],
     message: str | None = None,
@@ -152,6 +155,7 @@ def transaction(
     return Transaction(native, used, message, isolation)
 
 
+@checked()
 def commit(
     uri: str | os.PathLike[str],
     receipts: Sequence[Receipt],
