@@ -7,9 +7,9 @@ parameter.
 
 import inspect
 import itertools
+import pathlib
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,6 @@ SCHEMA = gs.Schema(
     [gs.Dim("y", (0, 9), 4), gs.Dim("x", (0, 9), 4)], [gs.Attr("v", "int64"), gs.Attr("s", "string", nullable=True)]
 )
 LOOSE = gs.Schema([gs.Dim("t", dtype="string"), gs.Dim("n", (0, 99), 10)], [gs.Attr("v", "int64")], sparse=True)
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many an object is a sound URI, of a store in the working folder."""
-    monkeypatch.chdir(tmp_path)
 
 
 class Thing:
@@ -232,7 +226,11 @@ def _called(call: Callable[..., Any], given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("label", "name"), list(_cases()))
-def test_a_wrong_argument_is_told(label: str, name: str) -> None:
+def test_a_wrong_argument_is_told(
+    label: str, name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Some of what is wrong elsewhere is a good place for a store.
+    monkeypatch.chdir(tmp_path)
     world: World | None = None
     for wrong in WRONG:
         if name == "progress" and callable(wrong):

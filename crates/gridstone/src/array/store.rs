@@ -276,7 +276,7 @@ impl Store {
             return Ok(record);
         }
         let floor = self.log.floor_version()?;
-        if version < floor {
+        if version > 0 && version < floor {
             return Err(expired(version, floor));
         }
         let newest = self.log.newest(self.seen().max(floor))?.ok_or_else(|| self.no_store())?;
