@@ -123,7 +123,7 @@ fn several_objects_come_in_order(storage: &dyn Storage) {
         Ok(())
     });
     seen.unwrap();
-    let there = |n: &u8| (n % 4 != 0).then_some((100 * usize::from(*n), *n));
+    let there = |n: &u8| (!n.is_multiple_of(4)).then_some((100 * usize::from(*n), *n));
     let expected: Vec<_> = names.iter().cloned().zip((1..=9u8).map(|n| there(&n))).collect();
     assert_eq!(shown, expected);
     let mut asked = 0;
