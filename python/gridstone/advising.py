@@ -114,7 +114,7 @@ def advise(
 
     Raises:
         InputError: there is nothing to look at, it cannot be read, or no column can be a dimension.
-        UnsupportedError: a dimension of texts, for which there is no advice; a column that no array can hold.
+        UnsupportedError: a column that no array can hold.
     """
     from . import sampling, trials
     from .array import Array
@@ -174,6 +174,8 @@ def code_of(schema: Schema) -> str:
 
 
 def _dim(dim: Dim) -> str:
+    if dim.is_text:
+        return f"gs.Dim({dim.name!r}, dtype='string', max_bytes={dim.max_bytes})"
     lo, hi = (_literal(bound) for bound in dim.domain)
     tile = "None" if dim.tile is None else _literal(dim.tile)
     return f"gs.Dim({dim.name!r}, ({lo}, {hi}), {tile}, {dim.dtype!r})"

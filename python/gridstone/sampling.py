@@ -14,7 +14,7 @@ from . import arrow, dtypes
 from .advising import check
 from .cells import field_of
 from .dtypes import AnyArray
-from .errors import GridstoneError, InputError, UnsupportedError
+from .errors import GridstoneError, InputError
 from .io import infer
 from .schema import Attr, Dim, Schema
 
@@ -34,7 +34,12 @@ _NAMED = (
     ("i", "j"),
     ("chrom", "pos"),
 )
+_NAMES = {name for names in _NAMED for name in names}
 _TIMES = ("time", "timestamp", "date", "datetime", "t")
+_NO_DIMENSION = (
+    "no column can be guessed to be a dimension: it needs one of numbers or times without nulls; name others, of texts "
+    "too, with dims="
+)
 _DENSE_SHARE = 0.5
 """From such a part of the grid's places on a table is a dense array with gaps."""
 
@@ -154,6 +159,10 @@ def _of_table(table: pa.Table, total: int, name: str, dims: Sequence[str] | None
     reasons.append(
         f"the domains are those of {'the data' if whole else 'the sample; widen them to what the rest holds'}"
     )
+    for dim in (column for column in columns if column.is_text and column.name in chosen and not whole):
+        reasons.append(
+            f"the longest {dim.name} of the sample has {dim.longest} bytes; give max_bytes what the rest needs"
+        )
     open_ended = [column.name for column in columns if column.entries is not None and column.name not in chosen]
     if open_ended and not whole:
         reasons.append(f"the categories of {', '.join(open_ended)} are those of the sample; add what the rest holds")
@@ -180,7 +189,10 @@ def _looked_at(table: pa.Table, dims: list[str] | None) -> tuple[pa.Table, list[
         stored = table.column(at)
         coded = pa.types.is_dictionary(spec.type)
         values = pa.chunked_array([arrow.decoded(chunk) for chunk in stored.chunks]) if coded else stored
-        bounded = _has_order(typed.dtype) and (spec.name in dims if dims is not None else not coded)
+        if pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
+            values = values.cast(pa.string())
+        able = _has_order(typed.dtype) or (typed.is_text and (dims is not None or spec.name.lower() in _NAMES))
+        bounded = able and (spec.name in dims if dims is not None else not coded)
         column.see(values, bounds=bounded)
         if typed.entries is not None and spec.name not in (dims or ()):
             column.entries, column.ordered = typed.entries, typed.ordered
@@ -205,13 +217,9 @@ def _able(columns: list[infer.Column], dims: list[str]) -> list[str]:
     for column in columns:
         if column.name not in dims:
             continue
-        if column.is_text:
-            raise UnsupportedError(
-                f"column {column.name!r} is of texts: there is no advice for dimensions of texts; name columns of "
-                f"numbers or times with dims=, or let gridstone load make an array with it"
-            )
         what = f"column {column.name!r} cannot be a dimension:"
-        check(_has_order(column.dtype), f"{what} it is {column.dtype}; name columns of numbers or times")
+        sortable = _has_order(column.dtype) or column.is_text
+        check(sortable, f"{what} it is {column.dtype}; name columns of numbers, times or texts")
         check(not column.nulls, f"{what} it has nulls; fill them, or drop the rows")
     return dims
 
@@ -222,6 +230,8 @@ def _has_order(kind: str) -> bool:
 
 
 def _can_be_dim(column: infer.Column) -> bool:
+    if column.is_text:
+        return column.low is not None and not column.nulls and not column.numeric
     if not _has_order(column.dtype) or column.nulls or column.low is None:
         return False
     return not dtypes.is_float(column.dtype) or bool(
@@ -230,18 +240,19 @@ def _can_be_dim(column: infer.Column) -> bool:
 
 
 def _guessed(columns: list[infer.Column], table: pa.Table, reasons: list[str]) -> list[str]:
-    """The columns that look like coordinates: by name, else the fewest whose values tell most rows apart."""
+    """The columns that look like coordinates: by name, else the fewest, of numbers or times, whose values tell most
+    rows apart."""
     able = {column.name.lower(): column.name for column in columns if _can_be_dim(column)}
-    if not able:
-        raise InputError(
-            "no column can be a dimension: it needs one of numbers or times without nulls; name others with dims="
-        )
     times = [able[name] for name in _TIMES if name in able][:1]
     for names in _NAMED[::-1]:
         if all(name in able for name in names):
             found = [*times, *(able[name] for name in names if able[name] not in times)]
             reasons.append(f"{', '.join(found)} are dimensions: their names are those of coordinates")
             return found
+    texts = {c.name for c in columns if c.is_text}
+    able = {lower: name for lower, name in able.items() if name not in texts}
+    if not able:
+        raise InputError(_NO_DIMENSION)
     exact = [c.name for c in columns if c.name in able.values() and not dtypes.is_float(c.dtype)]
     chosen, told = [*times], 0
     for name in sorted((n for n in exact or able.values() if n not in times), key=lambda n: _distinct(table, [n])):
@@ -268,7 +279,7 @@ def _repeats(table: pa.Table, dims: list[str]) -> int:
 
 def _grid(schema: Schema, held: dict[str, Any], rows: int) -> list[int] | None:
     """The sides of the grid that the rows fill well enough; None if they do not."""
-    if any(dtypes.is_float(dim.dtype) for dim in schema.dims):
+    if any(dim.is_text or dtypes.is_float(dim.dtype) for dim in schema.dims):
         return None
     sizes = [dim.size for dim in schema.dims]
     cells = 1
@@ -345,12 +356,6 @@ def _cropped(shape: tuple[int, ...], cells: int) -> list[int]:
 def of_array(array: "Array", rows: int) -> Sample:
     """A sample of an array that exists."""
     name = array.uri if array.path == "/" else f"{array.uri} {array.path}"
-    for dim in array.schema.dims:
-        if dim.is_text:
-            raise UnsupportedError(
-                f"dimension {dim.name!r} of {name} is of texts: there is no advice for those; "
-                f'tiles() and consolidate("all", dry_run=True) tell how the array is stored'
-            )
     reasons = [f"it is a {'sparse' if array.sparse else 'dense'} array, version {array.version}"]
     if not array.sparse:
         crop = _cropped(array.shape, rows)
@@ -377,12 +382,21 @@ def _limited(stream: Any, rows: int) -> pa.Table:
     return _thinned(table, rows)
 
 
+def texts_of(sample: Sample, name: str) -> list[str]:
+    """The texts along a dimension in the sample, each once, ascending."""
+    return sorted(sample.columns[name].unique().to_pylist())
+
+
 def bounds(sample: Sample) -> list[tuple[Any, Any]]:
-    """The least and greatest coordinate of each dimension in the sample, as numbers."""
+    """The least and greatest coordinate of each dimension in the sample, as numbers; of texts, their places in
+    `texts_of`."""
     from .columns import Field
 
     found = []
     for dim in sample.schema.dims:
+        if dim.is_text:
+            found.append((0, len(texts_of(sample, dim.name)) - 1))
+            continue
         values = arrow.column_of(Field(dim.name, dim.dtype, False, "dimension"), sample.columns[dim.name]).values
         ends = values.view(np.int64) if values.dtype.kind in "mM" else values
         found.append((ends.min().item(), ends.max().item()))

@@ -11,7 +11,7 @@ import numpy as np
 from . import dtypes, store, tiling
 from .advising import Advice, Health, Queries, Trial, reasons_for
 from .context import Context
-from .sampling import Sample, bounds
+from .sampling import Sample, bounds, texts_of
 from .schema import Attr, Dim, Schema
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _Bounds = dict[str, tuple[Any, Any]]
 
 def run(sample: Sample, queries: Queries | None, context: Context) -> Advice:
     """The schema for a sample, from what candidates come to."""
+    # Blocks that one box left in a cache would make those that are read after it look better.
+    context = Context(context.memory_budget, context.threads, cache=0)
     advice = Advice(sample.schema, reasons_for(sample), rows=sample.rows, rows_total=sample.rows_total)
     boxes = _given(sample, queries) if queries is not None else list(_random(sample))
     if sample.schema.sparse:
@@ -90,6 +92,7 @@ def _random(sample: Sample) -> "Iterator[_Bounds]":
     dims = sample.schema.dims
     sparse = sample.schema.sparse
     ends = bounds(sample) if sparse else [(0, n - 1) for n in sample.shape]
+    texts = {dim.name: texts_of(sample, dim.name) for dim in dims if dim.is_text}
     for number in range(_BOXES):
         share = _SHARES[number % len(_SHARES)]
         thin = None if number % 2 == 0 or len(dims) == 1 else int(random.integers(len(dims)))
@@ -106,8 +109,10 @@ def _random(sample: Sample) -> "Iterator[_Bounds]":
             if dtypes.is_float(dim.dtype):
                 box[dim.name] = (max(lo, low), min(hi, low + width))
             else:
-                at = max(int(lo), int(low))
-                box[dim.name] = _typed(dim, at, min(int(hi), at + int(width)), sparse)
+                first = max(int(lo), int(low))
+                last = min(int(hi), first + int(width))
+                held = texts.get(dim.name)
+                box[dim.name] = (held[first], held[last]) if held else _typed(dim, first, last, sparse)
         yield box
 
 
@@ -134,12 +139,18 @@ def _given(sample: Sample, queries: Queries) -> list[_Bounds]:
             width = min(int(ends[axis][1]) - int(ends[axis][0]), size - 1)
             low = min(int(ends[axis][0]), first + size - 1 - width)
             ends[axis] = (low, low + width)
-        found.append({d.name: (_plain(d, lo), _plain(d, hi)) for d, (lo, hi) in zip(box.dims, ends, strict=True)})
+        plain = {d.name: (_plain(d, lo), _plain(d, hi)) for d, (lo, hi) in zip(box.dims, ends, strict=True)}
+        texts = {d.name: query.get(d.name, slice(None)) for d in box.dims if d.is_text}
+        found.append({**plain, **texts})
     return found
 
 
 def _plain(dim: Dim, bound: Any) -> Any:
     return dtypes.from_text(dim.dtype, str(int(bound))) if dtypes.is_time(dim.dtype) else bound
+
+
+def _untiled(dim: Dim) -> Dim:
+    return dim if dim.is_text else Dim(dim.name, dim.domain, None, dim.dtype)
 
 
 def _with(schema: Schema, **changes: Any) -> Schema:
@@ -150,15 +161,20 @@ def _with(schema: Schema, **changes: Any) -> Schema:
 
 
 def _choose_order(sample: Sample, boxes: list[_Bounds], advice: Advice, context: Context) -> None:
-    """Row order in tiles, or without, or along a Hilbert curve: whichever lets boxes touch the fewest blocks."""
+    """Row order in tiles, or without, or along a Hilbert curve (with texts, which have none, column order): whichever
+    lets boxes touch the fewest blocks."""
     schema = sample.schema
-    whole = [Dim(d.name, d.domain, None, d.dtype) for d in schema.dims]
-    candidates = [("row order in space tiles", schema), ("row order, one space tile", _with(schema, dims=whole))]
+    whole, texts = [_untiled(dim) for dim in schema.dims], any(dim.is_text for dim in schema.dims)
+    candidates = [("row order in space tiles", schema)]
+    if not all(dim.is_text for dim in schema.dims):
+        candidates.append(("row order, one space tile", _with(schema, dims=whole)))
     if schema.cell_order != "row":
         candidates.append(("row order in space tiles", _with(schema, cell_order="row")))
         candidates[0] = (f"{schema.cell_order} order, as it is", schema)
-    if schema.ndim > 1:
+    if schema.ndim > 1 and not texts:
         candidates.append(("a Hilbert curve", _with(schema, dims=whole, cell_order="hilbert")))
+    if schema.ndim > 1 and texts and schema.cell_order != "col":
+        candidates.append(("column order, one space tile", _with(schema, dims=whole, cell_order="col")))
     scaled = max(64, round(schema.capacity * sample.rows / max(1, sample.rows_total)))
     trials = [_measured(sample, _with(s, capacity=scaled), boxes, context, "order", name) for name, s in candidates]
     best = _best(trials, "fetched", advice)
@@ -318,6 +334,8 @@ def _boxes_of(array: "Array", queries: Queries | None) -> list[Any]:
     for part in (2, 4, 8):
         box = {}
         for dim, (lo, hi) in zip(array.schema.dims, found, strict=True):
+            if dim.is_text:
+                continue  # There is nothing half-way between two texts: all of them.
             step = (hi - lo) // part if not dtypes.is_float(dim.dtype) else (hi - lo) / part
             low = lo + step * (part // 2)
             box[dim.name] = (low, min(hi, low + step // 8 if not dtypes.is_float(dim.dtype) else low + step / 8))

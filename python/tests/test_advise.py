@@ -203,18 +203,66 @@ def test_an_array_keeps_categories_rounding_and_filters(tmp_path: Path) -> None:
         assert found.schema.attr("mine").filters == "advice.same"
 
 
-def test_dimensions_of_texts(tmp_path: Path) -> None:
-    dims = [gs.Dim("x", (0, 9)), gs.Dim("gene", dtype="string", max_bytes=8)]
-    a = gs.create(tmp_path / "a.gs", gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True))
-    with pytest.raises(UnsupportedError, match="'gene'"):
-        gs.advise(a)
-    a.write_cells({"x": [1], "gene": ["a"]}, {"v": [1]})
-    with pytest.raises(UnsupportedError, match="'gene'"):
-        gs.advise(tmp_path / "a.gs")
-    table = pa.table({"x": [1, 2], "gene": pa.array(["a", "b"]).dictionary_encode(), "v": [1, 2]})
-    for source in (table, table.to_pandas()):
-        with pytest.raises(UnsupportedError, match="'gene'"):
-            gs.advise(source, dims=["x", "gene"])
+def genes(rows: int) -> pd.DataFrame:
+    random = np.random.default_rng(6)
+    names = np.array([f"gene-{n:04d}-é" for n in range(500)])
+    return pd.DataFrame(
+        {"gene": random.choice(names, rows), "cell": random.permutation(rows), "v": random.integers(0, 90, rows)}
+    )
+
+
+@pytest.mark.parametrize("source", ["frame", "dictionary", "csv", "array", "place"])
+def test_dimensions_of_texts(tmp_path: Path, source: str) -> None:
+    frame = genes(5_000)
+    data: Any = frame
+    if source == "dictionary":
+        data = pa.table(frame.astype({"gene": "category"}))
+    elif source == "csv":
+        data = tmp_path / "genes.csv"
+        frame.to_csv(data, index=False)
+    elif source in ("array", "place"):
+        dims = [gs.Dim("gene", dtype="string", max_bytes=40), gs.Dim("cell", (0, 9_999), 100)]
+        a = gs.create(tmp_path / "a.gs", gs.Schema(dims, [gs.Attr("v", "int64")], sparse=True))
+        a.write_cells(frame)
+        data = a if source == "array" else tmp_path / "a.gs"
+    dims_asked = None if source in ("array", "place") else ["gene", "cell"]
+    query = [{"gene": ("gene-0100", "gene-0110"), "cell": (0, 4_000)}, {"gene": "gene-0007-é"}, {"cell": (5, 9)}]
+    for queries in (None, query):
+        found = gs.advise(data, dims=dims_asked, queries=queries)
+        gene = found.schema.dims[0]
+        assert gene.is_text and gene.max_bytes == (40 if dims_asked is None else 16)
+        assert schema_of(found.code) == found.schema
+        orders = [t.candidate for t in found.trials if t.what == "order"]
+        assert "column order, one space tile" in orders and not any("Hilbert" in order for order in orders)
+        made = gs.create(f"mem://advice-{source}-{queries is None}", found.schema)
+        made.write_cells(frame)
+        assert made.read(box={"gene": gs.prefix("gene-0007")})["v"].sum() == frame.v[frame.gene == "gene-0007-é"].sum()
+
+
+def test_what_is_asked_for_decides_about_the_order_of_texts() -> None:
+    names = [f"gene{n:03}" for n in range(200)]
+    places = [f"place{n:03}" for n in range(200)]
+    table = pa.table({"gene": np.repeat(names, 200), "place": np.tile(places, 200), "v": np.arange(40_000)})
+    for dim, order in (("gene", "row"), ("place", "col")):
+        queries = [{dim: name} for name in (names if dim == "gene" else places)[::20]]
+        found = gs.advise(table, dims=["gene", "place"], queries=queries)
+        assert found.schema.cell_order == order, dim
+
+
+def test_texts_alone_and_by_name(tmp_path: Path) -> None:
+    frame = genes(3_000).rename(columns={"gene": "chrom", "cell": "pos"})
+    assert [dim.name for dim in gs.advise(frame).schema.dims] == ["chrom", "pos"]
+    alone = gs.advise(frame, dims=["chrom"])
+    assert alone.schema.dims[0].is_text and alone.schema.duplicates and schema_of(alone.code) == alone.schema
+    assert [t.candidate for t in alone.trials if t.what == "order"] == ["row order in space tiles"]
+    told = gs.advise(frame, dims=["chrom", "pos"], sample=300)
+    assert "the longest chrom of the sample has 12 bytes; give max_bytes what the rest needs" in told.reasons
+    with pytest.raises(UnsupportedError, match="'mixed' has numbers and other texts"):
+        gs.advise(pa.table({"mixed": ["1", "2", "3", "a"], "v": [1, 2, 3, 4]}), dims=["mixed"])
+    with pytest.raises(InputError, match="'gene' cannot be a dimension: it has nulls"):
+        gs.advise(pa.table({"gene": ["a", None], "v": [1, 2]}), dims=["gene"])
+    with pytest.raises(InputError, match="of texts too, with dims="):
+        gs.advise(pa.table({"gene": ["a", "b"], "note": ["c", "d"]}))
 
 
 def mixed(rows: int) -> pa.Table:
