@@ -132,6 +132,37 @@ def test_a_store_that_others_create_first_is_theirs(
     assert gs.open(uri).schema == _schema(500, True) and gs.open(uri).history()[0].version == 1
 
 
+@pytest.mark.parametrize("raised", [gs.errors.StorageError, KeyboardInterrupt])
+def test_a_creation_that_fails_removes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
+) -> None:
+    uri, create = tmp_path / "s.gs", gs.store.create
+
+    def overtaken(*_: Any, **__: Any) -> None:
+        create(uri, _schema(500, True))
+        raise raised("what became of it is not known")
+
+    monkeypatch.setattr(gs.store, "create", overtaken)
+    with pytest.raises(raised):
+        io.from_arrow(uri, _table(5, 500), schema=_schema(500, True))
+    assert gs.open(uri).version == 1
+
+
+def test_a_store_that_others_put_in_the_place_of_a_load_is_theirs(tmp_path: Path) -> None:
+    uri = tmp_path / "s.gs"
+
+    def pieces():
+        yield pa.record_batch({"x": [1, 2], "y": [3, 4], "v": [5, 6], "name": ["a", None]})
+        gs.delete(uri)
+        gs.create(uri, _schema(500, True))
+        yield pa.record_batch({"x": [1], "y": [999_999], "v": [0], "name": ["outside"]})
+
+    schema = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("v", pa.int64()), ("name", pa.string())])
+    with pytest.raises(gs.errors.GridstoneError):
+        io.from_arrow(uri, pa.RecordBatchReader.from_batches(schema, pieces()), schema=_schema(500, True))
+    assert gs.open(uri).version == 1
+
+
 @pytest.mark.parametrize("overwrite", [True, False])
 def test_a_load_that_fails_into_a_store_that_is_there_leaves_it_as_it_was(store_uri: str, overwrite: bool) -> None:
     """Also where the mistake, a repeated cell, is found at the very end, and parts were written already."""

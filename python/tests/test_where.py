@@ -148,6 +148,10 @@ def test_boxes_of_unwritten_cells_pass_no_budget(tmp_path: Path) -> None:
     sides = "(y < 1200 or y between 100000 and 101199) and (x < 1200 or x between 5000 and 6199)"
     with pytest.raises(BudgetError, match="never written"):
         array.read(where=sides)
+    many = [{"y": (n * 10**6, n * 10**6 + 499), "x": (n * 3 * 10**6, n * 3 * 10**6 + 499)} for n in range(500)]
+    with pytest.raises(BudgetError, match="never written"):
+        array.read(many)
+    assert len(array.read(many, where="v > 2")) == 100
     # The same box over and over is no more than one, and what leaves out the fill costs what was written.
     assert len(array.read([{"y": (0, 99 + n % 3), "x": (0, 99)} for n in range(5_000)])) == 102 * 100
     assert len(array.read([low, high], where="v > 0")) == 100

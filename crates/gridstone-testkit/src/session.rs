@@ -185,8 +185,15 @@ impl Session {
             0..=1 => Strategy::Tiered,
             2 if !fragments.is_empty() => Strategy::Fragments(some()),
             3 => Strategy::Updates,
-            // Between two texts that are longer than any there may be none.
-            4 => array.strategy(&MergeChoice::Box(&sub)).unwrap_or(Strategy::All),
+            4 => match array.strategy(&MergeChoice::Box(&sub)) {
+                // Between two texts that are longer than any there may be none.
+                Err(e)
+                    if e.kind() == ErrorKind::Input && self.model.dims().iter().any(|dim| dim.max_bytes.is_some()) =>
+                {
+                    Strategy::All
+                }
+                found => found.unwrap(),
+            },
             5 if dice.chance(30) => Strategy::Manifest,
             _ => Strategy::All,
         };

@@ -11,7 +11,7 @@ from .. import cells, store
 from ..array import Array
 from ..columns import Column, Field
 from ..context import Context, default
-from ..errors import ExistsError, InputError, NotFoundError
+from ..errors import GridstoneError, InputError, NotFoundError
 from ..progress import Callback, Progress, reporting
 from ..schema import Schema
 from ..transaction import transaction
@@ -145,19 +145,28 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
 
 
 @contextlib.contextmanager
-def removed_on_error(uri: store.Uri, context: Context) -> Iterator[None]:
-    """Removes a store that was created within the block, and not before it, if the block fails; unless others were the
-    first to create it, or have committed something to it meanwhile.
+def removed_on_error(array: Array) -> Iterator[None]:
+    """Removes the store that came into being with `array` if the block fails; unless others have committed something to it
+    meanwhile, or have put another in its place.
+
+    Before the creation has returned nobody knows whose store lies there, so nothing that happens then removes one.
     """
-    new = not store.exists(uri, context=context)
     try:
         yield
-    except BaseException as error:
-        # A store that was there when ours was to be created is theirs, and so is a second version of ours.
-        new = new and not isinstance(error, ExistsError)
-        if new and store.exists(uri, context=context) and store.open(uri, context=context).version == 1:
-            store.delete(uri, context=context)
+    except BaseException:
+        # What went wrong first is what is told.
+        with contextlib.suppress(GridstoneError):
+            if _is_all_of_its_store(array):
+                store.delete(array.uri, context=array.context)
         raise
+
+
+def _is_all_of_its_store(array: Array) -> bool:
+    """Whether the creation of this array is the only commit of its store."""
+    if array.version != 1 or not store.exists(array.uri, context=array.context):
+        return False
+    newest = store.open_array(array.uri, path=array.path, context=array.context)
+    return newest.version == 1 and newest.native.id == array.native.id
 
 
 def context_or_default(context: Context | None) -> Context:
@@ -173,8 +182,8 @@ def created(place: Place, schema: Schema, context: Context, fill: Callable[[Arra
         log.info("%s allows duplicates: several cells may have the same coordinates", os.fspath(place.uri))
     path, overwrite = place.options.path, place.options.overwrite
     if not store.exists(place.uri, context=context):
-        with removed_on_error(place.uri, context):
-            made = store.create(place.uri, schema, path=path, overwrite=overwrite, context=context)
+        made = store.create(place.uri, schema, path=path, overwrite=overwrite, context=context)
+        with removed_on_error(made):
             fill(made, place.options.message)
         return made
     with transaction(place.uri, place.options.message, context=context) as tx:

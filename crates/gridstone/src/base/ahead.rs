@@ -1,6 +1,6 @@
 //! Which of the ranges that will be read are to be told beforehand.
 
-use super::ByteRange;
+use super::{ByteRange, ByteSource};
 
 /// Bytes that are told before they are read, at most: what a fast device brings in a few milliseconds.
 const WINDOW_BYTES: u64 = 4 << 20;
@@ -9,33 +9,44 @@ const WINDOW_BYTES: u64 = 4 << 20;
 #[derive(Debug, Default)]
 pub struct Ahead {
     told: usize,
+    /// Bytes of what was told and is not read.
+    outstanding: u64,
 }
 
 impl Ahead {
-    /// To be called before range number `at` of `ranges` is read, for each in turn. Tells the ranges from there on, as many
-    /// as a window holds, once half of what was told has been read; `foresee` answers whether anything was begun for them.
-    pub fn before(&mut self, at: usize, ranges: &[ByteRange], foresee: impl FnOnce(&[ByteRange]) -> bool) {
-        let from = self.told.max(at);
-        let outstanding: u64 = ranges.get(at..from).unwrap_or_default().iter().map(|r| r.len).sum();
-        if outstanding > WINDOW_BYTES / 2 {
+    /// To be called before range number `at` of `ranges` is read, for each in turn. If `source` is waited for, tells it the
+    /// ranges from there on, as many as a window holds, once half of what was told has been read.
+    pub fn before(&mut self, at: usize, ranges: &[ByteRange], source: &dyn ByteSource) {
+        if at < self.told {
+            let read = at.checked_sub(1).and_then(|before| ranges.get(before)).map_or(0, |range| range.len);
+            self.outstanding = self.outstanding.saturating_sub(read);
+        } else {
+            (self.told, self.outstanding) = (at, 0);
+        }
+        if self.outstanding > WINDOW_BYTES / 2 || !source.is_waited_for() {
             return;
         }
-        let mut bytes = outstanding;
+        let later = ranges.get(self.told..).unwrap_or_default();
+        let mut bytes = self.outstanding;
         let fits = |range: &&ByteRange| {
             bytes = bytes.saturating_add(range.len);
             bytes <= WINDOW_BYTES
         };
-        let later = ranges.get(from..).unwrap_or_default();
         let count = later.iter().take_while(fits).count().max(1).min(later.len());
-        if count > 0 && foresee(later.get(..count).unwrap_or_default()) {
-            self.told = from + count;
+        let next = later.get(..count).unwrap_or_default();
+        if !next.is_empty() {
+            source.foresee(next);
+            self.told += count;
+            self.outstanding = next.iter().fold(self.outstanding, |sum, range| sum.saturating_add(range.len));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Pending, Ready, Result};
     use super::*;
+    use std::sync::Mutex;
 
     const RUN: u64 = 256 << 10;
 
@@ -43,15 +54,42 @@ mod tests {
         (0..count).map(|n| ByteRange::new(n * RUN, RUN)).collect()
     }
 
-    /// What was told at which range, if the source is slow from range `slow` on.
+    /// A source that is waited for from its `slow`th look on, and notes what it is told: at which look, where, how many ranges.
+    #[derive(Debug, Default)]
+    struct Noted {
+        slow: usize,
+        looks: Mutex<usize>,
+        told: Mutex<Vec<(usize, u64, usize)>>,
+    }
+
+    impl ByteSource for Noted {
+        fn len(&self) -> u64 {
+            0
+        }
+
+        fn submit(&self, _: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
+            Ok(Box::new(Ready(Vec::new())))
+        }
+
+        fn is_waited_for(&self) -> bool {
+            let mut looks = self.looks.lock().unwrap();
+            *looks += 1;
+            *looks > self.slow
+        }
+
+        fn foresee(&self, ranges: &[ByteRange]) {
+            let first = ranges.first().map_or(0, |range| range.offset);
+            self.told.lock().unwrap().push((*self.looks.lock().unwrap(), first, ranges.len()));
+        }
+    }
+
+    /// What was told before which range was read.
     fn told(ranges: &[ByteRange], slow: usize) -> Vec<(usize, u64, usize)> {
         let (mut ahead, mut all) = (Ahead::default(), Vec::new());
+        let source = Noted { slow, ..Noted::default() };
         for at in 0..ranges.len() {
-            ahead.before(at, ranges, |told| {
-                let first = told.first().map_or(0, |r| r.offset / RUN);
-                all.extend((at >= slow).then_some((at, first, told.len())));
-                at >= slow
-            });
+            ahead.before(at, ranges, &source);
+            all.extend(source.told.lock().unwrap().drain(..).map(|(_, first, count)| (at, first, count)));
         }
         all
     }
@@ -59,14 +97,18 @@ mod tests {
     #[test]
     fn a_window_is_told_and_filled_up_when_half_of_it_is_read() {
         // Sixteen ranges make a window.
-        assert_eq!(told(&ranges(40), 0), [(0, 0, 16), (8, 16, 8), (16, 24, 8), (24, 32, 8)]);
-        assert_eq!(told(&ranges(5), 0), [(0, 0, 5)]);
+        let places = |told: Vec<(usize, u64, usize)>| -> Vec<(usize, u64, usize)> {
+            told.into_iter().map(|(at, first, count)| (at, first / RUN, count)).collect()
+        };
+        assert_eq!(places(told(&ranges(40), 0)), [(0, 0, 16), (8, 16, 8), (16, 24, 8), (24, 32, 8)]);
+        assert_eq!(places(told(&ranges(5), 0)), [(0, 0, 5)]);
         assert_eq!(told(&[], 0), []);
     }
 
     #[test]
-    fn nothing_counts_as_told_before_the_source_turns_slow() {
-        assert_eq!(told(&ranges(40), 3), [(3, 3, 16), (11, 19, 8), (19, 27, 8), (27, 35, 5)]);
+    fn nothing_is_told_before_the_source_is_waited_for() {
+        let first: Vec<(usize, u64)> = told(&ranges(40), 3).iter().map(|(at, first, _)| (*at, first / RUN)).collect();
+        assert_eq!(first, [(3, 3), (11, 19), (19, 27), (27, 35)]);
         assert_eq!(told(&ranges(40), 40), []);
     }
 
@@ -74,14 +116,11 @@ mod tests {
     fn every_range_is_told_once_whatever_their_lengths() {
         let lengths = [1, 9 << 20, 3 << 20, 1 << 20, 1, 0, 5 << 20, u64::MAX, 7];
         let ranges: Vec<ByteRange> = (0..).zip(lengths).map(|(at, len)| ByteRange::new(at, len)).collect();
-        let (mut ahead, mut all) = (Ahead::default(), Vec::new());
-        for at in 0..ranges.len() {
-            ahead.before(at, &ranges, |told| {
-                all.extend_from_slice(told);
-                true
-            });
-            assert!(all.len() > at, "a range was read before it was told");
+        let mut next = 0;
+        for (at, first, count) in told(&ranges, 0) {
+            assert!(first == next && at as u64 <= first, "{at}: {first}");
+            next += count as u64;
         }
-        assert_eq!(all, ranges);
+        assert_eq!(next, ranges.len() as u64);
     }
 }

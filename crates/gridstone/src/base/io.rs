@@ -71,16 +71,20 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
-    /// Tells that `ranges` will be read soon, in this order. A source whose device was waited for lately begins to fetch
-    /// them, and answers true; one whose bytes are at hand does nothing.
-    fn foresee(&self, ranges: &[ByteRange]) -> bool {
-        let _ = ranges;
+    /// Whether a device was waited for lately, so that telling what comes next is worth its while.
+    fn is_waited_for(&self) -> bool {
         false
     }
 
-    /// Whether the answer to a request takes so long that many ranges should be submitted together.
-    fn is_far(&self) -> bool {
-        false
+    /// Tells that `ranges` will be read soon, in this order: a source that is waited for begins to fetch what of them it has.
+    fn foresee(&self, ranges: &[ByteRange]) {
+        let _ = ranges;
+    }
+
+    /// `Some` if the answer to a request takes so long that many ranges should be submitted together: ranges no further apart
+    /// than so many bytes are then fetched with what lies between them.
+    fn far_gap(&self) -> Option<u64> {
+        None
     }
 
     /// Reads one range and waits for it.

@@ -55,10 +55,10 @@ impl Array {
 
     /// Deletes the cells in a region (`None`: the whole domain) that `condition` selects, and gives the version that did it; the
     /// present one if none was selected. Cells that others commit meanwhile stay, whatever they hold; but if fragments are merged
-    /// meanwhile, all that is there by then is looked at again.
+    /// meanwhile, all that is there by then is looked at again; of a dense array only if they were merged with newer ones.
     ///
     /// In a transaction the cells that it sees are judged, those that it has staged before among them, and what it stages later is not; gives the
-    /// version that it reads. Nothing is looked at again: the commit is a Conflict if fragments that were looked at were merged.
+    /// version that it reads. Nothing is looked at again: the commit is a Conflict if fragments that were looked at were merged (of a dense array: with newer ones).
     ///
     /// # Errors
     /// Input (not writable; a message within a transaction; a condition that does not fit the schema), Corruption, Storage, Cancelled; Conflict if others

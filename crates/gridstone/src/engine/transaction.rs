@@ -231,7 +231,7 @@ impl Transaction {
         })
     }
 
-    /// From now on the commit is a Conflict if fragments of `array` that its base has were merged: what was deleted has the order of the base.
+    /// From now on the commit is a Conflict if fragments of `array` that its base has were merged (of a dense array: with newer ones): what was deleted has the order of the base.
     pub(super) fn deletes_as_of_base(&self, array: Id) -> Result<()> {
         self.with(|open| {
             open.deletes.insert(array);

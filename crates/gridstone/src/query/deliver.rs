@@ -18,6 +18,9 @@ use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Blocks of a unit that are told all at once.
+const FORESEEN_BLOCKS_MAX: usize = 8;
+
 /// Whether the cells of an attribute can be delivered: each has its place, and any bytes are a value.
 pub(super) fn is_deliverable(attr: &Attribute) -> bool {
     attr.datatype().width().is_some() && !attr.nullable() && !attr.datatype().holds_bools()
@@ -153,6 +156,30 @@ impl DensePlan {
             Counters::add(&context.counters.bytes_decoded, (piece.block_cells * sheet.width()) as u64);
             move_piece(sheet, at.fragment, &piece, bytes, decoded)
         })
+    }
+
+    /// Whether a device was waited for lately.
+    pub(super) fn is_waited_for(&self) -> bool {
+        let slow = |p: &Painter| matches!(&p.layer, Layer::Dense(fragment, _) if fragment.source().is_waited_for());
+        self.painters.iter().any(slow)
+    }
+
+    /// Tells the device, if it is waited for, what of a region is read in one or two goes: such units wait together then. Longer
+    /// ones tell what they need as they go on.
+    pub(super) fn foresee(&self, sheets: &[Sheet<'_>], region: &Subarray, to: &Strided) -> Result<()> {
+        for sheet in sheets {
+            let Origin::One(fragment, grid) = self.origin(sheet.attr, region) else { continue };
+            if !fragment.source().is_waited_for() {
+                continue;
+            }
+            let (at, field) = (self.locate(fragment, grid, region)?, fragment.field(Role::Attribute(sheet.attr.id())));
+            let blocks = at.blocks.touched_by(&at.wanted);
+            let (Some(field), true) = (field, blocks.len() <= FORESEEN_BLOCKS_MAX) else { continue };
+            let pieces = blocks.into_iter().map(|block| self.piece(&at, field, block, to));
+            let pieces: Vec<Piece> = pieces.filter_map(Result::transpose).collect::<Result<_>>()?;
+            fragment.source().foresee(&pieces.iter().map(|piece| piece.range).collect::<Vec<_>>());
+        }
+        Ok(())
     }
 
     /// The part of the fragment's tile that holds `part`, which lies in its box and in one space tile.

@@ -210,6 +210,10 @@ fn fill_dense(
         let group: Vec<Unit> = units.by_ref().take(context.pool.threads() * 16).collect();
         let cells: u64 = group.iter().map(|u| u.region.cells() as u64).sum();
         let held = if painted.is_empty() { 0 } else { cells * row_bytes };
+        if plan.is_waited_for() {
+            let tell = |unit: &Unit| plan.foresee(sheets, &unit.region, &layout.place(&unit.region, unit.tile));
+            group.iter().try_for_each(tell)?;
+        }
         context.budget.take(held);
         let fill = |unit: Unit| {
             let to = layout.place(&unit.region, unit.tile);

@@ -2,6 +2,7 @@
 
 use super::ReadContext;
 use super::fetch::submissions;
+use super::rewrite::Held;
 use crate::base::{Ahead, ByteRange, Counters, Error, Result, limits};
 use crate::fragment::Fragment;
 use std::cell::Cell;
@@ -70,8 +71,8 @@ impl<T> Neighbours<T> {
     ) -> Result<()> {
         let ranges: Vec<ByteRange> = self.runs.iter().map(Run::range).collect();
         let source = fragment.source();
-        if source.is_far() {
-            return self.read_far(context, fragment, &ranges, each);
+        if let Some(gap) = source.far_gap() {
+            return self.read_far(context, fragment, &spans(&ranges, gap), each);
         }
         let named = |e: Error| e.context(format!("fragment {}", fragment.description().id));
         let mut ahead = Ahead::default();
@@ -79,7 +80,7 @@ impl<T> Neighbours<T> {
             context.cancel.check()?;
             count(context, &run);
             if ranges.len() > 1 {
-                ahead.before(at, &ranges, |later| source.foresee(later));
+                ahead.before(at, &ranges, source.as_ref());
             }
             let [mut read, mut decoded] = SCRATCH.take();
             read.resize(run.range().len as usize, 0);
@@ -93,33 +94,48 @@ impl<T> Neighbours<T> {
         Ok(())
     }
 
-    /// As `read`, of a source whose answers take long: many runs are asked for at once.
+    /// As `read`, of a source whose answers take long: many runs are asked for at once, and the next many while what came is
+    /// decoded. `spans` are the ranges of the runs, each with the bytes that are fetched for it.
     fn read_far(
         self,
         context: &ReadContext,
         fragment: &Fragment,
-        ranges: &[ByteRange],
+        spans: &[(ByteRange, u64)],
         mut each: impl FnMut(T, &[u8], &mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
-        let mut runs = self.runs.into_iter();
-        let mut decoded = Vec::new();
-        for group in submissions(ranges, |range| range.len, FAR_BYTES_MAX) {
+        let source = fragment.source();
+        let named = |e: Error| e.context(format!("fragment {}", fragment.description().id));
+        let begin = |group: &[(ByteRange, u64)]| {
             context.cancel.check()?;
-            let held: u64 = group.iter().map(|range| range.len).sum();
-            context.budget.take(held);
-            let found = fragment.source().read(group);
-            let found = found.map_err(|e| e.context(format!("fragment {}", fragment.description().id)));
-            let done = found.and_then(|found| {
-                found.iter().zip(&mut runs).try_for_each(|(read, run)| {
-                    count(context, &run);
-                    hand_out(run, read, &mut decoded, &mut each)
-                })
-            });
-            context.budget.give(held);
-            done?;
+            let ranges: Vec<ByteRange> = group.iter().map(|(range, _)| *range).collect();
+            let held = Held::take(&context.budget, group.iter().map(|(_, bytes)| bytes).sum());
+            Ok((source.submit(&ranges).map_err(named)?, held))
+        };
+        let mut groups = submissions(spans, |(_, bytes)| *bytes, FAR_BYTES_MAX).into_iter();
+        let mut under_way = groups.next().map(begin).transpose()?;
+        let (mut runs, mut decoded) = (self.runs.into_iter(), Vec::new());
+        while let Some((pending, _held)) = under_way {
+            let found = pending.wait().map_err(named)?;
+            under_way = groups.next().map(begin).transpose()?;
+            found.iter().zip(&mut runs).try_for_each(|(read, run)| {
+                count(context, &run);
+                hand_out(run, read, &mut decoded, &mut each)
+            })?;
         }
         Ok(())
     }
+}
+
+/// Each range with the bytes that are fetched for it where ranges are fetched together across `gap` bytes: its own, and those
+/// between the one before and it.
+fn spans(ranges: &[ByteRange], gap: u64) -> Vec<(ByteRange, u64)> {
+    let mut end = None;
+    let mut span = |range: &ByteRange| {
+        let between = end.and_then(|end| range.offset.checked_sub(end)).filter(|between| *between <= gap);
+        end = Some(range.end());
+        (*range, range.len.saturating_add(between.unwrap_or(0)))
+    };
+    ranges.iter().map(&mut span).collect()
 }
 
 fn count<T>(context: &ReadContext, run: &Run<T>) {
@@ -146,6 +162,15 @@ fn hand_out<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lies_between_ranges_is_counted_where_it_is_fetched() {
+        let ranges: Vec<ByteRange> = [0, 100, 1_000, 10, 5].map(|offset| ByteRange::new(offset, 10)).to_vec();
+        let bytes = |gap| spans(&ranges, gap).into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>();
+        assert_eq!(bytes(90), [10, 100, 10, 10, 10]);
+        assert_eq!(bytes(1_000), [10, 100, 900, 10, 10]);
+        assert_eq!(bytes(0), [10; 5]);
+    }
 
     #[test]
     fn what_is_near_is_read_together() {

@@ -17,13 +17,13 @@ use super::masks;
 use super::neighbours::Neighbours;
 use super::sparse::{Sweep, Unit};
 use super::sparse_blocks::{SparseBlock, outside_bounds, want_coordinates};
-use crate::base::{AlignedBuf, Counters, Error, Result};
+use crate::base::{Ahead, AlignedBuf, ByteRange, Counters, Error, Result};
 use crate::fragment::{BlockRef, Fragment, FragmentKind, Role};
 use crate::schema::{Attribute, Datatype, key};
 use crate::tile::{Column, gather_into};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A block with cells in the box.
 struct Part {
@@ -192,34 +192,55 @@ impl Sweep {
         let cells: usize = parts.iter().map(|p| p.at.cells).sum();
         let total = (parts.iter().map(Part::count).sum::<usize>() * row_bytes) as u64;
         let done = AtomicU64::new(0);
-        let fill = |task: Task<'_>| {
-            let bytes = task.out.len() as u64;
-            let mut near = Neighbours::new();
-            self.gather(fragment, task, &mut near)?;
-            self.decode(fragment, near)?;
-            let now = done.fetch_add(bytes, Relaxed) + bytes;
+        let tell = |bytes: usize| {
+            let now = done.fetch_add(bytes as u64, Relaxed) + bytes as u64;
             if now < total {
                 context.progress.report(now / row_bytes as u64, total / row_bytes as u64);
             }
+        };
+        let source = fragment.source().as_ref();
+        let mut spans = Vec::new();
+        if source.is_waited_for() {
+            spans = tasks.iter().map(|task| self.span(fragment, task)).collect::<Result<_>>()?;
+        }
+        let ahead = Mutex::new(Ahead::default());
+        let fill = |(at, task): (usize, Task<'_>)| {
+            if !spans.is_empty() {
+                ahead.lock().unwrap_or_else(PoisonError::into_inner).before(at, &spans, source);
+            }
+            let bytes = task.out.len();
+            let mut near = Neighbours::new();
+            self.gather(fragment, task, &mut near)?;
+            self.decode(fragment, near, |_| ())?;
+            tell(bytes);
             Ok(())
         };
-        if fragment.source().is_far() {
+        if source.far_gap().is_some() {
             // What is asked for together arrives together, of all columns; decoding takes less than waiting.
             let mut near = Neighbours::new();
             tasks.into_iter().try_for_each(|task| self.gather(fragment, task, &mut near))?;
-            return self.decode(fragment, near);
+            return self.decode(fragment, near, tell);
         }
         if (cells * row_bytes) as u64 <= ALONE_BYTES_MAX {
-            return tasks.into_iter().try_for_each(fill);
+            return tasks.into_iter().enumerate().try_for_each(fill);
         }
-        context.pool.map(tasks, context.cancel.as_ref(), fill).map(drop)
+        context.pool.map(tasks.into_iter().enumerate().collect(), context.cancel.as_ref(), fill).map(drop)
+    }
+
+    /// Where the blocks of a task lie, from the first to the last.
+    fn span(&self, fragment: &Fragment, task: &Task<'_>) -> Result<ByteRange> {
+        let field = field_of(fragment, task.role)?;
+        let range = |part: &Part| Ok(fragment.block(field, part.at.tile, part.at.block, part.at.cells)?.range);
+        let (Some(first), Some(last)) = (task.parts.first(), task.parts.last()) else {
+            return Ok(ByteRange::new(0, 0));
+        };
+        let (first, last) = (range(first)?, range(last)?);
+        Ok(ByteRange::new(first.offset, last.end().saturating_sub(first.offset)))
     }
 
     /// Adds the blocks of a task to `near`; what is known already, coordinates that were picked, goes to its place at once.
     fn gather<'t>(&self, fragment: &Fragment, task: Task<'t>, near: &mut Neighbours<Wanted<'t>>) -> Result<()> {
-        let field = fragment.field(task.role).ok_or_else(|| {
-            Error::corruption(format!("fragment {} lacks an attribute it is said to have", fragment.description().id))
-        })?;
+        let field = field_of(fragment, task.role)?;
         let mut rest = task.out;
         for part in task.parts {
             let (out, later) = rest.split_at_mut((part.count() * task.width).min(rest.len()));
@@ -238,9 +259,11 @@ impl Sweep {
         Ok(())
     }
 
-    fn decode(&self, fragment: &Fragment, near: Neighbours<Wanted<'_>>) -> Result<()> {
+    /// Reads and decodes blocks; `tell` is told the bytes that each took in the result.
+    fn decode(&self, fragment: &Fragment, near: Neighbours<Wanted<'_>>, tell: impl Fn(usize)) -> Result<()> {
         near.read(&self.context, fragment, |wanted, bytes, decoded| {
             let Wanted { role, width, part, block, out } = wanted;
+            tell(out.len());
             Counters::add(&self.context.counters.bytes_decoded, (block.cells() * width) as u64);
             let Some(picked) = &part.some else {
                 fragment.decode_into(&block, bytes, out)?;
@@ -263,4 +286,10 @@ impl Sweep {
         }
         Err(outside_bounds(fragment, part.at.tile, dim))
     }
+}
+
+fn field_of(fragment: &Fragment, role: Role) -> Result<usize> {
+    fragment.field(role).ok_or_else(|| {
+        Error::corruption(format!("fragment {} lacks an attribute it is said to have", fragment.description().id))
+    })
 }

@@ -120,7 +120,7 @@ impl Stage {
 }
 
 /// A stripe ends at a quarter of the budget. One of a dense fragment ends earlier: its readers know which stripes they need
-/// without a look at the others, and the index of this many plain bytes, read whole by the first read there, is 75 KB.
+/// without a look at the others, and the index of this many bytes without filters, read whole by the first read there, is 75 KB.
 fn stripe_bytes(context: &WriteContext<'_>, kind: FragmentKind) -> usize {
     let most = usize::try_from(context.budget.limit_bytes() / 4).unwrap_or(usize::MAX).max(64 * 1024);
     if kind == FragmentKind::Dense { most.min(DENSE_STRIPE_BYTES_MAX) } else { most }

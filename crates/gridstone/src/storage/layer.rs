@@ -228,12 +228,16 @@ impl<L: Layer> ByteSource for LayeredSource<L> {
         Ok(())
     }
 
-    fn foresee(&self, ranges: &[ByteRange]) -> bool {
-        self.inner.foresee(ranges)
+    fn is_waited_for(&self) -> bool {
+        self.inner.is_waited_for()
     }
 
-    fn is_far(&self) -> bool {
-        self.inner.is_far()
+    fn foresee(&self, ranges: &[ByteRange]) {
+        self.inner.foresee(ranges);
+    }
+
+    fn far_gap(&self) -> Option<u64> {
+        self.inner.far_gap()
     }
 }
 

@@ -71,6 +71,11 @@ impl Bound {
     pub fn cells_max(&self, sub: &Subarray) -> u128 {
         cells_max(&self.root, sub)
     }
+
+    /// The boxes that it keeps of `sub`, as they were listed, if it has a list that every cell must lie in.
+    pub fn listed(&self, sub: &Subarray) -> Option<Vec<Subarray>> {
+        listed(&self.root, sub)
+    }
 }
 
 fn verdict(node: &Node, facts: &Facts<'_>) -> Verdict {
@@ -278,6 +283,14 @@ fn cells_max(node: &Node, sub: &Subarray) -> u128 {
         }
         Node::And(args) => args.iter().map(|arg| cells_max(arg, sub)).min().unwrap_or(all),
         _ => all,
+    }
+}
+
+fn listed(node: &Node, sub: &Subarray) -> Option<Vec<Subarray>> {
+    match node {
+        Node::Within(region) => Some(region.touching(sub).filter_map(|b| b.intersect(sub)).collect()),
+        Node::And(args) => args.iter().find_map(|arg| listed(arg, sub)),
+        _ => None,
     }
 }
 

@@ -14,6 +14,7 @@ use crate::query::layout::Strided;
 use crate::query::{Cells, ReadContext, Request, Target};
 use crate::schema::{Attribute, Datatype, KeyRange, Order, Schema, Subarray};
 use crate::tile::{Column, Statistics};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -87,7 +88,7 @@ pub(super) fn check_size(context: &ReadContext, target: &Target, request: &Reque
     if verdict == Verdict::None || cells <= allowed {
         return Ok(());
     }
-    let selected = surely_selected(&filter, &request.sub, &fills, allowed);
+    let selected = surely_selected(&filter, &request.sub, &fills, allowed, context.cancel.as_ref())?;
     if selected > allowed {
         let bytes = selected.saturating_sub(written).saturating_mul(width);
         return Err(Error::budget(format!(
@@ -102,17 +103,42 @@ pub(super) fn check_size(context: &ReadContext, target: &Target, request: &Reque
 /// How often a box is cut while cells are counted that a condition surely selects. Only a read of more cells than the budget holds, if
 /// all of its box were selected, is looked at so closely.
 const CUTS_MAX: usize = 1 << 14;
+/// Of a list of boxes so many are looked at, the largest.
+const LISTED_MAX: usize = 1 << 12;
+
+/// Parts of `sub` without a cell in common, in one of which every cell lies that surely is selected, as far as it is counted: some of the
+/// boxes that are listed, or all of `sub`.
+fn parts_of(condition: &Bound, sub: &Subarray) -> Vec<Subarray> {
+    let Some(mut listed) = condition.listed(sub) else { return vec![sub.clone()] };
+    listed.sort_by_key(|part| Reverse(part.cells()));
+    let mut apart: Vec<Subarray> = Vec::new();
+    for part in listed.into_iter().take(LISTED_MAX) {
+        if !apart.iter().any(|other| other.intersects(&part)) {
+            apart.push(part);
+        }
+    }
+    apart
+}
 
 /// How many cells of a box that reads as fill the condition selects, at least: parts of it are halved, the largest first, until it is known of
 /// them. Stops where they are more than `enough`, and where they cannot become so.
-fn surely_selected(filter: &Filter, sub: &Subarray, fills: &[(usize, Statistics)], enough: u128) -> u128 {
-    let mut parts = BTreeMap::from([((sub.cells(), 0), sub.clone())]);
-    let (mut selected, mut open) = (0u128, sub.cells());
+fn surely_selected(
+    filter: &Filter,
+    sub: &Subarray,
+    fills: &[(usize, Statistics)],
+    enough: u128,
+    cancel: &dyn Cancel,
+) -> Result<u128> {
+    let begun = parts_of(&filter.bound, sub).into_iter().zip(0usize..);
+    // By size; numbers tell those of one size apart.
+    let mut parts: BTreeMap<(u128, usize), Subarray> = begun.map(|(part, n)| ((part.cells(), n), part)).collect();
+    let (mut selected, mut open) = (0u128, parts.keys().fold(0u128, |sum, (cells, _)| sum.saturating_add(*cells)));
     for cut in 0..CUTS_MAX {
+        cancel.check()?;
         let Some(((cells, _), part)) = parts.pop_last() else { break };
         match verdict_within(filter, &part, fills) {
             Verdict::Some => {
-                let pair = part.halved().into_iter().flat_map(|(low, high)| [low, high]).zip(1..);
+                let pair = part.halved().into_iter().flat_map(|(low, high)| [low, high]).zip(LISTED_MAX..);
                 parts.extend(pair.map(|(half, n)| ((half.cells(), 2 * cut + n), half)));
                 continue;
             }
@@ -124,7 +150,7 @@ fn surely_selected(filter: &Filter, sub: &Subarray, fills: &[(usize, Statistics)
             break;
         }
     }
-    selected
+    Ok(selected)
 }
 
 /// Unwritten cells that take no more than this are given whatever the budget is.

@@ -143,11 +143,16 @@ impl ByteSource for LocalSource {
         fill((self.file()?.as_ref(), &self.waits), &self.path, range, self.len, out)
     }
 
-    fn foresee(&self, ranges: &[ByteRange]) -> bool {
-        self.waits.foresee(ranges, |range| {
-            // What is wrong with the file, the read that follows will say.
-            let _ = self.file().map(|file| tell(&file, range));
-        })
+    fn is_waited_for(&self) -> bool {
+        self.waits.is_waited_for()
+    }
+
+    fn foresee(&self, ranges: &[ByteRange]) {
+        // What is wrong with the file, the read that follows will say.
+        let Ok(file) = self.file() else { return };
+        let inside = |range: &&ByteRange| range.offset.checked_add(range.len).is_some_and(|end| end <= self.len);
+        let inside: Vec<ByteRange> = ranges.iter().filter(inside).copied().collect();
+        self.waits.foresee(&inside, |range| tell(&file, range));
     }
 }
 
@@ -167,7 +172,7 @@ impl Pending for Reads<'_> {
         let mut ahead = Ahead::default();
         for (at, read) in reads.into_iter().enumerate() {
             if runs.len() > 1 {
-                ahead.before(at, &runs, |later| self.source.waits.foresee(later, |range| tell(&file, range)));
+                ahead.before(at, &runs, self.source);
             }
             self.source.scatter(&file, read, &self.ranges, &mut found)?;
         }

@@ -70,18 +70,22 @@ impl Waits {
         file.read_exact_at(out.get_mut(found..).unwrap_or_default(), offset + found as u64)
     }
 
-    /// Tells the system of ranges that will be read soon, if the device was waited for lately; whether it was.
-    pub(super) fn foresee(&self, ranges: &[ByteRange], tell: impl Fn(ByteRange)) -> bool {
+    /// Whether the device was waited for lately.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.left.load(Relaxed) > 0
+    }
+
+    /// Tells the system of ranges of the file that will be read soon, if the device was waited for lately.
+    pub(super) fn foresee(&self, ranges: &[ByteRange], tell: impl Fn(ByteRange)) {
         let one_less = |left: u32| left.checked_sub(1);
         if ranges.is_empty() || self.left.fetch_update(Relaxed, Relaxed, one_less).is_err() {
-            return false;
+            return;
         }
         for told in coalesce(ranges, TOLD_GAP_BYTES, u64::MAX).into_iter().map(|merged| merged.range) {
             for start in (told.offset..told.end()).step_by(TOLD_BYTES_MAX as usize) {
                 tell(ByteRange::new(start, (told.end() - start).min(TOLD_BYTES_MAX)));
             }
         }
-        true
     }
 }
 
@@ -113,9 +117,10 @@ fn at_once(_file: &File, _offset: u64, _out: &mut [u8]) -> AtOnce {
 #[cfg(target_os = "linux")]
 pub(super) fn tell(file: &File, range: ByteRange) {
     use std::os::fd::AsRawFd;
+    let (Ok(offset), Ok(len)) = (libc::off_t::try_from(range.offset), libc::off_t::try_from(range.len)) else { return };
     // SAFETY: the descriptor is open as long as `file` is borrowed; the call touches no memory of ours.
     unsafe {
-        libc::posix_fadvise(file.as_raw_fd(), range.offset as i64, range.len as i64, libc::POSIX_FADV_WILLNEED);
+        libc::posix_fadvise(file.as_raw_fd(), offset, len, libc::POSIX_FADV_WILLNEED);
     }
 }
 
@@ -147,7 +152,11 @@ mod tests {
 
     fn told(waits: &Waits, ranges: &[ByteRange]) -> Option<Vec<ByteRange>> {
         let all = RefCell::new(Vec::new());
-        waits.foresee(ranges, |range| all.borrow_mut().push(range)).then(|| all.into_inner())
+        let waited_for = waits.is_waited_for();
+        waits.foresee(ranges, |range| all.borrow_mut().push(range));
+        let all = all.into_inner();
+        assert!(waited_for || all.is_empty());
+        (!all.is_empty()).then_some(all)
     }
 
     #[test]

@@ -167,8 +167,8 @@ impl ByteSource for ObjectSource {
         Ok(Box::new(Reads { source: self, owner: Owner::here(), ranges: missing, found, reads }))
     }
 
-    fn is_far(&self) -> bool {
-        true
+    fn far_gap(&self) -> Option<u64> {
+        Some(GAP_BYTES)
     }
 }
 

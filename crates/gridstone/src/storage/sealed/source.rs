@@ -121,14 +121,18 @@ impl ByteSource for SealedSource {
         Ok(())
     }
 
-    fn foresee(&self, ranges: &[ByteRange]) -> bool {
-        let inside = |range: &&ByteRange| range.end() <= self.len();
-        let sealed = |range: &ByteRange| self.opener.sealed(self.rounded(*range));
-        self.inner.foresee(&ranges.iter().filter(inside).map(sealed).collect::<Vec<_>>())
+    fn is_waited_for(&self) -> bool {
+        self.inner.is_waited_for()
     }
 
-    fn is_far(&self) -> bool {
-        self.inner.is_far()
+    fn foresee(&self, ranges: &[ByteRange]) {
+        let inside = |range: &&ByteRange| range.end() <= self.len();
+        let sealed = |range: &ByteRange| self.opener.sealed(self.rounded(*range));
+        self.inner.foresee(&ranges.iter().filter(inside).map(sealed).collect::<Vec<_>>());
+    }
+
+    fn far_gap(&self) -> Option<u64> {
+        self.inner.far_gap()
     }
 }
 
