@@ -54,8 +54,9 @@ class Erasable:
             box: every cell in it that was written before the commit, by others too (as in `read`); with `where` only
                 the cells that it selects. A list of boxes: the cells in any of them; of no box, none.
             where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
-                sees; what others commit meanwhile stays (if fragments are merged meanwhile, of a dense array with newer ones, all is looked at again). In
-                a transaction: those that it sees, what it has staged before among them; what it stages later is not.
+                sees; what others commit meanwhile stays (if fragments are merged meanwhile, of a dense array with newer
+                ones, all is looked at again). In a transaction: those that it sees, what it has staged before among
+                them; what it stages later is not.
             coords: the cells at these coordinates (as in `write_cells`), alone.
             message: kept with the version.
             commit: as in `write`; a delete by condition has no receipt: it is committed, or staged in a transaction.

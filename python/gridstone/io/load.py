@@ -11,7 +11,7 @@ from .. import cells, store
 from ..array import Array
 from ..columns import Column, Field
 from ..context import Context, default
-from ..errors import GridstoneError, InputError, NotFoundError
+from ..errors import ExistsError, GridstoneError, InputError, NotFoundError
 from ..progress import Callback, Progress, reporting
 from ..schema import Schema
 from ..transaction import transaction
@@ -146,8 +146,8 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
 
 @contextlib.contextmanager
 def removed_on_error(array: Array) -> Iterator[None]:
-    """Removes the store that came into being with `array` if the block fails; unless others have committed something to it
-    meanwhile, or have put another in its place.
+    """Removes the store that came into being with `array` if the block fails; unless others have committed something to
+    it meanwhile, or have put another in its place.
 
     Before the creation has returned nobody knows whose store lies there, so nothing that happens then removes one.
     """
