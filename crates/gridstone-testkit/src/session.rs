@@ -188,7 +188,7 @@ impl Session {
             4 => match array.strategy(&MergeChoice::Box(&sub)) {
                 // Between two texts that are longer than any there may be none.
                 Err(e)
-                    if e.kind() == ErrorKind::Input && self.model.dims().iter().any(|dim| dim.max_bytes.is_some()) =>
+                    if e.kind() == ErrorKind::Bounds && self.model.dims().iter().any(|dim| dim.max_bytes.is_some()) =>
                 {
                     Strategy::All
                 }
