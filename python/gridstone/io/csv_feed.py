@@ -30,7 +30,7 @@ _Parsed = tuple[Block, Any]
 
 
 def _block_bytes(context: Context) -> int:
-    """A few blocks, as text and as columns, are a small part of the budget: the smaller, the less else there is room for."""
+    """A few blocks, as text and as columns, are a small part of the budget; of a small one a smaller part."""
     share = 128 if context.memory_budget >= 512 << 20 else 512
     return min(8 << 20, max(128 << 10, context.memory_budget // share))
 
