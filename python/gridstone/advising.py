@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtypes
-from .arguments import checked
+from .arguments import checked, several
 from .context import Context, default
 from .errors import InputError
 from .schema import Attr, Dim, Schema
@@ -92,7 +92,7 @@ class Advice:
         return "\n".join([*lines, "", self.code])
 
 
-@checked()
+@checked(queries=several)
 def advise(
     data: Any,
     *,

@@ -1,7 +1,7 @@
 """Measuring candidates: a sample is written to a store in memory under each of them, and boxes are read from it."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtypes, store, tiling
-from .advising import Advice, Health, Queries, Trial, reasons_for
+from .advising import Advice, Health, Queries, Trial, check, reasons_for
 from .context import Context
 from .sampling import Sample, bounds, texts_of
 from .schema import Attr, Dim, Schema
@@ -132,7 +132,8 @@ def _given(sample: Sample, queries: Queries) -> list[_Bounds]:
 
     found: list[_Bounds] = []
     for query in queries:
-        box = selection.box_of(sample.schema, dict(query))
+        check(isinstance(query, Mapping), f"queries= takes boxes, {{dim: (low, high)}} each, found {query!r}")
+        box = selection.box_of(sample.schema, query)
         ends = list(box.bounds)
         for axis, size in enumerate(sample.shape):
             first = dtypes.ticks_of(sample.schema.dims[axis].domain[0])
