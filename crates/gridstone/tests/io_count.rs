@@ -331,3 +331,22 @@ fn a_stream_of_few_cells_looks_at_few_slabs() {
         assert!(slabs <= 4 * batches, "{slabs} slabs for {batches} batches in {order:?}");
     }
 }
+
+/// The index of a dense fragment of 80 MB lies in two stripes: a cell of the last tile needs the shorter one.
+#[test]
+fn a_cell_of_a_large_dense_fragment_reads_a_part_of_its_index() {
+    let (storage, array) = create(
+        r#"{"dims":[{"name":"y","dtype":"int64","domain":["0","9999"],"tile":"1000"},
+        {"name":"x","dtype":"int64","domain":["0","999"]}],"attrs":[{"name":"v","dtype":"int64","filters":"none"}]}"#,
+    );
+    write_box(&array, &[(0, 9_999), (0, 999)], 0);
+    let fetched = |row: i64| {
+        let (counting, reader) = counted(&storage);
+        counting.reset();
+        assert_eq!(values(&read(&reader, &[(row, row), (7, 7)]).0), [noise(row * 1_000 + 7)]);
+        counting.snapshot().bytes_read
+    };
+    // The end of the file, a chunk, and 8.6 KB of index for each tile of the stripe: eight, or two.
+    let (first, last) = (fetched(5), fetched(9_995));
+    assert!(first > 64 * 1024 + 8 * 8_000 && last < 64 * 1024 + 30_000, "{first} {last}");
+}

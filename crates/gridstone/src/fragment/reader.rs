@@ -238,6 +238,13 @@ impl Fragment {
         self.root.fields.iter().position(|f| f.role == role)
     }
 
+    /// The place of a field that the description promises; Corruption if it is not there.
+    pub fn promised_field(&self, role: Role) -> Result<usize> {
+        self.field(role).ok_or_else(|| {
+            Error::corruption(format!("fragment {} lacks an attribute it is said to have", self.description.id))
+        })
+    }
+
     /// Cells of block `block` (counted in its tile) of a sparse tile of `cells` cells.
     pub fn sparse_block_cells(&self, cells: u64, block: usize) -> usize {
         let size = u64::from(self.root.block_cells);

@@ -139,12 +139,7 @@ impl DensePlan {
     }
 
     fn move_blocks(&self, context: &ReadContext, sheet: &Sheet<'_>, at: &Located<'_>, to: &Strided) -> Result<()> {
-        let field = at.fragment.field(Role::Attribute(sheet.attr.id())).ok_or_else(|| {
-            Error::corruption(format!(
-                "fragment {} lacks an attribute it is said to have",
-                at.fragment.description().id
-            ))
-        })?;
+        let field = at.fragment.promised_field(Role::Attribute(sheet.attr.id()))?;
         let mut near = Neighbours::new();
         Counters::add(&context.counters.tiles_read, 1);
         for block in at.blocks.touched_by(&at.wanted) {

@@ -229,7 +229,7 @@ impl Sweep {
 
     /// Where the blocks of a task lie, from the first to the last.
     fn span(&self, fragment: &Fragment, task: &Task<'_>) -> Result<ByteRange> {
-        let field = field_of(fragment, task.role)?;
+        let field = fragment.promised_field(task.role)?;
         let range = |part: &Part| Ok(fragment.block(field, part.at.tile, part.at.block, part.at.cells)?.range);
         let (Some(first), Some(last)) = (task.parts.first(), task.parts.last()) else {
             return Ok(ByteRange::new(0, 0));
@@ -240,7 +240,7 @@ impl Sweep {
 
     /// Adds the blocks of a task to `near`; what is known already, coordinates that were picked, goes to its place at once.
     fn gather<'t>(&self, fragment: &Fragment, task: Task<'t>, near: &mut Neighbours<Wanted<'t>>) -> Result<()> {
-        let field = field_of(fragment, task.role)?;
+        let field = fragment.promised_field(task.role)?;
         let mut rest = task.out;
         for part in task.parts {
             let (out, later) = rest.split_at_mut((part.count() * task.width).min(rest.len()));
@@ -286,10 +286,4 @@ impl Sweep {
         }
         Err(outside_bounds(fragment, part.at.tile, dim))
     }
-}
-
-fn field_of(fragment: &Fragment, role: Role) -> Result<usize> {
-    fragment.field(role).ok_or_else(|| {
-        Error::corruption(format!("fragment {} lacks an attribute it is said to have", fragment.description().id))
-    })
 }

@@ -106,9 +106,8 @@ const CUTS_MAX: usize = 1 << 14;
 /// Of a list of boxes so many are looked at, the largest.
 const LISTED_MAX: usize = 1 << 12;
 
-/// Parts of `sub` without a cell in common, in one of which every cell lies that surely is selected, as far as it is counted: some of the
-/// boxes that are listed, or all of `sub`.
-fn parts_of(condition: &Bound, sub: &Subarray) -> Vec<Subarray> {
+/// What of `sub` is counted, in parts that have no cell in common: some of the boxes that a condition lists, or all of it.
+fn counted_parts(condition: &Bound, sub: &Subarray) -> Vec<Subarray> {
     let Some(mut listed) = condition.listed(sub) else { return vec![sub.clone()] };
     listed.sort_by_key(|part| Reverse(part.cells()));
     let mut apart: Vec<Subarray> = Vec::new();
@@ -129,7 +128,7 @@ fn surely_selected(
     enough: u128,
     cancel: &dyn Cancel,
 ) -> Result<u128> {
-    let begun = parts_of(&filter.bound, sub).into_iter().zip(0usize..);
+    let begun = counted_parts(&filter.bound, sub).into_iter().zip(0usize..);
     // By size; numbers tell those of one size apart.
     let mut parts: BTreeMap<(u128, usize), Subarray> = begun.map(|(part, n)| ((part.cells(), n), part)).collect();
     let (mut selected, mut open) = (0u128, parts.keys().fold(0u128, |sum, (cells, _)| sum.saturating_add(*cells)));
