@@ -9,6 +9,8 @@ _COLOURS = {
     "raw columns": "#cccccc", "memcpy": "#e8e8e8",
 }  # fmt: skip
 
+_VARIANTS = [("-", "o"), ("--", "s"), (":", "^"), ("-.", "D")]
+
 
 def draw(folder: Path, results: dict[str, Any]) -> list[Path]:
     """Writes one PNG for each family and one of the ratios; none without matplotlib."""
@@ -74,11 +76,16 @@ def _fragments(folder: Path, cases: list[dict[str, Any]]) -> list[Path]:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     for axes, (row, found) in zip(figure.subplots(1, 2), rows.items(), strict=True):
         names = [case["key"].removeprefix(f"{row}-") for case in found]
+        drawn: dict[str, int] = {}
         for system in dict.fromkeys(entry["system"] for case in found for entry in case["systems"]):
             told = [next((e["seconds"]["median"] for e in c["systems"] if e["system"] == system), None) for c in found]
             at = [i for i, seconds in enumerate(told) if seconds is not None]
-            axes.plot(at, [1e3 * (told[i] or 0.0) for i in at], marker="o", label=system,
-                      color=_COLOURS.get(system.partition(",")[0]))  # fmt: skip
+            # Variants of one system share its colour, and differ in line and mark.
+            family = system.partition(",")[0]
+            drawn[family] = drawn.get(family, 0) + 1
+            line, mark = _VARIANTS[(drawn[family] - 1) % len(_VARIANTS)]
+            axes.plot(at, [1e3 * (told[i] or 0.0) for i in at], marker=mark, ls=line, label=system,
+                      color=_COLOURS.get(family))  # fmt: skip
         axes.set_xticks(range(len(names)), [n if n == "merged" else f"1 + {int(n):,}" for n in names])
         axes.set(yscale="log", xlabel="fragments", ylabel="milliseconds, log scale", title=_BY_FRAGMENTS[row])
         axes.grid(axis="y", alpha=0.3)

@@ -40,6 +40,7 @@ mod retention;
 mod scratch;
 mod sealing;
 mod serializable;
+mod sorted_copies;
 mod staged_deletes;
 mod stopping;
 mod stress;

@@ -6,15 +6,16 @@
 #[path = "../src/storage/object/tests/faulty.rs"]
 mod faulty;
 
-use crate::vacuum::{Cells, context, create, nothing_is_left, open, read, vacuum, write};
+use crate::vacuum::{Cells, context, create, nothing_is_left, open, read, read_in, vacuum, write};
 use crate::writer::{bytes_of, view};
 use faulty::{Faulty, Plan, Trouble};
 use gridstone::base::{CounterSnapshot, ErrorKind, Progress, Result};
 use gridstone::engine::{
-    Array, At, Call, CancelFlag, CellData, CopyOptions, Dedup, Keep, Strategy, copy_on, create_array_on,
+    Array, At, Call, CancelFlag, CellData, CopyOptions, Dedup, Keep, ReadOrder, Strategy, copy_on, create_array_on,
 };
 use gridstone::schema::Schema;
 use gridstone::storage::{CountingStorage, MemoryStorage, ObjectStorage, Operation, Storage, log_name};
+use gridstone_testkit::Dice;
 use object_store::ObjectStore;
 use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use std::collections::BTreeMap;
@@ -208,18 +209,18 @@ fn much_is_asked_for_at_once() {
     let (bucket, plan) = bucket();
     let schema = Schema::from_json(LONG_LINE).unwrap();
     create_array_on(&context(64), storage(&bucket), "/line", schema, false).unwrap();
-    let mixed = |x: i64| {
-        (x as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23).wrapping_mul(0xD6E8_FEB8_6659_FD93) as i64
-    };
-    let cells: Cells = (0..400_000).map(|x| (x, mixed(x))).collect();
+    let mut dice = Dice::new(8);
+    let cells: Cells = (0..400_000).map(|x| (x, dice.word() as i64)).collect();
     write(&array(&bucket), &cells).unwrap();
-    let reader = array(&bucket);
-    plan.clear();
-    assert_eq!(read(&reader).unwrap(), cells);
-    let counts = requests(&plan);
-    println!("3.2 MB: {counts:?}");
-    // The end, the index, the values, and the coordinates if they are far from these.
-    assert!(counts["get"] <= 5 && counts.len() == 1, "{counts:?}");
+    for order in [ReadOrder::Row, ReadOrder::Any] {
+        let reader = array(&bucket);
+        plan.clear();
+        assert_eq!(read_in(&reader, order).unwrap(), cells);
+        let counts = requests(&plan);
+        println!("3.2 MB: {counts:?}");
+        // The end, the index, the values, and the coordinates if they are far from these.
+        assert!(counts["get"] <= 5 && counts.len() == 1, "{order:?}: {counts:?}");
+    }
 }
 
 /// The records since the last fold come side by side, so that opening takes as long after sixty commits as after one.
@@ -228,6 +229,7 @@ fn opening_asks_for_its_records_together() {
     let (bucket, plan) = bucket();
     create(&context(64), &storage(&bucket), "/line", false);
     let (writer, mut expected) = (array(&bucket), Cells::new());
+    let follower = array(&bucket);
     for n in 0..29 {
         write(&writer, &[(n, n)].into()).unwrap();
         expected.insert(n, n);
@@ -241,6 +243,14 @@ fn opening_asks_for_its_records_together() {
     assert!(counts["get"] <= 4 + 30 && counts["head"] <= 5 && counts.len() == 2, "an open: {counts:?}");
     plan.clear();
     assert_eq!(read(&found).unwrap(), expected);
+    // Who follows from version 1 asks for one, two, four, eight and sixteen more.
+    plan.clear();
+    plan.gather_these((17..31).map(log_name).collect());
+    assert_eq!(follower.refresh().unwrap(), 30);
+    let counts = requests(&plan);
+    assert!(counts["get"] <= 31 + 2 && counts.values().sum::<usize>() <= 31 + 5, "a refresh: {counts:?}");
+    plan.clear();
+    assert_eq!(read(&follower).unwrap(), expected);
     storage(&bucket).delete(&log_name(17)).unwrap();
     let error = open(&context(64), &storage(&bucket), "/line", At::Latest).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");

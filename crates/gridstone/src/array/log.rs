@@ -70,6 +70,38 @@ impl Log {
         Ok(())
     }
 
+    /// Shows the records from version `from` on to `visit`, oldest first and at most `most`, until there is no next one; says whether
+    /// that was so.
+    pub(super) fn read_on(&self, from: u64, most: u64, visit: &mut dyn FnMut(Record) -> Result<()>) -> Result<bool> {
+        let (mut next, end) = (from, from.saturating_add(most));
+        // Where a read is a request, more are asked for at once the more there were: as few in vain as were answered.
+        let mut at_once = 1;
+        while next < end {
+            let names: Vec<String> = (next..end.min(next + at_once)).map(log_name).collect();
+            let mut at_end = false;
+            let read = self.storage.read_each(&names, &mut |name, file| {
+                let file = match file {
+                    Err(e) if e.kind() == ErrorKind::NotFound => {
+                        at_end = true;
+                        return Err(e);
+                    }
+                    file => file.map_err(|e| self.unreadable(name, e))?,
+                };
+                visit(Record::decode(&file, next)?)?;
+                next += 1;
+                Ok(())
+            });
+            if at_end {
+                return Ok(true);
+            }
+            read?;
+            if !self.storage.is_near() {
+                at_once = (at_once * 2).min(RECORDS_AT_ONCE);
+            }
+        }
+        Ok(false)
+    }
+
     fn unreadable(&self, name: &str, error: Error) -> Error {
         error.context(format!("{name} in {}", self.storage.describe()))
     }

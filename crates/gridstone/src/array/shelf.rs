@@ -33,6 +33,11 @@ impl Shelf {
         &self.info
     }
 
+    /// Its fragments, if they are at hand.
+    pub(super) fn at_hand(&self) -> Option<Loaded> {
+        self.loaded.get().cloned()
+    }
+
     /// Its fragments, read from storage the first time. Two threads may both read; the first keeps its result.
     pub(super) fn load(&self) -> Result<Loaded> {
         if let Some(loaded) = self.loaded.get() {

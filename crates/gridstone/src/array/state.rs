@@ -135,6 +135,14 @@ impl ArrayState {
         Ok(found)
     }
 
+    /// The fragments that can be told without reading anything: those added since the manifest root, and those on its pages that were
+    /// read, or written by this process.
+    pub fn at_hand(&self) -> Vec<Arc<Description>> {
+        let pages = self.shelves.iter().filter_map(|shelf| shelf.at_hand());
+        let folded = pages.flat_map(|page| page.iter().filter(|d| self.has(d.id)).cloned().collect::<Vec<_>>());
+        folded.chain(self.recent().cloned()).collect()
+    }
+
     /// As [`ArrayState::fragments`], without those of pages that are damaged: these are given with what is wrong.
     ///
     /// # Errors

@@ -189,13 +189,10 @@ impl Store {
 
     /// Moves `snapshot` on; says whether it is at the end. One that is far behind is better opened anew.
     fn follow_all(&self, snapshot: &mut Snapshot) -> Result<bool> {
-        for _ in 0..=self.fold_versions.saturating_mul(2) {
-            match self.log.read(snapshot.version() + 1)? {
-                Some(record) => *snapshot = self.advanced(snapshot, &record)?,
-                None => return Ok(true),
-            }
-        }
-        Ok(false)
+        self.log.read_on(snapshot.version() + 1, self.fold_versions.saturating_mul(2) + 1, &mut |record| {
+            *snapshot = self.advanced(snapshot, &record)?;
+            Ok(())
+        })
     }
 
     /// The snapshot after `record`, resting on the root it names if that is newer.

@@ -131,6 +131,9 @@ pub trait Files: Send + Sync + std::fmt::Debug {
         error
     }
 
+    /// Whether a look for a file costs next to nothing, a system call and not a request.
+    fn is_near(&self) -> bool;
+
     /// Creates the data file `id`; Exists if it is there.
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>>;
 }

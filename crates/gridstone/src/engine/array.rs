@@ -494,7 +494,8 @@ impl Array {
         let newer = self.store.commit(snapshot, changes, rules)?;
         let version = newer.version();
         self.look_after(&newer);
-        self.move_to(newer);
+        self.move_to(Arc::clone(&newer));
+        self.copy_packs(snapshot, &newer);
         Ok(version)
     }
 

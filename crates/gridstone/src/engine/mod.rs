@@ -28,6 +28,7 @@ mod receipts;
 mod regions;
 mod retention;
 mod seal;
+mod sorted_copies;
 mod staged;
 mod staged_reads;
 mod transaction;

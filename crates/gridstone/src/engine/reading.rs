@@ -54,6 +54,10 @@ impl Files for SnapshotFiles {
         }
     }
 
+    fn is_near(&self) -> bool {
+        self.files.is_near()
+    }
+
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>> {
         self.files.create(id)
     }

@@ -19,6 +19,10 @@ impl Files for StagedFiles {
         if file == self.file { Ok(Arc::clone(&self.source)) } else { self.store.open(file) }
     }
 
+    fn is_near(&self) -> bool {
+        self.store.is_near()
+    }
+
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>> {
         self.store.create(id)
     }

@@ -194,7 +194,8 @@ fn orphans(store: &Store, found: &Inspection, report: &mut StoreReport) -> Resul
             let file = listed.name.rsplit('/').next().and_then(|file| file.strip_suffix(ending));
             let Some(Ok(id)) = file.map(Id::parse) else { return };
             let named = match folder {
-                DATA => found.data.contains_key(&id),
+                // A sorted copy belongs to its pack, which is named.
+                DATA => found.data.contains_key(&id) || found.data.contains_key(&id.beside()),
                 _ => found.names_manifest(id),
             };
             if !named {

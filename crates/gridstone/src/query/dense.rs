@@ -247,8 +247,13 @@ pub(super) fn attrs_of<'a>(schema: &'a Schema, request: &'a Request) -> impl Ite
 
 impl DensePlan {
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
+        Self::painting(context, target, request, &request.attr_ids(&target.schema))
+    }
+
+    /// The same where these attributes (permanent numbers) may be painted.
+    pub(super) fn painting(context: &ReadContext, target: &Target, request: &Request, attrs: &[u32]) -> Result<Self> {
         Counters::add(&context.counters.fragments_considered, target.fragments.len() as u64);
-        let overlay = live_overlay(context, target)?;
+        let overlay = live_overlay(context, target, std::slice::from_ref(&request.sub), attrs)?;
         let deletions = Deletions::of(&target.fragments, &request.sub);
         let large = large_fragments(target, overlay.is_some(), |d| deletions.leave(d, &request.sub));
         let fragments = open_all(context, &target.schema, large)?.into_iter();
@@ -441,19 +446,19 @@ impl DensePlan {
                 break;
             }
             let Some(entry) = cells.entries.get(row) else { break };
-            let Some(small) = live.fragment(*entry) else { continue };
-            let cell: Vec<u64> = small.coords.iter().filter_map(|c| c.get(entry.row as usize).copied()).collect();
+            let Some(held) = live.source(*entry) else { continue };
+            let cell: Vec<u64> = held.cell(entry.row).collect();
             if region.contains(cell.iter().copied()) {
                 let offset = cell.iter().zip(region.ranges()).map(|(k, r)| k - r.lo);
                 found.push(OverlayCell {
-                    order: small.order(),
+                    order: held.order(entry.row),
                     place: to.place(offset),
-                    fragment: entry.fragment,
+                    source: entry.source,
                     row: entry.row,
                 });
             }
         }
-        found.sort_unstable_by_key(|c| (c.order, c.fragment, c.row));
+        found.sort_unstable_by_key(|c| (c.order, c.source, c.row));
         Ok(found)
     }
 
@@ -461,15 +466,15 @@ impl DensePlan {
     fn paint_overlay(&self, context: &ReadContext, cells: &[OverlayCell], canvases: &mut [Canvas<'_>]) -> Result<()> {
         let Some((live, _)) = &self.overlay else { return Ok(()) };
         live.count(context, cells.len());
-        for run in cells.chunk_by(|a, b| a.fragment == b.fragment) {
-            let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else {
-                continue;
-            };
+        for run in cells.chunk_by(|a, b| a.source == b.source) {
+            let Some(held) = run.first().and_then(|c| live.sources().get(c.source as usize)) else { continue };
+            let rows: Vec<u32> = run.iter().map(|c| c.row).collect();
             for canvas in canvases.iter_mut() {
-                if small.is_tombstone() {
+                if held.is_tombstone() {
                     canvas.clear_cells(run.iter().map(|c| c.place));
-                } else if let Some(column) = small.column(context, canvas.attr().id())? {
-                    canvas.paint_cells(&column, run.iter().map(|c| (c.place, c.row)));
+                } else if let Some(values) = held.values(context, canvas.attr(), &rows)? {
+                    let row = |(n, c): (usize, &OverlayCell)| (c.place, values.at(n, c.row));
+                    canvas.paint_cells(&values.column, run.iter().enumerate().map(row));
                 }
             }
         }
@@ -480,16 +485,17 @@ impl DensePlan {
     /// one attribute is seen.
     pub(super) fn put_overlay(&self, context: &ReadContext, cells: &[OverlayCell], sheet: &Sheet<'_>) -> Result<()> {
         let Some((live, _)) = &self.overlay else { return Ok(()) };
-        for run in cells.chunk_by(|a, b| a.fragment == b.fragment) {
-            let Some(small) = run.first().and_then(|c| live.overlay.fragments.get(c.fragment as usize)) else {
-                continue;
-            };
-            let column = small.column(context, sheet.attr.id())?;
-            if !small.is_tombstone() && column.is_none() {
+        for run in cells.chunk_by(|a, b| a.source == b.source) {
+            let Some(held) = run.first().and_then(|c| live.sources().get(c.source as usize)) else { continue };
+            let rows: Vec<u32> = run.iter().map(|c| c.row).collect();
+            let values = held.values(context, sheet.attr, &rows)?;
+            if !held.is_tombstone() && values.is_none() {
                 continue;
             }
-            for cell in run {
-                let value = column.as_ref().map_or(sheet.attr.fill(), |c| c.view().value(cell.row as usize));
+            for (n, cell) in run.iter().enumerate() {
+                let value = values
+                    .as_ref()
+                    .map_or(sheet.attr.fill(), |values| values.column.view().value(values.at(n, cell.row) as usize));
                 // SAFETY: the cell lies in the region of one call of `deliver`, which alone writes there.
                 unsafe { sheet.slots.put(cell.place, value) };
             }
@@ -510,7 +516,7 @@ fn clear_box(deletion: &Painter, region: &Subarray, packed: &Strided, canvases: 
 pub(super) struct OverlayCell {
     pub(super) order: FragmentOrder,
     place: u64,
-    fragment: u32,
+    source: u32,
     row: u32,
 }
 

@@ -6,7 +6,7 @@ use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Pr
 use crate::codec::Effort;
 use crate::fragment::Description;
 use crate::runtime::{Arena, LruCache, Pool};
-use crate::schema::{Schema, Subarray};
+use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::Column;
 use std::sync::Arc;
 
@@ -144,6 +144,11 @@ impl Request {
             Some(names) => names.iter().map(|n| schema.attr(n).map(|(i, _)| i)).collect::<Result<_>>()?,
         };
         Ok(Self { sub, attrs, order })
+    }
+
+    /// The permanent numbers of the attributes.
+    pub(super) fn attr_ids(&self, schema: &Schema) -> Vec<u32> {
+        self.attrs.iter().filter_map(|place| schema.attrs().get(*place)).map(Attribute::id).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use super::write_dense::{dense_cuts, fields_and_packing};
 use super::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
 use crate::base::{Budget, Counters, Error, Id, Result};
 use crate::fragment::{Cells, Description, EncodedTile, Field, Fragment, FragmentKind, Packing, Staged, encode_tile};
-use crate::schema::{Order, Subarray};
+use crate::schema::{Attribute, Order, Subarray};
 use crate::tile::{Statistics, TileGrid};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -55,7 +55,8 @@ impl Drop for Held<'_> {
 /// them.
 pub fn warm(context: &ReadContext, target: &Target) -> Result<bool> {
     let any = target.fragments.iter().any(|d| is_small(d));
-    Ok(live_overlay(context, target)?.is_some() || !any)
+    let attrs: Vec<u32> = target.schema.attrs().iter().map(Attribute::id).collect();
+    Ok(live_overlay(context, target, &[target.schema.domain()], &attrs)?.is_some() || !any)
 }
 
 /// Writes a box anew; the result is staged and has no order yet.

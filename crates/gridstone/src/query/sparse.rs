@@ -82,7 +82,8 @@ pub(super) fn sort_cells(context: &ReadContext, schema: &Schema, cells: Cells, o
 impl Sweep {
     /// Plans the read.
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
-        let overlay = live_overlay(context, target)?;
+        let overlay =
+            live_overlay(context, target, std::slice::from_ref(&request.sub), &request.attr_ids(&target.schema))?;
         Counters::add(&context.counters.fragments_considered, target.fragments.len() as u64);
         let deletions = Deletions::of(&target.fragments, &request.sub);
         let large = large_fragments(target, overlay.is_some(), |d| deletions.leave(d, &request.sub));
@@ -431,7 +432,7 @@ fn overlay_chunk(
     let mut group: Vec<Entry> = Vec::new();
     let mut group_row = 0;
     for (row, entry) in entries.iter().enumerate() {
-        if !deletions.is_empty() && live.fragment(*entry).is_some_and(|small| small.is_deleted(entry.row, deletions)) {
+        if !deletions.is_empty() && live.source(*entry).is_some_and(|held| held.is_deleted(entry.row, deletions)) {
             continue;
         }
         if !group.is_empty() && keys.compare(row, &keys, group_row) != Ordering::Equal {
@@ -446,13 +447,14 @@ fn overlay_chunk(
         return Ok(None);
     }
     let coordinate = |d: usize| {
-        let cell = |e: &Entry| live.fragment(*e).and_then(|s| s.coords.get(d)?.get(e.row as usize).copied());
+        let cell = |e: &Entry| live.source(*e)?.coordinate(d, e.row);
         kept.iter().filter_map(cell).collect::<Vec<u64>>()
     };
     let coords: Vec<Vec<u64>> = (0..schema.ndim()).map(coordinate).collect();
     let refs: Vec<&[u64]> = coords.iter().map(Vec::as_slice).collect();
-    let standing = kept.iter().filter_map(|e| live.fragment(*e)).map(|s| (s.order(), s.is_tombstone())).collect();
-    let cells: Vec<(u32, u32)> = kept.iter().map(|e| (e.fragment, e.row)).collect();
+    let standing = |e: &Entry| live.source(*e).map(|held| (held.order(e.row), held.is_tombstone()));
+    let standing = kept.iter().filter_map(standing).collect();
+    let cells: Vec<(u32, u32)> = kept.iter().map(|e| (e.source, e.row)).collect();
     let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p));
     let columns = attrs.map(|attr| live.column(context, attr, &cells)).collect::<Result<_>>()?;
     Ok(Some(Chunk { keys: layout.keys(&refs), coords, columns, standing: Standing::Rows(standing), sifted: None }))
@@ -460,7 +462,7 @@ fn overlay_chunk(
 
 /// Keeps what matters of the entries of one place, which come oldest first.
 fn resolve_group(live: &LiveOverlay, schema: &Schema, group: &mut Vec<Entry>, kept: &mut Vec<Entry>) {
-    let is_tombstone = |e: &Entry| live.fragment(*e).is_some_and(|s| s.is_tombstone());
+    let is_tombstone = |e: &Entry| live.source(*e).is_some_and(|held| held.is_tombstone());
     let from = if schema.options().duplicates {
         group.iter().rposition(is_tombstone).unwrap_or(0)
     } else {

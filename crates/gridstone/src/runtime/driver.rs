@@ -55,8 +55,8 @@ impl<T> Driven<T> {
     ///
     /// # Errors
     /// Cancelled; those of [`Self::wait`].
-    pub fn wait_or_cancel(self) -> Result<T> {
-        let Some(cancel) = standing() else { return self.wait() };
+    pub fn wait_or_cancel(&self) -> Result<T> {
+        let Some(cancel) = standing() else { return self.answer.recv().map_err(|_| lost()) };
         loop {
             match self.answer.recv_timeout(LOOK_EVERY) {
                 Ok(found) => return Ok(found),
@@ -70,6 +70,33 @@ impl<T> Driven<T> {
         if let Some(task) = &self.task {
             task.abort();
         }
+    }
+}
+
+/// What a question to the network will give. Nothing hangs on its being asked: dropped before the answer is there, it is given up.
+#[derive(Debug)]
+pub struct Asked<T>(Driven<T>);
+
+impl<T> Asked<T> {
+    /// Blocks until the answer is there, or the cancellation that stands over this thread says that it is not wanted.
+    ///
+    /// # Errors
+    /// Those of [`Driven::wait_or_cancel`].
+    pub fn wait(self) -> Result<T> {
+        self.0.wait_or_cancel()
+    }
+}
+
+impl<T> From<Driven<T>> for Asked<T> {
+    fn from(driven: Driven<T>) -> Self {
+        Self(driven)
+    }
+}
+
+impl<T> Drop for Asked<T> {
+    fn drop(&mut self) {
+        // Of work that is done this does nothing.
+        self.0.abort();
     }
 }
 
@@ -162,6 +189,22 @@ mod tests {
         assert_eq!(waits.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
         told.recv_timeout(Duration::from_secs(60)).expect("the work goes on, and nobody waits for it");
         assert_eq!(drive(async { 3 }).unwrap().wait_or_cancel().unwrap(), 3);
+    }
+
+    #[test]
+    fn a_question_that_nobody_waits_for_is_given_up() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let told_when_gone = Told(tell);
+        let endless = drive(async move {
+            let _gone = told_when_gone;
+            std::future::pending::<()>().await;
+        });
+        let asked: Vec<Asked<()>> = vec![drive(async {}).unwrap().into(), endless.unwrap().into()];
+        let mut asked = asked.into_iter();
+        asked.next().unwrap().wait().unwrap();
+        told.recv_timeout(3 * LOOK_EVERY).unwrap_err();
+        drop(asked);
+        told.recv_timeout(Duration::from_secs(60)).expect("the question goes on, and nobody waits for it");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use background::Background;
 pub use cache::LruCache;
 pub use cancel::CancelFlag;
 #[cfg(feature = "object-stores")]
-pub use driver::{Driven, drive, driven};
+pub use driver::{Asked, Driven, drive, driven};
 pub use owner::Owner;
 pub use patience::{standing, under};
 pub use per_process::PerProcess;

@@ -45,6 +45,10 @@ impl Files for StoreFiles {
         })
     }
 
+    fn is_near(&self) -> bool {
+        self.storage.is_near()
+    }
+
     fn create(&self, id: Id) -> Result<Box<dyn ByteSink>> {
         self.storage.create(&data_name(id))
     }

@@ -116,6 +116,13 @@ impl Storage for OverlayStorage {
         }
     }
 
+    fn read_each(&self, names: &[String], visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>) -> Result<()> {
+        if names.iter().any(|name| self.held(name).is_some()) {
+            return names.iter().try_for_each(|name| visit(name, self.read_all(name)));
+        }
+        self.inner.read_each(names, visit)
+    }
+
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
         let name = super::names::checked(name)?;
         if self.exists(name)? || !self.claimed().insert(name.to_owned()) {

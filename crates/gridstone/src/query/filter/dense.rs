@@ -170,7 +170,9 @@ fn fills(schema: &Schema, filter: &Filter) -> Vec<(usize, Statistics)> {
 impl DenseSieve {
     /// Plans the read.
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request, filter: Arc<Filter>) -> Result<Self> {
-        let plan = DensePlan::new(context, target, request)?;
+        let early = filter.early.iter().filter_map(|place| target.schema.attrs().get(*place)).map(Attribute::id);
+        let painted: Vec<u32> = early.chain(request.attr_ids(&target.schema)).collect();
+        let plan = DensePlan::painting(context, target, request, &painted)?;
         let fills = fills(&target.schema, &filter);
         let reach = narrowed(target, request, &filter.bound);
         let (boxes, units) = (reach.iter().cloned().collect(), VecDeque::new());
@@ -280,7 +282,7 @@ impl DenseSieve {
             Layer::Sparse(_, blocks) => blocks.iter().any(|block| block.touches(region)),
             Layer::Deletion => false,
         };
-        let overlaid = self.plan.overlay.as_ref().is_some_and(|(live, _)| !live.fragments(region).is_empty());
+        let overlaid = self.plan.overlay.as_ref().is_some_and(|(live, _)| !live.is_empty_in(region));
         overlaid || self.plan.painters.iter().any(writes)
     }
 

@@ -8,7 +8,6 @@ use crate::base::{Counters, Error, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::deletions::Deletions;
 use crate::query::open::open_all;
-use crate::query::overlay::live_overlay;
 use crate::query::sparse::large_fragments;
 use crate::query::{Cells, ReadContext, Target};
 use crate::schema::{Attribute, KeyRange, Schema, Subarray};
@@ -58,7 +57,7 @@ struct Plan<'a> {
 
 /// One row per point, in the order of the list.
 pub(super) fn read(context: &ReadContext, target: &Target, points: &Points, attrs: &[&Attribute]) -> Result<Cells> {
-    let overlay = live_overlay(context, target)?;
+    let overlay = points.overlay(context, target, attrs)?;
     let groups = groups(context, &target.schema, points)?;
     let touched = |bounds: &Subarray| groups.iter().any(|group| group.region.intersects(bounds));
     let large = large_fragments(target, overlay.is_some(), |d| touched(&d.bounds));

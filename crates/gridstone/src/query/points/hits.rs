@@ -6,12 +6,10 @@ use super::take::{Source, Takes};
 use crate::base::{Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::masks::{Masks, is_masked};
-use crate::query::overlay::{LiveOverlay, SmallFragment};
+use crate::query::overlay::{HeldRows, LiveOverlay};
 use crate::query::sparse_blocks::SparseBlock;
 use crate::query::{ReadContext, Target};
 use crate::schema::{Attribute, Schema};
-use crate::tile::KeyLayout;
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// A cell, or a tombstone, at a point.
@@ -28,7 +26,7 @@ pub(super) struct Hit {
 /// A run of cells that hits lie in.
 #[derive(Debug)]
 enum Origin {
-    Small(Arc<SmallFragment>),
+    Held(Arc<HeldRows>),
     Block(Arc<Fragment>, SparseBlock),
 }
 
@@ -49,9 +47,6 @@ pub(super) struct Hits {
     origins: Vec<Origin>,
     pub(super) all: Vec<Hit>,
 }
-
-/// Points that are fewer than this share of a fragment's cells are searched one by one.
-const SEARCHED_SHARE: usize = 16;
 
 impl Hits {
     /// Searches the overlay and the sparse ones of `fragments`.
@@ -89,36 +84,18 @@ impl Hits {
         points: &Points,
         live: &LiveOverlay,
     ) -> Result<()> {
-        self.origins = live.overlay.fragments.iter().map(|small| Origin::Small(small.clone())).collect();
-        let layout = KeyLayout::new(schema);
-        for (origin, small) in live.fragments(&schema.domain()) {
-            context.cancel.check()?;
-            let order = small.order();
-            let hit = |point: usize, row: usize| Hit { point: point as u32, order, origin, row: row as u32 };
-            if points.len() * SEARCHED_SHARE < small.len() && layout.bits() <= 128 {
-                for (point, key) in (0..points.len()).filter_map(|p| Some((p, points.keys.word(p)?))) {
-                    self.all.extend(small.rows_between(&layout, key, key).map(|row| hit(point, row as usize)));
-                }
-                continue;
-            }
-            let keys = small.keys(&layout, &(0..small.len() as u32).collect::<Vec<_>>());
-            // The shorter side is walked, the other one searched.
-            let (few, many, points_few) =
-                if points.len() < keys.len() { (&points.keys, &keys, true) } else { (&keys, &points.keys, false) };
-            let mut next = 0;
-            for at in 0..few.len() {
-                next = many.lower_bound(next, few, at);
-                let same = (next..many.len()).take_while(|i| many.compare(*i, few, at) == Ordering::Equal);
-                self.all.extend(same.map(|found| if points_few { hit(at, found) } else { hit(found, at) }));
-            }
-        }
-        Ok(())
+        self.origins = live.sources().iter().map(|held| Origin::Held(held.clone())).collect();
+        let Some(bounds) = points.bounds() else { return Ok(()) };
+        let cell = |point| points.cell_box(point);
+        live.rows_of(context, schema, (&points.keys, &bounds), cell, |origin, held, point, row| {
+            self.all.push(Hit { point: point as u32, order: held.order(row), origin, row });
+        })
     }
 
     /// The rows of blocks that were hit: fragment, data tile, row in it.
     pub(super) fn stored(&self) -> impl Iterator<Item = (Arc<Fragment>, u64, usize)> {
         self.all.iter().filter_map(|hit| match self.origins.get(hit.origin as usize)? {
-            Origin::Small(_) => None,
+            Origin::Held(_) => None,
             Origin::Block(fragment, at) => Some((fragment.clone(), at.tile, at.first_row(fragment) + hit.row as usize)),
         })
     }
@@ -127,7 +104,7 @@ impl Hits {
     pub(super) fn is_masked(&self, hit: &Hit, masks: &Masks) -> bool {
         match self.origins.get(hit.origin as usize) {
             None => false,
-            Some(Origin::Small(small)) => small.is_masked(hit.row, masks.over(small.fragment.description().id)),
+            Some(Origin::Held(held)) => held.is_masked(hit.row, masks),
             Some(Origin::Block(fragment, at)) => {
                 let row = at.first_row(fragment) + hit.row as usize;
                 is_masked(masks.over(fragment.description().id), at.tile, row)
@@ -135,16 +112,20 @@ impl Hits {
         }
     }
 
-    fn fragment(&self, hit: &Hit) -> Option<&Arc<Fragment>> {
-        match self.origins.get(hit.origin as usize)? {
-            Origin::Small(small) => Some(&small.fragment),
-            Origin::Block(fragment, _) => Some(fragment),
-        }
-    }
-
     /// Whether it deletes what is older.
     pub(super) fn is_tombstone(&self, hit: &Hit) -> bool {
-        self.fragment(hit).is_some_and(|f| f.description().kind == FragmentKind::Tombstones)
+        self.origins.get(hit.origin as usize).is_some_and(|origin| match origin {
+            Origin::Held(held) => held.is_tombstone(),
+            Origin::Block(fragment, _) => fragment.description().kind == FragmentKind::Tombstones,
+        })
+    }
+
+    /// Whether its cell has a value of the attribute with this permanent number.
+    fn has(&self, hit: &Hit, attr: u32) -> bool {
+        self.origins.get(hit.origin as usize).is_some_and(|origin| match origin {
+            Origin::Held(held) => held.has(attr),
+            Origin::Block(fragment, _) => fragment.description().attrs.contains(&attr),
+        })
     }
 
     /// Per point the newest hit that says something of an attribute, as its place in `all`; `u32::MAX` where there is
@@ -155,8 +136,7 @@ impl Hits {
         }
         let mut newest = vec![u32::MAX; points];
         for (hit, place) in self.all.iter().zip(0u32..) {
-            let says = self.is_tombstone(hit)
-                || self.fragment(hit).is_some_and(|f| f.description().attrs.contains(&attr.id()));
+            let says = self.is_tombstone(hit) || self.has(hit, attr.id());
             if let Some(slot) = newest.get_mut(hit.point as usize).filter(|_| says) {
                 *slot = place;
             }
@@ -181,10 +161,11 @@ impl Hits {
             let (Some(attr), Some(origin)) = (attrs.get(slot), self.origins.get(origin as usize)) else { continue };
             let cells = run.iter().filter_map(|w| Some((self.all.get(w.hit as usize)?.row, w.row)));
             match origin {
-                Origin::Small(small) => {
-                    let Some(column) = small.column(context, attr.id())? else { continue };
-                    cells.for_each(|(cell, row)| takes.push(cell, row));
-                    takes.close(slot, Source::Held(column));
+                Origin::Held(held) => {
+                    let rows: Vec<u32> = cells.clone().map(|(cell, _)| cell).collect();
+                    let Some(values) = held.values(context, attr, &rows)? else { continue };
+                    cells.enumerate().for_each(|(n, (cell, row))| takes.push(values.at(n, cell), row));
+                    takes.close(slot, Source::Held(values.column));
                 }
                 Origin::Block(fragment, at) => {
                     let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };

@@ -17,11 +17,12 @@ mod take;
 
 use super::coordinates::coordinate_keys;
 use super::ordered_cells::order_keys;
+use super::overlay::{LiveOverlay, SEARCHED_MAX, live_overlay};
 use super::{Cells, ReadContext, Target};
 use crate::base::{Counters, Result};
 use crate::fragment::Fragment;
 use crate::schema::{Attribute, KeyRange, Schema, Subarray};
-use crate::tile::{CellKeys, ColumnView};
+use crate::tile::{CellKeys, ColumnView, KeyLayout};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -66,6 +67,21 @@ impl Points {
     pub fn bounds(&self) -> Option<Subarray> {
         let range = |column: &Vec<u64>| Some(KeyRange::new(*column.iter().min()?, *column.iter().max()?));
         self.coords.iter().map(range).collect::<Option<Vec<_>>>().map(Subarray::new)
+    }
+
+    /// The overlay over the small fragments that may have one of them.
+    fn overlay(&self, context: &ReadContext, target: &Target, attrs: &[&Attribute]) -> Result<Option<LiveOverlay>> {
+        let Some(bounds) = self.bounds() else { return Ok(None) };
+        let ids: Vec<u32> = attrs.iter().map(|attr| attr.id()).collect();
+        // What is looked for one by one touches less than the box around all.
+        let alone = self.len() <= SEARCHED_MAX && KeyLayout::new(&target.schema).bits() <= 128;
+        let boxes = if alone { (0..self.len()).map(|point| self.cell_box(point)).collect() } else { vec![bounds] };
+        live_overlay(context, target, &boxes, &ids)
+    }
+
+    /// The box of point `point` alone.
+    fn cell_box(&self, point: usize) -> Subarray {
+        Subarray::new(self.cell(point).map(|key| KeyRange::new(key, key)).collect())
     }
 
     /// The coordinates of point `point`.

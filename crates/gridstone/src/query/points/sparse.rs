@@ -8,7 +8,6 @@ use crate::query::coordinates::coordinate_columns;
 use crate::query::deletions::Deletions;
 use crate::query::masks::Masks;
 use crate::query::open::open_all;
-use crate::query::overlay::live_overlay;
 use crate::query::sparse::large_fragments;
 use crate::query::{Cells, ReadContext, Target};
 use crate::schema::{Attribute, Schema};
@@ -16,7 +15,7 @@ use crate::tile::try_vec;
 
 /// The cells at the points, in the order of the list, duplicates in order of writing.
 pub(super) fn read(context: &ReadContext, target: &Target, points: &Points, attrs: &[&Attribute]) -> Result<Cells> {
-    let overlay = live_overlay(context, target)?;
+    let overlay = points.overlay(context, target, attrs)?;
     let deletions = Deletions::of(&target.fragments, &target.schema.domain());
     let large = large_fragments(target, overlay.is_some(), |d| !deletions.cover(d.order, &d.bounds));
     let fragments = open_all(context, &target.schema, large)?;

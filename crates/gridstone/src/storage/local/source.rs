@@ -179,3 +179,32 @@ impl Pending for Reads<'_> {
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_far_apart_are_told_together_before_they_are_read() {
+        let path = std::env::temp_dir().join(format!("gridstone-source-{}", std::process::id()));
+        let bytes: Vec<u8> = (0..3u32 << 20).map(|n| (n >> 12) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let files = Box::leak(Box::new(OpenFiles::new(4)));
+        let source = LocalSource::open(path.clone(), files).unwrap();
+        let ranges = [0, 1 << 20, 2 << 20].map(|offset| ByteRange::new(offset, 5_000));
+        let read = |ranges: &[ByteRange]| source.submit(ranges).unwrap().wait().unwrap();
+        let told_by = |ranges: &[ByteRange]| {
+            source.waits.be_waited_for();
+            for (range, found) in ranges.iter().zip(read(ranges)) {
+                assert_eq!(found, bytes[range.offset as usize..range.end() as usize]);
+            }
+            source.waits.told()
+        };
+        assert_eq!(
+            (told_by(&ranges), told_by(&ranges[..1])),
+            (1, 0),
+            "three at once; one alone is read as soon as told"
+        );
+        std::fs::remove_file(&path).unwrap();
+    }
+}

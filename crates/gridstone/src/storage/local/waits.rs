@@ -129,6 +129,19 @@ pub(super) fn tell(file: &File, range: ByteRange) {
 pub(super) fn tell(_file: &File, _range: ByteRange) {}
 
 #[cfg(test)]
+impl Waits {
+    /// As after a wait for the device.
+    pub(super) fn be_waited_for(&self) {
+        self.left.store(FORESEEN_AFTER_WAIT, Relaxed);
+    }
+
+    /// How often something was told since.
+    pub(super) fn told(&self) -> u32 {
+        FORESEEN_AFTER_WAIT - self.left.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::cell::RefCell;

@@ -6,7 +6,7 @@
 use super::failure::Place;
 use super::settings::Settings;
 use crate::base::{Error, Result};
-use crate::runtime::{Driven, PerProcess, drive};
+use crate::runtime::{Asked, Driven, PerProcess, drive};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path;
@@ -131,13 +131,13 @@ impl Client {
 
     /// Reads an object, or the part that `options` name.
     pub(super) fn get(&self, name: &str, options: GetOptions) -> Result<Found> {
-        self.start_get(name, options)?.wait_or_cancel()?.map_err(|e| self.error("cannot read", name, e))
+        self.start_get(name, options)?.wait()?.map_err(|e| self.error("cannot read", name, e))
     }
 
     /// Starts to read an object, or the part that `options` name.
-    pub(super) fn start_get(&self, name: &str, options: GetOptions) -> Result<Driven<object_store::Result<Found>>> {
+    pub(super) fn start_get(&self, name: &str, options: GetOptions) -> Result<Asked<object_store::Result<Found>>> {
         let path = self.path(name);
-        self.start(|stores| async move { fetched(stores.patient.as_ref(), &path, options).await })
+        self.start(|stores| async move { fetched(stores.patient.as_ref(), &path, options).await }).map(Asked::from)
     }
 
     /// Starts to read a range of an object, which must have the tag `tag`.
@@ -146,19 +146,14 @@ impl Client {
         name: &str,
         range: std::ops::Range<u64>,
         tag: Option<String>,
-    ) -> Result<Driven<object_store::Result<Found>>> {
+    ) -> Result<Asked<object_store::Result<Found>>> {
         let options = GetOptions { range: Some(GetRange::Bounded(range)), if_match: tag, ..GetOptions::default() };
         self.start_get(name, options)
     }
 
     /// What the store knows of an object; `None` if it is not there.
     pub(super) fn head(&self, name: &str) -> Result<Option<Found>> {
-        let path = self.path(name);
-        let options = GetOptions { head: true, ..GetOptions::default() };
-        let found = self
-            .start(|stores| async move { fetched(stores.patient.as_ref(), &path, options).await })?
-            .wait_or_cancel()?;
-        match found {
+        match self.start_get(name, GetOptions { head: true, ..GetOptions::default() })?.wait()? {
             Ok(found) => Ok(Some(found)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(e) => Err(self.error("cannot look for", name, e)),

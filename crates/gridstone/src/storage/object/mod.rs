@@ -24,7 +24,7 @@ pub(super) use settings::check_names;
 
 use super::{FLOOR, Listed, PutOutcome, Storage, StorageOptions, Swept, names};
 use crate::base::{ByteSink, ByteSource, Entropy, Error, ErrorKind, Result};
-use crate::runtime::{Driven, SystemEntropy};
+use crate::runtime::{Asked, SystemEntropy};
 use bytes::Bytes;
 use client::{Client, Maker, Stores};
 use failure::Place;
@@ -208,8 +208,7 @@ impl Storage for ObjectStorage {
         let start = |name: &String| self.client.start_get(name, GetOptions::default());
         let asked = || names.iter().map(start).collect::<Result<Vec<_>>>();
         // The log that one of them is in, all of them are in.
-        let answers =
-            self.seen(first, || asked()?.into_iter().map(Driven::wait_or_cancel).collect::<Result<Vec<_>>>())?;
+        let answers = self.seen(first, || asked()?.into_iter().map(Asked::wait).collect::<Result<Vec<_>>>())?;
         let Some(answers) = answers else {
             return names.iter().try_for_each(|name| visit(name, Err(self.absent(name))));
         };

@@ -18,7 +18,7 @@
 
 use super::client::{Client, Found};
 use crate::base::{Error, ErrorKind, Result};
-use crate::runtime::Driven;
+use crate::runtime::Asked;
 use crate::storage::{FLOOR, LATEST, log_name, names};
 use object_store::{Error as Store, GetOptions};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -75,20 +75,16 @@ impl LogState {
 }
 
 /// A look at the floor that is under way.
-pub(super) struct Look(Driven<object_store::Result<Found>>);
+pub(super) struct Look(Asked<object_store::Result<Found>>);
 
 impl Look {
     pub(super) fn start(client: &Client) -> Result<Self> {
-        let path = client.path(FLOOR);
-        let read = client.start(|stores| async move {
-            super::client::fetched(stores.patient.as_ref(), &path, GetOptions::default()).await
-        });
-        Ok(Self(read?))
+        client.start_get(FLOOR, GetOptions::default()).map(Self)
     }
 
     /// The floor's bytes; `None` if there is none.
     pub(super) fn floor(self, client: &Client) -> Result<Option<bytes::Bytes>> {
-        match self.0.wait_or_cancel()? {
+        match self.0.wait()? {
             Ok(found) => Ok(Some(found.bytes)),
             Err(Store::NotFound { .. }) => Ok(None),
             Err(e) => Err(client.error("cannot read", FLOOR, e)),

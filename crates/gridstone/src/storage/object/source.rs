@@ -5,7 +5,7 @@
 
 use super::client::{Client, Found};
 use crate::base::{ByteRange, ByteSource, Error, Pending, Result};
-use crate::runtime::{Driven, Owner};
+use crate::runtime::{Asked, Owner};
 use crate::storage::coalesce::{Merged, coalesce};
 use bytes::Bytes;
 use object_store::{Error as Store, GetOptions, GetRange};
@@ -175,7 +175,7 @@ impl ByteSource for ObjectSource {
 /// A request under way.
 struct Read {
     read: Merged,
-    answer: Driven<object_store::Result<Found>>,
+    answer: Asked<object_store::Result<Found>>,
 }
 
 /// Ranges that are on their way.
@@ -193,7 +193,7 @@ impl Pending for Reads<'_> {
         for Read { read, answer } in reads {
             // The parent's thread will not answer its child.
             let answer = if owner.is_here() { answer } else { source.start(read.clone())?.answer };
-            let bytes = source.received(read.range, answer.wait_or_cancel())?;
+            let bytes = source.received(read.range, answer.wait())?;
             for part in read.parts {
                 if let (Some(asked), Some(place)) = (ranges.get(part.index), found.get_mut(part.index)) {
                     let start = part.start as usize;

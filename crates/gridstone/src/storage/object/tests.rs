@@ -40,7 +40,7 @@ fn stores_in_one_bucket_do_not_meet() {
     assert_eq!(other.list("_log").unwrap(), ["_log/2"]);
 }
 
-/// Several objects are asked for side by side, each once; what is missing is told in its place, whatever is sealed.
+/// Several objects are asked for side by side, each once; what is missing is told in its place, whatever is sealed or laid over.
 #[test]
 fn several_objects_are_asked_for_together() {
     let (bucket, plan) = Faulty::planned();
@@ -51,9 +51,12 @@ fn several_objects_are_asked_for_together() {
         crate::storage::SealedStorage::new(plain(), sealing, Arc::new(SystemEntropy))
     };
     let names: Vec<String> = (1..=12).map(log_name).collect();
-    for storage in [plain() as Arc<dyn Storage>, Arc::new(sealed())] {
+    let overlaid = crate::storage::OverlayStorage::new(plain());
+    let pairs: [(Arc<dyn Storage>, Arc<dyn Storage>); 3] =
+        [(plain(), plain()), (Arc::new(sealed()), Arc::new(sealed())), (plain(), Arc::new(overlaid))];
+    for (written, storage) in pairs {
         for (name, n) in names.iter().zip(1u8..).filter(|(_, n)| *n != 5) {
-            storage.put(name, &[n; 300]).unwrap();
+            written.put(name, &[n; 300]).unwrap();
         }
         storage.read_all(&names[0]).unwrap();
         plan.clear();
@@ -69,8 +72,26 @@ fn several_objects_are_asked_for_together() {
         assert_eq!(found, expected.collect::<Vec<_>>());
         assert_eq!(plan.seen(), ["get"; 12]);
         plan.clear();
-        storage.remove_everything().unwrap();
+        written.remove_everything().unwrap();
     }
+}
+
+/// What was changed above is told beside what lies below.
+#[test]
+fn several_objects_of_an_overlay_are_those_above() {
+    let below = Arc::new(fresh());
+    let names: Vec<String> = (1..=3).map(log_name).collect();
+    names.iter().for_each(|name| below.put(name, b"below").unwrap());
+    let overlay = crate::storage::OverlayStorage::new(below);
+    overlay.put(&names[1], b"above").unwrap();
+    overlay.delete(&names[2]).unwrap();
+    let mut found = Vec::new();
+    let mut visit = |_: &str, bytes: Result<Bytes>| {
+        found.push(bytes.map_err(|e| e.kind()));
+        Ok(())
+    };
+    overlay.read_each(&names, &mut visit).unwrap();
+    assert_eq!(found, [Ok("below".into()), Ok("above".into()), Err(ErrorKind::NotFound)]);
 }
 
 #[test]
