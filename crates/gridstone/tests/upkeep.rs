@@ -8,8 +8,8 @@ use gridstone::engine::{
     create_array_on, open_on,
 };
 use gridstone::schema::Schema;
-use gridstone::storage::{MemoryStorage, Storage};
-use std::sync::Arc;
+use gridstone::storage::{HookedStorage, MemoryStorage, Storage};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(120);
@@ -141,6 +141,32 @@ fn it_goes_on_in_the_background_once_at_a_time() {
         Opened::Group(_) => panic!("a group where an array was created"),
     };
     assert!(reader.consolidate_in_background(Strategy::All, 1).is_err(), "it is not writable");
+}
+
+#[test]
+fn a_second_one_is_refused_while_the_first_goes_on() {
+    let gate = Arc::new(Mutex::new(()));
+    let held = gate.clone();
+    let hooked = HookedStorage::new(Arc::new(MemoryStorage::new()), move |_, _: &str| {
+        if std::thread::current().name() == Some("gridstone-upkeep") {
+            drop(held.lock().unwrap());
+        }
+    });
+    let context = Context::new(&Options { threads: Some(1), ..Options::default() }).unwrap();
+    let array = create_array_on(&context, Arc::new(hooked), "/", line(1_000), false).unwrap();
+    for n in 0..10 {
+        write(&array, &[n, 500], n);
+    }
+    let closed = gate.lock().unwrap();
+    let first = array.consolidate_in_background(Strategy::All, 1 << 30).unwrap();
+    for _ in 0..2 {
+        let refused = array.consolidate_in_background(Strategy::All, 1 << 30).unwrap_err();
+        assert!(refused.kind() == ErrorKind::Input && refused.message().contains("already"), "{refused}");
+    }
+    assert!(!first.is_done());
+    drop(closed);
+    assert_eq!(first.wait(LONG).unwrap().as_ref().as_ref().unwrap().after, 1);
+    array.consolidate_in_background(Strategy::All, 1 << 30).unwrap().wait(LONG).unwrap();
 }
 
 #[test]

@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub(super) const ATTEMPTS: usize = 3;
 
 /// How many versions that came in between are held at once.
-const MISSED_MAX: usize = 16;
+const MISSED_MAX: u64 = 16;
 
 /// How far ahead of the clock the previous version's time may be.
 const AHEAD_US_MAX: i64 = 24 * 3600 * 1_000_000;
@@ -298,12 +298,11 @@ impl Store {
     /// Appends the next versions after `base` to `missed`, with the store as it was then; says whether they are all.
     fn read_on(&self, base: &Arc<Snapshot>, missed: &mut Vec<(Record, Arc<Snapshot>)>) -> Result<bool> {
         let mut newest = Arc::clone(base);
-        for _ in 0..MISSED_MAX {
-            let Some(record) = self.log.read(newest.version() + 1)? else { return Ok(true) };
+        self.log.read_on(newest.version() + 1, MISSED_MAX, &mut |record| {
             newest = Arc::new(self.advanced(&newest, &record)?);
             missed.push((record, Arc::clone(&newest)));
-        }
-        Ok(false)
+            Ok(())
+        })
     }
 
     fn pass_floor(&self, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {

@@ -18,6 +18,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     data: HashSet<Id>,
+    /// What sorted copies of fragments in the data files are called, whether there are any or not.
+    copies: HashSet<Id>,
     manifest: HashSet<Id>,
 }
 
@@ -27,14 +29,19 @@ impl Names {
         self.data.iter().copied()
     }
 
+    /// What sorted copies of fragments in these data files are called, in no order. There need not be any.
+    pub fn copies(&self) -> impl Iterator<Item = Id> {
+        self.copies.iter().copied()
+    }
+
     /// The manifest roots and pages that are named, in no order.
     pub fn manifest(&self) -> impl Iterator<Item = Id> {
         self.manifest.iter().copied()
     }
 
-    /// Whether the data file is named.
+    /// Whether the data file is named, or is a sorted copy of fragments in one that is.
     pub fn has_data(&self, id: Id) -> bool {
-        self.data.contains(&id)
+        self.data.contains(&id) || self.copies.contains(&id)
     }
 
     /// Whether the manifest root or page is named.
@@ -53,10 +60,10 @@ impl Names {
             for shelf in &array.shelves {
                 let page = Shelf::new(shelf.info().clone(), Arc::clone(&store.log.storage));
                 if self.manifest.insert(page.info().id) {
-                    self.add_fragments(page.load()?.iter().filter(|d| array.has(d.id)));
+                    self.add_fragments(array.id(), page.load()?.iter().filter(|d| array.has(d.id)));
                 }
             }
-            self.add_fragments(array.recent());
+            self.add_fragments(array.id(), array.recent());
         }
         Ok(())
     }
@@ -70,8 +77,8 @@ impl Names {
         let mut roots = vec![record.root];
         for operation in &record.operations {
             match operation {
-                Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
-                    self.add_fragments(fragments);
+                Recorded::AddFragments { array, fragments } | Recorded::ReplaceFragments { array, fragments, .. } => {
+                    self.add_fragments(*array, fragments);
                 }
                 Recorded::Condemn(Condemned { floor, .. }) => roots.push(*floor),
                 _ => {}
@@ -85,24 +92,28 @@ impl Names {
             return Ok(());
         }
         let Root { nodes, .. } = log.root(reference)?;
-        for page in nodes.into_iter().filter_map(|node| node.array).flat_map(|array| array.pages) {
-            self.add_page(&Shelf::new(page, Arc::clone(&log.storage)))?;
+        for (id, array) in nodes.into_iter().filter_map(|node| Some((node.id, node.array?))) {
+            for page in array.pages {
+                self.add_page(id, &Shelf::new(page, Arc::clone(&log.storage)))?;
+            }
         }
         Ok(())
     }
 
     /// The page is read here and let go again.
-    fn add_page(&mut self, page: &Shelf) -> Result<()> {
+    fn add_page(&mut self, array: Id, page: &Shelf) -> Result<()> {
         if self.manifest.insert(page.info().id) {
-            self.add_fragments(page.load()?.iter());
+            self.add_fragments(array, page.load()?.iter());
         }
         Ok(())
     }
 
-    fn add_fragments<'a>(&mut self, fragments: impl IntoIterator<Item = &'a Arc<Description>>) {
-        self.data.extend(fragments.into_iter().filter_map(|d| match d.location.file {
-            FileRef::Data(id) => Some(id),
-            FileRef::Log(_) | FileRef::Nowhere => None,
-        }));
+    fn add_fragments<'a>(&mut self, array: Id, fragments: impl IntoIterator<Item = &'a Arc<Description>>) {
+        for d in fragments {
+            if let FileRef::Data(file) = d.location.file {
+                self.data.insert(file);
+                self.copies.extend((file != d.id).then(|| file.beside(array)));
+            }
+        }
     }
 }

@@ -174,7 +174,7 @@ fn read_set(r: &mut ByteReader<'_>) -> Result<Vec<u32>> {
 
 fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Result<Description> {
     let wrong = |what: &str| Error::corruption(format!("{what} of a fragment is impossible"));
-    let id = read_id(r)?;
+    let id = r.id()?;
     let kind = KINDS.get(usize::from(r.u8()?)).copied().ok_or_else(|| wrong("the kind"))?;
     let tag = r.u8()?;
     if r.u16()? != 0 {
@@ -186,12 +186,12 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
     let order = FragmentOrder { version: r.u64()?, index };
     let cells = r.u64()?;
     let file = match tag {
-        0 => FileRef::Data(read_id(r)?),
+        0 => FileRef::Data(r.id()?),
         1 => {
             let version = r.u64()?;
             FileRef::Log(if r.u64()? == 0 { version } else { return Err(wrong("the padding")) })
         }
-        2 if read_id(r)? == Id([0; 16]) => FileRef::Nowhere,
+        2 if r.id()? == Id([0; 16]) => FileRef::Nowhere,
         _ => return Err(wrong("the file")),
     };
     let location = Location { file, offset: r.u64()?, len: r.u64()? };
@@ -203,16 +203,10 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
         if lo <= hi { Ok(KeyRange::new(lo, hi)) } else { Err(wrong("the box")) }
     };
     let bounds = Subarray::new((0..dims).map(&mut range).collect::<Result<_>>()?);
-    let over = if kind == FragmentKind::Mask { Some(read_id(r)?) } else { None };
+    let over = if kind == FragmentKind::Mask { Some(r.id()?) } else { None };
     let description = Description { id, kind, order, schema, bounds, cells, attrs, location, over };
     match description.contradiction() {
         None => Ok(description),
         Some(why) => Err(Error::corruption(format!("fragment {id} is impossible: {why}"))),
     }
-}
-
-fn read_id(r: &mut ByteReader<'_>) -> Result<Id> {
-    let mut raw = [0; 16];
-    raw.copy_from_slice(r.take(16)?);
-    Ok(Id(raw))
 }

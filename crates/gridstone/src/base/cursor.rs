@@ -1,6 +1,6 @@
 //! A checked little-endian cursor: every read says what it was reading when the bytes ran out.
 
-use super::{Error, Result};
+use super::{Error, Id, Result};
 
 /// Reads little-endian numbers from bytes that are not trusted.
 #[derive(Debug, Clone)]
@@ -43,6 +43,13 @@ impl<'a> ByteReader<'a> {
         })?;
         self.position += len;
         Ok(found)
+    }
+
+    /// An identity, as its 16 bytes.
+    pub fn id(&mut self) -> Result<Id> {
+        let mut id = Id([0; 16]);
+        id.0.copy_from_slice(self.take(16)?);
+        Ok(id)
     }
 
     /// A length read as u32 that must leave `width` bytes each in the rest, so that nothing huge is allocated.

@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub [u8; 16]);
 
-/// By what the ids of a pack and of its sorted copy differ. Two random ids do so as rarely as two are the same.
+/// By what the id of a sorted copy differs from those of its pack and array. Random ids do so as rarely as two are the same.
 const BESIDE: u128 = 0x6772_6964_7374_6f6e_6520_736f_7274_6564;
 
 impl Id {
@@ -22,10 +22,10 @@ impl Id {
         Ok(Self(number.to_be_bytes()))
     }
 
-    /// The identity of the sorted copy of the pack that has this one, and the other way round: nobody has to be told of it.
+    /// The identity of the sorted copy of the fragments of `array` in the pack that has this one: nobody has to be told of it.
     #[must_use]
-    pub fn beside(self) -> Self {
-        Self((u128::from_be_bytes(self.0) ^ BESIDE).to_be_bytes())
+    pub fn beside(self, array: Self) -> Self {
+        Self((u128::from_be_bytes(self.0) ^ u128::from_be_bytes(array.0) ^ BESIDE).to_be_bytes())
     }
 }
 

@@ -4,9 +4,10 @@ use super::boxes::{ReadBox, parse_hull};
 use super::claim::View;
 use super::listing::{FragmentListing, VersionListing};
 use super::reading::SnapshotFiles;
+use super::sorted_copies::copy_packs;
 use super::{Call, Context, Staged, Transaction, Writer};
 use crate::array::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRules, Store};
-use crate::base::{CounterSnapshot, Counters, Error, ErrorKind, Files, Id, Result};
+use crate::base::{CounterSnapshot, Error, ErrorKind, Files, Id, Result};
 use crate::fragment;
 use crate::query::{
     CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Target, UnsortedCells,
@@ -278,17 +279,7 @@ impl Array {
             Some(transaction) => transaction.reading(),
             None => (self.claimed_files(snapshot), self.context.cache.clone()),
         };
-        ReadContext {
-            store: snapshot.store(),
-            pool: self.context.pool.clone(),
-            files,
-            cache,
-            budget: self.context.budget.clone(),
-            arena: self.context.arena.clone(),
-            counters: Arc::new(Counters::default()),
-            cancel: call.cancel.clone(),
-            progress: call.progress.clone(),
-        }
+        ReadContext { cache, ..self.context.read_context(snapshot.store(), files, call) }
     }
 
     pub(super) fn plan(
@@ -495,14 +486,16 @@ impl Array {
         let version = newer.version();
         self.look_after(&newer);
         self.move_to(Arc::clone(&newer));
-        self.copy_packs(snapshot, &newer);
+        copy_packs(&self.context, &self.store, snapshot, &newer);
         Ok(version)
     }
 
     /// Packs the list of fragments, in a version that changes nothing else; gives the version.
     pub(super) fn pack(&self, snapshot: &Arc<Snapshot>) -> Result<u64> {
         self.check_writable()?;
-        self.move_to(self.store.pack(snapshot)?);
+        let newer = self.store.pack(snapshot)?;
+        self.move_to(Arc::clone(&newer));
+        copy_packs(&self.context, &self.store, snapshot, &newer);
         Ok(self.version())
     }
 

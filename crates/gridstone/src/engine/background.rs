@@ -8,8 +8,8 @@ use super::{Array, Call, ConsolidateReport, Context};
 use crate::array::Snapshot;
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::maintain::Strategy;
-use crate::runtime::{Background, CancelFlag, PerProcess, Pool};
-use std::collections::{HashMap, HashSet};
+use crate::runtime::{Background, CancelFlag, Claims, PerProcess, Pool};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When arrays are consolidated without being asked for.
@@ -34,7 +34,7 @@ pub type Consolidating = Background<ConsolidateReport>;
 type Place = (Id, Id);
 
 /// The arrays that are being consolidated in the background by this process.
-static RUNNING: PerProcess<Mutex<HashSet<Place>>> = PerProcess::new();
+static RUNNING: Claims<Place> = Claims::new();
 
 /// What the policy of a context remembers of an array.
 #[derive(Debug, Default)]
@@ -73,24 +73,6 @@ impl Upkeep {
     }
 }
 
-/// The claim to be the one that consolidates an array in the background.
-struct Claim(Place);
-
-impl Claim {
-    fn of(place: Place) -> Option<Self> {
-        let running = RUNNING.get_or_try_build(|| Ok(Mutex::default())).ok()?;
-        running.lock().unwrap_or_else(PoisonError::into_inner).insert(place).then_some(Self(place))
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if let Ok(running) = RUNNING.get_or_try_build(|| Ok(Mutex::default())) {
-            running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
-        }
-    }
-}
-
 impl Array {
     /// As [`Array::consolidate`], beside whatever else is done. This handle stays at its version.
     ///
@@ -100,7 +82,7 @@ impl Array {
     pub fn consolidate_in_background(&self, strategy: Strategy, target_bytes: u64) -> Result<Consolidating> {
         self.check_writable()?;
         let place = (self.state()?.0.store(), self.id());
-        let claim = Claim::of(place).ok_or_else(|| {
+        let claim = RUNNING.take(place).ok_or_else(|| {
             Error::input("this array is being consolidated in the background already; wait for that to end, or stop it")
         })?;
         let array = self.with_context(self.context().beside_others()?);

@@ -1,9 +1,11 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
+use super::Call;
 use super::background::{AutoConsolidate, Upkeep};
 use super::claim::LeaseTerms;
 use crate::base::limits::{self, BlockCells};
-use crate::base::{Budget, Cache, Clock, Error, Keys, Result};
+use crate::base::{Budget, Cache, Clock, Counters, Error, Files, Id, Keys, Result};
+use crate::query::ReadContext;
 use crate::runtime::{Arena, LruCache, Pool, SystemClock};
 use crate::storage::{Durability, KeyRing, Sealing, StorageOptions, key_from_environment};
 use std::sync::Arc;
@@ -81,6 +83,21 @@ pub struct Context {
 }
 
 impl Context {
+    /// What reads through `files` of the store with this id.
+    pub(super) fn read_context(&self, store: Id, files: Arc<dyn Files>, call: &Call) -> ReadContext {
+        ReadContext {
+            store,
+            pool: self.pool.clone(),
+            files,
+            cache: self.cache.clone(),
+            budget: self.budget.clone(),
+            arena: self.arena.clone(),
+            counters: Arc::new(Counters::default()),
+            cancel: call.cancel.clone(),
+            progress: call.progress.clone(),
+        }
+    }
+
     /// A context; an Input error says which option is impossible, an Access error that the environment names a key and gives
     /// none. No thread is started before there is work.
     pub fn new(options: &Options) -> Result<Self> {

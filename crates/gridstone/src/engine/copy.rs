@@ -7,6 +7,7 @@
 use super::claim::Claim;
 use super::open::{snapshot_at, store_at, store_on};
 use super::retention::tagged;
+use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Staged};
 use crate::array::{ArrayState, Changes, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Entropy, Error, ErrorKind, Id, Result};
@@ -107,7 +108,7 @@ fn copy_in(from: End<'_>, to: End<'_>, options: &CopyOptions<'_>, call: &Call) -
     };
     let source = from.store.storage().describe();
     let message = format!("copy of version {} of {} in {source}", snapshot.version(), options.path);
-    let committed = nodes.commit(to.store, message, options)?;
+    let committed = nodes.commit(to, message, options)?;
     Ok(CopyReport { version: committed.version(), ..report })
 }
 
@@ -239,13 +240,18 @@ impl Nodes {
         Ok(operations)
     }
 
-    fn commit(&mut self, target: &Store, message: String, options: &CopyOptions<'_>) -> Result<Arc<Snapshot>> {
+    fn commit(
+        &mut self,
+        End { context, store: target }: End<'_>,
+        message: String,
+        options: &CopyOptions<'_>,
+    ) -> Result<Arc<Snapshot>> {
         let mut changes = Changes { message: Some(message), operations: self.operations()? };
         let outcome = if target.exists()? {
             if let Some(id) = check_free(target, options)? {
                 changes.operations.insert(0, Operation::Remove { id });
             }
-            target.commit(&target.latest()?, changes, &mut StandardRules)
+            commit_copying(context, target, &target.latest()?, changes, &mut StandardRules)
         } else {
             target.create(changes)
         };

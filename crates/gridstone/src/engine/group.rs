@@ -1,5 +1,7 @@
 //! A group at one version of its store.
 
+use super::Context;
+use super::sorted_copies::commit_copying;
 use crate::array::{Changes, GroupState, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Error, Id, Result};
 use std::sync::Arc;
@@ -7,6 +9,7 @@ use std::sync::Arc;
 /// A group: named children, which are arrays and groups. A handle means the group, wherever it is moved to, as that of an array does.
 #[derive(Debug, Clone)]
 pub struct Group {
+    context: Context,
     pub(super) store: Arc<Store>,
     snapshot: Arc<Snapshot>,
     id: Id,
@@ -16,12 +19,12 @@ pub struct Group {
 
 impl Group {
     /// The group at `path` of a snapshot; NotFound if there is none.
-    pub(super) fn at(store: Arc<Store>, snapshot: Arc<Snapshot>, path: &str) -> Result<Self> {
+    pub(super) fn at(context: &Context, store: Arc<Store>, snapshot: Arc<Snapshot>, path: &str) -> Result<Self> {
         let id = match snapshot.node(path)? {
             Node::Group(group) => group.id(),
             Node::Array(_) => return Err(Error::not_found(format!("{path} is an array, not a group"))),
         };
-        Ok(Self { store, snapshot, id, path: path.to_owned() })
+        Ok(Self { context: context.clone(), store, snapshot, id, path: path.to_owned() })
     }
 
     pub(super) fn store(&self) -> &Arc<Store> {
@@ -67,7 +70,7 @@ impl Group {
     pub fn refreshed(&self) -> Result<Self> {
         let snapshot = self.store.refresh(&self.snapshot)?;
         let path = self.state(&snapshot)?.path().to_owned();
-        Ok(Self { store: self.store.clone(), snapshot, id: self.id, path })
+        Ok(Self { context: self.context.clone(), store: self.store.clone(), snapshot, id: self.id, path })
     }
 
     /// The JSON text of a metadata value.
@@ -92,7 +95,7 @@ impl Group {
             return Ok(newest.version());
         }
         let changes = Changes::new(vec![Operation::SetMetadata { node, changes }]);
-        Ok(self.store.commit(&newest, changes, &mut StandardRules)?.version())
+        Ok(commit_copying(&self.context, &self.store, &newest, changes, &mut StandardRules)?.version())
     }
 
     /// Name and kind ("array" or "group") of every child, sorted by name.

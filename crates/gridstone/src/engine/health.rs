@@ -2,27 +2,10 @@
 
 use super::open::{store_at, store_on};
 use super::{Array, Call, Context};
-use crate::array::Store;
-use crate::base::{Counters, Id, Result};
+use crate::base::{Id, Result};
 use crate::maintain::{self, RepairReport, StoreReport, VerifyReport, verify, verify_store};
-use crate::query::ReadContext;
 use crate::storage::Storage;
 use std::sync::Arc;
-
-/// What reads the fragments of a store past all handles.
-fn read_context(context: &Context, store: &Store, call: &Call) -> ReadContext {
-    ReadContext {
-        store: Id([0; 16]),
-        pool: context.pool.clone(),
-        files: store.files(),
-        cache: context.cache.clone(),
-        budget: context.budget.clone(),
-        arena: context.arena.clone(),
-        counters: Arc::new(Counters::default()),
-        cancel: call.cancel.clone(),
-        progress: call.progress.clone(),
-    }
-}
 
 impl Array {
     /// Reads and checks every byte of every fragment of this version.
@@ -44,13 +27,13 @@ impl Array {
 /// NotFound if there is no store; Storage, Access, Cancelled. Damage is reported.
 pub fn verify_uri(context: &Context, uri: &str, call: &Call) -> Result<StoreReport> {
     let store = store_at(context, uri)?;
-    verify_store(&store, &read_context(context, &store, call))
+    verify_store(&store, &context.read_context(Id([0; 16]), store.files(), call))
 }
 
 /// As [`verify_uri`], of the store on `storage`.
 pub fn verify_on(context: &Context, storage: Arc<dyn Storage>, call: &Call) -> Result<StoreReport> {
     let store = store_on(context, storage);
-    verify_store(&store, &read_context(context, &store, call))
+    verify_store(&store, &context.read_context(Id([0; 16]), store.files(), call))
 }
 
 /// Makes damaged and lost objects of the store at `uri` again, as far as the rest of it tells how; with `dry_run` it only says so.
@@ -60,11 +43,11 @@ pub fn verify_on(context: &Context, storage: Arc<dyn Storage>, call: &Call) -> R
 /// readable is.
 pub fn repair(context: &Context, uri: &str, dry_run: bool, call: &Call) -> Result<RepairReport> {
     let store = store_at(context, uri)?;
-    maintain::repair(&store, &read_context(context, &store, call), dry_run)
+    maintain::repair(&store, &context.read_context(Id([0; 16]), store.files(), call), dry_run)
 }
 
 /// As [`repair`], of the store on `storage`.
 pub fn repair_on(context: &Context, storage: Arc<dyn Storage>, dry_run: bool, call: &Call) -> Result<RepairReport> {
     let store = store_on(context, storage);
-    maintain::repair(&store, &read_context(context, &store, call), dry_run)
+    maintain::repair(&store, &context.read_context(Id([0; 16]), store.files(), call), dry_run)
 }

@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::open::{store_at, store_on};
+use super::sorted_copies::commit_copying;
 use crate::array::{Changes, Operation, StandardRules, Store};
 use crate::base::Result;
 use crate::storage::Storage;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 /// # Errors
 /// NotFound, Exists, Input (the root; a group into itself; no path), Conflict (another commit moved or removed it), Storage.
 pub fn move_node(context: &Context, uri: &str, from: &str, to: &str, message: Option<String>) -> Result<u64> {
-    move_in(&*store_at(context, uri)?, from, to, message)
+    move_in(context, &*store_at(context, uri)?, from, to, message)
 }
 
 /// Moves in the store on `storage`; see [`move_node`].
@@ -25,12 +26,12 @@ pub fn move_node_on(
     to: &str,
     message: Option<String>,
 ) -> Result<u64> {
-    move_in(&store_on(context, storage), from, to, message)
+    move_in(context, &store_on(context, storage), from, to, message)
 }
 
-fn move_in(store: &Store, from: &str, to: &str, message: Option<String>) -> Result<u64> {
+fn move_in(context: &Context, store: &Store, from: &str, to: &str, message: Option<String>) -> Result<u64> {
     let newest = store.latest()?;
     let id = newest.node(from)?.id();
     let operations = vec![Operation::Move { id, from: from.to_owned(), path: to.to_owned() }];
-    Ok(store.commit(&newest, Changes { message, operations }, &mut StandardRules)?.version())
+    Ok(commit_copying(context, store, &newest, Changes { message, operations }, &mut StandardRules)?.version())
 }

@@ -1,6 +1,7 @@
 //! Creating and opening stores, arrays and groups.
 
 use super::queue::{ProcessQueue, queue_of};
+use super::sorted_copies::commit_copying;
 use super::{Array, Context, Group};
 use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store, UNFINISHED};
 use crate::base::{Entropy, Error, Result};
@@ -88,7 +89,7 @@ fn open_in(context: &Context, store: Arc<Store>, path: &str, writable: bool, at:
             let id = array.id();
             Ok(Opened::Array(Array::new(context.clone(), store, snapshot, id, writable, at != At::Latest)))
         }
-        Node::Group(_) => Ok(Opened::Group(Group::at(store, snapshot, path)?)),
+        Node::Group(_) => Ok(Opened::Group(Group::at(context, store, snapshot, path)?)),
     }
 }
 
@@ -115,7 +116,7 @@ pub fn create_array_on(
 fn create_array_in(context: &Context, store: Arc<Store>, path: &str, schema: Schema, overwrite: bool) -> Result<Array> {
     let id = SystemEntropy.id();
     let create = Operation::CreateArray { id, path: path.to_owned(), schema: schema.renumbered() };
-    let snapshot = create_node(&store, path, create, overwrite)?;
+    let snapshot = create_node(context, &store, path, create, overwrite)?;
     Ok(Array::new(context.clone(), store, snapshot, id, true, false))
 }
 
@@ -128,15 +129,21 @@ pub fn create_group(context: &Context, uri: &str, path: &str) -> Result<Group> {
     if store.exists()? {
         let snapshot = store.latest()?;
         if let Ok(Node::Group(_)) = snapshot.node(path) {
-            return Group::at(store, snapshot, path);
+            return Group::at(context, store, snapshot, path);
         }
     }
     let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() };
-    let snapshot = create_node(&store, path, create, false)?;
-    Group::at(store, snapshot, path)
+    let snapshot = create_node(context, &store, path, create, false)?;
+    Group::at(context, store, snapshot, path)
 }
 
-fn create_node(store: &Store, path: &str, create: Operation, overwrite: bool) -> Result<Arc<Snapshot>> {
+fn create_node(
+    context: &Context,
+    store: &Store,
+    path: &str,
+    create: Operation,
+    overwrite: bool,
+) -> Result<Arc<Snapshot>> {
     if !store.exists()? {
         match store.create(Changes::new(vec![create.clone()])) {
             // Another process created the store meanwhile: the node goes into it.
@@ -158,7 +165,7 @@ fn create_node(store: &Store, path: &str, create: Operation, overwrite: bool) ->
         None => {}
     }
     operations.push(create);
-    store.commit(&base, Changes::new(operations), &mut StandardRules)
+    commit_copying(context, store, &base, Changes::new(operations), &mut StandardRules)
 }
 
 /// Whether there is a store at `uri`, sealed or not.

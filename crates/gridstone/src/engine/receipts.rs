@@ -4,6 +4,7 @@
 //! cheaply, and adds all of them in one version. Files of receipts that are never committed are removed by a vacuum.
 
 use super::open::{store_at, store_on};
+use super::sorted_copies::commit_copying;
 use super::{Array, Context, Staged};
 use crate::array::{ArrayState, Changes, ReceiptRules, Snapshot, Store};
 use crate::base::{ByteRange, ByteSource, Entropy, Error, ErrorKind, FileRef, Files, Id, NeverCancel, Result, xxh3};
@@ -107,7 +108,7 @@ fn commit_in(context: &Context, store: &Store, receipts: &[Receipt], message: Op
     if operations.is_empty() {
         return Ok(newest.version());
     }
-    Ok(store.commit(&newest, Changes { message, operations }, &mut rules)?.version())
+    Ok(commit_copying(context, store, &newest, Changes { message, operations }, &mut rules)?.version())
 }
 
 /// An error if one of the receipts was committed, or nobody can tell any more, since it was written.

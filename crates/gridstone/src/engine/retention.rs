@@ -1,6 +1,7 @@
 //! Keeping and forgetting versions: tags, and vacuum. Both are about the store as a whole, whatever handle they are asked of.
 
 use super::open::store_at;
+use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Group, Opened, open};
 use crate::array::{Changes, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Error, Result};
@@ -54,15 +55,15 @@ fn tags_of(snapshot: &Snapshot) -> Vec<(String, u64)> {
 /// Exists (the name is in use), NotFound (no store, no such version), SnapshotExpired (it has been vacuumed), Input (an
 /// impossible name), Storage.
 pub fn tag(context: &Context, uri: &str, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
-    tag_in(&*store_at(context, uri)?, name, version, replace)
+    tag_in(context, &*store_at(context, uri)?, name, version, replace)
 }
 
 /// As [`tag`], in a store.
-pub(super) fn tag_in(store: &Store, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
+pub(super) fn tag_in(context: &Context, store: &Store, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
     let newest = store.latest()?;
     let version = version.unwrap_or(newest.version());
     let operation = Operation::Tag { name: name.to_owned(), version, replace };
-    store.commit(&newest, Changes::new(vec![operation]), &mut StandardRules)?;
+    commit_copying(context, store, &newest, Changes::new(vec![operation]), &mut StandardRules)?;
     Ok(version)
 }
 
@@ -71,15 +72,15 @@ pub(super) fn tag_in(store: &Store, name: &str, version: Option<u64>, replace: b
 /// # Errors
 /// NotFound (no store, no such tag), Conflict (another commit moved it), Storage.
 pub fn untag(context: &Context, uri: &str, name: &str) -> Result<u64> {
-    untag_in(&*store_at(context, uri)?, name)
+    untag_in(context, &*store_at(context, uri)?, name)
 }
 
 /// As [`untag`], in a store.
-pub(super) fn untag_in(store: &Store, name: &str) -> Result<u64> {
+pub(super) fn untag_in(context: &Context, store: &Store, name: &str) -> Result<u64> {
     let newest = store.latest()?;
     let version = tagged(&newest, name)?;
     let operation = Operation::Untag { name: name.to_owned(), version };
-    store.commit(&newest, Changes::new(vec![operation]), &mut StandardRules)?;
+    commit_copying(context, store, &newest, Changes::new(vec![operation]), &mut StandardRules)?;
     Ok(version)
 }
 
@@ -111,7 +112,7 @@ impl Array {
     /// Gives a version of the store a name; see [`tag`]. The handle moves to the version that has the tag.
     pub fn tag(&self, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
         self.check_writable()?;
-        let version = tag_in(self.store(), name, version, replace)?;
+        let version = tag_in(self.context(), self.store(), name, version, replace)?;
         self.refresh()?;
         Ok(version)
     }
@@ -119,7 +120,7 @@ impl Array {
     /// Takes a name away; see [`untag`].
     pub fn untag(&self, name: &str) -> Result<u64> {
         self.check_writable()?;
-        let version = untag_in(self.store(), name)?;
+        let version = untag_in(self.context(), self.store(), name)?;
         self.refresh()?;
         Ok(version)
     }

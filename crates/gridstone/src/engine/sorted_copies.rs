@@ -1,61 +1,57 @@
 //! Sorted copies of packs, written after the commit that folded: what was committed stands already, and readers who find no copy read
 //! the fragments.
 
-use super::{Array, Call};
-use crate::array::Snapshot;
-use crate::base::{FileRef, Id, limits};
+use super::{Call, Context};
+use crate::array::{Changes, Node, Rebase, Snapshot, Store};
+use crate::base::{FileRef, Id, Result};
 use crate::fragment::{Description, FragmentKind};
 use crate::query::{MEMBERS_MAX, MEMBERS_MIN, Target, write_sorted_copy};
-use crate::runtime::PerProcess;
+use crate::runtime::Claims;
 use crate::storage::data_name;
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
 
-/// Fragments that one copy may hold: of one pack, with the same attributes, written with one schema.
+/// Fragments of an array that one copy may hold: of one pack, with the same attributes, written with one schema.
 type Alike<'a> = (Id, &'a [u32], u32);
 
-/// Packs that a thread of this process is copying: those that share a commit all find that it folded.
-static COPYING: PerProcess<Mutex<HashSet<Id>>> = PerProcess::new();
+/// Copies that a thread of this process is writing: those that share a commit all find that it folded.
+static COPYING: Claims<Id> = Claims::new();
 
-/// The claim to be the one that copies a pack.
-struct Claim(Id);
-
-impl Claim {
-    fn of(pack: Id) -> Option<Self> {
-        let copying = COPYING.get_or_try_build(|| Ok(Mutex::default())).ok()?;
-        copying.lock().unwrap_or_else(PoisonError::into_inner).insert(pack).then_some(Self(pack))
-    }
+/// Commits as [`Store::commit`] does, and writes the sorted copies of what it folded.
+///
+/// # Errors
+/// Those of [`Store::commit`].
+pub(super) fn commit_copying(
+    context: &Context,
+    store: &Store,
+    base: &Arc<Snapshot>,
+    changes: Changes,
+    rules: &mut dyn Rebase,
+) -> Result<Arc<Snapshot>> {
+    let newer = store.commit(base, changes, rules)?;
+    copy_packs(context, store, base, &newer);
+    Ok(newer)
 }
 
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if let Ok(copying) = COPYING.get_or_try_build(|| Ok(Mutex::default())) {
-            copying.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
-        }
+/// Called after a commit that came after `before`: if it folded, small fragments of an array that lie in one pack now are written
+/// once more, sorted. Where reads are requests they are not: a pack is one request as well.
+pub(super) fn copy_packs(context: &Context, store: &Store, before: &Snapshot, newer: &Snapshot) {
+    // A root is made of the version before the commit that folded.
+    let folded = newer.root_version() > before.root_version() && newer.root_version() + 1 == newer.version();
+    if !folded || !store.storage().is_near() {
+        return;
     }
-}
-
-impl Array {
-    /// Called after a commit that came after `before`: if it folded, small fragments that lie in one pack now are written
-    /// once more, sorted. Where reads are requests they are not: a pack is one request as well.
-    pub(super) fn copy_packs(&self, before: &Snapshot, newer: &Arc<Snapshot>) {
-        // A root is made of the version before the commit that folded.
-        let folded = newer.root_version() > before.root_version() && newer.root_version() + 1 == newer.version();
-        if !folded || !self.store.storage().is_near() {
-            return;
-        }
-        let Ok(state) = newer.array_by_id(self.id()) else { return };
-        let Ok(schema) = state.schema() else { return };
-        let fragments = state.at_hand();
-        for (pack, members) in packs(&fragments, before.root_version()) {
-            let call = Call::default();
-            let target = Target { array: self.id(), schema: schema.clone(), fragments: members };
-            // What is read here nobody asked for: it is not to take others' place in the cache.
-            let context = self.read_context(newer, &call).apart();
+    // What is read here nobody asked for: it is not to take others' place in the cache.
+    let context = context.read_context(newer.store(), store.files(), &Call::default()).apart();
+    for node in newer.nodes() {
+        let Node::Array(state) = node else { continue };
+        let (Ok(schema), array) = (state.schema(), state.id()) else { continue };
+        for (pack, fragments) in packs(&state.at_hand(), before.root_version()) {
             // A copy that cannot be written, or that somebody else has written, is missed by no reader.
-            let Some(_claim) = Claim::of(pack) else { continue };
-            if self.store.storage().exists(&data_name(pack.beside())).is_ok_and(|there| !there) {
-                let _ = write_sorted_copy(&context, &target, pack);
+            let copy = pack.beside(array);
+            let Some(_claim) = COPYING.take(copy) else { continue };
+            if store.storage().exists(&data_name(copy)).is_ok_and(|there| !there) {
+                let _ = write_sorted_copy(&context, &Target { array, schema: schema.clone(), fragments }, pack);
             }
         }
     }
@@ -65,9 +61,8 @@ impl Array {
 fn packs(fragments: &[Arc<Description>], after: u64) -> Vec<(Id, Vec<Arc<Description>>)> {
     let mut alike: HashMap<Alike<'_>, Vec<Arc<Description>>> = HashMap::new();
     for d in fragments.iter().filter(|d| d.kind == FragmentKind::Sparse && d.order.version > after) {
-        let small = d.location.len <= limits::INLINE_BYTES_MAX as u64;
         if let FileRef::Data(pack) = d.location.file
-            && small
+            && d.is_small()
             && pack != d.id
         {
             alike.entry((pack, &d.attrs, d.schema)).or_default().push(Arc::clone(d));

@@ -5,6 +5,7 @@
 
 use super::open::{store_at, store_on};
 use super::receipts::settle;
+use super::sorted_copies::copy_packs;
 use super::staged_reads::{StagedCache, StagedFiles};
 use super::{Array, Context, Staged};
 use crate::array::{
@@ -359,7 +360,7 @@ impl Transaction {
         let view = provisional.view().clone();
         let operations = provisional.into_operations();
         let outcome = if operations.is_empty() {
-            Ok(self.base_version())
+            Ok(self.shared.base.clone())
         } else {
             let mut rules: Box<dyn Rebase> = match self.shared.isolation {
                 Isolation::Snapshot => Box::new(StandardRules),
@@ -369,18 +370,19 @@ impl Transaction {
                 let deletes = deletes.into_iter().map(|array| DeleteRules { array }).collect();
                 rules = Box::new(DeletingRules { inner: rules, deletes });
             }
-            let made = self.shared.store.commit(&self.shared.base, Changes { message, operations }, rules.as_mut());
-            made.map(|snapshot| snapshot.version())
+            self.shared.store.commit(&self.shared.base, Changes { message, operations }, rules.as_mut())
         };
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             // Files of arrays that were removed again go.
             staged.into_iter().filter(|s| view.node_by_id(s.array).is_some()).for_each(|mut s| s.keep_files());
         }
-        if let Ok(version) = outcome {
+        let newer = outcome?;
+        {
             let mut state = self.lock();
-            (state.end, state.committed) = ("was committed", Some(version));
+            (state.end, state.committed) = ("was committed", Some(newer.version()));
         }
-        outcome
+        copy_packs(&self.shared.context, &self.shared.store, &self.shared.base, &newer);
+        Ok(newer.version())
     }
 
     /// Gives up all that was staged and removes its files. One that has ended stays as it is.

@@ -1,6 +1,6 @@
 //! What a store knows of a fragment without opening it.
 
-use crate::base::{FileRef, Id};
+use crate::base::{FileRef, Id, limits};
 use crate::schema::Subarray;
 
 /// Precedence: the version that committed the fragment, then its place in that commit. Newer wins.
@@ -105,6 +105,11 @@ impl Description {
             location,
             over: None,
         }
+    }
+
+    /// Whether it is so short that it may lie in a log record.
+    pub fn is_small(&self) -> bool {
+        self.location.len <= limits::INLINE_BYTES_MAX as u64
     }
 
     /// What is wrong with how its parts fit together, if anything is.

@@ -8,9 +8,7 @@
 //!
 //! Memory holds a few megabytes for each thread, and the descriptions.
 
-use crate::base::{
-    ByteRange, ByteSource, Cancel, Entropy, Error, ErrorKind, FileRef, Files, Id, Progress, Result, limits,
-};
+use crate::base::{ByteRange, ByteSource, Cancel, Entropy, Error, ErrorKind, FileRef, Files, Id, Progress, Result};
 use crate::fragment::{
     Description, FragmentKind, FragmentOrder, HEADER_BYTES, Location, Staged, renamed_header, renamed_mask,
 };
@@ -98,7 +96,7 @@ impl Copier<'_> {
     fn jobs<'d>(&self, fragments: &'d [Arc<Description>]) -> Result<Vec<Job<'d>>> {
         let (mut jobs, mut small, mut small_bytes) = (Vec::new(), Vec::new(), 0u64);
         for item in self.items(fragments)? {
-            if item.source.location.len > limits::INLINE_BYTES_MAX as u64 {
+            if !item.source.is_small() {
                 jobs.push(Job::File(item));
             } else {
                 small_bytes = small_bytes.saturating_add(item.source.location.len);

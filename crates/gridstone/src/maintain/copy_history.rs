@@ -118,16 +118,32 @@ impl HistoryCopier<'_> {
     fn copy_from(&self, oldest: u64, floor: Option<&[u8]>, newest: u64) -> Result<HistoryCopied> {
         let named = self.named(oldest, newest)?;
         let data: Vec<String> = named.data().map(data_name).collect();
+        let copies = self.copies(&named)?;
         let manifest: Vec<String> = named.manifest().map(manifest_name).collect();
         let records: Vec<String> = (oldest..=newest).map(log_name).collect();
-        let total = (data.len() + manifest.len() + records.len()) as u64;
+        let total = (data.len() + copies.len() + manifest.len() + records.len()) as u64;
         let count = Count { done: AtomicU64::new(0), bytes: AtomicU64::new(0), total, progress: self.progress };
         self.pool.map(data, self.cancel, |name| self.large(&name, &count))?;
+        self.pool.map(copies, self.cancel, |name| match self.large(&name, &count) {
+            // A vacuum took it: nothing rests on it.
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            outcome => outcome,
+        })?;
         self.pool.map(manifest, self.cancel, |name| self.small(&name, &count))?;
         // In order: what is there of a history that was cut short is its beginning.
         records.iter().try_for_each(|name| self.cancel.check().and_then(|()| self.small(name, &count)))?;
         self.finish(floor, newest)?;
         Ok(HistoryCopied { oldest, newest, objects: total, bytes: count.bytes.load(Ordering::Relaxed) })
+    }
+
+    /// The sorted copies that there are, where both ends are places that have them.
+    fn copies(&self, named: &Names) -> Result<Vec<String>> {
+        let from = self.source.storage();
+        if !from.is_near() || !self.target.storage().is_near() {
+            return Ok(Vec::new());
+        }
+        let there = |name: String| from.exists(&name).map(|there| there.then_some(name)).transpose();
+        named.copies().map(data_name).filter_map(there).collect()
     }
 
     /// What the versions `oldest ..= newest` name.

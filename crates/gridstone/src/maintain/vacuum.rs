@@ -318,9 +318,7 @@ impl Attempt<'_> {
         let retained = newest.retained();
         let mut data = Going::default();
         self.survey(DATA, ".frag", &mut |id, listed| {
-            // A sorted copy stays and goes with its pack.
-            let has = |names: &Names| names.has_data(id) || names.has_data(id.beside());
-            let (named, dropped) = (has(&named), has(&dropped));
+            let (named, dropped) = (named.has_data(id), dropped.has_data(id));
             let fate = fate(named, retained.condemned_data().contains(&id), dropped, listed.modified_us <= before_us);
             data.take(fate, id, listed.bytes);
         })?;

@@ -189,13 +189,15 @@ fn cells_of(array: &str, damage: Damage) -> AffectedCells {
 
 /// Counts the objects that no kept version names.
 fn orphans(store: &Store, found: &Inspection, report: &mut StoreReport) -> Result<()> {
+    // A sorted copy belongs to its pack, which is named.
+    let packs = found.data.iter().flat_map(|(pack, file)| file.fragments.iter().map(|(array, _)| pack.beside(*array)));
+    let copies: HashSet<Id> = packs.collect();
     for (folder, ending) in [(DATA, ".frag"), (MANIFEST, "")] {
         store.storage().survey(folder, &mut |listed| {
             let file = listed.name.rsplit('/').next().and_then(|file| file.strip_suffix(ending));
             let Some(Ok(id)) = file.map(Id::parse) else { return };
             let named = match folder {
-                // A sorted copy belongs to its pack, which is named.
-                DATA => found.data.contains_key(&id) || found.data.contains_key(&id.beside()),
+                DATA => found.data.contains_key(&id) || copies.contains(&id),
                 _ => found.names_manifest(id),
             };
             if !named {

@@ -8,6 +8,7 @@ mod arena;
 mod background;
 mod cache;
 mod cancel;
+mod claims;
 #[cfg(feature = "object-stores")]
 mod driver;
 mod owner;
@@ -21,6 +22,7 @@ pub use arena::Arena;
 pub use background::Background;
 pub use cache::LruCache;
 pub use cancel::CancelFlag;
+pub use claims::{Claim, Claims};
 #[cfg(feature = "object-stores")]
 pub use driver::{Asked, Driven, drive, driven};
 pub use owner::Owner;

@@ -2,7 +2,7 @@
 
 use super::super::box_index::{BoxIndex, Item};
 use super::{FACTOR, FAN_IN, Merge, Part, PlanLimits, Run, TIER_BYTES, between, part, related};
-use crate::base::{Id, limits::INLINE_BYTES_MAX};
+use crate::base::Id;
 use crate::fragment::Description;
 use crate::schema::Subarray;
 use std::collections::HashSet;
@@ -116,8 +116,7 @@ pub(super) fn small(all: &[Arc<Description>], runs: Vec<Run>, limits: PlanLimits
     let index = BoxIndex::new(items.collect());
     let is_small = |d: &Arc<Description>| {
         let large = u128::from(d.location.len) * SMALL_SHARE;
-        d.location.len <= INLINE_BYTES_MAX as u64
-            || index.any(&d.bounds, |s| s.size_max >= large, |other| other.size >= large)
+        d.is_small() || index.any(&d.bounds, |s| s.size_max >= large, |other| other.size >= large)
     };
     let mut made = Vec::new();
     for run in runs {

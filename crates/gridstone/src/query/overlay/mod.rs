@@ -19,7 +19,7 @@ use super::masks::Masks;
 use super::open::open_all;
 use super::sorted_copy::MEMBERS_MIN;
 use super::{ReadContext, Target};
-use crate::base::{CacheKey, Counters, ErrorKind, FileRef, Id, Result, limits};
+use crate::base::{CacheKey, Counters, ErrorKind, FileRef, Id, Result};
 use crate::fragment::{Description, FragmentKind};
 use crate::schema::{Attribute, Dimension, Extent, KeyRange, Order, Schema, Subarray};
 use crate::tile::{CellKeys, Column, KeyLayout, unravel};
@@ -40,7 +40,7 @@ pub(super) struct Entry {
 }
 
 /// The small fragments of an array, some of them as the sorted copies of their packs.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Overlay {
     sources: Vec<Arc<HeldRows>>,
     /// Fragments that are held alone.
@@ -100,8 +100,7 @@ fn tile_ends(schema: &Schema, layout: &KeyLayout, sub: &Subarray) -> Option<Vec<
 
 /// Whether a fragment is one for the overlay.
 pub(super) fn is_small(description: &Description) -> bool {
-    matches!(description.kind, FragmentKind::Sparse | FragmentKind::Tombstones)
-        && description.location.len <= limits::INLINE_BYTES_MAX as u64
+    matches!(description.kind, FragmentKind::Sparse | FragmentKind::Tombstones) && description.is_small()
 }
 
 /// Bytes of memory that a small fragment takes when it is held, about.
@@ -140,7 +139,7 @@ pub(super) fn live_overlay(
             Some(overlay) if missing(&overlay).is_empty() => overlay,
             held => {
                 let base = held.filter(|overlay| overlay.size_bytes(width) + needed <= context.overlay_bytes());
-                let mut base = base.as_deref().map(Overlay::again).unwrap_or_default();
+                let mut base = base.as_deref().cloned().unwrap_or_default();
                 base.packs.extend(&passed);
                 let missing = missing(&base);
                 let overlay = Arc::new(base.extended(context, target, missing, &masked)?);
@@ -159,14 +158,29 @@ pub(super) fn live_overlay(
 }
 
 impl Overlay {
-    /// The same, to be extended.
-    fn again(&self) -> Self {
-        Self {
-            sources: self.sources.clone(),
-            places: self.places.clone(),
-            members: self.members.clone(),
-            packs: self.packs.clone(),
+    /// Adds a source.
+    fn hold(&mut self, source: Arc<HeldRows>) {
+        let place = self.sources.len() as u32;
+        match source.as_ref() {
+            HeldRows::Small(small) => {
+                self.places.insert(small.fragment.description().id, place);
+            }
+            HeldRows::Sorted(copy) => {
+                self.packs.insert(copy.pack());
+                let numbered = copy.members().iter().zip(0u16..);
+                self.members.extend(numbered.map(|(member, number)| (member.id, (place, number))));
+            }
         }
+        self.sources.push(source);
+    }
+
+    /// Adds small fragments, each held alone.
+    fn hold_alone(&mut self, context: &ReadContext, target: &Target, small: Vec<Arc<Description>>) -> Result<()> {
+        let fragments = open_all(context, &target.schema, small)?;
+        let load = |fragment| SmallFragment::load(context, &target.schema, fragment);
+        let loaded = context.pool.map(fragments, context.cancel.as_ref(), load)?;
+        loaded.into_iter().for_each(|small| self.hold(Arc::new(HeldRows::Small(small))));
+        Ok(())
     }
 
     fn size_bytes(&self, width: u64) -> u64 {
@@ -196,12 +210,7 @@ impl Overlay {
     ) -> Result<Self> {
         self.add_copies(context, target, &missing, masked)?;
         let alone: Vec<Arc<Description>> = missing.into_iter().filter(|d| !self.holds(d, masked)).collect();
-        let fragments = open_all(context, &target.schema, alone)?;
-        let load = |fragment| SmallFragment::load(context, &target.schema, fragment);
-        for small in context.pool.map(fragments, context.cancel.as_ref(), load)? {
-            self.places.insert(small.fragment.description().id, self.sources.len() as u32);
-            self.sources.push(Arc::new(HeldRows::Small(small)));
-        }
+        self.hold_alone(context, target, alone)?;
         Ok(self)
     }
 
@@ -243,11 +252,7 @@ impl Overlay {
                 continue;
             }
             held += bytes;
-            self.packs.insert(pack);
-            let place = self.sources.len() as u32;
-            let numbered = copy.members().iter().zip(0u16..);
-            self.members.extend(numbered.map(|(member, number)| (member.id, (place, number))));
-            self.sources.push(Arc::new(HeldRows::Sorted(copy)));
+            self.hold(Arc::new(HeldRows::Sorted(copy)));
         }
         Ok(())
     }
@@ -289,20 +294,9 @@ impl Overlay {
     /// This without the sorted copies of these packs, which are not looked for again.
     fn without(&self, failed: &HashSet<Id>) -> Self {
         let mut left = Self { packs: self.packs.clone(), ..Self::default() };
-        for source in &self.sources {
-            let place = left.sources.len() as u32;
-            match source.as_ref() {
-                HeldRows::Small(small) => {
-                    left.places.insert(small.fragment.description().id, place);
-                }
-                HeldRows::Sorted(copy) if failed.contains(&copy.pack()) => continue,
-                HeldRows::Sorted(copy) => {
-                    let numbered = copy.members().iter().zip(0u16..);
-                    left.members.extend(numbered.map(|(member, number)| (member.id, (place, number))));
-                }
-            }
-            left.sources.push(Arc::clone(source));
-        }
+        let fails = |source: &HeldRows| matches!(source, HeldRows::Sorted(copy) if failed.contains(&copy.pack()));
+        let sound = self.sources.iter().filter(|source| !fails(source.as_ref()));
+        sound.for_each(|source| left.hold(Arc::clone(source)));
         left
     }
 }
@@ -313,12 +307,8 @@ const TILES_SEARCHED_MAX: u128 = 16;
 impl LiveOverlay {
     /// All fragments of `target`, which are small, each held alone; without a cache.
     pub(super) fn of_all(context: &ReadContext, target: &Target) -> Result<Self> {
-        let fragments = open_all(context, &target.schema, target.fragments.clone())?;
         let mut overlay = Overlay::default();
-        for fragment in fragments {
-            let small = SmallFragment::load(context, &target.schema, fragment)?;
-            overlay.sources.push(Arc::new(HeldRows::Small(small)));
-        }
+        overlay.hold_alone(context, target, target.fragments.clone())?;
         let live = vec![Live::All; overlay.sources.len()];
         Ok(Self { overlay: Arc::new(overlay), live, masks: Masks::default() })
     }

@@ -67,7 +67,7 @@ impl SortedCopy {
     /// The sorted copy of `pack` for this array. What is wrong with one that cannot be used is nothing to a reader, who has the
     /// fragments.
     pub(super) fn open(context: &ReadContext, schema: &Schema, array: Id, pack: Id) -> Found {
-        let source = match context.files.open(FileRef::Data(pack.beside())) {
+        let source = match context.files.open(FileRef::Data(pack.beside(array))) {
             Ok(source) => source,
             Err(e) if e.kind() == ErrorKind::NotFound => return Found::Never,
             Err(_) => return Found::NotNow,

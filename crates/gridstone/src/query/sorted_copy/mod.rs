@@ -4,7 +4,7 @@
 //! file, whose blocks follow the global order, and takes the few that touch the box. The copy says of each cell which fragment it
 //! is from, so a read leaves out those that its version does not have, and precedence is what it was.
 //!
-//! Nothing rests on a copy. No log record, manifest page or root names one: its id follows from the pack's ([`Id::beside`]). Where it
+//! Nothing rests on a copy. No log record, manifest page or root names one: its id follows from the pack's and the array's ([`Id::beside`]). Where it
 //! is missing, damaged, or of another array, the fragments are read. The format: `docs/format/sorted-copy.md`.
 
 mod write;
@@ -120,13 +120,13 @@ impl Header {
 
     fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = ByteReader::new(bytes, "the header of a sorted copy");
-        let (pack, array) = (id(&mut from)?, id(&mut from)?);
+        let (pack, array) = (from.id()?, from.id()?);
         let (schema, cells, len) = (from.u32()?, from.u64()?, from.u64()?);
         let attrs = (0..from.count(4)?).map(|_| from.u32()).collect::<Result<Vec<u32>>>()?;
         let ranges = (0..from.count(16)?).map(|_| Ok(KeyRange { lo: from.u64()?, hi: from.u64()? }));
         let ranges = ranges.collect::<Result<Vec<KeyRange>>>()?;
         let member = |from: &mut ByteReader<'_>| {
-            Ok(Member { id: id(from)?, order: FragmentOrder { version: from.u64()?, index: from.u32()? } })
+            Ok(Member { id: from.id()?, order: FragmentOrder { version: from.u64()?, index: from.u32()? } })
         };
         let members = (0..from.count(MEMBER_BYTES)?).map(|_| member(&mut from)).collect::<Result<Vec<Member>>>()?;
         from.expect_end()?;
@@ -146,7 +146,7 @@ impl Header {
 
     /// The fragment behind it, which begins at `offset`, as one that could be a store's.
     pub(super) fn described(&self, offset: u64) -> Description {
-        let id = self.pack.beside();
+        let id = self.pack.beside(self.array);
         Description {
             id,
             kind: FragmentKind::Sparse,
@@ -159,12 +159,6 @@ impl Header {
             over: None,
         }
     }
-}
-
-fn id(from: &mut ByteReader<'_>) -> Result<Id> {
-    let mut id = [0; 16];
-    id.copy_from_slice(from.take(16)?);
-    Ok(Id(id))
 }
 
 #[cfg(test)]
@@ -217,12 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pack_and_its_copy_name_each_other() {
-        let pack = header(1).pack;
-        assert_ne!(pack.beside(), pack);
-        assert_eq!(pack.beside().beside(), pack);
+    fn the_id_of_a_copy_follows_from_its_pack_and_array() {
+        let Header { pack, array, .. } = header(1);
+        let copy = pack.beside(array);
+        // As docs/format/sorted-copy.md gives it.
+        assert_eq!(copy.to_string(), "64716a6770776c6d6623706c71776667");
+        assert!(copy != pack && copy != array && copy != pack.beside(pack));
         let described = header(9).described(640);
-        assert_eq!((described.id, described.attrs), (pack.beside(), vec![0, 4, MEMBER]));
-        assert_eq!(described.location, Location { file: FileRef::Data(pack.beside()), offset: 640, len: 77 });
+        assert_eq!((described.id, described.attrs), (copy, vec![0, 4, MEMBER]));
+        assert_eq!(described.location, Location { file: FileRef::Data(copy), offset: 640, len: 77 });
     }
 }

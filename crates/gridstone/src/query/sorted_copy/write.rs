@@ -54,7 +54,7 @@ pub fn write_sorted_copy(context: &ReadContext, target: &Target, pack: Id) -> Re
     let coords: Vec<Vec<u64>> = (0..target.schema.ndim()).map(coordinate).collect();
     let fields = fields(target, &attrs);
     let spec = FragmentSpec {
-        id: pack.beside(),
+        id: pack.beside(target.array),
         kind: FragmentKind::Sparse,
         fields: fields.clone(),
         block_cells: BLOCK_CELLS,
@@ -85,7 +85,7 @@ pub fn write_sorted_copy(context: &ReadContext, target: &Target, pack: Id) -> Re
         members,
         len: written.len,
     };
-    let mut sink = context.files.create(pack.beside())?;
+    let mut sink = context.files.create(pack.beside(target.array))?;
     sink.write(&header.encode())?;
     sink.write(&written.sink.0)?;
     sink.finish()
