@@ -354,6 +354,17 @@ fn a_small_box_opens_few_of_many_small_fragments() {
     }
 }
 
+/// Where a look is a request, there are none.
+#[test]
+fn far_stores_have_no_copies() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let (array, mut dice) = (created(&context(), &storage, "/"), Dice::new(2));
+    for n in 0..2 * FOLD as i64 {
+        array.commit(vec![stage(&array, &scattered(&mut dice, 10, n))], None).unwrap();
+    }
+    assert_eq!((copies(&storage).len(), array.fragments().unwrap().len() as u64), (0, 2 * FOLD));
+}
+
 /// Of a version that has few of a copy's fragments, the copy may take more memory than they do.
 #[test]
 fn a_copy_that_finds_no_room_is_not_held() {
@@ -365,11 +376,11 @@ fn a_copy_that_finds_no_room_is_not_held() {
         array.commit(vec![stage(&array, cells)], None).unwrap();
     }
     assert_eq!(copies(&storage).len(), 1);
-    let oldest: Vec<Id> = array.fragments().unwrap().iter().take(50).map(|f| f.id).collect();
+    let oldest: Vec<Id> = array.fragments().unwrap().iter().take(54).map(|f| f.id).collect();
     array.consolidate(&Strategy::Fragments(oldest), 1 << 30, false, &Call::default()).unwrap();
-    let tight = Options { memory_budget: 1 << 20, ..wide.clone() };
+    let tight = Options { memory_budget: 3 << 20, ..wide.clone() };
     // The merged one, those of the last commits in the log, and the other small ones alone or as their copy.
-    for (options, touched) in [(&wide, 1 + 1 + 1), (&tight, 1 + 1 + 13)] {
+    for (options, touched) in [(&wide, 1 + 1 + 1), (&tight, 1 + 1 + 9)] {
         for square in [SMALL, ALL] {
             let (found, counters) = read(&opened(options, &storage, "/"), square);
             assert_eq!(found, left_in(&commits, square));
@@ -453,8 +464,8 @@ fn threads_that_commit_together_write_each_copy_once() {
     let (seen, slow) = (made.clone(), || std::thread::sleep(Duration::from_micros(300)));
     let storage: Arc<dyn Storage> =
         Arc::new(HookedStorage::new(inner.clone(), move |operation, name: &str| match operation {
-            // Who comes meanwhile waits in line, and shares the next record.
-            Operation::PutIfAbsent => slow(),
+            // Who comes meanwhile waits in line, and shares the next record; all of them find that no copy is there.
+            Operation::PutIfAbsent | Operation::Exists => slow(),
             Operation::Create => seen.lock().unwrap().push(name.to_owned()),
             _ => {}
         }));
