@@ -1,12 +1,13 @@
 //! Promise: the sorted copy of a pack changes how reads are answered and never what they answer: with it, without it, and whatever
 //! became of it, every version reads the same.
 
+use crate::copies::HISTORY;
 use crate::writer::{bytes_of, numbers, view};
 use gridstone::base::{CounterSnapshot, Id, Key, Keys, Result};
 use gridstone::engine::{
     Array, At, Call, CellData, Cells, Column, ColumnView, Condition, Context, Dedup, Durability, Isolation, Keep,
-    Opened, Options, ReadOrder, Staged, Strategy, Transaction, VacuumOptions, commit_receipts_on, create_array_on,
-    move_node_on, open_on, verify_on,
+    Opened, Options, ReadOrder, Staged, Strategy, Transaction, VacuumOptions, commit_receipts_on, copy_on,
+    create_array_on, move_node_on, open_on, verify_on,
 };
 use gridstone::schema::{Attribute, Datatype, Evolution, Schema};
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage};
@@ -568,4 +569,18 @@ fn a_copy_stays_and_goes_with_its_pack() {
     assert_eq!(copies(&storage), BTreeSet::new());
     let left = storage.list("_data").unwrap();
     assert!(left.len() <= 2, "{left:?}");
+}
+
+/// With its history a store takes its copies along to places that have them.
+#[test]
+fn copies_go_along_with_a_history() {
+    let (storage, mut dice) = (memory(), Dice::new(12));
+    let array = lived(&storage, schema(true, false, "row"), 80, &mut dice);
+    let far: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    for (target, kept) in [(memory(), copies(&storage)), (far, BTreeSet::new())] {
+        copy_on((&context(), storage.clone()), (&context(), target.clone()), &HISTORY, &Call::default()).unwrap();
+        assert_eq!(copies(&target), kept);
+        check_same(&storage, &target, array.version(), 12);
+    }
+    assert!(copies(&storage).len() >= 3);
 }
