@@ -20,13 +20,16 @@ pub struct Claim<T: Copy + Eq + Hash + Send + 'static> {
     key: T,
 }
 
-impl<T> Claims<T> {
+impl<T: Send> Claims<T> {
     /// None is claimed.
-    pub const fn new() -> Self
-    where
-        T: Send,
-    {
+    pub const fn new() -> Self {
         Self { taken: PerProcess::new() }
+    }
+}
+
+impl<T: Send> Default for Claims<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
