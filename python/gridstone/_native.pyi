@@ -306,6 +306,8 @@ class Array:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
     def schema_since(self, number: int | None) -> tuple[int, str] | None:
         """The schema's number and JSON, unless the number is `number`."""
+    def receipt_where(self, boxes: _Boxes | None, condition_json: str) -> str:
+        """A receipt, as JSON, for a delete of what a condition selects now."""
     def delete_where(self, boxes: _Boxes | None, condition_json: str, message: str | None) -> int:
         """Deletes and commits what a condition selects; the version, the present one if that is nothing."""
     def writer(self, box: _Box | None, attrs: Sequence[str] | None) -> Writer: ...

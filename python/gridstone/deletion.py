@@ -56,10 +56,12 @@ class Erasable:
             where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
                 sees; what others commit meanwhile stays (if fragments are merged meanwhile, of a dense array with newer
                 ones, all is looked at again). In a transaction: those that it sees, what it has staged before among
-                them; what it stages later is not.
+                them; what it stages later is not. Of a receipt: those that this handle sees now, whenever it is
+                committed.
             coords: the cells at these coordinates (as in `write_cells`), alone.
             message: kept with the version.
-            commit: as in `write`; a delete by condition has no receipt: it is committed, or staged in a transaction.
+            commit: as in `write`. A receipt for a delete by condition is refused where the fragments that it looked at
+                have been merged by then (of a dense array: with newer ones).
 
         Returns:
             The version committed; the present one if there is nothing to delete.
@@ -83,10 +85,8 @@ class Erasable:
         if where is None:
             return self._commit([] if region.empty else [native.stage_delete_boxes(region.native)], ending)
         if isinstance(ending, Kept):
-            raise InputError(
-                "a delete by condition has no receipt: what it deletes depends on what is there when it is made; "
-                "delete at once, or in a gridstone.transaction"
-            )
+            told = native.receipt([]) if region.empty else native.receipt_where(region.native, condition_json(where))
+            return Receipt(told)
         return native.version if region.empty else native.delete_where(region.native, condition_json(where), ending)
 
     def _delete_at(self, coords: Any, ending: Closing) -> int | Receipt:

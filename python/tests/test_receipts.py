@@ -133,6 +133,40 @@ def test_what_does_not_fit_is_refused_and_nothing_is_committed(store: str, tmp_p
             gs.Receipt(bad)
 
 
+def test_a_delete_by_condition_deletes_what_its_maker_saw(store: str) -> None:
+    temp, places = array(store, "/temp"), array(store, "/places")
+    temp[0:2, 0:3] = [[1, 2, 3], [4, 5, 6]]
+    places.write_cells({"x": [1, 2, 3]}, [1.0, -1.0, -3.0])
+    receipts = [
+        temp.delete({"y": (0, 0)}, where="v > 1", commit=False),
+        places.delete(where=gs.col("v") < 0, commit=False),
+        places.delete(where="v > 100", commit=False),
+        places.delete([], where="v < 0", commit=False),
+    ]
+    assert [len(receipt.fragments) for receipt in receipts[2:]] == [0, 0]
+    temp[0, 1] = 20
+    places.write_cells({"x": [3, 4]}, [-30.0, -40.0])
+    assert gs.commit(store, [gs.Receipt.from_json(receipt.to_json()) for receipt in receipts]) == 7
+    assert array(store, "/temp")[0:2, 0:3].tolist() == [[1, 20, 0], [4, 5, 6]]
+    assert array(store, "/places").read()["x"].tolist() == [1, 3, 4]
+    with pytest.raises(ConflictError, match="committed already"):
+        gs.commit(store, receipts)
+
+
+def test_a_delete_by_condition_is_refused_after_a_merge(store: str) -> None:
+    for path, cell in [("/temp", {"y": [1], "x": [1]}), ("/places", {"x": [1]})]:
+        written = array(store, path)
+        written.write_cells(cell, [-1])
+        receipt = written.delete(where="v < 0", commit=False)
+        written.write_cells({name: [2] for name in cell}, [-2])
+        array(store, path).consolidate("all")
+        with pytest.raises(ConflictError, match="merged"):
+            gs.commit(store, [receipt])
+        again = array(store, path).delete(where="v < 0", commit=False)
+        gs.commit(store, [again])
+        assert not (array(store, path).read().to_numpy()["v"] < 0).any()
+
+
 def test_no_cells_give_an_empty_receipt(store: str) -> None:
     places = array(store, "/places")
     nothing = [

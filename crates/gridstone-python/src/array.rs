@@ -379,6 +379,14 @@ impl Array {
         })
     }
 
+    #[pyo3(signature = (boxes, condition_json))]
+    fn receipt_where(&self, py: Python<'_>, boxes: Option<Boxes>, condition_json: &str) -> PyResult<String> {
+        let (region, condition) = (region(py, &self.inner, boxes)?, condition(py, condition_json)?);
+        interrupt::run(py, self.inner.context(), None, |call| {
+            self.inner.receipt_where(region.as_ref(), &condition, call)?.to_json()
+        })
+    }
+
     #[pyo3(signature = (evolution_json, message))]
     fn alter(&self, py: Python<'_>, evolution_json: &str, message: Option<String>) -> PyResult<u64> {
         py.detach(|| self.inner.alter(&Evolution::from_json(evolution_json)?, message)).map_err(|e| raise(py, &e))

@@ -5,10 +5,12 @@ use crate::transactions::{cells, memory, one, opened, schema};
 use crate::writer::{CellMap, bytes_of, commit_cells, context, view};
 use gridstone::base::{ErrorKind, Result};
 use gridstone::engine::{
-    Array, At, Call, CellData, Dedup, Isolation, Opened, Receipt, Strategy, Transaction, commit_receipts,
-    commit_receipts_on, create_array, open,
+    Array, At, Call, CellData, Condition, Dedup, Isolation, Opened, Receipt, Strategy, Transaction, commit_receipts,
+    commit_receipts_on, create_array, open, open_on,
 };
 use gridstone::storage::{CountingStorage, MemoryStorage, Operation, Storage};
+use gridstone_testkit::Dice;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -180,6 +182,121 @@ fn what_is_no_receipt_is_refused() {
     assert_eq!(Receipt::from_json(&later).unwrap_err().kind(), ErrorKind::Unsupported);
     let lost_footer = text.replacen(r#""footers":[""#, r#""footers":[],"x":[""#, 1);
     assert_eq!(Receipt::from_json(&lost_footer).unwrap_err().kind(), ErrorKind::Input);
+}
+
+fn condition(text: &str) -> Condition {
+    Condition::parse(text).unwrap()
+}
+
+fn receipt_where(array: &Array, text: &str) -> Receipt {
+    array.receipt_where(None, &condition(text), &Call::default()).unwrap()
+}
+
+/// Cells of some places, none of them 0.
+fn some(dice: &mut Dice, count: usize) -> CellMap {
+    let value = |dice: &mut Dice| (1 + dice.below(50) as i64) * if dice.below(2) == 0 { 1 } else { -1 };
+    (0..count).map(|_| ((dice.below(40) as i64, dice.below(40) as i64), value(dice))).collect()
+}
+
+/// One history around a receipt of a delete; says whether something was merged meanwhile, and whether it was refused.
+fn a_delete_waits(path: &str, dice: &mut Dice) -> (bool, bool) {
+    let storage = memory();
+    let array = opened(&context(), &storage, path);
+    let mut now = CellMap::new();
+    let write = |now: &mut CellMap, dice: &mut Dice| {
+        let count = 1 + dice.below(200);
+        let cells = some(dice, count);
+        commit_cells(&array, &cells, None).unwrap();
+        now.extend(&cells);
+        cells
+    };
+    for _ in 0..1 + dice.below(5) {
+        write(&mut now, dice);
+    }
+    let mut doomed: BTreeSet<(i64, i64)> = now.iter().filter(|(_, v)| **v < 0).map(|(place, _)| *place).collect();
+    let mine = receipt_where(&array, "v < 0");
+    assert_eq!(cells(&opened(&context(), &storage, path), ALL), now, "nothing is deleted before the commit");
+    let mut merged = false;
+    for _ in 0..dice.below(5) {
+        match dice.below(4) {
+            0 => {
+                array.delete_where(None, &condition("v between -20 and 10"), None, &Call::default()).unwrap();
+                now.retain(|_, v| !(-20..=10).contains(v));
+            }
+            1 => {
+                array.consolidate(&Strategy::All, 1 << 20, false, &Call::default()).unwrap();
+                merged = true;
+            }
+            _ => {
+                let cells = write(&mut now, dice);
+                doomed.retain(|place| !cells.contains_key(place));
+            }
+        }
+    }
+    let version = opened(&context(), &storage, path).version();
+    let mine = if dice.below(2) == 0 { sent(&mine) } else { mine };
+    let refused = match commit(&storage, std::slice::from_ref(&mine)) {
+        Ok(_) => {
+            now.retain(|place, _| !doomed.contains(place));
+            false
+        }
+        Err(e) => {
+            assert_eq!(e.kind(), ErrorKind::Conflict, "{e}");
+            assert_eq!(opened(&context(), &storage, path).version(), version);
+            true
+        }
+    };
+    assert_eq!(cells(&opened(&context(), &storage, path), ALL), now);
+    (merged, refused)
+}
+
+#[test]
+fn a_receipt_deletes_what_its_maker_saw_and_nothing_newer() {
+    for path in ["/dense", "/sparse"] {
+        let lives: Vec<_> = (0..150).map(|seed| a_delete_waits(path, &mut Dice::new(seed))).collect();
+        let count = |life: (bool, bool)| lives.iter().filter(|found| **found == life).count();
+        assert_eq!(count((false, true)), 0, "{path}: only merges stand in its way");
+        assert!(count((false, false)) > 30 && count((true, true)) > 10, "{path}: {lives:?}");
+    }
+    // Merged alone, without anything newer, dense cells are deleted as before.
+    let lives: Vec<_> = (0..150).map(|seed| a_delete_waits("/dense", &mut Dice::new(seed))).collect();
+    assert!(lives.contains(&(true, false)), "{lives:?}");
+}
+
+#[test]
+fn a_receipt_of_a_delete_that_does_not_fit_is_refused() {
+    for path in ["/dense", "/sparse"] {
+        let storage = memory();
+        let array = opened(&context(), &storage, path);
+        commit_cells(&array, &CellMap::from([((1, 1), -1), ((2, 2), 2)]), None).unwrap();
+        let nothing = receipt_where(&array, "v > 1000");
+        assert_eq!((nothing.fragment_ids().len(), commit(&storage, &[sent(&nothing)]).unwrap()), (0, 3));
+        let mine = receipt_where(&array, "v < 0");
+        let name = format!("_data/{}.frag", mine.fragment_ids()[0]);
+        let bytes = storage.read_all(&name).unwrap().to_vec();
+        for at in (0..bytes.len()).step_by(if path == "/sparse" { 1 } else { bytes.len() }).chain([bytes.len() - 1]) {
+            let mut bad = bytes.clone();
+            bad[at] ^= 1;
+            storage.put(&name, &bad).unwrap();
+            refused(&storage, std::slice::from_ref(&mine), ErrorKind::Corruption, &name);
+        }
+        storage.delete(&name).unwrap();
+        refused(&storage, std::slice::from_ref(&mine), ErrorKind::NotFound, &name);
+        storage.put(&name, &bytes).unwrap();
+        commit(&storage, &[sent(&mine)]).unwrap();
+        refused(&storage, &[mine], ErrorKind::Conflict, "in version 4");
+        assert_eq!(cells(&opened(&context(), &storage, path), ALL), one(2, 2, 2));
+
+        let transaction = Transaction::begin_on(&context(), storage.clone(), Isolation::Snapshot).unwrap();
+        let within = transaction.array(path).unwrap();
+        let told = within.receipt_where(None, &condition("v > 0"), &Call::default()).unwrap_err();
+        assert!(told.kind() == ErrorKind::Input && told.message().contains("transaction"), "{told}");
+        let reader = match open_on(&context(), storage.clone(), path, false, At::Latest).unwrap() {
+            Opened::Array(array) => array,
+            Opened::Group(_) => panic!("a group where an array was created"),
+        };
+        assert!(reader.receipt_where(None, &condition("v > 0"), &Call::default()).is_err(), "it is not writable");
+    }
 }
 
 #[test]

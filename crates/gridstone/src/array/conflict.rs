@@ -173,24 +173,35 @@ pub struct DeleteRules {
     pub array: Id,
 }
 
-impl Rebase for DeleteRules {
-    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+impl DeleteRules {
+    /// A Conflict error if `record` merged what one of `deletes` reaches with something newer.
+    pub(super) fn check<'a>(
+        &self,
+        record: &Record,
+        deletes: impl Iterator<Item = &'a Description> + Clone,
+    ) -> Result<()> {
         let merges = |op: &Recorded| match op {
             Recorded::ReplaceFragments { array, removed, fragments } if *array == self.array => {
-                let mut deletes = changes.added_to(self.array).filter(|d| d.kind.deletes() && d.order.version > 0);
-                deletes.any(|delete| {
+                deletes.clone().any(|delete| {
                     let reached = |r: &Removed| r.order < delete.order && r.bounds.intersects(&delete.bounds);
                     removed.iter().any(reached) && fragments.iter().any(|d| d.order > delete.order)
                 })
             }
             _ => false,
         };
-        if lost_to.operations.iter().any(merges) {
+        if record.operations.iter().any(merges) {
             return Err(Error::conflict(format!(
                 "fragments whose cells were to be deleted were merged with newer ones in version {}; nothing was committed",
-                lost_to.version
+                record.version
             )));
         }
+        Ok(())
+    }
+}
+
+impl Rebase for DeleteRules {
+    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
+        self.check(lost_to, changes.added_to(self.array).filter(|d| d.kind.deletes() && d.order.version > 0))?;
         StandardRules::check(newest, changes)
     }
 }

@@ -4,18 +4,19 @@
 //! {"gridstone_receipt":1,"id":…,"store":…,"array":…,"path":"/temp","version":7,"writer":"gridstone 0.1.0, process 4711",
 //!  "fragments":[{"id":…,"kind":"dense","schema":0,"bounds":[…],"cells":9,"attrs":[0],"at":{"data":{…}}}],"footers":["…"]}
 //! ```
-//! Fragments are worded as in a record. All is bound by id: `path` is for people. `version` is that of the store when the
+//! Fragments are worded as in a record; what a delete by condition has made has the order of the version that was looked at, or lies over
+//! a fragment of it. All is bound by id: `path` is for people. `version` is that of the store when the
 //! receipt was written, before which it cannot have been committed; `footers` are the checksums of the last 64 bytes of the
 //! files, which pin the rest.
 
-use super::conflict::{Queueing, Rebase, StandardRules};
+use super::conflict::{DeleteRules, Queueing, Rebase, StandardRules};
 use super::operation::{Changes, Operation, Recorded};
 use super::record::Record;
 use super::shape::{Hex, IdText, Whole};
 use super::snapshot::Snapshot;
-use super::wording::{Bodies, FragmentText, Place};
+use super::wording::{Bodies, FragmentText, Place, earlier};
 use crate::base::{Error, FileRef, Id, Result};
-use crate::fragment::Staged;
+use crate::fragment::{Description, FragmentOrder, Staged};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,7 +63,8 @@ impl Receipt {
     /// It as JSON; an Input error if a fragment does not lie in a data file.
     pub fn to_json(&self) -> Result<String> {
         let mut bodies = Bodies::default();
-        let fragments = self.fragments.iter().map(|f| FragmentText::of(f, None, &mut bodies)).collect::<Result<_>>()?;
+        let fragments =
+            self.fragments.iter().map(|f| FragmentText::of(f, earlier(f), &mut bodies)).collect::<Result<_>>()?;
         if !bodies.parts.is_empty() {
             return Err(Error::input("a receipt tells of data files only, and a fragment of this one is in memory"));
         }
@@ -96,9 +98,14 @@ impl Receipt {
             _ => return Err(bad("it does not say its version".to_owned())),
         }
         let text: ReceiptText = serde_json::from_value(value).map_err(|e| bad(e.to_string()))?;
-        let mut place = Place::new(0, 0);
+        // What was looked at for a delete is of the receipt's version at the latest.
+        let mut place = Place::new(text.version.0.saturating_add(1), 0);
         let mut read = |text: FragmentText| {
-            let description = text.read(false, &mut place).map_err(|e| bad(e.to_string()))?;
+            let ordered = text.has_order();
+            let mut description = text.read(false, &mut place).map_err(|e| bad(e.to_string()))?;
+            if !ordered {
+                description.order = FragmentOrder { version: 0, index: 0 };
+            }
             match description.location.file {
                 FileRef::Data(_) | FileRef::Nowhere => Ok(Staged { description, body: None }),
                 FileRef::Log(_) => Err(bad("it speaks of a fragment in the log".to_owned())),
@@ -121,12 +128,15 @@ impl Receipt {
     }
 }
 
-/// The rules for committing receipts: those of [`StandardRules`], and that none of them was committed before. Versions
-/// in between are looked at one by one: a fragment that was committed and then merged is found in none of the newest.
+/// The rules for committing receipts: those of [`StandardRules`], those of [`DeleteRules`] for what they delete by a condition, and
+/// that none of them was committed before. Versions in between are looked at one by one: a fragment that was committed and then
+/// merged is found in none of the newest.
 #[derive(Debug)]
 pub struct ReceiptRules {
     /// The receipt of each fragment.
     fragments: HashMap<Id, Id>,
+    /// What deletes what was there at an earlier version, with its array.
+    deletes: Vec<(Id, Description)>,
 }
 
 impl ReceiptRules {
@@ -144,10 +154,12 @@ impl ReceiptRules {
                 )));
             }
         }
-        Ok(Self { fragments })
+        let dated = |r: &Receipt, f: &Staged| earlier(f).map(|_| (r.array, f.description.clone()));
+        let deletes = receipts.iter().flat_map(|r| r.fragments.iter().filter_map(move |f| dated(r, f)));
+        Ok(Self { fragments, deletes: deletes.collect() })
     }
 
-    /// A Conflict error if `record` commits one of the receipts.
+    /// A Conflict error if `record` commits one of the receipts, or merges what one of them deletes.
     pub fn check(&self, record: &Record) -> Result<()> {
         let added = record.operations.iter().filter_map(|operation| match operation {
             Recorded::AddFragments { fragments, .. } => Some(fragments),
@@ -158,8 +170,16 @@ impl ReceiptRules {
                 "the receipt {receipt} was committed already, in version {}; nothing was committed now",
                 record.version
             ))),
-            None => Ok(()),
+            None => self
+                .deletes
+                .iter()
+                .try_for_each(|(array, delete)| DeleteRules { array: *array }.check(record, std::iter::once(delete))),
         }
+    }
+
+    /// A Conflict error if `changes`, those of receipts, make no sense after `newest`.
+    pub fn check_after(newest: &Snapshot, changes: &Changes) -> Result<()> {
+        StandardRules::check(newest, changes)
     }
 
     /// What commits `receipts`: the later in the list, the greater its order.

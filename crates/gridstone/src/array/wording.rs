@@ -157,7 +157,7 @@ fn read_order((version, index): OrderText) -> FragmentOrder {
 }
 
 /// The order of what deletes only what was there at an earlier version.
-fn earlier(staged: &Staged) -> Option<OrderText> {
+pub(super) fn earlier(staged: &Staged) -> Option<OrderText> {
     let d = &staged.description;
     (d.kind.deletes() && d.order.version > 0).then(|| order_text(d.order))
 }
@@ -186,6 +186,11 @@ impl FragmentText {
             order,
             over: d.over.map(IdText),
         })
+    }
+
+    /// Whether the order is written.
+    pub(super) fn has_order(&self) -> bool {
+        self.order.is_some()
     }
 
     /// `merged`: whether the order is written.

@@ -100,12 +100,19 @@ pub struct Budget {
     limit_bytes: u64,
     used_bytes: AtomicU64,
     peak_bytes: AtomicU64,
+    /// What this is a part of.
+    whole: Option<Arc<Self>>,
 }
 
 impl Budget {
     /// A budget of `limit_bytes`.
     pub fn new(limit_bytes: u64) -> Self {
-        Self { limit_bytes, used_bytes: AtomicU64::new(0), peak_bytes: AtomicU64::new(0) }
+        Self { limit_bytes, used_bytes: AtomicU64::new(0), peak_bytes: AtomicU64::new(0), whole: None }
+    }
+
+    /// At most `limit_bytes` of `whole`, for one piece of work: what is taken here is taken there.
+    pub fn part_of(whole: &Arc<Self>, limit_bytes: u64) -> Self {
+        Self { whole: Some(Arc::clone(whole)), ..Self::new(limit_bytes.min(whole.limit_bytes)) }
     }
 
     /// The limit in bytes.
@@ -127,11 +134,13 @@ impl Budget {
     pub fn take(&self, bytes: u64) {
         let used = self.used_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak_bytes.fetch_max(used, Ordering::Relaxed);
+        self.whole.iter().for_each(|whole| whole.take(bytes));
     }
 
     /// Gives `bytes` back.
     pub fn give(&self, bytes: u64) {
         self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.whole.iter().for_each(|whole| whole.give(bytes));
     }
 }
 
@@ -158,4 +167,22 @@ pub trait Cache: Send + Sync + std::fmt::Debug {
 
     /// Holds `value`, which takes about `bytes`; older values may go.
     fn put(&self, key: CacheKey, value: Arc<dyn Any + Send + Sync>, bytes: u64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_part_takes_the_whole_has_less() {
+        let whole = Arc::new(Budget::new(100));
+        let (part, larger) = (Budget::part_of(&whole, 40), Budget::part_of(&whole, 1_000));
+        assert_eq!((part.limit_bytes(), larger.limit_bytes()), (40, 100));
+        part.take(30);
+        larger.take(50);
+        assert_eq!((part.used_bytes(), larger.used_bytes(), whole.used_bytes()), (30, 50, 80));
+        part.give(30);
+        larger.give(50);
+        assert_eq!((part.peak_bytes(), whole.used_bytes(), whole.peak_bytes()), (30, 0, 80));
+    }
 }

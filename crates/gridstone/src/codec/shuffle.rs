@@ -40,9 +40,9 @@ impl Filter for Shuffle {
     fn encode(&self, input: &[u8], element: Element, out: &mut Vec<u8>) -> Result<()> {
         let out = grow(out, input.len());
         match element.width {
-            2 => split::<2>(input, out),
-            4 => split::<4>(input, out),
-            8 => split::<8>(input, out),
+            2 => split(input, out, |element, b| (u16::from_le_bytes(element) >> (8 * b)) as u8),
+            4 => split(input, out, |element, b| (u32::from_le_bytes(element) >> (8 * b)) as u8),
+            8 => split(input, out, |element, b| (u64::from_le_bytes(element) >> (8 * b)) as u8),
             _ => out.copy_from_slice(input),
         }
         Ok(())
@@ -51,30 +51,43 @@ impl Filter for Shuffle {
     fn decode(&self, input: &[u8], element: Element, out: &mut [u8]) -> Result<usize> {
         let out = front("shuffle", out, input.len())?;
         match element.width {
-            2 => join::<2>(input, out),
-            4 => join::<4>(input, out),
-            8 => join::<8>(input, out),
+            2 => join::<2>(input, out, join_bytes),
+            4 => join::<4>(input, out, join_bytes),
+            8 => join(input, out, join_halves),
             _ => out.copy_from_slice(input),
         }
         Ok(input.len())
     }
 }
 
-/// Elements that are transposed at a time, through a buffer in registers.
+/// Elements that are transposed at a time, through words in registers: a byte of every word, or a word of every byte, is what vector
+/// instructions give; a byte every few bytes is not.
 const RUN: usize = 16;
 
-fn split<const W: usize>(input: &[u8], out: &mut [u8]) {
+/// `byte` gives a byte of an element, by its place.
+fn split<const W: usize>(input: &[u8], out: &mut [u8], byte: impl Fn([u8; W], usize) -> u8) {
     let (elements, rest) = input.as_chunks::<W>();
     let (planes, tail) = out.split_at_mut(elements.len() * W);
     tail.copy_from_slice(rest);
-    for (b, plane) in planes.chunks_exact_mut(elements.len().max(1)).enumerate().take(W) {
-        for (byte, element) in plane.iter_mut().zip(elements) {
-            *byte = element.get(b).copied().unwrap_or_default();
+    let mut planes = planes.chunks_exact_mut(elements.len().max(1));
+    let mut planes: [&mut [u8]; W] = std::array::from_fn(|_| planes.next().unwrap_or_default());
+    let (runs, last) = elements.as_chunks::<RUN>();
+    for (r, run) in runs.iter().enumerate() {
+        for (b, plane) in planes.iter_mut().enumerate() {
+            if let Some(part) = plane.as_chunks_mut::<RUN>().0.get_mut(r) {
+                *part = run.map(|element| byte(element, b));
+            }
         }
+    }
+    let done = runs.len() * RUN;
+    for (b, plane) in planes.iter_mut().enumerate() {
+        let end = plane.get_mut(done..).unwrap_or_default();
+        end.iter_mut().zip(last).for_each(|(place, element)| *place = byte(*element, b));
     }
 }
 
-fn join<const W: usize>(input: &[u8], out: &mut [u8]) {
+/// `fill` makes the elements of a run, by its number, of what the planes have there.
+fn join<const W: usize>(input: &[u8], out: &mut [u8], fill: impl Fn(&[&[u8]; W], usize, &mut [[u8; W]; RUN])) {
     let (elements, tail) = out.as_chunks_mut::<W>();
     let (planes, rest) = input.split_at(elements.len() * W);
     tail.copy_from_slice(rest);
@@ -82,13 +95,40 @@ fn join<const W: usize>(input: &[u8], out: &mut [u8]) {
     let planes: [&[u8]; W] = std::array::from_fn(|_| planes.next().unwrap_or_default());
     let (runs, last) = elements.as_chunks_mut::<RUN>();
     for (r, run) in runs.iter_mut().enumerate() {
-        let parts: [[u8; RUN]; W] = planes.map(|p| p.as_chunks().0.get(r).copied().unwrap_or_default());
-        *run = std::array::from_fn(|i| std::array::from_fn(|b| parts[b][i]));
+        fill(&planes, r, run);
     }
     let done = runs.len() * RUN;
     for (i, element) in last.iter_mut().enumerate() {
         *element = planes.map(|p| p.get(done + i).copied().unwrap_or_default());
     }
+}
+
+/// A run of a plane.
+fn part(plane: &[u8], run: usize) -> [u8; RUN] {
+    plane.as_chunks().0.get(run).copied().unwrap_or_default()
+}
+
+/// Elements byte by byte.
+fn join_bytes<const W: usize>(planes: &[&[u8]; W], number: usize, run: &mut [[u8; W]; RUN]) {
+    let parts = planes.map(|plane| part(plane, number));
+    *run = std::array::from_fn(|i| std::array::from_fn(|b| parts[b][i]));
+}
+
+/// Elements of eight bytes as two words of four.
+fn join_halves(planes: &[&[u8]; 8], number: usize, run: &mut [[u8; 8]; RUN]) {
+    let (low, high) = planes.split_at(4);
+    let (low, high) = (words(low, number), words(high, number));
+    for ((element, low), high) in run.iter_mut().zip(low).zip(high) {
+        *element = (u64::from(low) | u64::from(high) << 32).to_le_bytes();
+    }
+}
+
+fn words(planes: &[&[u8]], number: usize) -> [u32; RUN] {
+    let mut words = [0u32; RUN];
+    for (b, plane) in planes.iter().enumerate() {
+        words.iter_mut().zip(part(plane, number)).for_each(|(word, byte)| *word |= u32::from(byte) << (8 * b));
+    }
+    words
 }
 
 #[cfg(test)]
@@ -99,6 +139,25 @@ mod tests {
     #[test]
     fn conforms() {
         conformance::check(&Shuffle);
+    }
+
+    /// Byte by byte as the layout says, of every width, also where runs end and of lengths that are no multiple of them.
+    #[test]
+    fn bytes_lie_where_the_layout_says() {
+        for (element, width) in [(Element::float(2), 2), (Element::float(4), 4), (Element::float(8), 8)] {
+            for len in (0..20 * width).chain([33 * width - 1, 64 * width + 3]) {
+                let input: Vec<u8> = (0..len).map(|i| (i * 37 % 251) as u8).collect();
+                let (mut stored, mut back) = (vec![], vec![0; len]);
+                Shuffle.encode(&input, element, &mut stored).unwrap();
+                let count = len / width;
+                for (i, b) in (0..count).flat_map(|i| (0..width).map(move |b| (i, b))) {
+                    assert_eq!(stored[b * count + i], input[i * width + b], "{width} {len} {i} {b}");
+                }
+                assert_eq!(stored[count * width..], input[count * width..]);
+                Shuffle.decode(&stored, element, &mut back).unwrap();
+                assert_eq!(back, input, "{width} {len}");
+            }
+        }
     }
 
     #[test]

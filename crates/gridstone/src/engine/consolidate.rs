@@ -5,7 +5,7 @@ use super::{Array, Call, Staged};
 use crate::array::{Changes, MergeRules, Operation, Removed, Snapshot};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
 use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, Written, merge, plan};
-use crate::query::{ReadContext, Target};
+use crate::query::{ReadContext, Target, WriteContext};
 use crate::schema::Region;
 use std::sync::Arc;
 
@@ -58,6 +58,10 @@ pub struct ConsolidateReport {
     pub counters: CounterSnapshot,
 }
 
+/// Memory that a consolidation takes of its budget, at most. More makes it no quicker: pages touched for the first time cost more than
+/// larger portions save (design note 005).
+const MERGE_BYTES_MAX: u64 = 64 << 20;
+
 impl Array {
     /// The strategy that `selection` asks for. Input if there is none of this name, Bounds for a box outside the domain.
     pub fn strategy(&self, selection: &MergeChoice<'_>) -> Result<Strategy> {
@@ -94,7 +98,7 @@ impl Array {
         self.check_outside("fragments cannot be merged")?;
         let (snapshot, state) = self.state()?;
         let fragments = self.described(&snapshot, &state, None)?;
-        let context = self.read_context(&snapshot, call);
+        let context = self.read_context(&snapshot, call).within(MERGE_BYTES_MAX);
         let target = Target { array: self.id(), schema: state.schema()?.clone(), fragments: fragments.clone() };
         let limits = PlanLimits { memory_bytes: context.budget.limit_bytes() / 8, cell_bytes: target.row_bytes() };
         let plan = plan(&target.schema, &fragments, strategy, limits)?;
@@ -145,7 +149,8 @@ impl Array {
         call: &Call,
     ) -> Result<Option<(u64, u64)>> {
         // Of the schema that the plan was made with, whatever became of it meanwhile.
-        let write = self.write_context(planned.array_by_id(self.id())?, call)?;
+        let whole = self.write_context(planned.array_by_id(self.id())?, call)?;
+        let write = WriteContext { budget: &read.budget, arena: &read.arena, ..whole };
         let mut written = Written::default();
         let merged = read.explained(merge(read, &write, target, one, target_bytes, &mut written));
         drop(self.staged(written.scratch));

@@ -1,16 +1,17 @@
-//! Deleting what a condition selects: look, stage, commit; again if another commit changed what was looked at. In a transaction: look
-//! at what it sees, and stage.
+//! Deleting what a condition selects: look, stage, commit; again if another commit changed what was looked at. In a transaction, and for
+//! a receipt: look at what it sees, and stage.
 
 use super::boxes::parse_box;
 use super::regions::narrowed;
 use super::{Array, Call, ReadBox, Staged};
-use crate::array::{Changes, DeleteRules, Operation, StandardRules};
+use crate::array::{Changes, DeleteRules, Operation, Snapshot, StandardRules};
 use crate::base::{Entropy, ErrorKind, Result};
 use crate::fragment;
 use crate::query::condition::Condition;
 use crate::query::{Doomed, Target, delete_where};
 use crate::runtime::SystemEntropy;
 use crate::schema::Region;
+use std::sync::Arc;
 
 /// How often a delete is tried whose fragments others merge meanwhile.
 const TRIES: usize = 16;
@@ -89,32 +90,19 @@ impl Array {
         message: Option<String>,
         call: &Call,
     ) -> Result<u64> {
-        let (snapshot, state) = self.state()?;
-        let schema = state.schema()?.clone();
-        let write = self.write_context(&state, call)?;
-        let (reach, bound) = narrowed(&schema, region, Some(condition))?;
-        let Some(sub) = reach else { return Ok(snapshot.version()) };
-        self.note(&sub);
-        let target = Target { array: self.id(), fragments: self.described(&snapshot, &state, Some(&sub))?, schema };
-        let doomed = Doomed { sub, condition: &bound, version: snapshot.version() };
-        let read = self.read_context(&snapshot, call);
-        let mut found = Vec::new();
-        let outcome = read.explained(delete_where(&read, &write, &target, &doomed, &mut found));
-        // From here on the files go with it, unless the commit keeps them.
-        let mut staged: Staged = self.staged(found);
-        outcome?;
+        let StagedDelete { snapshot, sparse, mut staged } = self.stage_delete_where(region, condition, call)?;
         if staged.fragments.is_empty() {
             return Ok(snapshot.version());
         }
         if let Some(transaction) = self.transaction() {
-            if !target.schema.sparse() {
+            if !sparse {
                 transaction.deletes_as_of_base(self.id())?;
             }
             return self.commit(vec![staged], message);
         }
         let operations = vec![Operation::AddFragments { array: self.id(), fragments: staged.fragments.clone() }];
         let changes = Changes { message, operations };
-        let outcome = match target.schema.sparse() {
+        let outcome = match sparse {
             true => self.commit_by(&snapshot, changes, &mut StandardRules),
             false => self.commit_by(&snapshot, changes, &mut DeleteRules { array: self.id() }),
         };
@@ -123,4 +111,38 @@ impl Array {
         }
         outcome
     }
+
+    /// Looks for the cells in a region that `condition` selects, and stages what deletes them.
+    pub(super) fn stage_delete_where(
+        &self,
+        region: Option<&Region>,
+        condition: &Condition,
+        call: &Call,
+    ) -> Result<StagedDelete> {
+        let (snapshot, state) = self.state()?;
+        let schema = state.schema()?.clone();
+        let sparse = schema.sparse();
+        let write = self.write_context(&state, call)?;
+        let (reach, bound) = narrowed(&schema, region, Some(condition))?;
+        let Some(sub) = reach else { return Ok(StagedDelete { snapshot, sparse, staged: self.staged(Vec::new()) }) };
+        self.note(&sub);
+        let target = Target { array: self.id(), fragments: self.described(&snapshot, &state, Some(&sub))?, schema };
+        let doomed = Doomed { sub, condition: &bound, version: snapshot.version() };
+        let read = self.read_context(&snapshot, call);
+        let mut found = Vec::new();
+        let outcome = read.explained(delete_where(&read, &write, &target, &doomed, &mut found));
+        // From here on the files go with it, unless somebody keeps them.
+        let staged = self.staged(found);
+        outcome.map(|()| StagedDelete { snapshot, sparse, staged })
+    }
+}
+
+/// What deletes the cells that a condition selects in a snapshot.
+pub(super) struct StagedDelete {
+    /// What was looked at.
+    pub(super) snapshot: Arc<Snapshot>,
+    /// Whether it is of a sparse array.
+    sparse: bool,
+    /// Nothing, if no cell is selected.
+    pub(super) staged: Staged,
 }

@@ -5,11 +5,13 @@
 
 use super::open::{store_at, store_on};
 use super::sorted_copies::commit_copying;
-use super::{Array, Context, Staged};
+use super::{Array, Call, Context, Staged};
 use crate::array::{ArrayState, Changes, ReceiptRules, Snapshot, Store};
 use crate::base::{ByteRange, ByteSource, Entropy, Error, ErrorKind, FileRef, Files, Id, NeverCancel, Result, xxh3};
-use crate::fragment::{self, Fragment};
+use crate::fragment::{self, Fragment, Mask};
+use crate::query::condition::Condition;
 use crate::runtime::SystemEntropy;
+use crate::schema::Region;
 use crate::storage::{Storage, data_name};
 use std::sync::Arc;
 
@@ -23,10 +25,27 @@ impl Array {
     ///
     /// # Errors
     /// Input (fragments of another array, not writable, inside a transaction), Storage; nothing is left behind then.
-    pub fn receipt(&self, mut staged: Vec<Staged>) -> Result<Receipt> {
+    pub fn receipt(&self, staged: Vec<Staged>) -> Result<Receipt> {
         staged.iter().try_for_each(|s| self.check_commit(s))?;
         self.check_outside("receipts cannot be written")?;
-        let (snapshot, state) = self.state()?;
+        self.receipt_at(&self.state()?.0, staged)
+    }
+
+    /// A receipt for a delete of the cells in a region (`None`: the whole domain) that `condition` selects and that this handle sees,
+    /// whenever it is committed: cells that others commit meanwhile stay, whatever they hold. Without any fragment if none is selected.
+    ///
+    /// # Errors
+    /// Input (not writable; inside a transaction; a condition that does not fit the schema), Corruption, Storage, Cancelled; nothing is
+    /// left behind then.
+    pub fn receipt_where(&self, region: Option<&Region>, condition: &Condition, call: &Call) -> Result<Receipt> {
+        self.check_outside("receipts cannot be written")?;
+        let found = self.stage_delete_where(region, condition, call)?;
+        self.receipt_at(&found.snapshot, vec![found.staged])
+    }
+
+    /// A receipt for what was staged with a look at `snapshot`.
+    fn receipt_at(&self, snapshot: &Snapshot, mut staged: Vec<Staged>) -> Result<Receipt> {
+        let state = snapshot.array_by_id(self.id())?;
         let files = self.store().files();
         let (mut fragments, mut footers) = (Vec::new(), Vec::new());
         for fragment in staged.iter_mut().flat_map(|s| s.fragments.iter_mut()) {
@@ -108,7 +127,9 @@ fn commit_in(context: &Context, store: &Store, receipts: &[Receipt], message: Op
     if operations.is_empty() {
         return Ok(newest.version());
     }
-    Ok(commit_copying(context, store, &newest, Changes { message, operations }, &mut rules)?.version())
+    let changes = Changes { message, operations };
+    ReceiptRules::check_after(&newest, &changes)?;
+    Ok(commit_copying(context, store, &newest, changes, &mut rules)?.version())
 }
 
 /// An error if one of the receipts was committed, or nobody can tell any more, since it was written.
@@ -177,6 +198,10 @@ fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged
     }
     if footer(source.as_ref())? != expected {
         return Err(changed("its last bytes are others".to_owned()));
+    }
+    if let Some(over) = description.over {
+        let bytes = source.read_one(ByteRange::new(0, source.len()))?;
+        return Mask::check(&bytes, over).map_err(|e| changed(e.message().to_owned()).with_source(e));
     }
     let opened = Fragment::open(source, Arc::new(description.clone()), schema);
     opened.map(|_| ()).map_err(|e| changed(e.message().to_owned()).with_source(e))

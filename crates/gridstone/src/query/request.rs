@@ -80,6 +80,14 @@ impl ReadContext {
         Self { cache: Arc::new(LruCache::new(limit)), ..self.clone() }
     }
 
+    /// The same with at most `limit_bytes` of the budget, and a cache and buffers of its own to match.
+    #[must_use]
+    pub fn within(&self, limit_bytes: u64) -> Self {
+        let budget = Arc::new(Budget::part_of(&self.budget, limit_bytes));
+        let arena = Arc::new(Arena::new(budget.limit_bytes() / 8));
+        Self { budget, arena, ..self.clone() }.apart()
+    }
+
     /// Bytes that one batch of decoded cells may take: an eighth of the budget, so that encoded, decoded and merged
     /// copies of it fit together, at least one block's worth.
     pub(super) fn batch_bytes(&self) -> u64 {

@@ -14,12 +14,12 @@ use super::merge::{Frontier, merge};
 use super::open::open_all;
 use super::overlay::{Entry, LiveCells, LiveOverlay, is_small, live_overlay};
 use super::run::{Chunk, Queue, Standing};
-use super::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
+use super::sparse_blocks::{SparseBlock, fetch_coordinates, outside_bounds, touched_blocks};
 use super::stretches::Stretches;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
-use crate::schema::{KeyRange, Order, Schema, Subarray};
+use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{CellKeys, Column, KeyLayout};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -359,6 +359,27 @@ impl Sweep {
         clear_inside(deleted, coords, &mut wanted);
         masks::clear(masks, unit.at.tile, unit.at.first_row(fragment), &mut wanted);
         Some(wanted.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect())
+    }
+
+    /// As [`Sweep::rows_inside`], of coordinates as they are stored, of a block that no deleted box touches. Corruption if one of them
+    /// lies outside the block's MBR.
+    pub(super) fn rows_placed(&self, unit: &Unit, coords: &[Column]) -> Result<Vec<u32>> {
+        let (fragment, at) = (self.fragment(unit)?, &unit.at);
+        let mut wanted = vec![true; at.cells];
+        let ranges = at.bounds.ranges().iter().zip(self.request.sub.ranges());
+        for ((column, dim), (bounds, range)) in coords.iter().zip(self.schema.dims()).zip(ranges) {
+            if !key::mark(dim.datatype(), column.view().values(), *bounds, *range, &mut wanted) {
+                return Err(outside_bounds(fragment, at.tile, dim));
+            }
+        }
+        masks::clear(self.masks.over(fragment.description().id), at.tile, at.first_row(fragment), &mut wanted);
+        Ok(wanted.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect())
+    }
+
+    /// Whether a deleted box touches a block that is older than it.
+    pub(super) fn is_cut(&self, unit: &Unit) -> bool {
+        let order = self.fragments.get(unit.queue).map(|f| f.description().order);
+        order.is_some_and(|order| self.deletions.touch(order, &unit.at.bounds))
     }
 
     /// Whether a block's rows delete.

@@ -12,11 +12,10 @@ use super::Cells;
 use super::coordinates::joined_texts;
 use super::deliver::is_deliverable;
 use super::dense::{ALONE_BYTES_MAX, attrs_of};
-use super::fetch::fetch;
 use super::masks;
 use super::neighbours::Neighbours;
 use super::sparse::{Sweep, Unit};
-use super::sparse_blocks::{SparseBlock, outside_bounds, want_coordinates};
+use super::sparse_blocks::{SparseBlock, fetch_places, outside_bounds};
 use crate::base::{Ahead, AlignedBuf, ByteRange, Counters, Error, Result};
 use crate::fragment::{BlockRef, Fragment, FragmentKind, Role};
 use crate::schema::{Attribute, Datatype, key};
@@ -151,23 +150,13 @@ impl Sweep {
     /// What is wanted of those of `units` that are not wanted whole.
     fn pick(&self, units: &[Unit]) -> Result<Vec<Picked>> {
         let Some(fragment) = self.fragments.first() else { return Ok(Vec::new()) };
-        let dims = self.schema.dims();
-        let split: Vec<&SparseBlock> = units.iter().map(|u| &u.at).filter(|at| !self.is_whole(at)).collect();
-        let wants = want_coordinates(&self.schema, split.iter().map(|at| (fragment, *at)))?;
-        let bytes: u64 = wants.iter().map(|w| w.block.cells() as u64 * 8).sum();
-        let columns = fetch(&self.context, &wants, bytes > ALONE_BYTES_MAX)?;
+        let split: Vec<&Unit> = units.iter().filter(|unit| !self.is_whole(&unit.at)).collect();
+        let blocks: Vec<_> = split.iter().map(|unit| (fragment, &unit.at)).collect();
+        let bytes = blocks.iter().map(|(_, at)| at.cells as u64 * 8).sum::<u64>() * self.schema.ndim() as u64;
+        let places = fetch_places(&self.context, &self.schema, &blocks, bytes > ALONE_BYTES_MAX)?;
         let mut found = Vec::with_capacity(split.len());
-        for (at, coords) in split.into_iter().zip(columns.chunks(dims.len())) {
-            let mut flags = vec![true; at.cells];
-            let ranges = at.bounds.ranges().iter().zip(self.request.sub.ranges());
-            for ((column, dim), (bounds, wanted)) in coords.iter().zip(dims).zip(ranges) {
-                if !key::mark(dim.datatype(), column.view().values(), *bounds, *wanted, &mut flags) {
-                    return Err(outside_bounds(fragment, at.tile, dim));
-                }
-            }
-            let masks = self.masks.over(fragment.description().id);
-            masks::clear(masks, at.tile, at.first_row(fragment), &mut flags);
-            let rows: Vec<u32> = flags.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect();
+        for (unit, coords) in split.into_iter().zip(places) {
+            let rows = self.rows_placed(unit, &coords)?;
             let coords = coords.iter().map(|c| c.view().gather(&rows)).collect();
             found.push(Picked { rows, coords });
         }

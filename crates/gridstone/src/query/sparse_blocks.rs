@@ -5,6 +5,7 @@ use super::fetch::{Want, fetch};
 use crate::base::{Counters, Error, Result};
 use crate::fragment::{Fragment, Keys};
 use crate::schema::{Dimension, Schema, Subarray, key};
+use crate::tile::Column;
 use std::sync::Arc;
 
 /// A block of a sparse fragment: where it is, and the MBR of its cells.
@@ -79,6 +80,17 @@ pub(super) fn want_coordinates<'a>(
     Ok(wants)
 }
 
+/// The coordinates of blocks as they are stored, a column per dimension; whether they lie in their blocks' MBRs is not looked at.
+pub(super) fn fetch_places(
+    context: &ReadContext,
+    schema: &Schema,
+    blocks: &[(&Arc<Fragment>, &SparseBlock)],
+    parallel: bool,
+) -> Result<Vec<Vec<Column>>> {
+    let mut columns = fetch(context, &want_coordinates(schema, blocks.iter().copied())?, parallel)?.into_iter();
+    Ok(blocks.iter().map(|_| columns.by_ref().take(schema.ndim()).collect()).collect())
+}
+
 /// The coordinates of blocks as ordered keys, a column per dimension. Corruption if one lies outside its block's MBR, and
 /// so perhaps outside the domain.
 pub(super) fn fetch_coordinates(
@@ -88,10 +100,8 @@ pub(super) fn fetch_coordinates(
     parallel: bool,
 ) -> Result<Vec<Vec<Vec<u64>>>> {
     let dims = schema.dims();
-    let wants = want_coordinates(schema, blocks.iter().copied())?;
-    let columns = fetch(context, &wants, parallel)?;
     let mut all = Vec::with_capacity(blocks.len());
-    for ((fragment, at), columns) in blocks.iter().zip(columns.chunks(dims.len())) {
+    for ((fragment, at), columns) in blocks.iter().zip(fetch_places(context, schema, blocks, parallel)?) {
         let mut coords = Vec::with_capacity(dims.len());
         for ((column, dim), range) in columns.iter().zip(dims).zip(at.bounds.ranges()) {
             let keys = key::encode(dim.datatype(), column.view().values()).ok();

@@ -10,10 +10,10 @@ use crate::query::fetch::{Want, fetch};
 use crate::query::merge::{Frontier, merge};
 use crate::query::run::{Chunk, Sifted, Standing};
 use crate::query::sparse::{Sweep, Unit};
-use crate::query::sparse_blocks::{SparseBlock, fetch_coordinates};
+use crate::query::sparse_blocks::{SparseBlock, fetch_coordinates, fetch_places, outside_bounds};
 use crate::query::stretches::{Run, Stretches};
 use crate::query::{Cells, ReadContext, Request, Target};
-use crate::schema::{Attribute, Datatype};
+use crate::schema::{Attribute, Datatype, key};
 use crate::tile::{CellKeys, Column};
 use std::sync::Arc;
 
@@ -38,6 +38,8 @@ struct Look<'a> {
     duty: Duty,
     /// Coordinates as keys; none while they were not needed.
     coords: Vec<Vec<u64>>,
+    /// Coordinates as they are stored, where no more is needed of them.
+    places: Vec<Column>,
     /// The rows wanted; `None`: all.
     inside: Option<Vec<u32>>,
     /// The condition's attributes; none where statistics decide.
@@ -86,6 +88,12 @@ fn picked(column: Column, rows: Option<&[u32]>) -> Column {
 fn picked_keys(coords: &[Vec<u64>], rows: Option<&[u32]>) -> Vec<Vec<u64>> {
     let pick = |keys: &Vec<u64>, rows: &[u32]| rows.iter().filter_map(|r| keys.get(*r as usize).copied()).collect();
     coords.iter().map(|keys| rows.map_or_else(|| keys.clone(), |rows| pick(keys, rows))).collect()
+}
+
+/// The keys of the rows of coordinates as they are stored, `None`: of all of them.
+fn keys_of(places: Vec<Column>, rows: Option<&[u32]>) -> Result<Vec<Vec<u64>>> {
+    let keys = |column: Column| key::encode(column.datatype(), picked(column, rows).view().values());
+    places.into_iter().map(keys).collect()
 }
 
 impl Sieve {
@@ -202,20 +210,31 @@ impl Sieve {
         Ok(chunks.into_iter().map(|chunk| (first.queue, chunk)).collect())
     }
 
-    /// Which rows of blocks are wanted at all; coordinates are read where they have a say.
+    /// Which rows of blocks are wanted at all; coordinates are read where they have a say, and made keys where rows are merged, a
+    /// condition looks at them, or a deleted box.
     fn place<'a>(&self, fragment: &Arc<Fragment>, run: &'a [(Unit, Duty)]) -> Result<Vec<Look<'a>>> {
         let sweep = &self.sweep;
         let asks = |duty: &Duty| duty.verdict == Verdict::Some && !self.filter.dims.is_empty();
-        let needs = |(unit, duty): &&(Unit, Duty)| !self.alone || asks(duty) || !sweep.takes_all(unit);
-        let blocks: Vec<(&Arc<Fragment>, &SparseBlock)> =
-            run.iter().filter(needs).map(|(unit, _)| (fragment, &unit.at)).collect();
-        let mut read = fetch_coordinates(&sweep.context, &sweep.schema, &blocks, false)?.into_iter();
+        let merged = |unit: &Unit| !self.alone || sweep.is_tombstones(unit);
+        let needs = |(unit, duty): &(Unit, Duty)| merged(unit) || asks(duty) || sweep.is_cut(unit);
+        let split = |item: &(Unit, Duty)| !needs(item) && !sweep.takes_all(&item.0);
+        let blocks = |wanted: &dyn Fn(&(Unit, Duty)) -> bool| -> Vec<(&Arc<Fragment>, &SparseBlock)> {
+            run.iter().filter(|item| wanted(item)).map(|(unit, _)| (fragment, &unit.at)).collect()
+        };
+        let mut keys = fetch_coordinates(&sweep.context, &sweep.schema, &blocks(&needs), false)?.into_iter();
+        let mut stored = fetch_places(&sweep.context, &sweep.schema, &blocks(&split), false)?.into_iter();
         let mut looks = Vec::with_capacity(run.len());
         for item @ (unit, duty) in run {
             Counters::add(&sweep.context.counters.cells_scanned, unit.at.cells as u64);
-            let coords = if needs(&item) { read.next().unwrap_or_default() } else { Vec::new() };
-            let inside = sweep.rows_inside(unit, &coords);
-            looks.push(Look { unit, duty: *duty, coords, inside, early: Vec::new(), selected: None });
+            let (mut coords, mut places, mut inside) = (Vec::new(), Vec::new(), None);
+            if needs(item) {
+                coords = keys.next().unwrap_or_default();
+                inside = sweep.rows_inside(unit, &coords);
+            } else if split(item) {
+                places = stored.next().unwrap_or_default();
+                inside = Some(sweep.rows_placed(unit, &places)?);
+            }
+            looks.push(Look { unit, duty: *duty, coords, places, inside, early: Vec::new(), selected: None });
         }
         Ok(looks)
     }
@@ -270,11 +289,12 @@ impl Sieve {
     /// The cells of blocks as they are given: only what is selected, with all attributes asked for.
     fn finish(&self, fragment: &Arc<Fragment>, mut looks: Vec<Look<'_>>) -> Result<Vec<Chunk>> {
         let sweep = &self.sweep;
-        let unplaced: Vec<(&Arc<Fragment>, &SparseBlock)> =
-            looks.iter().filter(|l| l.coords.is_empty()).map(|l| (fragment, &l.unit.at)).collect();
-        let mut coords = fetch_coordinates(&sweep.context, &sweep.schema, &unplaced, false)?.into_iter();
-        for look in looks.iter_mut().filter(|l| l.coords.is_empty()) {
-            look.coords = coords.next().unwrap_or_default();
+        let unplaced = |l: &Look<'_>| l.coords.is_empty() && l.places.is_empty();
+        let blocks: Vec<_> = looks.iter().filter(|l| unplaced(l)).map(|l| (fragment, &l.unit.at)).collect();
+        let mut places = fetch_places(&sweep.context, &sweep.schema, &blocks, false)?.into_iter();
+        for look in looks.iter_mut().filter(|l| unplaced(l)) {
+            look.places = places.next().unwrap_or_default();
+            self.check_places(fragment, look)?;
         }
         let blocks: Vec<&SparseBlock> = looks.iter().map(|l| &l.unit.at).collect();
         let late = self.values(fragment, &self.filter.late, &blocks)?;
@@ -282,9 +302,24 @@ impl Sieve {
             let rows = look.selected.as_deref();
             let late = late.into_iter().map(|column| picked(column, rows)).collect();
             let columns = self.filter.arranged(|place| early_of(&look.early, place, rows), late);
-            self.chunk(look.unit, picked_keys(&look.coords, rows), columns, None)
+            let keys = match look.coords.is_empty() {
+                true => keys_of(look.places, rows)?,
+                false => picked_keys(&look.coords, rows),
+            };
+            Ok(self.chunk(look.unit, keys, columns, None))
         });
-        Ok(finished.collect())
+        finished.collect()
+    }
+
+    /// Corruption if a coordinate of a block lies outside its MBR, and so perhaps outside the box or the domain.
+    fn check_places(&self, fragment: &Fragment, look: &Look<'_>) -> Result<()> {
+        let at = &look.unit.at;
+        for ((column, dim), bounds) in look.places.iter().zip(self.sweep.schema.dims()).zip(at.bounds.ranges()) {
+            if !key::within(dim.datatype(), column.view().values(), *bounds) {
+                return Err(outside_bounds(fragment, at.tile, dim));
+            }
+        }
+        Ok(())
     }
 
     /// Rows of a block on their way into the merge: those selected, and the others if they may hide something.
