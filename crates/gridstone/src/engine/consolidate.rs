@@ -62,6 +62,10 @@ pub struct ConsolidateReport {
 /// larger portions save (design note 005).
 const MERGE_BYTES_MAX: u64 = 64 << 20;
 
+/// Memory that the small fragments of one merge take, at most, and an eighth of the budget at most: more of them are merged portion by
+/// portion.
+const INPUT_BYTES_MAX: u64 = 32 << 20;
+
 impl Array {
     /// The strategy that `selection` asks for. Input if there is none of this name, Bounds for a box outside the domain.
     pub fn strategy(&self, selection: &MergeChoice<'_>) -> Result<Strategy> {
@@ -100,7 +104,8 @@ impl Array {
         let fragments = self.described(&snapshot, &state, None)?;
         let context = self.read_context(&snapshot, call).within(MERGE_BYTES_MAX);
         let target = Target { array: self.id(), schema: state.schema()?.clone(), fragments: fragments.clone() };
-        let limits = PlanLimits { memory_bytes: context.budget.limit_bytes() / 8, cell_bytes: target.row_bytes() };
+        let memory_bytes = (self.context().budget.limit_bytes() / 8).min(INPUT_BYTES_MAX);
+        let limits = PlanLimits { memory_bytes, cell_bytes: target.row_bytes() };
         let plan = plan(&target.schema, &fragments, strategy, limits)?;
         let before = fragments.len() as u64;
         let mut report = ConsolidateReport { before, after: before, ..Default::default() };
