@@ -61,7 +61,7 @@ class Erasable:
             coords: the cells at these coordinates (as in `write_cells`), alone.
             message: kept with the version.
             commit: as in `write`. A receipt for a delete by condition is refused where the fragments that it looked at
-                have been merged by then (of a dense array: with newer ones).
+                have been merged by then (of a dense array: with newer ones): `refresh()` and make it again.
 
         Returns:
             The version committed; the present one if there is nothing to delete.

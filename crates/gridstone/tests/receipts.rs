@@ -299,6 +299,49 @@ fn a_receipt_of_a_delete_that_does_not_fit_is_refused() {
     }
 }
 
+/// What a receipt says of a delete must be what was written: nothing else may come into the store.
+#[test]
+fn a_receipt_that_says_otherwise_of_what_it_deletes_is_refused() {
+    for path in ["/dense", "/sparse"] {
+        let storage = memory();
+        let array = opened(&context(), &storage, path);
+        commit_cells(&array, &one(5, 5, 5), None).unwrap();
+        commit_cells(&array, &CellMap::from([((1, 1), -1), ((2, 2), 2), ((30, 30), -3)]), None).unwrap();
+        let good: serde_json::Value = serde_json::from_str(&receipt_where(&array, "v < 0").to_json().unwrap()).unwrap();
+        let other: serde_json::Value =
+            serde_json::from_str(&receipt(&array, &one(2, 2, 2)).to_json().unwrap()).unwrap();
+        let newest = array.version();
+        let mut changes = vec![
+            ("/fragments/0/cells", serde_json::json!(3)),
+            ("/fragments/0/at/data/offset", serde_json::json!(64)),
+            ("/fragments/0/at/data/len", serde_json::json!(64)),
+            ("/fragments/0/at/data/id", other["fragments"][0]["id"].clone()),
+            ("/fragments/0/bounds", other["fragments"][0]["bounds"].clone()),
+            ("/fragments/0/kind", serde_json::json!("sparse")),
+            ("/version", serde_json::json!(newest + 1)),
+        ];
+        match path {
+            "/sparse" => {
+                changes.push(("/fragments/0/over", serde_json::json!(array.fragments().unwrap()[0].id.to_string())))
+            }
+            _ => changes
+                .extend([newest - 1, newest + 1].map(|n| ("/fragments/0/order", serde_json::json!([n, u32::MAX])))),
+        }
+        if path == "/dense" {
+            changes.push(("/fragments/0/order", serde_json::json!([newest, 0])));
+        }
+        for (place, value) in changes {
+            let mut bad = good.clone();
+            *bad.pointer_mut(place).unwrap_or_else(|| panic!("{place} in {good}")) = value;
+            let outcome = Receipt::from_json(&bad.to_string()).and_then(|receipt| commit(&storage, &[receipt]));
+            assert!(outcome.is_err(), "{path}: {place} {bad}");
+            assert_eq!(opened(&context(), &storage, path).version(), newest, "{path}: {place}");
+        }
+        commit(&storage, &[Receipt::from_json(&good.to_string()).unwrap()]).unwrap();
+        assert_eq!(cells(&opened(&context(), &storage, path), ALL), CellMap::from([((2, 2), 2), ((5, 5), 5)]));
+    }
+}
+
 #[test]
 fn a_receipt_older_than_the_log_cannot_be_judged() {
     let memory_storage = MemoryStorage::new();

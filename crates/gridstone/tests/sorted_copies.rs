@@ -583,4 +583,22 @@ fn copies_go_along_with_a_history() {
         check_same(&storage, &target, array.version(), 12);
     }
     assert!(copies(&storage).len() >= 3);
+    // One that cannot be read is left out; a pack that cannot be read is an error.
+    let (mut left_out, mut failed) = (0, 0);
+    for n in 1.. {
+        let plan = FaultPlan::new();
+        let faulty: Arc<dyn Storage> = Arc::new(FaultyStorage::new(storage.clone(), plan.clone()));
+        plan.fail_nth_of(Operation::Open, n, Fault::Error);
+        let target = memory();
+        let outcome = copy_on((&context(), faulty), (&context(), target.clone()), &HISTORY, &Call::default());
+        if !plan.struck() {
+            break;
+        }
+        failed += usize::from(outcome.is_err());
+        if outcome.is_ok() {
+            left_out += copies(&storage).len() - copies(&target).len();
+            check_same(&storage, &target, array.version(), 12);
+        }
+    }
+    assert!(left_out == copies(&storage).len() && failed > 0, "{left_out} left out, {failed} failed");
 }

@@ -285,3 +285,74 @@ fn a_vacuum_beside_writers_of_files() {
     let seen = explore(const { &Cast { writers: 3, filed: true, merges: 1, fold_versions: 3, ..USUAL } }, 1_000);
     assert!(seen.refused.load(Ordering::Relaxed) > 0, "{seen:?}");
 }
+
+/// What somebody else does to `world`, all at once: three commits, a file that nobody needs, and a vacuum that keeps so many versions.
+fn overtake(world: &World, keep: u64) {
+    let store = world.store();
+    let mut newest = store.latest().unwrap();
+    for _ in 0..3 {
+        newest = store.commit(&newest, world.addition().1, &mut StandardRules).unwrap();
+    }
+    let _unneeded = world.filed_addition();
+    let report = vacuumed(&store, keep).unwrap();
+    assert!(report.committed.is_some() && (report.oldest > report.oldest_before) == (keep == 1), "{report:?}");
+}
+
+/// Does `act` after version 1 of a store that is a few versions on. Before the operations of these numbers others overtake it, and
+/// their vacuums keep so many versions: one, or all. Says how often that was. The second world is the same without that.
+fn overtaken(before: [(u64, u64); 2], act: &dyn Fn(&World, &Arc<Snapshot>, &World)) -> u64 {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let world = World::new(Arc::clone(&memory), 2);
+    let one = world.create().unwrap();
+    overtake(&world, before[0].1);
+    let (operations, times) = (AtomicU64::new(0), Arc::new(AtomicU64::new(0)));
+    let (others, counted) = (world.clone(), Arc::clone(&times));
+    let hook = move |_, _: &str| {
+        let number = operations.fetch_add(1, Ordering::Relaxed);
+        if let Some((_, keep)) = before.iter().find(|(at, _)| *at == number) {
+            counted.fetch_add(1, Ordering::Relaxed);
+            overtake(&others, *keep);
+        }
+    };
+    act(&world.through(Arc::new(HookedStorage::new(memory, hook))), &one, &world);
+    times.load(Ordering::Relaxed)
+}
+
+/// Others commit and vacuum before any operation of a commit, of following and of opening, and before any second one: each comes
+/// to its end, whatever was taken away under it.
+#[test]
+fn a_vacuum_before_any_two_operations() {
+    let committed = |world: &World, base: &Arc<Snapshot>, quiet: &World| {
+        let (id, changes) = world.addition();
+        let next = world.store().commit(base, changes, &mut StandardRules).unwrap();
+        let store = quiet.store();
+        let newest = store.latest().unwrap();
+        assert!(newest.version() >= next.version() && quiet.read_all(&newest).unwrap().contains(&id));
+        if let Some(held) = settling((&store, &Seen::default()), &next, |next| quiet.read_all(next)) {
+            assert_eq!(held.last(), Some(&id));
+        }
+    };
+    let seen = |found: &Arc<Snapshot>, quiet: &World| {
+        let held = settling((&quiet.store(), &Seen::default()), found, |found| quiet.read_all(found));
+        assert!(found.version() > 1 && held.is_none_or(|held| held.len() as u64 >= found.version() / 2));
+    };
+    let acts: [&dyn Fn(&World, &Arc<Snapshot>, &World); 4] = [
+        &|world, one, quiet| committed(world, one, quiet),
+        &|world, _, quiet| committed(world, &world.store().latest().unwrap(), quiet),
+        &|world, one, quiet| seen(&world.store().refresh(one).unwrap(), quiet),
+        &|world, _, quiet| seen(&world.store().latest().unwrap(), quiet),
+    ];
+    for (act, keeps) in acts.iter().flat_map(|act| [[1, 1], [ALL, 1], [1, ALL]].map(|keeps| (act, keeps))) {
+        let (mut first, mut pairs) = (0, 0);
+        while overtaken([(first, keeps[0]), (u64::MAX, 1)], act) > 0 {
+            let both = |second: &u64| overtaken([(first, keeps[0]), (*second, keeps[1])], act) == 2;
+            pairs += (first + 1..).take_while(both).count();
+            first += 1;
+        }
+        println!("{keeps:?}: {first} operations, {pairs} pairs");
+        assert!(first > 3 && pairs > 10, "{keeps:?}: {first} operations, {pairs} pairs");
+    }
+}
+
+/// More versions than there are.
+const ALL: u64 = 1_000;

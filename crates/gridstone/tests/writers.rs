@@ -49,6 +49,11 @@ impl World {
         Self { storage, entropy: Arc::default(), fold_versions }
     }
 
+    /// The same, seen through `storage`, which leads to where it is kept.
+    pub(crate) fn through(&self, storage: Arc<dyn Storage>) -> Self {
+        Self { storage, ..self.clone() }
+    }
+
     /// A store object that shares nothing with others but the storage.
     pub(crate) fn store(&self) -> Store {
         let (storage, entropy) = (Arc::clone(&self.storage), Arc::clone(&self.entropy));

@@ -271,9 +271,17 @@ impl Store {
                 condemned |= record.operations.iter().any(|o| matches!(o, Recorded::Condemn(_)));
             }
             if at_end {
-                // A root that was folded for this commit and that no record names yet may be among what was condemned.
-                return if condemned { self.at_version(newest.version()) } else { Ok(newest) };
+                return if condemned { self.rested(newest, rebase, changes) } else { Ok(newest) };
             }
+        }
+    }
+
+    /// The snapshot opened anew, or a later one: a root that was folded for this commit and that no record names yet may be among
+    /// what was condemned, and the next vacuum may pass even this version.
+    fn rested(&self, newest: Arc<Snapshot>, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
+        match self.at_version(newest.version()) {
+            Err(e) if e.kind() == ErrorKind::SnapshotExpired => self.pass_floor(rebase, changes),
+            opened => opened,
         }
     }
 

@@ -67,7 +67,7 @@ pub struct StandardRules;
 
 impl StandardRules {
     /// A Conflict error if `changes` make no sense after `newest`.
-    pub(super) fn check(newest: &Snapshot, changes: &Changes) -> Result<()> {
+    pub fn check(newest: &Snapshot, changes: &Changes) -> Result<()> {
         let (mut created, mut altered): (Vec<Id>, Vec<Id>) = (Vec::new(), Vec::new());
         let mut moves: Vec<(&str, &str)> = Vec::new();
         for operation in &changes.operations {

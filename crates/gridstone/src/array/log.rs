@@ -165,27 +165,30 @@ impl Log {
         {
             return Ok(Some(end));
         }
-        let floor = self.floor()?;
-        let lowest = floor.map_or(1, |f| f.version);
-        let end = if self.has(lowest)? { self.end_from(lowest, 2)? } else { None };
-        match (end, floor) {
-            (Some(end), _) => {
-                // Who wrote the hint saw more, or the hint is wrong.
-                if end < start
-                    && let Some(later) = self.listed_above(end)?
-                {
-                    self.check_gap(end + 1, later)?;
-                }
-                Ok(Some(end))
+        let mut floor = self.floor()?;
+        loop {
+            if let Some(end) = self.end_above(floor.map_or(1, |f| f.version), start)? {
+                return Ok(Some(end));
             }
-            (None, None) => Ok(None),
-            (None, Some(f)) => Err(Error::corruption(format!(
-                "the log's floor says that version {} is kept, its record is missing; put {} back from a copy of the store, or let \
-                 `gridstone repair` say what can be mended",
-                f.version,
-                log_name(f.version)
-            ))),
+            let before = floor;
+            floor = self.floor()?;
+            if floor == before {
+                return floor.map_or(Ok(None), |f| Err(without_floor(f)));
+            }
+            // A vacuum has moved it meanwhile, and taken away what was looked for.
         }
+    }
+
+    /// The newest version, going up from `lowest`; `None` if that is not there. `start` is one that is said to exist.
+    fn end_above(&self, lowest: u64, start: u64) -> Result<Option<u64>> {
+        let end = if self.has(lowest)? { self.end_from(lowest, 2)? } else { None };
+        // Who wrote the hint saw more, or the hint is wrong.
+        if let Some(end) = end.filter(|end| *end < start)
+            && let Some(later) = self.listed_above(end)?
+        {
+            self.check_gap(end + 1, later)?;
+        }
+        Ok(end)
     }
 
     /// The newest version, going up from `start`, at first by `step`; `None` if nothing is seen from there on.
@@ -277,4 +280,13 @@ impl Log {
             log_name(missing)
         )))
     }
+}
+
+fn without_floor(floor: Floor) -> Error {
+    Error::corruption(format!(
+        "the log's floor says that version {} is kept, its record is missing; put {} back from a copy of the store, or let \
+         `gridstone repair` say what can be mended",
+        floor.version,
+        log_name(floor.version)
+    ))
 }

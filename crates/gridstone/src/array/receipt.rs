@@ -98,13 +98,15 @@ impl Receipt {
             _ => return Err(bad("it does not say its version".to_owned())),
         }
         let text: ReceiptText = serde_json::from_value(value).map_err(|e| bad(e.to_string()))?;
-        // What was looked at for a delete is of the receipt's version at the latest.
-        let mut place = Place::new(text.version.0.saturating_add(1), 0);
+        let looked_at = text.version.0;
+        let mut place = Place::new(looked_at.saturating_add(1), 0);
         let mut read = |text: FragmentText| {
             let ordered = text.has_order();
             let mut description = text.read(false, &mut place).map_err(|e| bad(e.to_string()))?;
             if !ordered {
                 description.order = FragmentOrder { version: 0, index: 0 };
+            } else if description.order != FragmentOrder::after(looked_at) {
+                return Err(bad("it deletes as of another version than it was written at".to_owned()));
             }
             match description.location.file {
                 FileRef::Data(_) | FileRef::Nowhere => Ok(Staged { description, body: None }),
@@ -175,11 +177,6 @@ impl ReceiptRules {
                 .iter()
                 .try_for_each(|(array, delete)| DeleteRules { array: *array }.check(record, std::iter::once(delete))),
         }
-    }
-
-    /// A Conflict error if `changes`, those of receipts, make no sense after `newest`.
-    pub fn check_after(newest: &Snapshot, changes: &Changes) -> Result<()> {
-        StandardRules::check(newest, changes)
     }
 
     /// What commits `receipts`: the later in the list, the greater its order.

@@ -6,7 +6,7 @@
 use super::operation::Removed;
 use super::shelf::Shelf;
 use crate::base::{Error, ErrorKind, Id, Result};
-use crate::fragment::Description;
+use crate::fragment::{Description, FragmentOrder};
 use crate::schema::{Schema, Subarray};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -135,12 +135,14 @@ impl ArrayState {
         Ok(found)
     }
 
-    /// The fragments that can be told without reading anything: those added since the manifest root, and those on its pages that were
+    /// The fragments of versions after `after` that can be told without reading anything: those added since the manifest root, and those on its pages that were
     /// read, or written by this process.
-    pub fn at_hand(&self) -> Vec<Arc<Description>> {
+    pub fn at_hand(&self, after: u64) -> Vec<Arc<Description>> {
+        let newer = |d: &&Arc<Description>| d.order.version > after;
         let pages = self.shelves.iter().filter_map(|shelf| shelf.at_hand());
-        let folded = pages.flat_map(|page| page.iter().filter(|d| self.has(d.id)).cloned().collect::<Vec<_>>());
-        folded.chain(self.recent().cloned()).collect()
+        let there = |d: &&Arc<Description>| newer(d) && self.has(d.id);
+        let folded = pages.flat_map(|page| page.iter().filter(there).cloned().collect::<Vec<_>>());
+        folded.chain(self.recent().filter(newer).cloned()).collect()
     }
 
     /// As [`ArrayState::fragments`], without those of pages that are damaged: these are given with what is wrong.
@@ -226,6 +228,21 @@ impl ArrayState {
             "fragments of array {} whose cells were to be deleted have been merged by another commit; nothing was committed",
             self.path
         )))
+    }
+
+    /// The fragment with this id, one that touches `near`, if the array has it.
+    ///
+    /// # Errors
+    /// Corruption if a manifest page that `near` touches is missing or damaged, Storage.
+    pub fn find(&self, id: Id, near: &Subarray) -> Result<Option<Description>> {
+        let wanted = Removed { id, order: FragmentOrder::after(0), bounds: near.clone() };
+        let mut found = None;
+        self.look_near(&[wanted], |d| {
+            if d.id == id {
+                found = Some(d.clone());
+            }
+        })?;
+        Ok(found)
     }
 
     /// Calls `each` with every fragment of the array that lies in a batch, or on a manifest page that one of `wanted` touches.

@@ -6,9 +6,9 @@
 use super::open::{store_at, store_on};
 use super::sorted_copies::commit_copying;
 use super::{Array, Call, Context, Staged};
-use crate::array::{ArrayState, Changes, ReceiptRules, Snapshot, Store};
+use crate::array::{ArrayState, Changes, ReceiptRules, Snapshot, StandardRules, Store};
 use crate::base::{ByteRange, ByteSource, Entropy, Error, ErrorKind, FileRef, Files, Id, NeverCancel, Result, xxh3};
-use crate::fragment::{self, Fragment, Mask};
+use crate::fragment::{self, Description, Fragment, FragmentKind, Mask};
 use crate::query::condition::Condition;
 use crate::runtime::SystemEntropy;
 use crate::schema::Region;
@@ -122,13 +122,16 @@ fn commit_in(context: &Context, store: &Store, receipts: &[Receipt], message: Op
         )));
     }
     check_new(store, &newest, receipts, &rules)?;
-    check_files(context, store, &newest, receipts)?;
+    for receipt in receipts {
+        newest.array_by_id(receipt.array).map_err(|e| gone(receipt, &newest, e))?;
+    }
     let operations = ReceiptRules::operations(receipts);
     if operations.is_empty() {
         return Ok(newest.version());
     }
     let changes = Changes { message, operations };
-    ReceiptRules::check_after(&newest, &changes)?;
+    StandardRules::check(&newest, &changes)?;
+    check_files(context, store, &newest, receipts)?;
     Ok(commit_copying(context, store, &newest, changes, &mut rules)?.version())
 }
 
@@ -152,12 +155,12 @@ fn check_new(store: &Store, newest: &Snapshot, receipts: &[Receipt], rules: &Rec
     Ok(())
 }
 
-/// An error unless the array and the files of every receipt are there and as they were written.
+/// An error unless the files of every receipt are there and as they were written.
 fn check_files(context: &Context, store: &Store, newest: &Snapshot, receipts: &[Receipt]) -> Result<()> {
     let files = store.files();
     let mut checks: Vec<(&Arc<ArrayState>, &fragment::Staged, u64)> = Vec::new();
     for receipt in receipts {
-        let state = newest.array_by_id(receipt.array).map_err(|e| gone(receipt, newest, e))?;
+        let state = newest.array_by_id(receipt.array)?;
         checks.extend(receipt.fragments.iter().zip(&receipt.footers).map(|(f, footer)| (state, f, *footer)));
     }
     let check = |(state, fragment, footer): (&Arc<ArrayState>, &fragment::Staged, u64)| {
@@ -199,12 +202,26 @@ fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged
     if footer(source.as_ref())? != expected {
         return Err(changed("its last bytes are others".to_owned()));
     }
-    if let Some(over) = description.over {
-        let bytes = source.read_one(ByteRange::new(0, source.len()))?;
-        return Mask::check(&bytes, over).map_err(|e| changed(e.message().to_owned()).with_source(e));
+    let opened = match description.over {
+        Some(over) => check_mask(state, source.as_ref(), description, over),
+        None => Fragment::open(source, Arc::new(description.clone()), schema).map(|_| ()),
+    };
+    opened.map_err(|e| changed(e.message().to_owned()).with_source(e))
+}
+
+/// An error unless `source` is the mask over the fragment `over` of the array that `description` speaks of.
+fn check_mask(state: &ArrayState, source: &dyn ByteSource, description: &Description, over: Id) -> Result<()> {
+    let wrong = || Error::corruption(format!("it is not the mask over fragment {over} that the receipt describes"));
+    let below = state.find(over, &description.bounds)?.ok_or_else(wrong)?;
+    let whole = description.location.offset == 0 && description.location.file == FileRef::Data(description.id);
+    // A tile has a cell at least, and three words beside its bits.
+    let len_max = below.cells.saturating_mul(25).saturating_add(1 << 12);
+    let fits = below.kind == FragmentKind::Sparse && below.bounds == description.bounds && source.len() <= len_max;
+    if !whole || !fits || description.kind != FragmentKind::Mask {
+        return Err(wrong());
     }
-    let opened = Fragment::open(source, Arc::new(description.clone()), schema);
-    opened.map(|_| ()).map_err(|e| changed(e.message().to_owned()).with_source(e))
+    let bytes = source.read_one(ByteRange::new(0, source.len()))?;
+    Mask::decode(&bytes, over, description.cells, below.cells).map(|_| ())
 }
 
 fn gone(receipt: &Receipt, newest: &Snapshot, cause: Error) -> Error {

@@ -46,7 +46,7 @@ pub(super) fn copy_packs(context: &Context, store: &Store, before: &Snapshot, ne
     for node in newer.nodes() {
         let Node::Array(state) = node else { continue };
         let (Ok(schema), array) = (state.schema(), state.id()) else { continue };
-        for (pack, fragments) in packs(&state.at_hand(), before.root_version()) {
+        for (pack, fragments) in packs(&state.at_hand(before.root_version())) {
             // A copy that cannot be written, or that somebody else has written, is missed by no reader.
             let copy = pack.beside(array);
             let Some(_claim) = COPYING.take(copy) else { continue };
@@ -57,10 +57,10 @@ pub(super) fn copy_packs(context: &Context, store: &Store, before: &Snapshot, ne
     }
 }
 
-/// The packs among `fragments`, of versions after `after`, that are worth a sorted copy, with the fragments for it.
-fn packs(fragments: &[Arc<Description>], after: u64) -> Vec<(Id, Vec<Arc<Description>>)> {
+/// The packs that `fragments` lie in and that are worth a sorted copy, with the fragments for it.
+fn packs(fragments: &[Arc<Description>]) -> Vec<(Id, Vec<Arc<Description>>)> {
     let mut alike: HashMap<Alike<'_>, Vec<Arc<Description>>> = HashMap::new();
-    for d in fragments.iter().filter(|d| d.kind == FragmentKind::Sparse && d.order.version > after) {
+    for d in fragments.iter().filter(|d| d.kind == FragmentKind::Sparse) {
         if let FileRef::Data(pack) = d.location.file
             && d.is_small()
             && pack != d.id

@@ -12,6 +12,13 @@ pub struct FragmentOrder {
     pub index: u32,
 }
 
+impl FragmentOrder {
+    /// Newer than all that `version` has, older than all that comes later: of a delete of what was seen there.
+    pub fn after(version: u64) -> Self {
+        Self { version, index: u32::MAX }
+    }
+}
+
 /// What a fragment holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FragmentKind {

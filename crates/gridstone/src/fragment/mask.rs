@@ -113,18 +113,25 @@ impl Mask {
         Ok(w.into_bytes())
     }
 
-    /// A Corruption error unless `bytes` are those of a mask over the fragment `over`, as they were written.
-    pub fn check(bytes: &[u8], over: Id) -> Result<()> {
-        content(bytes, over).map(drop)
-    }
-
     /// The mask in `bytes`, which must delete `rows` rows of the fragment `over` of `cells` cells; else a Corruption error.
     pub fn decode(bytes: &[u8], over: Id, rows: u64, cells: u64) -> Result<Self> {
-        let wrong = |why: &str| wrong(over, why);
-        let (tiles, mut r) = content(bytes, over)?;
+        let wrong = |why: &str| Error::corruption(format!("the mask over fragment {over}: {why}"));
+        let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(|| wrong("it is cut"))?;
+        if u64::from_le_bytes(*sum) != xxh3(content) {
+            return Err(wrong("its bytes do not match their checksum"));
+        }
+        let mut r = ByteReader::new(content, "a mask");
+        if r.take(MAGIC.len())? != MAGIC {
+            return Err(wrong("it does not start with the magic of a mask"));
+        }
+        let version = r.u32()?;
+        if version != VERSION {
+            return Err(Error::unsupported(format!("a mask of version {version}; this Gridstone knows {VERSION}")));
+        }
+        let (tiles, named) = (r.u32()?, r.id()?);
         let (said, len) = (r.u64()?, r.u64()?);
-        if said != rows || rows == 0 || rows > cells {
-            return Err(wrong(NOT_DESCRIBED));
+        if named != over || said != rows || rows == 0 || rows > cells {
+            return Err(wrong("it is not the one that was described"));
         }
         // A tile has a cell at least; its words hold fewer than 64 bits too many.
         let len_max = u64::from(tiles).saturating_mul(24).saturating_add(cells / 8);
@@ -166,34 +173,6 @@ impl Mask {
         r.expect_end()?;
         Ok(mask)
     }
-}
-
-/// What is said of a mask that is another one.
-const NOT_DESCRIBED: &str = "it is not the one that was described";
-
-fn wrong(over: Id, why: &str) -> Error {
-    Error::corruption(format!("the mask over fragment {over}: {why}"))
-}
-
-/// The number of tiles of the mask over the fragment `over` in `bytes`, and what follows its id; the checksum is checked.
-fn content(bytes: &[u8], over: Id) -> Result<(u32, ByteReader<'_>)> {
-    let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(|| wrong(over, "it is cut"))?;
-    if u64::from_le_bytes(*sum) != xxh3(content) {
-        return Err(wrong(over, "its bytes do not match their checksum"));
-    }
-    let mut r = ByteReader::new(content, "a mask");
-    if r.take(MAGIC.len())? != MAGIC {
-        return Err(wrong(over, "it does not start with the magic of a mask"));
-    }
-    let version = r.u32()?;
-    if version != VERSION {
-        return Err(Error::unsupported(format!("a mask of version {version}; this Gridstone knows {VERSION}")));
-    }
-    let (tiles, named) = (r.u32()?, r.id()?);
-    if named != over {
-        return Err(wrong(over, NOT_DESCRIBED));
-    }
-    Ok((tiles, r))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub struct HistoryCopied {
     pub oldest: u64,
     /// The newest.
     pub newest: u64,
-    /// Objects copied.
+    /// Objects copied, and sorted copies that could not be read and were left out.
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -124,11 +124,7 @@ impl HistoryCopier<'_> {
         let total = (data.len() + copies.len() + manifest.len() + records.len()) as u64;
         let count = Count { done: AtomicU64::new(0), bytes: AtomicU64::new(0), total, progress: self.progress };
         self.pool.map(data, self.cancel, |name| self.large(&name, &count))?;
-        self.pool.map(copies, self.cancel, |name| match self.large(&name, &count) {
-            // A vacuum took it: nothing rests on it.
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
-            outcome => outcome,
-        })?;
+        self.pool.map(copies, self.cancel, |name| self.sorted_copy(&name, &count))?;
         self.pool.map(manifest, self.cancel, |name| self.small(&name, &count))?;
         // In order: what is there of a history that was cut short is its beginning.
         records.iter().try_for_each(|name| self.cancel.check().and_then(|()| self.small(name, &count)))?;
@@ -172,6 +168,29 @@ impl HistoryCopier<'_> {
         sink.finish()?;
         count.add(at);
         Ok(())
+    }
+
+    /// One that cannot be read is left out: nothing rests on it, and its fragments are copied in their pack.
+    fn sorted_copy(&self, name: &str, count: &Count<'_>) -> Result<()> {
+        (self.alive)();
+        let read = || {
+            let source = self.source.storage().open(name)?;
+            source.read_one(ByteRange::new(0, source.len()))
+        };
+        match read() {
+            Ok(bytes) => {
+                let mut sink = self.target.storage().create(name)?;
+                sink.write(&bytes)?;
+                sink.finish()?;
+                count.add(bytes.len() as u64);
+                Ok(())
+            }
+            Err(e) if e.kind() == ErrorKind::Cancelled => Err(e),
+            Err(_) => {
+                count.add(0);
+                Ok(())
+            }
+        }
     }
 
     fn small(&self, name: &str, count: &Count<'_>) -> Result<()> {

@@ -31,7 +31,7 @@ pub struct Doomed<'a> {
 impl Doomed<'_> {
     /// Newer than all that the version holds, older than all that comes later.
     fn order(&self) -> FragmentOrder {
-        FragmentOrder { version: self.version, index: u32::MAX }
+        FragmentOrder::after(self.version)
     }
 }
 
