@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import disk
-from inputs import COMMIT, REPEATS_INSIDE, Columns, Spans, joined
+from inputs import COMMIT, MANY, REPEATS_INSIDE, Columns, Spans, joined
 from meter import Meter
 from task import Builder, Procedure, Sample, Task, expect
 
@@ -157,13 +157,13 @@ def look_up(count: int) -> Procedure:
 # Commits.
 
 
-def commit(*, durable: bool) -> Procedure:
-    """Adds 1,000 cells, and again; one commit each, the store staying open."""
+def commit(*, durable: bool, many: bool = False) -> Procedure:
+    """Adds 1,000 cells, and again; one commit each, the store staying open. `many`: the mean of many."""
 
     def measured(task: Task) -> Sample:
-        target, first = task.scratch / "target", task.size.times(1_000)
+        target = task.scratch / "target"
         disk.copy(task.store("cells"), target)
-        commits = task.inputs.commits(REPEATS_INSIDE + 1, first)
+        commits = task.inputs.commits(1 + (MANY if many else REPEATS_INSIDE))
         handle = task.system.open(target, task.system.renew(), writable=True, durable=durable)
         handle.commit(commits[0])
         meter = Meter()
@@ -171,7 +171,7 @@ def commit(*, durable: bool) -> Procedure:
             with meter.clock():
                 handle.commit(cells)
         handle.close()
-        sample = meter.sample(disk.size_bytes(target))
+        sample = meter.sample(disk.size_bytes(target), mean=many)
         if task.check:
             expected = joined([*task.inputs.batches(), *commits])
             expect_same(_read(task, target, None), expected, f"all cells after the commits of {COMMIT}")

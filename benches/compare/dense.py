@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import disk
-from inputs import COMMIT, REPEATS_INSIDE, Array, Box
+from inputs import COMMIT, MANY, REPEATS_INSIDE, Array, Box
 from meter import Meter
 from task import Builder, Procedure, Sample, Task, expect
 
@@ -212,13 +212,16 @@ def update(count: int) -> Procedure:
     return measured
 
 
-def commit(*, durable: bool) -> Procedure:
-    """Changes 1,000 (times the scale) single cells, and again; one commit each, the array staying open."""
+def commit(*, durable: bool, many: bool = False) -> Procedure:
+    """Changes 1,000 (times the scale) single cells, and again; one commit each, the array staying open. `many`: the
+    mean of many.
+    """
 
     def measured(task: Task) -> Sample:
         target = task.scratch / "target"
         disk.copy(task.store("dense"), target)
-        places = [task.inputs.places(task.size.some(COMMIT), i) for i in range(REPEATS_INSIDE + 1)]
+        times = MANY if many else REPEATS_INSIDE
+        places = [task.inputs.places(task.size.some(COMMIT), i) for i in range(times + 1)]
         _warm(task, writes=True)
         handle = task.system.open(target, writable=True, durable=durable)
         handle.update(*places[0])
@@ -227,7 +230,7 @@ def commit(*, durable: bool) -> Procedure:
             with meter.clock():
                 handle.update(rows, cols, changed)
         handle.close()
-        sample = meter.sample(disk.size_bytes(target))
+        sample = meter.sample(disk.size_bytes(target), mean=many)
         if task.check:
             expected = task.inputs.dense()
             for rows, cols, changed in places:

@@ -23,6 +23,11 @@ Spans = tuple[tuple[int, int], tuple[int, int]]
 REPEATS_INSIDE = 5
 """Operations timed one by one in a process that reads or commits; its figure is their median."""
 
+MANY = 128
+"""Commits of which a row tells the mean: among so many in a row are two that fold Gridstone's log, and each system's
+other rare work; a median of few hides it.
+"""
+
 CELLS_DOMAIN = (360_000_000, 180_000_000)
 CELLS_TILE = 10_000
 """As the paper: longitude and latitude in millionths of a degree, space tiles of a hundredth."""
@@ -131,7 +136,7 @@ class Inputs:
         cells = _cells(rng, self.size.cells, centres)
         for i, part in enumerate(np.array_split(np.arange(self.size.cells), BATCHES)):
             _save(self.folder / f"batch{i}.npz", {name: column[part] for name, column in cells.items()})
-        for i in range(self.size.times(1_000) + REPEATS_INSIDE + 1):
+        for i in range(max(self.size.times(1_000) + REPEATS_INSIDE, MANY) + 1):
             _save(self.folder / f"commit{i}.npz", _cells(rng, COMMIT, centres))
         boxes = {}
         for area, counts in (("dense", (1_000, 10_000, 100_000, 1_000_000)), ("thin", (1_000, 10_000))):

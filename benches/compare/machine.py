@@ -4,19 +4,22 @@ import datetime as dt
 import importlib.metadata
 import os
 import platform
+import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import disk
-from inputs import REPEATS_INSIDE, Size
+from inputs import MANY, REPEATS_INSIDE, Size
 from plan import Case
 
 _PACKAGES = (
     "gridstone", "numpy", "tiledb", "h5py", "hdf5plugin", "zarr", "numcodecs", "zarrs", "tensorstore", "duckdb",
     "pyarrow", "polars",
 )  # fmt: skip
+
+_ROOT = Path(__file__).parents[2]
 
 
 def disclosure(folder: Path, size: Size, repeats: int) -> dict[str, Any]:
@@ -25,6 +28,7 @@ def disclosure(folder: Path, size: Size, repeats: int) -> dict[str, Any]:
         "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "scale": size.scale,
         "repeats": repeats,
+        "code": code(_ROOT),
         "versions": {"python": platform.python_version(), **dict(_versions()), **_inner_versions()},
         "cpu": f"{_field('/proc/cpuinfo', 'model name')}, {len(os.sched_getaffinity(0))} usable of {os.cpu_count()}",
         "memory": _field("/proc/meminfo", "MemTotal"),
@@ -35,7 +39,8 @@ def disclosure(folder: Path, size: Size, repeats: int) -> dict[str, Any]:
         "cache": "warm: the system's page cache holds the files, each timed read has a newly opened store; "
         f"cold: {disk.how_it_forgets()}, before each read",
         "process": "fresh for each (system, case) and repeat, after one small operation of the same kind (but for "
-        f"warmup); reads and commits: median of {REPEATS_INSIDE} in a process, scans: of 3, loads and updates: one",
+        f"warmup); reads and commits: median of {REPEATS_INSIDE} in a process (the rows called mean: mean of {MANY}), "
+        "scans: of 3, loads and updates: one",
         "clock": "reads end with NumPy arrays, writes when durable unless the row says otherwise; opening, input and "
         "checks are outside, but for cold reads, O1 and warmup",
         "checks": "every result was compared with NumPy before anything was timed",
@@ -49,6 +54,31 @@ def about(cases: Sequence[Case], families: frozenset[str]) -> dict[str, dict[str
     return {
         name: {"settings": system.settings, "durability": system.durability} for name, system in sorted(systems.items())
     }
+
+
+def code(root: Path) -> str:
+    """The commit that is checked out at `root`, and whether tracked files differ from it. It tells of the source: that
+    the package was built from it is for who runs this to see to.
+    """
+    # A repository that happens to hold the folder says nothing of it.
+    environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(root.resolve().parent)}
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "--no-optional-locks", "-C", str(root), *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+        return done.stdout.strip()
+
+    try:
+        commit = git("rev-parse", "--short", "HEAD")
+        changed = git("status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"commit {commit}{' with changes' if changed else ''}"
 
 
 def _versions() -> Iterable[tuple[str, str]]:

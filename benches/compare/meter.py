@@ -29,11 +29,11 @@ class Meter:
         self.seconds.append(time.perf_counter() - start)
         self.cpu_seconds.append(time.process_time() - cpu)
 
-    def sample(self, disk_bytes: int, which: int | None = None) -> dict[str, Any]:
-        """The figures of this process: medians over its operations, or those of one of them."""
+    def sample(self, disk_bytes: int, which: int | None = None, *, mean: bool = False) -> dict[str, Any]:
+        """The figures of this process: medians of its operations' times, or means, or those of one of them."""
         chosen = slice(None) if which is None else slice(which, which + 1)
         return {
-            "seconds": statistics.median(self.seconds[chosen]),
+            "seconds": (statistics.mean if mean else statistics.median)(self.seconds[chosen]),
             "cpu_seconds": statistics.mean(self.cpu_seconds[chosen]),
             "rss_growth_bytes": max(0, _status_bytes("VmHWM") - self._before_bytes),
             "disk_bytes": disk_bytes,

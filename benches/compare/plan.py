@@ -7,7 +7,7 @@ import cells
 import dense
 import parallel
 import upkeep
-from inputs import Size
+from inputs import MANY, Size
 from reach import (
     Reach,
     at_most,
@@ -90,7 +90,6 @@ _RAW, _MEMORY = raw.Dense(), raw.Memory()
 _NONE = [gridstone.Dense("none"), *_peers("none")]
 _PLAIN = [*_NONE, _RAW]
 _ZSTD = [gridstone.Dense("zstd:3"), gridstone.Dense("auto"), *_peers("zstd:3")]
-_AUTO = [gridstone.Dense("auto"), gridstone.Dense("zstd:3"), *_peers("zstd:3")]
 _PACKED = [
     gridstone.Dense("auto"),
     gridstone.Dense("zstd:3"),
@@ -127,7 +126,7 @@ def _dense_updates() -> list[Case]:
         for n in (1_000, 10_000, 100_000)
     ]
     found += [
-        Case(f"D2-zstd-{_count(n)}", "update", _updates(n, "compressed"), _AUTO, dense.update(n), "dense", (faster(2),))
+        Case(f"D2-zstd-{_count(n)}", "update", _updates(n, "compressed"), _ZSTD, dense.update(n), "dense", (faster(2),))
         for n in (1_000, 10_000, 100_000)
     ]
     for how in ("full", "close"):
@@ -135,7 +134,9 @@ def _dense_updates() -> list[Case]:
         title = _text(f"commit of 1,000 cells to a dense array, durability {how}")
         run = dense.commit(durable=how == "full")
         found.append(Case(f"D5b-{how}", "update", title, _IN_PLACE, run, "dense", reaches))
-    return found
+    title = _text(f"mean of {MANY} commits of 1,000 cells to a dense array, one after the other, durability close")
+    run = dense.commit(durable=False, many=True)
+    return [*found, Case("D5b-mean", "update", title, _IN_PLACE, run, "dense")]
 
 
 def _updates(count: int, what: str) -> Callable[[Size], str]:
@@ -201,6 +202,7 @@ def _parallel() -> list[Case]:
 
 def _cell_cases() -> list[Case]:
     one = gridstone.Cells("auto, one write")
+    orders = [one, gridstone.Cells("auto, one write, hilbert")]
     peers = [tiledb.Cells("row"), tiledb.Cells("hilbert"), duckdb.Cells("sorted"), duckdb.Parquet("DuckDB"),
              parquet.PyArrow("pyarrow"), parquet.Polars("polars"), duckdb.Cells("sorted, Arrow")]  # fmt: skip
     loaders = [
@@ -222,14 +224,17 @@ def _cell_cases() -> list[Case]:
     }
     for row, (area, counts) in targets.items():
         for count, times in counts.items():
-            found.append(Case(f"{row}-{_count(count)}", "cells read", _cell_box(count, area), [one, *peers],
+            found.append(Case(f"{row}-{_count(count)}", "cells read", _cell_box(count, area), [*orders, *peers],
                               cells.read(f"{area}{count}"), "cells", (faster(times),), ("cells",)))  # fmt: skip
-    found.append(Case("S2c", "cells read", _selected(100_000), [one, *peers],
+    found.append(Case("S2c", "cells read", _selected(100_000), [*orders, *peers],
                       cells.select("dense100000", "sog", 150), "cells", (faster(2),), ("cells",)))  # fmt: skip
     for how, most in (("full", 1.5), ("close", 0.7)):
         title = _text(f"commit of 1,000 cells, durability {how}")
         found.append(Case(f"S3a-{how}", "cells commit", title, writers, cells.commit(durable=how == "full"), "cells",
                           (at_most(most),), ("cells",)))  # fmt: skip
+    title = _text(f"mean of {MANY} commits of 1,000 cells, one after the other, durability close")
+    run = cells.commit(durable=False, many=True)
+    found.append(Case("S3a-mean", "cells commit", title, writers, run, "cells", needs=("cells",)))
     readers = [one, peers[0], tiledb.Cells("row, gathered"), *peers[2:5]]
     for commits, times in ((0, 1.5), (10, None), (100, None), (1_000, 2.0)):
         state = f"cells+{commits}" if commits else "cells"
@@ -283,7 +288,7 @@ def _tables() -> list[Case]:
 def _warmups() -> list[Case]:
     names = {0: "import", 1: "first", 2: "second", 5: "fifth", 20: "twentieth"}
     return [
-        Case(f"warmup-{name}", "warmup", _warmup(which, name), _AUTO, dense.warmup(which), "dense", bare=True)
+        Case(f"warmup-{name}", "warmup", _warmup(which, name), _ZSTD, dense.warmup(which), "dense", bare=True)
         for which, name in names.items()
     ]
 

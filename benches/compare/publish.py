@@ -39,5 +39,5 @@ def replace(document: str, text: str, name: str) -> str:
 def _when(told: dict[str, Any]) -> str:
     return (
         f"Medians of {told['repeats']} run(s) at scale {told['scale']:g}, {told['date'][:10]}: {told['cpu']}, "
-        f"{told['memory']}, {told['kernel']}, {told['filesystem']}. {report.NOTES}"
+        f"{told['memory']}, {told['kernel']}, {told['filesystem']}; code: {told['code']}. {report.NOTES}"
     )

@@ -12,7 +12,8 @@ _FULL = ("system", "median", "min – max", "× best", "CPU", "peak MB", "disk M
 NOTES = (
     "× best: the best peer's time over this one's (2.0 = half the best peer's time, below 1 = slower). To reach: what "
     "the plan asks for, and what was measured. CPU: seconds of all threads, per operation. Peak: growth of the "
-    "process's memory over what it held before, input included. Limits (raw file, memcpy) are no peers."
+    "process's memory over what it held before, input included. Limits (raw file, memcpy) are no peers. Gridstone: the "
+    "variant that is judged, named where there are several."
 )
 
 
@@ -72,19 +73,29 @@ def disclosed(results: dict[str, Any]) -> Iterable[str]:
 
 
 def _brief(case: dict[str, Any]) -> tuple[str, ...]:
-    own = next((row for row in case["systems"] if row["role"] == "gridstone"), None)
+    variants = [row for row in case["systems"] if row["role"] == "gridstone"]
+    own = variants[0] if variants else None
     peers = [row for row in case["systems"] if row["role"] == "peer"]
     best = min(peers, key=lambda row: float(row["seconds"]["median"]), default=None)
     conditions = [f"{reach['text']}: {_value(reach['value'])}" for reach in case["reach"]]
     return (
         case["key"],
         case["title"],
-        "no figure" if own is None else seconds_text(own["seconds"]["median"]),
+        _judged(variants),
         "" if best is None else f"{seconds_text(best['seconds']['median'])} {best['system']}",
         "" if own is None else _value(own["times_best_peer"]),
         "; ".join(conditions),
         "; ".join({True: "yes", False: "no", None: "?"}[reach["reached"]] for reach in case["reach"]),
     )
+
+
+def _judged(variants: list[dict[str, Any]]) -> str:
+    """The time of the first variant, and which that is if there are others."""
+    if not variants:
+        return "no figure"
+    own = variants[0]
+    name = own["system"].partition(", ")[2] if len(variants) > 1 else ""
+    return ", ".join(filter(None, (seconds_text(own["seconds"]["median"]), name)))
 
 
 def _full(row: dict[str, Any]) -> tuple[str, ...]:

@@ -2,11 +2,15 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +22,18 @@ def gridstone(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]
     """Runs `gridstone bench` in `folder`."""
     command = [sys.executable, "-m", "gridstone", "bench", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+
+
+ONLY = "D1b-field,D2-1k,D3c-warm,S2a-10k,S2c,S3a-close,M1,M1-budget,warmup-second"
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A run of one case of each kind of store: where it wrote, and what it printed."""
+    out = tmp_path_factory.mktemp("bench") / "out"
+    found = gridstone(*TINY, "--only", ONLY, "--out", str(out), "--json", folder=ROOT)
+    assert found.returncode == 0, found.stderr
+    return out, json.loads(found.stdout)
 
 
 @pytest.fixture
@@ -45,21 +61,65 @@ def test_rows_and_systems_that_do_not_exist(tmp_path: Path) -> None:
         assert found.returncode == 2 and "Error" in found.stderr
 
 
-def test_it_measures_and_writes(tmp_path: Path) -> None:
-    """One case of each kind of store; systems that are not installed are skipped with a line each."""
-    only = "D1b-field,D2-1k,D3c-warm,S2a-10k,S2c,S3a-close,M1,M1-budget,warmup-second"
-    out = tmp_path / "out"
-    found = gridstone(*TINY, "--only", only, "--out", str(out), "--json", folder=ROOT)
-    assert found.returncode == 0, found.stderr
-    results = json.loads(found.stdout)
+def test_it_measures_and_writes(measured: tuple[Path, dict[str, Any]]) -> None:
+    """Systems that are not installed are skipped with a line each."""
+    out, results = measured
     assert results == json.loads((out / "results.json").read_text())
-    assert [case["key"] for case in results["cases"]] == only.split(",")
+    assert [case["key"] for case in results["cases"]] == ONLY.split(",")
     for case in results["cases"]:
         own = [row for row in case["systems"] if row["role"] == "gridstone"]
         assert own and all(len(row["seconds"]["runs"]) == 1 and row["disk_bytes"] > 0 for row in own), case["key"]
     assert all(line.partition(" ")[0] != "gridstone" for line in results["missing"])
     assert "| D3c-warm |" in (out / "results.md").read_text()
     assert not {"inputs", "stores", "scratch"} & {path.name for path in out.iterdir()}
+
+
+def test_it_tells_which_code_was_measured(measured: tuple[Path, dict[str, Any]]) -> None:
+    out, results = measured
+    told = results["disclosure"]["code"]
+    assert re.fullmatch(r"commit [0-9a-f]{4,40}( with changes)?|unknown", told), told
+    assert f"- code: {told}\n" in (out / "results.md").read_text()
+
+
+def test_it_draws_charts(measured: tuple[Path, dict[str, Any]]) -> None:
+    """One for each family of cases, and one of the ratios if there is a peer to compare with."""
+    pytest.importorskip("matplotlib", reason="matplotlib draws the charts")
+    out, results = measured
+    expected = {case["family"].replace(" ", "-") for case in results["cases"]}
+    if any(row["role"] == "peer" for case in results["cases"] for row in case["systems"]):
+        expected.add("ratios")
+    assert {path.stem for path in out.glob("*.png")} == expected
+    for path in out.glob("*.png"):
+        check_chart(path)
+
+
+def test_fragments_have_a_chart(modules: None, tmp_path: Path) -> None:
+    """Of both rows, the merged state beside the numbers."""
+    pytest.importorskip("matplotlib", reason="matplotlib draws the charts")
+    import charts
+
+    def case(row: str, name: str, seconds: float) -> dict[str, Any]:
+        spread = {"median": seconds, "min": seconds * 0.9, "max": seconds * 1.2}
+        figures = {"system": "gridstone, none", "family": "gridstone", "role": "gridstone", "times_best_peer": None}
+        return {"key": f"{row}-{name}", "row": row, "family": "read", "title": name,
+                "systems": [{**figures, "seconds": spread}]}  # fmt: skip
+
+    cases = [case(row, name, 0.01 * (i + 1)) for row in ("D5a", "S3b") for i, name in enumerate(("0", "10", "merged"))]
+    drawn = charts.draw(tmp_path, {"cases": cases})
+    assert [path.name for path in drawn] == ["read.png", "fragments.png"]
+    for path in drawn:
+        check_chart(path)
+
+
+def check_chart(path: Path) -> None:
+    """A PNG of a size for reading, on which something is drawn."""
+    import matplotlib.image
+
+    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    pixels = matplotlib.image.imread(path)
+    height, width = pixels.shape[:2]
+    assert 600 <= width <= 3_000 and 100 <= height <= 20_000, (path.name, width, height)
+    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 2, path.name
 
 
 def test_cases_that_no_time_is_left_for_are_named(tmp_path: Path) -> None:
@@ -130,6 +190,63 @@ def test_reaches_are_judged(modules: None) -> None:
         found = condition.judge(rows, "a")
         assert found["value"] == pytest.approx(value) and found["reached"] is met, condition.text
     assert reach.faster(2).judge(rows, "b")["reached"] is None
+
+
+def test_the_judged_variant_is_named(modules: None) -> None:
+    """Where a row has several variants of Gridstone; a row that is called zstd judges zstd."""
+    import report
+    from plan import PLAN
+
+    def row(system: str, role: str) -> dict[str, Any]:
+        return {"system": system, "role": role, "seconds": {"median": 0.0374}, "times_best_peer": 2.0}
+
+    case = {"key": "D2-zstd-1k", "title": "updates", "reach": [],
+            "systems": [row("gridstone, zstd:3", "gridstone"), row("h5py, zstd:3", "peer")]}  # fmt: skip
+    assert report._brief(case)[2] == "37.4 ms"
+    case["systems"].insert(1, row("gridstone, auto", "gridstone"))
+    assert report._brief(case)[2] == "37.4 ms, zstd:3"
+    assert report._brief({**case, "systems": []})[2] == "no figure"
+    packed = [case for case in PLAN if "-zstd" in case.key or case.row in ("D3d", "warmup")]
+    assert packed and {case.systems[0].name for case in packed} == {"gridstone, zstd:3"}
+
+
+def test_the_state_of_the_code(modules: None, tmp_path: Path) -> None:
+    import machine
+
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", "-C", str(tmp_path), *who, *arguments], check=True, capture_output=True)
+
+    within = tmp_path / "within"
+    within.mkdir()
+    (tmp_path / "a.txt").write_text("a")
+    assert machine.code(tmp_path) == "unknown"
+    git("init")
+    git("add", "a.txt")
+    git("commit", "-m", "first")
+    (tmp_path / "new.txt").write_text("not tracked")
+    clean = machine.code(tmp_path)
+    assert re.fullmatch(r"commit [0-9a-f]{4,40}", clean)
+    (tmp_path / "a.txt").write_text("b")
+    assert machine.code(tmp_path) == f"{clean} with changes"
+    assert machine.code(within) == "unknown"
+
+
+def test_a_mean_covers_what_few_commits_do_not(modules: None, tmp_path: Path) -> None:
+    """The rows called mean: as many commits for every system, two folds of the log among them."""
+    from inputs import MANY
+    from meter import Meter
+    from plan import PLAN
+
+    means = [case for case in PLAN if case.key.endswith("-mean")]
+    assert [case.key for case in means] == ["D5b-mean", "S3a-mean"] and MANY >= 2 * 64
+    assert not any(case.reaches for case in means)
+    meter = Meter()
+    meter.seconds, meter.cpu_seconds = [1.0, 1.0, 4.0], [1.0, 1.0, 1.0]
+    assert meter.sample(0, mean=True)["seconds"] == 2.0 and meter.sample(0)["seconds"] == 1.0
 
 
 def test_only_what_lies_between_the_markers_is_replaced(modules: None) -> None:

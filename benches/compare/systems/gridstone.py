@@ -37,7 +37,9 @@ class _Gridstone(System):
 
     @property
     def flags(self) -> list[str]:
-        """What else it says: "one write" (the batches go in together), "all", "tiered" (merges), "budget N MiB"."""
+        """What else it says: "one write" (the batches go in together), "hilbert" (the order of the cells), "all",
+        "tiered" (merges), "budget N MiB".
+        """
         return self.variant.split(", ")[1:]
 
     @property
@@ -135,9 +137,12 @@ class Cells(_Gridstone, CellsSystem):
         import gridstone as gs
 
         filters = self.filters
-        dims = [gs.Dim(name, (0, n), CELLS_TILE) for name, n in zip("xy", CELLS_DOMAIN, strict=True)]
+        hilbert = "hilbert" in self.flags
+        tile = None if hilbert else CELLS_TILE  # space tiles would break the curve
+        dims = [gs.Dim(name, (0, n), tile) for name, n in zip("xy", CELLS_DOMAIN, strict=True)]
         attrs = [gs.Attr(name, "int64", filters=filters) for name in batches[0] if name not in ("x", "y")]
-        schema = gs.Schema(dims, attrs, sparse=True, duplicates=True, coord_filters=filters)
+        order = "hilbert" if hilbert else "row"
+        schema = gs.Schema(dims, attrs, sparse=True, duplicates=True, cell_order=order, coord_filters=filters)
         if "one write" in self.flags:
             batches = [{name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}]
         with gs.create(folder, schema, context=self.writing) as array:

@@ -11,6 +11,8 @@ mod commits;
 mod grid;
 mod input;
 mod keys;
+#[cfg(all(feature = "reads", target_os = "linux"))]
+pub mod reads;
 mod world;
 
 pub use case::{Case, Work};

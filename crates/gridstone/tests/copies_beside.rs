@@ -1,12 +1,14 @@
 //! Promise: a copy leaves what others make in its place, says so, and takes no more memory for many arrays than for one.
 
 use crate::copies::{HISTORY, WHOLE, at, copied, memory, of_version, vacuum, written};
+use crate::sorted_copies::{check_same, copies, lived, schema};
 use crate::vacuum::nothing_is_left;
 use crate::writer::{bytes_of, context, version_of, view};
 use gridstone::base::{ErrorKind, Result};
-use gridstone::engine::{At, Call, Opened, create_array_on, open_on};
+use gridstone::engine::{At, Call, Opened, copy_on, create_array_on, open_on};
 use gridstone::schema::{Order, Schema};
-use gridstone::storage::{HookedStorage, Operation, Storage, log_name};
+use gridstone::storage::{Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage, log_name};
+use gridstone_testkit::Dice;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -130,4 +132,27 @@ fn small_fragments_of_many_arrays_do_not_all_wait_in_memory() {
     assert!(record < (1 << 20) + 100_000, "a record of {record} bytes");
     assert!(record > 500_000 && !target.list("_data").unwrap().is_empty(), "a record of {record} bytes");
     crate::writer::verify(&target);
+}
+
+/// A sorted copy that cannot be read stays behind: nothing rests on it. A pack that cannot be read is an error.
+#[test]
+fn sorted_copies_that_cannot_be_read_are_left_out() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new().near());
+    let array = lived(&storage, schema(true, false, "row"), 80, &mut Dice::new(12));
+    let (mut left_out, mut failed, all) = (0, 0, copies(&storage).len());
+    for n in 1.. {
+        let plan = FaultPlan::new();
+        let target: Arc<dyn Storage> = Arc::new(MemoryStorage::new().near());
+        let faulty: Arc<dyn Storage> = Arc::new(FaultyStorage::new(storage.clone(), plan.clone()));
+        plan.fail_nth_of(Operation::Open, n, Fault::Error);
+        match copy_on((&context(), faulty), (&context(), target.clone()), &HISTORY, &Call::default()) {
+            _ if !plan.struck() => break,
+            Err(_) => failed += 1,
+            Ok(_) => {
+                left_out += all - copies(&target).len();
+                check_same(&storage, &target, array.version(), 12);
+            }
+        }
+    }
+    assert!(left_out == all && all >= 3 && failed > 0, "{left_out} of {all} left out, {failed} failed");
 }

@@ -27,6 +27,7 @@ mod moves;
 #[cfg(feature = "object-stores")]
 mod objects;
 mod oracle;
+mod overtaken;
 mod paper_examples;
 mod points;
 mod portions;

@@ -318,17 +318,13 @@ fn a_receipt_that_says_otherwise_of_what_it_deletes_is_refused() {
             ("/fragments/0/at/data/id", other["fragments"][0]["id"].clone()),
             ("/fragments/0/bounds", other["fragments"][0]["bounds"].clone()),
             ("/fragments/0/kind", serde_json::json!("sparse")),
-            ("/version", serde_json::json!(newest + 1)),
         ];
-        match path {
-            "/sparse" => {
-                changes.push(("/fragments/0/over", serde_json::json!(array.fragments().unwrap()[0].id.to_string())))
-            }
-            _ => changes
-                .extend([newest - 1, newest + 1].map(|n| ("/fragments/0/order", serde_json::json!([n, u32::MAX])))),
-        }
-        if path == "/dense" {
-            changes.push(("/fragments/0/order", serde_json::json!([newest, 0])));
+        if path == "/sparse" {
+            changes.push(("/fragments/0/over", serde_json::json!(array.fragments().unwrap()[0].id.to_string())));
+        } else {
+            changes.push(("/version", serde_json::json!(newest + 1)));
+            let orders = [(newest, 0), (newest - 1, u32::MAX), (newest + 1, u32::MAX)];
+            changes.extend(orders.map(|order| ("/fragments/0/order", serde_json::json!(order))));
         }
         for (place, value) in changes {
             let mut bad = good.clone();

@@ -21,7 +21,7 @@ const SIDE: i64 = 60;
 const FOLD: u64 = 16;
 
 /// `order`: of cells; "text" stands for row order along a dimension of texts.
-fn schema(sparse: bool, duplicates: bool, order: &str) -> Schema {
+pub(crate) fn schema(sparse: bool, duplicates: bool, order: &str) -> Schema {
     let (order, y) = match order {
         "text" => ("row", r#"{"name":"y","dtype":"string","max_bytes":15}"#),
         "hilbert" => (order, r#"{"name":"y","dtype":"int32","domain":["-30","29"],"tile":null}"#),
@@ -35,13 +35,12 @@ fn schema(sparse: bool, duplicates: bool, order: &str) -> Schema {
                  {{"name":"w","dtype":"int16","filters":"zstd:1"}}]}}"#,
         tile(15)
     );
-    let json = if sparse { json } else { json.replace(r#""capacity":64,"#, "").replace(r#""duplicates":false,"#, "") };
-    Schema::from_json(&json).unwrap()
+    let bare = |json: String| json.replace(r#""capacity":64,"#, "").replace(r#""duplicates":false,"#, "");
+    Schema::from_json(&if sparse { json } else { bare(json) }).unwrap()
 }
 
 fn options() -> Options {
-    let (threads, durability) = (Some(2), Durability::Close);
-    Options { threads, durability, fold_versions: FOLD, ..Options::default() }
+    Options { threads: Some(2), durability: Durability::Close, fold_versions: FOLD, ..Options::default() }
 }
 
 fn context() -> Context {
@@ -60,7 +59,7 @@ fn memory() -> Arc<dyn Storage> {
 }
 
 /// The sorted copies that lie in a store, by name.
-fn copies(storage: &Arc<dyn Storage>) -> BTreeSet<String> {
+pub(crate) fn copies(storage: &Arc<dyn Storage>) -> BTreeSet<String> {
     let names = storage.list("_data").unwrap();
     let id = |name: &String| Id::parse(name.strip_prefix("_data/")?.strip_suffix(".frag")?).ok();
     let magic = |name: &String| storage.read_all(name).unwrap().starts_with(b"GS0SORT\n");
@@ -168,7 +167,7 @@ fn sub(array: &Array, dice: &mut Dice) -> Vec<(String, String)> {
 }
 
 /// An array after `commits` writes of all kinds, most of them of cells.
-fn lived(storage: &Arc<dyn Storage>, schema: Schema, commits: usize, dice: &mut Dice) -> Array {
+pub(crate) fn lived(storage: &Arc<dyn Storage>, schema: Schema, commits: usize, dice: &mut Dice) -> Array {
     let sparse = schema.sparse();
     let array = create_array_on(&context(), storage.clone(), "/", schema, false).unwrap();
     for n in 0..commits as i64 {
@@ -239,7 +238,7 @@ fn answers(array: &Array, dice: &mut Dice) -> Vec<String> {
 }
 
 /// Whether every version of two stores says the same, versions in any order through one context each.
-fn check_same(one: &Arc<dyn Storage>, other: &Arc<dyn Storage>, versions: u64, seed: u64) {
+pub(crate) fn check_same(one: &Arc<dyn Storage>, other: &Arc<dyn Storage>, versions: u64, seed: u64) {
     let (mine, theirs) = (open(one, At::Latest), open(other, At::Latest));
     for n in 0..=24 {
         let version = if n == 0 { versions } else { 1 + Dice::new(seed * 31 + n).below(versions as usize) as u64 };
@@ -567,8 +566,7 @@ fn a_copy_stays_and_goes_with_its_pack() {
     array.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap();
     vacuum(Keep::Versions(1));
     assert_eq!(copies(&storage), BTreeSet::new());
-    let left = storage.list("_data").unwrap();
-    assert!(left.len() <= 2, "{left:?}");
+    assert!(storage.list("_data").unwrap().len() <= 2);
 }
 
 /// With its history a store takes its copies along to places that have them.
@@ -583,22 +581,4 @@ fn copies_go_along_with_a_history() {
         check_same(&storage, &target, array.version(), 12);
     }
     assert!(copies(&storage).len() >= 3);
-    // One that cannot be read is left out; a pack that cannot be read is an error.
-    let (mut left_out, mut failed) = (0, 0);
-    for n in 1.. {
-        let plan = FaultPlan::new();
-        let faulty: Arc<dyn Storage> = Arc::new(FaultyStorage::new(storage.clone(), plan.clone()));
-        plan.fail_nth_of(Operation::Open, n, Fault::Error);
-        let target = memory();
-        let outcome = copy_on((&context(), faulty), (&context(), target.clone()), &HISTORY, &Call::default());
-        if !plan.struck() {
-            break;
-        }
-        failed += usize::from(outcome.is_err());
-        if outcome.is_ok() {
-            left_out += copies(&storage).len() - copies(&target).len();
-            check_same(&storage, &target, array.version(), 12);
-        }
-    }
-    assert!(left_out == copies(&storage).len() && failed > 0, "{left_out} left out, {failed} failed");
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use gridstone::array::{Changes, Operation, Recorded, Removed, Snapshot, StandardRules, Store};
 use gridstone::base::{ByteRange, Clock, Entropy, ErrorKind, FileRef, Files, Id, Result};
 use gridstone::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
+use gridstone::runtime::SystemClock;
 use gridstone::schema::{KeyRange, Schema, Subarray};
 use gridstone::storage::{Storage, StoreFiles, data_name};
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ impl Entropy for Counting {
 pub(crate) struct World {
     storage: Arc<dyn Storage>,
     entropy: Arc<Counting>,
+    clock: Arc<dyn Clock>,
     fold_versions: u64,
 }
 
@@ -46,7 +48,12 @@ const CELLS: &[u8] = b"cells";
 impl World {
     /// No store yet, in `storage`.
     pub(crate) fn new(storage: Arc<dyn Storage>, fold_versions: u64) -> Self {
-        Self { storage, entropy: Arc::default(), fold_versions }
+        Self { storage, entropy: Arc::default(), clock: Arc::new(Still), fold_versions }
+    }
+
+    /// The same, with a clock that goes.
+    pub(crate) fn timely(self) -> Self {
+        Self { clock: Arc::new(SystemClock), ..self }
     }
 
     /// The same, seen through `storage`, which leads to where it is kept.
@@ -57,7 +64,7 @@ impl World {
     /// A store object that shares nothing with others but the storage.
     pub(crate) fn store(&self) -> Store {
         let (storage, entropy) = (Arc::clone(&self.storage), Arc::clone(&self.entropy));
-        Store::new(storage, Arc::new(Still), entropy).with_fold_versions(self.fold_versions)
+        Store::new(storage, Arc::clone(&self.clock), entropy).with_fold_versions(self.fold_versions)
     }
 
     /// Creates the store, with one small array at its root.

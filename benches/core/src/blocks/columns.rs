@@ -36,7 +36,7 @@ pub(crate) struct PerValue {
 }
 
 /// The coordinates together, or one attribute.
-struct Field<'a> {
+pub(crate) struct Field<'a> {
     name: Option<&'a str>,
     datatype: Datatype,
     /// The first of its fields in a fragment of it alone, and how many there are.
@@ -48,11 +48,15 @@ struct Field<'a> {
 /// # Errors
 /// Whatever the engine says.
 pub(crate) fn pack(input: &Input, effort: Effort) -> Result<Vec<Packed>> {
-    let dims = input.dims().len();
-    let coordinates = input.dims().first().map(|c| Field { name: None, datatype: c.datatype(), span: (0, dims) });
+    let (dims, coordinates) = (input.dims().len(), coordinates(input));
     let attrs = input.attrs().iter();
     let attrs = attrs.map(|(name, c)| Field { name: Some(name), datatype: c.datatype(), span: (dims, 1) });
     coordinates.into_iter().chain(attrs).map(|field| packed(input, &field, effort)).collect()
+}
+
+/// All coordinates of a sparse input.
+pub(crate) fn coordinates(input: &Input) -> Option<Field<'static>> {
+    input.dims().first().map(|c| Field { name: None, datatype: c.datatype(), span: (0, input.dims().len()) })
 }
 
 fn packed(input: &Input, field: &Field<'_>, effort: Effort) -> Result<Packed> {
@@ -87,7 +91,7 @@ fn packed(input: &Input, field: &Field<'_>, effort: Effort) -> Result<Packed> {
 }
 
 /// Writes the field with `pipeline`, whatever must be written with it as it is.
-fn write(input: &Input, field: &Field<'_>, pipeline: &str, effort: Effort) -> Result<(Place, Sizes)> {
+pub(crate) fn write(input: &Input, field: &Field<'_>, pipeline: &str, effort: Effort) -> Result<(Place, Sizes)> {
     let any = input.attrs().first().map(|(name, _)| name.as_str());
     let keep = |name: &str| Some(name) == field.name.or(any);
     let filters = |name: Option<&str>| if name == field.name { pipeline } else { "none" }.to_owned();

@@ -6,8 +6,9 @@
 
 mod asked;
 mod columns;
+mod coords;
 mod input;
-mod measure;
+pub(crate) mod measure;
 mod stored;
 mod table;
 
@@ -33,6 +34,8 @@ pub struct Choice {
     pub sizes: bool,
     /// Whether the pipelines of the columns are compared.
     pub columns: bool,
+    /// Whether the pipelines of coordinates are compared more closely.
+    pub coords: bool,
 }
 
 /// Compares the inputs of `folder`; gives each table to `show` as soon as it is there.
@@ -41,6 +44,7 @@ pub struct Choice {
 /// Input if the folder was not prepared or answers differ; whatever the engine says.
 pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl FnMut(&str)) -> Result<()> {
     let (mut all, mut packed): (Vec<Measured>, Vec<_>) = (Vec::new(), Vec::new());
+    let mut coords = Vec::new();
     for input in Input::all(folder, &choice.only)? {
         let input = input?;
         let sizes: &[u32] = if input.is_sparse() { &SPARSE } else { &DENSE };
@@ -52,6 +56,9 @@ pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl Fn
         }
         if choice.columns {
             packed.extend(columns::pack(&input, effort)?);
+        }
+        if choice.coords && input.is_sparse() {
+            coords.push(coords::pack(&input, effort)?);
         }
     }
     for (sparse, filters) in [false, true].into_iter().flat_map(|s| FILTERS.map(|f| (s, f))) {
@@ -65,6 +72,9 @@ pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl Fn
     }
     if choice.columns {
         show(&table::columns(&packed));
+    }
+    if choice.coords {
+        show(&table::coords(&coords));
     }
     Ok(())
 }
@@ -101,7 +111,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("gridstone-blocks-test-{}", std::process::id()));
         prepare(&folder);
         let mut text = String::new();
-        let choice = Choice { only: Vec::new(), sizes: true, columns: true };
+        let choice = Choice { only: Vec::new(), sizes: true, columns: true, coords: true };
         let outcome = compare(&folder, &choice, Effort { repeats: 1, threads: 1 }, |table| {
             writeln!(text, "{table}").unwrap();
         });
@@ -111,6 +121,7 @@ mod tests {
             assert!(text.contains(&format!("\n| {size} |")), "{size}: {text}");
         }
         assert!(text.contains("| grid v | int64 | 8.000 |") && text.contains("| cloud coordinates |"), "{text}");
+        assert!(text.contains("\n| cloud | 8 |"), "{text}");
         assert!(compare(&folder, &choice, Effort { repeats: 1, threads: 1 }, |_| {}).is_err());
     }
 }

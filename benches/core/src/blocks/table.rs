@@ -1,6 +1,7 @@
 //! The figures as tables in Markdown, relative to those of the default block size.
 
 use super::columns::{OTHERS, Packed};
+use super::coords::{self, Coords};
 use super::measure::{Figures, Measured, TIMED, median};
 use gridstone::base::limits;
 use gridstone::engine::BlockCells;
@@ -148,6 +149,26 @@ pub(crate) fn columns(all: &[Packed]) -> String {
         let _ = write!(text, "| {} | {} | {:.1} |", one.name, one.datatype, usual * 1e9);
         one.packed.iter().for_each(|p| text.push_str(&cell(p.as_ref().map(|p| p.seconds / usual))));
         text.push('\n');
+    }
+    text
+}
+
+/// Coordinates: bytes on disk against what they are unpacked; how quickly blocks are packed and unpacked.
+pub(crate) fn coords(all: &[Coords]) -> String {
+    let names: String = coords::PIPELINES.iter().map(|name| format!(" {name} |")).collect();
+    let lines = "--:|".repeat(coords::PIPELINES.len());
+    let mut text = "### Coordinates\n".to_owned();
+    let titles = ["per cent of raw bytes", "GB/s encoded", "GB/s decoded"];
+    for (title, part) in titles.into_iter().zip(0..) {
+        let _ = write!(text, "\n{title}\n\n| input | raw |{names}\n|---|--:|{lines}\n");
+        for one in all {
+            let _ = write!(text, "| {} | {} |", one.name, one.raw_per_cell);
+            for packed in &one.packed {
+                let value = [100.0 * packed.share, packed.encode_rate / 1e9, packed.decode_rate / 1e9];
+                let _ = write!(text, " {:.2} |", value.get(part).copied().unwrap_or_default());
+            }
+            text.push('\n');
+        }
     }
     text
 }

@@ -15,7 +15,7 @@ use gridstone::query::{
 use gridstone::runtime::{Arena, LruCache, Pool};
 use gridstone::schema::text::text_of;
 use gridstone::schema::{Coordinate, Datatype, Evolution, KeyRange, Order, Schema, Subarray, key};
-use gridstone::storage::{KeyRing, MemoryStorage, SealedStorage, Sealing, Storage};
+use gridstone::storage::{KeyRing, MemoryStorage, SealedStorage, Sealing, Storage, log_name};
 use gridstone::tile::Column;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -382,6 +382,8 @@ impl World {
         // No file is older than the clock of a vector says, so that none goes for its age.
         let options = VacuumOptions { keep: Keep::Versions(count), safety_us: i64::MAX, dry_run: false };
         let report = vacuum(&self.store, &options, &NeverCancel, &Silent)?;
+        // As a vacuum does once they are an hour old.
+        (report.oldest_before..report.oldest).try_for_each(|version| self.storage.delete(&log_name(version)))?;
         self.snapshot = Some(self.store.latest()?);
         self.forget_before(report.oldest);
         Ok(())

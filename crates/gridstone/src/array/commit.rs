@@ -32,6 +32,9 @@ pub(super) const ATTEMPTS: usize = 3;
 /// How many versions that came in between are held at once.
 const MISSED_MAX: u64 = 16;
 
+/// Vacuums leave younger records, though the floor has passed them: whoever has just put one there may be about to ask whether it counts.
+pub const RECORD_GRACE_US: i64 = 3600 * 1_000_000;
+
 /// How far ahead of the clock the previous version's time may be.
 const AHEAD_US_MAX: i64 = 24 * 3600 * 1_000_000;
 
@@ -206,7 +209,7 @@ impl Store {
         let mut refusal = None;
         for _ in 0..ATTEMPTS {
             match self.log.storage.put_if_absent(&name, bytes) {
-                Ok(PutOutcome::Created) => return self.obey_floor(record.version),
+                Ok(PutOutcome::Created) => return self.obey_floor(record),
                 Ok(PutOutcome::Exists) => {}
                 Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
                 Err(e) => refusal = Some(e),
@@ -214,7 +217,7 @@ impl Store {
             match self.log.read(record.version) {
                 Ok(Some(found)) if found.commit_id == record.commit_id => {
                     self.log.storage.sync(&name).map_err(|e| unknown(record.version, e))?;
-                    return self.obey_floor(record.version);
+                    return self.obey_floor(record);
                 }
                 Ok(Some(_)) => return Ok(Fate::Lost),
                 Ok(None) => {}
@@ -229,21 +232,39 @@ impl Store {
     }
 
     /// Gives a version up that was made below the floor.
-    fn obey_floor(&self, version: u64) -> Result<Fate> {
+    fn obey_floor(&self, record: &Record) -> Result<Fate> {
         let mut refusal = None;
         for _ in 0..ATTEMPTS {
             match self.log.floor_version() {
-                Ok(floor) if floor <= version => return Ok(Fate::Committed),
-                Ok(_) => {
-                    // Left behind, it does no harm: nobody looks below the floor.
-                    let _ = self.log.storage.delete(&log_name(version));
-                    return Ok(Fate::BelowFloor);
-                }
+                Ok(floor) if floor <= record.version => return Ok(Fate::Committed),
+                Ok(_) => match self.is_followed(record) {
+                    Ok(true) => return Ok(Fate::Committed),
+                    Ok(false) => {
+                        // Left behind, it does no harm: nobody looks below the floor.
+                        let _ = self.log.storage.delete(&log_name(record.version));
+                        return Ok(Fate::BelowFloor);
+                    }
+                    Err(e) => refusal = Some(e),
+                },
                 Err(e) => refusal = Some(e),
             }
         }
         let cause = refusal.unwrap_or_else(|| Error::storage("the log's floor cannot be read"));
-        Err(unknown(version, cause))
+        Err(unknown(record.version, cause))
+    }
+
+    /// Whether a version that the floor has passed counted before: then the next one names it as its parent. Nobody follows a record
+    /// made below the floor, and a vacuum leaves young records, so if the next one is not there it never was.
+    fn is_followed(&self, record: &Record) -> Result<bool> {
+        if let Some(next) = self.log.read(record.version.saturating_add(1))? {
+            return Ok(next.parent == Some(record.xxh3));
+        }
+        if self.clock.now_us().saturating_sub(record.time_us) > RECORD_GRACE_US / 2 {
+            return Err(Error::storage(
+                "so much time has passed that a vacuum may have deleted the record of the next version",
+            ));
+        }
+        Ok(false)
     }
 
     /// The newest version, after `rebase` has seen each one since `base`; or only the newest, if it is far ahead and

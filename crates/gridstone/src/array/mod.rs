@@ -42,6 +42,7 @@ mod store;
 mod tree;
 mod wording;
 
+pub use commit::RECORD_GRACE_US;
 pub use conflict::{DeleteRules, MergeRules, Queueing, Rebase, StandardRules};
 pub use floor::{Floor, UNFINISHED};
 pub use group_commit::{GroupCommit, Queues};

@@ -44,6 +44,13 @@ impl Provisional {
         &self.view
     }
 
+    /// Takes `rested`, the same as `view` on another root, in its place, unless something was staged since.
+    pub fn rest(&mut self, view: &Arc<Snapshot>, rested: Arc<Snapshot>) {
+        if Arc::ptr_eq(&self.view, view) {
+            self.view = rested;
+        }
+    }
+
     /// The version that staged fragments have in their order.
     pub fn version(&self) -> u64 {
         self.base.version() + 1

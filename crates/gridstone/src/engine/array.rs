@@ -146,6 +146,9 @@ impl Array {
             return Ok(fragments);
         }
         let look = |snapshot: &Snapshot| snapshot.array_by_id(self.id)?.fragments(within);
+        if let Some(transaction) = &self.within {
+            return transaction.settling(look);
+        }
         let (settled, fragments) = self.store.settling(snapshot, look)?;
         let mut held = self.view.write().unwrap_or_else(PoisonError::into_inner);
         if held.snapshot.version() == settled.version() {
@@ -276,7 +279,7 @@ impl Array {
     /// What a read of `snapshot` needs; from now on it holds a claim on it.
     pub(super) fn read_context(&self, snapshot: &Arc<Snapshot>, call: &Call) -> ReadContext {
         let (files, cache) = match &self.within {
-            Some(transaction) => transaction.reading(),
+            Some(transaction) => transaction.reading(self.id),
             None => (self.claimed_files(snapshot), self.context.cache.clone()),
         };
         ReadContext { cache, ..self.context.read_context(snapshot.store(), files, call) }

@@ -6,7 +6,7 @@
 use super::open::{store_at, store_on};
 use super::sorted_copies::commit_copying;
 use super::{Array, Call, Context, Staged};
-use crate::array::{ArrayState, Changes, ReceiptRules, Snapshot, StandardRules, Store};
+use crate::array::{ArrayState, Changes, Operation, ReceiptRules, Snapshot, StandardRules, Store};
 use crate::base::{ByteRange, ByteSource, Entropy, Error, ErrorKind, FileRef, Files, Id, NeverCancel, Result, xxh3};
 use crate::fragment::{self, Description, Fragment, FragmentKind, Mask};
 use crate::query::condition::Condition;
@@ -111,7 +111,7 @@ pub fn commit_receipts_on(
 
 fn commit_in(context: &Context, store: &Store, receipts: &[Receipt], message: Option<String>) -> Result<u64> {
     let mut rules = ReceiptRules::new(receipts)?;
-    let newest = store.latest()?;
+    let mut newest = store.latest()?;
     if let Some(stranger) = receipts.iter().find(|r| r.store != newest.store()) {
         return Err(Error::input(format!(
             "the receipt {} is of the store with the id {}, {} has the id {}; commit it there. Nothing was committed",
@@ -121,18 +121,38 @@ fn commit_in(context: &Context, store: &Store, receipts: &[Receipt], message: Op
             newest.store()
         )));
     }
-    check_new(store, &newest, receipts, &rules)?;
-    for receipt in receipts {
-        newest.array_by_id(receipt.array).map_err(|e| gone(receipt, &newest, e))?;
-    }
-    let operations = ReceiptRules::operations(receipts);
+    let operations = loop {
+        match check_in(context, store, &newest, receipts, &rules) {
+            Ok(operations) => break operations,
+            // A vacuum has taken away what the version rests on, or the version.
+            Err(e) if e.may_be_missing() && store.floor()?.is_some_and(|f| f.version > newest.root_version()) => {
+                newest = store.latest()?;
+            }
+            Err(e) => return Err(e),
+        }
+    };
     if operations.is_empty() {
         return Ok(newest.version());
     }
-    let changes = Changes { message, operations };
-    StandardRules::check(&newest, &changes)?;
-    check_files(context, store, &newest, receipts)?;
-    Ok(commit_copying(context, store, &newest, changes, &mut rules)?.version())
+    Ok(commit_copying(context, store, &newest, Changes { message, operations }, &mut rules)?.version())
+}
+
+/// What commits the receipts after `newest`; an error if they may not be.
+fn check_in(
+    context: &Context,
+    store: &Store,
+    newest: &Arc<Snapshot>,
+    receipts: &[Receipt],
+    rules: &ReceiptRules,
+) -> Result<Vec<Operation>> {
+    check_new(store, newest, receipts, rules)?;
+    for receipt in receipts {
+        newest.array_by_id(receipt.array).map_err(|e| gone(receipt, newest, e))?;
+    }
+    let changes = Changes::new(ReceiptRules::operations(receipts));
+    StandardRules::check(newest, &changes)?;
+    check_files(context, store, newest, receipts)?;
+    Ok(changes.operations)
 }
 
 /// An error if one of the receipts was committed, or nobody can tell any more, since it was written.

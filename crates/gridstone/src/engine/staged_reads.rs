@@ -1,6 +1,6 @@
 //! Reading what a transaction has staged: its files and its cache lie over those of the store.
 
-use crate::base::{ByteSink, ByteSource, Cache, CacheKey, FileRef, Files, Id, Result};
+use crate::base::{ByteRange, ByteSink, ByteSource, Cache, CacheKey, Error, FileRef, Files, Id, Result};
 use crate::runtime::LruCache;
 use std::any::Any;
 use std::collections::HashSet;
@@ -14,7 +14,22 @@ pub(super) struct StagedFiles {
     pub(super) source: Arc<dyn ByteSource>,
 }
 
+impl StagedFiles {
+    /// The same one over other files of the store.
+    pub(super) fn over(&self, store: Arc<dyn Files>) -> Self {
+        Self { store, file: self.file, source: Arc::clone(&self.source) }
+    }
+}
+
 impl Files for StagedFiles {
+    fn moved(&self, fragment: Id) -> Result<Option<(FileRef, ByteRange)>> {
+        self.store.moved(fragment)
+    }
+
+    fn explain(&self, error: Error) -> Error {
+        self.store.explain(error)
+    }
+
     fn open(&self, file: FileRef) -> Result<Arc<dyn ByteSource>> {
         if file == self.file { Ok(Arc::clone(&self.source)) } else { self.store.open(file) }
     }

@@ -3,7 +3,9 @@
 //! A transaction reads the snapshot that it began with and, above every order of it, what it has staged so far. Small staged
 //! fragments wait in memory for the record, large ones lie in files that go with the transaction unless it is committed.
 
+use super::claim::{Claim, View};
 use super::open::{store_at, store_on};
+use super::reading::SnapshotFiles;
 use super::receipts::settle;
 use super::sorted_copies::copy_packs;
 use super::staged_reads::{StagedCache, StagedFiles};
@@ -17,7 +19,7 @@ use crate::runtime::{Owner, SystemEntropy};
 use crate::schema::Schema;
 use crate::storage::Storage;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of small fragments that wait for a transaction's record, about. Whoever reads the record reads them.
 const BODIES_BYTES_MAX: u64 = 8 << 20;
@@ -54,7 +56,9 @@ struct Shared {
     store: Arc<Store>,
     base: Arc<Snapshot>,
     isolation: Isolation,
-    files: Arc<dyn Files>,
+    /// The store's files, and the one that staged fragments lie in.
+    files: Arc<StagedFiles>,
+    claim: Arc<Claim>,
     cache: Arc<StagedCache>,
     /// The process that it belongs to: a forked child has a copy, whose lock may be held for ever.
     owner: Owner,
@@ -126,8 +130,9 @@ impl Transaction {
         let cache = Arc::new(StagedCache::new(context.cache.clone()));
         let open = Open { provisional, staged: Vec::new(), reads: Reads::default(), deletes: BTreeSet::new() };
         let state = State { open: Some(open), view: base.clone(), end: "", committed: None };
+        let claim = View::new(context, &store, base.clone()).claim;
         let (context, owner, state) = (context.clone(), Owner::here(), Mutex::new(state));
-        Self { shared: Arc::new(Shared { context, store, base, isolation, files, cache, owner, state }) }
+        Self { shared: Arc::new(Shared { context, store, base, isolation, files, claim, cache, owner, state }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -198,9 +203,42 @@ impl Transaction {
         }
     }
 
-    /// Where its reads find bytes and what was decoded.
-    pub(super) fn reading(&self) -> (Arc<dyn Files>, Arc<dyn Cache>) {
-        (self.shared.files.clone(), self.shared.cache.clone())
+    /// Where its reads of `array` find bytes and what was decoded.
+    pub(super) fn reading(&self, array: Id) -> (Arc<dyn Files>, Arc<dyn Cache>) {
+        let Shared { store, base, files, claim, cache, .. } = self.shared.as_ref();
+        claim.touch();
+        let below = SnapshotFiles {
+            files: store.files(),
+            store: store.clone(),
+            snapshot: base.clone(),
+            array,
+            claim: claim.clone(),
+            moved: OnceLock::new(),
+        };
+        (Arc::new(files.over(Arc::new(below))), cache.clone())
+    }
+
+    /// What `look` finds in what is seen. If a vacuum has taken away what that rests on, it rests on what was kept from then on.
+    ///
+    /// # Errors
+    /// SnapshotExpired if the version has been vacuumed; those of `look`.
+    pub(super) fn settling<T>(&self, look: impl Fn(&Snapshot) -> Result<T>) -> Result<T> {
+        loop {
+            let view = self.view();
+            let error = match look(&view) {
+                Err(e) if e.may_be_missing() => e,
+                outcome => return outcome,
+            };
+            let Some(settled) = self.shared.store.resettled(&view)? else { return Err(error) };
+            let rested = self.shared.store.resting_on(&view, &settled)?;
+            if Arc::ptr_eq(&rested, &view) {
+                return Err(error);
+            }
+            self.with(|open| {
+                open.provisional.rest(&view, rested);
+                Ok(())
+            })?;
+        }
     }
 
     /// Moves small fragments to files, if the record that they wait for is large already.

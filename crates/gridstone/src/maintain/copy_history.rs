@@ -72,7 +72,8 @@ impl HistoryCopier<'_> {
             return Err(Error::exists(format!("another copy to {} is under way", to.describe())));
         }
         let floor = self.check_alone().and_then(|()| self.floor());
-        let oldest = floor.as_ref().map_or(1, |(oldest, _)| *oldest);
+        // It may have passed all that was to be copied.
+        let oldest = floor.as_ref().map_or(1, |(oldest, _)| *oldest).min(newest);
         let outcome = floor.and_then(|(oldest, floor)| self.copy_from(oldest, floor.as_deref(), newest));
         // What somebody else wrote, or what may be a store already, is not ours to remove.
         if outcome.as_ref().is_err_and(|e| !matches!(e.kind(), ErrorKind::Exists | ErrorKind::CommitUnknown)) {

@@ -8,12 +8,14 @@
 //!    a conflict. A file that another commit named first leaves the list; a tag, or another vacuum, that came first: all
 //!    over again.
 //! 5. The floor is published, durable. From here on versions below it cannot be opened.
-//! 6. Records below the floor are deleted, then what is condemned.
+//! 6. What is condemned is deleted, then records below the floor, but for young ones.
 //!
 //! Stopped anywhere, what is left is found by the next vacuum: before 4 as unnamed files, after it as condemned ones, and the
 //! floor to be published in the state. Memory: ids of the files named, and of those that go.
 
-use crate::array::{Changes, Condemned, Floor, Names, Operation, Rebase, Record, Recorded, Retained, Snapshot, Store};
+use crate::array::{
+    Changes, Condemned, Floor, Names, Operation, RECORD_GRACE_US, Rebase, Record, Recorded, Retained, Snapshot, Store,
+};
 use crate::base::{Cancel, Error, ErrorKind, Id, Progress, Result};
 use crate::storage::{DATA, LEASE, LOG, Listed, MANIFEST, data_name, manifest_name};
 use std::sync::Arc;
@@ -38,7 +40,8 @@ pub enum Keep {
 pub struct VacuumOptions {
     /// Which versions are to stay.
     pub keep: Keep,
-    /// Files that no version names are left alone until they are so old: somebody may be about to commit them.
+    /// Files that no version names are left alone until they are so old, and records of forgotten versions too, but an hour at
+    /// most: somebody may be about to commit them. With 0 nobody else may be writing.
     pub safety_us: i64,
     /// Whether to say only what would be done.
     pub dry_run: bool,
@@ -81,7 +84,7 @@ pub struct VacuumReport {
     pub oldest: u64,
     /// The newest version, not counting the one that the vacuum commits.
     pub newest: u64,
-    /// Log records deleted.
+    /// Log records deleted; younger ones are left to the next vacuum.
     pub records: Tally,
     /// Data files deleted.
     pub data: Tally,
@@ -398,8 +401,11 @@ impl Attempt<'_> {
         storage.survey(LOG, &mut |listed| {
             let digits = listed.name.rsplit('/').next().filter(|file| file.len() == 20);
             if digits.and_then(|d| d.parse::<u64>().ok()).is_some_and(|version| version < floor) {
-                report.records.add(listed.bytes);
-                below.push(listed.name);
+                // Of a young one a commit under way may have to ask whether it counted.
+                if listed.modified_us <= before_us.max(now_us.saturating_sub(RECORD_GRACE_US)) {
+                    report.records.add(listed.bytes);
+                    below.push(listed.name);
+                }
             }
         })?;
         let expired = self.store.leases()?.into_iter().filter(|(_, lease)| lease.is_none_or(|l| !l.holds(now_us)));

@@ -1,0 +1,23 @@
+//! What reads wait for, on Linux: ways of reading a file, read-ahead on and off, commits with and without a data file.
+//!
+//! Every answer is compared with what must come before its time counts. What is compared takes turns, in another order each
+//! round; the figures are medians of the rounds. "Cold" means that the pages of the files were dropped from memory just
+//! before (`posix_fadvise`); a file system that keeps them, as one in memory does, is reported. The program is
+//! `src/bin/reads.rs`; see docs/design/003-speed.md.
+
+mod ahead;
+mod inline;
+mod scratch;
+mod told;
+mod ways;
+
+pub use ahead::ahead;
+pub use inline::inline;
+pub use ways::ways;
+
+use gridstone::base::Error;
+
+/// What the system said while `what` was done.
+fn failed(what: &str, error: std::io::Error) -> Error {
+    Error::storage(format!("{what}: {error}")).with_source(error)
+}
