@@ -80,7 +80,7 @@ class Vacuum:
     newest: int
     """The newest version, without the one that the vacuum may have committed."""
     records: Tally
-    """Log records deleted: one for each version forgotten. Those that are younger than an hour are left to the next vacuum."""
+    """Log records deleted: one for each version forgotten. Those younger than an hour are left to the next vacuum."""
     data: Tally
     manifest: Tally
     """Manifest objects deleted; a dry run cannot tell all of them."""
