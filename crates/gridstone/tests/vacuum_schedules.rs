@@ -301,9 +301,12 @@ fn overtake(world: &World, keep: u64) {
     assert!(report.committed.is_some() && (report.oldest > report.oldest_before) == (keep == 1), "{report:?}");
 }
 
+/// What is done in a world that others work on, after its version 1; the second world is the same without them.
+type Act<'a> = dyn Fn(&World, &Arc<Snapshot>, &World) + 'a;
+
 /// Does `act` after version 1 of a store that is a few versions on. Before the operations of these numbers others overtake it, and
 /// their vacuums keep so many versions: one, or all. Says how often that was. The second world is the same without that.
-fn overtaken(before: [(u64, u64); 2], act: &dyn Fn(&World, &Arc<Snapshot>, &World)) -> u64 {
+fn overtaken(before: [(u64, u64); 2], act: &Act<'_>) -> u64 {
     let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let world = World::new(Arc::clone(&memory), 2).timely();
     let one = world.create().unwrap();
@@ -342,7 +345,7 @@ fn a_vacuum_before_any_two_operations() {
         let held = settling((&quiet.store(), &Seen::default()), found, |found| quiet.read_all(found));
         assert!(found.version() > 1 && held.is_none_or(|held| held.len() as u64 >= found.version() / 2));
     };
-    let acts: [&dyn Fn(&World, &Arc<Snapshot>, &World); 4] = [
+    let acts: [&Act<'_>; 4] = [
         &|world, one, quiet| committed(world, one, quiet),
         &|world, _, quiet| committed(world, &world.store().latest().unwrap(), quiet),
         &|world, one, quiet| seen(&world.store().refresh(one).unwrap(), quiet),

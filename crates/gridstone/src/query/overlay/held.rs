@@ -127,8 +127,15 @@ impl HeldRows {
 
     /// The keys of `rows` in global order.
     pub(in crate::query) fn keys(&self, layout: &KeyLayout, rows: &[u32]) -> CellKeys {
-        let pick = |dim: usize| rows.iter().filter_map(|row| self.coordinate(dim, *row)).collect();
-        let coords: Vec<Vec<u64>> = (0..self.bounds().ndim()).map(pick).collect();
+        let coords: Vec<Vec<u64>> = (0..self.bounds().ndim())
+            .map(|dim| match self {
+                Self::Small(small) => {
+                    let column = small.coordinates(dim);
+                    picked(rows, |row| column.get(row as usize).copied())
+                }
+                Self::Sorted(copy) => picked(rows, |row| copy.coordinate(dim, row)),
+            })
+            .collect();
         layout.keys(&coords.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
@@ -193,4 +200,10 @@ impl HeldRows {
             Self::Sorted(copy) => copy.values(context, attr, rows),
         }
     }
+}
+
+fn picked(rows: &[u32], coordinate: impl Fn(u32) -> Option<u64>) -> Vec<u64> {
+    let mut found = Vec::with_capacity(rows.len());
+    found.extend(rows.iter().filter_map(|row| coordinate(*row)));
+    found
 }

@@ -43,8 +43,13 @@ impl SmallFragment {
         self.coords.first().map_or(0, Vec::len)
     }
 
+    /// The coordinates of all rows along a dimension.
+    pub(super) fn coordinates(&self, dim: usize) -> &[u64] {
+        self.coords.get(dim).map_or(&[], Vec::as_slice)
+    }
+
     pub(super) fn coordinate(&self, dim: usize, row: u32) -> Option<u64> {
-        self.coords.get(dim)?.get(row as usize).copied()
+        self.coordinates(dim).get(row as usize).copied()
     }
 
     /// The rows whose keys lie from `first` to `last`. Keys are made for the few cells that the search looks at.
