@@ -80,7 +80,7 @@ class Vacuum:
     newest: int
     """The newest version, without the one that the vacuum may have committed."""
     records: Tally
-    """Log records deleted: one for each version forgotten. Those younger than an hour are left to the next vacuum."""
+    """Log records of forgotten versions deleted; those younger than an hour are left to the next vacuum."""
     data: Tally
     manifest: Tally
     """Manifest objects deleted; a dry run cannot tell all of them."""
@@ -212,8 +212,8 @@ class Retained:
             versions: the number of versions that stay, instead of an age.
             dry_run: only tell what would be done.
             safety_age: files that no version names are deleted when they are older: a write that takes longer from its
-                first byte to its commit fails. Records of forgotten versions are deleted when they are older than this,
-                or an hour, whichever is less. With less than some minutes nobody else may be writing.
+                first byte to its commit fails. Records of forgotten versions are deleted when they are an hour
+                old. With 0 they go at once too: only where nobody else writes.
             progress: True, or a callable f(done, total): files deleted.
 
         Raises:

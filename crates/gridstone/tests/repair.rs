@@ -5,9 +5,10 @@ use crate::vacuum::{Cells, context, create, open, options, read, store_of, write
 use gridstone::array::{Changes, Operation, StandardRules};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
-    Array, At, Call, Condition, Context, Keep, Opened, RepairReport, StoreReport, open_on, repair_on, verify_on,
+    Array, At, Call, Condition, Context, Keep, Opened, RepairReport, StoreReport, Strategy, VacuumOptions, open_on,
+    repair_on, verify_on,
 };
-use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::storage::{FLOOR, MemoryStorage, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -311,4 +312,42 @@ fn a_record_of_another_history_is_named() {
     let store = store_of(&storage);
     let newest = store.latest().unwrap();
     store.commit(&newest, Changes::new(Vec::<Operation>::new()), &mut StandardRules).unwrap();
+}
+
+/// Two vacuums that left the records below their floors, because they were young. Whatever becomes of the floor, it comes back as the
+/// second one decided it: what lies below is gone in part.
+#[test]
+fn a_floor_above_young_records_comes_back() {
+    let storage = store();
+    let line = open(&context(4), &storage, "/line", At::Latest).unwrap();
+    for keep in [9, 2] {
+        let day = VacuumOptions { safety_us: 86_400_000_000, ..options(Keep::Versions(keep)) };
+        let report = line.vacuum(&day, &call()).unwrap();
+        assert!(report.oldest > report.oldest_before && report.records.objects == 0, "{report:?}");
+        write(&line, &many(700, 20, 13)).unwrap();
+        line.consolidate(&Strategy::All, 1 << 20, false, &call()).unwrap();
+    }
+    let (whole, floor) = (objects(storage.as_ref()), store_of(&storage).floor().unwrap().unwrap());
+    assert!(whole.contains_key("_log/00000000000000000001") && floor.version > 9);
+    let kept: Vec<_> = (floor.version..=line.version()).collect();
+    for (how, bad) in damages(&whole[FLOOR]) {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        for (name, bytes) in whole.iter().filter(|(name, _)| *name != FLOOR) {
+            storage.put(name, bytes).unwrap();
+        }
+        if let Some(bad) = &bad {
+            storage.put(FLOOR, bad).unwrap();
+        }
+        assert!(named(&verified(&storage)).contains(FLOOR), "{how}");
+        repaired(&storage, false);
+        let report = verified(&storage);
+        assert!(report.damage.is_empty() && report.oldest == floor.version, "{how}: {report:?}");
+        for version in &kept {
+            read(&open(&context(4), &storage, "/line", At::Version(*version)).unwrap()).unwrap();
+        }
+        let array = open(&context(4), &storage, "/line", At::Latest).unwrap();
+        array.vacuum(&options(Keep::Versions(1)), &call()).unwrap();
+        assert!(store_of(&storage).floor().unwrap().unwrap().version >= floor.version, "{how}");
+        assert!(verified(&storage).damage.is_empty(), "{how}");
+    }
 }

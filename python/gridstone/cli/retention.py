@@ -17,7 +17,10 @@ from .output import emit_json, emit_table, on_terminal
 )
 @click.option("--versions", type=click.IntRange(min=1), help="So many versions stay, instead of an age.")
 @click.option(
-    "--safety-age", default="1d", show_default=True, help="Files that no version names go when they are older."
+    "--safety-age",
+    default="1d",
+    show_default=True,
+    help="Files that no version names go when they are older; 0s if nobody else writes: young log records go too.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @options.as_json

@@ -5,7 +5,8 @@
 //!    whether later ones are there: then the slot is free because its record was lost.
 //! 3. Not plainly created? Read the slot. Our id in it: committed, and made durable now. Another's: lost. Nothing: try
 //!    the same slot again, a few times. Unreadable: the outcome is unknown, and nothing is deleted.
-//! 4. Created: read the floor. A version below it is lost, since nobody looks for it there: the record is removed.
+//! 4. Created: read the floor. A version below it counted if the next one names it as its parent; else it is lost, since nobody looks for
+//!    it there: the record is removed.
 //! 5. Lost: read what came in between, a few versions at a time, let the caller rebase, go to 1.
 //!
 //! Fragments are durable before they are given to a commit, packs and pages before step 2: so whatever a record
@@ -46,6 +47,14 @@ enum Fate {
     Lost,
     /// The log has been truncated beyond the slot.
     BelowFloor,
+}
+
+/// A record that is to be put.
+struct Draft {
+    record: Record,
+    bytes: Vec<u8>,
+    /// What the clock showed before it was.
+    made_us: i64,
 }
 
 impl Store {
@@ -100,7 +109,7 @@ impl Store {
         check_files(&self.log, &changes)?;
         loop {
             let head = (commit_id, read_version, fold_versions);
-            let (record, bytes, next) = match self.prepare(&mut newest, head, &changes) {
+            let (draft, next) = match self.prepare(&mut newest, head, &changes) {
                 Ok(prepared) => prepared,
                 Err(e) => {
                     newest = self.reopened(&newest, e, rebase, &mut changes)?;
@@ -108,10 +117,10 @@ impl Store {
                 }
             };
             self.log.check_end(newest.version(), self.seen())?;
-            match self.publish(&record, &bytes)? {
+            match self.publish(&draft)? {
                 Fate::Committed => {
-                    self.saw(record.version);
-                    self.log.put_hint(record.version);
+                    self.saw(draft.record.version);
+                    self.log.put_hint(draft.record.version);
                     return Ok(Arc::new(next));
                 }
                 Fate::Lost => newest = self.catch_up(newest, rebase, &mut changes)?,
@@ -126,12 +135,12 @@ impl Store {
         newest: &mut Arc<Snapshot>,
         (commit_id, read_version, fold_versions): (Id, u64, u64),
         changes: &Changes,
-    ) -> Result<(Record, Vec<u8>, Snapshot)> {
+    ) -> Result<(Draft, Snapshot)> {
         *newest = self.folded(Arc::clone(newest), fold_versions)?;
-        let (record, bytes) = self.draft(newest, commit_id, read_version, changes)?;
+        let draft = self.draft(newest, commit_id, read_version, changes)?;
         let mut next = Snapshot::clone(newest);
-        next.do_next(&record)?;
-        Ok((record, bytes, next))
+        next.do_next(&draft.record)?;
+        Ok((draft, next))
     }
 
     /// What to follow instead of `newest` if `error` comes from a vacuum that took away what it rests on; else the error.
@@ -162,54 +171,31 @@ impl Store {
 
     /// The record that does `changes` after `newest`, and its bytes. It is decoded from them, so that nothing is ever
     /// written that cannot be read.
-    fn draft(
-        &self,
-        newest: &Snapshot,
-        commit_id: Id,
-        read_version: u64,
-        changes: &Changes,
-    ) -> Result<(Record, Vec<u8>)> {
+    fn draft(&self, newest: &Snapshot, commit_id: Id, read_version: u64, changes: &Changes) -> Result<Draft> {
         check_once(newest, changes)?;
         let operations = draft::operations(newest, changes, self.entropy.as_ref())?;
-        let version = newest.version() + 1;
+        let (version, now_us) = (newest.version() + 1, self.clock.now_us());
         let head = Head {
             commit_id,
             version,
             parent: newest.record(),
             read_version,
-            time_us: self.time_after(newest)?,
+            time_us: time_after(newest, now_us)?,
             root: newest.root(),
             message: changes.message.clone(),
         };
         let bytes = record::encode(head, &operations)?;
-        Ok((Record::decode(&bytes, version)?, bytes))
-    }
-
-    /// Now, or just after the previous version if the clock is behind it.
-    fn time_after(&self, previous: &Snapshot) -> Result<i64> {
-        let now = self.clock.now_us();
-        if previous.version() == 0 {
-            return Ok(now);
-        }
-        let ahead = previous.time_us().saturating_sub(now);
-        if ahead > AHEAD_US_MAX {
-            return Err(Error::conflict(format!(
-                "version {} was committed {} hours in the future of this machine's clock; set the clock of this machine, or of \
-                 the one that wrote it, right. Nothing was committed",
-                previous.version(),
-                ahead / 3_600_000_000
-            )));
-        }
-        Ok(now.max(previous.time_us().saturating_add(1)))
+        Ok(Draft { record: Record::decode(&bytes, version)?, bytes, made_us: now_us })
     }
 
     /// Puts the record into its slot and finds out what became of it.
-    fn publish(&self, record: &Record, bytes: &[u8]) -> Result<Fate> {
+    fn publish(&self, draft: &Draft) -> Result<Fate> {
+        let record = &draft.record;
         let name = log_name(record.version);
         let mut refusal = None;
         for _ in 0..ATTEMPTS {
-            match self.log.storage.put_if_absent(&name, bytes) {
-                Ok(PutOutcome::Created) => return self.obey_floor(record),
+            match self.log.storage.put_if_absent(&name, &draft.bytes) {
+                Ok(PutOutcome::Created) => return self.obey_floor(draft),
                 Ok(PutOutcome::Exists) => {}
                 Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
                 Err(e) => refusal = Some(e),
@@ -217,7 +203,7 @@ impl Store {
             match self.log.read(record.version) {
                 Ok(Some(found)) if found.commit_id == record.commit_id => {
                     self.log.storage.sync(&name).map_err(|e| unknown(record.version, e))?;
-                    return self.obey_floor(record);
+                    return self.obey_floor(draft);
                 }
                 Ok(Some(_)) => return Ok(Fate::Lost),
                 Ok(None) => {}
@@ -232,12 +218,13 @@ impl Store {
     }
 
     /// Gives a version up that was made below the floor.
-    fn obey_floor(&self, record: &Record) -> Result<Fate> {
+    fn obey_floor(&self, draft: &Draft) -> Result<Fate> {
+        let record = &draft.record;
         let mut refusal = None;
         for _ in 0..ATTEMPTS {
             match self.log.floor_version() {
                 Ok(floor) if floor <= record.version => return Ok(Fate::Committed),
-                Ok(_) => match self.is_followed(record) {
+                Ok(_) => match self.is_followed(draft) {
                     Ok(true) => return Ok(Fate::Committed),
                     Ok(false) => {
                         // Left behind, it does no harm: nobody looks below the floor.
@@ -255,11 +242,12 @@ impl Store {
 
     /// Whether a version that the floor has passed counted before: then the next one names it as its parent. Nobody follows a record
     /// made below the floor, and a vacuum leaves young records, so if the next one is not there it never was.
-    fn is_followed(&self, record: &Record) -> Result<bool> {
+    fn is_followed(&self, Draft { record, made_us, .. }: &Draft) -> Result<bool> {
         if let Some(next) = self.log.read(record.version.saturating_add(1))? {
             return Ok(next.parent == Some(record.xxh3));
         }
-        if self.clock.now_us().saturating_sub(record.time_us) > RECORD_GRACE_US / 2 {
+        let since_us = self.clock.now_us().saturating_sub(*made_us);
+        if !(0..=RECORD_GRACE_US / 2).contains(&since_us) {
             return Err(Error::storage(
                 "so much time has passed that a vacuum may have deleted the record of the next version",
             ));
@@ -344,6 +332,23 @@ impl Store {
             }
         }
     }
+}
+
+/// `now`, or just after the previous version if the clock is behind it.
+fn time_after(previous: &Snapshot, now: i64) -> Result<i64> {
+    if previous.version() == 0 {
+        return Ok(now);
+    }
+    let ahead = previous.time_us().saturating_sub(now);
+    if ahead > AHEAD_US_MAX {
+        return Err(Error::conflict(format!(
+            "version {} was committed {} hours in the future of this machine's clock; set the clock of this machine, or of \
+             the one that wrote it, right. Nothing was committed",
+            previous.version(),
+            ahead / 3_600_000_000
+        )));
+    }
+    Ok(now.max(previous.time_us().saturating_add(1)))
 }
 
 fn unknown(version: u64, cause: Error) -> Error {

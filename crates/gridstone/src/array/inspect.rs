@@ -201,14 +201,27 @@ impl Walk<'_> {
                 self.found.floor = Some(floor);
                 return Ok(());
             }
-            // A vacuum may have died before it published the floor that it decided.
-            Ok(None) if listed.contains(&1) => return Ok(()),
+            // A vacuum may have died before it published the floor that it decided; or that is lost, and the records below it were
+            // young. Nobody needs what lies below it either way.
+            Ok(None) if listed.contains(&1) => {
+                let of_state = |newest: Arc<Snapshot>| newest.retained().floor();
+                self.found.floor = match damage(self.store.latest().map(of_state))? {
+                    Ok(root) => root.map(|root| Floor { version: root.version, root }),
+                    Err(_) => self.decided_floor(listed)?,
+                };
+                let Some(floor) = self.found.floor else { return Ok(()) };
+                if !self.lacks_roots(floor.version, listed)? {
+                    return Ok(());
+                }
+                Error::not_found("the log's floor is missing, and what lies below it is gone in part")
+            }
             Ok(None) => Error::not_found("the log's floor is missing, and the log does not start at version 1"),
             Err(error) => error,
         };
-        let absent = error.kind() == ErrorKind::NotFound;
-        self.found.floor = self.decided_floor(listed)?;
-        if absent && self.found.floor.is_none() {
+        if self.found.floor.is_none() {
+            self.found.floor = self.decided_floor(listed)?;
+        }
+        if error.kind() == ErrorKind::NotFound && self.found.floor.is_none() {
             // No vacuum decided one: it is the record of version 1 that is missing.
             return Ok(());
         }
@@ -217,11 +230,23 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The floor that vacuums decided, as far as records tell it: the least one from which on no record is missing, else the greatest.
+    /// Whether a root below `floor` is gone that a version from there on names: it was published then.
+    fn lacks_roots(&self, floor: u64, listed: &BTreeSet<u64>) -> Result<bool> {
+        for version in listed.range(floor..) {
+            self.cancel.check()?;
+            let Ok(Some(record)) = damage(self.store.log.read(*version))? else { continue };
+            let Some(root) = record.root.filter(|root| root.version < floor) else { break };
+            if damage(self.store.log.root(root))?.is_err() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The floor that vacuums decided last, as far as records tell it: its root was durable before it was decided. Records below it may
+    /// be there, and be gone in part.
     fn decided_floor(&self, listed: &BTreeSet<u64>) -> Result<Option<Floor>> {
-        let gap = listed.iter().rev().zip((0..=self.found.newest).rev()).find(|(there, want)| *there != want);
-        let start = gap.map_or(1, |(_, want)| want + 1);
-        let mut decided = BTreeMap::new();
+        let mut decided: Option<RootRef> = None;
         for version in listed {
             self.cancel.check()?;
             let Ok(Some(record)) = damage(self.store.log.read(*version))? else { continue };
@@ -229,12 +254,11 @@ impl Walk<'_> {
                 if let Recorded::Condemn(condemned) = operation
                     && let Some(root) = condemned.floor
                 {
-                    decided.insert(root.version, root);
+                    decided = decided.into_iter().chain([root]).max_by_key(|root| root.version);
                 }
             }
         }
-        let chosen = decided.range(start..).next().or(decided.iter().next_back());
-        Ok(chosen.map(|(version, root)| Floor { version: *version, root: *root }))
+        Ok(decided.map(|root| Floor { version: root.version, root }))
     }
 
     /// Every record, in order; the state is replayed beside it.

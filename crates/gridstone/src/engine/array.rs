@@ -147,7 +147,7 @@ impl Array {
         }
         let look = |snapshot: &Snapshot| snapshot.array_by_id(self.id)?.fragments(within);
         if let Some(transaction) = &self.within {
-            return transaction.settling(look);
+            return transaction.settling(snapshot, look);
         }
         let (settled, fragments) = self.store.settling(snapshot, look)?;
         let mut held = self.view.write().unwrap_or_else(PoisonError::into_inner);

@@ -223,16 +223,22 @@ fn check_file(files: &dyn Files, state: &ArrayState, fragment: &fragment::Staged
         return Err(changed("its last bytes are others".to_owned()));
     }
     let opened = match description.over {
-        Some(over) => check_mask(state, source.as_ref(), description, over),
+        Some(over) => {
+            let below = state.find(over, &description.bounds)?;
+            check_mask(below.as_ref(), source.as_ref(), description, over)
+        }
         None => Fragment::open(source, Arc::new(description.clone()), schema).map(|_| ()),
     };
-    opened.map_err(|e| changed(e.message().to_owned()).with_source(e))
+    opened.map_err(|e| match e.kind() {
+        ErrorKind::Storage | ErrorKind::Access | ErrorKind::Cancelled => e,
+        _ => changed(e.message().to_owned()).with_source(e),
+    })
 }
 
-/// An error unless `source` is the mask over the fragment `over` of the array that `description` speaks of.
-fn check_mask(state: &ArrayState, source: &dyn ByteSource, description: &Description, over: Id) -> Result<()> {
+/// An error unless `source` is the mask over the fragment `over` that `description` speaks of; `below` is that fragment in the array.
+fn check_mask(below: Option<&Description>, source: &dyn ByteSource, description: &Description, over: Id) -> Result<()> {
     let wrong = || Error::corruption(format!("it is not the mask over fragment {over} that the receipt describes"));
-    let below = state.find(over, &description.bounds)?.ok_or_else(wrong)?;
+    let below = below.ok_or_else(wrong)?;
     let whole = description.location.offset == 0 && description.location.file == FileRef::Data(description.id);
     // A tile has a cell at least, and three words beside its bits.
     let len_max = below.cells.saturating_mul(25).saturating_add(1 << 12);

@@ -58,7 +58,6 @@ struct Shared {
     isolation: Isolation,
     /// The store's files, and the one that staged fragments lie in.
     files: Arc<StagedFiles>,
-    claim: Arc<Claim>,
     cache: Arc<StagedCache>,
     /// The process that it belongs to: a forked child has a copy, whose lock may be held for ever.
     owner: Owner,
@@ -77,6 +76,8 @@ struct State {
 
 #[derive(Debug)]
 struct Open {
+    /// On the base; goes when the transaction ends.
+    claim: Arc<Claim>,
     provisional: Provisional,
     staged: Vec<Staged>,
     reads: Reads,
@@ -128,11 +129,11 @@ impl Transaction {
         let (file, source) = provisional.log_file();
         let files = Arc::new(StagedFiles { store: store.files(), file, source });
         let cache = Arc::new(StagedCache::new(context.cache.clone()));
-        let open = Open { provisional, staged: Vec::new(), reads: Reads::default(), deletes: BTreeSet::new() };
-        let state = State { open: Some(open), view: base.clone(), end: "", committed: None };
         let claim = View::new(context, &store, base.clone()).claim;
+        let open = Open { claim, provisional, staged: Vec::new(), reads: Reads::default(), deletes: BTreeSet::new() };
+        let state = State { open: Some(open), view: base.clone(), end: "", committed: None };
         let (context, owner, state) = (context.clone(), Owner::here(), Mutex::new(state));
-        Self { shared: Arc::new(Shared { context, store, base, isolation, files, claim, cache, owner, state }) }
+        Self { shared: Arc::new(Shared { context, store, base, isolation, files, cache, owner, state }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -205,39 +206,50 @@ impl Transaction {
 
     /// Where its reads of `array` find bytes and what was decoded.
     pub(super) fn reading(&self, array: Id) -> (Arc<dyn Files>, Arc<dyn Cache>) {
-        let Shared { store, base, files, claim, cache, .. } = self.shared.as_ref();
+        let Shared { context, store, base, files, cache, .. } = self.shared.as_ref();
+        let held =
+            if self.shared.owner.is_here() { self.lock().open.as_ref().map(|open| open.claim.clone()) } else { None };
+        let claim = held.unwrap_or_else(|| View::new(context, store, base.clone()).claim);
         claim.touch();
         let below = SnapshotFiles {
             files: store.files(),
             store: store.clone(),
             snapshot: base.clone(),
             array,
-            claim: claim.clone(),
+            claim,
             moved: OnceLock::new(),
         };
         (Arc::new(files.over(Arc::new(below))), cache.clone())
     }
 
-    /// What `look` finds in what is seen. If a vacuum has taken away what that rests on, it rests on what was kept from then on.
+    /// What `look` finds in `view`, one that was seen here. If a vacuum has taken away what that rests on, it rests on what was kept
+    /// from then on.
     ///
     /// # Errors
     /// SnapshotExpired if the version has been vacuumed; those of `look`.
-    pub(super) fn settling<T>(&self, look: impl Fn(&Snapshot) -> Result<T>) -> Result<T> {
+    pub(super) fn settling<T>(&self, view: &Arc<Snapshot>, look: impl Fn(&Snapshot) -> Result<T>) -> Result<T> {
+        let (store, mut view) = (&self.shared.store, Arc::clone(view));
         loop {
-            let view = self.view();
             let error = match look(&view) {
                 Err(e) if e.may_be_missing() => e,
                 outcome => return outcome,
             };
-            let Some(settled) = self.shared.store.resettled(&view)? else { return Err(error) };
-            let rested = self.shared.store.resting_on(&view, &settled)?;
+            let Some(settled) = store.resettled(&view)? else { return Err(error) };
+            let rested = match store.resting_on(&view, &settled) {
+                // The next vacuum has taken that away too.
+                Err(e) if e.may_be_missing() && store.floor()?.is_some_and(|f| f.version > settled.root_version()) => {
+                    continue;
+                }
+                rested => rested?,
+            };
             if Arc::ptr_eq(&rested, &view) {
                 return Err(error);
             }
             self.with(|open| {
-                open.provisional.rest(&view, rested);
+                open.provisional.rest(&view, rested.clone());
                 Ok(())
             })?;
+            view = rested;
         }
     }
 
@@ -394,7 +406,7 @@ impl Transaction {
     /// Conflict if another commit made it impossible or, serializable, changed what it has read; Exists, NotFound;
     /// CommitUnknown; SnapshotExpired if what came in between cannot be told any more; Storage.
     pub fn commit(&self, message: Option<String>) -> Result<u64> {
-        let Open { provisional, staged, reads, deletes } = self.end("failed to commit")?;
+        let Open { provisional, staged, reads, deletes, claim: _claim } = self.end("failed to commit")?;
         let view = provisional.view().clone();
         let operations = provisional.into_operations();
         let outcome = if operations.is_empty() {

@@ -74,7 +74,10 @@ impl HistoryCopier<'_> {
         let floor = self.check_alone().and_then(|()| self.floor());
         // It may have passed all that was to be copied.
         let oldest = floor.as_ref().map_or(1, |(oldest, _)| *oldest).min(newest);
-        let outcome = floor.and_then(|(oldest, floor)| self.copy_from(oldest, floor.as_deref(), newest));
+        let outcome = floor.and_then(|(oldest, floor)| match oldest > newest {
+            true => Err(Error::not_found(format!("version {newest}, the newest when the copy began"))),
+            false => self.copy_from(oldest, floor.as_deref(), newest),
+        });
         // What somebody else wrote, or what may be a store already, is not ours to remove.
         if outcome.as_ref().is_err_and(|e| !matches!(e.kind(), ErrorKind::Exists | ErrorKind::CommitUnknown)) {
             // Best effort, to its end even if the copy was cancelled: what stays can be deleted, and is no store.

@@ -40,8 +40,8 @@ pub enum Keep {
 pub struct VacuumOptions {
     /// Which versions are to stay.
     pub keep: Keep,
-    /// Files that no version names are left alone until they are so old, and records of forgotten versions too, but an hour at
-    /// most: somebody may be about to commit them. With 0 nobody else may be writing.
+    /// Files that no version names are left alone until they are so old, and records of forgotten versions for an hour: somebody
+    /// may be about to commit them. With 0 nothing is, and nobody else may be writing.
     pub safety_us: i64,
     /// Whether to say only what would be done.
     pub dry_run: bool,
@@ -397,12 +397,13 @@ impl Attempt<'_> {
     /// Deletes records below the floor, leases that have expired, and what dead writers left half-written.
     fn clear(&self, floor: u64, (before_us, now_us): (i64, i64), report: &mut VacuumReport) -> Result<()> {
         let (storage, delete) = (self.store.storage(), !self.options.dry_run);
+        let grace_us = if self.options.safety_us == 0 { 0 } else { RECORD_GRACE_US };
         let mut below = Vec::new();
         storage.survey(LOG, &mut |listed| {
             let digits = listed.name.rsplit('/').next().filter(|file| file.len() == 20);
             if digits.and_then(|d| d.parse::<u64>().ok()).is_some_and(|version| version < floor) {
                 // Of a young one a commit under way may have to ask whether it counted.
-                if listed.modified_us <= before_us.max(now_us.saturating_sub(RECORD_GRACE_US)) {
+                if listed.modified_us <= now_us.saturating_sub(grace_us) {
                     report.records.add(listed.bytes);
                     below.push(listed.name);
                 }
