@@ -66,19 +66,19 @@ fn encode<W: Word>(values: &[W::Bytes], out: &mut Vec<u8>) -> Result<()> {
     }
     let mut places: HashMap<u64, u32> = HashMap::new();
     let mut distinct: Vec<W::Bytes> = Vec::new();
-    let mut indices = Vec::with_capacity(values.len());
+    let mut indices: Vec<u32> = Vec::with_capacity(values.len());
     for value in values {
         let place = *places.entry(W::load(*value).widen()).or_insert_with(|| {
             distinct.push(*value);
             distinct.len() as u32 - 1
         });
-        indices.push(u64::from(place));
+        indices.push(place);
     }
     out.extend_from_slice(&(distinct.len() as u32).to_le_bytes());
     out.extend_from_slice(bytemuck::cast_slice(&distinct));
     let bits = bits_of(distinct.len());
     if bits > 0 {
-        pack(indices.into_iter(), bits, out);
+        pack(indices.into_iter().map(u64::from), bits, out);
     }
     Ok(())
 }
