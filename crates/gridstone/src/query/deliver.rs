@@ -18,9 +18,6 @@ use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Blocks of a unit that are told all at once.
-const FORESEEN_BLOCKS_MAX: usize = 8;
-
 /// Whether the cells of an attribute can be delivered: each has its place, and any bytes are a value.
 pub(super) fn is_deliverable(attr: &Attribute) -> bool {
     attr.datatype().width().is_some() && !attr.nullable() && !attr.datatype().holds_bools()
@@ -159,8 +156,7 @@ impl DensePlan {
         self.painters.iter().any(slow)
     }
 
-    /// Tells the device, if it is waited for, what of a region is read in one or two goes: such units wait together then. Longer
-    /// ones tell what they need as they go on.
+    /// Tells the device, if it is waited for, what will be read of a region.
     pub(super) fn foresee(&self, sheets: &[Sheet<'_>], region: &Subarray, to: &Strided) -> Result<()> {
         for sheet in sheets {
             let Origin::One(fragment, grid) = self.origin(sheet.attr, region) else { continue };
@@ -168,9 +164,8 @@ impl DensePlan {
                 continue;
             }
             let (at, field) = (self.locate(fragment, grid, region)?, fragment.field(Role::Attribute(sheet.attr.id())));
-            let blocks = at.blocks.touched_by(&at.wanted);
-            let (Some(field), true) = (field, blocks.len() <= FORESEEN_BLOCKS_MAX) else { continue };
-            let pieces = blocks.into_iter().map(|block| self.piece(&at, field, block, to));
+            let Some(field) = field else { continue };
+            let pieces = at.blocks.touched_by(&at.wanted).into_iter().map(|block| self.piece(&at, field, block, to));
             let pieces: Vec<Piece> = pieces.filter_map(Result::transpose).collect::<Result<_>>()?;
             fragment.source().foresee(&pieces.iter().map(|piece| piece.range).collect::<Vec<_>>());
         }

@@ -17,12 +17,14 @@ use super::overlay::{LiveCells, LiveOverlay, live_overlay};
 use super::slots::Slots;
 use super::sparse::large_fragments;
 use super::sparse_painter::{PaintedBlock, blocks_in, paint_sparse};
+use super::units_ahead::UnitsAhead;
 use super::{Cells, ReadContext, Request, Target};
 use crate::base::{Counters, Error, Result, limits};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
 use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A fragment that may paint, or a deletion that clears; oldest order first.
 pub(super) struct Painter {
@@ -106,9 +108,17 @@ pub(super) struct DensePlan {
 const UNIT_CELLS_MAX: u64 = 1 << 19;
 
 /// Part of one space tile.
-struct Unit {
+pub(super) struct Unit {
     tile: u64,
-    region: Subarray,
+    pub(super) region: Subarray,
+    /// The device was told of it.
+    pub(super) told: AtomicBool,
+}
+
+impl Unit {
+    pub(super) fn new(tile: u64, region: Subarray) -> Self {
+        Self { tile, region, told: AtomicBool::new(false) }
+    }
 }
 
 /// Part of a space tile, found in a fragment.
@@ -204,29 +214,28 @@ fn fill_dense(
     let painted: Vec<&Attribute> = canvases.iter().map(Canvas::attr).collect();
     let width: usize = attrs_of(&plan.schema, request).map(|a| a.datatype().width().unwrap_or(16)).sum();
     let alone = plan.touched_cells().saturating_mul(width as u64) <= ALONE_BYTES_MAX;
-    let mut units = plan.units(context, row_bytes)?.peekable();
+    let (mut units, count_max) = (plan.units(context, row_bytes)?, context.pool.threads() * 16);
     let mut done = 0u64;
-    while units.peek().is_some() {
-        let group: Vec<Unit> = units.by_ref().take(context.pool.threads() * 16).collect();
+    let mut group: Vec<Unit> = units.by_ref().take(count_max).collect();
+    while !group.is_empty() {
+        let next: Vec<Unit> = units.by_ref().take(count_max).collect();
         let cells: u64 = group.iter().map(|u| u.region.cells() as u64).sum();
         let held = if painted.is_empty() { 0 } else { cells * row_bytes };
-        if plan.is_waited_for() {
-            let tell = |unit: &Unit| plan.foresee(sheets, &unit.region, &layout.place(&unit.region, unit.tile));
-            group.iter().try_for_each(tell)?;
-        }
+        let ahead = plan.is_waited_for().then(|| UnitsAhead::new(&group, &next, width as u64));
+        let tell = |unit: &Unit| plan.foresee(sheets, &unit.region, &layout.place(&unit.region, unit.tile));
         context.budget.take(held);
-        let fill = |unit: Unit| {
+        let fill = |(at, unit): (usize, &Unit)| {
+            ahead.iter().try_for_each(|ahead| ahead.before(at, tell))?;
             let to = layout.place(&unit.region, unit.tile);
-            let columns = plan.fill_unit(context, &unit.region, &to, sheets, &painted)?;
-            Ok((unit, to, columns))
+            Ok((to.clone(), plan.fill_unit(context, &unit.region, &to, sheets, &painted)?))
         };
         let filled = if alone {
-            group.into_iter().map(fill).collect()
+            group.iter().enumerate().map(fill).collect()
         } else {
-            context.pool.map(group, context.cancel.as_ref(), fill)
+            context.pool.map(group.iter().enumerate().collect(), context.cancel.as_ref(), fill)
         };
         context.budget.give(held);
-        for (unit, to, columns) in filled? {
+        for (unit, (to, columns)) in group.iter().zip(filled?) {
             let shape = unit.region.shape();
             let from = Strided::packed(&shape, plan.schema.options().cell_order);
             for (canvas, column) in canvases.iter_mut().zip(columns) {
@@ -235,6 +244,7 @@ fn fill_dense(
         }
         done += cells;
         context.progress.report(done, count);
+        group = next;
     }
     Counters::add(&context.counters.cells_returned, count);
     Ok(())
@@ -326,7 +336,7 @@ impl DensePlan {
         let units = move |tile: u64| {
             let Some(region) = box_grid.tile_box(tile) else { return Vec::new() };
             let parts = parts_of(&schema, &whole, &region, (block_cells, times));
-            parts.into_iter().map(|region| Unit { tile, region }).collect()
+            parts.into_iter().map(|region| Unit::new(tile, region)).collect()
         };
         Ok((0..tiles).flat_map(units))
     }

@@ -41,6 +41,7 @@ mod stage;
 mod stream;
 mod stretches;
 mod sweeper;
+mod units_ahead;
 mod unsorted;
 mod write_cells;
 mod write_dense;

@@ -12,6 +12,7 @@ mod entries;
 mod open_files;
 mod sink;
 mod source;
+mod streams;
 mod waits;
 
 use super::os_error::os_error;

@@ -1,6 +1,7 @@
 //! A file that is read at any place.
 
 use super::open_files::OpenFiles;
+use super::streams::read_ahead;
 use super::waits::{Waits, tell};
 use crate::base::{Ahead, ByteRange, ByteSource, Error, ErrorKind, Pending, Result, limits};
 use crate::storage::coalesce::{MERGED_BYTES_MAX, Merged, coalesce};
@@ -152,7 +153,7 @@ impl ByteSource for LocalSource {
         let Ok(file) = self.file() else { return };
         let inside = |range: &&ByteRange| range.offset.checked_add(range.len).is_some_and(|end| end <= self.len);
         let inside: Vec<ByteRange> = ranges.iter().filter(inside).copied().collect();
-        self.waits.foresee(&inside, |range| tell(&file, range));
+        self.waits.foresee(&inside, || read_ahead(&file), |range| tell(&file, range));
     }
 }
 

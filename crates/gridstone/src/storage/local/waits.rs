@@ -3,13 +3,15 @@
 //! A read first takes what is in memory, by a call that answers at once (`preadv2` with `RWF_NOWAIT`). If that is less than
 //! was asked, the device is waited for, and for some time the system is told of what will be read next, so that the device
 //! has it ready or is at work on it. Bytes that are in memory cost no call more than without. What is told is what will be
-//! read, and not what lies behind it, which the system's own read-ahead guesses.
+//! read, and not what lies behind it, which the system's own read-ahead guesses. Where that is long, and what will be read
+//! is a stream, nothing is told: the system fills memory in larger pieces than it does when it is told.
 
 use crate::base::ByteRange;
 use crate::storage::coalesce::coalesce;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// For how many calls of `foresee` the device is taken to be slow after it was waited for.
@@ -19,6 +21,8 @@ const TOLD_GAP_BYTES: u64 = 16 << 10;
 /// Ranges are told in parts of this length: Linux begins with no more of one than its own read-ahead, which is this long unless
 /// somebody changed it.
 const TOLD_BYTES_MAX: u64 = 128 << 10;
+/// Ranges of this length are streams, which are left to a system that reads as far ahead.
+const STREAM_BYTES_MIN: u64 = 1 << 20;
 
 /// What a source remembers of its device.
 #[derive(Debug, Default)]
@@ -27,6 +31,8 @@ pub(super) struct Waits {
     left: AtomicU32,
     /// The file system cannot tell what is in memory.
     blind: AtomicBool,
+    /// Bytes that the system reads ahead in a stream.
+    by_system: OnceLock<u64>,
 }
 
 /// What reading at once gave.
@@ -75,13 +81,17 @@ impl Waits {
         self.left.load(Relaxed) > 0
     }
 
-    /// Tells the system of ranges of the file that will be read soon, if the device was waited for lately.
-    pub(super) fn foresee(&self, ranges: &[ByteRange], tell: impl Fn(ByteRange)) {
+    /// Tells the system of ranges of the file that will be read soon, if the device was waited for lately; of streams only if
+    /// it reads less ahead (`by_system` bytes, asked once) than would be told.
+    pub(super) fn foresee(&self, ranges: &[ByteRange], by_system: impl Fn() -> u64, tell: impl Fn(ByteRange)) {
         let one_less = |left: u32| left.checked_sub(1);
         if ranges.is_empty() || self.left.fetch_update(Relaxed, Relaxed, one_less).is_err() {
             return;
         }
         for told in coalesce(ranges, TOLD_GAP_BYTES, u64::MAX).into_iter().map(|merged| merged.range) {
+            if told.len >= STREAM_BYTES_MIN && *self.by_system.get_or_init(&by_system) >= STREAM_BYTES_MIN {
+                continue;
+            }
             for start in (told.offset..told.end()).step_by(TOLD_BYTES_MAX as usize) {
                 tell(ByteRange::new(start, (told.end() - start).min(TOLD_BYTES_MAX)));
             }
@@ -166,7 +176,7 @@ mod tests {
     fn told(waits: &Waits, ranges: &[ByteRange]) -> Option<Vec<ByteRange>> {
         let all = RefCell::new(Vec::new());
         let waited_for = waits.is_waited_for();
-        waits.foresee(ranges, |range| all.borrow_mut().push(range));
+        waits.foresee(ranges, || 128 << 10, |range| all.borrow_mut().push(range));
         let all = all.into_inner();
         assert!(waited_for || all.is_empty());
         (!all.is_empty()).then_some(all)
@@ -219,5 +229,20 @@ mod tests {
         waits.left.store(0, Relaxed);
         waits.fill_by(cold(6), &file, 0, &mut [0; 6]).unwrap();
         assert_eq!(told(&waits, &ranges), None);
+    }
+
+    #[test]
+    fn streams_are_left_to_a_system_that_reads_far_ahead() {
+        let ranges =
+            [ByteRange::new(0, 700 << 10), ByteRange::new(700 << 10, 700 << 10), ByteRange::new(9 << 20, 1_000)];
+        let told = |by_system: u64| {
+            let (waits, all) = (Waits::default(), RefCell::new(Vec::new()));
+            waits.be_waited_for();
+            waits.foresee(&ranges, || by_system, |range| all.borrow_mut().push(range.offset));
+            all.into_inner()
+        };
+        assert_eq!(told(8 << 20), [9 << 20]);
+        let parts: Vec<u64> = (0..11).map(|part| part * (128 << 10)).chain([9 << 20]).collect();
+        assert_eq!(told(128 << 10), parts);
     }
 }
