@@ -203,6 +203,7 @@ class Array:
     def schema_json(self) -> str: ...
     def refresh(self) -> int:
         """Moves to the newest version and returns it. An InputError on an array opened at a version."""
+    def still(self) -> Array: ...
     def at(self, version: int | str | None, timestamp_us: int | None) -> Array:
         """The same array, read-only, at a version (its number or its tag) or at the last version not after a time."""
     def history(self) -> list[str]:

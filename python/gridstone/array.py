@@ -220,6 +220,11 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         found = self.native.at(version, history.microseconds_of(timestamp))
         return Array(found, self._context, pinned=True)
 
+    def _still(self) -> "Array":
+        """The same array, read-only, at the version that this handle shows now, whatever becomes of the handle: for
+        several reads that are to fit together. Nothing is read for it."""
+        return Array(self.native.still(), self._context, pinned=True)
+
     def history(self) -> list[Version]:
         """The commits that touched this array, oldest first."""
         return [history.version_of(text) for text in self.native.history()]

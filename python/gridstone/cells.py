@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import columns, dtypes
+from . import columns
 from .columns import Column, Field
 from .errors import InputError
 from .schema import Attr, Schema
@@ -119,38 +119,14 @@ def _named_columns(data: Any) -> Mapping[str, Any]:
     if isinstance(data, Mapping):
         return data
     if type(data).__module__.partition(".")[0] == "pandas":
-        return {str(name): _Series(data[name]) for name in data.columns}
+        return {str(name): data[name] for name in data.columns}
     from . import arrow
 
     return arrow.columns_of_table(data)
 
 
-class _Series:
-    """A column of a data frame, where NaN means null."""
-
-    def __init__(self, series: Any) -> None:
-        self.series = series
-
-    def column(self, field: Field) -> Column:
-        if dtypes.base_of(field.dtype) != field.dtype:  # Arrow would take NaN in vectors and lists as null.
-            return columns.from_values(field, self.series.to_numpy(dtype=object))
-        values = self.series.array
-        if type(values).__name__ == "Categorical" and field.categories is not None:
-            return columns.from_values(field, values)
-        if type(values).__name__ == "NumpyExtensionArray" and values.dtype.numpy_dtype.kind in "biufcmM":
-            return columns.from_values(field, self.series.to_numpy(), nan_is_null=True)
-        import pyarrow as pa
-
-        try:
-            array = pa.array(self.series, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-            # Mixed objects, integers from 2^63 on, complex numbers in lists.
-            return columns.from_values(field, self.series.to_numpy(dtype=object), nan_is_null=True)
-        return columns.from_values(field, array)
-
-
 def _flat(field: Field, data: Any) -> Column:
-    made = data.column(field) if isinstance(data, _Series) else columns.from_values(field, data)
+    made = columns.from_values(field, data)
     if made.offsets is None and made.values.ndim != 1:
         raise InputError(f"{field.title}: cells are a flat list, found an array of shape {made.values.shape}")
     return made

@@ -201,6 +201,10 @@ def from_values(field: Field, data: Any, shape: tuple[int, ...] | None = None, *
     Raises:
         InputError: the type does not fit without loss, a null where none may be, or shapes that do not broadcast.
     """
+    if _is_series(data):
+        from . import series
+
+        return _shaped(field, series.column_of(field, data), shape)
     if field.categories is not None:
         from . import categories
 
@@ -208,7 +212,7 @@ def from_values(field: Field, data: Any, shape: tuple[int, ...] | None = None, *
     if _is_arrow(data):
         from . import arrow
 
-        return arrow.column_of(field, data)
+        return _shaped(field, arrow.column_of(field, data), shape)
     if dtypes.is_list(field.dtype):
         from . import composite
 
@@ -220,6 +224,20 @@ def from_values(field: Field, data: Any, shape: tuple[int, ...] | None = None, *
     if dtypes.is_var(field.dtype):
         return _encode_var(field, array, valid)
     return Column(field.dtype, array, None, checked_validity(field, valid, array.shape))
+
+
+def _shaped(field: Field, made: Column, shape: tuple[int, ...] | None) -> Column:
+    """The cells of a flat column broadcast to `shape`."""
+    if shape is None or shape == (len(made),):
+        return made
+    if made.offsets is not None:
+        cells = _objects(made)
+        if made.validity is not None:
+            cells = cells.copy()
+            cells[~made.validity] = None
+        return from_values(field, cells, shape)
+    valid = None if made.validity is None else broadcast(field.title, made.validity, shape)
+    return replace(made, values=broadcast(field.title, made.values, shape), validity=valid)
 
 
 def _cells(field: Field, data: Any, nan_is_null: bool) -> tuple[AnyArray, AnyArray | None]:
@@ -243,6 +261,13 @@ def cells_shape(field: Field, data: Any) -> tuple[int, ...]:
         return tuple(composite.lists_of(data).shape)
     found: tuple[int, ...] = np.shape(data)
     return found[: max(len(found) - len(dtypes.shape_of(field.dtype)), 0)]
+
+
+def _is_series(data: Any) -> bool:
+    """Whether these are the values of a pandas Series or flat Index."""
+    kind = type(data)
+    named = kind.__name__ == "Series" or (kind.__name__.endswith("Index") and kind.__name__ != "MultiIndex")
+    return named and kind.__module__.partition(".")[0] == "pandas"
 
 
 def _is_arrow(data: Any) -> bool:

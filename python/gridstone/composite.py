@@ -42,7 +42,7 @@ def fixed_bytes(field: Field, data: Any) -> Cells:
         plain: Any = [b"" if is_missing(v) else bytes(v) for v in found.ravel()]
         lengths = np.array([len(v) for v in plain], np.int64)
     elif found.dtype.kind == "S":
-        plain, lengths = found.ravel(), np.strings.str_len(found.ravel())
+        plain, lengths = found.ravel(), np.char.str_len(found.ravel())
     else:
         raise InputError(f"{field.title} is {field.dtype}, found {found.dtype.name}; make the values bytes first")
     check_lengths(field, lengths, None if valid is None else valid.ravel())

@@ -28,6 +28,19 @@ def size_bytes(size: int | str, what: str) -> int:
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
+class _Lock:
+    """A lock that a forked child finds free: one that another thread held at that moment would stay held for ever."""
+
+    __slots__ = ("_locks",)
+
+    def __init__(self) -> None:
+        self._locks: dict[int, threading.Lock] = {}
+
+    def here(self) -> threading.Lock:
+        """The lock of this process."""
+        return self._locks.setdefault(os.getpid(), threading.Lock())
+
+
 class Context:
     """Settings shared by the arrays opened with it. Immutable, picklable; the core's pool starts on first use and is
     rebuilt in a forked child.
@@ -86,7 +99,7 @@ class Context:
         self._left = False
         """Whether a key was left behind when it was pickled."""
         self._made: _native.Context | None = None
-        self._lock = threading.Lock()
+        self._lock = _Lock()
 
     @property
     def memory_budget(self) -> int:
@@ -126,7 +139,7 @@ class Context:
     @property
     def native(self) -> _native.Context:
         """The core's context, made on first use."""
-        with self._lock:
+        with self._lock.here():
             if self._made is None:
                 keys = _environment_keys() if self._left else self._keys
                 self._made = _native.Context(*self._settings, keys, self._given.to_pass())
@@ -222,23 +235,12 @@ class _Default:
     """The context of everything opened without one, made on first use."""
 
     context: Context | None = None
-    lock = threading.Lock()
+    lock = _Lock()
 
 
 def default() -> Context:
     """The process's default context."""
-    with _Default.lock:
+    with _Default.lock.here():
         if _Default.context is None:
             _Default.context = Context()
         return _Default.context
-
-
-def _renew_locks() -> None:
-    """A lock held by another thread at the moment of a fork would stay held for ever in the child."""
-    _Default.lock = threading.Lock()
-    if _Default.context is not None:
-        _Default.context._lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)

@@ -1,7 +1,7 @@
 """Positions of a dense array: reading any stride, writing boxes and strided cells."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from .errors import InputError
 from .receipt import Closing, Receipt
 from .schema import Schema
 from .selection import Axis, Box, axes_of, covering
+from .stretches import PIECE_CELLS, stretches
 
 if TYPE_CHECKING:
     from .array import Array
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 Arrays = dict[str, AnyArray]
 
 _SPLIT_CELLS = 1 << 20
-_SPLIT_STEP = 8
+_SPLIT_SHARE = 4
+"""A large box is read in pieces if so many times as many cells lie in it as were asked for."""
+_WINDOW = 1 << 20
+"""Positions along an axis that are looked at at once, which bounds their memory."""
 
 
 def read(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
@@ -46,19 +50,58 @@ def read_arrays(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> A
 
 
 def _read_strided(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
-    """Reads the covering box and strides over it; along a wide stride of a large box, slab by slab instead."""
+    """Reads the covering box and strides over it; piece by piece where it is large and holds much besides."""
     box = covering(array.schema, axes)
-    wide = max(range(len(axes)), key=lambda i: abs(axes[i].step) if axes[i].count > 1 else 0)
+    cells, asked = math.prod(box.shape), math.prod(axis.count for axis in axes)
+    if box.empty or cells <= _SPLIT_CELLS or cells < _SPLIT_SHARE * asked:
+        return _covered(array, names, axes)
+    # All pieces of one version, whatever is committed through the handle meanwhile.
+    still = array._still()
+    found = _by_pieces(still, names, axes, frozenset())
+    array._stats = still._stats
+    return found
+
+
+def _covered(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+    box = covering(array.schema, axes)
+    found = array.read(box, list(names)).to_numpy()
+    strides = tuple(_stride(axis) for axis in axes)
+    made = {name: values[strides] for name, values in found.items()}
+    # A view would hold all that was read.
+    wide = math.prod(box.shape) > 2 * math.prod(axis.count for axis in axes)
+    return {name: values.copy() for name, values in made.items()} if wide else made
+
+
+def _by_pieces(array: "Array", names: Sequence[str], axes: Sequence[Axis], settled: frozenset[int]) -> Arrays:
+    """As `_read_strided`, cut along the axis of the widest stride but the settled ones, then along the next; along
+    those without a stride only where a piece is still large."""
+    shape = covering(array.schema, axes).shape
+    left = [i for i, axis in enumerate(axes) if i not in settled and axis.count > 1]
+    strided = [i for i in left if abs(axes[i].step) > 1]
+    cells = math.prod(shape)
+    if cells <= _SPLIT_CELLS or (not strided and (not left or cells <= PIECE_CELLS)):
+        return _covered(array, names, axes)
+    wide = max(strided or left, key=lambda i: (abs(axes[i].step), axes[i].count))
     axis = axes[wide]
-    if box.empty or axis.count < 2 or abs(axis.step) < _SPLIT_STEP or math.prod(box.shape) <= _SPLIT_CELLS:
-        found = array.read(box, list(names)).to_numpy()
-        strides = tuple(_stride(a) for a in axes)
-        return {name: values[strides] for name, values in found.items()}
-    slabs = []
-    for i in range(axis.count):
-        one = Axis(axis.start + i * axis.step, 1, 1, False)
-        slabs.append(_read_strided(array, names, [one if k == wide else a for k, a in enumerate(axes)]))
-    return {name: _joined([slab[name] for slab in slabs], wide) for name in names}
+    parts = []
+    for run in _runs(array.schema, axis, wide, cells // shape[wide]):
+        # Of a falling stride the last positions come first.
+        first = run.start if axis.step > 0 else axis.count - run.stop
+        part = Axis(axis.start + first * axis.step, run.stop - run.start, axis.step, False)
+        part_axes = [part if i == wide else other for i, other in enumerate(axes)]
+        parts.append(_by_pieces(array, names, part_axes, settled | {wide}))
+    if axis.step < 0:
+        parts.reverse()
+    return {name: _joined([part[name] for part in parts], wide) for name in names}
+
+
+def _runs(schema: Schema, axis: Axis, number: int, across: int) -> Iterator[slice]:
+    """The positions of an axis, ascending, in runs that are read together, looked at a window at a time."""
+    for start in range(0, axis.count, _WINDOW):
+        steps = np.arange(start, min(start + _WINDOW, axis.count), dtype=np.uint64)
+        offsets = np.uint64(axis.covering[0]) + steps * np.uint64(abs(axis.step))
+        for run in stretches(schema, number, offsets, across):
+            yield slice(start + run.start, start + run.stop)
 
 
 def _joined(parts: Sequence[AnyArray], axis: int) -> AnyArray:
@@ -157,8 +200,21 @@ def _shaped(column: Column, shape: tuple[int, ...]) -> Column:
     return replace(column, values=column.values.reshape(shape), validity=validity)
 
 
+def _only(read: Mapping[str, AnyArray], name: str) -> AnyArray:
+    """What was read of the only attribute, for one of another name."""
+    if len(read) != 1:
+        raise InputError(f"{list(read)} were read, none of them {name!r}; say which one: result['{next(iter(read))}']")
+    return next(iter(read.values()))
+
+
 def by_attribute(schema: Schema, value: Any, name: str | None) -> Mapping[str, Any]:
-    """`value` by attribute: a dict as it is, anything else for the one attribute there is (or `name`)."""
+    """`value` by attribute: a dict or what was read as it is, anything else for the only attribute (or `name`)."""
+    from .result import Result
+
+    if isinstance(value, Result):
+        value = value.in_place()
+        if name is not None:
+            value = value[name] if name in value else _only(value, name)
     if name is not None:
         return {name: value}
     if isinstance(value, Mapping):

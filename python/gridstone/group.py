@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _native, health
 from .arguments import checked, text
 from .context import Context
-from .errors import AccessError, NotFoundError
+from .errors import AccessError, InputError, NotFoundError
 from .meta import Metadata
 from .retention import Retained
 
@@ -34,10 +34,12 @@ class Group(Retained):
 
     A handle means the group, as that of an array does, and not what lies at a path: after a move what is asked of it is
     found where it lies now. A group that was removed, or replaced by something else, raises `NotFoundError`.
+
+    Of a group opened at a version everything is as it was then: its children, what they hold, its metadata.
     """
 
-    def __init__(self, native: "_native.Group", context: Context, mode: str) -> None:
-        self._native, self._context, self._mode = native, context, mode
+    def __init__(self, native: "_native.Group", context: Context, mode: str, *, pinned: bool = False) -> None:
+        self._native, self._context, self._mode, self._pinned = native, context, mode, pinned
 
     @property
     def uri(self) -> str:
@@ -67,13 +69,15 @@ class Group(Retained):
     def __getitem__(self, name: str) -> "Array | Group":
         from . import store
 
-        return store.open(self.uri, path=self._place(name), mode=self._mode, context=self._context)
+        version = self.version if self._pinned else None
+        return store.open(self.uri, path=self._place(name), mode=self._mode, version=version, context=self._context)
 
     @checked()
     def create(self, name: str, schema: "Schema", *, overwrite: bool = False) -> "Array":
         """Creates an array in this group."""
         from . import store
 
+        self._check_newest()
         path = self._place(name)
         return store.create(self.uri, schema, path=path, overwrite=overwrite, context=self._context)
 
@@ -82,6 +86,7 @@ class Group(Retained):
         """The group of this name, created if it does not exist."""
         from . import store
 
+        self._check_newest()
         return store.group(self.uri, path=self._place(name), context=self._context)
 
     @checked(target=text)
@@ -97,8 +102,16 @@ class Group(Retained):
 
     @property
     def meta(self) -> Metadata:
-        """Metadata: a mutable mapping of text to JSON values, always that of the newest version."""
-        return Metadata(lambda: self.refreshed()._native, self._writable)
+        """Metadata: a mutable mapping of text to JSON values, always that of the newest version; of a group opened at a
+        version that of then."""
+        return Metadata(lambda: self._now()._native, self._writable)
+
+    def _check_newest(self) -> None:
+        if self._pinned:
+            raise InputError(
+                f"the group {self.path!r} was opened at version {self.version}, which is the past and cannot be "
+                "written; open it without a version"
+            )
 
     def _writable(self) -> "_native.Group":
         if self._mode != "r+":
@@ -115,20 +128,23 @@ class Group(Retained):
         return self._native.vacuum(self._context.native, *options)
 
     def _tags(self) -> list[tuple[str, int]]:
-        return self.refreshed()._native.tags
+        return self._now()._native.tags
 
     def __bool__(self) -> bool:
         """True, also of an empty group: a handle is there. How many children it has is `len`."""
         return True
 
     def __iter__(self) -> Iterator[str]:
-        return iter([entry.name for entry in self.refreshed().children()])
+        return iter([entry.name for entry in self._now().children()])
 
     def __len__(self) -> int:
-        return len(self.refreshed().children())
+        return len(self._now().children())
 
     def __contains__(self, name: object) -> bool:
-        return any(entry.name == name for entry in self.refreshed().children())
+        return any(entry.name == name for entry in self._now().children())
+
+    def _now(self) -> "Group":
+        return self if self._pinned else self.refreshed()
 
     def refreshed(self) -> "Group":
         """The group at the store's newest version, wherever it lies there."""
@@ -136,10 +152,10 @@ class Group(Retained):
 
     def _place(self, name: str) -> str:
         """The path of `name` in the group, where it lies now."""
-        return joined(self.refreshed().path, name)
+        return joined(self._now().path, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self.uri, self.path, self.version, self._mode, self._context)
+        return _reopen, (self.uri, self.path, self.version, self._mode, self._context, self._pinned)
 
     def __repr__(self) -> str:
         names = ", ".join(f"{entry.name} ({entry.kind})" for entry in self.children())
@@ -151,8 +167,8 @@ class Group(Retained):
         return html.group(self)
 
 
-def _reopen(uri: str, path: str, version: int, mode: str, context: Context) -> Group:
+def _reopen(uri: str, path: str, version: int, mode: str, context: Context, pinned: bool = False) -> Group:
     found = _native.open(context.native, uri, path, False, version, None)
     if not isinstance(found, _native.Group):
         raise NotFoundError(f"{uri!r} holds no group at {path!r}")
-    return Group(found, context, mode)
+    return Group(found, context, mode, pinned=pinned)

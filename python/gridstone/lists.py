@@ -4,7 +4,7 @@
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from itertools import pairwise, product
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +17,13 @@ from .errors import BoundsError, UnsupportedError
 from .result import Result
 from .schema import Dim, Schema
 from .selection import Axis, Box
+from .stretches import stretches
 
 if TYPE_CHECKING:
     from .array import Array
 
 Arrays = dict[str, AnyArray]
 
-_GAP = 8
-"""Positions closer than this along an axis are read as one box."""
 _BOX_CELLS = 512
 """Boxes of fewer cells than this are read point by point: a call costs as much as some hundred points."""
 _POINTS_MAX = 1 << 22
@@ -277,12 +276,15 @@ def _orthogonal(array: "Array", names: Sequence[str], lists: Sequence[AnyArray])
         return {name: columns.empty_of(schema.attr(name), shape).numpy() for name in names}
     unique = [np.unique(offsets, return_inverse=True) for offsets in lists]
     sorted_lists = [offsets for offsets, _ in unique]
-    runs = [_runs(offsets) for offsets in sorted_lists]
+    runs = _box_runs(schema, sorted_lists)
     boxes = math.prod(len(run) for run in runs)
+    # All reads of one version, whatever is committed through the handle meanwhile.
+    still = array if boxes == 1 else array._still()
     if math.prod(offsets.size for offsets in sorted_lists) < boxes * _BOX_CELLS:
-        made = _by_points(array, names, sorted_lists)
+        made = _by_points(still, names, sorted_lists)
     else:
-        made = _by_boxes(array, names, sorted_lists, runs)
+        made = _by_boxes(still, names, sorted_lists, runs)
+    array._stats = still._stats
     if all(
         offsets.size == given.size and bool((offsets == given).all())
         for (offsets, _), given in zip(unique, lists, strict=True)
@@ -290,6 +292,23 @@ def _orthogonal(array: "Array", names: Sequence[str], lists: Sequence[AnyArray])
         return made
     places = np.ix_(*(inverse.ravel() for _, inverse in unique))
     return {name: values[places] for name, values in made.items()}
+
+
+def _box_runs(schema: Schema, lists: Sequence[AnyArray]) -> list[list[slice]]:
+    """The runs of ascending positions along each axis whose product is read box by box, each of bounded size."""
+    apart = [stretches(schema, i, offsets, 1) for i, offsets in enumerate(lists)]
+    found: list[list[slice]] = []
+    for i, offsets in enumerate(lists):
+        # The other axes as they are cut already, or will be at least.
+        others = [*found, *apart[i:]]
+        longest = [_longest(other, runs) for other, runs in zip(lists, others, strict=True)]
+        found.append(stretches(schema, i, offsets, math.prod(longest) // longest[i]))
+    return found
+
+
+def _longest(offsets: AnyArray, runs: Sequence[slice]) -> int:
+    """The most positions from the first to the last of a run."""
+    return max(int(offsets[run.stop - 1] - offsets[run.start]) + 1 for run in runs)
 
 
 def _is_run(offsets: AnyArray) -> bool:
@@ -302,13 +321,6 @@ def _product(schema: Schema, lists: Sequence[AnyArray]) -> dict[str, Column]:
     along = [_coordinates(dim, offsets) for dim, offsets in zip(schema.dims, lists, strict=True)]
     spread = np.broadcast_arrays(*np.ix_(*along))
     return {dim.name: Column(dim.dtype, np.ravel(s)) for dim, s in zip(schema.dims, spread, strict=True)}
-
-
-def _runs(offsets: AnyArray) -> list[slice]:
-    """Stretches of ascending positions without wide gaps."""
-    cuts = np.flatnonzero(np.diff(offsets) > np.uint64(_GAP)) + 1
-    ends = [0, *cuts.tolist(), offsets.size]
-    return [slice(a, b) for a, b in pairwise(ends)]
 
 
 def _by_boxes(

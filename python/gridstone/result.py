@@ -200,6 +200,12 @@ class Result(exports.Tabular):
         made[self._global_places()] = values
         return made.reshape(self._box.shape + values.shape[1:])
 
+    def in_place(self) -> dict[str, AnyArray]:
+        """As `to_numpy`, but of a dense box each attribute in its shape, whatever the order it was read in."""
+        if self._shape is None:
+            return self.to_numpy()
+        return {name: self._dense_column(name) for name in self._names}
+
     def _positions(self) -> tuple[AnyArray, ...]:
         """The position in the box of each cell, an array per dimension."""
         made = []

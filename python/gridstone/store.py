@@ -83,7 +83,7 @@ def open(
     at = history.microseconds_of(timestamp)
     found = _native.open(used.native, _text(uri), path, mode == "r+", version, at)
     if isinstance(found, _native.Group):
-        return Group(found, used, mode)
+        return Group(found, used, mode, pinned=pinned)
     return Array(found, used, pinned=pinned)
 
 

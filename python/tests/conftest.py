@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from buckets import BUCKET, variables_of
 from hypothesis import HealthCheck, settings
 
 import gridstone as gs
@@ -22,19 +23,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-S3 = os.environ.get("GRIDSTONE_TEST_S3")
-"""The address of an S3 server, as `cargo xtask s3 -- COMMAND` sets it; its bucket and credentials are beside it."""
-if S3:
-    os.environ["AWS_ENDPOINT_URL"] = S3
-    os.environ["AWS_ACCESS_KEY_ID"] = os.environ["GRIDSTONE_TEST_S3_KEY"]
-    os.environ["AWS_SECRET_ACCESS_KEY"] = os.environ["GRIDSTONE_TEST_S3_SECRET"]
+if BUCKET:
+    os.environ |= variables_of(BUCKET)
 
 
-@pytest.fixture(params=["local", "memory", "s3"])
+@pytest.fixture(params=["local", "memory", "bucket"])
 def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A place for a store: in a folder, in memory, and in a bucket where there is a server."""
-    if request.param == "s3":
-        uri = request.getfixturevalue("s3_uri")
+    if request.param == "bucket":
+        uri = request.getfixturevalue("bucket_uri")
     else:
         uri = str(tmp_path / "a.gs") if request.param == "local" else f"mem://{uuid.uuid4()}"
     yield uri
@@ -43,11 +40,11 @@ def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def s3_uri() -> str:
+def bucket_uri() -> str:
     """A fresh place in a bucket."""
-    if not S3:
-        pytest.skip("no S3 server: GRIDSTONE_TEST_S3 is not set; cargo xtask s3 -- COMMAND starts one")
-    return f"s3://{os.environ['GRIDSTONE_TEST_S3_BUCKET']}/python/{uuid.uuid4()}"
+    if not BUCKET:
+        pytest.skip("no object store: GRIDSTONE_TEST_BUCKET is not set; cargo xtask s3 -- COMMAND starts a server")
+    return f"{BUCKET}/python/{uuid.uuid4()}"
 
 
 @pytest.fixture

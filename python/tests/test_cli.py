@@ -45,6 +45,9 @@ def test_create(tmp_path: Path, call) -> None:
     assert schema.dim("x").tile == 100 and schema.attr("v").nullable and schema.attr("n").fill == -1
     code, _, err = call("create", uri, "--dim", "x:int64:0:9", "--attr", "v:int8")
     assert code == 1 and "error:" in err
+    curve = ["create", tmp_path / "h.gs", "--dim", "x:int64:0:9", "--dim", "y:float64:0:9", "--attr", "v:int8"]
+    assert call(*curve, "--sparse", "--cell-order", "hilbert")[0] == 0
+    assert gs.open(tmp_path / "h.gs").schema.cell_order == "hilbert"
     (tmp_path / "schema.json").write_text(schema.to_json())
     assert call("create", uri, "--schema", tmp_path / "schema.json", "--overwrite")[0] == 0
 

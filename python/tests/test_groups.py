@@ -37,6 +37,39 @@ def test_a_group_that_is_gone_is_told(store_uri: str) -> None:
     assert "x" not in root["g"].meta
 
 
+def test_a_group_at_a_version_is_as_it_was(store_uri: str) -> None:
+    schema = gs.Schema([gs.Dim("i", (0, 9))], [gs.Attr("v", "int8")])
+    root = gs.group(store_uri)
+    inner = root.group("inner")
+    inner.create("a", schema)[...] = 1
+    inner.meta["units"] = "m"
+    then = gs.open(store_uri).version
+    inner["a"][...] = 2
+    inner.meta["units"] = "km"
+    inner.create("later", schema)
+    with gs.transaction(store_uri) as tx:
+        tx.remove("/inner/a")
+    root.move("inner", "moved")
+    past = gs.open(store_uri, version=then)
+    for group in (past, pickle.loads(pickle.dumps(past))):
+        assert list(group) == ["inner"] and len(group) == 1 and "moved" not in group
+        below = group["inner"]
+        assert list(below) == ["a"] and "later" not in below and below.meta["units"] == "m"
+        assert (below["a"][...] == 1).all() and below["a"].version == then == below.version
+        with pytest.raises(gs.errors.NotFoundError):
+            below["later"]
+        for write in (lambda g=below: g.create("b", schema), lambda g=below: g.group("b")):
+            with pytest.raises(gs.errors.InputError, match=rf"version {then}, which is the past"):
+                write()
+        with pytest.raises(gs.errors.AccessError):
+            below.meta["units"] = "cm"
+        with pytest.raises(gs.errors.AccessError):
+            below.move("a", "b")
+    assert list(past.refreshed()) == ["moved"]
+    with pytest.raises(gs.errors.NotFoundError):
+        past["inner"].refreshed()["a"]
+
+
 def test_a_handle_means_the_group_and_not_its_path(store_uri: str) -> None:
     schema = gs.Schema([gs.Dim("i", (0, 9))], [gs.Attr("v", "int8")])
     root = gs.group(store_uri)

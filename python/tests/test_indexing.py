@@ -1,5 +1,7 @@
 """Positions and coordinates of dense arrays follow NumPy."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import gridstone as gs
-from gridstone import dense
+from gridstone import dense, stretches
 
 
 @given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=12))
@@ -38,12 +40,128 @@ def test_writes_what_numpy_writes(data: st.DataObject, shape: tuple[int, ...]) -
     np.testing.assert_array_equal(array[...], values)
 
 
-def test_wide_strides_do_not_read_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "_SPLIT_CELLS", 1_000)
-    values = np.arange(200 * 100).reshape(200, 100)
-    array = gs.array("mem://strides", values, tile=(20, 20), overwrite=True)
-    for key in [np.s_[::50, ::30], np.s_[::-40], np.s_[3, ::20], np.s_[5:180:25, -1]]:
+@pytest.fixture(scope="module")
+def wide() -> tuple[gs.Array, np.ndarray]:
+    """2,048 x 2,048 cells in tiles of 1,024 x 1,024: blocks of 16 rows."""
+    values = np.random.default_rng(7).integers(0, 100, (2_048, 2_048), np.int16)
+    context = gs.Context(cache=0)
+    return gs.array(
+        "mem://wide", values, tile=(1_024, 1_024), filters="zstd:1", overwrite=True, context=context
+    ), values
+
+
+def reads_of(array: gs.Array, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
+    """The counters of every read from now on."""
+    read, counted = type(array).read, []
+
+    def counting(self: gs.Array, *args: object, **options: object) -> object:
+        found = read(self, *args, **options)
+        counted.append(found.stats)
+        return found
+
+    monkeypatch.setattr(type(array), "read", counting)
+    return counted
+
+
+# How many reads at most, and what share of the blocks.
+@pytest.mark.parametrize(
+    ("key", "reads", "share"),
+    [
+        (np.s_[:, ::8], 3, 1),
+        (np.s_[::8, :], 3, 1),
+        (np.s_[:, ::-300], 3, 1),
+        (np.s_[::500, :], 5, 0.05),
+        (np.s_[::-500, ::900], 5, 0.05),
+        (np.s_[5:2_000:32, 3], 63, 0.5),
+        (np.s_[:, ::1_500], 2, 1),
+        (np.s_[::700, 1::3], 3, 0.03),
+    ],
+)
+def test_wide_strides_decode_each_block_once(
+    wide: tuple[gs.Array, np.ndarray],
+    monkeypatch: pytest.MonkeyPatch,
+    key: tuple[object, ...],
+    reads: int,
+    share: float,
+) -> None:
+    array, values = wide
+    counted = reads_of(array, monkeypatch)
+    found = array[key]
+    np.testing.assert_array_equal(found, values[key])
+    decoded = sum(stats["bytes_decoded"] for stats in counted)
+    assert len(counted) <= reads and decoded <= share * values.nbytes, (len(counted), decoded)
+    assert found.base is None or found.base.nbytes <= 4 * found.nbytes, "what nobody asked for is let go of"
+
+
+@pytest.mark.parametrize("order", ["row", "col"])
+def test_strides_of_any_kind_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+    monkeypatch.setattr(dense, "_SPLIT_CELLS", 50)
+    monkeypatch.setattr(dense, "_SPLIT_SHARE", 1)
+    monkeypatch.setattr(dense, "_WINDOW", 5)
+    monkeypatch.setattr(dense, "PIECE_CELLS", 400)
+    monkeypatch.setattr(stretches, "PIECE_CELLS", 400)
+    monkeypatch.setattr(stretches, "_BLOCK_CELLS", 30)
+    values = np.ma.MaskedArray(np.arange(40 * 30 * 5).reshape(40, 30, 5), np.arange(6_000).reshape(40, 30, 5) % 7 == 0)
+    dims = [gs.Dim("y", (-3, 36), 9), gs.Dim("x", (100, 129), 7), gs.Dim("z", (0, 4))]
+    schema = gs.Schema(dims, [gs.Attr("v", "int64", nullable=True), gs.Attr("s", "string")], cell_order=order)
+    array = gs.create("mem://pieces", schema, overwrite=True)
+    texts = values.data.astype(str).astype(object)
+    array[...] = {"v": values, "s": texts}
+    keys = [
+        np.s_[::7],
+        np.s_[::-11, ::2, ::3],
+        np.s_[::-2],
+        np.s_[:, :, 2:3],
+        np.s_[3, ::-9],
+        np.s_[38:2:-5, -1],
+        np.s_[..., ::4],
+        np.s_[1:30:2, 4::3],
+    ]
+    for key in keys:
+        found = array[key]
+        assert isinstance(found["v"], np.ma.MaskedArray)
+        np.testing.assert_array_equal(np.ma.getmaskarray(found["v"]), np.ma.getmaskarray(values[key]))
+        np.testing.assert_array_equal(found["v"].filled(-1), values[key].filled(-1))
+        np.testing.assert_array_equal(found["s"], texts[key])
+
+
+def test_pieces_are_bounded_whatever_is_tall(memory_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "PIECE_CELLS", 1 << 18)
+    monkeypatch.setattr(stretches, "PIECE_CELLS", 1 << 18)
+    values = np.arange(20_000 * 128, dtype=np.int32).reshape(20_000, 128)
+    array = gs.array(memory_uri, values, tile=(512, 128))
+    counted = reads_of(array, monkeypatch)
+    for key in (np.s_[:, ::32], np.s_[::-1, 3::50], np.s_[5:, 1::40]):
+        counted.clear()
         np.testing.assert_array_equal(array[key], values[key])
+        most = max(stats["cells_returned"] for stats in counted)
+        # A piece and a block of 128 rows, at most.
+        assert len(counted) > 3 and most <= (1 << 18) + 16_384, (len(counted), most)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda a: a[::900, ::300],
+        lambda a: a.oindex[np.arange(0, 2_048, 100), :],
+        lambda a: a.oindex[[1, 500, 1_900], np.arange(1_000)],
+    ],
+)
+def test_what_takes_several_reads_is_of_one_version(ask: Callable[[gs.Array], np.ndarray]) -> None:
+    array = gs.array("mem://torn", np.zeros((2_048, 2_048), np.int8), tile=(64, 2_048), overwrite=True)
+    read, kind, seen = type(array).read, type(array), []
+
+    def writing(self: gs.Array, *args: object, **options: object) -> object:
+        seen.append(1)
+        if len(seen) == 2:
+            array[...] = 1
+        return read(self, *args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kind, "read", writing)
+        found = ask(array)
+    assert len(seen) > 1 and not found.any()
+    assert ask(array).all()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pickle
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
+import buckets
 import numpy as np
 import pytest
 
@@ -88,34 +89,28 @@ def test_a_store_that_is_not_reached_says_so(bare: pytest.MonkeyPatch) -> None:
     assert "hunter" not in str(caught.value)
 
 
-def options_of(uri: str) -> dict[str, str]:
-    """What reaches the server of the tests, said in full."""
-    given = {name: os.environ[f"GRIDSTONE_TEST_S3_{name}"] for name in ("KEY", "SECRET")}
-    return {"endpoint_url": os.environ["GRIDSTONE_TEST_S3"], "key": given["KEY"], "secret": given["SECRET"]}
-
-
-def test_options_reach_the_server(s3_uri: str, bare: pytest.MonkeyPatch) -> None:
-    context = gs.Context(storage_options=options_of(s3_uri))
-    gs.array(s3_uri, np.arange(10), context=context)
-    assert gs.open(s3_uri, context=context)[3] == 3
-    wrong = gs.Context(storage_options={**options_of(s3_uri), "secret": "wrong"})
-    bucket = "/".join(s3_uri.split("/")[:3])
-    with pytest.raises(errors.AccessError, match=f"access to {bucket} was refused"):
-        gs.open(s3_uri, context=wrong)
-    missing = s3_uri.replace(bucket, "s3://no-such-bucket")
-    with pytest.raises(errors.NotFoundError, match=r"there is no s3://no-such-bucket"):
+def test_options_reach_the_server(bucket_uri: str, bare: pytest.MonkeyPatch) -> None:
+    context = gs.Context(storage_options=buckets.options())
+    gs.array(bucket_uri, np.arange(10), context=context)
+    assert gs.open(bucket_uri, context=context)[3] == 3
+    bucket, scheme = "/".join(bucket_uri.split("/")[:3]), bucket_uri.split(":")[0]
+    if wrong := buckets.options_of_a_stranger():
+        with pytest.raises(errors.AccessError, match=f"access to {bucket} was refused"):
+            gs.open(bucket_uri, context=gs.Context(storage_options=wrong))
+    missing = bucket_uri.replace(bucket, f"{scheme}://no-such-bucket")
+    with pytest.raises(errors.NotFoundError, match=rf"there is no {scheme}://no-such-bucket"):
         gs.array(missing, np.arange(10), context=context)
     with pytest.raises(errors.NotFoundError, match="no-such-bucket"):
         gs.open(missing, context=context)
-    gs.delete(s3_uri, context=context)
-    assert not gs.exists(s3_uri, context=context)
+    gs.delete(bucket_uri, context=context)
+    assert not gs.exists(bucket_uri, context=context)
 
 
-def test_large_fragments_are_sent_in_parts_and_read_in_ranges(s3_uri: str) -> None:
+def test_large_fragments_are_sent_in_parts_and_read_in_ranges(bucket_uri: str) -> None:
     values = np.random.default_rng(5).integers(0, 2**62, (2_000, 1_500))
-    a = gs.array(s3_uri, values, tile=(500, 500))
+    a = gs.array(bucket_uri, values, tile=(500, 500))
     assert a.nbytes > 2 * (8 << 20)
-    again = gs.open(s3_uri)
+    again = gs.open(bucket_uri)
     assert np.array_equal(again[700:900, 1_100:1_400], values[700:900, 1_100:1_400])
     assert again[1_999, 1_499] == values[1_999, 1_499]
     assert np.array_equal(again[...], values)
@@ -136,33 +131,33 @@ def check_cells(uri: str) -> None:
     assert a.verify()["damage"] == []
 
 
-def test_sixteen_threads_lose_nothing(s3_uri: str) -> None:
-    gs.create(s3_uri, SCHEMA)
+def test_sixteen_threads_lose_nothing(bucket_uri: str) -> None:
+    gs.create(bucket_uri, SCHEMA)
     with ThreadPoolExecutor(WRITERS) as pool:
-        made = list(pool.map(lambda writer: commit_cells(s3_uri, writer), range(WRITERS), timeout=WATCHDOG_S))
+        made = list(pool.map(lambda writer: commit_cells(bucket_uri, writer), range(WRITERS), timeout=WATCHDOG_S))
     assert all(versions == sorted(set(versions)) for versions in made)
-    check_cells(s3_uri)
+    check_cells(bucket_uri)
 
 
-def test_sixteen_processes_lose_nothing(s3_uri: str) -> None:
-    gs.create(s3_uri, SCHEMA)
+def test_sixteen_processes_lose_nothing(bucket_uri: str) -> None:
+    gs.create(bucket_uri, SCHEMA)
     with multiprocessing.get_context("spawn").Pool(WRITERS) as pool:
-        made = pool.starmap_async(commit_cells, [(s3_uri, writer) for writer in range(WRITERS)]).get(WATCHDOG_S)
+        made = pool.starmap_async(commit_cells, [(bucket_uri, writer) for writer in range(WRITERS)]).get(WATCHDOG_S)
     versions = [version for of_one in made for version in of_one]
     assert sorted(versions) == list(range(2, WRITERS * WRITES + 2)), "every commit is a version of its own"
-    check_cells(s3_uri)
+    check_cells(bucket_uri)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_store_is_used_on_both_sides_of_a_fork(s3_uri: str) -> None:
-    a = gs.array(s3_uri, np.arange(200_000).reshape(400, 500), tile=(100, 100))
+def test_a_store_is_used_on_both_sides_of_a_fork(bucket_uri: str) -> None:
+    a = gs.array(bucket_uri, np.arange(200_000).reshape(400, 500), tile=(100, 100))
     assert a[5, 5] == 2_505
     child = os.fork()
     if child == 0:
         status = 1
         try:
             signal.alarm(WATCHDOG_S)
-            assert a[7, 7] == 3_507 and gs.open(s3_uri)[399, 499] == 199_999
+            assert a[7, 7] == 3_507 and gs.open(bucket_uri)[399, 499] == 199_999
             a[0, 0] = 77
             status = 0
         finally:

@@ -255,3 +255,22 @@ def test_a_list_touches_few_blocks(memory_uri: str) -> None:
     assert array.stats["bytes_fetched"] == 4_096 and array.stats["blocks_decoded"] == 1
     array.oindex[[10, 11, 999], 5:]
     assert array.stats["blocks_decoded"] == 1, "the last of two boxes of few rows"
+
+
+def test_a_million_points(memory_uri: str) -> None:
+    dice = np.random.default_rng(3)
+    values = dice.integers(0, 1_000, (1_500, 1_200), np.int32)
+    dense = gs.array(memory_uri, values, tile=(256, 256))
+    ys, xs = dice.integers(0, 1_500, 1_000_000), dice.integers(0, 1_200, 1_000_000)
+    assert np.array_equal(dense.vindex[ys, xs], values[ys, xs])
+
+    schema = gs.Schema([gs.Dim("y", (0, 1_499)), gs.Dim("x", (0, 1_199))], [gs.Attr("v", "int32")], sparse=True)
+    sparse = gs.create(memory_uri, schema, overwrite=True)
+    there = dice.random(values.shape) < 0.3
+    sparse.write_cells(dict(zip("yx", np.nonzero(there), strict=True)), {"v": values[there]})
+    found = sparse.points({"y": ys, "x": xs})
+    hit = there[ys, xs]
+    rows = [
+        np.sort(part[0].astype(np.int64) * 1_200 + part[1]) for part in ((ys[hit], xs[hit]), (found["y"], found["x"]))
+    ]
+    assert np.array_equal(*rows) and np.array_equal(found["v"], values[found["y"], found["x"]])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import gridstone as gs
+from gridstone import context
 
 THREADS = 8
 ROUNDS = 25
@@ -230,6 +231,18 @@ def test_fork_while_other_threads_work(tmp_path: Path) -> None:
 
 
 LARGE_ATTRS, LARGE_CELLS = 400, 16_384
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_context_that_another_thread_is_making_is_made_anew(tmp_path: Path) -> None:
+    uri = str(tmp_path / "a.gs")
+    gs.array(uri, np.arange(10))
+    used = gs.Context(threads=1)
+    with used._lock.here():
+        in_child(lambda: gs.open(uri, context=used)[3])
+    with context._Default.lock.here():
+        in_child(lambda: gs.open(uri)[3])
 
 
 @needs_fork

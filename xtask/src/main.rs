@@ -1,13 +1,13 @@
 //! The house's own chores: `cargo xtask tidy` checks the rules of STYLE.md that a program can decide, `cargo xtask
-//! instructions` that the workloads of `benches/core` take no more instructions than they did; `cargo xtask s3` runs tests beside
-//! a server of the kind they need.
+//! instructions` that the workloads of `benches/core` take no more instructions than they did; `cargo xtask s3`,
+//! `azure` and `gcs` run tests beside a server of object stores.
 
 mod finding;
 mod floors;
 mod instructions;
 mod lex;
 mod rules;
-mod s3;
+mod servers;
 mod tree;
 
 use std::process::ExitCode;
@@ -18,7 +18,9 @@ usage: cargo xtask COMMAND
   tidy                    check floors, lengths, names, words and pages of the whole tree
   instructions            count the instructions of the workloads and compare them with the baseline
   instructions --record   count them and write the baseline
-  s3 -- COMMAND           run a command, tests mostly, beside an S3 server";
+  s3 -- COMMAND           run a command, tests mostly, beside an S3 server (versitygw; installed with Go)
+  azure -- COMMAND        the same beside Azurite (installed with npm)
+  gcs -- COMMAND          the same beside fake-gcs-server (installed with Go)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,12 +28,14 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["instructions"] => instructions::run(false),
         ["instructions", "--record"] => instructions::run(true),
-        ["s3", "--", command @ ..] => s3::run(command),
-        _ => {
-            eprintln!("{USAGE}");
-            ExitCode::from(2)
-        }
+        [server, "--", command @ ..] => servers::run(server, command).unwrap_or_else(usage),
+        _ => usage(),
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }
 
 fn tidy() -> ExitCode {

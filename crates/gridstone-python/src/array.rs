@@ -129,6 +129,11 @@ impl Array {
         Ok(Self { inner: found? })
     }
 
+    /// The same array, read-only, at the version that this handle shows now.
+    fn still(&self) -> Self {
+        Self { inner: self.inner.still() }
+    }
+
     fn history(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
         let versions = interrupt::run(py, self.inner.context(), None, |call| self.inner.history(call))?;
         let operations = |v: &engine::VersionListing| {

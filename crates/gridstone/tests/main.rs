@@ -14,6 +14,7 @@ mod copies;
 mod copies_beside;
 mod crash;
 mod damage;
+mod doubles;
 mod edges;
 mod evolution;
 mod filtered;

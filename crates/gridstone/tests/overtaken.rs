@@ -2,14 +2,15 @@
 //! what it rested on is gone, and nothing is lost.
 
 use crate::copies::{HISTORY, WHOLE, memory};
-use crate::vacuum::{Cells, context, create, open, read, stage, write};
-use gridstone::base::{ErrorKind, Result};
+use crate::vacuum::{Cells, context, create, open, read, stage, store_of, write};
+use gridstone::base::{Entropy, ErrorKind, Result};
 use gridstone::engine::{
     Array, At, Call, Condition, Isolation, Keep, Strategy, Transaction, VacuumOptions, commit_receipts_on, copy_on,
     create_array_on, move_node_on, verify_on,
 };
+use gridstone::runtime::SystemEntropy;
 use gridstone::schema::Schema;
-use gridstone::storage::{HookedStorage, MemoryStorage, Storage};
+use gridstone::storage::{HookedStorage, MemoryStorage, Operation, Storage, data_name};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -256,4 +257,93 @@ fn others_overtake_at_any_moment() {
 #[test]
 fn others_vacuum_at_any_moment() {
     at_any_moment(Others::Vacuum);
+}
+
+/// Others vacuum so often, and a waiting file is so old, that it is condemned, deleted and forgotten. They keep so many versions.
+fn forget(storage: &Arc<dyn Storage>, keep: u64) {
+    let options = VacuumOptions { keep: Keep::Versions(keep), safety_us: 1, dry_run: false };
+    let array = open(&context(64), storage, "/line", At::Latest).unwrap();
+    for round in 0..3 {
+        write(&array, &Cells::from([(1, round)])).unwrap();
+        // A file that nobody names, so that each vacuum has something to condemn, whatever it keeps.
+        storage.put(&data_name(SystemEntropy.id()), b"left behind").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        array.vacuum(&options, &Call::default()).unwrap();
+    }
+    // What the last one condemned, and nothing older.
+    assert!(store_of(storage).latest().unwrap().retained().condemned_data().len() <= 1);
+}
+
+#[test]
+fn a_file_forgotten_while_its_commit_is_under_way_is_a_conflict() {
+    let large: Cells = (OWN..OWN + 9_000).map(|x| (x, 1)).collect();
+    // With few versions kept the floor passes the commit, with many only the records do.
+    for (fold_versions, keep) in [(3, 1), (64, 1), (3, 1_000), (64, 1_000)] {
+        let (mut at, mut refused) = (0, 0);
+        loop {
+            let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+            create(&context(fold_versions), &memory, "/line", false);
+            let (operations, struck) = (Arc::new(AtomicU64::new(1 << 60)), Arc::new(AtomicBool::new(false)));
+            let (armed, counting, striking) = (memory.clone(), operations.clone(), struck.clone());
+            let storage: Arc<dyn Storage> = Arc::new(HookedStorage::new(memory.clone(), move |_, _| {
+                if counting.fetch_add(1, Ordering::SeqCst) == at {
+                    striking.store(true, Ordering::SeqCst);
+                    forget(&armed, keep);
+                }
+            }));
+            let array = open(&context(fold_versions), &storage, "/line", At::Latest).unwrap();
+            let staged = stage(&array, &large);
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            operations.store(0, Ordering::SeqCst);
+            let outcome = array.commit(vec![staged], None);
+            let newest = open(&context(fold_versions), &memory, "/line", At::Latest).unwrap();
+            let damage = newest.verify(&Call::default()).unwrap().damage;
+            assert!(damage.is_empty(), "before operation {at}: {damage:?}");
+            let cells = read(&newest).unwrap();
+            match outcome {
+                Ok(_) => assert!(large.iter().all(|(x, v)| cells.get(x) == Some(v)), "before operation {at}"),
+                Err(e) => {
+                    assert_eq!(e.kind(), ErrorKind::Conflict, "before operation {at}: {e}");
+                    assert!(!cells.contains_key(&OWN), "before operation {at}");
+                    refused += 1;
+                }
+            }
+            if !struck.load(Ordering::SeqCst) {
+                break;
+            }
+            at += 1;
+        }
+        println!("fold after {fold_versions}, {keep} kept: {at} operations, refused {refused} times");
+        assert!(at > 2 && refused > 1);
+    }
+}
+
+/// While a merge writes, others commit and vacuum: they leave the version that it was planned at, so it is not for nothing.
+#[test]
+fn a_vacuum_does_not_undo_a_merge_under_way() {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let first = create(&context(4), &memory, "/line", false);
+    for x in 0..6 {
+        write(&first, &(x..9_000).map(|x| (x, 1)).collect()).unwrap();
+    }
+    let (armed, struck) = (memory.clone(), Arc::new(AtomicBool::new(false)));
+    let striking = struck.clone();
+    let storage: Arc<dyn Storage> = Arc::new(HookedStorage::new(memory.clone(), move |operation, _| {
+        if operation == Operation::PutIfAbsent && !striking.swap(true, Ordering::SeqCst) {
+            let array = open(&context(4), &armed, "/line", At::Latest).unwrap();
+            for x in [OWN, OWN + 1, OWN + 2] {
+                write(&array, &Cells::from([(x, 2)])).unwrap();
+            }
+            array.vacuum(&vacuum_options(), &Call::default()).unwrap();
+        }
+    }));
+    let array = open(&context(4), &storage, "/line", At::Latest).unwrap();
+    let planned = array.version();
+    let report = array.consolidate(&Strategy::All, 1 << 20, false, &Call::default()).unwrap();
+    assert!(struck.load(Ordering::SeqCst) && report.overtaken == 0, "{report:?}");
+    let newest = open(&context(4), &memory, "/line", At::Latest).unwrap();
+    assert!(newest.fragments().unwrap().len() < 6, "{:?}", newest.fragments());
+    assert_eq!(read(&newest).unwrap().len(), 9_003);
+    newest.vacuum(&vacuum_options(), &Call::default()).unwrap();
+    assert!(store_of(&memory).floor().unwrap().unwrap().version > planned, "the merge holds nothing any more");
 }

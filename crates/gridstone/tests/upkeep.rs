@@ -4,11 +4,12 @@
 use crate::consolidate_dense::{consolidate, created, created_uncached, longs, noise, read, schema, write_box};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
-    Array, At, AutoConsolidate, Call, CellData, Context, Dedup, Opened, Options, ReadOrder, Staged, Strategy,
-    create_array_on, open_on,
+    Array, At, AutoConsolidate, Call, CellData, Context, Dedup, Isolation, Opened, Options, ReadOrder, Staged,
+    Strategy, Transaction, commit_receipts_on, create_array_on, open_on,
 };
 use gridstone::schema::Schema;
-use gridstone::storage::{HookedStorage, MemoryStorage, Storage};
+use gridstone::storage::{HookedStorage, MemoryStorage, Operation, Storage};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -214,4 +215,83 @@ fn a_policy_keeps_the_fragments_few() {
         ..Options::default()
     });
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Input);
+}
+
+/// An array of a context with a policy.
+fn looked_after(fragments: u64, storage: &Arc<dyn Storage>) -> Array {
+    let auto_consolidate = Some(AutoConsolidate { fragments, ..AutoConsolidate::default() });
+    let context = Context::new(&Options { threads: Some(1), auto_consolidate, cache: 0, ..Options::default() });
+    create_array_on(&context.unwrap(), storage.clone(), "/", line(1_000), false).unwrap()
+}
+
+#[test]
+fn the_policy_sees_transactions_and_receipts() {
+    for by_receipt in [false, true] {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let array = looked_after(16, &storage);
+        for n in 0..100 {
+            if by_receipt {
+                let receipt = array.receipt(vec![stage(&array, &[n, 1_000], n)]).unwrap();
+                commit_receipts_on(array.context(), storage.clone(), &[receipt], None).unwrap();
+            } else {
+                let transaction = Transaction::begin_on(array.context(), storage.clone(), Isolation::Snapshot).unwrap();
+                write(&transaction.array("/").unwrap(), &[n, 1_000], n);
+                transaction.commit(None).unwrap();
+            }
+            while let Some(running) = array.upkeep() {
+                running.wait(LONG).unwrap();
+            }
+        }
+        array.refresh().unwrap();
+        let left = array.fragments().unwrap().len();
+        assert!(left < 40, "by receipt: {by_receipt}, {left} fragments are left");
+        assert_eq!(cells(&array)[0].0.len(), 101 * 8);
+    }
+}
+
+#[test]
+fn the_policy_does_not_run_into_damage_after_every_commit() {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let (name, looks) = (Arc::new(Mutex::new(String::new())), Arc::new(AtomicU64::new(0)));
+    let (asked, counting) = (name.clone(), looks.clone());
+    let storage: Arc<dyn Storage> = Arc::new(HookedStorage::new(memory.clone(), move |operation, name: &str| {
+        let beside = std::thread::current().name() == Some("gridstone-upkeep");
+        if beside && operation == Operation::Open && *asked.lock().unwrap() == name {
+            counting.fetch_add(1, Ordering::SeqCst);
+        }
+    }));
+    let array = looked_after(8, &storage);
+    let all: Vec<i64> = (0..20_000).collect();
+    let commits = |count: i64| {
+        for n in 0..count {
+            write(&array, &all, n);
+            while let Some(running) = array.upkeep() {
+                running.wait(LONG).unwrap();
+            }
+        }
+    };
+    commits(1);
+    let damaged = memory.list("_data").unwrap().remove(0);
+    let whole = memory.read_all(&damaged).unwrap();
+    let mut changed = whole.to_vec();
+    changed[5_000] ^= 1;
+    memory.put(&damaged, &changed).unwrap();
+    *name.lock().unwrap() = damaged.clone();
+    commits(30);
+    // Three times, after eight more commits each; a look or two each time.
+    let looked = looks.load(Ordering::SeqCst);
+    assert!((3..=8).contains(&looked), "{looked} looks");
+
+    // Merged on request there are few again, which the policy is to know.
+    memory.put(&damaged, &whole).unwrap();
+    array.refresh().unwrap();
+    let report = consolidate(&array, &Strategy::All);
+    assert!(report.background_failure.unwrap().contains("checksum"));
+    assert_eq!(report.after, 1);
+    commits(6);
+    array.refresh().unwrap();
+    assert_eq!(array.fragments().unwrap().len(), 7, "not yet");
+    commits(4);
+    array.refresh().unwrap();
+    assert!(array.fragments().unwrap().len() < 7, "{} fragments", array.fragments().unwrap().len());
 }

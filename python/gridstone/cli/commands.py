@@ -29,7 +29,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--sparse/--dense", default=False, help="Only non-empty cells exist.  [default: dense]")
 @click.option("--capacity", type=int, default=10_000, show_default=True, help="Cells per data tile (sparse).")
 @click.option("--tile-order", type=click.Choice(["row", "col"]), default="row", show_default=True)
-@click.option("--cell-order", type=click.Choice(["row", "col"]), default="row", show_default=True)
+@click.option("--cell-order", type=click.Choice(["row", "col", "hilbert"]), default="row", show_default=True)
 @click.option("--duplicates", is_flag=True, help="Several cells may lie at one place (sparse).")
 @click.option("--overwrite", is_flag=True, help="Replace an array that is there.")
 @options.at_path

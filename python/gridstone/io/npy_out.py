@@ -50,7 +50,7 @@ def to_npy(
         InputError: a null and no `fill`, or several attributes and none chosen.
         UnsupportedError: the attribute is text or bytes, of which `.npy` files hold Python objects.
     """
-    source = opened(array)
+    source = opened(array)._still()
     where = selection.box_of(source.schema, box)
     name = _one(source, attr)
 
@@ -87,7 +87,7 @@ def to_npz(
 
     Returns the names of the arrays.
     """
-    source = opened(array)
+    source = opened(array)._still()
     where = selection.box_of(source.schema, box)
     names = [_one(source, name) for name in (source.schema_names if attrs is None else attrs)]
     scratch, made = Scratch(), list(names)

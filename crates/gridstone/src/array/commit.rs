@@ -7,7 +7,8 @@
 //!    the same slot again, a few times. Unreadable: the outcome is unknown, and nothing is deleted.
 //! 4. Created: read the floor. A version below it counted if the next one names it as its parent; else it is lost, since nobody looks for
 //!    it there: the record is removed.
-//! 5. Lost: read what came in between, a few versions at a time, let the caller rebase, go to 1.
+//! 5. Lost: read what came in between, a few versions at a time, let the caller rebase; if a vacuum was among it, look whether the files
+//!    of the changes are still there; go to 1.
 //!
 //! Fragments are durable before they are given to a commit, packs and pages before step 2: so whatever a record
 //! names is there.
@@ -286,11 +287,12 @@ impl Store {
     }
 
     /// The snapshot opened anew, or a later one: a root that was folded for this commit and that no record names yet may be among
-    /// what was condemned, and the next vacuum may pass even this version.
+    /// what was condemned, and the next vacuum may pass even this version. Files of the changes may have been condemned and
+    /// forgotten since, of which the state says nothing any more.
     fn rested(&self, newest: Arc<Snapshot>, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
         match self.at_version(newest.version()) {
             Err(e) if e.kind() == ErrorKind::SnapshotExpired => self.pass_floor(rebase, changes),
-            opened => opened,
+            opened => opened.and_then(|opened| check_files(&self.log, changes).map(|()| opened)),
         }
     }
 
@@ -328,7 +330,7 @@ impl Store {
             match rebase.rebase_past_floor(&newest, changes) {
                 // The floor has moved again.
                 Err(e) if e.may_be_missing() && self.log.floor_version()? > newest.root_version() => {}
-                outcome => return outcome.map(|()| newest),
+                outcome => return outcome.and_then(|()| check_files(&self.log, changes)).map(|()| newest),
             }
         }
     }
@@ -360,7 +362,8 @@ fn unknown(version: u64, cause: Error) -> Error {
 }
 
 /// A Conflict error if the data file of a fragment is missing: it was written so long ago that a vacuum has removed it. One
-/// that is condemned from here on is found when its record is applied.
+/// that is condemned from here on is found when its record is applied, until a later vacuum forgets it: so this is asked again
+/// whenever a vacuum has been passed, after its record was read.
 fn check_files(log: &Log, changes: &Changes) -> Result<()> {
     for operation in &changes.operations {
         let (Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. }) = operation

@@ -1,7 +1,7 @@
 //! An array at one version of its store: reading, staging, committing.
 
 use super::boxes::{ReadBox, parse_hull};
-use super::claim::View;
+use super::claim::{Claim, View};
 use super::listing::{FragmentListing, VersionListing};
 use super::reading::SnapshotFiles;
 use super::sorted_copies::copy_packs;
@@ -229,6 +229,12 @@ impl Array {
         Ok(Self::new(self.context.clone(), self.store.clone(), snapshot, self.id, false, at != super::At::Latest))
     }
 
+    /// The same array, read-only, at the version that this handle shows now, whatever becomes of the handle; in a transaction a
+    /// part of that as this one is.
+    pub fn still(&self) -> Self {
+        Self { writable: false, pinned: true, ..self.clone() }
+    }
+
     /// The versions up to this one that changed this array, oldest first.
     pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
         let (snapshot, mut versions) = (self.snapshot(), Vec::new());
@@ -258,6 +264,11 @@ impl Array {
         let schema = state.schema()?;
         self.note(&schema.domain());
         Ok(self.described(&snapshot, &state, None)?.iter().map(|d| FragmentListing::of(d, schema)).collect())
+    }
+
+    /// A claim on the version of `snapshot` from now on, for work that takes long.
+    pub(super) fn claim(&self, snapshot: &Snapshot) -> Claim {
+        Claim::held(&self.context, &self.store, snapshot.version())
     }
 
     fn claimed_files(&self, snapshot: &Arc<Snapshot>) -> Arc<dyn Files> {

@@ -5,11 +5,11 @@
 //! readers and writers never see it.
 
 use super::{Array, Call, ConsolidateReport, Context};
-use crate::array::Snapshot;
+use crate::array::{Operation, Snapshot, Store};
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::maintain::Strategy;
 use crate::runtime::{Background, CancelFlag, Claims, PerProcess, Pool};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When arrays are consolidated without being asked for.
@@ -39,8 +39,10 @@ static RUNNING: Claims<Place> = Claims::new();
 /// What the policy of a context remembers of an array.
 #[derive(Debug, Default)]
 struct Memory {
-    /// Fragments that the last consolidation left.
+    /// Fragments that the last consolidation left, or that it failed on.
     left: u64,
+    /// Fragments that there were when the last one was started.
+    tried: u64,
     running: Option<Consolidating>,
     failure: Option<String>,
 }
@@ -63,7 +65,19 @@ impl Upkeep {
         match report {
             Ok(report) => memory.left = report.after,
             Err(e) if e.kind() == ErrorKind::Cancelled => {}
-            Err(e) => memory.failure = Some(e.to_string()),
+            Err(e) => {
+                // The next commit would run into it again.
+                memory.left = memory.left.max(memory.tried);
+                memory.failure = Some(e.to_string());
+            }
+        }
+    }
+
+    /// A consolidation that was asked for left so many fragments: fewer than the last one, or than it failed on, the policy is to
+    /// know of.
+    pub(super) fn left(&self, store: Id, array: Id, fragments: u64) {
+        if let Some(memory) = self.arrays().as_mut().and_then(|arrays| arrays.get_mut(&(store, array))) {
+            memory.left = memory.left.min(fragments);
         }
     }
 
@@ -112,6 +126,7 @@ impl Array {
         if busy || count < memory.left.saturating_add(policy.fragments) {
             return;
         }
+        memory.tried = count;
         match self.consolidate_in_background(Strategy::Tiered, policy.target_bytes) {
             Ok(running) => memory.running = Some(running),
             // Another one goes on: it does the same.
@@ -128,7 +143,26 @@ impl Array {
     }
 }
 
+/// The arrays to which these operations add fragments.
+pub(super) fn grown(operations: &[Operation]) -> BTreeSet<Id> {
+    let array = |operation: &Operation| match operation {
+        Operation::AddFragments { array, .. } => Some(*array),
+        _ => None,
+    };
+    operations.iter().filter_map(array).collect()
+}
+
 impl Context {
+    /// Called after a commit that was not made through one array: as [`Array::look_after`], for each of `arrays`.
+    pub(super) fn look_after(&self, store: &Arc<Store>, snapshot: &Arc<Snapshot>, arrays: BTreeSet<Id>) {
+        if self.auto.is_none() {
+            return;
+        }
+        for id in arrays {
+            Array::new(self.clone(), Arc::clone(store), Arc::clone(snapshot), id, true, false).look_after(snapshot);
+        }
+    }
+
     /// This context for work on one thread beside others: no thread of the pool is taken from those who wait.
     fn beside_others(&self) -> Result<Self> {
         Ok(Self { pool: Arc::new(Pool::new(Some(1))?), auto: None, ..self.clone() })

@@ -1,6 +1,7 @@
 //! Consolidation of one array: plan, merge, commit, merge by merge.
 
 use super::boxes::parse_hull;
+use super::claim::Claim;
 use super::{Array, Call, Staged};
 use crate::array::{Changes, MergeRules, Operation, Removed, Snapshot};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
@@ -114,8 +115,13 @@ impl Array {
             foresee(&plan, &context, &target, target_bytes, &mut report);
             return Ok(report);
         }
+        self.check_writable()?;
+        // Each merge looks at all that came since the plan: no vacuum is to take that away between them. During a long one the claim
+        // of what it reads is renewed.
+        let claim = (!plan.merges.is_empty()).then(|| self.claim(&snapshot));
         for merge in &plan.merges {
             call.cancel.check()?;
+            claim.iter().for_each(Claim::touch);
             let mut listing = listing(merge, &context, &target, target_bytes);
             match self.merge((&context, &snapshot), merge, &target, target_bytes, call) {
                 Ok(None) => continue,
@@ -141,6 +147,7 @@ impl Array {
         report.background_failure = self.context().upkeep().take_failure(snapshot.store(), self.id());
         report.counters = context.counters.snapshot();
         report.after = self.state()?.1.count_fragments();
+        self.context().upkeep().left(snapshot.store(), self.id(), report.after);
         Ok(report)
     }
 

@@ -3,6 +3,7 @@
 //! A writer makes its fragments durable in files and hands a [`Receipt`] to whoever commits. That one looks at each file,
 //! cheaply, and adds all of them in one version. Files of receipts that are never committed are removed by a vacuum.
 
+use super::background::grown;
 use super::open::{store_at, store_on};
 use super::sorted_copies::commit_copying;
 use super::{Array, Call, Context, Staged};
@@ -109,7 +110,7 @@ pub fn commit_receipts_on(
     commit_in(context, &store_on(context, storage), receipts, message)
 }
 
-fn commit_in(context: &Context, store: &Store, receipts: &[Receipt], message: Option<String>) -> Result<u64> {
+fn commit_in(context: &Context, store: &Arc<Store>, receipts: &[Receipt], message: Option<String>) -> Result<u64> {
     let mut rules = ReceiptRules::new(receipts)?;
     let mut newest = store.latest()?;
     if let Some(stranger) = receipts.iter().find(|r| r.store != newest.store()) {
@@ -134,7 +135,10 @@ fn commit_in(context: &Context, store: &Store, receipts: &[Receipt], message: Op
     if operations.is_empty() {
         return Ok(newest.version());
     }
-    Ok(commit_copying(context, store, &newest, Changes { message, operations }, &mut rules)?.version())
+    let grown = grown(&operations);
+    let newer = commit_copying(context, store, &newest, Changes { message, operations }, &mut rules)?;
+    context.look_after(store, &newer, grown);
+    Ok(newer.version())
 }
 
 /// What commits the receipts after `newest`; an error if they may not be.

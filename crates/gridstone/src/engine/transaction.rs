@@ -3,6 +3,7 @@
 //! A transaction reads the snapshot that it began with and, above every order of it, what it has staged so far. Small staged
 //! fragments wait in memory for the record, large ones lie in files that go with the transaction unless it is committed.
 
+use super::background::grown;
 use super::claim::{Claim, View};
 use super::open::{store_at, store_on};
 use super::reading::SnapshotFiles;
@@ -409,6 +410,7 @@ impl Transaction {
         let Open { provisional, staged, reads, deletes, claim: _claim } = self.end("failed to commit")?;
         let view = provisional.view().clone();
         let operations = provisional.into_operations();
+        let grown = grown(&operations);
         let outcome = if operations.is_empty() {
             Ok(self.shared.base.clone())
         } else {
@@ -431,7 +433,9 @@ impl Transaction {
             let mut state = self.lock();
             (state.end, state.committed) = ("was committed", Some(newer.version()));
         }
-        copy_packs(&self.shared.context, &self.shared.store, &self.shared.base, &newer);
+        let Shared { context, store, base, .. } = self.shared.as_ref();
+        copy_packs(context, store, base, &newer);
+        context.look_after(store, &newer, grown);
         Ok(newer.version())
     }
 

@@ -4,11 +4,11 @@ use super::{Durability, LocalStorage, MemoryStorage, Storage, StorageOptions};
 use crate::base::{Error, Result};
 use std::sync::Arc;
 
-const SUPPORTED: &str = "a path, file:///path, mem://name, s3://bucket/key, gs://bucket/key or az://container/key";
+const SUPPORTED: &str = "a path, file:///path, mem://name, s3://bucket/key (or s3a), gs://bucket/key (gcs) or az://container/key (azure, abfs, abfss)";
 
 /// The storage at `uri`: a path, `file:///path` (with `%20` and the like decoded), `mem://name`, the memory of
-/// this process, or `s3://bucket/key`, `gs://bucket/key`, `az://container/key` (taken as they are, nothing is decoded). Nothing
-/// is opened or created yet. `durability` is for local storage, `options` are for object stores.
+/// this process, or `s3://bucket/key`, `gs://bucket/key`, `az://container/key` (taken as they are, nothing is decoded); the other
+/// names that fsspec and obstore know these by mean the same. Nothing is opened or created yet. `durability` is for local storage, `options` are for object stores.
 ///
 /// # Errors
 /// Input if the URI is empty, malformed or of an unknown scheme, or an option is none; Unsupported for object stores where this
@@ -25,7 +25,17 @@ pub fn open_uri(uri: &str, durability: Durability, options: &StorageOptions) -> 
 /// Whether the store at `uri` is asked over a network, where an answer may be long in coming.
 pub fn is_remote(uri: &str) -> bool {
     let scheme = uri.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-    matches!(scheme.as_deref(), Some("s3" | "gs" | "az"))
+    scheme.is_some_and(|scheme| bucket_scheme(&scheme).is_some())
+}
+
+/// The one scheme of an object store that goes by several.
+fn bucket_scheme(scheme: &str) -> Option<&'static str> {
+    match scheme {
+        "s3" | "s3a" => Some("s3"),
+        "gs" | "gcs" => Some("gs"),
+        "az" | "azure" | "abfs" | "abfss" => Some("az"),
+        _ => None,
+    }
 }
 
 fn open_scheme(
@@ -41,8 +51,23 @@ fn open_scheme(
             Err(Error::input(format!("{uri:?} names no memory store; give mem://name, without # and NUL")))
         }
         "mem" => Ok(Arc::new(MemoryStorage::named(rest))),
-        "s3" | "gs" | "az" => open_bucket(uri, scheme, rest, options),
-        _ => Err(Error::input(format!("{uri}: there is no storage named {scheme:?}; give {SUPPORTED}"))),
+        _ => match bucket_scheme(scheme) {
+            Some(scheme) => open_bucket(uri, scheme, without_account(uri, scheme, rest)?, options),
+            None => Err(Error::input(format!("{uri}: there is no storage named {scheme:?}; give {SUPPORTED}"))),
+        },
+    }
+}
+
+/// An Input error if the container names its account, as `abfss://container@account.dfs.core.windows.net/key` does: a store is
+/// described, and opened again, by container and key.
+fn without_account<'r>(uri: &str, scheme: &str, rest: &'r str) -> Result<&'r str> {
+    let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+    match bucket.split_once('@').filter(|_| scheme == "az") {
+        None => Ok(rest),
+        Some((container, host)) => Err(Error::input(format!(
+            "{uri} names an account; give az://{container}/{key} and the storage option account_name={}",
+            host.split('.').next().unwrap_or_default()
+        ))),
     }
 }
 
@@ -114,7 +139,9 @@ mod tests {
 
     #[test]
     fn buckets_are_remote_and_nothing_else() {
-        assert!(["s3://b/k", "S3://b", "gs://b", "az://c/k"].into_iter().all(is_remote));
+        assert!(
+            ["s3://b/k", "S3://b", "gs://b", "az://c/k", "s3a://b", "GCS://b", "abfss://c"].into_iter().all(is_remote)
+        );
         assert!(["/s3/a", "mem://a", "file:///a", "s3", "a b://c"].into_iter().all(|uri| !is_remote(uri)));
     }
 
@@ -146,7 +173,16 @@ mod tests {
         assert_eq!(described("s3://box/a/b.gs"), "s3://box/a/b.gs");
         assert_eq!(described("S3://box/a/b.gs/"), "s3://box/a/b.gs");
         assert_eq!(described("gs://box/ü b"), "gs://box/ü b");
-        assert_eq!(described("az://box/a"), "az://box/a");
+        for same in ["az://box/a", "azure://box/a", "abfs://box/a", "ABFSS://box/a/"] {
+            assert_eq!(described(same), "az://box/a");
+        }
+        assert_eq!((described("s3a://box/a"), described("gcs://box/a")), ("s3://box/a".into(), "gs://box/a".into()));
+        let account = opened("abfss://box@me.dfs.core.windows.net/a/b").unwrap_err();
+        assert_eq!(account.kind(), ErrorKind::Input);
+        assert!(
+            account.message().contains("az://box/a/b") && account.message().contains("account_name=me"),
+            "{account}"
+        );
         let bad = [
             "s3://",
             "s3://box",

@@ -6,8 +6,9 @@ use crate::writer::{as_text, bytes_of, view};
 use gridstone::array::{Changes, Operation, StandardRules, Store};
 use gridstone::base::{AlignedBuf, Entropy, Result};
 use gridstone::engine::{
-    Array, At, Call, CellData, Column, Condition, Context, Dedup, Durability, Keep, Opened, Options, Staged, Strategy,
-    VacuumOptions, create_array_on, open_on,
+    Array, At, Call, CellData, Column, Condition, Context, Dedup, Durability, Isolation, Keep, MergeChoice, Opened,
+    Options, Receipt, Staged, Strategy, Transaction, VacuumOptions, commit_receipts_on, create_array_on, move_node_on,
+    open_on,
 };
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::{Attribute, Datatype, Evolution, Order, Schema};
@@ -181,6 +182,84 @@ impl Hand {
         array.commit(vec![tombstones, staged_cells(array, cells)?], None)
     }
 
+    /// Cells in any order through a writer that has little memory, and so puts sorted runs aside.
+    pub(crate) fn write_unsorted(&mut self, path: &str, cells: &Cells) -> Result<u64> {
+        let options =
+            Options { threads: Some(1), durability: Durability::Close, memory_budget: 1 << 20, ..Options::default() };
+        let thrifty = Context::new(&options)?.with_fold_versions(FOLD_VERSIONS);
+        let Opened::Array(array) = open_on(&thrifty, self.storage.clone(), path, true, At::Latest)? else {
+            panic!("{path} is a group, which the script did not make")
+        };
+        let mut writer = array.unsorted_writer(None, Dedup::Error)?;
+        let mut all: Vec<_> = cells.iter().map(|(place, value)| (*place, value.clone())).collect();
+        all.reverse();
+        let mut spilled = false;
+        for portion in all.chunks(9) {
+            let before = self.storage.list("_data")?.len();
+            let portion: Cells = portion.iter().cloned().collect();
+            let (places, columns) = (coordinates(portion.keys()), columns(&portion));
+            let dims: Vec<_> = places.iter().map(|b| view(b)).collect();
+            writer.append(&Call::default(), &dims, &[columns[0].view(), columns[1].view()])?;
+            spilled |= self.storage.list("_data")?.len() > before;
+        }
+        let staged = writer.finish(&Call::default())?;
+        assert!(spilled, "all of it fitted into memory");
+        array.commit(vec![staged], None)
+    }
+
+    /// Cells for several arrays in one transaction; what it staged is read before it is committed.
+    pub(crate) fn transact(&mut self, writes: &[(&str, Cells)], isolation: Isolation) -> Result<u64> {
+        let transaction = Transaction::begin_on(&self.context, self.storage.clone(), isolation)?;
+        for (path, cells) in writes {
+            let array = transaction.array(path)?;
+            array.commit(vec![staged_cells(&array, cells)?], None)?;
+            super::check::read(&array)?;
+        }
+        transaction.commit(Some("together".to_owned()))
+    }
+
+    /// Receipts for cells of several arrays, committed together.
+    pub(crate) fn commit_receipts_for(&mut self, writes: &[(&str, Cells)]) -> Result<u64> {
+        let mut receipts = Vec::new();
+        for (path, cells) in writes {
+            let array = self.array(path)?;
+            receipts.push(array.receipt(vec![staged_cells(array, cells)?])?);
+        }
+        self.commit_receipts(&receipts)
+    }
+
+    /// As `delete_above`, by a receipt.
+    pub(crate) fn delete_above_by_receipt(&mut self, path: &str, number: i64) -> Result<u64> {
+        let array = self.array(path)?;
+        array.refresh()?;
+        let condition = Condition::parse(&format!("n > {number}"))?;
+        let receipt = array.receipt_where(None, &condition, &Call::default())?;
+        self.commit_receipts(&[receipt])
+    }
+
+    fn commit_receipts(&self, receipts: &[Receipt]) -> Result<u64> {
+        commit_receipts_on(&self.context, self.storage.clone(), receipts, None)
+    }
+
+    pub(crate) fn tag(&mut self, path: &str, name: &str) -> Result<u64> {
+        self.array(path)?.tag(name, None, false)?;
+        self.newest(path)
+    }
+
+    pub(crate) fn untag(&mut self, path: &str, name: &str) -> Result<u64> {
+        self.array(path)?.untag(name)?;
+        self.newest(path)
+    }
+
+    fn newest(&mut self, path: &str) -> Result<u64> {
+        self.array(path)?.refresh()
+    }
+
+    pub(crate) fn move_node(&mut self, from: &str, to: &str) -> Result<u64> {
+        self.arrays.clear();
+        move_node_on(&self.context, self.storage.clone(), from, to, None)
+    }
+
     pub(crate) fn note(&mut self, path: &str, notes: Vec<Note>) -> Result<u64> {
         self.array(path)?.set_metadata(notes)
     }
@@ -216,6 +295,11 @@ impl Hand {
         array.refresh()?;
         array.consolidate(strategy, target_bytes, false, &Call::default())?;
         Ok(array.version())
+    }
+
+    pub(crate) fn consolidate_box(&mut self, path: &str, area: Area) -> Result<u64> {
+        let strategy = self.array(path)?.strategy(&MergeChoice::Box(&[as_text(area.0), as_text(area.1)]))?;
+        self.consolidate(path, &strategy, 1 << 30)
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) mod hand;
 pub(crate) mod model;
 
 use gridstone::base::Result;
-use gridstone::engine::Strategy;
+use gridstone::engine::{Isolation, Strategy};
 use gridstone::storage::Storage;
 use gridstone_testkit::Dice;
 use hand::Hand;
@@ -41,6 +41,9 @@ pub(crate) fn kinds() -> Vec<Kind> {
     all.extend(merges());
     all.extend(nodes());
     all.extend(evolutions());
+    all.extend(commits_of_several());
+    all.extend(merges_by_choice());
+    all.extend(names());
     all
 }
 
@@ -258,6 +261,86 @@ fn evolutions() -> Vec<Kind> {
             mean: |_, _| {},
         },
         Kind { name: "grow the domain of a sparse array", act: |hand, _| hand.grow(CELLS, 3), mean: |_, _| {} },
+    ]
+}
+
+/// Commits of several arrays, or of what was prepared elsewhere.
+fn commits_of_several() -> Vec<Kind> {
+    let both = |model: &mut Model, seed: u64| {
+        for (path, cells) in [(GRID, scattered(7, Size::Small, seed)), (CELLS, scattered(60, Size::Large, seed + 1))] {
+            model.cells(path).extend(cells);
+        }
+    };
+    vec![
+        Kind {
+            name: "a transaction over two arrays",
+            act: |hand, seed| {
+                let isolation = [Isolation::Snapshot, Isolation::Serializable][seed as usize % 2];
+                let writes = [(GRID, scattered(7, Size::Small, seed)), (CELLS, scattered(60, Size::Large, seed + 1))];
+                hand.transact(&writes, isolation)
+            },
+            mean: both,
+        },
+        Kind {
+            name: "receipts of two arrays",
+            act: |hand, seed| {
+                let writes = [(GRID, scattered(7, Size::Small, seed)), (CELLS, scattered(60, Size::Large, seed + 1))];
+                hand.commit_receipts_for(&writes)
+            },
+            mean: both,
+        },
+        Kind {
+            name: "a receipt for a delete by a condition",
+            act: |hand, seed| hand.delete_above_by_receipt(CELLS, limit(seed)),
+            mean: |model, seed| model.cells(CELLS).retain(|_, value| value.0 <= limit(seed)),
+        },
+        Kind {
+            name: "unsorted cells in little memory",
+            act: |hand, seed| hand.write_unsorted(CELLS, &filled(EVERYWHERE, Size::Large, seed)),
+            mean: |model, seed| model.cells(CELLS).extend(filled(EVERYWHERE, Size::Large, seed)),
+        },
+    ]
+}
+
+/// Merges of what is chosen otherwise than by size.
+fn merges_by_choice() -> Vec<Kind> {
+    vec![
+        Kind {
+            name: "consolidate the updates of a dense array",
+            act: |hand, _| hand.consolidate(GRID, &Strategy::Updates, 1 << 30),
+            mean: |_, _| {},
+        },
+        Kind { name: "consolidate a box", act: |hand, seed| hand.consolidate_box(CELLS, area(seed)), mean: |_, _| {} },
+        Kind {
+            name: "pack the list of fragments",
+            act: |hand, _| hand.consolidate(CELLS, &Strategy::Manifest, 1 << 30),
+            mean: |_, _| {},
+        },
+    ]
+}
+
+/// Names of versions and of arrays: what an even seed does the odd one after it undoes.
+fn names() -> Vec<Kind> {
+    vec![
+        Kind {
+            name: "tag and untag",
+            act: |hand, seed| match seed % 2 {
+                0 => hand.tag(CELLS, "kept"),
+                _ => hand.untag(CELLS, "kept"),
+            },
+            mean: |_, _| {},
+        },
+        Kind {
+            name: "move an array there and back",
+            act: |hand, seed| match seed % 2 {
+                0 => hand.move_node(GRID, "/deep/grid"),
+                _ => hand.move_node("/deep/grid", GRID),
+            },
+            mean: |model, seed| match seed % 2 {
+                0 => model.rename(GRID, "/deep/grid"),
+                _ => model.rename("/deep/grid", GRID),
+            },
+        },
     ]
 }
 

@@ -54,6 +54,12 @@ impl Model {
         self.nodes.retain(|at, _| at != path && !at.starts_with(&below));
     }
 
+    /// Moves a node to a free path.
+    pub(crate) fn rename(&mut self, from: &str, to: &str) {
+        let node = self.nodes.remove(from).unwrap_or_else(|| panic!("a node at {from}"));
+        self.put(to, node);
+    }
+
     pub(crate) fn cells(&mut self, path: &str) -> &mut Cells {
         match self.nodes.get_mut(path) {
             Some(Node::Array { cells, .. }) => cells,

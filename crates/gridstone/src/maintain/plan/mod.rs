@@ -143,7 +143,7 @@ pub fn plan(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy
     let (unmasked, masks) = masks::apart(&seen.fragments);
     let mut found = match seen.asked(strategy) {
         Strategy::Fragments(ids) if ids.is_empty() => Plan::default(),
-        Strategy::Fragments(ids) => named(schema, &unmasked, &ids)?,
+        Strategy::Fragments(ids) => named(schema, &unmasked, &ids, limits)?,
         _ => chosen(schema, &unmasked, strategy, limits),
     };
     seen.rid(schema, &mut found, strategy);
@@ -170,17 +170,17 @@ fn chosen(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, 
             runs.into_iter().flat_map(|run| runs::portions(run, limits)).collect()
         }
     };
-    let cells = runs.into_iter().filter_map(|run| runs::untied(run, &rest)).map(|run| Merge {
-        inputs: run,
-        applied: Vec::new(),
-        retired: Vec::new(),
-        boxes: Vec::new(),
-    });
+    let cells = runs.into_iter().filter_map(|run| runs::untied(run, &rest)).map(of_cells);
     let merges: Vec<Merge> = dense.into_iter().chain(cells).collect();
     tombstones::applied(fragments, merges, strategy)
 }
 
 type Run = Vec<Arc<Description>>;
+
+/// The merge of a run of fragments of cells.
+fn of_cells(inputs: Run) -> Merge {
+    Merge { inputs, applied: Vec::new(), retired: Vec::new(), boxes: Vec::new() }
+}
 
 /// What a fragment does to what lies under it; `None`: nothing that a merge could do for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,8 +227,8 @@ fn between(all: &[Arc<Description>], above: FragmentOrder, to: FragmentOrder) ->
     all.get(from..to.max(from)).unwrap_or_default()
 }
 
-/// The merge of the fragments with these ids.
-fn named(schema: &Schema, fragments: &[Arc<Description>], ids: &[Id]) -> Result<Plan> {
+/// The merge of the fragments with these ids, or several where they are cells that do not fit into memory together.
+fn named(schema: &Schema, fragments: &[Arc<Description>], ids: &[Id], limits: PlanLimits) -> Result<Plan> {
     let wanted: HashSet<Id> = ids.iter().copied().collect();
     let inputs: Run = fragments.iter().filter(|d| wanted.contains(&d.id)).cloned().collect();
     if inputs.len() < wanted.len() {
@@ -248,6 +248,13 @@ fn named(schema: &Schema, fragments: &[Arc<Description>], ids: &[Id]) -> Result<
              between them in order",
         ));
     };
-    let merges = if merge.inputs.len() > 1 { vec![merge] } else { Vec::new() };
+    let merges = if merge.is_of_cells() {
+        let portions = runs::portions(merge.inputs, limits).into_iter();
+        portions.filter_map(|run| runs::untied(run, fragments)).map(of_cells).collect()
+    } else if merge.inputs.len() > 1 {
+        vec![merge]
+    } else {
+        Vec::new()
+    };
     Ok(tombstones::applied(fragments, merges, &Strategy::Fragments(Vec::new())))
 }

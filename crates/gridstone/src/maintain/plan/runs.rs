@@ -1,7 +1,7 @@
 //! Merges of fragments of cells: runs of neighbours in order, which are legal wherever they lie.
 
 use super::super::box_index::{BoxIndex, Item};
-use super::{FACTOR, FAN_IN, Merge, Part, PlanLimits, Run, TIER_BYTES, between, part, related};
+use super::{FACTOR, FAN_IN, Merge, Part, PlanLimits, Run, TIER_BYTES, between, of_cells, part, related};
 use crate::base::Id;
 use crate::fragment::Description;
 use crate::schema::Subarray;
@@ -183,5 +183,5 @@ pub(super) fn of(all: &[Arc<Description>], inputs: Run) -> Option<Merge> {
     let first = inputs.first()?;
     let alike = inputs.iter().all(|d| part(d) == Some(Part::Cells) && d.attrs == first.attrs);
     let legal = alike && is_legal(all, &inputs);
-    legal.then(|| Merge { inputs, applied: Vec::new(), retired: Vec::new(), boxes: Vec::new() })
+    legal.then(|| of_cells(inputs))
 }

@@ -201,6 +201,9 @@ fn retired(all: All<'_>, values: &BoxIndex<'_>, merge: &Merge) -> Vec<Arc<Descri
     else {
         return Vec::new();
     };
+    if merge.applied.is_empty() {
+        return Vec::new();
+    }
     let taken: HashSet<Id> = merge.inputs.iter().map(|d| d.id).collect();
     // Left out although they stand between: few, or none.
     let left = between(all, first, last).iter().filter(|d| !is_tombstone(d) && !taken.contains(&d.id));
