@@ -46,6 +46,10 @@ impl Tail {
     }
 }
 
+fn deleted(error: Error) -> Error {
+    error.context("this object was deleted while it was in use; open the newest version and read again")
+}
+
 impl ObjectSource {
     /// Opens the object; NotFound if there is none.
     pub(super) fn open(client: Arc<Client>, name: &str) -> Result<Self> {
@@ -56,10 +60,23 @@ impl ObjectSource {
             .wait_or_cancel()?;
         let found = match answer {
             Ok(found) => found,
-            Err(e) if has_no_end(&e) => client.head(name)?.ok_or_else(|| client.error("cannot open", name, e))?,
+            Err(e) if has_no_end(&e) => Self::end_of(&client, name, e)?,
             Err(e) => return Err(client.error("cannot open", name, e)),
         };
         Ok(Self::of(client, name, found))
+    }
+
+    /// The end of an object of a store that gives no end whose start is not said (`refusal`): its length is asked for first.
+    fn end_of(client: &Client, name: &str, refusal: Store) -> Result<Found> {
+        let absent =
+            || Error::not_found(format!("cannot open {}: no such object", client.named(name))).with_source(refusal);
+        let head = client.head(name)?.ok_or_else(absent)?;
+        if head.meta.size == 0 {
+            return Ok(head);
+        }
+        let range = head.meta.size.saturating_sub(TAIL_BYTES)..head.meta.size;
+        let if_match = head.meta.e_tag;
+        client.get(name, GetOptions { range: Some(GetRange::Bounded(range)), if_match, ..GetOptions::default() })
     }
 
     fn of(client: Arc<Client>, name: &str, found: Found) -> Self {
@@ -106,15 +123,19 @@ impl ObjectSource {
 
     fn failed(&self, error: Store) -> Error {
         match error {
-            Store::NotFound { .. } => self
-                .client
-                .error("cannot read", &self.name, error)
-                .context("this object was deleted while it was in use; open the newest version and read again"),
-            Store::Precondition { .. } | Store::NotModified { .. } => Error::corruption(format!(
-                "{} was replaced after it was opened; nothing may change the objects of a store",
-                self.client.named(&self.name)
-            ))
-            .with_source(error),
+            Store::NotFound { .. } => deleted(self.client.error("cannot read", &self.name, error)),
+            // Asked for an object with a certain tag, some stores say that it has not that tag where there is none.
+            Store::Precondition { .. } | Store::NotModified { .. } => match self.client.head(&self.name) {
+                Ok(None) => deleted(
+                    Error::not_found(format!("cannot read {}: no such object", self.client.named(&self.name)))
+                        .with_source(error),
+                ),
+                _ => Error::corruption(format!(
+                    "{} was replaced after it was opened; nothing may change the objects of a store",
+                    self.client.named(&self.name)
+                ))
+                .with_source(error),
+            },
             error => self.client.error("cannot read", &self.name, error),
         }
     }
