@@ -12,11 +12,12 @@ use gridstone_testkit::Dice;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 const WRITERS: i64 = 4;
-/// Commits of each writer, at least and at most: they go on until so many merges were made beside them.
-const WRITES: (i64, i64) = (150, 20_000);
-const MERGES: usize = 8;
+/// Each writer commits so often, then waits until all was merged once more, and again.
+const WRITES: i64 = 15;
+const CHUNKS: i64 = 10;
 /// Places of the array: few, so that most cells have others beside them.
 const PLACES: usize = 50;
 const CELLS: i64 = 3;
@@ -54,7 +55,7 @@ fn values(array: &Array) -> BTreeSet<i64> {
 
 /// Writes cells with values that nobody else writes; gives them.
 fn write(array: &Array, writer: i64, number: i64, dice: &mut Dice) -> Vec<i64> {
-    let values: Vec<i64> = (0..CELLS).map(|cell| (writer * WRITES.1 + number) * CELLS + cell).collect();
+    let values: Vec<i64> = (0..CELLS).map(|cell| (writer * WRITES * CHUNKS + number) * CELLS + cell).collect();
     let x = longs(values.iter().map(|_| dice.below(PLACES) as i64));
     let v = longs(values.iter().copied());
     let attrs = vec![("v".to_owned(), v.view())];
@@ -63,31 +64,45 @@ fn write(array: &Array, writer: i64, number: i64, dice: &mut Dice) -> Vec<i64> {
     values
 }
 
-/// A writer that has not ended; whether it fails or not, the others are not to wait for it.
-struct Writing<'a>(&'a AtomicUsize);
+/// A writer, which has ended when this is dropped: the others do not wait for one that failed.
+struct Ending<'a>(&'a AtomicUsize);
 
-impl Drop for Writing<'_> {
+impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// The rounds of merges, which nobody waits for any more when this is dropped.
+struct Endless<'a>(&'a AtomicUsize);
+
+impl Drop for Endless<'_> {
+    fn drop(&mut self) {
+        self.0.store(usize::MAX, Ordering::SeqCst);
     }
 }
 
 #[test]
 fn no_cell_is_read_twice_or_missed_while_fragments_are_merged() {
     let storage = created();
-    let (acknowledged, writing) = (Mutex::new(BTreeSet::new()), AtomicUsize::new(WRITERS as usize));
-    let goes_on = || writing.load(Ordering::SeqCst) > 0;
-    let (reads, merges) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (acknowledged, ended) = (Mutex::new(BTreeSet::new()), AtomicUsize::new(0));
+    let goes_on = || ended.load(Ordering::SeqCst) < WRITERS as usize;
+    let (reads, merges, rounds) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
-            let (storage, acknowledged, writing, merges) = (&storage, &acknowledged, &writing, &merges);
+            let (storage, acknowledged, ended, rounds) = (&storage, &acknowledged, &ended, &rounds);
             scope.spawn(move || {
-                let _writing = Writing(writing);
+                let _end = Ending(ended);
                 let (array, mut dice) = (open(storage), Dice::new(writer as u64));
-                let enough = |number: i64| number >= WRITES.0 && merges.load(Ordering::SeqCst) >= MERGES;
-                for number in (0..WRITES.1).take_while(|number| !enough(*number)) {
-                    let values = write(&array, writer, number, &mut dice);
-                    acknowledged.lock().unwrap().extend(values);
+                for chunk in 0..CHUNKS {
+                    let before = rounds.load(Ordering::SeqCst);
+                    for number in 0..WRITES {
+                        let values = write(&array, writer, chunk * WRITES + number, &mut dice);
+                        acknowledged.lock().unwrap().extend(values);
+                    }
+                    while rounds.load(Ordering::SeqCst) <= before {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
                 }
             });
         }
@@ -106,7 +121,7 @@ fn no_cell_is_read_twice_or_missed_while_fragments_are_merged() {
             });
         }
         scope.spawn(|| {
-            let array = open(&storage);
+            let (_end, array) = (Endless(&rounds), open(&storage));
             while goes_on() {
                 for strategy in [Strategy::Tiered, Strategy::All] {
                     array.refresh().unwrap();
@@ -115,6 +130,7 @@ fn no_cell_is_read_twice_or_missed_while_fragments_are_merged() {
                 }
                 let options = VacuumOptions { keep: Keep::Versions(2_000), safety_us: 3_600_000_000, dry_run: false };
                 array.vacuum(&options, &Call::default()).unwrap();
+                rounds.fetch_add(1, Ordering::SeqCst);
             }
         });
     });
@@ -126,5 +142,5 @@ fn no_cell_is_read_twice_or_missed_while_fragments_are_merged() {
     assert!(array.verify(&Call::default()).unwrap().damage.is_empty());
     let (reads, merges) = (reads.into_inner(), merges.into_inner());
     println!("{reads} reads, {merges} merges");
-    assert!(reads > 5 && merges >= MERGES, "{reads} reads, {merges} merges");
+    assert!(reads > 5 && merges >= CHUNKS as usize / 2, "{reads} reads, {merges} merges");
 }
