@@ -110,17 +110,17 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     @property
     def sparse(self) -> bool:
         """Whether only non-empty cells exist."""
-        return self._schema.sparse
+        return self._known[2].sparse  # No change of a schema changes that, nor the dimensions' names.
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self._schema.ndim
+        return self._known[2].ndim
 
     @property
     def dims(self) -> tuple[str, ...]:
         """The names of the dimensions."""
-        return tuple(dim.name for dim in self._schema.dims)
+        return tuple(dim.name for dim in self._known[2].dims)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -238,9 +238,10 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         """
         if isinstance(key, str):
             return AttrView(self, key)
-        if self.sparse:
-            return self.read(selection.box_of_positions(self._schema, key))
-        found = dense.read_at(self, self.schema_names, key)
+        schema = self._schema
+        if schema.sparse:
+            return self.read(selection.box_of_positions(schema, key))
+        found = dense.read_at(self, schema, [attr.name for attr in schema.attrs], key)
         return next(iter(found.values())) if len(found) == 1 else found
 
     @property

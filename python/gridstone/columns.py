@@ -89,7 +89,7 @@ class Column:
 
     def shaped(self, shape: tuple[int, ...], layout: str) -> "Column":
         """The same cells, to be shown as an array of `shape` laid out "row" or "col"."""
-        return replace(self, shape=shape, layout=layout)
+        return Column(self.dtype, self.values, self.offsets, self.validity, shape, layout, self.categories)
 
 
 def shown(cells: AnyArray, mask: AnyArray | None) -> AnyArray:

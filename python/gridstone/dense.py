@@ -31,30 +31,34 @@ _WINDOW = 1 << 20
 
 def read(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions; integers drop their axis, single cells come as scalars."""
-    found = read_arrays(array, names, axes)
+    return _ones(read_arrays(array, array.schema, names, axes))
+
+
+def read_at(array: "Array", schema: Schema, names: Sequence[str], key: Any) -> Arrays:
+    """What `array[key]` gives: as in NumPy, an ellipsis keeps a single cell an array."""
+    found = read_arrays(array, schema, names, axes_of(schema, key))
+    dotted = key is Ellipsis or (isinstance(key, tuple) and any([part is Ellipsis for part in key]))
+    return found if dotted else _ones(found)
+
+
+def _ones(found: Arrays) -> Arrays:
+    """Those without axes as values."""
     return {name: columns.one(values) for name, values in found.items()}
 
 
-def read_at(array: "Array", names: Sequence[str], key: Any) -> Arrays:
-    """What `array[key]` gives: as in NumPy, an ellipsis keeps a single cell an array."""
-    axes = axes_of(array.schema, key)
-    dotted = key is Ellipsis or (isinstance(key, tuple) and any(part is Ellipsis for part in key))
-    return read_arrays(array, names, axes) if dotted else read(array, names, axes)
-
-
-def read_arrays(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+def read_arrays(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions as arrays, of no dimension where integers chose one cell."""
-    found = _read_strided(array, names, axes)
-    dropped = tuple(0 if axis.drop else slice(None) for axis in axes)
-    return {name: values[(*dropped, ...)] for name, values in found.items()}
+    found = _read_strided(array, schema, names, axes)
+    dropped = tuple([0 if axis.drop else slice(None) for axis in axes])
+    return {name: values[(*dropped, ...)] for name, values in found.items()} if 0 in dropped else found
 
 
-def _read_strided(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+def _read_strided(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """Reads the covering box and strides over it; piece by piece where it is large and holds much besides."""
-    box = covering(array.schema, axes)
-    cells, asked = math.prod(box.shape), math.prod(axis.count for axis in axes)
+    box = covering(schema, axes)
+    cells, asked = math.prod(box.shape), math.prod([axis.count for axis in axes])
     if box.empty or cells <= _SPLIT_CELLS or cells < _SPLIT_SHARE * asked:
-        return _covered(array, names, axes)
+        return _covered(array, schema, names, axes, box)
     # All pieces of one version, whatever is committed through the handle meanwhile.
     still = array._still()
     found = _by_pieces(still, names, axes, frozenset())
@@ -62,29 +66,32 @@ def _read_strided(array: "Array", names: Sequence[str], axes: Sequence[Axis]) ->
     return found
 
 
-def _covered(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
-    box = covering(array.schema, axes)
-    found = array.read(box, list(names)).to_numpy()
-    strides = tuple(_stride(axis) for axis in axes)
+def _covered(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis], box: Box) -> Arrays:
+    found = array._read_box(schema, box, list(names))
+    if all([axis.step == 1 and axis.count for axis in axes]):
+        return found
+    strides = tuple([_stride(axis) for axis in axes])
     made = {name: values[strides] for name, values in found.items()}
     # A view would hold all that was read.
-    wide = math.prod(box.shape) > 2 * math.prod(axis.count for axis in axes)
+    wide = math.prod(box.shape) > 2 * math.prod([axis.count for axis in axes])
     return {name: values.copy() for name, values in made.items()} if wide else made
 
 
 def _by_pieces(array: "Array", names: Sequence[str], axes: Sequence[Axis], settled: frozenset[int]) -> Arrays:
     """As `_read_strided`, cut along the axis of the widest stride but the settled ones, then along the next; along
     those without a stride only where a piece is still large."""
-    shape = covering(array.schema, axes).shape
+    schema = array.schema
+    box = covering(schema, axes)
+    shape = box.shape
     left = [i for i, axis in enumerate(axes) if i not in settled and axis.count > 1]
     strided = [i for i in left if abs(axes[i].step) > 1]
     cells = math.prod(shape)
     if cells <= _SPLIT_CELLS or (not strided and (not left or cells <= PIECE_CELLS)):
-        return _covered(array, names, axes)
+        return _covered(array, schema, names, axes, box)
     wide = max(strided or left, key=lambda i: (abs(axes[i].step), axes[i].count))
     axis = axes[wide]
     parts = []
-    for run in _runs(array.schema, axis, wide, cells // shape[wide]):
+    for run in _runs(schema, axis, wide, cells // shape[wide]):
         # Of a falling stride the last positions come first.
         first = run.start if axis.step > 0 else axis.count - run.stop
         part = Axis(axis.start + first * axis.step, run.stop - run.start, axis.step, False)

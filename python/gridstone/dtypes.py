@@ -27,6 +27,9 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 FLOATS = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
+_BOUNDS = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in INTEGERS}
+_PLAIN = frozenset(("string", "bytes", "bool", *INTEGERS, *FLOATS, *COMPLEX))
+"""Names without a unit, a length or a shape."""
 _TIME = re.compile(r"(datetime64|timedelta64)\[(\w+)\]")
 _SHAPED = re.compile(r"(.+)\[(\d+(?:,\d+)*)\]")
 _LIST = re.compile(r"list\[(.+)\]")
@@ -58,7 +61,7 @@ def parse(dtype: Any) -> str:
     if isinstance(dtype, str):
         utf8("dtype", dtype)
         dtype = _ALIASES.get(dtype.strip(), dtype.strip())
-        if dtype in ("string", "bytes", "bool", *INTEGERS, *FLOATS, *COMPLEX):
+        if dtype in _PLAIN:
             return str(dtype)
         if found := _LIST.fullmatch(dtype):
             return list_of(parse(found[1]))
@@ -110,7 +113,7 @@ def list_of(name: str) -> str:
 
 def is_primitive(name: str) -> bool:
     """Whether this is a single value of fixed width, of which vectors and lists may be made."""
-    return name in ("bool", *INTEGERS, *FLOATS, *COMPLEX) or is_time(name)
+    return name in _BOUNDS or name == "bool" or name in FLOATS or name in COMPLEX or is_time(name)
 
 
 def is_var(name: str) -> bool:
@@ -130,7 +133,7 @@ def is_fixed_bytes(name: str) -> bool:
 
 def is_time(name: str) -> bool:
     """Whether values count time (and so have a NaT)."""
-    return _TIME.fullmatch(name) is not None
+    return name.startswith(("datetime64[", "timedelta64[")) and _TIME.fullmatch(name) is not None
 
 
 def is_float(name: str) -> bool:
@@ -320,8 +323,8 @@ def _integer(name: str, value: Any) -> int | None:
         value = int(value)
     if not isinstance(value, int | np.integer):
         return None
-    info = np.iinfo(name)
-    return int(value) if int(info.min) <= int(value) <= int(info.max) else None
+    low, high = _BOUNDS[name]
+    return int(value) if low <= int(value) <= high else None
 
 
 def time_value(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
@@ -347,6 +350,8 @@ def time_value(name: str, value: Any) -> np.datetime64 | np.timedelta64 | None:
 
 def to_text(name: str, value: Value) -> str:
     """The text of a value of type `name`, as the core writes it."""
+    if name in _BOUNDS:
+        return str(value)
     if isinstance(value, np.datetime64 | np.timedelta64):
         return "NaT" if np.isnat(value) else str(int(value.astype(np.int64)))
     if isinstance(value, bytes):
@@ -367,6 +372,8 @@ def to_text(name: str, value: Value) -> str:
 
 def from_text(name: str, text: str) -> Value:
     """The value of type `name` written in `text`; the mirror of `to_text`."""
+    if name in _BOUNDS:
+        return int(text)
     if name == "string":
         return text
     if name == "bytes":
@@ -387,6 +394,8 @@ def from_text(name: str, text: str) -> Value:
 
 def ticks_of(value: Value) -> int:
     """A coordinate of an integer, datetime or timedelta dimension as an integer."""
+    if type(value) is int:
+        return value
     if isinstance(value, np.datetime64 | np.timedelta64):
         return int(value.astype(np.int64))
     found: Any = value

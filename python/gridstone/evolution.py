@@ -36,7 +36,7 @@ class Evolvable:
     def _look(self, native: "Native") -> None:
         """Takes the schema of `native`, whatever was known."""
         number, text = native.schema_since(None) or (-1, native.schema_json)
-        self._known = (number, text, Schema.from_json(text))
+        self._known = (number, text, Schema._stored(text))
 
     @property
     def _schema(self) -> Schema:
@@ -46,7 +46,7 @@ class Evolvable:
         if newer is None:
             return known[2]
         number, text = newer
-        made = known[2] if text == known[1] else Schema.from_json(text)
+        made = known[2] if text == known[1] else Schema._stored(text)
         self._known = (number, text, made)
         return made
 

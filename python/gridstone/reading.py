@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from . import _native, cells, damage, result, selection
+from . import _native, cells, columns, damage, result, selection
 from .arguments import checked, known, mapping, several
 from .context import Context, size_bytes
 from .damage import CHOICES, Damaged
@@ -76,10 +76,11 @@ class Readable:
             InputError: an unknown dimension, attribute or order; a condition that does not fit the schema.
             CorruptionError: stored bytes are not what was written.
         """
-        names, region = self._names(attrs), selection.region_of(self._schema, box)
+        schema = self._schema
+        names, region = self._names(attrs, schema), selection.region_of(schema, box)
         known("order", order, _ORDERS)
         known("damaged", damaged, CHOICES)
-        if where is not None or region.listed or self._schema.sparse:
+        if where is not None or region.listed or schema.sparse:
             if out is not None and where is None and not region.listed:
                 raise result.needs_dense()
             if out is not None:
@@ -88,36 +89,47 @@ class Readable:
                     "known before; read without out="
                 )
             condition = None if where is None else condition_json(where)
-            return self._read_cells(region, names, condition, order, damaged, progress)
-        within, budget = selection.box_of(self._schema, box), self._context.memory_budget
+            return self._read_cells(schema, region, names, condition, order, damaged, progress)
+        within, budget = selection.box_of(schema, box), self._context.memory_budget
         if damaged == "skip" and not within.empty:
             with reporting(progress, "reading") as report:
                 found = self.native.read_around(region.native, names, None, order, report)
-            made = result.from_cells(self._schema, within, names, order, found, budget)
-            made._damage, self._stats = damage.told(self._schema, found.damage, 2), made.stats
+            made = result.from_cells(schema, within, names, order, found, budget)
+            made._damage, self._stats = damage.told(schema, found.damage, 2), made.stats
             if out is not None:
                 result.fill_out(made, out)
             return made
         if out is not None and not within.empty:
-            targets = result.targets(self._schema, within, names, order, out)
+            targets = result.targets(schema, within, names, order, out)
             if targets is not None:
                 with reporting(progress, "reading") as report:
                     buffers = [target.flat for target in targets]
                     self._stats = self.native.read_into(within.texts, names, order, buffers, report)
-                return result.of_targets(self._schema, within, names, order, targets, self._stats, budget)
+                return result.of_targets(schema, within, names, order, targets, self._stats, budget)
         if within.empty:
-            made = result.of_nothing(self._schema, within, names, order, budget)
+            made = result.of_nothing(schema, within, names, order, budget)
         else:
             with reporting(progress, "reading") as report:
                 found = self.native.read(within.texts, names, order, report)
-            made = result.from_cells(self._schema, within, names, order, found, budget)
+            made = result.from_cells(schema, within, names, order, found, budget)
         self._stats = made.stats
         if out is not None:
             result.fill_out(made, out)
         return made
 
+    def _read_box(self, schema: Schema, box: selection.Box, names: list[str]) -> dict[str, AnyArray]:
+        """What `read` gives of a box of a dense array as NumPy; what is asked for is known to be right."""
+        if box.empty:
+            made = result.of_nothing(schema, box, names, "row", self._context.memory_budget)
+            self._stats = made.stats
+            return made.to_numpy()
+        found = self.native.read(box.texts, names, "row", None)
+        self._stats, given, shape = dict(found.stats), found.attrs, box.shape
+        return {name: columns.of_attr(schema.attr(name), given[name]).shaped(shape, "row").numpy() for name in names}
+
     def _read_cells(
         self,
+        schema: Schema,
         region: Region,
         names: list[str],
         condition: str | None,
@@ -128,14 +140,14 @@ class Readable:
         budget = self._context.memory_budget
         if region.empty:
             if condition is not None:
-                _native.check_condition(condition, self._schema.to_json())
-            made = result.of_selected(self._schema, region.hull, names, order, None, budget)
+                _native.check_condition(condition, schema.to_json())
+            made = result.of_selected(schema, region.hull, names, order, None, budget)
         else:
             read = self.native.read_cells if damaged == "error" else self.native.read_around
             with reporting(progress, "reading") as report:
                 found = read(region.native, names, condition, order, report)
-            made = result.of_selected(self._schema, region.hull, names, order, found, budget)
-            made._damage = damage.told(self._schema, found.damage, 3)
+            made = result.of_selected(schema, region.hull, names, order, found, budget)
+            made._damage = damage.told(schema, found.damage, 3)
         self._stats = made.stats
         return made
 
@@ -195,11 +207,12 @@ class Readable:
         known("order", order, _ORDERS)
         return filling.begin(self, self._context, selection.region_of(self._schema, box), buffers, where, order)
 
-    def _names(self, attrs: Sequence[str] | str | None) -> list[str]:
+    def _names(self, attrs: Sequence[str] | str | None, schema: Schema | None = None) -> list[str]:
+        schema = schema or self._schema
         if attrs is None:
-            return self.schema_names
+            return [attr.name for attr in schema.attrs]
         several("attrs", attrs)
         names = [attrs] if isinstance(attrs, str) else list(attrs)
         if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
             raise InputError(f"attrs= names each attribute wanted once, found {names}; leave it out for all of them")
-        return [cells.attr_field(self._schema, name).name for name in names]
+        return [cells.attr_field(schema, name).name for name in names]

@@ -84,9 +84,11 @@ class Dim(_Frozen):
         UnsupportedError: the type is bytes, which this version has for attributes only.
     """
 
-    __slots__ = ("_domain", "dtype", "max_bytes", "name", "tile")
+    __slots__ = ("_count", "_domain", "dtype", "max_bytes", "name", "tile")
     name: str
     _domain: tuple[Value, Value] | None
+    _count: int | None
+    """Coordinates, where these are positions too: not of floats and texts."""
     tile: Value | None
     dtype: str
     max_bytes: int | None
@@ -106,7 +108,8 @@ class Dim(_Frozen):
         if kind == "bytes":
             raise UnsupportedError(f"{what}: bytes dimensions are not supported by this version; use an attribute")
         if kind == "string":
-            self._put(name=str(name), _domain=None, dtype=kind, tile=None, max_bytes=_longest(what, max_bytes))
+            self._put(name=str(name), _domain=None, _count=None, dtype=kind, tile=None)
+            self._put(max_bytes=_longest(what, max_bytes))
             if domain is not None:
                 raise SchemaError(f"{what}: texts have no domain, every text is inside; give domain=None")
             if tile is not None:
@@ -120,6 +123,7 @@ class Dim(_Frozen):
             raise SchemaError(f"{what}: the domain is a pair (lowest, highest), not {domain!r}")
         lo, hi = (dtypes.scalar(kind, bound, what) for bound in domain)
         self._put(name=str(name), _domain=(lo, hi), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
+        self._put(_count=_count_of(kind, self._domain))
 
     @property
     def is_text(self) -> bool:
@@ -140,12 +144,10 @@ class Dim(_Frozen):
     @property
     def size(self) -> int:
         """The number of coordinates; a `SchemaError` for float and string dimensions, which have no positions."""
-        low, high = self._numbers("number of positions")
-        if dtypes.is_float(self.dtype):
-            raise SchemaError(
-                f"dimension {self.name!r} is {self.dtype}: it has coordinates, but no number of positions"
-            )
-        return dtypes.ticks_of(high) - dtypes.ticks_of(low) + 1
+        if self._count is not None:
+            return self._count
+        self._numbers("number of positions")
+        raise SchemaError(f"dimension {self.name!r} is {self.dtype}: it has coordinates, but no number of positions")
 
     @property
     def positions_per_tile(self) -> int:
@@ -182,14 +184,26 @@ def _longest(what: str, max_bytes: Any) -> int:
     return int(max_bytes)
 
 
+def _count_of(kind: str, domain: tuple[Value, Value] | None) -> int | None:
+    """The number of coordinates from one end of a domain to the other; None of floats and texts."""
+    if domain is None or dtypes.is_float(kind):
+        return None
+    return dtypes.ticks_of(domain[1]) - dtypes.ticks_of(domain[0]) + 1
+
+
 def _extent(kind: str, tile: Any, what: str) -> Value | None:
     """The tile extent of a dimension of type `kind`: a float length, a timedelta, or a number of coordinates."""
     if tile is None:
         return None
     what = f"{what}: the tile extent"
+    return dtypes.scalar(_extent_type(kind), tile, what)
+
+
+def _extent_type(kind: str) -> str:
+    """The type of the tile extents of a dimension of type `kind`."""
     if dtypes.is_time(kind):
-        return dtypes.scalar(f"timedelta64[{dtypes.unit_of(kind)}]", tile, what)
-    return dtypes.scalar("float64" if dtypes.is_float(kind) else "uint64", tile, what)
+        return f"timedelta64[{dtypes.unit_of(kind)}]"
+    return "float64" if dtypes.is_float(kind) else "uint64"
 
 
 class Attr(_Frozen):
@@ -407,8 +421,13 @@ class Schema(_Frozen):
     @checked()
     def from_json(cls, text: str) -> "Schema":
         """The schema written in `text` (see `to_json`); options left out have their defaults."""
+        return cls._stored(_native.check_schema(text))
+
+    @classmethod
+    def _stored(cls, text: str) -> "Schema":
+        """The schema of a text that the core has written, so that nothing is left to be checked."""
         made = cls.__new__(cls)
-        made._fill_in(json.loads(_native.check_schema(text)))
+        made._fill_in(json.loads(text))
         return made
 
     def to_arrow(self) -> "pa.Schema":
@@ -503,18 +522,24 @@ def _named(items: tuple[_Named, ...], name: str, what: str) -> _Named:
 
 
 def _dim_of(found: dict[str, Any]) -> Dim:
-    kind = found["dtype"]
-    if kind == "string":
-        return Dim(found["name"], None, None, kind, max_bytes=found["max_bytes"])
-    lo, hi = (dtypes.from_text(kind, text) for text in found["domain"])
-    tile = None if found["tile"] is None else (float if dtypes.is_float(kind) else int)(found["tile"])
-    return Dim(found["name"], (lo, hi), tile, kind)
+    """The dimension of the JSON form that the core has written; it is not checked again."""
+    made, kind, ends, tile = Dim.__new__(Dim), found["dtype"], found["domain"], found["tile"]
+    domain = None if ends is None else (dtypes.from_text(kind, ends[0]), dtypes.from_text(kind, ends[1]))
+    extent = None if tile is None else dtypes.from_text(_extent_type(kind), tile)
+    longest = found["max_bytes"] if kind == "string" else None
+    made._put(name=found["name"], _domain=domain, _count=_count_of(kind, domain), dtype=kind, tile=extent)
+    made._put(max_bytes=longest)
+    return made
 
 
 def _attr_of(found: dict[str, Any]) -> Attr:
-    kind, text = found["dtype"], found["fill"]
-    fill = None if text is None else dtypes.from_text(kind, text)
-    given = {name: found[name] for name in ("categories", "ordered", "codes") if name in found}
-    if "categories" in given:
-        given["categories"] = [dtypes.from_text(kind, value) for value in given["categories"]]
-    return Attr(found["name"], kind, nullable=found["nullable"], fill=fill, filters=found["filters"], **given)
+    """The attribute of the JSON form that the core has written; it is not checked again."""
+    made, kind, text = Attr.__new__(Attr), found["dtype"], found["fill"]
+    known = None
+    if "categories" in found:
+        values = [dtypes.from_text(kind, value) for value in found["categories"]]
+        known = enumerated(f"attribute {found['name']!r}", kind, values, found["ordered"], found["codes"])
+    fill = dtypes.default_fill(kind) if text is None else dtypes.from_text(kind, text)
+    filters = _rounding_first(found["filters"])
+    made._put(name=found["name"], dtype=kind, nullable=found["nullable"], fill=fill, filters=filters, enumeration=known)
+    return made

@@ -90,8 +90,8 @@ class Box:
     @property
     def shape(self) -> tuple[int, ...]:
         """Coordinates per dimension; a `SchemaError` if one is float."""
-        sizes = (dim.size and int(hi) - int(lo) + 1 for dim, (lo, hi) in zip(self.dims, self.bounds, strict=True))
-        return tuple(max(0, size) for size in sizes)
+        pairs = zip(self.dims, self.bounds, strict=True)
+        return tuple([max(0, dim.size and int(hi) - int(lo) + 1) for dim, (lo, hi) in pairs])
 
     @property
     def texts(self) -> list[tuple[str, str]]:
@@ -198,7 +198,7 @@ def expand(key: Any, ndim: int) -> tuple[Any, ...]:
 def axes_of(schema: Schema, key: Any) -> tuple[Axis, ...]:
     """The positions that `a[key]` asks for, by NumPy's rules."""
     parts = expand(key, schema.ndim)
-    return tuple(_axis(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True)))
+    return tuple([_axis(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))])
 
 
 def _axis(dim: Dim, part: Any, axis: int) -> Axis:

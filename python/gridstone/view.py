@@ -82,10 +82,10 @@ class AttrView:
         return self._array.points(coords, self.name)[self.name]
 
     def __getitem__(self, key: Any) -> Any:
-        array = self._array
-        if array.sparse:
-            return array.read(selection.box_of_positions(array.schema, key), self.name)[self.name]
-        return dense.read_at(array, [self.name], key)[self.name]
+        array, schema = self._array, self._array.schema
+        if schema.sparse:
+            return array.read(selection.box_of_positions(schema, key), self.name)[self.name]
+        return dense.read_at(array, schema, [self.name], key)[self.name]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to positions")

@@ -9,6 +9,7 @@ mod columns;
 mod coords;
 mod input;
 pub(crate) mod measure;
+mod rates;
 mod stored;
 mod table;
 
@@ -36,6 +37,8 @@ pub struct Choice {
     pub columns: bool,
     /// Whether the pipelines of coordinates are compared more closely.
     pub coords: bool,
+    /// Whether all that `auto` may take is rated on every column.
+    pub rates: bool,
 }
 
 /// Compares the inputs of `folder`; gives each table to `show` as soon as it is there.
@@ -44,7 +47,7 @@ pub struct Choice {
 /// Input if the folder was not prepared or answers differ; whatever the engine says.
 pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl FnMut(&str)) -> Result<()> {
     let (mut all, mut packed): (Vec<Measured>, Vec<_>) = (Vec::new(), Vec::new());
-    let mut coords = Vec::new();
+    let (mut coords, mut rated) = (Vec::new(), Vec::new());
     for input in Input::all(folder, &choice.only)? {
         let input = input?;
         let sizes: &[u32] = if input.is_sparse() { &SPARSE } else { &DENSE };
@@ -59,6 +62,9 @@ pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl Fn
         }
         if choice.coords && input.is_sparse() {
             coords.push(coords::pack(&input, effort)?);
+        }
+        if choice.rates {
+            rated.extend(rates::rate(&input, effort)?);
         }
     }
     for (sparse, filters) in [false, true].into_iter().flat_map(|s| FILTERS.map(|f| (s, f))) {
@@ -75,6 +81,9 @@ pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl Fn
     }
     if choice.coords {
         show(&table::coords(&coords));
+    }
+    if choice.rates {
+        show(&table::rates(&rated));
     }
     Ok(())
 }
@@ -111,7 +120,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("gridstone-blocks-test-{}", std::process::id()));
         prepare(&folder);
         let mut text = String::new();
-        let choice = Choice { only: Vec::new(), sizes: true, columns: true, coords: true };
+        let choice = Choice { only: Vec::new(), sizes: true, columns: true, coords: true, rates: true };
         let outcome = compare(&folder, &choice, Effort { repeats: 1, threads: 1 }, |table| {
             writeln!(text, "{table}").unwrap();
         });
@@ -122,6 +131,7 @@ mod tests {
         }
         assert!(text.contains("| grid v | int64 | 8.000 |") && text.contains("| cloud coordinates |"), "{text}");
         assert!(text.contains("\n| cloud | 8 |"), "{text}");
+        assert!(text.contains("| cloud dimension 0 | int64 |") && text.contains("| grid v | int64 | 0."), "{text}");
         assert!(compare(&folder, &choice, Effort { repeats: 1, threads: 1 }, |_| {}).is_err());
     }
 }

@@ -3,6 +3,7 @@
 use super::columns::{OTHERS, Packed};
 use super::coords::{self, Coords};
 use super::measure::{Figures, Measured, TIMED, median};
+use super::rates::{self, Rated};
 use gridstone::base::limits;
 use gridstone::engine::BlockCells;
 use std::fmt::Write;
@@ -169,6 +170,25 @@ pub(crate) fn coords(all: &[Coords]) -> String {
             }
             text.push('\n');
         }
+    }
+    text
+}
+
+/// Every column by every pipeline that `auto` may take: bytes, and nanoseconds to encode and to decode, of a value.
+pub(crate) fn rates(all: &[Rated]) -> String {
+    let names: String = rates::PIPELINES.iter().map(|name| format!(" {name} |")).collect();
+    let lines = "---|".repeat(rates::PIPELINES.len());
+    let mut text =
+        format!("### Rates: bytes, ns encoding, ns decoding per value\n\n| column | type |{names}\n|---|---|{lines}\n");
+    for one in all {
+        let _ = write!(text, "| {} | {} |", one.name, one.datatype);
+        for rate in &one.rates {
+            let _ = match rate {
+                Some(r) => write!(text, " {:.3} {:.1} {:.1} |", r.bytes, r.encode * 1e9, r.decode * 1e9),
+                None => write!(text, " - |"),
+            };
+        }
+        text.push('\n');
     }
     text
 }

@@ -40,6 +40,13 @@
 //! | sine + noise, f32 | .919 3.1 6.2 | | .574 1.1 4.8 | .911 1.4 1.7 | .911 1.3 1.7 | .924 .37 2.3 | .540 .27 1.7 |
 //! | 0..1 at random, f64 | .876 2.6 8.0 | | .878 1.1 3.9 | .939 1.4 1.7 | .939 1.3 1.7 | .864 .66 3.8 | .847 .50 3.6 |
 //!
+//! Blocks of 1,024 cells, as sparse arrays have them, are another matter: compressors and `pco` set up their tables for
+//! each. Nanoseconds per value to encode and decode, medians over the columns of real sparse arrays (`blocks --rates`):
+//!
+//! | values | `for` | `shuffle,zstd:1` | `zstd:1` | `zstd:3` | `pco:1` | `pco:4` |
+//! |---|---|---|---|---|---|---|
+//! RATES
+//!
 //! What these figures say: `pco` serves floats best by far, at half the size of `zstd:3` or less; packed integers
 //! decode at 5 to 10 GB/s and are rarely larger than `zstd:3` makes them; `delta` pays only in sequences. Of two levels
 //! that differ little in size the faster wins, which is why `pco:8` (a few per cent smaller than `pco:4`, at half its
@@ -91,6 +98,16 @@ const PCO_INTEGER: Candidate = candidate("pco:4", 0, 650);
 const PCO_FLOAT_FAST: Candidate = candidate("pco:1", 0, 710);
 const PCO_FLOAT: Candidate = candidate("pco:4", 0, 960);
 
+/// Runs of at most so many values are weighed as short ones.
+const SHORT_RUN: usize = 2_048;
+// Of short runs: compressors and `pco` set up their tables for every block.
+const SHORT_DELTA_SHUFFLE_ZSTD: Candidate = candidate("delta,shuffle,zstd:1", 160, 0);
+const SHORT_SHUFFLE_ZSTD: Candidate = candidate("shuffle,zstd:1", 80, 0);
+const SHORT_ZSTD_1: Candidate = candidate("zstd:1", 115, 0);
+const SHORT_ZSTD_3: Candidate = candidate("zstd:3", 120, 0);
+const SHORT_PCO_INTEGER: Candidate = candidate("pco:4", 0, 850);
+const SHORT_PCO_FLOAT: Candidate = candidate("pco:4", 0, 1_100);
+
 // Each in order of weight at the widths it is for.
 const BYTES: [Candidate; 3] = [LZ4, FRAME, ZSTD_1];
 const SHORTS: [Candidate; 5] = [FRAME, DELTA_FRAME, SHUFFLE_ZSTD, DELTA_SHUFFLE_ZSTD, ZSTD_1];
@@ -99,6 +116,11 @@ const LONGS: [Candidate; 7] = [FRAME, DELTA_FRAME, SHUFFLE_ZSTD, PCO_INTEGER, DE
 const HALVES: [Candidate; 4] = [FRAME, SHUFFLE_ZSTD, ZSTD_1, PCO_FLOAT];
 const SINGLES: [Candidate; 5] = [FRAME, SHUFFLE_ZSTD, ZSTD_1, PCO_FLOAT_FAST, PCO_FLOAT];
 const DOUBLES: [Candidate; 5] = [FRAME, SHUFFLE_ZSTD, PCO_FLOAT_FAST, ZSTD_1, PCO_FLOAT];
+const SHORT_WORDS: [Candidate; 7] =
+    [FRAME, DELTA_FRAME, SHORT_SHUFFLE_ZSTD, SHORT_ZSTD_1, SHORT_ZSTD_3, SHORT_DELTA_SHUFFLE_ZSTD, SHORT_PCO_INTEGER];
+const SHORT_LONGS: [Candidate; 7] =
+    [FRAME, DELTA_FRAME, SHORT_SHUFFLE_ZSTD, SHORT_PCO_INTEGER, SHORT_ZSTD_1, SHORT_ZSTD_3, SHORT_DELTA_SHUFFLE_ZSTD];
+const SHORT_DOUBLES: [Candidate; 5] = [FRAME, SHORT_SHUFFLE_ZSTD, SHORT_ZSTD_1, SHORT_ZSTD_3, SHORT_PCO_FLOAT];
 
 /// The pipeline for a tile of which `blocks` (the raw values of some of its blocks) are typical; `none` if nothing saves
 /// 3 %.
@@ -110,7 +132,8 @@ pub fn choose(blocks: &[&[u8]], element: Element, effort: Effort) -> Pipeline {
     let values = raw / u64::from(element.width.max(1));
     let mut best = (1_000 * raw, Pipeline::none());
     let mut stored = Vec::new();
-    for candidate in candidates(element).iter().filter(|c| effort == Effort::Full || c.is_quick()) {
+    let longest = runs.iter().map(|run| run.len()).max().unwrap_or(0) / usize::from(element.width.max(1));
+    for candidate in candidates(element, longest).iter().filter(|c| effort == Effort::Full || c.is_quick()) {
         let weight = candidate.per_byte * raw + candidate.per_value * values;
         if best.0 <= weight {
             break;
@@ -129,12 +152,16 @@ pub fn choose(blocks: &[&[u8]], element: Element, effort: Effort) -> Pipeline {
     best.1
 }
 
-fn candidates(element: Element) -> &'static [Candidate] {
+/// What is tried where the longest run of the sample has `longest` values.
+fn candidates(element: Element, longest: usize) -> &'static [Candidate] {
     match (element.kind, element.width) {
+        (ElementKind::Float, 8) if longest <= SHORT_RUN => &SHORT_DOUBLES,
         (ElementKind::Float, 8) => &DOUBLES,
         (ElementKind::Float, 2) => &HALVES,
         (ElementKind::Float, _) => &SINGLES,
+        (_, 8) if longest <= SHORT_RUN => &SHORT_LONGS,
         (_, 8) => &LONGS,
+        (_, 4) if longest <= SHORT_RUN => &SHORT_WORDS,
         (_, 4) => &WORDS,
         (_, 2) => &SHORTS,
         _ => &BYTES,
@@ -191,6 +218,21 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "calls C")]
+    fn short_blocks_are_weighed_as_such() {
+        // Positions that come again 64 cells later, which only a compressor sees; in tenths, which `pco` sees.
+        let far: Vec<u8> =
+            (0..16_384u64).flat_map(|i| (((i % 64) * 0x9E37_79B9_7F4A_7C15) as f64).to_le_bytes()).collect();
+        let tenths: Vec<u8> =
+            noise(16_384 * 8).chunks_exact(8).flat_map(|b| (f64::from(b[0]) * 0.1).to_le_bytes()).collect();
+        let double = Element::float(8);
+        let short = |values: &[u8]| choose(&[&values[..8_192], &values[8_192..16_384]], double, Effort::Full).name();
+        let long = |values: &[u8]| choose(&[values], double, Effort::Full).name();
+        assert_eq!((short(&far).as_str(), long(&far).as_str()), ("A", "B"));
+        assert_eq!((short(&tenths).as_str(), long(&tenths).as_str()), ("A", "B"));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "calls C")]
     fn equal_values_take_the_cheapest_filter_and_noise_none() {
         for element in ALL {
             assert_ne!(choose(&[&vec![7; 64 * 1024]], element, Effort::Full).name(), "none");
@@ -219,14 +261,14 @@ mod tests {
         assert_eq!(choose(&[&values], Element::signed(8), Effort::Full).name(), "shuffle,zstd:1");
         assert!(["for", "delta,for"].contains(&choose(&[&values], Element::signed(8), Effort::Quick).name().as_str()));
         assert!(choose(&[&noise(64 * 1024)], Element::float(8), Effort::Quick).is_none());
-        assert!(ALL.iter().all(|e| candidates(*e).iter().any(Candidate::is_quick)));
+        assert!(ALL.iter().all(|e| [1_024, 16_384].iter().all(|n| candidates(*e, *n).iter().any(Candidate::is_quick))));
     }
 
     #[test]
     fn candidates_exist_accept_their_element_and_are_in_order_of_weight() {
-        for element in ALL {
+        for (element, longest) in ALL.into_iter().flat_map(|e| [(e, 1_024), (e, 16_384)]) {
             let weight = |c: &Candidate| c.per_byte * u64::from(element.width) + c.per_value;
-            let all = candidates(element);
+            let all = candidates(element, longest);
             assert!(all.is_sorted_by_key(weight), "{element:?}");
             all.iter().for_each(|c| Pipeline::parse(c.pipeline).unwrap().check(element).unwrap());
         }
