@@ -1,8 +1,9 @@
-//! Floor `tile`: sorting the keys of cells.
+//! Floors `schema` and `tile`: coordinates compared with a box, the keys of cells sorted.
 
 use super::case::{Case, work};
 use super::input::below;
 use gridstone::base::{Inline, NeverCancel};
+use gridstone::schema::{Datatype, KeyRange, key};
 use gridstone::tile::CellKeys;
 
 /// Random keys, keys of which nine in ten share a few values, and keys in order already; of one and of two words.
@@ -15,7 +16,60 @@ pub(crate) fn cases(count: usize) -> Vec<Case> {
         case("skewed", count, skewed),
         case("sorted", count, sorted),
         wide(count, move || random().into_iter().map(|k| u128::from(k) << 40 | u128::from(k)).collect()),
+        marked(Datatype::Int64, count),
+        marked(Datatype::Int32, count),
+        marked(Datatype::Float64, count),
     ]
+}
+
+/// What the standard library takes to sort the random keys with their rows: a sort by comparison.
+pub(crate) fn library(count: usize) -> Case {
+    Case::repeated(format!("sort/library/{count}"), 8 * count as u64, move || {
+        let given: Vec<(u64, u32)> = below(1 << 40, count).map(|k| k as u64).zip(0..).collect();
+        work(
+            move || {
+                let mut pairs = given.clone();
+                pairs.sort_unstable();
+                Ok(pairs)
+            },
+            move |pairs| Ok(pairs.is_sorted() && pairs.len() == count),
+        )
+    })
+}
+
+/// Stored coordinates, of which the middle half is asked for, in blocks of 1,024 as boxes look at them.
+fn marked(datatype: Datatype, count: usize) -> Case {
+    const BLOCK: usize = 1_024;
+    let name = format!("mark/{datatype}/{count}");
+    Case::repeated(name, (count * datatype.width().unwrap_or(1)) as u64, move || {
+        let mut values = Vec::new();
+        let low = key::from_signed(0);
+        let keys: Vec<u64> = match datatype {
+            Datatype::Float64 => (0..count).map(|i| key::from_float((i * 7_919 % count) as f64)).collect(),
+            _ => (0..count as u64).map(|i| low + i * 7_919 % count as u64).collect(),
+        };
+        key::decode(datatype, keys.iter().copied(), &mut values);
+        let end = |of: usize| match datatype {
+            Datatype::Float64 => key::from_float(of as f64),
+            _ => low + of as u64,
+        };
+        let (all, half) = (KeyRange::new(end(0), end(count)), KeyRange::new(end(count / 4), end(count / 4 * 3 - 1)));
+        let expected = keys.iter().filter(|k| half.contains(**k)).count();
+        let bytes = BLOCK * datatype.width().unwrap_or(1);
+        work(
+            move || {
+                let mut found = 0;
+                for block in values.chunks(bytes) {
+                    let mut flags = [true; BLOCK];
+                    let _ = key::mark(datatype, block, all, half, &mut flags);
+                    let cells = block.len() / (bytes / BLOCK);
+                    found += flags.iter().take(cells).filter(|flag| **flag).count();
+                }
+                Ok(found)
+            },
+            move |found| Ok(*found == expected),
+        )
+    })
 }
 
 fn case(name: &str, count: usize, keys: impl Fn() -> Vec<u64> + 'static) -> Case {

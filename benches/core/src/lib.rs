@@ -27,7 +27,7 @@ pub fn benchmarks() -> Vec<Case> {
     let (one, eight) = (Cloud { fragments: 1, cells: 1 << 20 }, Cloud { fragments: 8, cells: 1 << 17 });
     let many = Cloud { fragments: 1_000, cells: 50 };
     let blocks = [16_384, 1_024].into_iter().flat_map(codecs::cases);
-    let mut cases: Vec<Case> = blocks.chain(keys::cases(1 << 20)).collect();
+    let mut cases: Vec<Case> = blocks.chain(keys::cases(1 << 20)).chain([keys::library(1 << 20)]).collect();
     cases.extend([
         eight.read("merge/row", 4_096, ReadOrder::Row),
         eight.read("merge/global", 4_096, ReadOrder::Global),

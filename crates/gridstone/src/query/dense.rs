@@ -450,22 +450,17 @@ impl DensePlan {
         let (first, last) = (corner(|r| r.lo), corner(|r| r.hi));
         let keys = &cells.keys;
         let from = keys.lower_bound(0, &first, 0);
-        let mut found = Vec::new();
+        let (mut found, mut cell) = (Vec::new(), Vec::with_capacity(region.ndim()));
         for row in from..keys.len() {
             if keys.compare(row, &last, 0) == std::cmp::Ordering::Greater {
                 break;
             }
             let Some(entry) = cells.entries.get(row) else { break };
             let Some(held) = live.source(*entry) else { continue };
-            let cell: Vec<u64> = held.cell(entry.row).collect();
+            let order = held.look(entry.row, &mut cell);
             if region.contains(cell.iter().copied()) {
                 let offset = cell.iter().zip(region.ranges()).map(|(k, r)| k - r.lo);
-                found.push(OverlayCell {
-                    order: held.order(entry.row),
-                    place: to.place(offset),
-                    source: entry.source,
-                    row: entry.row,
-                });
+                found.push(OverlayCell { order, place: to.place(offset), source: entry.source, row: entry.row });
             }
         }
         found.sort_unstable_by_key(|c| (c.order, c.source, c.row));

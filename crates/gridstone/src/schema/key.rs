@@ -110,18 +110,55 @@ fn floats(values: impl ExactSizeIterator<Item = f64>, keys: &mut Vec<u64>) -> Re
 /// Looks at a column of little-endian coordinates without making keys of them: clears the flags of the rows outside
 /// `wanted`, and tells whether all rows lie in `bounds`. NaN and NaT lie in no range.
 pub fn mark(datatype: Datatype, values: &[u8], bounds: KeyRange, wanted: KeyRange, flags: &mut [bool]) -> bool {
-    let bounds = without_nat(datatype, bounds);
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has what the function is compiled for, which is safe in all else.
+        return unsafe { mark_wide(datatype, values, bounds, wanted, flags) };
+    }
+    mark_any(datatype, values, bounds, wanted, flags)
+}
+
+/// [`mark_any`] where four keys are compared at once: processors without AVX2 compare no words of 64 bits that way.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn mark_wide(datatype: Datatype, values: &[u8], bounds: KeyRange, wanted: KeyRange, flags: &mut [bool]) -> bool {
+    mark_any(datatype, values, bounds, wanted, flags)
+}
+
+/// Compiled into both, for the processor that each is for.
+#[inline(always)]
+fn mark_any(datatype: Datatype, values: &[u8], bounds: KeyRange, wanted: KeyRange, flags: &mut [bool]) -> bool {
+    let (bounds, wanted) = (Span::of(without_nat(datatype, bounds)), Span::of(wanted));
     // Without a branch, so that it compiles to vector instructions.
     with_keys!(datatype, values, |keys| keys.zip(flags).fold(true, |whole, (k, flag)| {
-        *flag &= (wanted.lo <= k) & (k <= wanted.hi);
-        whole & (bounds.lo <= k) & (k <= bounds.hi)
+        *flag &= wanted.holds(k);
+        whole & bounds.holds(k)
     }))
 }
 
 /// Whether all of a column of little-endian coordinates lie in `bounds`. NaN and NaT lie in no range.
 pub fn within(datatype: Datatype, values: &[u8], bounds: KeyRange) -> bool {
-    let bounds = without_nat(datatype, bounds);
-    with_keys!(datatype, values, |keys| keys.fold(true, |whole, k| whole & (bounds.lo <= k) & (k <= bounds.hi)))
+    let bounds = Span::of(without_nat(datatype, bounds));
+    with_keys!(datatype, values, |keys| keys.fold(true, |whole, k| whole & bounds.holds(k)))
+}
+
+/// A range of keys, in the form in which a key is compared with both ends at once.
+#[derive(Clone, Copy)]
+struct Span {
+    lo: u64,
+    len: u64,
+    /// Whether it holds any key.
+    some: bool,
+}
+
+impl Span {
+    fn of(range: KeyRange) -> Self {
+        Self { lo: range.lo, len: range.hi.wrapping_sub(range.lo), some: range.lo <= range.hi }
+    }
+
+    fn holds(self, key: u64) -> bool {
+        (key.wrapping_sub(self.lo) <= self.len) & self.some
+    }
 }
 
 /// The key of NaT is 0. (Those of NaN lie beyond those of the infinities.)

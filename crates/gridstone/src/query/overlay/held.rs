@@ -125,7 +125,19 @@ impl HeldRows {
         (0..self.bounds().ndim()).filter_map(move |dim| self.coordinate(dim, row))
     }
 
-    /// The keys of `rows` in global order.
+    /// A row's precedence; its coordinates go into `cell`.
+    pub(in crate::query) fn look(&self, row: u32, cell: &mut Vec<u64>) -> FragmentOrder {
+        cell.clear();
+        match self {
+            Self::Small(small) => {
+                cell.extend((0..self.bounds().ndim()).filter_map(|dim| small.coordinate(dim, row)));
+                small.fragment.description().order
+            }
+            Self::Sorted(copy) => copy.look(row, cell),
+        }
+    }
+
+    /// The keys of `rows`, which ascend, in global order.
     pub(in crate::query) fn keys(&self, layout: &KeyLayout, rows: &[u32]) -> CellKeys {
         let coords: Vec<Vec<u64>> = (0..self.bounds().ndim())
             .map(|dim| match self {
@@ -133,7 +145,7 @@ impl HeldRows {
                     let column = small.coordinates(dim);
                     picked(rows, |row| column.get(row as usize).copied())
                 }
-                Self::Sorted(copy) => picked(rows, |row| copy.coordinate(dim, row)),
+                Self::Sorted(copy) => copy.coordinates(dim, rows),
             })
             .collect();
         layout.keys(&coords.iter().map(Vec::as_slice).collect::<Vec<_>>())

@@ -46,6 +46,9 @@ pub(in crate::query) struct SortedCopy {
     len: u32,
 }
 
+/// The precedence of what there is not.
+const LEAST_ORDER: FragmentOrder = FragmentOrder { version: 0, index: 0 };
+
 /// What became of looking for a copy.
 pub(super) enum Found {
     Copy(Box<SortedCopy>),
@@ -124,17 +127,44 @@ impl SortedCopy {
         Some((at, (row - self.blocks.get(at)?.first_row) as usize))
     }
 
+    /// Where the cells of a row's block are, and the row in it.
+    fn placed_row(&self, row: u32) -> Option<(&Placed, usize)> {
+        let (at, row) = self.block_of(row)?;
+        Some((self.placed.get(at)?.get()?, row))
+    }
+
+    fn order_in(&self, placed: &Placed, row: usize) -> Option<FragmentOrder> {
+        Some(self.members.get(*placed.members.get(row)? as usize)?.order)
+    }
+
     pub(super) fn order(&self, row: u32) -> FragmentOrder {
-        let member = || {
-            let (at, row) = self.block_of(row)?;
-            self.members.get(*self.placed.get(at)?.get()?.members.get(row)? as usize)
-        };
-        member().map_or(FragmentOrder { version: 0, index: 0 }, |member| member.order)
+        self.placed_row(row).and_then(|(placed, row)| self.order_in(placed, row)).unwrap_or(LEAST_ORDER)
+    }
+
+    /// A row's precedence; its coordinates go into `cell`, which is empty.
+    pub(super) fn look(&self, row: u32, cell: &mut Vec<u64>) -> FragmentOrder {
+        let Some((placed, row)) = self.placed_row(row) else { return LEAST_ORDER };
+        cell.extend(placed.coords.iter().filter_map(|coords| coords.get(row)));
+        self.order_in(placed, row).unwrap_or(LEAST_ORDER)
+    }
+
+    /// The coordinates of `rows`, which ascend, along a dimension.
+    pub(super) fn coordinates(&self, dim: usize, rows: &[u32]) -> Vec<u64> {
+        let mut found = Vec::with_capacity(rows.len());
+        let mut rest = rows;
+        while let Some(at) = rest.first().and_then(|row| self.block_of(*row)).map(|(at, _)| at) {
+            let span = self.rows(at);
+            let (here, later) = rest.split_at(rest.partition_point(|row| *row < span.end).max(1));
+            let coords = self.placed.get(at).and_then(OnceLock::get).and_then(|placed| placed.coords.get(dim));
+            found.extend(here.iter().filter_map(|row| coords?.get((row - span.start) as usize).copied()));
+            rest = later;
+        }
+        found
     }
 
     pub(super) fn coordinate(&self, dim: usize, row: u32) -> Option<u64> {
-        let (at, row) = self.block_of(row)?;
-        self.placed.get(at)?.get()?.coords.get(dim)?.get(row).copied()
+        let (placed, row) = self.placed_row(row)?;
+        placed.coords.get(dim)?.get(row).copied()
     }
 
     fn bounds(&self, at: usize) -> Option<IndexBox<'_>> {
