@@ -155,13 +155,13 @@ def test_what_cannot_be_looked_at(tmp_path: Path) -> None:
         gs.advise(7)
 
 
-def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line(tmp_path: Path, stores: Stores, capsys: pytest.CaptureFixture[str]) -> None:
     ships(500).to_csv(tmp_path / "s.csv", index=False)
     assert run(["advise", str(tmp_path / "s.csv"), "--dims", "lat,lon", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert schema_of(found["code"]) == gs.Schema.from_json(json.dumps(found["schema"]))
-    gs.array(tmp_path / "b.gs", np.arange(1000), path="/b")
-    assert run(["advise", str(tmp_path / "b.gs"), "--path", "/b"]) == 0
+    gs.array(stores("b"), np.arange(1000), path="/b")
+    assert run(["advise", stores("b"), "--path", "/b"]) == 0
     out = capsys.readouterr().out
     assert "gs.Schema(" in out and "memory" in out
     assert run(["advise", str(tmp_path / "none.csv")]) == 1

@@ -404,14 +404,14 @@ def test_the_core_refuses_codes_of_no_category_and_reading_one_is_damage(stores:
     assert known.decoded(np.array([0, 2], np.uint8), np.array([True, False])).tolist() == ["a", "a"]
 
 
-def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(tmp_path: Path, stores: Stores, capfd: pytest.CaptureFixture[str]) -> None:
     def call(*arguments: str) -> str:
         assert cli.run(arguments) == 0, capfd.readouterr().err
         return capfd.readouterr().out
 
     attr = gs.Attr("v", "string", categories=["a", "b"], ordered=True)
     rounded = gs.Attr("t", "float32", filters="bitround:7")
-    uri = str(tmp_path / "a.gs")
+    uri = stores("a")
     gs.create(uri, gs.Schema([gs.Dim("x", (0, 9))], [attr, rounded], sparse=True))
     call("alter", uri, "--category", "v=c", "--category", "v=d")
     assert gs.open(uri).schema.attr("v").categories == ("a", "b", "c", "d")
@@ -419,6 +419,6 @@ def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     assert "'a' < 'b' < 'c' < 'd'" in shown and "bitround:7,auto (lossy)" in shown
     (tmp_path / "s.json").write_text(gs.open(uri).schema.to_json())
     (tmp_path / "a.csv").write_text("x,v,t\n1,d,1.5\n2,a,2\n")
-    call("load", str(tmp_path / "b.gs"), str(tmp_path / "a.csv"), "--schema", str(tmp_path / "s.json"))
-    assert gs.open(tmp_path / "b.gs").read()["v"].tolist() == ["d", "a"]
-    assert call("read", str(tmp_path / "b.gs"), "--where", "v > 'c'").count("d") >= 1
+    call("load", stores("b"), str(tmp_path / "a.csv"), "--schema", str(tmp_path / "s.json"))
+    assert gs.open(stores("b")).read()["v"].tolist() == ["d", "a"]
+    assert call("read", stores("b"), "--where", "v > 'c'").count("d") >= 1

@@ -4,7 +4,6 @@ import itertools
 import json
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -210,10 +209,10 @@ def test_moves(store_uri: str) -> None:
         second.commit()
 
 
-def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a = gs.create(tmp_path / "a.gs", schema(True), path="/a")
+def test_command_line(stores: Stores, capsys: pytest.CaptureFixture[str]) -> None:
+    a = gs.create(stores("a"), schema(True), path="/a")
     act(a, "cells", 1)
-    places = [str(tmp_path / name) for name in ("a.gs", "b.gs", "c.gs")]
+    places = [stores(name) for name in "abc"]
     assert run(["copy", places[0], places[1], "--history", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"uri": places[1], "path": "/", "version": 2}
     assert run(["copy", places[0], places[2], "--path", "/a", "--to", "/n/m", "--version", "1"]) == 0

@@ -192,8 +192,8 @@ def test_transactions_change_schemas(store_uri):
         seen.commit()
 
 
-def test_the_command_line_changes_schemas(tmp_path, capsys):
-    uri = str(tmp_path / "a.gs")
+def test_the_command_line_changes_schemas(stores, capsys):
+    uri = stores("a")
     filled(uri)
     assert cli.run(["resize", uri, "y=0:19", "x=:14", "-m", "wider"]) == 0
     assert "y: 0..19, x: 0..14" in capsys.readouterr().out

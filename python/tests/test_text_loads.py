@@ -101,8 +101,8 @@ def test_numbers_with_a_mistake_among_them_do_not_become_texts(tmp_path: Path, s
         io.from_arrow(stores("c"), TABLE, ["gene"], sparse=False)
 
 
-def test_the_command_line(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    uri, file = str(tmp_path / "a.gs"), tmp_path / "t.csv"
+def test_the_command_line(tmp_path: Path, stores: Stores, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    uri, file = stores("a"), tmp_path / "t.csv"
 
     def run(*args: str, code: int = 0) -> str:
         ended = cli.run(list(args))
@@ -126,7 +126,7 @@ def test_the_command_line(tmp_path: Path, capfdbinary: pytest.CaptureFixture[byt
     run("delete", uri, "--coord", "gene=TP53,cell=7")
     assert sorted(r[0] for r in rows(gs.open(uri))) == ["", "漢字漢字漢字漢字"]
     assert "two dimensions" in run("plot", uri, str(tmp_path / "p.png"), code=1)
-    assert "gene" in run("create", str(tmp_path / "b.gs"), "--dim", "gene:string", "--attr", "n:int64", code=1)
+    assert "gene" in run("create", stores("b"), "--dim", "gene:string", "--attr", "n:int64", code=1)
 
 
 # Real tables.

@@ -418,10 +418,10 @@ def test_conditions_on_them(store_uri: str) -> None:
     assert len(a.read()) == 4
 
 
-def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_shows_them(tmp_path: Path, stores: Stores, capsys: pytest.CaptureFixture[str]) -> None:
     from gridstone.cli import run
 
-    uri = str(tmp_path / "a.gs")
+    uri = stores("a")
     asked = [
         "rgb:uint8[3]",
         "z:complex64:fill=1.0+2.0j",
