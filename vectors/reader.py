@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gs0reader import Damaged, Store, Unsupported
+from gs0reader import Absent, Damaged, Store, Unsupported
 
 CELLS_MAX = 1_000_000
 
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     try:
         version = int(arguments[1]) if len(arguments) > 1 else store.newest()
         print(json.dumps(listing(store, version), ensure_ascii=False))
-    except (Damaged, Unsupported) as error:
+    except (Absent, Damaged, Unsupported) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from gs0reader import Damaged, Store, Unsupported, seal
+from gs0reader import Absent, Damaged, Store, Unsupported, seal
 from gs0reader.checksums import crc32c, xxh3
 from gs0reader.schema import Cell, Datatype, Schema
+from gs0reader.sorted_copy import SortedCopy
 from gs0reader.store import column
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("gs0/*/expect.json"))
@@ -38,7 +39,10 @@ def xor(data: bytes, width: int) -> bytes:
 
 
 def check(store: Store, expect: dict[str, Any]) -> None:
-    """Compares every version, node and read."""
+    """Compares every version, node and read; where no versions are expected there is no store."""
+    if not expect["versions"]:
+        with pytest.raises(Absent):
+            store.newest()
     for version in expect["versions"]:
         state = store.at(version["version"])
         assert state.time_us == version["time_us"]
@@ -90,15 +94,21 @@ KNOWN = {
 
 @by_case
 def test_the_independent_reader_agrees(case):
-    store = opened(case, case / "store")
-    assert store.newest() >= expected(case)["versions"][-1]["version"]
+    store, versions = opened(case, case / "store"), expected(case)["versions"]
+    assert not versions or store.newest() >= versions[-1]["version"]
     check(store, expected(case))
 
 
 def read_by(case: Path) -> list[Path]:
-    """The files of a vector on which what is expected depends: all but hints."""
+    """The files of a vector on which what is expected depends: all but hints and sorted copies."""
+    if not expected(case)["versions"]:
+        return [case / "store" / "_log" / "floor"]
     files = [path for path in (case / "store").rglob("*") if path.is_file() and path.name != "latest"]
-    return sorted(files)
+    return sorted(set(files) - set(sorted_copies(case)))
+
+
+def sorted_copies(case: Path) -> list[Path]:
+    return sorted(path for path in case.glob("store/_data/*") if path.read_bytes().startswith(b"GS0SORT\n"))
 
 
 def flips(case: Path, path: Path) -> list[tuple[int, int]]:
@@ -137,9 +147,39 @@ def test_truncated_files_are_refused(case, tmp_path):
             target.write_bytes(whole[:length])
             with pytest.raises((Damaged, Unsupported)):
                 check(opened(case, copy), expected(case))
+        if expected(case)["versions"]:
+            target.unlink()
+            with pytest.raises(Damaged):
+                check(opened(case, copy), expected(case))
+        target.write_bytes(whole)
+
+
+def copies_of(store: Store) -> list[SortedCopy]:
+    """The sorted copies beside the packs of the newest version, each checked against its fragments."""
+    nodes = store.at(store.newest()).nodes.values()
+    packs = {(node.path, d.file): node for node in nodes for d in node.fragments if isinstance(d.file, str)}
+    return [copy for (_, pack), node in packs.items() if (copy := store.sorted_copy(node, pack))]
+
+
+def test_sorted_copies_are_of_their_fragments_and_nothing_rests_on_them(tmp_path):
+    case = Path(__file__).parent / "gs0" / "sorted_copies"
+    assert len(copies_of(opened(case, case / "store"))) == len(sorted_copies(case)) == 3
+    copy = tmp_path / "store"
+    shutil.copytree(case / "store", copy)
+    for path in sorted_copies(case):
+        target, whole = copy / path.relative_to(case / "store"), path.read_bytes()
+        bad = [whole[:length] for length in (0, 11, len(whole) // 2, len(whole) - 1)]
+        for place, bit in flips(case, path):
+            bad.append(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+        for damaged in bad:
+            target.write_bytes(damaged)
+            with pytest.raises((Damaged, Unsupported)):
+                copies_of(opened(case, copy))
+            check_by_engine(case, copy)
+        check(opened(case, copy), expected(case))
         target.unlink()
-        with pytest.raises(Damaged):
-            check(opened(case, copy), expected(case))
+        assert len(copies_of(opened(case, copy))) == 2
+        check_by_engine(case, copy)
         target.write_bytes(whole)
 
 
@@ -207,8 +247,8 @@ def coordinates(schema: Schema, box: list[list[str] | None]) -> dict[str, tuple[
             continue
         values = [dim.datatype.number(dim.datatype.bytes_of_text(end)) for end in ends]
         if dim.datatype.time:
-            unit = dim.datatype.name.partition("[")[2][:-1]
-            values = [numpy.datetime64(value, unit) for value in values]
+            kind, _, unit = dim.datatype.name.partition("[")
+            values = [getattr(numpy, kind)(value, unit[:-1]) for value in values]
         taken[dim.name] = tuple(values)
     return taken
 
@@ -234,13 +274,22 @@ def cells_of(datatype: Datatype, values: Any) -> list[Cell]:
 
 @by_case
 def test_the_engine_agrees(case):
+    check_by_engine(case, case / "store")
+
+
+def check_by_engine(case: Path, store: Path) -> None:
+    """What the engine reads, where it is installed."""
     gridstone = pytest.importorskip("gridstone")
     key = expected(case).get("key")
     context = None if key is None else gridstone.Context(key=key)
     gridstone.register_filter("test.xor", encode=xor, decode=xor, overwrite=True)
+    if not expected(case)["versions"]:
+        assert not gridstone.exists(store)
+        with pytest.raises(gridstone.errors.NotFoundError, match="beginning of a copy"):
+            gridstone.open(store)
     for version in expected(case)["versions"]:
         for node in version["nodes"]:
-            opened = gridstone.open(str(case / "store"), path=node["path"], version=version["version"], context=context)
+            opened = gridstone.open(str(store), path=node["path"], version=version["version"], context=context)
             for read in node.get("reads", []):
                 schema = Schema.of_json(node["schema"])
                 order = "global" if schema.sparse else "row"

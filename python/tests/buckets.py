@@ -5,6 +5,9 @@ import os
 BUCKET = os.environ.get("GRIDSTONE_TEST_BUCKET")
 """Its URI, as `cargo xtask s3 -- COMMAND` (or `azure`, `gcs`) sets it; what reaches it stands beside it."""
 
+KINDS = ["local", "memory", *(["bucket"] if BUCKET else [])]
+"""The kinds of stores that there are for tests."""
+
 _VARIABLES = {
     "s3": {"endpoint_url": "AWS_ENDPOINT_URL", "key": "AWS_ACCESS_KEY_ID", "secret": "AWS_SECRET_ACCESS_KEY"},
     "az": {

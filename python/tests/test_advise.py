@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone.cli import run
@@ -67,16 +68,16 @@ def test_tables(tmp_path: Path, kind: str) -> None:
     assert "dimensions" in str(found)
 
 
-def test_the_schema_takes_the_data(tmp_path: Path) -> None:
+def test_the_schema_takes_the_data(stores: Stores) -> None:
     frame = ships(1_000)
     found = gs.advise(frame, dims=["mmsi", "time"])
     assert [dim.name for dim in found.schema.dims] == ["mmsi", "time"]
-    a = gs.create(tmp_path / "a.gs", schema_of(found.code))
+    a = gs.create(stores("a"), schema_of(found.code))
     a.write_cells(pa.Table.from_pandas(frame, preserve_index=False))
     assert len(a.read()) == 1_000
 
 
-def test_a_grid_becomes_a_dense_array(tmp_path: Path) -> None:
+def test_a_grid_becomes_a_dense_array(stores: Stores) -> None:
     y, x = np.meshgrid(np.arange(30), np.arange(40), indexing="ij")
     table = pa.table({"y": y.ravel(), "x": x.ravel(), "v": (y * x).ravel().astype(np.float32)})
     found = gs.advise(table)
@@ -84,7 +85,7 @@ def test_a_grid_becomes_a_dense_array(tmp_path: Path) -> None:
         ("y", (0, 29)),
         ("x", (0, 39)),
     ]
-    a = gs.create(tmp_path / "a.gs", schema_of(found.code))
+    a = gs.create(stores("a"), schema_of(found.code))
     a.write((y * x).astype(np.float32))
     holes = gs.advise(table.filter(pa.array(np.random.default_rng(1).random(1200) < 0.1)))
     assert holes.schema.sparse
@@ -93,19 +94,19 @@ def test_a_grid_becomes_a_dense_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", [(7,), (300, 200), (20, 30, 40), (1, 5000)])
-def test_ndarrays(tmp_path: Path, shape: tuple[int, ...]) -> None:
+def test_ndarrays(tmp_path: Path, stores: Stores, shape: tuple[int, ...]) -> None:
     values = np.random.default_rng(0).integers(0, 50, shape).astype(np.int32)
     np.save(tmp_path / "v.npy", values)
     for source in (values, tmp_path / "v.npy"):
         found = gs.advise(source, sample=5_000)
         made = schema_of(found.code)
         assert made == found.schema and made.shape == shape
-    a = gs.create(tmp_path / "a.gs", made)
+    a = gs.create(stores("a"), made)
     a.write(values)
     assert (a[...] == values).all()
 
 
-def test_queries_decide(tmp_path: Path) -> None:
+def test_queries_decide() -> None:
     values = np.random.default_rng(0).random((1000, 1000))
     rows = gs.advise(values, sample=10**6, queries=[{"d0": (i, i), "d1": (0, 999)} for i in range(0, 1000, 200)])
     columns = gs.advise(values, sample=10**6, queries=[{"d0": (0, 999), "d1": (i, i)} for i in range(0, 1000, 200)])
@@ -115,9 +116,9 @@ def test_queries_decide(tmp_path: Path) -> None:
     assert tiles[0]["whole rows)"] < tiles[0]["whole columns)"] and tiles[1]["whole columns)"] < tiles[1]["whole rows)"]
 
 
-def test_arrays_that_exist(tmp_path: Path) -> None:
+def test_arrays_that_exist(stores: Stores) -> None:
     a = gs.create(
-        tmp_path / "a.gs",
+        stores("a"),
         gs.Schema(
             [gs.Dim("x", (0, 9999)), gs.Dim("y", (0, 9999))], [gs.Attr("v", "float64")], sparse=True, capacity=100
         ),
@@ -132,8 +133,8 @@ def test_arrays_that_exist(tmp_path: Path) -> None:
     assert health.merged_fragments == 1 and health.touched > 5 and health.fits and health.overlap is not None
     assert found.rows_total == 3600 and schema_of(found.code) == found.schema
     a.consolidate("all")
-    assert gs.advise(tmp_path / "a.gs", queries=[{"x": (5, 50), "y": (0, 9999)}]).health.fragments == 1
-    b = gs.array(tmp_path / "b.gs", np.arange(100_000).reshape(250, 400))
+    assert gs.advise(stores("a"), queries=[{"x": (5, 50), "y": (0, 9999)}]).health.fragments == 1
+    b = gs.array(stores("b"), np.arange(100_000).reshape(250, 400))
     dense = gs.advise(b)
     assert dense.health is not None and dense.health.fullness is None and not dense.schema.sparse
     assert schema_of(dense.code).shape == (250, 400)
@@ -154,19 +155,19 @@ def test_what_cannot_be_looked_at(tmp_path: Path) -> None:
         gs.advise(7)
 
 
-def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line(tmp_path: Path, stores: Stores, capsys: pytest.CaptureFixture[str]) -> None:
     ships(500).to_csv(tmp_path / "s.csv", index=False)
     assert run(["advise", str(tmp_path / "s.csv"), "--dims", "lat,lon", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert schema_of(found["code"]) == gs.Schema.from_json(json.dumps(found["schema"]))
-    gs.array(tmp_path / "b.gs", np.arange(1000), path="/b")
-    assert run(["advise", str(tmp_path / "b.gs"), "--path", "/b"]) == 0
+    gs.array(stores("b"), np.arange(1000), path="/b")
+    assert run(["advise", stores("b"), "--path", "/b"]) == 0
     out = capsys.readouterr().out
     assert "gs.Schema(" in out and "memory" in out
     assert run(["advise", str(tmp_path / "none.csv")]) == 1
 
 
-def test_an_array_keeps_categories_rounding_and_filters(tmp_path: Path) -> None:
+def test_an_array_keeps_categories_rounding_and_filters(stores: Stores) -> None:
     gs.register_filter("advice.same", encode=lambda b, w: b, decode=lambda b, w: b, overwrite=True)
     random = np.random.default_rng(5)
     attrs = [
@@ -186,7 +187,7 @@ def test_an_array_keeps_categories_rounding_and_filters(tmp_path: Path) -> None:
         "rgb": random.random((400, 3)).astype(np.float32),
     }
     for sparse in (True, False):
-        a = gs.create(tmp_path / f"{sparse}.gs", gs.Schema([gs.Dim("x", (0, 399), 50)], attrs, sparse=sparse))
+        a = gs.create(stores(str(sparse)), gs.Schema([gs.Dim("x", (0, 399), 50)], attrs, sparse=sparse))
         if sparse:
             a.write_cells({"x": np.arange(400)}, values)
         else:
@@ -212,7 +213,7 @@ def genes(rows: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("source", ["frame", "dictionary", "csv", "array", "place"])
-def test_dimensions_of_texts(tmp_path: Path, source: str) -> None:
+def test_dimensions_of_texts(tmp_path: Path, stores: Stores, source: str) -> None:
     frame = genes(5_000)
     data: Any = frame
     if source == "dictionary":
@@ -222,9 +223,9 @@ def test_dimensions_of_texts(tmp_path: Path, source: str) -> None:
         frame.to_csv(data, index=False)
     elif source in ("array", "place"):
         dims = [gs.Dim("gene", dtype="string", max_bytes=40), gs.Dim("cell", (0, 9_999), 100)]
-        a = gs.create(tmp_path / "a.gs", gs.Schema(dims, [gs.Attr("v", "int64")], sparse=True))
+        a = gs.create(stores("a"), gs.Schema(dims, [gs.Attr("v", "int64")], sparse=True))
         a.write_cells(frame)
-        data = a if source == "array" else tmp_path / "a.gs"
+        data = a if source == "array" else stores("a")
     dims_asked = None if source in ("array", "place") else ["gene", "cell"]
     query = [{"gene": ("gene-0100", "gene-0110"), "cell": (0, 4_000)}, {"gene": "gene-0007-é"}, {"cell": (5, 9)}]
     for queries in (None, query):
@@ -234,7 +235,7 @@ def test_dimensions_of_texts(tmp_path: Path, source: str) -> None:
         assert schema_of(found.code) == found.schema
         orders = [t.candidate for t in found.trials if t.what == "order"]
         assert "column order, one space tile" in orders and not any("Hilbert" in order for order in orders)
-        made = gs.create(f"mem://advice-{source}-{queries is None}", found.schema)
+        made = gs.create(stores(f"advice-{source}-{queries is None}"), found.schema)
         made.write_cells(frame)
         assert made.read(box={"gene": gs.prefix("gene-0007")})["v"].sum() == frame.v[frame.gene == "gene-0007-é"].sum()
 
@@ -249,7 +250,7 @@ def test_what_is_asked_for_decides_about_the_order_of_texts() -> None:
         assert found.schema.cell_order == order, dim
 
 
-def test_texts_alone_and_by_name(tmp_path: Path) -> None:
+def test_texts_alone_and_by_name() -> None:
     frame = genes(3_000).rename(columns={"gene": "chrom", "cell": "pos"})
     assert [dim.name for dim in gs.advise(frame).schema.dims] == ["chrom", "pos"]
     alone = gs.advise(frame, dims=["chrom"])
@@ -280,7 +281,7 @@ def mixed(rows: int) -> pa.Table:
 
 @pytest.mark.parametrize("kind", ["table", "arrow", "parquet", "chunks"])
 @pytest.mark.parametrize("dims", [None, ["x"]])
-def test_categories_vectors_and_lists(tmp_path: Path, kind: str, dims: list[str] | None) -> None:
+def test_categories_vectors_and_lists(tmp_path: Path, stores: Stores, kind: str, dims: list[str] | None) -> None:
     table = mixed(300)
     source: Any = table
     if kind == "arrow":
@@ -302,7 +303,7 @@ def test_categories_vectors_and_lists(tmp_path: Path, kind: str, dims: list[str]
     if kind != "parquet":
         assert found.schema.attr("grade").categories == (20, 10) and found.schema.attr("grade").ordered
     assert found.schema.attr("rgb").dtype == "float32[3]" and found.schema.attr("seen").dtype == "list[int32]"
-    a = gs.create(tmp_path / "a.gs", found.schema)
+    a = gs.create(stores("a"), found.schema)
     a.write_cells(source if isinstance(source, pa.Table) else table)
     assert len(a.read()) == (600 if kind == "chunks" else 300)
     part = gs.advise(source, dims=dims, sample=80)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone import io
@@ -114,10 +115,10 @@ def load(form: str, uri: Any, paths: list[Path], context: gs.Context, **options:
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "feather"])
 @pytest.mark.parametrize("told", [True, False], ids=["schema", "inferred"])
-def test_several_files_load_as_with_one_thread(tmp_path: Path, form: str, told: bool) -> None:
+def test_several_files_load_as_with_one_thread(tmp_path: Path, stores: Stores, form: str, told: bool) -> None:
     paths = written(tmp_path, form)
     options: dict[str, Any] = {"schema": SCHEMA} if told else {"dims": ["x", "y"]}
-    one, two = (load(form, f"mem://ahead-{n}", paths, c, overwrite=True, **options) for n, c in enumerate((ONE, TWO)))
+    one, two = (load(form, stores(f"ahead-{n}"), paths, c, overwrite=True, **options) for n, c in enumerate((ONE, TWO)))
     assert one.schema == two.schema
     found = two.read().to_arrow()
     assert found.equals(one.read().to_arrow()) and found.num_rows == FILES * ROWS
@@ -127,7 +128,7 @@ def test_several_files_load_as_with_one_thread(tmp_path: Path, form: str, told: 
     assert len(again) > 100 and all(values[i] > values[i - 1] for i in again), (
         "cells of a place are in order of the rows"
     )
-    kept = load(form, "mem://ahead-first", paths, TWO, overwrite=True, schema=unique(), dedup="first")
+    kept = load(form, stores("ahead-first"), paths, TWO, overwrite=True, schema=unique(), dedup="first")
     assert kept.read(attrs="v").to_arrow().equals(first_of(found)) and helpers() == []
 
 
@@ -143,7 +144,7 @@ def first_of(found: Any) -> Any:
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "feather"])
 def test_the_next_file_is_read_while_the_one_before_is_written(
-    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, stores: Stores, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The writer waits at the first rows until another file has been opened, which happens on another thread."""
     paths = written(tmp_path, form, ROWS)
@@ -173,7 +174,7 @@ def test_the_next_file_is_read_while_the_one_before_is_written(
     monkeypatch.setattr(Writer, "append_columns", waiting)
     monkeypatch.setattr(Path, "open", opening)
     monkeypatch.setattr(io.tables.Scratch, "plain", unpacked)
-    uri = f"mem://ahead-overlap-{form}"
+    uri = stores(f"ahead-overlap-{form}")
     options = {"block_bytes": 1 << 20} if form == "csv" else {}
     by = {"csv": io.from_csv, "parquet": io.from_parquet, "feather": io.from_feather}
     array = by[form](uri, paths, schema=SCHEMA, context=TWO, overwrite=True, **options)
@@ -181,7 +182,7 @@ def test_the_next_file_is_read_while_the_one_before_is_written(
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_what_is_wrong_first_is_told(tmp_path: Path, threads: int) -> None:
+def test_what_is_wrong_first_is_told(tmp_path: Path, stores: Stores, threads: int) -> None:
     """A file that cannot be read hides no mistake in a row before it, however far ahead the files are read."""
     context = gs.Context(threads=threads)
     paths = written(tmp_path, "csv")
@@ -189,17 +190,17 @@ def test_what_is_wrong_first_is_told(tmp_path: Path, threads: int) -> None:
     paths[1].write_bytes(paths[1].read_bytes()[:-30])
     for block_bytes in (1_000, 100_000, None):
         with pytest.raises(gs.errors.InputError, match=rf"0\.csv, line {ROWS + 2}, column 'x'"):
-            io.from_csv("mem://wrong", paths, schema=SCHEMA, context=context, block_bytes=block_bytes)
-    assert not gs.exists("mem://wrong")
+            io.from_csv(stores("wrong"), paths, schema=SCHEMA, context=context, block_bytes=block_bytes)
+    assert not gs.exists(stores("wrong"))
     rejected: list[Rejected] = []
     with pytest.raises(gs.errors.InputError, match=r"1\.csv\.gz cannot be decompressed"):
-        io.from_csv("mem://wrong", paths, schema=SCHEMA, context=context, on_error="collect", rejected=rejected)
-    assert not gs.exists("mem://wrong") and helpers() == []
+        io.from_csv(stores("wrong"), paths, schema=SCHEMA, context=context, on_error="collect", rejected=rejected)
+    assert not gs.exists(stores("wrong")) and helpers() == []
     with pytest.raises(gs.errors.InputError, match=r"4\.parquet, row 17, column 'y'.* outside the domain"):
         parquet = written(tmp_path, "parquet")
         table = pyarrow.parquet.read_table(parquet[4])
         y = table["y"].to_pylist()
         y[17] = 100
         pyarrow.parquet.write_table(table.set_column(1, "y", pa.array(y)), parquet[4])
-        io.from_parquet("mem://wrong", parquet, schema=SCHEMA, context=context)
-    assert not gs.exists("mem://wrong") and helpers() == []
+        io.from_parquet(stores("wrong"), parquet, schema=SCHEMA, context=context)
+    assert not gs.exists(stores("wrong")) and helpers() == []

@@ -4,14 +4,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from places import Stores
 
 import gridstone as gs
 
 
 @pytest.mark.parametrize("nullable", [False, True])
-def test_a_series_means_what_a_data_frame_means(memory_uri: str, nullable: bool) -> None:
+def test_a_series_means_what_a_data_frame_means(store_uri: str, nullable: bool) -> None:
     dims = [gs.Dim("x", (0, 9))]
-    a = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("v", "float64", nullable=nullable)]))
+    a = gs.create(store_uri, gs.Schema(dims, [gs.Attr("v", "float64", nullable=nullable)]))
     series = pd.Series([1.0, np.nan, 3.0])
     a[0:3] = series
     a.write_cells({"x": pd.Series([5, 6])}, {"v": pd.Series([np.nan, 6.0])})
@@ -20,15 +21,15 @@ def test_a_series_means_what_a_data_frame_means(memory_uri: str, nullable: bool)
     missing = np.ma.getmaskarray(found) if nullable else np.isnan(found)
     assert missing[[1, 5, 8]].all() and not missing[[0, 2, 6, 7]].any()
     assert np.asarray(found)[[0, 2, 6, 7]].tolist() == [1, 3, 6, 7]
-    words = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("s", "string", nullable=True)]), overwrite=True)
+    words = gs.create(store_uri, gs.Schema(dims, [gs.Attr("s", "string", nullable=True)]), overwrite=True)
     words[2:5] = pd.Series(["a", None, "c"], dtype="string")
     assert words[2:5].tolist() == ["a", None, "c"]
 
 
-def test_arrow_broadcasts_as_numpy_does(memory_uri: str) -> None:
+def test_arrow_broadcasts_as_numpy_does(store_uri: str) -> None:
     dims = [gs.Dim("y", (0, 3)), gs.Dim("x", (0, 2))]
     attrs = [gs.Attr("v", "float64"), gs.Attr("s", "string", nullable=True)]
-    a = gs.create(memory_uri, gs.Schema(dims, attrs))
+    a = gs.create(store_uri, gs.Schema(dims, attrs))
     a["v"][0:2] = pa.array([1.0, 2.0, 3.0])
     a["v"][2] = pa.array([5.0])
     a["s"][1:3] = pa.array(["p", None, "q"])
@@ -42,13 +43,13 @@ def test_arrow_broadcasts_as_numpy_does(memory_uri: str) -> None:
         a["s"][0:2] = pa.array(["a", "b"])
 
 
-def test_what_was_read_is_written(memory_uri: str) -> None:
+def test_what_was_read_is_written(store_uri: str, stores: Stores) -> None:
     dims = [gs.Dim("y", (0, 3)), gs.Dim("x", (0, 2))]
     schema = gs.Schema(dims, [gs.Attr("v", "float64"), gs.Attr("s", "string", nullable=True)])
-    a, b = gs.create(memory_uri, schema), gs.create(memory_uri + "b", schema)
+    a, b = gs.create(store_uri, schema), gs.create(stores("b"), schema)
     a[...] = {"v": np.arange(12.0).reshape(4, 3), "s": np.full((4, 3), "w", object)}
     b[...] = a.read()
     assert (b["v"][...] == a["v"][...]).all() and (b["s"][...] == "w").all()
     b["v"][0:2] = a.read({"y": (2, 3)})
     assert b["v"][0:2].tolist() == a["v"][2:4].tolist()
-    gs.delete(memory_uri + "b")
+    gs.delete(stores("b"))

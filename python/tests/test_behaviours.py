@@ -49,11 +49,11 @@ def coordinates(dtype: str, values: list[Any]) -> np.ndarray:
 
 @pytest.mark.parametrize("case", EDGES)
 @pytest.mark.parametrize("order", ["row", "hilbert"])
-def test_sparse_cells_at_the_edges_of_domains(memory_uri: str, case: str, order: str) -> None:
+def test_sparse_cells_at_the_edges_of_domains(store_uri: str, case: str, order: str) -> None:
     dtype, low, high, tile, places = EDGES[case]
     ends = tuple(coordinates(dtype, [low, high]))
     schema = gs.Schema([gs.Dim("x", ends, tile, dtype)], [gs.Attr("v", int)], sparse=True, cell_order=order)
-    a = gs.create(memory_uri, schema)
+    a = gs.create(store_uri, schema)
     xs = coordinates(dtype, places)
     a.write_cells({"x": xs[::-1]}, np.arange(len(xs))[::-1])
     a.write_cells({"x": xs[-1:]}, [77])  # The highest cell again: the newest wins.
@@ -75,11 +75,11 @@ def test_sparse_cells_at_the_edges_of_domains(memory_uri: str, case: str, order:
 
 
 @pytest.mark.parametrize("case", EDGES)
-def test_dense_cells_at_the_edges_of_domains(memory_uri: str, case: str) -> None:
+def test_dense_cells_at_the_edges_of_domains(store_uri: str, case: str) -> None:
     dtype, low, high, tile, places = EDGES[case]
     tile = min(tile, 1000) if tile is not None and low != high else None
     a = gs.create(
-        memory_uri, gs.Schema([gs.Dim("x", tuple(coordinates(dtype, [low, high])), tile, dtype)], [gs.Attr("v", int)])
+        store_uri, gs.Schema([gs.Dim("x", tuple(coordinates(dtype, [low, high])), tile, dtype)], [gs.Attr("v", int)])
     )
     for number, place in enumerate(places, 1):
         x = coordinates(dtype, [place])[0]
@@ -179,14 +179,14 @@ def test_what_each_version_shows(store_uri: str) -> None:
         gs.open(store_uri, timestamp=seen[0][1] - dt.timedelta(days=1))
 
 
-def test_the_newest_write_wins_and_not_the_latest_clock(memory_uri: str) -> None:
+def test_the_newest_write_wins_and_not_the_latest_clock(store_uri: str) -> None:
     """Many commits within one tick of the clock are ordered by the log."""
-    a = gs.array(memory_uri, np.zeros(3, int))
-    other = gs.open(memory_uri, mode="r+")
+    a = gs.array(store_uri, np.zeros(3, int))
+    other = gs.open(store_uri, mode="r+")
     for number in range(1, 30):
         (a if number % 2 else other)[1] = number
-        assert gs.open(memory_uri)[1] == number
-    times = [version.timestamp for version in gs.open(memory_uri).history()]
+        assert gs.open(store_uri)[1] == number
+    times = [version.timestamp for version in gs.open(store_uri).history()]
     assert times == sorted(set(times))
 
 
@@ -208,7 +208,7 @@ TEXTS: dict[str, tuple[str, list[Any]]] = {
 
 @pytest.mark.parametrize("case", TEXTS)
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
-def test_values_of_any_length(memory_uri: str, case: str, sparse: bool) -> None:
+def test_values_of_any_length(store_uri: str, case: str, sparse: bool) -> None:
     dtype, values = TEXTS[case]
     given = np.empty(len(values), object)
     given[:] = values
@@ -216,7 +216,7 @@ def test_values_of_any_length(memory_uri: str, case: str, sparse: bool) -> None:
     schema = gs.Schema(
         [gs.Dim("x", (0, 19), 4)], [gs.Attr("v", dtype, nullable=nullable), gs.Attr("n", int)], sparse=sparse
     )
-    a = gs.create(memory_uri, schema)
+    a = gs.create(store_uri, schema)
     # In two fragments, the second over half of the first.
     a.write_cells(np.arange(len(values)), {"v": given, "n": np.arange(len(values))})
     a.write_cells(np.arange(len(values))[::2], {"v": given[::2], "n": np.arange(len(values))[::2]})
@@ -254,13 +254,13 @@ TIMES: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("unit", "moment"), TIMES, ids=lambda value: str(value))
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
-def test_times_are_found_in_every_form(memory_uri: str, unit: str, moment: Any, sparse: bool) -> None:
+def test_times_are_found_in_every_form(store_uri: str, unit: str, moment: Any, sparse: bool) -> None:
     exact = (moment.to_datetime64() if isinstance(moment, pd.Timestamp) else np.datetime64(moment)).astype(
         f"M8[{unit}]"
     )
     low, high = exact - 10, exact + 10
     schema = gs.Schema([gs.Dim("t", (low, high), 4, f"datetime64[{unit}]")], [gs.Attr("v", int)], sparse=sparse)
-    a = gs.create(memory_uri, schema)
+    a = gs.create(store_uri, schema)
     a.write_cells([low, moment, high], [1, 2, 3])
     assert a.read({"t": (moment, moment)})["v"].tolist() == [2]
     assert a.points({"t": np.array([exact])})["v"].tolist() == [2]
@@ -289,10 +289,10 @@ NOTHING: dict[str, Callable[[gs.Array], Any]] = {
 
 
 @pytest.mark.parametrize("case", NOTHING)
-def test_nothing_keeps_its_types(memory_uri: str, case: str) -> None:
+def test_nothing_keeps_its_types(store_uri: str, case: str) -> None:
     dims = [gs.Dim("x", (0, 99), 10), gs.Dim("y", (0.0, 1.0), dtype="float32")]
     attrs = [gs.Attr("v", "int16"), gs.Attr("s", str, nullable=True), gs.Attr("t", "datetime64[s]")]
-    a = gs.create(memory_uri, gs.Schema(dims, [*attrs, gs.Attr("l", "list[uint8]")], sparse=True))
+    a = gs.create(store_uri, gs.Schema(dims, [*attrs, gs.Attr("l", "list[uint8]")], sparse=True))
     a.write_cells(([1, 2], [0.5, 0.25]), {"v": [1, 2], "s": ["a", None], "t": np.zeros(2, "M8[s]"), "l": [[1], []]})
     found = NOTHING[case](a)
     kinds = {name: column.dtype for name, column in found.to_numpy().items()}
@@ -326,10 +326,10 @@ def test_duplicates_are_kept_in_the_order_of_writing(store_uri: str) -> None:
     assert a.read().to_dense()["v"].tolist() == [0] * 5 + [23] + [0] * 4
 
 
-def test_attributes_come_alone_in_any_order_and_number(memory_uri: str) -> None:
+def test_attributes_come_alone_in_any_order_and_number(store_uri: str) -> None:
     names = ["a", "b", "c", "d"]
     schema = gs.Schema([gs.Dim("x", (0, 4))], [gs.Attr(name, int) for name in names], sparse=True)
-    a = gs.create(memory_uri, schema)
+    a = gs.create(store_uri, schema)
     a.write_cells(np.arange(5), {name: np.arange(5) * i for i, name in enumerate(names)})
     for wanted in (["d", "a"], ["c"], "b", ["b", "d", "a", "c"]):
         found = a.read(attrs=wanted)
@@ -346,10 +346,10 @@ RANGES = [[(0, 4)], [(3, 3), (7, 9)], [(0, 99)], [(5, 20), (10, 30)], [(98, 99),
 
 
 @pytest.mark.parametrize("ranges", RANGES, ids=str)
-def test_several_ranges_are_a_condition(memory_uri: str, ranges: list[tuple[int, int]]) -> None:
+def test_several_ranges_are_a_condition(store_uri: str, ranges: list[tuple[int, int]]) -> None:
     """There is one box in a read; several ranges are a condition on dimensions, each cell once."""
     schema = gs.Schema([gs.Dim("x", (0, 99), 10), gs.Dim("y", (0, 1))], [gs.Attr("v", int)], sparse=True, capacity=5)
-    a = gs.create(memory_uri, schema)
+    a = gs.create(store_uri, schema)
     x, y = np.divmod(np.arange(200), 2)
     a.write_cells((x, y), np.arange(200))
     found = a.read(where=" or ".join(f"x >= {lo} and x <= {hi}" for lo, hi in ranges))
@@ -362,14 +362,14 @@ def test_several_ranges_are_a_condition(memory_uri: str, ranges: list[tuple[int,
 # Dimensions of several types together.
 
 
-def test_dimensions_of_different_types(memory_uri: str) -> None:
+def test_dimensions_of_different_types(store_uri: str) -> None:
     dims = [
         gs.Dim("id", (0, 2**64 - 1), 10**6, "uint64"),
         gs.Dim("t", ("2026-01-01", "2026-12-31"), np.timedelta64(30, "D"), "datetime64[D]"),
         gs.Dim("z", (-1.5, 1.5), 0.5, "float64"),
         gs.Dim("k", (-5, 5), 2, "int8"),
     ]
-    a = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("v", int)], sparse=True, tile_order="col", capacity=3))
+    a = gs.create(store_uri, gs.Schema(dims, [gs.Attr("v", int)], sparse=True, tile_order="col", capacity=3))
     rng = np.random.default_rng(5)
     count = 200
     coords = {
@@ -416,18 +416,18 @@ META: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("case", META)
-def test_metadata_of_every_kind(memory_uri: str, case: str) -> None:
+def test_metadata_of_every_kind(store_uri: str, case: str) -> None:
     given, expected = META[case]
-    a = gs.array(memory_uri, np.zeros(3))
+    a = gs.array(store_uri, np.zeros(3))
     a.meta["k"] = given
-    for found in (a.meta["k"], gs.open(memory_uri).meta["k"], a.at(version=a.version).meta["k"]):
+    for found in (a.meta["k"], gs.open(store_uri).meta["k"], a.at(version=a.version).meta["k"]):
         assert type(found) is type(expected) and repr(found) == repr(expected)
     a.meta["k"] = "another"
     assert a.at(version=a.version - 1).meta["k"] == expected
     merged(a)
     assert dict(a.meta) == {"k": "another"}, "merging and forgetting keep metadata"
     del a.meta["k"]
-    assert "k" not in gs.open(memory_uri).meta and a.meta.get("k", 5) == 5
+    assert "k" not in gs.open(store_uri).meta and a.meta.get("k", 5) == 5
 
 
 # Groups.
@@ -465,12 +465,10 @@ def test_walking_a_tree(store_uri: str) -> None:
 
 @pytest.mark.parametrize(("old", "new"), [("int32", "string"), ("string", "float64"), ("float64", "float32[2]")])
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
-def test_an_attribute_that_comes_back_with_another_type(memory_uri: str, old: str, new: str, sparse: bool) -> None:
+def test_an_attribute_that_comes_back_with_another_type(store_uri: str, old: str, new: str, sparse: bool) -> None:
     """Dropped and added again under its old name, it holds nothing of what it was; older versions still do."""
     values = {"int32": [1, 2], "string": ["a", "b"], "float64": [0.5, 1.5], "float32[2]": [[1, 2], [3, 4]]}
-    a = gs.create(
-        memory_uri, gs.Schema([gs.Dim("x", (0, 3), 2)], [gs.Attr("k", int), gs.Attr("v", old)], sparse=sparse)
-    )
+    a = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 3), 2)], [gs.Attr("k", int), gs.Attr("v", old)], sparse=sparse))
     a.write_cells([0, 2], {"k": [7, 8], "v": values[old]})
     before = a.version
     a.alter(drop="v")

@@ -1,7 +1,6 @@
 """Enumerated attributes: values, categoricals and dictionaries in and out; evolved, deleted by, refused."""
 
 import pickle
-import uuid
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model import plain
+from places import Stores
 
 import gridstone as gs
 from gridstone import cli, dtypes
@@ -21,10 +21,6 @@ from gridstone.columns import Column
 from gridstone.errors import ConflictError, CorruptionError, InputError, SchemaError
 
 STATUS = ["ok", "bad", ""]
-
-
-def memory() -> str:
-    return f"mem://{uuid.uuid4()}"
 
 
 def dense(uri: str, dtype: str = "string", known: Any = STATUS, **options: Any) -> gs.Array:
@@ -92,12 +88,12 @@ def test_what_is_no_list_of_categories_is_refused(options: dict[str, Any], words
         ("uint8[3]", [(1, 2, 3)], "uint8"),
     ],
 )
-def test_values_that_equal_nothing_are_no_categories(dtype: str, known: Any, words: str) -> None:
+def test_values_that_equal_nothing_are_no_categories(stores: Stores, dtype: str, known: Any, words: str) -> None:
     with pytest.raises(SchemaError, match=words):
-        dense(memory(), dtype, known)
+        dense(stores(), dtype, known)
 
 
-def test_every_way_in() -> None:
+def test_every_way_in(stores: Stores) -> None:
     values = ["bad", None, "", "ok", "bad"]
     masked = np.ma.MaskedArray(np.array([v or "" for v in values], object), [v is None for v in values])
     shuffled = pd.Categorical(values, categories=["unused", "", "bad", "ok"])
@@ -114,7 +110,7 @@ def test_every_way_in() -> None:
     ]
     ways += [pa.chunked_array(chunks), pa.array(values).dictionary_encode(), views, nulls]
     for way in ways:
-        a = sparse(memory(), gs.Attr("v", "string", categories=STATUS, nullable=True))
+        a = sparse(stores(), gs.Attr("v", "string", categories=STATUS, nullable=True))
         a.write_cells({"x": range(5)}, {"v": way})
         found = a.read()["v"]
         assert plain("string", found) == values, way
@@ -123,13 +119,13 @@ def test_every_way_in() -> None:
         pd.DataFrame({"x": range(5), "v": shuffled}),
         pa.table({"x": range(5), "v": chunks[0].take([0, 1] * 2 + [0])}),
     ):
-        a = sparse(memory(), gs.Attr("v", "string", categories=STATUS, nullable=True))
+        a = sparse(stores(), gs.Attr("v", "string", categories=STATUS, nullable=True))
         a.write_cells(frame)
         assert len(a.read()) == 5
 
 
-def test_every_way_out(tmp_path: Path) -> None:
-    a = dense(memory(), nullable=True, ordered=True)
+def test_every_way_out(stores: Stores) -> None:
+    a = dense(stores(), nullable=True, ordered=True)
     values = np.ma.MaskedArray(words(63, STATUS).reshape(7, 9), np.arange(63).reshape(7, 9) % 4 == 1)
     a[...] = values
     assert a.dtype == object and a["v"].dtype == object
@@ -157,10 +153,10 @@ def test_every_way_out(tmp_path: Path) -> None:
 
 
 @given(seed=st.integers(0, 2**32), nullable=st.booleans())
-def test_categories_of_any_type_come_back(seed: int, nullable: bool) -> None:
+def test_categories_of_any_type_come_back(stores: Stores, seed: int, nullable: bool) -> None:
     r = Random(seed)
     attr = drawing._enumerated(r, "v", r.choice([t for t in ALL if drawing.may_be_category(t)]), nullable)
-    a = gs.create(memory(), gs.Schema([gs.Dim("x", (0, 29), 7)], [attr]))
+    a = gs.create(stores(), gs.Schema([gs.Dim("x", (0, 29), 7)], [attr]))
     values = drawing.values(r, attr, 30)
     from model import unplain
 
@@ -176,8 +172,8 @@ def test_categories_of_any_type_come_back(seed: int, nullable: bool) -> None:
 ALL = ["string", "bytes", "bool", "int8", "uint64", "float16", "float32", "float64", "datetime64[ns]", "timedelta64[h]"]
 
 
-def test_a_value_that_is_no_category_is_told_with_its_row_and_the_way_out() -> None:
-    a = sparse(memory(), gs.Attr("v", "string", categories=STATUS))
+def test_a_value_that_is_no_category_is_told_with_its_row_and_the_way_out(stores: Stores) -> None:
+    a = sparse(stores(), gs.Attr("v", "string", categories=STATUS))
     strange = ["ok", "bad", "lost"]
     for way in (strange, pd.Categorical(strange), pa.array(strange).dictionary_encode(), pa.array(strange)):
         with pytest.raises(
@@ -192,24 +188,24 @@ def test_a_value_that_is_no_category_is_told_with_its_row_and_the_way_out() -> N
     assert a.version == 1
     # What only a dictionary has, and no row, does not matter.
     a.write_cells({"x": [1]}, {"v": pd.Categorical(["ok"], categories=["ok", "lost"])})
-    b = sparse(memory(), gs.Attr("v", "int16", categories=[10, 20]))
+    b = sparse(stores(), gs.Attr("v", "int16", categories=[10, 20]))
     with pytest.raises(InputError, match="row 1: 15 is none of its categories 10, 20"):
         b.write_cells({"x": [1, 2]}, {"v": [10, 15]})
 
 
-def test_an_unwritten_cell_reads_as_the_fill_or_null() -> None:
-    assert dense(memory())[0, 0] == "ok"
-    assert dense(memory(), fill="bad")[0, 0] == "bad"
-    assert dense(memory(), fill="bad", nullable=True)[0, 0] is np.ma.masked
-    none = dense(memory(), known=[], nullable=True)
+def test_an_unwritten_cell_reads_as_the_fill_or_null(stores: Stores) -> None:
+    assert dense(stores())[0, 0] == "ok"
+    assert dense(stores(), fill="bad")[0, 0] == "bad"
+    assert dense(stores(), fill="bad", nullable=True)[0, 0] is np.ma.masked
+    none = dense(stores(), known=[], nullable=True)
     assert none[...].mask.all() and none.read().to_pandas()["v"].isna().all()
     none.alter(categories={"v": "first"})
     none[0, 0] = "first"
     assert none[0, 0] == "first" and none[0, 1] is np.ma.masked
 
 
-def test_categories_are_added_and_never_change_their_codes(tmp_path: Path) -> None:
-    uri = tmp_path / "a.gs"
+def test_categories_are_added_and_never_change_their_codes(stores: Stores) -> None:
+    uri = stores("a")
     a = sparse(str(uri), gs.Attr("v", "string", categories=["ok", "bad"]))
     a.write_cells({"x": [1, 2]}, {"v": ["ok", "bad"]})
     old = gs.open(uri)
@@ -236,13 +232,13 @@ def test_categories_are_added_and_never_change_their_codes(tmp_path: Path) -> No
     ):
         with pytest.raises(SchemaError, match=match):
             a.alter(categories=wrong)
-    b = dense(memory(), "int8", None)
+    b = dense(stores(), "int8", None)
     with pytest.raises(SchemaError, match="no categories"):
         b.alter(categories={"v": [1]})
 
 
-def test_two_who_add_categories_conflict(tmp_path: Path) -> None:
-    uri = tmp_path / "a.gs"
+def test_two_who_add_categories_conflict(stores: Stores) -> None:
+    uri = stores("a")
     a = sparse(str(uri), gs.Attr("v", "string", categories=["ok"]))
     b = gs.open(uri, mode="r+")
     a.alter(categories={"v": "mine"})
@@ -256,8 +252,8 @@ def test_two_who_add_categories_conflict(tmp_path: Path) -> None:
     assert gs.open(uri).read()["v"].tolist() == ["mine"]
 
 
-def test_in_a_transaction(tmp_path: Path) -> None:
-    uri = tmp_path / "a.gs"
+def test_in_a_transaction(stores: Stores) -> None:
+    uri = stores("a")
     sparse(str(uri), gs.Attr("v", "string", categories=["ok"]))
     with gs.transaction(uri) as tx:
         a = tx["/"]
@@ -268,9 +264,9 @@ def test_in_a_transaction(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_conditions(ordered: bool) -> None:
+def test_conditions(stores: Stores, ordered: bool) -> None:
     known = ["low", "mid", "high"]
-    a = sparse(memory(), gs.Attr("v", "string", categories=known, ordered=ordered, nullable=True), capacity=7)
+    a = sparse(stores(), gs.Attr("v", "string", categories=known, ordered=ordered, nullable=True), capacity=7)
     values = [None if i % 5 == 4 else known[i * i % 3] for i in range(100)]
     a.write_cells({"x": range(100)}, {"v": values})
 
@@ -299,10 +295,10 @@ def test_conditions(ordered: bool) -> None:
     assert taken("v == 'mid'") == [] and taken("v is null") == wanted(lambda v: v is None)
 
 
-def test_statistics_of_codes_leave_tiles_out() -> None:
+def test_statistics_of_codes_leave_tiles_out(stores: Stores) -> None:
     attrs = [gs.Attr("v", "string", categories=["a", "b", "c"]), gs.Attr("noise", "float64", filters="none")]
     schema = gs.Schema([gs.Dim("x", (0, 89_999), 1_000)], attrs, sparse=True, capacity=1_000)
-    a = gs.create(memory(), schema)
+    a = gs.create(stores(), schema)
     noise = np.random.default_rng(1).normal(size=90_000)
     a.write_cells({"x": range(90_000)}, {"v": np.repeat(["a", "b", "c"], 30_000), "noise": noise})
     found = a.read(where="v == 'b'")
@@ -311,15 +307,15 @@ def test_statistics_of_codes_leave_tiles_out() -> None:
     assert a.read(where="v == 'none such'").stats["blocks_decoded"] == 0
 
 
-def test_dense_deletes_by_category() -> None:
-    a = dense(memory(), fill="bad")
+def test_dense_deletes_by_category(stores: Stores) -> None:
+    a = dense(stores(), fill="bad")
     a[...] = words(63, STATUS).reshape(7, 9)
     before = a[...]
     a.delete(where="v == ''")
     np.testing.assert_array_equal(a[...], np.where(before == "", "bad", before))
 
 
-def test_tables_and_files_come_back_equal(tmp_path: Path) -> None:
+def test_tables_and_files_come_back_equal(tmp_path: Path, stores: Stores) -> None:
     frame = pd.DataFrame(
         {
             "x": np.arange(50),
@@ -328,7 +324,7 @@ def test_tables_and_files_come_back_equal(tmp_path: Path) -> None:
         }
     )
     frame.loc[7, "v"] = None
-    a = gs.io.from_pandas(tmp_path / "p.gs", frame, dims=["x"])
+    a = gs.io.from_pandas(stores("p"), frame, dims=["x"])
     v, n = a.schema.attr("v"), a.schema.attr("n")
     assert (v.categories, v.ordered, v.nullable) == (("b", "unused", "a"), True, True)
     assert (n.categories, n.dtype, n.nullable) == ((0, 10, 20), "int64", False)
@@ -338,55 +334,55 @@ def test_tables_and_files_come_back_equal(tmp_path: Path) -> None:
     gs.io.to_parquet(a, tmp_path / "a.parquet")
     gs.io.to_feather(a, tmp_path / "a.arrow")
     for back in (
-        gs.io.from_parquet(tmp_path / "q.gs", tmp_path / "a.parquet"),
-        gs.io.from_feather(tmp_path / "f.gs", tmp_path / "a.arrow"),
-        gs.io.from_arrow(tmp_path / "r.gs", gs.io.to_arrow(a)),
-        gs.io.from_parquet(tmp_path / "q2.gs", tmp_path / "a.parquet", dims=["x"]),
+        gs.io.from_parquet(stores("q"), tmp_path / "a.parquet"),
+        gs.io.from_feather(stores("f"), tmp_path / "a.arrow"),
+        gs.io.from_arrow(stores("r"), gs.io.to_arrow(a)),
+        gs.io.from_parquet(stores("q2"), tmp_path / "a.parquet", dims=["x"]),
     ):
         assert back.schema.attrs == a.schema.attrs
         pd.testing.assert_frame_equal(back.read().to_pandas(), found)
     pa.parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "plain.parquet")
-    other = gs.io.from_parquet(tmp_path / "o.gs", tmp_path / "plain.parquet", dims=["x"])
+    other = gs.io.from_parquet(stores("o"), tmp_path / "plain.parquet", dims=["x"])
     assert set(other.schema.attr("v").categories or ()) >= {"a", "b"}
     gs.io.to_csv(a, tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text().splitlines()[8] == "7,,10"
-    loaded = gs.io.from_csv(tmp_path / "c.gs", tmp_path / "a.csv", schema=a.schema)
+    loaded = gs.io.from_csv(stores("c"), tmp_path / "a.csv", schema=a.schema)
     assert loaded.schema == a.schema
     pd.testing.assert_frame_equal(loaded.read().to_pandas(), found)
 
 
-def test_a_file_with_a_value_that_is_no_category_names_its_row(tmp_path: Path) -> None:
+def test_a_file_with_a_value_that_is_no_category_names_its_row(tmp_path: Path, stores: Stores) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "string", categories=["a"])], sparse=True)
     table = pa.table({"x": [1, 2, 3], "v": pa.array(["a", "a", "b"]).dictionary_encode()})
     with pytest.raises(InputError, match=r"row 2, column 'v'.*'b' is none of its categories"):
-        gs.io.from_arrow(tmp_path / "a.gs", table, schema=schema)
+        gs.io.from_arrow(stores("a"), table, schema=schema)
     (tmp_path / "a.csv").write_text("x,v\n1,a\n2,b\n")
     with pytest.raises(InputError, match=r"a\.csv, line 3.*'b' is none of its categories"):
-        gs.io.from_csv(tmp_path / "b.gs", tmp_path / "a.csv", schema=schema)
-    assert not gs.exists(tmp_path / "b.gs")
+        gs.io.from_csv(stores("b"), tmp_path / "a.csv", schema=schema)
+    assert not gs.exists(stores("b"))
     rejected: list[gs.io.Rejected] = []
-    kept = gs.io.from_csv(tmp_path / "c.gs", tmp_path / "a.csv", schema=schema, on_error="collect", rejected=rejected)
+    kept = gs.io.from_csv(stores("c"), tmp_path / "a.csv", schema=schema, on_error="collect", rejected=rejected)
     assert kept.read()["v"].tolist() == ["a"] and [(one.line, one.column) for one in rejected] == [(3, "v")]
 
 
-def test_dictionaries_of_too_many_values_are_plain(tmp_path: Path) -> None:
+def test_dictionaries_of_too_many_values_are_plain(stores: Stores) -> None:
     values = [str(i) for i in range(70_000)]
     table = pa.table({"x": range(70_000), "v": pa.array(values).dictionary_encode()})
-    a = gs.io.from_arrow(tmp_path / "a.gs", table, dims=["x"])
+    a = gs.io.from_arrow(stores("a"), table, dims=["x"])
     assert a.schema.attr("v").categories is None and a.read({"x": (69_999, 69_999)})["v"].tolist() == ["69999"]
 
 
-def test_chunks_with_other_dictionaries_are_one_list(tmp_path: Path) -> None:
+def test_chunks_with_other_dictionaries_are_one_list(stores: Stores) -> None:
     parts = [pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", "a", None]).dictionary_encode()]
-    a = gs.io.from_arrow(tmp_path / "a.gs", pa.table({"x": range(5), "v": pa.chunked_array(parts)}), dims=["x"])
+    a = gs.io.from_arrow(stores("a"), pa.table({"x": range(5), "v": pa.chunked_array(parts)}), dims=["x"])
     assert a.schema.attr("v").categories == ("a", "b", "c") and plain("string", a.read()["v"])[-1] is None
     ordered = [pa.DictionaryArray.from_arrays(p.indices, p.dictionary, ordered=True) for p in parts]
     with pytest.raises(InputError, match="one order here"):
-        gs.io.from_arrow(tmp_path / "b.gs", pa.table({"x": range(5), "v": pa.chunked_array(ordered)}), dims=["x"])
+        gs.io.from_arrow(stores("b"), pa.table({"x": range(5), "v": pa.chunked_array(ordered)}), dims=["x"])
 
 
-def test_the_core_refuses_codes_of_no_category_and_reading_one_is_damage() -> None:
-    a = sparse(memory(), gs.Attr("v", "string", categories=["a", "b"], nullable=True))
+def test_the_core_refuses_codes_of_no_category_and_reading_one_is_damage(stores: Stores) -> None:
+    a = sparse(stores(), gs.Attr("v", "string", categories=["a", "b"], nullable=True))
     places = {"x": Column("int64", np.arange(3))}
     for codes, valid, refused in (
         ([0, 1, 2], None, True),
@@ -408,14 +404,14 @@ def test_the_core_refuses_codes_of_no_category_and_reading_one_is_damage() -> No
     assert known.decoded(np.array([0, 2], np.uint8), np.array([True, False])).tolist() == ["a", "a"]
 
 
-def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(tmp_path: Path, stores: Stores, capfd: pytest.CaptureFixture[str]) -> None:
     def call(*arguments: str) -> str:
         assert cli.run(arguments) == 0, capfd.readouterr().err
         return capfd.readouterr().out
 
     attr = gs.Attr("v", "string", categories=["a", "b"], ordered=True)
     rounded = gs.Attr("t", "float32", filters="bitround:7")
-    uri = str(tmp_path / "a.gs")
+    uri = stores("a")
     gs.create(uri, gs.Schema([gs.Dim("x", (0, 9))], [attr, rounded], sparse=True))
     call("alter", uri, "--category", "v=c", "--category", "v=d")
     assert gs.open(uri).schema.attr("v").categories == ("a", "b", "c", "d")
@@ -423,6 +419,6 @@ def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     assert "'a' < 'b' < 'c' < 'd'" in shown and "bitround:7,auto (lossy)" in shown
     (tmp_path / "s.json").write_text(gs.open(uri).schema.to_json())
     (tmp_path / "a.csv").write_text("x,v,t\n1,d,1.5\n2,a,2\n")
-    call("load", str(tmp_path / "b.gs"), str(tmp_path / "a.csv"), "--schema", str(tmp_path / "s.json"))
-    assert gs.open(tmp_path / "b.gs").read()["v"].tolist() == ["d", "a"]
-    assert call("read", str(tmp_path / "b.gs"), "--where", "v > 'c'").count("d") >= 1
+    call("load", stores("b"), str(tmp_path / "a.csv"), "--schema", str(tmp_path / "s.json"))
+    assert gs.open(stores("b")).read()["v"].tolist() == ["d", "a"]
+    assert call("read", stores("b"), "--where", "v > 'c'").count("d") >= 1

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from places import Stores
 
 import gridstone as gs
 
@@ -104,8 +105,8 @@ FORMS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_table(memory_uri: str, form: str) -> None:
-    array = gs.create(memory_uri, SCHEMA)
+def test_every_form_of_table(store_uri: str, form: str) -> None:
+    array = gs.create(store_uri, SCHEMA)
     array.write_cells(FORMS[form]())
     found = array.read().to_arrow().to_pydict()
     moments = found.pop("d")
@@ -117,8 +118,8 @@ def test_every_form_of_table(memory_uri: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["table", "polars", "pandas", "dict"])
-def test_coordinates_of_a_table(memory_uri: str, form: str) -> None:
-    array = gs.create(memory_uri, SCHEMA)
+def test_coordinates_of_a_table(store_uri: str, form: str) -> None:
+    array = gs.create(store_uri, SCHEMA)
     array.write_cells(arrow())
     frame = FORMS[form]()
     assert len(array.points({name: frame[name] for name in ("x", "y")})) == 3
@@ -148,10 +149,10 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
 
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.parametrize("form", ["arrow", "polars", "pandas"])
-def test_what_does_not_fit_is_named(memory_uri: str, kind: str, form: str) -> None:
+def test_what_does_not_fit_is_named(store_uri: str, kind: str, form: str) -> None:
     dtype, column, word = REFUSED[kind]
     attr = gs.Attr("v", dtype.rstrip("!"), nullable=not dtype.endswith("!"))
-    array = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 9))], [attr], sparse=True))
+    array = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 9))], [attr], sparse=True))
     table = pa.table({"x": [1, 2], "v": column})
     if form == "polars" and kind == "unit":
         word = "row 1"
@@ -164,9 +165,9 @@ def test_what_does_not_fit_is_named(memory_uri: str, kind: str, form: str) -> No
     assert len(array.read()) == 0
 
 
-def test_series_and_lazy_frames(memory_uri: str) -> None:
+def test_series_and_lazy_frames(store_uri: str) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int8")], sparse=True, duplicates=True)
-    array = gs.create(memory_uri, schema)
+    array = gs.create(store_uri, schema)
     array.write_cells(pl.Series([1, 2]), pl.Series([3, 4]))
     array.write_cells(pd.Series([1, 2]), pd.Series([5, 6]))
     array.write_cells(pa.array([1, 2]), pa.chunked_array([[7], [8]]))
@@ -175,8 +176,8 @@ def test_series_and_lazy_frames(memory_uri: str) -> None:
         array.write_cells(pl.DataFrame({"x": [1], "v": [1]}).lazy())
 
 
-def test_columns_that_are_not_there(memory_uri: str) -> None:
-    array = gs.create(memory_uri, SCHEMA)
+def test_columns_that_are_not_there(store_uri: str) -> None:
+    array = gs.create(store_uri, SCHEMA)
     for table, word in (
         (arrow().drop_columns(["y"]), "no column for dimension 'y'"),
         (arrow().drop_columns(["f"]), "no values for attribute 'f'"),
@@ -189,9 +190,9 @@ def test_columns_that_are_not_there(memory_uri: str) -> None:
     assert len(array.read()) == 0
 
 
-def test_a_stream_is_handed_on_batch_by_batch(memory_uri: str) -> None:
+def test_a_stream_is_handed_on_batch_by_batch(store_uri: str, stores: Stores) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 10**6), 1000)], [gs.Attr("v", "int64")], sparse=True)
-    array = gs.create(memory_uri, schema)
+    array = gs.create(store_uri, schema)
     array.write_cells({"x": np.arange(50_000), "v": np.arange(50_000) * 2})
     stream = array.scan(order="row", batch_bytes=20_000)
     reader = pa.RecordBatchReader.from_stream(stream)
@@ -204,13 +205,13 @@ def test_a_stream_is_handed_on_batch_by_batch(memory_uri: str) -> None:
     assert frame["v"].to_list() == list(range(0, 100_000, 2)) and array.scan(order="row").to_polars().equals(frame)
     assert array.scan({"x": slice(5, 5)}).to_polars().shape == (0, 2)
     assert array.scan({"x": (5, 9)}, order="row").to_pandas()["v"].tolist() == [10, 12, 14, 16, 18]
-    other = gs.create(memory_uri + "o", schema)
+    other = gs.create(stores("o"), schema)
     other.write_cells(array.scan(batch_bytes=20_000))
     assert other.read().to_arrow().equals(array.read().to_arrow())
 
 
-def test_a_stream_of_nullable_text(memory_uri: str) -> None:
-    array = gs.create(memory_uri, SCHEMA)
+def test_a_stream_of_nullable_text(store_uri: str) -> None:
+    array = gs.create(store_uri, SCHEMA)
     array.write_cells(arrow())
     with array.writer() as out:
         out.append(arrow().set_column(0, "x", pa.array([11, 12, 13])))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone import cli
@@ -24,17 +25,17 @@ def call(capfdbinary: pytest.CaptureFixture[bytes]):
 
 
 @pytest.fixture
-def loaded(tmp_path: Path, call) -> Path:
+def loaded(tmp_path: Path, stores: Stores, call) -> str:
     """A store of four cells."""
     file = tmp_path / "a.csv"
     file.write_text("x,y,v,s\n1,2,0.5,a\n3,4,,b\n3,4,1.5,c\n9,9,2.5,\n")
-    code, _, err = call("load", tmp_path / "a.gs", file, "--dims", "x,y")
+    code, _, err = call("load", stores("a"), file, "--dims", "x,y")
     assert code == 0 and "duplicates" in err
-    return tmp_path / "a.gs"
+    return stores("a")
 
 
-def test_create(tmp_path: Path, call) -> None:
-    uri = tmp_path / "c.gs"
+def test_create(tmp_path: Path, stores: Stores, call) -> None:
+    uri = stores("c")
     code, out, _ = call(
         "create", uri, "--dim", "x:int64:0:999:100", "--dim", "t;datetime64[s];2026-01-01;2026-12-31",
         "--attr", "v:float32:nullable:zstd:3", "--attr", "n:int16:fill=-1", "--sparse", "--json",
@@ -45,9 +46,9 @@ def test_create(tmp_path: Path, call) -> None:
     assert schema.dim("x").tile == 100 and schema.attr("v").nullable and schema.attr("n").fill == -1
     code, _, err = call("create", uri, "--dim", "x:int64:0:9", "--attr", "v:int8")
     assert code == 1 and "error:" in err
-    curve = ["create", tmp_path / "h.gs", "--dim", "x:int64:0:9", "--dim", "y:float64:0:9", "--attr", "v:int8"]
+    curve = ["create", stores("h"), "--dim", "x:int64:0:9", "--dim", "y:float64:0:9", "--attr", "v:int8"]
     assert call(*curve, "--sparse", "--cell-order", "hilbert")[0] == 0
-    assert gs.open(tmp_path / "h.gs").schema.cell_order == "hilbert"
+    assert gs.open(stores("h")).schema.cell_order == "hilbert"
     (tmp_path / "schema.json").write_text(schema.to_json())
     assert call("create", uri, "--schema", tmp_path / "schema.json", "--overwrite")[0] == 0
 
@@ -72,13 +73,13 @@ def test_usage_mistakes_exit_with_2(tmp_path: Path, monkeypatch, call, arguments
     assert list(tmp_path.iterdir()) == []
 
 
-def test_failures_exit_with_1(tmp_path: Path, call) -> None:
-    for arguments in (["info", tmp_path / "no.gs"], ["load", tmp_path / "u.gs", tmp_path / "no.csv", "--dims", "x"]):
+def test_failures_exit_with_1(tmp_path: Path, stores: Stores, call) -> None:
+    for arguments in (["info", stores("no")], ["load", stores("u"), tmp_path / "no.csv", "--dims", "x"]):
         code, out, err = call(*arguments)
         assert code == 1 and out == "" and "no" in err
 
 
-def test_interrupt_exits_with_130(loaded: Path, monkeypatch, call) -> None:
+def test_interrupt_exits_with_130(loaded: str, monkeypatch, call) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -87,7 +88,7 @@ def test_interrupt_exits_with_130(loaded: Path, monkeypatch, call) -> None:
     assert code == 130 and "as it was" in err
 
 
-def test_info_and_ls(loaded: Path, call) -> None:
+def test_info_and_ls(loaded: str, call) -> None:
     code, out, _ = call("info", loaded)
     assert code == 0 and "sparse" in out and "fragments: 1" in out and "full" in out
     told = json.loads(call("info", loaded, "--json")[1])
@@ -96,15 +97,15 @@ def test_info_and_ls(loaded: Path, call) -> None:
     assert "array" in call("ls", loaded)[1]
 
 
-def test_info_of_a_dense_array(tmp_path: Path, call) -> None:
-    gs.array(tmp_path / "d.gs", np.zeros((10, 10))).meta["unit"] = "m"
-    code, out, _ = call("info", tmp_path / "d.gs")
+def test_info_of_a_dense_array(stores: Stores, call) -> None:
+    gs.array(stores("d"), np.zeros((10, 10))).meta["unit"] = "m"
+    code, out, _ = call("info", stores("d"))
     assert code == 0 and "dense" in out and "unit" in out
-    gs.group(tmp_path / "g.gs").create("a", gs.open(tmp_path / "d.gs").schema)
-    assert "a" in call("info", tmp_path / "g.gs")[1]
+    gs.group(stores("g")).create("a", gs.open(stores("d")).schema)
+    assert "a" in call("info", stores("g"))[1]
 
 
-def test_read(loaded: Path, tmp_path: Path, call) -> None:
+def test_read(loaded: str, tmp_path: Path, call) -> None:
     code, out, _ = call("read", loaded, "--box", "x=3:9", "--format", "csv")
     assert code == 0 and out.splitlines()[1:] == ['3,4,,"b"', '3,4,1.5,"c"', "9,9,2.5,"]
     rows = [json.loads(line) for line in call("read", loaded, "--json", "--attr", "v", "--limit", "2")[1].splitlines()]
@@ -122,7 +123,7 @@ def test_read(loaded: Path, tmp_path: Path, call) -> None:
         assert call("read", loaded, "--box", box)[0] in (1, 2)
 
 
-def test_write_and_delete(loaded: Path, tmp_path: Path, call) -> None:
+def test_write_and_delete(loaded: str, tmp_path: Path, call) -> None:
     (tmp_path / "b.csv").write_text("y,x,s,v\n5,5,d,1\n")
     code, out, _ = call("write", loaded, tmp_path / "b.csv", "-m", "more", "--json")
     assert code == 0 and json.loads(out)["cells_written"] == 1
@@ -139,18 +140,18 @@ def test_write_and_delete(loaded: Path, tmp_path: Path, call) -> None:
     assert call("delete", loaded, "--coord", "x=3")[0] == 2
 
 
-def test_write_npy(tmp_path: Path, call) -> None:
-    gs.array(tmp_path / "d.gs", np.zeros((4, 5)))
+def test_write_npy(tmp_path: Path, stores: Stores, call) -> None:
+    gs.array(stores("d"), np.zeros((4, 5)))
     np.save(tmp_path / "v.npy", np.ones((2, 5)))
-    assert call("write", tmp_path / "d.gs", tmp_path / "v.npy", "--box", "d0=1:2")[0] == 0
-    assert gs.open(tmp_path / "d.gs")[...].sum(axis=1).tolist() == [0, 5, 5, 0]
-    code, _, err = call("write", tmp_path / "d.gs", tmp_path / "v.npy")
+    assert call("write", stores("d"), tmp_path / "v.npy", "--box", "d0=1:2")[0] == 0
+    assert gs.open(stores("d"))[...].sum(axis=1).tolist() == [0, 5, 5, 0]
+    code, _, err = call("write", stores("d"), tmp_path / "v.npy")
     assert code == 1 and "(2, 5)" in err
     (tmp_path / "bad.npy").write_bytes(b"no array")
-    assert call("write", tmp_path / "d.gs", tmp_path / "bad.npy")[0] == 1
+    assert call("write", stores("d"), tmp_path / "bad.npy")[0] == 1
 
 
-def test_delete_a_store(loaded: Path, call, monkeypatch) -> None:
+def test_delete_a_store(loaded: str, call, monkeypatch) -> None:
     monkeypatch.setattr("click.confirm", lambda *_, **__: (_ for _ in ()).throw(cli.click.Abort()))
     assert call("delete", loaded, "--all")[0] == 130
     assert gs.exists(loaded)
@@ -159,15 +160,15 @@ def test_delete_a_store(loaded: Path, call, monkeypatch) -> None:
     assert call("delete", loaded, "--all", "--yes")[0] == 1
 
 
-def test_plot(loaded: Path, tmp_path: Path, call) -> None:
+def test_plot(loaded: str, tmp_path: Path, stores: Stores, call) -> None:
     pytest.importorskip("matplotlib")
     for extra in ([], ["--mbrs", "--fragments"], ["--box", "x=1:5", "--dims", "y,x"]):
         code, out, _ = call("plot", loaded, tmp_path / "p.png", *extra)
         assert code == 0 and out.strip().endswith("p.png")
         assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
-    gs.array(tmp_path / "d.gs", np.arange(2000).reshape(40, 50))
-    assert call("plot", tmp_path / "d.gs", tmp_path / "d.png", "--fragments")[0] == 0
-    assert call("plot", tmp_path / "d.gs", tmp_path / "no" / "d.png")[0] == 1
+    gs.array(stores("d"), np.arange(2000).reshape(40, 50))
+    assert call("plot", stores("d"), tmp_path / "d.png", "--fragments")[0] == 0
+    assert call("plot", stores("d"), tmp_path / "no" / "d.png")[0] == 1
 
 
 def test_demo(tmp_path: Path, call) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone import cli, io
@@ -30,59 +31,59 @@ def call(capfdbinary: pytest.CaptureFixture[bytes]):
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    io.from_arrow(tmp_path / "t.gs", TABLE, dims=["x", "y"])
-    return tmp_path / "t.gs"
+def store(stores: Stores) -> str:
+    io.from_arrow(stores("t"), TABLE, dims=["x", "y"])
+    return stores("t")
 
 
 @pytest.mark.parametrize("name", ["o.csv", "o.csv.gz", "o.csv.zst", "o.parquet", "o.arrow", "o.feather", "o.parq"])
-def test_export_and_load(tmp_path: Path, store: Path, call, name: str) -> None:
+def test_export_and_load(tmp_path: Path, stores: Stores, store: str, call, name: str) -> None:
     code, out, err = call("export", store, tmp_path / name, "--json")
     assert code == 0 and err == "", err
     told = json.loads(out)
     assert told["rows"] == 3 and told["file"].endswith(name)
-    code, out, err = call("load", tmp_path / "b.gs", tmp_path / name, "--dims", "x,y", "--json")
+    code, out, err = call("load", stores("b"), tmp_path / name, "--dims", "x,y", "--json")
     assert code == 0, err
     assert json.loads(out)["cells_written"] == 3
-    found = gs.open(tmp_path / "b.gs").read().to_arrow()
+    found = gs.open(stores("b")).read().to_arrow()
     assert sorted(map(str, found.to_pylist())) == sorted(map(str, gs.open(store).read().to_arrow().to_pylist()))
 
 
-def test_a_file_that_knows_its_schema_needs_no_dims(tmp_path: Path, store: Path, call) -> None:
+def test_a_file_that_knows_its_schema_needs_no_dims(tmp_path: Path, stores: Stores, store: str, call) -> None:
     assert call("export", store, tmp_path / "o.parquet", "--compression", "none", "--box", "x=3")[0] == 0
-    assert call("load", tmp_path / "b.gs", tmp_path / "o.parquet")[0] == 0
-    assert gs.open(tmp_path / "b.gs").schema == gs.open(store).schema and len(gs.open(tmp_path / "b.gs").read()) == 2
+    assert call("load", stores("b"), tmp_path / "o.parquet")[0] == 0
+    assert gs.open(stores("b")).schema == gs.open(store).schema and len(gs.open(stores("b")).read()) == 2
     pq.write_table(TABLE, tmp_path / "plain.parquet")
-    code, _, err = call("load", tmp_path / "c.gs", tmp_path / "plain.parquet")
-    assert code == 1 and "dims" in err and not gs.exists(tmp_path / "c.gs")
-    assert call("load", tmp_path / "c.gs", tmp_path / "plain.parquet", "--dims", "x,y", "--no-duplicates")[0] == 1
+    code, _, err = call("load", stores("c"), tmp_path / "plain.parquet")
+    assert code == 1 and "dims" in err and not gs.exists(stores("c"))
+    assert call("load", stores("c"), tmp_path / "plain.parquet", "--dims", "x,y", "--no-duplicates")[0] == 1
 
 
-def test_numpy_and_matrices(tmp_path: Path, call) -> None:
+def test_numpy_and_matrices(tmp_path: Path, stores: Stores, call) -> None:
     values = np.arange(12.0).reshape(3, 4) - 5
     np.save(tmp_path / "v.npy", values)
-    assert call("load", tmp_path / "d.gs", tmp_path / "v.npy", "--dims", "lat,lon", "--name", "t")[0] == 0
-    array = gs.open(tmp_path / "d.gs")
+    assert call("load", stores("d"), tmp_path / "v.npy", "--dims", "lat,lon", "--name", "t")[0] == 0
+    array = gs.open(stores("d"))
     assert array.dims == ("lat", "lon") and array.schema_names == ["t"]
     np.testing.assert_array_equal(array[...], values)
-    code, out, _ = call("export", tmp_path / "d.gs", tmp_path / "o.npy", "--box", "lat=1:2", "--json")
+    code, out, _ = call("export", stores("d"), tmp_path / "o.npy", "--box", "lat=1:2", "--json")
     assert code == 0 and json.loads(out)["shape"] == [2, 4]
     np.testing.assert_array_equal(np.load(tmp_path / "o.npy"), values[1:])
-    code, out, _ = call("export", tmp_path / "d.gs", tmp_path / "o.npz")
+    code, out, _ = call("export", stores("d"), tmp_path / "o.npz")
     assert code == 0 and "arrays ['t']" in out
-    assert call("load", tmp_path / "e.gs", tmp_path / "o.npz", "--format", "npz")[0] == 0
-    np.testing.assert_array_equal(gs.open(tmp_path / "e.gs")[...], values)
+    assert call("load", stores("e"), tmp_path / "o.npz", "--format", "npz")[0] == 0
+    np.testing.assert_array_equal(gs.open(stores("e"))[...], values)
     pytest.importorskip("scipy")
-    code, out, _ = call("export", tmp_path / "d.gs", tmp_path / "o.mtx", "--attr", "t")
+    code, out, _ = call("export", stores("d"), tmp_path / "o.mtx", "--attr", "t")
     assert code == 0 and "values 11" in out
-    assert call("load", tmp_path / "m.gs", tmp_path / "o.mtx")[0] == 0
-    assert gs.open(tmp_path / "m.gs").sparse and call("load", tmp_path / "n.gs", tmp_path / "o.mtx", "--dense")[0] == 0
-    np.testing.assert_array_equal(gs.open(tmp_path / "n.gs")[...], values)
-    assert call("export", tmp_path / "m.gs", tmp_path / "f.npy", "--fill", "9")[0] == 0
+    assert call("load", stores("m"), tmp_path / "o.mtx")[0] == 0
+    assert gs.open(stores("m")).sparse and call("load", stores("n"), tmp_path / "o.mtx", "--dense")[0] == 0
+    np.testing.assert_array_equal(gs.open(stores("n"))[...], values)
+    assert call("export", stores("m"), tmp_path / "f.npy", "--fill", "9")[0] == 0
     assert (np.load(tmp_path / "f.npy") == 9).sum() == 1
 
 
-def test_csv_options(tmp_path: Path, call) -> None:
+def test_csv_options(tmp_path: Path, stores: Stores, call) -> None:
     (tmp_path / "a.txt").write_text(
         "made by hand\n# a remark\n1\t'0,5'\t31.12.2025 13:00\tja\n# another\n2\t-\t01.01.2026 00:30\tnein\n"
     )
@@ -102,29 +103,29 @@ def test_csv_options(tmp_path: Path, call) -> None:
         "nein",
     ]
     arguments += ["--time-format", "%d.%m.%Y %H:%M", "--timezone", "Europe/Berlin"]
-    code, _, err = call("load", tmp_path / "a.gs", tmp_path / "a.txt", *arguments)
+    code, _, err = call("load", stores("a"), tmp_path / "a.txt", *arguments)
     assert code == 0, err
-    found = gs.open(tmp_path / "a.gs").read().to_numpy()
+    found = gs.open(stores("a")).read().to_numpy()
     assert found["v"].tolist() == [0.5, None] and found["b"].tolist() == [True, False]
     assert found["t"].astype(str).tolist() == ["2025-12-31T12:00:00", "2025-12-31T23:30:00"]
     (tmp_path / "a.tsv").write_text("x\tv\n3\t4\n")
-    assert call("load", tmp_path / "b.gs", tmp_path / "a.tsv", "--dims", "x")[0] == 0
+    assert call("load", stores("b"), tmp_path / "a.tsv", "--dims", "x")[0] == 0
 
 
-def test_rows_that_are_left_out(tmp_path: Path, call) -> None:
+def test_rows_that_are_left_out(tmp_path: Path, stores: Stores, call) -> None:
     (tmp_path / "a.csv").write_text("x,v\n1,2\n1,2,3\n,5\n7,8\n")
-    assert call("load", tmp_path / "a.gs", tmp_path / "a.csv", "--dims", "x")[0] == 1
-    code, out, err = call("load", tmp_path / "a.gs", tmp_path / "a.csv", "--dims", "x", "--on-error", "skip", "--json")
+    assert call("load", stores("a"), tmp_path / "a.csv", "--dims", "x")[0] == 1
+    code, out, err = call("load", stores("a"), tmp_path / "a.csv", "--dims", "x", "--on-error", "skip", "--json")
     assert code == 0 and json.loads(out)["rows_rejected"] == 2 and json.loads(out)["cells_written"] == 2
     rejected = tmp_path / "bad.csv"
     code, _, err = call(
-        "load", tmp_path / "b.gs", tmp_path / "a.csv", "--dims", "x", "--on-error", "collect", "--rejected", rejected
+        "load", stores("b"), tmp_path / "a.csv", "--dims", "x", "--on-error", "collect", "--rejected", rejected
     )
     assert code == 0, err
     assert rejected.read_text().splitlines()[0] == "file,line,column,reason,text"
     assert [line.split(",")[1] for line in rejected.read_text().splitlines()[1:]] == ["3", "4"]
-    assert call("load", tmp_path / "c.gs", tmp_path / "a.csv", "--dims", "x", "--on-error", "collect")[0] == 2
-    assert call("load", tmp_path / "c.gs", tmp_path / "a.csv", "--dims", "x", "--rejected", rejected)[0] == 2
+    assert call("load", stores("c"), tmp_path / "a.csv", "--dims", "x", "--on-error", "collect")[0] == 2
+    assert call("load", stores("c"), tmp_path / "a.csv", "--dims", "x", "--rejected", rejected)[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -149,28 +150,31 @@ def test_rows_that_are_left_out(tmp_path: Path, call) -> None:
         (["completion", "tcsh"], 2, "tcsh"),
     ],
 )
-def test_exit_codes(tmp_path: Path, store: Path, call, monkeypatch, arguments: list[str], code: int, word: str) -> None:
+@pytest.mark.usefixtures("store")
+def test_exit_codes(
+    tmp_path: Path, stores: Stores, call, monkeypatch, arguments: list[str], code: int, word: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("x,v\n1,2\n")
     pq.write_table(TABLE, tmp_path / "a.parquet")
-    found, _, err = call(*arguments)
+    found, _, err = call(*(stores(a[:-3]) if a.endswith(".gs") else a for a in arguments))
     assert found == code and word in err, err
-    assert not gs.exists(tmp_path / "u.gs") and not (tmp_path / "o.csv.part").exists()
+    assert not gs.exists(stores("u")) and not (tmp_path / "o.csv.part").exists()
 
 
-def test_bytes_that_are_no_text(tmp_path: Path, call, monkeypatch) -> None:
+def test_bytes_that_are_no_text(tmp_path: Path, stores: Stores, call, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    io.from_arrow(tmp_path / "b.gs", pa.table({"x": [1], "b": [b"\xff"]}), dims=["x"])
+    io.from_arrow(stores("b"), pa.table({"x": [1], "b": [b"\xff"]}), dims=["x"])
     for arguments in (
-        ["export", tmp_path / "b.gs", tmp_path / "o.csv"],
-        ["read", tmp_path / "b.gs", "--format", "csv"],
+        ["export", stores("b"), tmp_path / "o.csv"],
+        ["read", stores("b"), "--format", "csv"],
     ):
         code, _, err = call(*arguments)
         assert code == 1 and "cannot be written as text" in err
     assert not (tmp_path / "o.csv").exists()
 
 
-def test_write_takes_any_table(tmp_path: Path, store: Path, call) -> None:
+def test_write_takes_any_table(tmp_path: Path, store: str, call) -> None:
     pq.write_table(TABLE.slice(0, 1), tmp_path / "a.parquet")
     assert call("write", store, tmp_path / "a.parquet")[0] == 0
     assert len(gs.open(store).read()) == 4

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone.cli import run
@@ -24,8 +25,8 @@ def made(path: Path, commits: int = 20, *, sparse: bool = True) -> gs.Array:
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-def test_it_changes_nothing_that_is_read(tmp_path: Path, sparse: bool) -> None:
-    array = made(tmp_path / "a.gs", sparse=sparse)
+def test_it_changes_nothing_that_is_read(stores: Stores, sparse: bool) -> None:
+    array = made(stores("a"), sparse=sparse)
     before, version = array.read().to_numpy(), array.version
     planned = array.consolidate(dry_run=True)
     assert (planned.fragments_before, planned.fragments_after, array.version) == (20, 1, version)
@@ -41,8 +42,8 @@ def test_it_changes_nothing_that_is_read(tmp_path: Path, sparse: bool) -> None:
     assert array.consolidate().merges == ()
 
 
-def test_fragments_by_id_and_bad_requests(tmp_path: Path) -> None:
-    array = made(tmp_path / "a.gs", 4)
+def test_fragments_by_id_and_bad_requests(stores: Stores) -> None:
+    array = made(stores("a"), 4)
     ids = array.fragments["id"].to_pylist()
     assert array.consolidate(fragments=ids[1:3]).fragments_after == 3
     with pytest.raises(InputError, match="cannot be merged"):
@@ -52,7 +53,7 @@ def test_fragments_by_id_and_bad_requests(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="target"):
         array.consolidate(target="much")
     with pytest.raises(GridstoneError):
-        gs.open(tmp_path / "a.gs").consolidate()
+        gs.open(stores("a")).consolidate()
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,8 +83,8 @@ def dense(path: Path, **settings: object) -> gs.Array:
     return array
 
 
-def test_dense_fragments_and_what_it_costs(tmp_path: Path) -> None:
-    array = dense(tmp_path / "a.gs")
+def test_dense_fragments_and_what_it_costs(stores: Stores) -> None:
+    array = dense(stores("a"))
     before, version = array[:20], array.version
     planned = array.consolidate("all", dry_run=True)
     assert (planned.fragments_before, planned.fragments_after, planned.merges[0].kind) == (20, 1, "dense")
@@ -105,8 +106,8 @@ def test_dense_fragments_and_what_it_costs(tmp_path: Path) -> None:
     assert array.version == version + 1
 
 
-def test_in_the_background(tmp_path: Path) -> None:
-    array = dense(tmp_path / "a.gs", threads=1)
+def test_in_the_background(stores: Stores) -> None:
+    array = dense(stores("a"), threads=1)
     before, version = array[:20], array.version
     running = array.consolidate("all", background=True)
     assert running.wait(60).fragments_after == 1
@@ -119,11 +120,11 @@ def test_in_the_background(tmp_path: Path) -> None:
     assert np.array_equal(array[:20], before)
     running.cancel()
     with pytest.raises(GridstoneError):
-        gs.open(tmp_path / "a.gs").consolidate(background=True)
+        gs.open(stores("a")).consolidate(background=True)
 
 
-def test_a_policy_of_the_context(tmp_path: Path) -> None:
-    array = dense(tmp_path / "a.gs", auto_consolidate={"fragments": 8})
+def test_a_policy_of_the_context(stores: Stores) -> None:
+    array = dense(stores("a"), auto_consolidate={"fragments": 8})
     while (running := array.native.upkeep()) is not None:
         running.wait(1000)
     array.refresh()

@@ -1,14 +1,17 @@
 """Copies and moves: what is copied is what was there, at every version, whatever was done to it."""
 
+import itertools
 import json
 import pickle
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from buckets import KINDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 from gridstone.cli import run
@@ -62,87 +65,111 @@ def content(a: gs.Array) -> Any:
     }
 
 
-@settings(max_examples=12, deadline=None)
-@given(st.booleans(), st.lists(st.sampled_from(STEPS), min_size=1, max_size=9), st.integers(0, 10**6))
-def test_copies_equal_what_they_were_made_of(tmp_path_factory: Any, sparse: bool, steps: list[str], seed: int) -> None:
-    place = tmp_path_factory.mktemp("copies")
-    a = gs.create(place / "a.gs", schema(sparse), path="/g/a")
+@pytest.fixture(params=[*itertools.product(KINDS, repeat=2)], ids="-to-".join)
+def ends(request: pytest.FixtureRequest, stores_of: Callable[[str], Stores]) -> tuple[Stores, Stores]:
+    """Places to copy from and places to copy to."""
+    here, there = request.param
+    return stores_of(here), stores_of(there)
+
+
+def grown(uri: str, sparse: bool, steps: list[str], seed: int) -> gs.Array:
+    """The array /g/a of a new store, after these steps."""
+    a = gs.create(uri, schema(sparse), path="/g/a")
     for n, step in enumerate(steps):
         act(a, step, seed + n)
     a.refresh()
-    contexts = [gs.Context(), gs.Context(key=KEYS[0]), gs.Context(key=KEYS[1])]
-    twin = gs.copy(place / "a.gs", place / "a.gs", path="/g/a", target_path="/h")
+    return a
+
+
+HISTORIES = (st.booleans(), st.lists(st.sampled_from(STEPS), min_size=1, max_size=9), st.integers(0, 10**6))
+
+
+@settings(max_examples=12, deadline=None)
+@given(*HISTORIES)
+def test_a_copy_of_a_version_equals_it(ends: tuple[Stores, Stores], sparse: bool, steps: list[str], seed: int) -> None:
+    here, there = ends
+    a = grown(here(), sparse, steps, seed)
+    contexts = [gs.Context(key=key) for key in KEYS]
+    twin = gs.copy(a.uri, a.uri, path="/g/a", target_path="/h")
     assert isinstance(twin, gs.Array) and content(twin) == content(a)
     with pytest.raises(ExistsError):
-        gs.copy(place / "a.gs", place / "a.gs", path="/g/a", target_path="/h")
+        gs.copy(a.uri, a.uri, path="/g/a", target_path="/h")
     for version in {1, a.version, 1 + seed % a.version}:
         past = a.at(version=version)
-        one = gs.copy(place / "a.gs", f"{place}/{version}.gs", path="/g/a", target_path="/", version=version)
+        one = gs.copy(a.uri, there(), path="/g/a", target_path="/", version=version)
         assert isinstance(one, gs.Array)
         assert one.version == 1 and one.schema == past.schema and dict(one.meta) == dict(past.meta)
         assert content(one) == content(past)
-        two = gs.copy(place / f"{version}.gs", f"mem://{place.name}-{version}", target_context=contexts[1])
-        three = gs.copy(two.uri, place / f"{version}-3.gs", context=contexts[1], target_context=contexts[2])
+        two = gs.copy(one.uri, here(), target_context=contexts[0])
+        three = gs.copy(two.uri, there(), context=contexts[0], target_context=contexts[1])
         assert isinstance(three, gs.Array) and three.key_id is not None
         assert content(three) == content(past)
         assert not three.verify()["damage"]
         assert gs.diff(past, three).cells_equal
-        gs.delete(two.uri)
-    whole = gs.copy(place / "a.gs", place / "whole.gs", history=True)
-    assert isinstance(whole, gs.Group)
-    newest = gs.open(place / "a.gs", path="/g/a")
-    copied = whole["g"]
-    assert isinstance(newest, gs.Array) and isinstance(copied, gs.Group)
-    b = copied["a"]
-    assert isinstance(b, gs.Array) and b.version == newest.version
-    for version in range(1, b.version + 1):
-        assert content(b.at(version=version)) == content(newest.at(version=version))
-    assert [(v.version, v.timestamp, v.message, v.commit_id) for v in b.history()] == [
-        (v.version, v.timestamp, v.message, v.commit_id) for v in newest.history()
-    ]
-    assert not gs.verify(place / "whole.gs")["damage"]
+
+
+@settings(max_examples=12, deadline=None)
+@given(*HISTORIES)
+def test_a_copy_of_all_history_equals_every_version(
+    ends: tuple[Stores, Stores], sparse: bool, steps: list[str], seed: int
+) -> None:
+    here, there = ends
+    a = grown(here(), sparse, steps, seed)
+    group = gs.copy(a.uri, there(), history=True)
+    assert isinstance(group, gs.Group)
+    b = gs.open(group.uri, path="/g/a", mode="r+")
+    back = gs.open(gs.copy(group.uri, here(), history=True).uri, path="/g/a")
+    for found in (b, back):
+        assert isinstance(found, gs.Array) and found.version == a.version
+        for version in range(1, a.version + 1):
+            assert content(found.at(version=version)) == content(a.at(version=version))
+        assert [(v.version, v.timestamp, v.message, v.commit_id) for v in found.history()] == [
+            (v.version, v.timestamp, v.message, v.commit_id) for v in a.history()
+        ]
+        assert not gs.verify(found.uri)["damage"]
     act(b, "cells", seed)
-    assert b.version == newest.version + 1
+    assert b.version == a.version + 1
 
 
-def test_tags_and_what_was_vacuumed(tmp_path: Path) -> None:
-    a = gs.create(tmp_path / "a.gs", schema(True))
+def test_tags_and_what_was_vacuumed(ends: tuple[Stores, Stores]) -> None:
+    here, there = ends
+    a = gs.create(here("a"), schema(True))
     for n in range(6):
         act(a, "cells", n)
-    gs.tag(tmp_path / "a.gs", "four", 4)
+    gs.tag(a.uri, "four", 4)
     a.vacuum(versions=2, safety_age=0)
-    gs.copy(tmp_path / "a.gs", tmp_path / "b.gs", history=True)
-    b = gs.open(tmp_path / "b.gs")
+    gs.copy(a.uri, there("b"), history=True)
+    b = gs.open(there("b"))
     assert isinstance(b, gs.Array)
     assert b.tags == {"four": 4} and content(b.at(version="four")) == content(a.at(version="four"))
     with pytest.raises(gs.errors.SnapshotExpiredError):
         b.at(version=3)
-    one = gs.copy(tmp_path / "a.gs", "mem://tagged-copy", version="four")
+    one = gs.copy(a.uri, there("tagged"), version="four")
     assert isinstance(one, gs.Array) and content(one) == content(a.at(version="four"))
     with pytest.raises(NotFoundError, match="three"):
-        gs.copy(tmp_path / "a.gs", "mem://other", version="three")
-    assert not gs.exists("mem://other")
-    gs.delete("mem://tagged-copy")
+        gs.copy(a.uri, there("other"), version="three")
+    assert not gs.exists(there("other"))
 
 
-def test_progress_interrupts_and_tells_bytes(tmp_path: Path) -> None:
-    gs.array(tmp_path / "a.gs", np.random.default_rng(1).integers(0, 2**62, 400_000))
+def test_progress_interrupts_and_tells_bytes(ends: tuple[Stores, Stores]) -> None:
+    here, there = ends
+    gs.array(here("a"), np.random.default_rng(1).integers(0, 2**62, 400_000))
     seen: list[tuple[int, int]] = []
-    gs.copy(tmp_path / "a.gs", tmp_path / "b.gs", progress=lambda done, total: seen.append((done, total)))
+    gs.copy(here("a"), there("b"), progress=lambda done, total: seen.append((done, total)))
     assert seen and seen[-1][0] == seen[-1][1] > 1_000_000
 
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        gs.copy(tmp_path / "a.gs", tmp_path / "c.gs", progress=stop)
-    assert not gs.exists(tmp_path / "c.gs")
-    gs.copy(tmp_path / "a.gs", tmp_path / "c.gs")
-    assert gs.diff(tmp_path / "a.gs", tmp_path / "c.gs").equal
+        gs.copy(here("a"), there("c"), progress=stop)
+    assert not gs.exists(there("c"))
+    gs.copy(here("a"), there("c"))
+    assert gs.diff(here("a"), there("c")).equal
 
 
-def test_moves(tmp_path: Path) -> None:
-    uri = tmp_path / "a.gs"
+def test_moves(store_uri: str) -> None:
+    uri = store_uri
     a = gs.create(uri, schema(True), path="/g/a")
     act(a, "cells", 1)
     before = a.version
@@ -182,10 +209,10 @@ def test_moves(tmp_path: Path) -> None:
         second.commit()
 
 
-def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a = gs.create(tmp_path / "a.gs", schema(True), path="/a")
+def test_command_line(stores: Stores, capsys: pytest.CaptureFixture[str]) -> None:
+    a = gs.create(stores("a"), schema(True), path="/a")
     act(a, "cells", 1)
-    places = [str(tmp_path / name) for name in ("a.gs", "b.gs", "c.gs")]
+    places = [stores(name) for name in "abc"]
     assert run(["copy", places[0], places[1], "--history", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"uri": places[1], "path": "/", "version": 2}
     assert run(["copy", places[0], places[2], "--path", "/a", "--to", "/n/m", "--version", "1"]) == 0

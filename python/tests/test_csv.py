@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone.io import from_csv, to_csv
@@ -44,9 +45,9 @@ def test_types_are_inferred(tmp_path: Path, store_uri: str) -> None:
 
 
 @pytest.mark.parametrize("block_bytes", [1, 7, 8, 1 << 20])
-def test_types_widen_from_block_to_block(tmp_path: Path, memory_uri: str, block_bytes: int) -> None:
+def test_types_widen_from_block_to_block(tmp_path: Path, store_uri: str, block_bytes: int) -> None:
     text = "x,n,s,z\n1,1,1,1\n2,2.5,true,2026-01-01\n3,,x,2026-01-01T05:00:00\n"
-    array = from_csv(memory_uri, put(tmp_path, text), dims=["x"], block_bytes=block_bytes)
+    array = from_csv(store_uri, put(tmp_path, text), dims=["x"], block_bytes=block_bytes)
     assert [a.dtype for a in array.schema.attrs] == ["float64", "string", "string"]
     found = array.read().to_numpy()
     assert found["s"].tolist() == ["1", "true", "x"] and found["n"].tolist() == [1, 2.5, None]
@@ -63,20 +64,20 @@ def test_types_widen_from_block_to_block(tmp_path: Path, memory_uri: str, block_
         ("x,w,y,v\n1,é,2,3\n4,é,5,6\n".encode("latin1"), {"encoding": "latin1", "attrs": ["v"]}),
     ],
 )
-def test_dialects(tmp_path: Path, memory_uri: str, text: str | bytes, options: dict[str, object]) -> None:
-    found = from_csv(memory_uri, put(tmp_path, text), dims=["x", "y"], **options).read().to_numpy()
+def test_dialects(tmp_path: Path, store_uri: str, text: str | bytes, options: dict[str, object]) -> None:
+    found = from_csv(store_uri, put(tmp_path, text), dims=["x", "y"], **options).read().to_numpy()
     assert {n: v.tolist() for n, v in found.items()} == {"x": [1, 4], "y": [2, 5], "v": [3, 6]}
 
 
-def test_compressed_and_several_files(tmp_path: Path, memory_uri: str) -> None:
+def test_compressed_and_several_files(tmp_path: Path, store_uri: str) -> None:
     put(tmp_path, "x,y,v\n1,1,1\n", "a1.csv")
     put(tmp_path, gzip.compress(b"v,y,x\n2,2,2\n"), "a2.csv.gz")
     put(tmp_path, lzma.compress(b"x,y,v\n3,3,3\n"), "b.csv.xz")
-    array = from_csv(memory_uri, [tmp_path / "a*", tmp_path / "b.csv.xz"], schema=SMALL)
+    array = from_csv(store_uri, [tmp_path / "a*", tmp_path / "b.csv.xz"], schema=SMALL)
     assert array.read()["v"].tolist() == [1, 2, 3]
     assert len(array.history()) == 2
     with pytest.raises(gs.errors.NotFoundError, match=r"no\*"):
-        from_csv(memory_uri, tmp_path / "no*")
+        from_csv(store_uri, tmp_path / "no*")
 
 
 def test_appends_to_an_array(tmp_path: Path, store_uri: str) -> None:
@@ -138,38 +139,38 @@ def test_bad_files_for_a_schema(tmp_path: Path, store_uri: str, text: str, word:
     assert not gs.exists(store_uri)
 
 
-def test_damaged_gzip(tmp_path: Path, memory_uri: str) -> None:
+def test_damaged_gzip(tmp_path: Path, store_uri: str) -> None:
     data = gzip.compress(b"x,y,v\n" + b"1,2,3\n" * 10_000)
     with pytest.raises(gs.errors.InputError, match="decompressed"):
-        from_csv(memory_uri, put(tmp_path, data[:-20], "a.csv.gz"), dims=["x", "y"])
+        from_csv(store_uri, put(tmp_path, data[:-20], "a.csv.gz"), dims=["x", "y"])
 
 
-def test_what_cannot_be_a_dimension(tmp_path: Path, memory_uri: str) -> None:
+def test_what_cannot_be_a_dimension(tmp_path: Path, store_uri: str) -> None:
     with pytest.raises(gs.errors.UnsupportedError, match="'x' is string"):
-        from_csv(memory_uri, put(tmp_path, "x,v\na,1\n"), dims=["x"], sparse=False)
+        from_csv(store_uri, put(tmp_path, "x,v\na,1\n"), dims=["x"], sparse=False)
     with pytest.raises(gs.errors.InputError, match="dims="):
-        from_csv(memory_uri, put(tmp_path, "x,v\n1,1\n"))
+        from_csv(store_uri, put(tmp_path, "x,v\n1,1\n"))
     with pytest.raises(gs.errors.InputError, match="encoding"):
-        from_csv(memory_uri, put(tmp_path, "x,v\n1,1\n"), dims=["x"], encoding="klingon")
+        from_csv(store_uri, put(tmp_path, "x,v\n1,1\n"), dims=["x"], encoding="klingon")
 
 
-def test_header_only_with_a_schema(tmp_path: Path, memory_uri: str) -> None:
-    assert len(from_csv(memory_uri, put(tmp_path, "x,y,v\n"), schema=SMALL).read()) == 0
+def test_header_only_with_a_schema(tmp_path: Path, store_uri: str) -> None:
+    assert len(from_csv(store_uri, put(tmp_path, "x,y,v\n"), schema=SMALL).read()) == 0
 
 
-def test_dense(tmp_path: Path, memory_uri: str) -> None:
+def test_dense(tmp_path: Path, store_uri: str) -> None:
     rows = [f"{i},{j},{i * 10 + j}" for i in range(5) for j in range(10)]
-    array = from_csv(memory_uri, put(tmp_path, "i,j,v\n" + "\n".join(rows[::-1])), dims=["i", "j"], sparse=False)
+    array = from_csv(store_uri, put(tmp_path, "i,j,v\n" + "\n".join(rows[::-1])), dims=["i", "j"], sparse=False)
     assert not array.sparse
     np.testing.assert_array_equal(array[...], np.arange(50).reshape(5, 10))
 
 
-def test_zones(tmp_path: Path, memory_uri: str) -> None:
+def test_zones(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     text = "x,t\n1,2026-01-01T00:00:00Z\n2,2026-01-01T02:00:00+01:00\n"
-    array = from_csv(memory_uri, put(tmp_path, text), dims=["x"])
+    array = from_csv(store_uri, put(tmp_path, text), dims=["x"])
     assert array.read()["t"].tolist() == np.array(["2026-01-01T00", "2026-01-01T01"], "M8[s]").tolist()
-    again = from_csv(memory_uri, put(tmp_path, text.replace("1,", "3,").replace("2,", "4,")), schema=None) \
-        if array.domain[0][1] > 3 else from_csv(memory_uri + "b", put(tmp_path, text), schema=array.schema)  # fmt: skip
+    again = from_csv(store_uri, put(tmp_path, text.replace("1,", "3,").replace("2,", "4,")), schema=None) \
+        if array.domain[0][1] > 3 else from_csv(stores("b"), put(tmp_path, text), schema=array.schema)  # fmt: skip
     assert again.read()["t"].tolist() == array.read()["t"].tolist()
 
 
@@ -202,18 +203,18 @@ REAL = [
 
 @pytest.mark.parametrize(("name", "dims", "rows"), REAL)
 def test_real_files_there_and_back(
-    test_data: Path, tmp_path: Path, memory_uri: str, name: str, dims: list[str], rows: int
+    test_data: Path, tmp_path: Path, stores: Stores, store_uri: str, name: str, dims: list[str], rows: int
 ) -> None:
-    array = from_csv(memory_uri, test_data / name, dims=dims)
+    array = from_csv(store_uri, test_data / name, dims=dims)
     assert to_csv(array, tmp_path / "out.csv.gz") == rows
-    back = from_csv(memory_uri + "-back", tmp_path / "out.csv.gz", schema=array.schema)
+    back = from_csv(stores("back"), tmp_path / "out.csv.gz", schema=array.schema)
     keys = [(column, "ascending") for column in array.schema.to_arrow().names]
     assert back.read().to_arrow().sort_by(keys).equals(array.read().to_arrow().sort_by(keys))
 
 
-def test_to_csv(tmp_path: Path, memory_uri: str) -> None:
-    array = from_csv(memory_uri, put(tmp_path, "x,y,v\n1,2,3\n4,5,6\n"), schema=SMALL)
-    assert to_csv(memory_uri, tmp_path / "out.csv", {"x": (2, 9)}, ["v"]) == 1
+def test_to_csv(tmp_path: Path, store_uri: str) -> None:
+    array = from_csv(store_uri, put(tmp_path, "x,y,v\n1,2,3\n4,5,6\n"), schema=SMALL)
+    assert to_csv(store_uri, tmp_path / "out.csv", {"x": (2, 9)}, ["v"]) == 1
     assert (tmp_path / "out.csv").read_text().splitlines() == ['"x","y","v"', "4,5,6"]
     assert [p.name for p in tmp_path.iterdir()] == ["a.csv", "out.csv"] or not (tmp_path / "out.csv.part").exists()
     assert to_csv(array, tmp_path / "none.csv", {"x": (8, 9)}) == 0

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 from gridstone.io import Rejected, from_csv, rows, to_csv
@@ -53,14 +54,14 @@ def columns(array: gs.Array) -> dict[str, list[Any]]:
     ],
 )
 def test_marks(
-    tmp_path: Path, memory_uri: str, text: str, options: dict[str, Any], expected: list[Any], block_bytes: int
+    tmp_path: Path, store_uri: str, text: str, options: dict[str, Any], expected: list[Any], block_bytes: int
 ) -> None:
-    found = columns(from_csv(memory_uri, put(tmp_path, text), dims=["x"], block_bytes=block_bytes, **options))
+    found = columns(from_csv(store_uri, put(tmp_path, text), dims=["x"], block_bytes=block_bytes, **options))
     assert found["x"] == [1, 2] and found["v"] == expected
 
 
-def test_columns_without_names(tmp_path: Path, memory_uri: str) -> None:
-    array = from_csv(memory_uri, put(tmp_path, "1,2\n3,4\n"), dims=["column_1"], header=False)
+def test_columns_without_names(tmp_path: Path, store_uri: str) -> None:
+    array = from_csv(store_uri, put(tmp_path, "1,2\n3,4\n"), dims=["column_1"], header=False)
     assert columns(array) == {"column_1": [1, 3], "column_2": [2, 4]}
 
 
@@ -90,60 +91,60 @@ def test_options_that_contradict(tmp_path: Path, store_uri: str, options: dict[s
 
 
 @pytest.mark.parametrize("end", ["gz", "bz2", "xz", "zst", "lz4"])
-def test_compressed(tmp_path: Path, memory_uri: str, end: str) -> None:
+def test_compressed(tmp_path: Path, stores: Stores, store_uri: str, end: str) -> None:
     text = b"x,v\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(5000))
-    plain = from_csv(memory_uri, put(tmp_path, text), dims=["x"])
+    plain = from_csv(store_uri, put(tmp_path, text), dims=["x"])
     assert to_csv(plain, tmp_path / f"o.csv.{end}") == 5000
     file = tmp_path / f"o.csv.{end}"
     assert file.stat().st_size < len(text)
-    back = from_csv(memory_uri + "b", file, dims=["x"], block_bytes=777)
+    back = from_csv(stores("b"), file, dims=["x"], block_bytes=777)
     assert columns(back) == columns(plain)
     unpack = {"gz": gzip.decompress, "bz2": bz2.decompress, "xz": lzma.decompress}.get(end)
     assert unpack is None or unpack(file.read_bytes()).count(b"\n") == 5001
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(gs.errors.InputError, match="decompressed"):
-        from_csv(memory_uri + "c", file, dims=["x"])
+        from_csv(stores("c"), file, dims=["x"])
 
 
-def test_times(tmp_path: Path, memory_uri: str) -> None:
+def test_times(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     text = "x,t,u,d\n1,31.12.2025 23:30,2026-01-01T00:00:00,24.12.2025\n"
     text += "2,01.07.2026 00:15,2026-07-01T12:00:00,01.01.2026\n"
     options: dict[str, Any] = {"times": ["%d.%m.%Y %H:%M", "%d.%m.%Y"]}
-    array = from_csv(memory_uri, put(tmp_path, text), dims=["x"], **options)
+    array = from_csv(store_uri, put(tmp_path, text), dims=["x"], **options)
     assert {a.name: a.dtype for a in array.schema.attrs} == dict.fromkeys("tud", "datetime64[s]")
-    local = from_csv(memory_uri + "l", put(tmp_path, text), dims=["x"], timezone="Europe/Berlin", **options)
+    local = from_csv(stores("l"), put(tmp_path, text), dims=["x"], timezone="Europe/Berlin", **options)
     assert local.read()["t"].astype(str).tolist() == ["2025-12-31T22:30:00", "2026-06-30T22:15:00"]
     assert local.read()["u"].astype(str).tolist() == ["2025-12-31T23:00:00", "2026-07-01T10:00:00"]
     attrs = [gs.Attr("t", "datetime64[ms]"), gs.Attr("u", "datetime64[us]"), gs.Attr("d", "datetime64[D]")]
     schema = gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True)
-    given = from_csv(memory_uri + "g", put(tmp_path, text), schema=schema, **options)
+    given = from_csv(stores("g"), put(tmp_path, text), schema=schema, **options)
     assert given.read()["d"].astype(str).tolist() == ["2025-12-24", "2026-01-01"]
     # Offsets in the text win over the zone.
     zoned = put(tmp_path, "x,t\n1,2026-01-01T00:00:00+05:00\n2,2026-01-01T00:00:00Z\n")
-    found = from_csv(memory_uri + "z", zoned, dims=["x"], timezone="Europe/Berlin").read()["t"]
+    found = from_csv(stores("z"), zoned, dims=["x"], timezone="Europe/Berlin").read()["t"]
     assert found.astype(str).tolist() == ["2025-12-31T19:00:00", "2026-01-01T00:00:00"]
 
 
-def test_dates_far_away(tmp_path: Path, memory_uri: str) -> None:
+def test_dates_far_away(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     """Beyond what nanoseconds of 64 bits reach; and dates beside times in one column."""
     text = "d,v\n0001-01-01,1\n9999-12-31,2\n2026-01-01,3\n"
     for block_bytes in (1, 1 << 20):
-        array = from_csv(memory_uri, put(tmp_path, text), dims=["d"], overwrite=True, block_bytes=block_bytes)
+        array = from_csv(store_uri, put(tmp_path, text), dims=["d"], overwrite=True, block_bytes=block_bytes)
         assert array.domain == ((np.datetime64("0001-01-01"), np.datetime64("9999-12-31")),)
         assert columns(array)["v"] == [1, 3, 2]
     mixed = put(tmp_path, "d,v\n9999-12-31,1\n2026-01-01T00:00:00.000000001,2\n")
     with pytest.raises(gs.errors.InputError, match="column 'd'"):
-        from_csv(memory_uri + "m", mixed, dims=["d"], block_bytes=1)
+        from_csv(stores("m"), mixed, dims=["d"], block_bytes=1)
 
 
 @pytest.mark.parametrize("moment", ["2026-03-29T02:30:00", "2026-10-25T02:30:00"])
-def test_times_that_clocks_skip_or_repeat(tmp_path: Path, memory_uri: str, moment: str) -> None:
+def test_times_that_clocks_skip_or_repeat(tmp_path: Path, stores: Stores, store_uri: str, moment: str) -> None:
     file = put(tmp_path, f"x,t\n1,2026-01-01T00:00:00\n2,{moment}\n")
     with pytest.raises(gs.errors.InputError, match=r"line 3, column 't'.*Europe/Berlin"):
-        from_csv(memory_uri, file, dims=["x"], timezone="Europe/Berlin")
-    kept = from_csv(memory_uri, file, dims=["x"], timezone="Europe/Berlin", on_error="skip")
+        from_csv(store_uri, file, dims=["x"], timezone="Europe/Berlin")
+    kept = from_csv(store_uri, file, dims=["x"], timezone="Europe/Berlin", on_error="skip")
     assert kept.stats["rows_rejected"] == 1 and columns(kept)["x"] == [1]
-    assert len(from_csv(memory_uri + "u", file, dims=["x"], timezone="UTC").read()) == 2
+    assert len(from_csv(stores("u"), file, dims=["x"], timezone="UTC").read()) == 2
 
 
 SCHEMA = gs.Schema(
@@ -192,40 +193,40 @@ def test_rows_are_collected(tmp_path: Path, store_uri: str, block_bytes: int, ca
     assert again == rejected and made.stats["rows_rejected"] == 10 and len(made.read()) == 3
 
 
-def test_rows_are_written_to_a_file(tmp_path: Path, memory_uri: str) -> None:
+def test_rows_are_written_to_a_file(tmp_path: Path, store_uri: str) -> None:
     target = tmp_path / "bad.csv"
-    from_csv(memory_uri, put(tmp_path, MESSY), schema=SCHEMA, on_error="collect", rejected=target)
+    from_csv(store_uri, put(tmp_path, MESSY), schema=SCHEMA, on_error="collect", rejected=target)
     with target.open(newline="") as file:
         rows = list(csv.reader(file))
     assert rows[0] == list(Rejected._fields) and [int(row[1]) for row in rows[1:]] == BAD_LINES
     from_csv(
-        memory_uri, put(tmp_path, "x,y,v,s,n\n"), schema=SCHEMA, overwrite=True, on_error="collect", rejected=target
+        store_uri, put(tmp_path, "x,y,v,s,n\n"), schema=SCHEMA, overwrite=True, on_error="collect", rejected=target
     )
     assert target.read_text().count("\n") == 1
 
 
-def test_rows_are_skipped_and_counted(tmp_path: Path, memory_uri: str) -> None:
-    array = from_csv(memory_uri, [put(tmp_path, MESSY), put(tmp_path, MESSY, "b.csv")], schema=SCHEMA, on_error="skip")
+def test_rows_are_skipped_and_counted(tmp_path: Path, store_uri: str) -> None:
+    array = from_csv(store_uri, [put(tmp_path, MESSY), put(tmp_path, MESSY, "b.csv")], schema=SCHEMA, on_error="skip")
     assert array.stats["rows_rejected"] == 20 and len(array.read()) == 6
     with pytest.raises(gs.errors.InputError, match=r"a\.csv, line 3"):
-        from_csv(memory_uri, put(tmp_path, MESSY))
+        from_csv(store_uri, put(tmp_path, MESSY))
 
 
-def test_rows_of_an_inferred_schema(tmp_path: Path, memory_uri: str) -> None:
+def test_rows_of_an_inferred_schema(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     text = "x,v\n1,2\n,3\n4\n5,six\n7,8,9\n"
     rejected: list[Rejected] = []
     for budget in ("1GiB", "1MiB"):
         rejected.clear()
         options: dict[str, Any] = {"on_error": "collect", "rejected": rejected, "context": gs.Context(budget)}
-        array = from_csv(memory_uri, put(tmp_path, text), dims=["x"], overwrite=True, **options)
+        array = from_csv(store_uri, put(tmp_path, text), dims=["x"], overwrite=True, **options)
         assert columns(array) == {"x": [1, 5], "v": ["2", "six"]} and array.domain == ((1, 5),)
         assert [(row.line, row.column) for row in rejected] == [(3, "x"), (4, ""), (6, "")]
     with pytest.raises(gs.errors.InputError, match="no rows"):
-        from_csv(memory_uri + "n", put(tmp_path, "x,v\n,1\n"), dims=["x"], on_error="skip")
-    assert not gs.exists(memory_uri + "n")
+        from_csv(stores("n"), put(tmp_path, "x,v\n,1\n"), dims=["x"], on_error="skip")
+    assert not gs.exists(stores("n"))
 
 
-def test_long_values_and_carriage_returns(tmp_path: Path, memory_uri: str) -> None:
+def test_long_values_and_carriage_returns(tmp_path: Path, store_uri: str) -> None:
     """Values longer than Python's reader takes by itself, and lines that end within values in every way."""
     rejected: list[Rejected] = []
     long = "z" * 300_000
@@ -236,17 +237,17 @@ def test_long_values_and_carriage_returns(tmp_path: Path, memory_uri: str) -> No
     for block_bytes in (7, 1 << 20):
         rejected.clear()
         array = from_csv(
-            memory_uri, put(tmp_path, text), schema=SCHEMA, overwrite=True, on_error="collect", rejected=rejected,
+            store_uri, put(tmp_path, text), schema=SCHEMA, overwrite=True, on_error="collect", rejected=rejected,
             block_bytes=block_bytes,
         )  # fmt: skip
         assert columns(array)["s"] == [long, "a\rb\r\nc\nd", "\r"]
         assert [(row.line, row.column) for row in rejected] == [(7, "x"), (8, "v")]
         assert len(rejected[0].text) == 1000
         with pytest.raises(gs.errors.InputError, match=r"line (7, column 'x'|8, column 'v')"):
-            from_csv(memory_uri, put(tmp_path, text), block_bytes=block_bytes)
+            from_csv(store_uri, put(tmp_path, text), block_bytes=block_bytes)
     assert csv.field_size_limit() == limit
     with pytest.raises(gs.errors.InputError, match="no line feed"):
-        from_csv(memory_uri, put(tmp_path, text.replace("\n", "\r") * 4), block_bytes=7)
+        from_csv(store_uri, put(tmp_path, text.replace("\n", "\r") * 4), block_bytes=7)
 
 
 values = st.one_of(st.integers(-200, 200).map(str), st.text("ab\"',;#\\\r\n 0.-", max_size=6), st.just(""))
@@ -260,7 +261,11 @@ values = st.one_of(st.integers(-200, 200).map(str), st.text("ab\"',;#\\\r\n 0.-"
     ),
 )
 def test_what_is_loaded_and_what_is_left_out_are_all_rows(
-    tmp_path: Path, rows: list[list[str]], block_bytes: int, marks: tuple[str, str, str | None, str | None]
+    tmp_path: Path,
+    stores: Stores,
+    rows: list[list[str]],
+    block_bytes: int,
+    marks: tuple[str, str, str | None, str | None],
 ) -> None:
     delimiter, quote, comment, escape = marks
     text = text_io.StringIO()
@@ -273,7 +278,7 @@ def test_what_is_loaded_and_what_is_left_out_are_all_rows(
     schema = gs.Schema(
         [gs.Dim("x", (0, 150))], [gs.Attr("v", "int8"), gs.Attr("s", "string")], sparse=True, duplicates=True
     )
-    uri, rejected = f"mem://{np.random.default_rng().integers(2**60)}", []
+    uri, rejected = stores(), []
     try:
         options: dict[str, Any] = {"delimiter": delimiter, "quote": quote, "comment": comment, "rejected": rejected}
         options["escape"] = escape
@@ -328,7 +333,7 @@ JUDGED: dict[str, tuple[list[str], list[str]]] = {
 @pytest.mark.parametrize("nullable", [False, True], ids=["plain", "nullable"])
 @pytest.mark.parametrize("block_bytes", [40, 1 << 20])
 def test_rows_whose_text_makes_no_value(
-    tmp_path: Path, memory_uri: str, dtype: str, nullable: bool, block_bytes: int
+    tmp_path: Path, stores: Stores, store_uri: str, dtype: str, nullable: bool, block_bytes: int
 ) -> None:
     """Vectors, lists and others that Arrow has no text for: told by line and column, left out where they may be."""
     good, wrong = JUDGED[dtype]
@@ -343,7 +348,7 @@ def test_rows_whose_text_makes_no_value(
     outside = [len(texts) - 1]
     rejected: list[Rejected] = []
     array = from_csv(
-        memory_uri, tmp_path / "a.csv", schema=schema, on_error="collect", rejected=rejected, block_bytes=block_bytes
+        store_uri, tmp_path / "a.csv", schema=schema, on_error="collect", rejected=rejected, block_bytes=block_bytes
     )
     assert array.stats["rows_rejected"] == len(bad) + 1
     assert [(row.line, row.column) for row in rejected] == [(i + 2, "v") for i in bad] + [(i + 2, "x") for i in outside]
@@ -352,14 +357,14 @@ def test_rows_whose_text_makes_no_value(
     assert array.read()["x"].tolist() == left == array.read()["n"].tolist()
     if nullable:
         assert array.read(where="v is null")["x"].tolist() == [texts.index("")]
-    skipped = from_csv(memory_uri + "s", tmp_path / "a.csv", schema=schema, on_error="skip", block_bytes=block_bytes)
+    skipped = from_csv(stores("s"), tmp_path / "a.csv", schema=schema, on_error="skip", block_bytes=block_bytes)
     assert skipped.stats["rows_rejected"] == len(bad) + 1 and len(skipped.read()) == len(left)
     with pytest.raises(gs.errors.InputError, match=rf"a\.csv, line {bad[0] + 2}, column 'v': .* is no "):
-        from_csv(memory_uri + "f", tmp_path / "a.csv", schema=schema, block_bytes=block_bytes)
-    assert not gs.exists(memory_uri + "f")
+        from_csv(stores("f"), tmp_path / "a.csv", schema=schema, block_bytes=block_bytes)
+    assert not gs.exists(stores("f"))
 
 
-def test_a_row_is_rejected_once(tmp_path: Path, memory_uri: str) -> None:
+def test_a_row_is_rejected_once(tmp_path: Path, store_uri: str) -> None:
     """What is wrong in several columns, or in a dimension and an attribute, is one row; coordinates are judged too."""
     schema = gs.Schema(
         [gs.Dim("t", ("2026-01-01T00", "2026-12-31T23"), dtype="datetime64[h]")],
@@ -371,7 +376,7 @@ def test_a_row_is_rejected_once(tmp_path: Path, memory_uri: str) -> None:
         "5,2026-01-01T05:00,,1+1j\n"
     )
     rejected: list[Rejected] = []
-    array = from_csv(memory_uri, put(tmp_path, text), schema=schema, on_error="collect", rejected=rejected)
+    array = from_csv(store_uri, put(tmp_path, text), schema=schema, on_error="collect", rejected=rejected)
     assert [(row.line, row.column) for row in rejected] == [(2, "t"), (3, "t"), (4, "z"), (5, "z")]
     assert [v.tolist() for v in array.read()["v"]] == [[]] and array.read()["z"].tolist() == [1 + 1j]
 
@@ -391,8 +396,10 @@ def test_a_place_for_rejected_rows_that_cannot_be_written_is_told_first(tmp_path
     assert good.exists() and not list(tmp_path.glob("*.part"))
 
 
-def test_rejected_rows_that_cannot_be_written_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, uri = put(tmp_path, MESSY), tmp_path / "a.gs"
+def test_rejected_rows_that_cannot_be_written_in_the_end(
+    tmp_path: Path, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, uri = put(tmp_path, MESSY), stores("a")
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -1,13 +1,13 @@
 """Deleting by box, by condition and by coordinates."""
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 
@@ -33,8 +33,8 @@ def held(array: gs.Array) -> list[int]:
 
 
 @pytest.mark.parametrize("duplicates", [False, True])
-def test_a_box_takes_all_that_is_older(tmp_path: Path, duplicates: bool) -> None:
-    a = points(str(tmp_path / "a"), duplicates=duplicates)
+def test_a_box_takes_all_that_is_older(stores: Stores, duplicates: bool) -> None:
+    a = points(stores("a"), duplicates=duplicates)
     before = a.version
     assert a.delete({"x": (100, 2_899)}) == before + 1
     assert held(a) == [*range(100), *range(2_900, 3_000)]
@@ -51,8 +51,8 @@ def test_a_box_takes_all_that_is_older(tmp_path: Path, duplicates: bool) -> None
 
 @pytest.mark.parametrize("duplicates", [False, True])
 @pytest.mark.parametrize("where", ["v in (2, 5) and x >= 1000", (gs.col("v").isin([2, 5])) & (gs.col("x") >= 1000)])
-def test_a_condition_takes_what_it_selects(tmp_path: Path, duplicates: bool, where: Any) -> None:
-    a = points(str(tmp_path / "a"), duplicates=duplicates)
+def test_a_condition_takes_what_it_selects(stores: Stores, duplicates: bool, where: Any) -> None:
+    a = points(stores("a"), duplicates=duplicates)
     before = a.version
     a.delete(where=where)
     left = [x for x in range(3_000) if not (x % 10 in (2, 5) and x >= 1_000)]
@@ -70,8 +70,8 @@ def test_a_condition_takes_what_it_selects(tmp_path: Path, duplicates: bool, whe
     assert a.verify()["damage"] == []
 
 
-def test_what_was_written_under_a_deleted_cell_stays_gone(tmp_path: Path) -> None:
-    a = points(str(tmp_path / "a"), duplicates=False)
+def test_what_was_written_under_a_deleted_cell_stays_gone(stores: Stores) -> None:
+    a = points(stores("a"), duplicates=False)
     a.write_cells({"x": [10, 11]}, {"v": [500, 0], "w": [1.0, 1.0]})
     a.delete(where="v == 500")
     assert 10 not in held(a)
@@ -79,8 +79,8 @@ def test_what_was_written_under_a_deleted_cell_stays_gone(tmp_path: Path) -> Non
     assert 11 in held(a), "the older value of the cell is not what it holds"
 
 
-def test_with_duplicates_each_cell_is_judged_alone(tmp_path: Path) -> None:
-    a = points(str(tmp_path / "a"), duplicates=True, count=10)
+def test_with_duplicates_each_cell_is_judged_alone(stores: Stores) -> None:
+    a = points(stores("a"), duplicates=True, count=10)
     a.write_cells({"x": [3, 3, 4]}, {"v": [100, 3, 100], "w": [0.0, 0.0, 0.0]})
     a.delete(where="v == 100")
     assert held(a) == [0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9]
@@ -88,12 +88,12 @@ def test_with_duplicates_each_cell_is_judged_alone(tmp_path: Path) -> None:
     assert held(a) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
 
 
-def test_dense_cells_are_as_if_never_written(tmp_path: Path) -> None:
+def test_dense_cells_are_as_if_never_written(stores: Stores) -> None:
     schema = gs.Schema(
         [gs.Dim("y", domain=(0, 99), tile=32), gs.Dim("x", domain=(0, 99), tile=32)],
         [gs.Attr("v", "int32", fill=-1), gs.Attr("w", "float32", nullable=True)],
     )
-    a = gs.create(str(tmp_path / "a"), schema)
+    a = gs.create(stores("a"), schema)
     v = np.arange(10_000, dtype="int32").reshape(100, 100)
     a.write({"v": v, "w": v.astype("float32")})
     a.write_cells({"y": [5], "x": [5]}, {"v": [20_000]})
@@ -114,9 +114,9 @@ def test_dense_cells_are_as_if_never_written(tmp_path: Path) -> None:
     assert a.at(version=seen)["v"][99, 0] == 9_900
 
 
-def test_what_others_write_meanwhile_stays(tmp_path: Path) -> None:
-    a = points(str(tmp_path / "a"), duplicates=False, count=100)
-    b = gs.open(str(tmp_path / "a"), mode="r+")
+def test_what_others_write_meanwhile_stays(stores: Stores) -> None:
+    a = points(stores("a"), duplicates=False, count=100)
+    b = gs.open(stores("a"), mode="r+")
     assert isinstance(b, gs.Array)
     b.write_cells({"x": [3, 200]}, {"v": [3, 3], "w": [9.0, 9.0]})
     a.delete(where="v == 3")
@@ -134,8 +134,8 @@ def overwritten(uri: str) -> tuple[gs.Array, gs.Array]:
     return a, behind
 
 
-def test_a_merge_that_came_first_hides_nothing_from_a_delete(tmp_path: Path) -> None:
-    a, behind = overwritten(str(tmp_path / "a"))
+def test_a_merge_that_came_first_hides_nothing_from_a_delete(stores: Stores) -> None:
+    a, behind = overwritten(stores("a"))
     a.consolidate("all")
     assert a.fragments.num_rows == 1
     behind.delete(where="n > 5")
@@ -143,8 +143,8 @@ def test_a_merge_that_came_first_hides_nothing_from_a_delete(tmp_path: Path) -> 
     assert a[:].tolist() == [1] * 5 + [0] * 5
 
 
-def test_a_merge_that_comes_after_a_delete_brings_nothing_back(tmp_path: Path) -> None:
-    a, behind = overwritten(str(tmp_path / "a"))
+def test_a_merge_that_comes_after_a_delete_brings_nothing_back(stores: Stores) -> None:
+    a, behind = overwritten(stores("a"))
     behind.delete(where="n > 5")
     report = a.consolidate("all")
     assert report.overtaken == 1
@@ -154,10 +154,10 @@ def test_a_merge_that_comes_after_a_delete_brings_nothing_back(tmp_path: Path) -
     assert a[:].tolist() == [1] * 5 + [0] * 5
 
 
-def test_a_delete_that_a_merge_overtakes_looks_again(tmp_path: Path) -> None:
-    a = points(str(tmp_path / "a"), duplicates=False, count=100)
+def test_a_delete_that_a_merge_overtakes_looks_again(stores: Stores) -> None:
+    a = points(stores("a"), duplicates=False, count=100)
     a.write_cells({"x": [200]}, {"v": [3], "w": [9.0]})
-    b = gs.open(str(tmp_path / "a"), mode="r+")
+    b = gs.open(stores("a"), mode="r+")
     assert isinstance(b, gs.Array)
     b.consolidate("all")
     assert b.fragments.num_rows == 1
@@ -165,13 +165,13 @@ def test_a_delete_that_a_merge_overtakes_looks_again(tmp_path: Path) -> None:
     assert [x for x in held(a) if x % 10 == 3 or x == 200] == []
 
 
-def test_deletes_and_merges_at_once(tmp_path: Path) -> None:
-    a = points(str(tmp_path / "a"), duplicates=False, count=2_000)
+def test_deletes_and_merges_at_once(stores: Stores) -> None:
+    a = points(stores("a"), duplicates=False, count=2_000)
     failures: list[BaseException] = []
 
     def work(turn: int) -> None:
         try:
-            mine = gs.open(str(tmp_path / "a"), mode="r+")
+            mine = gs.open(stores("a"), mode="r+")
             assert isinstance(mine, gs.Array)
             for step in range(12):
                 if turn == 0:
@@ -202,20 +202,20 @@ def test_deletes_and_merges_at_once(tmp_path: Path) -> None:
         ({"box": {"y": (1, 2)}}, "no dimension"),
     ],
 )
-def test_what_cannot_be_deleted_is_said(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
-    a = points(str(tmp_path / "a"), duplicates=False, count=10)
+def test_what_cannot_be_deleted_is_said(stores: Stores, arguments: dict[str, Any], message: str) -> None:
+    a = points(stores("a"), duplicates=False, count=10)
     version = a.version
     with pytest.raises(gs.errors.InputError, match=message):
         a.delete(**arguments)
     assert a.version == version and len(held(a)) == 10
     with pytest.raises(gs.errors.AccessError):
-        gs.open(str(tmp_path / "a")).delete(where="v == 1")  # type: ignore[union-attr]
+        gs.open(stores("a")).delete(where="v == 1")  # type: ignore[union-attr]
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(0, 9)), min_size=1, max_size=8))
-def test_many_deletes_agree_with_a_set(steps: list[tuple[int, int, int]]) -> None:
-    a = points(f"mem://deletes-{np.random.default_rng().integers(2**62)}", duplicates=False, count=300)
+def test_many_deletes_agree_with_a_set(stores: Stores, steps: list[tuple[int, int, int]]) -> None:
+    a = points(stores(), duplicates=False, count=300)
     left = set(range(300))
     for number, (lo, hi, v) in enumerate(steps):
         lo, hi = min(lo, hi), max(lo, hi)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 from gridstone import comparing
@@ -51,9 +52,9 @@ def expected(a: list[Any], b: list[Any]) -> tuple[int, int, int, int]:
 
 
 @given(CELLS, CELLS, st.booleans())
-def test_multisets_of_cells(a: list[Any], b: list[Any], small: bool) -> None:
-    one = made("mem://diff-a", a)
-    two = made("mem://diff-b", b + a[: len(a) // 2], cell_order="hilbert", tile=None)
+def test_multisets_of_cells(stores: Stores, a: list[Any], b: list[Any], small: bool) -> None:
+    one = made(stores("diff-a"), a)
+    two = made(stores("diff-b"), b + a[: len(a) // 2], cell_order="hilbert", tile=None)
     try:
         with pytest.MonkeyPatch.context() as patched:
             if small:
@@ -67,8 +68,8 @@ def test_multisets_of_cells(a: list[Any], b: list[Any], small: bool) -> None:
         assert (back.same, back.different, back.only_b, back.only_a) == counts
         assert gs.diff(one, one).equal and not gs.diff(one, one)
     finally:
-        gs.delete("mem://diff-a")
-        gs.delete("mem://diff-b")
+        gs.delete(stores("diff-a"))
+        gs.delete(stores("diff-b"))
 
 
 def dense(uri: Path | str, values: Any, lo: int = 0, **options: Any) -> gs.Array:
@@ -80,13 +81,13 @@ def dense(uri: Path | str, values: Any, lo: int = 0, **options: Any) -> gs.Array
 
 
 @pytest.mark.parametrize("cells", [(4, 4), (10_000, 4_000_000)])
-def test_dense_boxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: tuple[int, int]) -> None:
+def test_dense_boxes(stores: Stores, monkeypatch: pytest.MonkeyPatch, cells: tuple[int, int]) -> None:
     monkeypatch.setattr(comparing, "_CELLS", cells)
     random = np.random.default_rng(4)
     values = random.integers(0, 5, (10, 7)).astype(np.float64)
     values[random.random(values.shape) < 0.3] = np.nan
     other = np.where(random.random(values.shape) < 0.2, values + 1, values)
-    a, b = dense(tmp_path / "a", values), dense(tmp_path / "b", other[2:], 2)
+    a, b = dense(stores("a"), values), dense(stores("b"), other[2:], 2)
     found = gs.diff(a, b, examples=1000)
     part = values[2:]
     differs = (part != other[2:]) & ~(np.isnan(part) & np.isnan(other[2:]))
@@ -105,7 +106,7 @@ def test_dense_boxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: tup
     assert "1 differ" in str(later)
 
 
-def test_every_type_of_value(tmp_path: Path) -> None:
+def test_every_type_of_value(tmp_path: Path, stores: Stores) -> None:
     schema = gs.Schema(
         [gs.Dim("t", (np.datetime64("2020-01-01"), np.datetime64("2020-12-31")), dtype="datetime64[D]")],
         [
@@ -132,9 +133,9 @@ def test_every_type_of_value(tmp_path: Path) -> None:
             "w": np.ma.MaskedArray(np.array(["2020-01-01", "NaT", "2021-01-01"], "datetime64[s]"), [0, 0, 1]),
         }
 
-    a = gs.create(tmp_path / "a", schema)
+    a = gs.create(stores("a"), schema)
     a.write_cells({"t": at}, columns())
-    assert gs.diff(a, gs.copy(tmp_path / "a", tmp_path / "b")).equal
+    assert gs.diff(a, gs.copy(stores("a"), stores("b"))).equal
     changes: dict[str, Any] = {
         "b": False,
         "c": 3j,
@@ -156,22 +157,22 @@ def test_every_type_of_value(tmp_path: Path) -> None:
         }
 
 
-def test_schemas_and_what_cannot_be_compared(tmp_path: Path) -> None:
-    a = gs.array(tmp_path / "a", np.arange(6), name="v")
+def test_schemas_and_what_cannot_be_compared(stores: Stores) -> None:
+    a = gs.array(stores("a"), np.arange(6), name="v")
     b = gs.create(
-        tmp_path / "b", gs.Schema([gs.Dim("d0", (0, 5))], [gs.Attr("v", "int64"), gs.Attr("w", "int8")], sparse=True)
+        stores("b"), gs.Schema([gs.Dim("d0", (0, 5))], [gs.Attr("v", "int64"), gs.Attr("w", "int8")], sparse=True)
     )
     found = gs.diff(a, b)
     assert not found.compared and not found.equal and not found.cells_equal
     assert {c.what for c in found.schema} >= {"sparse", "attribute w"}
     assert "cannot be compared" in str(found)
-    c = gs.create(tmp_path / "c", gs.Schema([gs.Dim("d0", (0, 5), 6)], [gs.Attr("u", "int64")]))
+    c = gs.create(stores("c"), gs.Schema([gs.Dim("d0", (0, 5), 6)], [gs.Attr("u", "int64")]))
     c.write(np.arange(6))
     named = gs.diff(a, c)
     assert named.attrs == () and named.cells_equal and not named.equal
     with pytest.raises(InputError, match="'u'"):
         gs.diff(a, c, attrs="u")
-    empty = gs.create(tmp_path / "e", b.schema)
+    empty = gs.create(stores("e"), b.schema)
     assert gs.diff(empty, b).equal
     b.write_cells({"d0": [1]}, {"v": [1], "w": [1]})
     assert gs.diff(empty, b).only_b == 1 and gs.diff(empty, b, box={"d0": (2, 4)}).cells_equal
@@ -203,10 +204,15 @@ PLACED = st.lists(st.tuples(WORDS, st.integers(0, 9), st.integers(0, 2)), max_si
 
 
 @given(PLACED, PLACED, st.booleans(), st.tuples(WORDS, WORDS).map(sorted), st.sampled_from([16, 24]))
-def test_dimensions_of_texts(a: list[Any], b: list[Any], small: bool, span: list[str], longest: int) -> None:
+def test_dimensions_of_texts(
+    stores: Stores, a: list[Any], b: list[Any], small: bool, span: list[str], longest: int
+) -> None:
     for only in (False, True):
         arrays = []
-        for uri, cells, most in (("mem://diff-text-a", a, 16), ("mem://diff-text-b", b + a[: len(a) // 2], longest)):
+        for uri, cells, most in (
+            (stores("diff-text-a"), a, 16),
+            (stores("diff-text-b"), b + a[: len(a) // 2], longest),
+        ):
             dims = [gs.Dim("g", dtype="string", max_bytes=most)]
             dims += [] if only else [gs.Dim("x", (0, 9), 4)]
             schema = gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True, duplicates=True, capacity=3)
@@ -227,8 +233,8 @@ def test_dimensions_of_texts(a: list[Any], b: list[Any], small: bool, span: list
                 assert told == expected(ours, theirs)
             assert [c.what for c in whole.schema] == (["dimension g: max_bytes"] if longest != 16 else [])
         finally:
-            gs.delete("mem://diff-text-a")
-            gs.delete("mem://diff-text-b")
+            gs.delete(stores("diff-text-a"))
+            gs.delete(stores("diff-text-b"))
 
 
 def test_schemas_that_differ_in_categories(tmp_path: Path) -> None:
@@ -253,8 +259,8 @@ def test_schemas_that_differ_in_categories(tmp_path: Path) -> None:
     assert ", … (92)) in b" in str(gs.diff(a, many))
 
 
-def test_what_is_no_array(tmp_path: Path) -> None:
-    a = gs.array(tmp_path / "a", np.arange(6), name="v")
+def test_what_is_no_array(stores: Stores) -> None:
+    a = gs.array(stores("a"), np.arange(6), name="v")
     for given_ in (3, a["v"], None):
         with pytest.raises(InputError, match="takes arrays"):
             gs.diff(given_, a)

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import uuid
 from random import Random
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 from gridstone import cli, errors
@@ -42,12 +42,12 @@ def test_resize_takes_names_dicts_and_shapes(store_uri):
     assert gs.open(store_uri, version=2).shape == (10, 10)
 
 
-def test_resize_of_times_floats_and_one_dimension(memory_uri):
+def test_resize_of_times_floats_and_one_dimension(store_uri, stores: Stores):
     dims = [
         gs.Dim("t", ("2024-01-01", "2024-01-31"), dtype="datetime64[D]"),
         gs.Dim("z", (0.0, 1.0), tile=0.25, dtype="float64"),
     ]
-    a = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True))
+    a = gs.create(store_uri, gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True))
     a.write_cells({"t": np.array(["2024-01-05"], "M8[D]"), "z": [0.5]}, {"v": [1]})
     a.resize(t=("2023-06-01", None), z=(0.0, 2.5))
     assert a.domain == ((np.datetime64("2023-06-01"), np.datetime64("2024-01-31")), (0.0, 2.5))
@@ -57,7 +57,7 @@ def test_resize_of_times_floats_and_one_dimension(memory_uri):
         a.resize(z=(-1.0, 2.5))
     with pytest.raises(errors.UnsupportedError, match="number of positions"):
         a.resize((400, 3))
-    b = gs.array(f"mem://{uuid.uuid4()}", np.arange(6))
+    b = gs.array(stores(), np.arange(6))
     b.resize(10)
     assert b[...].tolist() == [0, 1, 2, 3, 4, 5, 0, 0, 0, 0]
 
@@ -79,8 +79,8 @@ def test_resize_of_times_floats_and_one_dimension(memory_uri):
         ((), {"x": (1, 20)}, errors.SchemaError, "only grows"),
     ],
 )
-def test_resize_refuses_with_a_reason(memory_uri, arguments, named, error, match):
-    a = gs.create(memory_uri, FIELD)
+def test_resize_refuses_with_a_reason(store_uri, arguments, named, error, match):
+    a = gs.create(store_uri, FIELD)
     with pytest.raises(error, match=match):
         a.resize(*arguments, **named)
     assert (a.version, a.schema) == (1, FIELD)
@@ -122,15 +122,15 @@ def test_alter_adds_drops_renames_and_changes(store_uri):
         ({"nullable": [3]}, "is text"),
     ],
 )
-def test_alter_refuses_with_a_reason(memory_uri, changes, match):
-    a = gs.create(memory_uri, FIELD)
+def test_alter_refuses_with_a_reason(store_uri, changes, match):
+    a = gs.create(store_uri, FIELD)
     with pytest.raises(errors.SchemaError, match=match):
         a.alter(**changes)
     assert (a.version, a.schema) == (1, FIELD)
 
 
-def test_a_sparse_array_keeps_the_fill_of_what_was_added(memory_uri):
-    a = gs.create(memory_uri, LINE)
+def test_a_sparse_array_keeps_the_fill_of_what_was_added(store_uri):
+    a = gs.create(store_uri, LINE)
     a.write_cells({"x": [1, 2]}, {"v": [10, 20]})
     a.alter(add=gs.Attr("q", "int8", fill=5), fill={"v": 3}, nullable="v")
     for changes in ({"fill": {"q": 6}}, {"nullable": "q"}):
@@ -192,8 +192,8 @@ def test_transactions_change_schemas(store_uri):
         seen.commit()
 
 
-def test_the_command_line_changes_schemas(tmp_path, capsys):
-    uri = str(tmp_path / "a.gs")
+def test_the_command_line_changes_schemas(stores, capsys):
+    uri = stores("a")
     filled(uri)
     assert cli.run(["resize", uri, "y=0:19", "x=:14", "-m", "wider"]) == 0
     assert "y: 0..19, x: 0..14" in capsys.readouterr().out
@@ -237,9 +237,9 @@ class Naive:
 class History:
     """An array and its model, driven at random."""
 
-    def __init__(self, r: Random, sparse: bool, tile: int | None) -> None:
+    def __init__(self, uri: str, r: Random, sparse: bool, tile: int | None) -> None:
         self.r, self.tile, self.count = r, tile, 0
-        self.uri = f"mem://{uuid.uuid4()}"
+        self.uri = uri
         self.naive = Naive(sparse, 0, 19)
         attr = self.new_attr()
         dims = [gs.Dim("x", (0, 19), tile=tile)]
@@ -373,8 +373,8 @@ def _column(attr: dict[str, Any], values: list[Any]) -> Any:
 
 
 @given(r=st.randoms(use_true_random=True), sparse=st.booleans(), tile=st.sampled_from([None, 1, 7, 20]))
-def test_random_histories_agree_with_a_model(r, sparse, tile):
-    history = History(r, sparse, tile)
+def test_random_histories_agree_with_a_model(stores, r, sparse, tile):
+    history = History(stores(), r, sparse, tile)
     for _ in range(20):
         history.step()
     assert not history.a.verify()["damage"]

@@ -2,13 +2,13 @@
 
 import _thread
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 from gridstone.errors import BudgetError, InputError
@@ -73,9 +73,9 @@ def taken(held: dict[str, Any], count: int) -> list[Any]:
     return rows
 
 
-@pytest.fixture(scope="module")
-def array(tmp_path_factory: pytest.TempPathFactory) -> gs.Array:
-    return sparse(tmp_path_factory.mktemp("filling") / "a.gs")
+@pytest.fixture
+def array(stores: Stores) -> gs.Array:
+    return sparse(stores("a"))
 
 
 @given(
@@ -102,8 +102,8 @@ def test_portions_are_the_whole_read(array: gs.Array, cells: int, bytes_: int, o
     assert (sorted(found, key=str) == sorted(expected, key=str)) if order == "any" else found == expected
 
 
-def test_the_snapshot_stays_and_completeness_is_known_at_once(tmp_path: Path) -> None:
-    a = sparse(tmp_path / "a.gs", 100)
+def test_the_snapshot_stays_and_completeness_is_known_at_once(stores: Stores) -> None:
+    a = sparse(stores("a"), 100)
     x = np.zeros(50, np.int64)
     lists = np.empty(1, object)
     lists[0] = np.array([1], np.int16)
@@ -118,7 +118,7 @@ def test_the_snapshot_stays_and_completeness_is_known_at_once(tmp_path: Path) ->
     assert sum(a.read_into({"x": x})) == 101
 
 
-def test_an_interrupt_ends_the_read_and_passes_no_cell_over(tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_read_and_passes_no_cell_over(stores: Stores) -> None:
     """The buffers were filled when Ctrl-C was seen: which cells the caller has, nobody knows."""
 
     def stop(data: bytes, width: int) -> bytes:
@@ -127,9 +127,7 @@ def test_an_interrupt_ends_the_read_and_passes_no_cell_over(tmp_path: Path) -> N
         return data
 
     gs.register_filter("test.stop", encode=lambda data, width: data, decode=stop, overwrite=True)
-    a = gs.create(
-        tmp_path / "a.gs", gs.Schema([gs.Dim("x", (0, 999), 1000)], [gs.Attr("v", "int64", filters="test.stop")])
-    )
+    a = gs.create(stores("a"), gs.Schema([gs.Dim("x", (0, 999), 1000)], [gs.Attr("v", "int64", filters="test.stop")]))
     a[...] = np.arange(1000)
     filling = a.read_into({"x": np.zeros(100, np.int64), "v": np.zeros(100, np.int64)})
     with pytest.raises(KeyboardInterrupt):
@@ -140,8 +138,8 @@ def test_an_interrupt_ends_the_read_and_passes_no_cell_over(tmp_path: Path) -> N
             filling.submit()
 
 
-def test_a_cell_that_does_not_fit_says_how_large_it_is(tmp_path: Path) -> None:
-    a = gs.create(tmp_path / "a.gs", gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("s", "string")], sparse=True))
+def test_a_cell_that_does_not_fit_says_how_large_it_is(stores: Stores) -> None:
+    a = gs.create(stores("a"), gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("s", "string")], sparse=True))
     a.write_cells({"x": [1, 2, 3]}, {"s": np.array(["ab", "c" * 500, "d"], object)})
     held = {"s": {"values": np.zeros(100, np.uint8), "offsets": np.zeros(9, np.int64)}}
     filling = a.read_into(held)
@@ -157,9 +155,9 @@ def test_a_cell_that_does_not_fit_says_how_large_it_is(tmp_path: Path) -> None:
         a.read_into({"s": {"values": np.zeros(9, np.uint8), "offsets": np.zeros(1, np.int64)}}).submit()
 
 
-def test_dense_boxes_with_coordinates_and_nulls(tmp_path: Path) -> None:
+def test_dense_boxes_with_coordinates_and_nulls(stores: Stores) -> None:
     values = np.ma.MaskedArray(np.arange(600, dtype=np.int32).reshape(20, 30), np.arange(600).reshape(20, 30) % 11 == 0)
-    a = gs.array(tmp_path / "a.gs", values, tile=7)
+    a = gs.array(stores("a"), values, tile=7)
     held: dict[str, Any] = {
         "d1": np.zeros(37, np.int64),
         "value": {"values": np.zeros(37, np.int32), "validity": np.zeros(37, np.uint8)},
@@ -208,9 +206,9 @@ def test_overlapping_buffers_and_bad_orders_are_refused(array: gs.Array) -> None
         array.read_into({"x": frozen})
 
 
-def test_texts_among_the_dimensions(memory_uri: str) -> None:
+def test_texts_among_the_dimensions(store_uri: str) -> None:
     dims = [gs.Dim("g", dtype="string", max_bytes=12), gs.Dim("x", (0, 99))]
-    a = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("v", "int32")], sparse=True))
+    a = gs.create(store_uri, gs.Schema(dims, [gs.Attr("v", "int32")], sparse=True))
     genes = ["0", "brca1", "kras", "kras2", "tp53"]
     a.write_cells({"g": genes, "x": range(5)}, {"v": range(5)})
     for box, where, found in [
@@ -230,9 +228,9 @@ def test_texts_among_the_dimensions(memory_uri: str) -> None:
 
 
 @pytest.mark.parametrize("values", [["ok", "bad", "?"], [10, 20, 30]], ids=["texts", "numbers"])
-def test_codes_of_categories(memory_uri: str, values: list[Any]) -> None:
+def test_codes_of_categories(store_uri: str, values: list[Any]) -> None:
     kind = "string" if isinstance(values[0], str) else "int32"
-    a = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 6))], [gs.Attr("c", kind, categories=values)]))
+    a = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 6))], [gs.Attr("c", kind, categories=values)]))
     a[...] = [values[i % 3] for i in range(7)]
     codes = np.full(10, 9, a.schema.attr("c").codes)
     assert a.read_into({"c": codes}).submit() == 7

@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from places import Stores
 
 import gridstone as gs
 from gridstone import dense, stretches
 
 
 @given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=12))
-def test_reads_what_numpy_reads(data: st.DataObject, shape: tuple[int, ...]) -> None:
+def test_reads_what_numpy_reads(stores: Stores, data: st.DataObject, shape: tuple[int, ...]) -> None:
     values = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
     tile = tuple(data.draw(st.integers(1, n)) for n in shape)
-    array = gs.array("mem://indexing", values, tile=tile, overwrite=True)
+    array = gs.array(stores("indexing"), values, tile=tile, overwrite=True)
     key = data.draw(hnp.basic_indices(shape, allow_ellipsis=True))
     found, expected = array[key], values[key]
     assert type(found) is type(expected)
@@ -27,9 +28,11 @@ def test_reads_what_numpy_reads(data: st.DataObject, shape: tuple[int, ...]) -> 
 
 
 @given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=9))
-def test_writes_what_numpy_writes(data: st.DataObject, shape: tuple[int, ...]) -> None:
+def test_writes_what_numpy_writes(stores: Stores, data: st.DataObject, shape: tuple[int, ...]) -> None:
     values = np.zeros(shape, np.int64)
-    array = gs.array("mem://assigning", values, tile=tuple(data.draw(st.integers(1, n)) for n in shape), overwrite=True)
+    array = gs.array(
+        stores("assigning"), values, tile=tuple(data.draw(st.integers(1, n)) for n in shape), overwrite=True
+    )
     for number in range(1, 4):
         key = data.draw(hnp.basic_indices(shape, allow_ellipsis=True))
         selected = values[key].shape
@@ -42,13 +45,13 @@ def test_writes_what_numpy_writes(data: st.DataObject, shape: tuple[int, ...]) -
     np.testing.assert_array_equal(array[...], values)
 
 
-@pytest.fixture(scope="module")
-def wide() -> tuple[gs.Array, np.ndarray]:
+@pytest.fixture
+def wide(stores: Stores) -> tuple[gs.Array, np.ndarray]:
     """2,048 x 2,048 cells in tiles of 1,024 x 1,024: blocks of 16 rows."""
     values = np.random.default_rng(7).integers(0, 100, (2_048, 2_048), np.int16)
     context = gs.Context(cache=0)
     return gs.array(
-        "mem://wide", values, tile=(1_024, 1_024), filters="zstd:1", overwrite=True, context=context
+        stores("wide"), values, tile=(1_024, 1_024), filters="zstd:1", overwrite=True, context=context
     ), values
 
 
@@ -97,7 +100,7 @@ def test_wide_strides_decode_each_block_once(
 
 
 @pytest.mark.parametrize("order", ["row", "col"])
-def test_strides_of_any_kind_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+def test_strides_of_any_kind_are_read_in_pieces(stores: Stores, monkeypatch: pytest.MonkeyPatch, order: str) -> None:
     monkeypatch.setattr(dense, "_SPLIT_CELLS", 50)
     monkeypatch.setattr(dense, "_SPLIT_SHARE", 1)
     monkeypatch.setattr(dense, "_WINDOW", 5)
@@ -107,7 +110,7 @@ def test_strides_of_any_kind_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch,
     values = np.ma.MaskedArray(np.arange(40 * 30 * 5).reshape(40, 30, 5), np.arange(6_000).reshape(40, 30, 5) % 7 == 0)
     dims = [gs.Dim("y", (-3, 36), 9), gs.Dim("x", (100, 129), 7), gs.Dim("z", (0, 4))]
     schema = gs.Schema(dims, [gs.Attr("v", "int64", nullable=True), gs.Attr("s", "string")], cell_order=order)
-    array = gs.create("mem://pieces", schema, overwrite=True)
+    array = gs.create(stores("pieces"), schema, overwrite=True)
     texts = values.data.astype(str).astype(object)
     array[...] = {"v": values, "s": texts}
     keys = [
@@ -128,11 +131,11 @@ def test_strides_of_any_kind_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch,
         np.testing.assert_array_equal(found["s"], texts[key])
 
 
-def test_pieces_are_bounded_whatever_is_tall(memory_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_are_bounded_whatever_is_tall(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "PIECE_CELLS", 1 << 18)
     monkeypatch.setattr(stretches, "PIECE_CELLS", 1 << 18)
     values = np.arange(20_000 * 128, dtype=np.int32).reshape(20_000, 128)
-    array = gs.array(memory_uri, values, tile=(512, 128))
+    array = gs.array(store_uri, values, tile=(512, 128))
     counted = reads_of(array, monkeypatch)
     for key in (np.s_[:, ::32], np.s_[::-1, 3::50], np.s_[5:, 1::40]):
         counted.clear()
@@ -150,8 +153,8 @@ def test_pieces_are_bounded_whatever_is_tall(memory_uri: str, monkeypatch: pytes
         lambda a: a.oindex[[1, 500, 1_900], np.arange(1_000)],
     ],
 )
-def test_what_takes_several_reads_is_of_one_version(ask: Callable[[gs.Array], np.ndarray]) -> None:
-    array = gs.array("mem://torn", np.zeros((2_048, 2_048), np.int8), tile=(64, 2_048), overwrite=True)
+def test_what_takes_several_reads_is_of_one_version(stores: Stores, ask: Callable[[gs.Array], np.ndarray]) -> None:
+    array = gs.array(stores("torn"), np.zeros((2_048, 2_048), np.int8), tile=(64, 2_048), overwrite=True)
     kind, seen = type(array), []
 
     def writing(self: gs.Array, *args: object, read: Any, **options: object) -> object:
@@ -183,14 +186,14 @@ def test_what_takes_several_reads_is_of_one_version(ask: Callable[[gs.Array], np
         (np.s_[::0], ValueError, "zero"),
     ],
 )
-def test_wrong_keys_say_why(key: object, kind: type[Exception], word: str) -> None:
-    array = gs.array("mem://keys", np.zeros((20, 30)), overwrite=True)
+def test_wrong_keys_say_why(stores: Stores, key: object, kind: type[Exception], word: str) -> None:
+    array = gs.array(stores("keys"), np.zeros((20, 30)), overwrite=True)
     with pytest.raises(kind, match=word):
         array[key]
 
 
-def test_unknown_attribute_lists_those_there_are() -> None:
-    array = gs.array("mem://keys", np.zeros((20, 30)), overwrite=True)
+def test_unknown_attribute_lists_those_there_are(stores: Stores) -> None:
+    array = gs.array(stores("keys"), np.zeros((20, 30)), overwrite=True)
     with pytest.raises(gs.errors.SchemaError, match="'value'"):
         array["v"]
 
@@ -243,9 +246,9 @@ def test_wrong_boxes_say_why(shifted: gs.Array, box: object, kind: type[Exceptio
         shifted.read(box)
 
 
-def test_positions_of_sparse_arrays(memory_uri: str) -> None:
+def test_positions_of_sparse_arrays(store_uri: str) -> None:
     array = gs.create(
-        memory_uri, gs.Schema([gs.Dim("x", (10, 19)), gs.Dim("y", (0, 9))], [gs.Attr("v", int)], sparse=True)
+        store_uri, gs.Schema([gs.Dim("x", (10, 19)), gs.Dim("y", (0, 9))], [gs.Attr("v", int)], sparse=True)
     )
     array.write_cells({"x": [10, 12, 19], "y": [1, 2, 3]}, [1, 2, 3])
     assert array[0:3]["v"].tolist() == [1, 2]
@@ -257,9 +260,9 @@ def test_positions_of_sparse_arrays(memory_uri: str) -> None:
         array[0] = 1
 
 
-def test_the_whole_int64_range(memory_uri: str) -> None:
+def test_the_whole_int64_range(store_uri: str) -> None:
     dim = gs.Dim("x", (-(2**63), 2**63 - 1), 10)
-    array = gs.create(memory_uri, gs.Schema([dim], [gs.Attr("v", int)], sparse=True))
+    array = gs.create(store_uri, gs.Schema([dim], [gs.Attr("v", int)], sparse=True))
     array.write_cells({"x": np.array([-(2**63), 0, 2**63 - 1])}, [1, 2, 3])
     assert array.shape == (2**64,)
     assert array[-1]["v"].tolist() == [3]

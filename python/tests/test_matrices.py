@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from places import Stores
 
 import gridstone as gs
 from gridstone import io
@@ -30,10 +31,10 @@ def matrix(shape: tuple[int, int] = (50, 70), density: float = 0.1, dtype: str =
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.filterwarnings("ignore:Constructing a DIA")
-def test_every_format(memory_uri: str, form: str, legacy: bool) -> None:
+def test_every_format(store_uri: str, form: str, legacy: bool) -> None:
     given = matrix().asformat(form)
     given = getattr(sps, f"{form}_matrix")(given) if legacy else given
-    array = io.from_scipy(memory_uri, given)
+    array = io.from_scipy(store_uri, given)
     assert array.dims == ("row", "col") and array.domain == ((0, 49), (0, 69)) and not array.schema.duplicates
     found = array.read().to_scipy()
     assert found.format == "coo" and found.nnz == given.tocoo().nnz
@@ -42,22 +43,22 @@ def test_every_format(memory_uri: str, form: str, legacy: bool) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_dtype(memory_uri: str, dtype: str) -> None:
+def test_every_dtype(store_uri: str, dtype: str) -> None:
     given = matrix(dtype=dtype).tocsr()
-    array = io.from_scipy(memory_uri, given, ["a", "b"], name="v", context=gs.Context("2MB"))
+    array = io.from_scipy(store_uri, given, ["a", "b"], name="v", context=gs.Context("2MB"))
     found = array.read().to_scipy("v")
     assert found.dtype == given.dtype and array.dims == ("a", "b")
     np.testing.assert_array_equal(found.toarray(), given.toarray())
 
 
-def test_explicit_zeros_and_repeats(memory_uri: str) -> None:
+def test_explicit_zeros_and_repeats(store_uri: str, stores: Stores) -> None:
     given = sps.coo_array(([1.0, 2.0, 0.0, 4.0], ([0, 0, 1, 1], [1, 1, 0, 2])), shape=(3, 4))
-    array = io.from_scipy(memory_uri, given)
+    array = io.from_scipy(store_uri, given)
     assert sorted(array.read()["value"].tolist()) == [0.0, 3.0, 4.0] and given.nnz == 4
     np.testing.assert_array_equal(array.read().to_dense(), given.toarray())
     rows = sps.csr_array(([1.0, 2.0, 5.0], [1, 1, 0], [0, 2, 3]), shape=(2, 3))
-    np.testing.assert_array_equal(io.from_scipy(memory_uri + "r", rows).read().to_dense(), rows.toarray())
-    kept = io.from_scipy(memory_uri + "k", given, duplicates=True).read()
+    np.testing.assert_array_equal(io.from_scipy(stores("r"), rows).read().to_dense(), rows.toarray())
+    kept = io.from_scipy(stores("k"), given, duplicates=True).read()
     assert len(kept) == 4
     for repeats, value in (("last", 2.0), ("first", 1.0), ("sum", 3.0)):
         assert kept.to_scipy(repeats=repeats).toarray()[0, 1] == value
@@ -68,27 +69,27 @@ def test_explicit_zeros_and_repeats(memory_uri: str) -> None:
         kept.to_scipy(repeats="mean")
 
 
-def test_appending_takes_the_names_that_are_there(memory_uri: str) -> None:
+def test_appending_takes_the_names_that_are_there(store_uri: str) -> None:
     first, second = matrix((6, 6), 0.5).tocsr(), matrix((4, 5), 0.5).tocsc()
-    io.from_scipy(memory_uri, first, ["i", "j"], name="w")
-    array = io.from_scipy(memory_uri, second)
+    io.from_scipy(store_uri, first, ["i", "j"], name="w")
+    array = io.from_scipy(store_uri, second)
     expected = first.toarray()
     block = second.toarray()
     expected[:4, :5][block != 0] = block[block != 0]
     np.testing.assert_array_equal(array.read().to_dense(), expected)
     with pytest.raises(gs.errors.InputError, match="outside the domain"):
-        io.from_scipy(memory_uri, sps.coo_array(([1.0], ([6], [0])), shape=(7, 7)))
-    assert gs.open(memory_uri).version == array.version
+        io.from_scipy(store_uri, sps.coo_array(([1.0], ([6], [0])), shape=(7, 7)))
+    assert gs.open(store_uri).version == array.version
 
 
-def test_big_ones(memory_uri: str) -> None:
+def test_big_ones(store_uri: str, stores: Stores) -> None:
     """Large sides, 64-bit indices, and more values than a piece and the budget hold."""
     size = 10**12
     rows, cols = rng.integers(0, size, 300_000), rng.integers(0, size, 300_000)
     given = sps.coo_array((np.arange(300_000.0), (rows, cols)), shape=(size, size))
     told: list[tuple[int, int]] = []
     array = io.from_scipy(
-        memory_uri, given, context=gs.Context("8MB", cache=0), progress=lambda d, t, told=told: told.append((d, t))
+        store_uri, given, context=gs.Context("8MB", cache=0), progress=lambda d, t, told=told: told.append((d, t))
     )
     assert array.fragments.num_rows == 1 and len(array.history()) == 2 and told[-1] == (300_000, 300_000)
     found = array.read().to_scipy()
@@ -97,27 +98,27 @@ def test_big_ones(memory_uri: str) -> None:
     np.testing.assert_array_equal(found.coords[0][order], rows)
     np.testing.assert_array_equal(found.coords[1][order], cols)
     wide = sps.random_array((3, 1_000_000), density=0.1, rng=rng, format="csr")
-    back = io.from_scipy(memory_uri + "w", wide).read().to_scipy().tocsr()
+    back = io.from_scipy(stores("w"), wide).read().to_scipy().tocsr()
     assert (back != wide).nnz == 0
 
 
-def test_what_is_no_matrix(memory_uri: str) -> None:
+def test_what_is_no_matrix(store_uri: str) -> None:
     for bad, word in ((np.eye(3), "ndarray"), (sps.coo_array((0, 5)), r"\(0, 5\)")):
         with pytest.raises(gs.errors.InputError, match=word):
-            io.from_scipy(memory_uri, bad)
+            io.from_scipy(store_uri, bad)
     with pytest.raises(gs.errors.InputError, match="names 1 dimensions"):
-        io.from_scipy(memory_uri, matrix(), ["x"])
+        io.from_scipy(store_uri, matrix(), ["x"])
     broken = sps.csr_array(matrix((5, 5), 0.5))
     broken.indices[0] = 77
     with pytest.raises(gs.errors.InputError, match="outside the domain"):
-        io.from_scipy(memory_uri, broken, duplicates=True)
-    assert not gs.exists(memory_uri)
-    assert len(io.from_scipy(memory_uri, sps.coo_array((3, 4))).read()) == 0
+        io.from_scipy(store_uri, broken, duplicates=True)
+    assert not gs.exists(store_uri)
+    assert len(io.from_scipy(store_uri, sps.coo_array((3, 4))).read()) == 0
 
 
-def test_dense_from_a_matrix(memory_uri: str) -> None:
+def test_dense_from_a_matrix(store_uri: str) -> None:
     given = matrix()
-    array = io.from_scipy(memory_uri, given, sparse=False)
+    array = io.from_scipy(store_uri, given, sparse=False)
     assert not array.sparse
     np.testing.assert_array_equal(array[...], given.toarray())
     found = array.read({"row": (10, 20)}).to_scipy()
@@ -125,10 +126,10 @@ def test_dense_from_a_matrix(memory_uri: str) -> None:
     np.testing.assert_array_equal(found.toarray(), given.toarray()[10:21])
 
 
-def test_positions_count_from_the_box(memory_uri: str) -> None:
+def test_positions_count_from_the_box(store_uri: str) -> None:
     dims = [gs.Dim("t", ("2026-01-01", "2026-12-31"), None, "datetime64[D]"), gs.Dim("y", (-(2**63), 2**63 - 1))]
     attrs = [gs.Attr("v", "int32", fill=-1), gs.Attr("n", "float32", nullable=True), gs.Attr("s", "string")]
-    array = gs.create(memory_uri, gs.Schema(dims, attrs, sparse=True, duplicates=True))
+    array = gs.create(store_uri, gs.Schema(dims, attrs, sparse=True, duplicates=True))
     days = np.array(["2026-02-01", "2026-02-03", "2026-02-03"], "M8[D]")
     array.write_cells({"t": days, "y": [-5, 2**62, -5]}, {"v": [1, 2, 3], "n": [0.5, None, 1.5], "s": ["a", "b", "c"]})
     box = {"t": ("2026-02-01", "2026-02-04"), "y": (-10, 10)}
@@ -155,35 +156,35 @@ def test_positions_count_from_the_box(memory_uri: str) -> None:
     assert points.to_scipy().nnz == 1 and points.to_scipy().shape == (3, 13)
 
 
-def test_other_numbers_of_dimensions(memory_uri: str) -> None:
-    array = gs.array(memory_uri, np.arange(24).reshape(2, 3, 4))
+def test_other_numbers_of_dimensions(store_uri: str, stores: Stores) -> None:
+    array = gs.array(store_uri, np.arange(24).reshape(2, 3, 4))
     with pytest.raises(gs.errors.UnsupportedError, match="3 dimensions"):
         array.read().to_scipy()
     with pytest.raises(gs.errors.SchemaError, match="float"):
         schema = gs.Schema(
             [gs.Dim("x", (0.0, 1.0), None, "float64"), gs.Dim("y", (0, 1))], [gs.Attr("v", "int8")], sparse=True
         )
-        gs.create(memory_uri + "f", schema).read().to_scipy()
+        gs.create(stores("f"), schema).read().to_scipy()
 
 
-def test_pydata(memory_uri: str) -> None:
+def test_pydata(store_uri: str, stores: Stores) -> None:
     sparse = pytest.importorskip("sparse")
     given = sparse.random((7, 8, 9), density=0.1, random_state=3)
-    array = io.from_scipy(memory_uri, given)
+    array = io.from_scipy(store_uri, given)
     assert array.dims == ("d0", "d1", "d2")
     found = array.read().to_sparse()
     assert isinstance(found, sparse.COO) and found.nnz == given.nnz
     np.testing.assert_array_equal(found.todense(), given.todense())
     filled = sparse.COO([[0, 1]], [5, 6], shape=(4,), fill_value=9)
-    other = io.from_scipy(memory_uri + "f", filled)
+    other = io.from_scipy(stores("f"), filled)
     assert other.schema.attrs[0].fill == 9
     np.testing.assert_array_equal(other.read().to_sparse().todense(), filled.todense())
     np.testing.assert_array_equal(other.scan().to_sparse().todense(), filled.todense())
-    compressed = io.from_scipy(memory_uri + "g", sparse.GCXS(given))
+    compressed = io.from_scipy(stores("g"), sparse.GCXS(given))
     np.testing.assert_array_equal(compressed.read().to_dense(), given.todense())
-    dense = gs.array(memory_uri + "d", np.arange(24).reshape(2, 3, 4))
+    dense = gs.array(stores("d"), np.arange(24).reshape(2, 3, 4))
     np.testing.assert_array_equal(dense.read().to_sparse().todense(), dense[...])
-    repeated = io.from_scipy(memory_uri + "r", sps.coo_array(([1, 2], ([0, 0], [1, 1])), shape=(2, 2)), duplicates=True)
+    repeated = io.from_scipy(stores("r"), sps.coo_array(([1, 2], ([0, 0], [1, 1])), shape=(2, 2)), duplicates=True)
     assert repeated.read().to_sparse().todense()[0, 1] == 2 == repeated.read().to_dense()[0, 1]
 
 
@@ -191,8 +192,8 @@ def test_pydata(memory_uri: str) -> None:
     ("module", "call"),
     [("scipy", "to_scipy"), ("sparse", "to_sparse"), ("polars", "to_polars"), ("pandas", "to_pandas")],
 )
-def test_a_missing_library_is_named(memory_uri: str, monkeypatch: pytest.MonkeyPatch, module: str, call: str) -> None:
-    result = gs.array(memory_uri, np.eye(3)).read()
+def test_a_missing_library_is_named(store_uri: str, monkeypatch: pytest.MonkeyPatch, module: str, call: str) -> None:
+    result = gs.array(store_uri, np.eye(3)).read()
     for name in [name for name in sys.modules if name.split(".")[0] == module]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, module, None)
@@ -200,21 +201,21 @@ def test_a_missing_library_is_named(memory_uri: str, monkeypatch: pytest.MonkeyP
         getattr(result, call)()
 
 
-def test_dense_results_are_arrays(memory_uri: str) -> None:
+def test_dense_results_are_arrays(store_uri: str, stores: Stores) -> None:
     values = np.arange(12.0).reshape(3, 4)
-    array = gs.array(memory_uri, values)
+    array = gs.array(store_uri, values)
     for order in ("row", "col", "global"):
         found = array.read({"d0": (1, 2)}, order=order)
         np.testing.assert_array_equal(np.asarray(found), values[1:])
         np.testing.assert_array_equal(np.from_dlpack(found), values[1:])
         assert np.asarray(found, "float32").dtype == np.float32
     np.testing.assert_array_equal(np.from_dlpack(array[1:]), values[1:])
-    sparse = io.from_scipy(memory_uri + "s", matrix())
+    sparse = io.from_scipy(stores("s"), matrix())
     for call in (np.asarray, np.from_dlpack):
         with pytest.raises(gs.errors.UnsupportedError, match="to_dense"):
             call(sparse.read())
     with pytest.raises(gs.errors.UnsupportedError, match="nulls"):
-        np.from_dlpack(gs.array(memory_uri + "n", np.ma.MaskedArray([1, 2], [True, False])).read())
+        np.from_dlpack(gs.array(stores("n"), np.ma.MaskedArray([1, 2], [True, False])).read())
 
 
 arrays = hnp.arrays(
@@ -224,8 +225,8 @@ arrays = hnp.arrays(
 
 
 @given(values=arrays, order=st.sampled_from("CF"), budget=st.sampled_from(["1MiB", "1GiB"]))
-def test_any_npy_comes_back(tmp_path: Path, values: Any, order: str, budget: str) -> None:
-    uri = f"mem://{np.random.default_rng().integers(2**60)}"
+def test_any_npy_comes_back(tmp_path: Path, stores: Stores, values: Any, order: str, budget: str) -> None:
+    uri = stores()
     np.save(tmp_path / "v.npy", np.asarray(values, order=order))
     try:
         array = io.from_npy(uri, tmp_path / "v.npy", context=gs.Context(budget))
@@ -251,66 +252,64 @@ def test_any_npy_comes_back(tmp_path: Path, values: Any, order: str, budget: str
 @pytest.mark.parametrize("cell_order", ["row", "col"])
 @pytest.mark.parametrize("tiles", [(7, 5, 2), (None, None, None), (23, 1, 3)])
 def test_npy_into_any_layout(
-    tmp_path: Path, memory_uri: str, monkeypatch: pytest.MonkeyPatch, tile_order: str, cell_order: str, tiles: Any
+    tmp_path: Path, store_uri: str, monkeypatch: pytest.MonkeyPatch, tile_order: str, cell_order: str, tiles: Any
 ) -> None:
     monkeypatch.setattr("gridstone.io.npy._PIECE_BYTES", 8 * 37)
     values = np.arange(23 * 11 * 4).reshape(23, 11, 4)
     np.save(tmp_path / "v.npy", values)
     dims = [gs.Dim(n, (-3, s - 4), t) for n, s, t in zip("xyz", values.shape, tiles, strict=True)]
     schema = gs.Schema(dims, [gs.Attr("v", "int64")], tile_order=tile_order, cell_order=cell_order)
-    array = io.from_npy(memory_uri, tmp_path / "v.npy", schema=schema)
+    array = io.from_npy(store_uri, tmp_path / "v.npy", schema=schema)
     np.testing.assert_array_equal(array[...], values)
     assert array.fragments.num_rows == 1
     part = -values[2:19, 3:9, 1:3]
     np.save(tmp_path / "p.npy", part)
-    io.from_npy(memory_uri, tmp_path / "p.npy", box={"x": (-1, 15), "y": (0, 5), "z": (-2, -1)})
+    io.from_npy(store_uri, tmp_path / "p.npy", box={"x": (-1, 15), "y": (0, 5), "z": (-2, -1)})
     values[2:19, 3:9, 1:3] *= -1
     array.refresh()
     np.testing.assert_array_equal(array[...], values)
-    io.to_npy(gs.open(memory_uri, context=gs.Context("1MiB")), tmp_path / "o.npy", {"x": (0, 5)})
+    io.to_npy(gs.open(store_uri, context=gs.Context("1MiB")), tmp_path / "o.npy", {"x": (0, 5)})
     np.testing.assert_array_equal(np.load(tmp_path / "o.npy"), values[3:9])
 
 
-def test_several_npy_and_compressed_ones(tmp_path: Path, memory_uri: str) -> None:
+def test_several_npy_and_compressed_ones(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     parts = [rng.random((n, 5)) for n in (3, 1, 400)]
     for i, part in enumerate(parts):
         np.save(tmp_path / f"{i}.npy", part)
     (tmp_path / "1.npy.gz").write_bytes(gzip.compress((tmp_path / "1.npy").read_bytes()))
     told: list[tuple[int, int]] = []
     files = [tmp_path / name for name in ("0.npy", "1.npy.gz", "2.npy")]
-    array = io.from_npy(
-        memory_uri, files, ["t", "c"], name="v", progress=lambda d, t: told.append((d, t)), message="hi"
-    )
+    array = io.from_npy(store_uri, files, ["t", "c"], name="v", progress=lambda d, t: told.append((d, t)), message="hi")
     np.testing.assert_array_equal(array["v"][...], np.concatenate(parts))
     assert array.dims == ("t", "c") and told[-1] == (2020, 2020) and array.history()[-1].message == "hi"
     np.save(tmp_path / "1.npy", np.zeros((2, 4)))
     with pytest.raises(gs.errors.InputError, match=r"1\.npy.*\(2, 4\)"):
-        io.from_npy(memory_uri + "b", tmp_path / "?.npy")
-    assert not gs.exists(memory_uri + "b")
+        io.from_npy(stores("b"), tmp_path / "?.npy")
+    assert not gs.exists(stores("b"))
 
 
-def test_records_are_cells(tmp_path: Path, memory_uri: str) -> None:
+def test_records_are_cells(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     records = np.zeros(1000, [("x", ">i4"), ("y", "f8"), ("name", "U5"), ("t", "M8[h]")])
     records["x"], records["y"], records["name"] = rng.integers(-5, 5, 1000), rng.random(1000), rng.integers(0, 99, 1000)
     records["t"] = rng.integers(0, 10**6, 1000).astype("M8[h]")
     np.save(tmp_path / "r.npy", records)
-    array = io.from_npy(memory_uri, tmp_path / "r.npy", ["x", "t"], sparse=True)
+    array = io.from_npy(store_uri, tmp_path / "r.npy", ["x", "t"], sparse=True)
     assert array.schema.dim("t").dtype == "datetime64[h]" and array.schema.duplicates
     found = array.read().to_numpy()
     expected = sorted(zip(*(records[n].tolist() for n in ("x", "t", "y", "name")), strict=True))
     assert sorted(zip(*(found[n].tolist() for n in ("x", "t", "y", "name")), strict=True)) == expected
     np.save(tmp_path / "r.npy", np.zeros(3))
     with pytest.raises(gs.errors.InputError, match="records"):
-        io.from_npy(memory_uri + "b", tmp_path / "r.npy", ["x"], sparse=True)
+        io.from_npy(stores("b"), tmp_path / "r.npy", ["x"], sparse=True)
 
 
-def test_npz(tmp_path: Path, memory_uri: str) -> None:
+def test_npz(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     a, b = rng.random((30, 40)), rng.integers(0, 9, (30, 40), np.int8)
     for place, save in enumerate((np.savez, np.savez_compressed)):
         save(tmp_path / "v.npz", a=a, b=b, other=np.arange(3))
         with pytest.raises(gs.errors.InputError, match=r"one shape.*\(3,\)"):
-            io.from_npz(memory_uri, tmp_path / "v.npz")
-        array = io.from_npz(memory_uri + str(place), tmp_path / "v.npz", attrs=["a", "b"])
+            io.from_npz(store_uri, tmp_path / "v.npz")
+        array = io.from_npz(stores(str(place)), tmp_path / "v.npz", attrs=["a", "b"])
         np.testing.assert_array_equal(array["a"][...], a)
         np.testing.assert_array_equal(array["b"][...], b)
         assert io.to_npz(array, tmp_path / "o.npz", {"d0": (5, 9)}, compressed=bool(place)) == ["a", "b"]
@@ -320,27 +319,25 @@ def test_npz(tmp_path: Path, memory_uri: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Constructing a DIA")
-def test_npz_of_cells_and_matrices(tmp_path: Path, memory_uri: str) -> None:
+def test_npz_of_cells_and_matrices(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     given = matrix().tocsr()
-    array = io.from_scipy(memory_uri, given)
+    array = io.from_scipy(store_uri, given)
     assert io.to_npz(array, tmp_path / "c.npz") == ["row", "col", "value"]
-    back = io.from_npz(memory_uri + "b", tmp_path / "c.npz", ["row", "col"], sparse=True)
+    back = io.from_npz(stores("b"), tmp_path / "c.npz", ["row", "col"], sparse=True)
     np.testing.assert_array_equal(
         back.read().to_dense(), given.toarray()[: back.domain[0][1] + 1, : back.domain[1][1] + 1]
     )
     for form in ("csr", "csc", "coo", "dia", "bsr"):
         sps.save_npz(tmp_path / "m.npz", given.asformat(form))
-        np.testing.assert_array_equal(
-            io.from_npz(memory_uri + form, tmp_path / "m.npz").read().to_dense(), given.toarray()
-        )
+        np.testing.assert_array_equal(io.from_npz(stores(form), tmp_path / "m.npz").read().to_dense(), given.toarray())
     with np.load(tmp_path / "c.npz") as columns:
         assert columns["row"].dtype == np.int64 and len(columns["value"]) == given.nnz
     assert io.to_npy(array, tmp_path / "d.npy", fill=-1) == (50, 70)
     assert (np.load(tmp_path / "d.npy") == -1).sum() == 3500 - given.nnz
 
 
-def test_nulls_need_a_fill(tmp_path: Path, memory_uri: str) -> None:
-    array = gs.array(memory_uri, np.ma.MaskedArray([[1, 2], [3, 4]], [[False, True], [False, False]]))
+def test_nulls_need_a_fill(tmp_path: Path, store_uri: str) -> None:
+    array = gs.array(store_uri, np.ma.MaskedArray([[1, 2], [3, 4]], [[False, True], [False, False]]))
     with pytest.raises(gs.errors.InputError, match="nulls"):
         io.to_npy(array, tmp_path / "n.npy")
     assert list(tmp_path.iterdir()) == []
@@ -350,7 +347,7 @@ def test_nulls_need_a_fill(tmp_path: Path, memory_uri: str) -> None:
     assert np.load(tmp_path / "n.npy").tolist() == [[3, 4]]
 
 
-def test_damaged_npy(tmp_path: Path, memory_uri: str) -> None:
+def test_damaged_npy(tmp_path: Path, store_uri: str) -> None:
     np.save(tmp_path / "v.npy", np.arange(100.0))
     data = (tmp_path / "v.npy").read_bytes()
     np.save(tmp_path / "o.npy", np.array([{}, 1], object))
@@ -362,71 +359,71 @@ def test_damaged_npy(tmp_path: Path, memory_uri: str) -> None:
     for content in bad:
         (tmp_path / "v.npy").write_bytes(content)
         with pytest.raises(gs.errors.InputError, match=r"v\.npy"):
-            io.from_npy(memory_uri, tmp_path / "v.npy")
+            io.from_npy(store_uri, tmp_path / "v.npy")
     with pytest.raises(gs.errors.InputError, match=r"o\.npy"):
-        io.from_npy(memory_uri, tmp_path / "o.npy")
+        io.from_npy(store_uri, tmp_path / "o.npy")
     at = len(packed) // 2
     for content in (b"", packed[:-9], packed[100:], data, packed[:at] + bytes([packed[at] ^ 1]) + packed[at + 1 :]):
         (tmp_path / "v.npz").write_bytes(content)
         with pytest.raises(gs.errors.InputError, match=r"v\.npz"):
-            io.from_npz(memory_uri, tmp_path / "v.npz")
+            io.from_npz(store_uri, tmp_path / "v.npz")
     with zipfile.ZipFile(tmp_path / "v.npz", "w") as archive:
         archive.writestr("a.npy", b"no array")
     with pytest.raises(gs.errors.InputError, match=r"v\.npz, a\.npy"):
-        io.from_npz(memory_uri, tmp_path / "v.npz")
+        io.from_npz(store_uri, tmp_path / "v.npz")
     np.save(tmp_path / "v.npy", np.zeros((0, 3)))
     with pytest.raises(gs.errors.InputError, match=r"\(0, 3\)"):
-        io.from_npy(memory_uri, tmp_path / "v.npy")
-    assert not gs.exists(memory_uri)
+        io.from_npy(store_uri, tmp_path / "v.npy")
+    assert not gs.exists(store_uri)
 
 
-def test_shapes_that_do_not_fit(tmp_path: Path, memory_uri: str) -> None:
+def test_shapes_that_do_not_fit(tmp_path: Path, store_uri: str) -> None:
     np.save(tmp_path / "v.npy", np.zeros((3, 4)))
     schema = gs.Schema([gs.Dim("x", (0, 2)), gs.Dim("y", (0, 4))], [gs.Attr("v", "float64")])
     with pytest.raises(gs.errors.InputError, match=r"\(3, 4\).*\(3, 5\)"):
-        io.from_npy(memory_uri, tmp_path / "v.npy", schema=schema)
+        io.from_npy(store_uri, tmp_path / "v.npy", schema=schema)
     with pytest.raises(gs.errors.InputError, match="box="):
-        io.from_npy(memory_uri, tmp_path / "v.npy", box={"x": (0, 2)})
+        io.from_npy(store_uri, tmp_path / "v.npy", box={"x": (0, 2)})
     with pytest.raises(gs.errors.InputError, match="dims="):
-        io.from_npy(memory_uri, tmp_path / "v.npy", ["x"])
-    assert not gs.exists(memory_uri)
-    array = gs.create(memory_uri, schema)
+        io.from_npy(store_uri, tmp_path / "v.npy", ["x"])
+    assert not gs.exists(store_uri)
+    array = gs.create(store_uri, schema)
     with pytest.raises(gs.errors.InputError, match=r"\(3, 4\).*\(3, 5\)"):
-        io.from_npy(memory_uri, tmp_path / "v.npy")
+        io.from_npy(store_uri, tmp_path / "v.npy")
     with pytest.raises(gs.errors.ExistsError):
-        io.from_npy(memory_uri, tmp_path / "v.npy", schema=gs.Schema(schema.dims, [gs.Attr("w", "int8")]))
-    io.from_npy(memory_uri, tmp_path / "v.npy", schema=None, overwrite=True)
-    array = gs.open(memory_uri)
+        io.from_npy(store_uri, tmp_path / "v.npy", schema=gs.Schema(schema.dims, [gs.Attr("w", "int8")]))
+    io.from_npy(store_uri, tmp_path / "v.npy", schema=None, overwrite=True)
+    array = gs.open(store_uri)
     assert array.shape == (3, 4)
 
 
-def test_mtx(tmp_path: Path, memory_uri: str) -> None:
+def test_mtx(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     given = matrix()
-    array = io.from_scipy(memory_uri, given)
+    array = io.from_scipy(store_uri, given)
     assert io.to_mtx(array, tmp_path / "m.mtx") == given.nnz
     for name in ("m.mtx", "m.mtx.gz"):
         if name.endswith("gz"):
             (tmp_path / name).write_bytes(gzip.compress((tmp_path / "m.mtx").read_bytes()))
-        back = io.from_mtx(memory_uri + name, tmp_path / name)
+        back = io.from_mtx(stores(name), tmp_path / name)
         np.testing.assert_array_equal(back.read().to_dense(), given.toarray())
     (tmp_path / "d.mtx").write_text("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n")
-    dense = io.from_mtx(memory_uri + "d", tmp_path / "d.mtx")
+    dense = io.from_mtx(stores("d"), tmp_path / "d.mtx")
     assert not dense.sparse and dense[...].tolist() == [[1, 3], [2, 4]]
-    assert io.from_mtx(memory_uri + "s", tmp_path / "d.mtx", sparse=True).sparse
+    assert io.from_mtx(stores("s"), tmp_path / "d.mtx", sparse=True).sparse
     for text in ("", "nonsense", "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1\n"):
         (tmp_path / "d.mtx").write_text(text)
         with pytest.raises(gs.errors.InputError, match=r"d\.mtx"):
-            io.from_mtx(memory_uri + "e", tmp_path / "d.mtx")
+            io.from_mtx(stores("e"), tmp_path / "d.mtx")
     with pytest.raises(gs.errors.UnsupportedError, match="compress"):
         io.to_mtx(array, tmp_path / "m.mtx.gz")
 
 
-def test_npy_is_written_in_parts(tmp_path: Path, memory_uri: str) -> None:
+def test_npy_is_written_in_parts(tmp_path: Path, stores: Stores) -> None:
     """More values than an eighth of the budget holds, of dense arrays and sparse ones, with tiles of any size."""
     values = rng.random((211, 307))
     for place, tile in enumerate(((7, 11), (211, 307), (1, 307), (200, 1))):
-        gs.array(memory_uri + str(place), values, tile=tile)
-        small = gs.open(memory_uri + str(place), context=gs.Context("1MiB", cache=0))
+        gs.array(stores(str(place)), values, tile=tile)
+        small = gs.open(stores(str(place)), context=gs.Context("1MiB", cache=0))
         told: list[tuple[int, int]] = []
         io.to_npy(
             small,
@@ -437,13 +434,13 @@ def test_npy_is_written_in_parts(tmp_path: Path, memory_uri: str) -> None:
         np.testing.assert_array_equal(np.load(tmp_path / "o.npy"), values[3:210, 5:301])
         assert len(told) > 2 and told[-1] == (207 * 296, 207 * 296)
     given = matrix((300, 200))
-    io.from_scipy(memory_uri + "s", given)
-    io.to_npy(gs.open(memory_uri + "s", context=gs.Context("1MiB", cache=0)), tmp_path / "s.npy")
+    io.from_scipy(stores("s"), given)
+    io.to_npy(gs.open(stores("s"), context=gs.Context("1MiB", cache=0)), tmp_path / "s.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "s.npy"), given.toarray())
     assert io.to_npy(small, tmp_path / "e.npy", {"d0": slice(5, 5)}) == (0, 307)
     assert np.load(tmp_path / "e.npy").shape == (0, 307)
     schema = gs.Schema([gs.Dim("x", (-(2**62), 2**62))], [gs.Attr("v", "int8")], sparse=True)
     with pytest.raises(gs.errors.StorageError, match="smaller box"):
-        io.to_npy(gs.create(memory_uri + "h", schema), tmp_path / "h.npy")
+        io.to_npy(gs.create(stores("h"), schema), tmp_path / "h.npy")
     with pytest.raises(gs.errors.SchemaError, match="the fill"):
         io.to_npy(small, tmp_path / "e.npy", fill="nine")

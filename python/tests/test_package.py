@@ -170,8 +170,8 @@ def test_contexts() -> None:
         gs.Context(io="mmap")
 
 
-def test_progress_is_told(memory_uri: str) -> None:
+def test_progress_is_told(store_uri: str) -> None:
     told: list[tuple[int, int]] = []
-    array = gs.array(memory_uri, np.zeros((500, 500)))
+    array = gs.array(store_uri, np.zeros((500, 500)))
     array.read(progress=lambda done, total: told.append((done, total)))
     assert told and told[-1][0] == told[-1][1] > 0

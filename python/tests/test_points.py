@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from places import Stores
 
 import gridstone as gs
 from gridstone import lists
@@ -30,8 +31,8 @@ def _dense(data: st.DataObject, shape: tuple[int, ...], uri: str) -> tuple[gs.Ar
 
 
 @given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=12))
-def test_vindex_reads_what_numpy_reads(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    array, values = _dense(data, shape, "mem://vindex")
+def test_vindex_reads_what_numpy_reads(stores: Stores, data: st.DataObject, shape: tuple[int, ...]) -> None:
+    array, values = _dense(data, shape, stores("vindex"))
     key = data.draw(hnp.integer_array_indices(shape, result_shape=hnp.array_shapes(min_dims=0, max_dims=3, max_side=9)))
     kinds = [data.draw(st.sampled_from(["array", "list", "narrow"])) for _ in key]
     given_key = tuple(
@@ -69,8 +70,10 @@ def _orthogonal(values: np.ndarray, key: tuple[Any, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("box_cells", [1, 40, lists._BOX_CELLS])
 @given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=25))
-def test_oindex_reads_what_numpy_reads(box_cells: int, data: st.DataObject, shape: tuple[int, ...]) -> None:
-    array, values = _dense(data, shape, "mem://oindex")
+def test_oindex_reads_what_numpy_reads(
+    stores: Stores, box_cells: int, data: st.DataObject, shape: tuple[int, ...]
+) -> None:
+    array, values = _dense(data, shape, stores("oindex"))
     key = tuple(data.draw(_axis(size)) for size in shape)
     key = key[: data.draw(st.integers(1, len(key)))]
     with pytest.MonkeyPatch.context() as patch:
@@ -84,13 +87,13 @@ def test_oindex_reads_what_numpy_reads(box_cells: int, data: st.DataObject, shap
 
 
 @given(st.data())
-def test_points_of_a_sparse_array(data: st.DataObject) -> None:
+def test_points_of_a_sparse_array(stores: Stores, data: st.DataObject) -> None:
     """The cells that exist, in the order asked, duplicates in order of writing."""
     duplicates = data.draw(st.booleans())
     dims = [gs.Dim("x", (-3, 9), data.draw(st.sampled_from([None, 4]))), gs.Dim("t", (0.0, 4.0), dtype="float32")]
     attrs = [gs.Attr("v", "int64"), gs.Attr("s", "string", nullable=True)]
     schema = gs.Schema(dims, attrs, sparse=True, duplicates=duplicates, capacity=data.draw(st.integers(1, 9)))
-    array = gs.create("mem://sparse-points", schema, overwrite=True)
+    array = gs.create(stores("sparse-points"), schema, overwrite=True)
     cell = st.tuples(st.integers(-3, 9), st.integers(0, 4))
     there: dict[tuple[int, int], list[int]] = {}
     for number in range(data.draw(st.integers(0, 4))):
@@ -186,16 +189,18 @@ def test_lists_of_several_attributes_are_assigned(mixed: gs.Array) -> None:
         ("vindex", ([0, 1], [0, 1]), {"w": 1}, gs.errors.InputError, "'w'"),
     ],
 )
-def test_wrong_assignments_say_why(way: str, key: Any, value: Any, kind: type[Exception], word: str) -> None:
-    array = gs.array("mem://wrong-assignments", np.zeros((20, 30)), overwrite=True)
+def test_wrong_assignments_say_why(
+    stores: Stores, way: str, key: Any, value: Any, kind: type[Exception], word: str
+) -> None:
+    array = gs.array(stores("wrong-assignments"), np.zeros((20, 30)), overwrite=True)
     with pytest.raises(kind, match=word):
         getattr(array, way)[key] = value
-    assert array.version == gs.open("mem://wrong-assignments").version and not array[...].any()
+    assert array.version == gs.open(stores("wrong-assignments")).version and not array[...].any()
 
 
-def test_vindex_of_a_sparse_array(memory_uri: str) -> None:
+def test_vindex_of_a_sparse_array(store_uri: str) -> None:
     dims = [gs.Dim("x", (-(2**63), 2**63 - 1)), gs.Dim("y", (0, 9))]
-    array = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("v", int)], sparse=True))
+    array = gs.create(store_uri, gs.Schema(dims, [gs.Attr("v", int)], sparse=True))
     array.write_cells({"x": [-(2**63), 0, 2**63 - 1], "y": [1, 2, 3]}, [1, 2, 3])
     found = array.vindex[[-1, 0, 5], [3, 1, 1]]
     assert found["v"].tolist() == [3, 1] and found["x"].tolist() == [2**63 - 1, -(2**63)]
@@ -228,16 +233,16 @@ def test_vindex_of_a_sparse_array(memory_uri: str) -> None:
         ("points", {"d0": [0], "d1": [0, 1]}, gs.errors.InputError, "lengths"),
     ],
 )
-def test_wrong_lists_say_why(way: str, key: Any, kind: type[Exception], word: str) -> None:
-    array = gs.array("mem://wrong-lists", np.zeros((20, 30)), overwrite=True)
+def test_wrong_lists_say_why(stores: Stores, way: str, key: Any, kind: type[Exception], word: str) -> None:
+    array = gs.array(stores("wrong-lists"), np.zeros((20, 30)), overwrite=True)
     with pytest.raises(kind, match=word):
         array.points(key) if way == "points" else getattr(array, way)[key]
 
 
-def test_positions_on_both_sides_of_two_to_the_63(memory_uri: str) -> None:
+def test_positions_on_both_sides_of_two_to_the_63(store_uri: str) -> None:
     """Which NumPy would make floats of."""
     dim = gs.Dim("x", (0, 2**64 - 1), 10, "uint64")
-    array = gs.create(memory_uri, gs.Schema([dim], [gs.Attr("v", int)]))
+    array = gs.create(store_uri, gs.Schema([dim], [gs.Attr("v", int)]))
     places = [2**63 - 1, 2**63, 2**64 - 1, 5]
     array.vindex[places] = [1, 2, 3, 4]
     assert array.points({"x": np.array(places, "uint64")})["v"].tolist() == [1, 2, 3, 4]
@@ -248,24 +253,24 @@ def test_positions_on_both_sides_of_two_to_the_63(memory_uri: str) -> None:
             array.vindex[wrong]
 
 
-def test_a_list_touches_few_blocks(memory_uri: str) -> None:
+def test_a_list_touches_few_blocks(store_uri: str) -> None:
     values = np.arange(1_000 * 400, dtype=np.int32).reshape(1_000, 400)
-    array = gs.array(memory_uri, values, tile=(500, 400), filters="none")
+    array = gs.array(store_uri, values, tile=(500, 400), filters="none")
     assert array.vindex[[3, 3, 3], [1, 2, 3]].tolist() == values[3, 1:4].tolist()
     assert array.stats["bytes_fetched"] == 4_096 and array.stats["blocks_decoded"] == 1
     array.oindex[[10, 11, 999], 5:]
     assert array.stats["blocks_decoded"] == 1, "the last of two boxes of few rows"
 
 
-def test_a_million_points(memory_uri: str) -> None:
+def test_a_million_points(store_uri: str) -> None:
     dice = np.random.default_rng(3)
     values = dice.integers(0, 1_000, (1_500, 1_200), np.int32)
-    dense = gs.array(memory_uri, values, tile=(256, 256))
+    dense = gs.array(store_uri, values, tile=(256, 256))
     ys, xs = dice.integers(0, 1_500, 1_000_000), dice.integers(0, 1_200, 1_000_000)
     assert np.array_equal(dense.vindex[ys, xs], values[ys, xs])
 
     schema = gs.Schema([gs.Dim("y", (0, 1_499)), gs.Dim("x", (0, 1_199))], [gs.Attr("v", "int32")], sparse=True)
-    sparse = gs.create(memory_uri, schema, overwrite=True)
+    sparse = gs.create(store_uri, schema, overwrite=True)
     there = dice.random(values.shape) < 0.3
     sparse.write_cells(dict(zip("yx", np.nonzero(there), strict=True)), {"v": values[there]})
     found = sparse.points({"y": ys, "x": xs})

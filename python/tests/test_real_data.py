@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone import errors
@@ -76,11 +77,9 @@ def as_pyarrow_reads(file: Path) -> pa.Table:
 
 @pytest.mark.parametrize("memory", ["2MiB", "1GiB"])
 @pytest.mark.parametrize("name", FILES)
-def test_csv_reads_back_as_it_was(tmp_path: Path, name: str, memory: str) -> None:
+def test_csv_reads_back_as_it_was(stores: Stores, name: str, memory: str) -> None:
     file, dims = path_of(FILES[name][0]), FILES[name][1]
-    a = gs.io.from_csv(
-        str(tmp_path / "a.gs"), file, dims, context=SMALL if memory == "2MiB" else LARGE, block_bytes="256KiB"
-    )
+    a = gs.io.from_csv(stores("a"), file, dims, context=SMALL if memory == "2MiB" else LARGE, block_bytes="256KiB")
     expected = as_pyarrow_reads(file)
     names = [*dims, *(c for c in expected.column_names if c not in dims)]
     assert (a.dims, a.schema_names) == (tuple(dims), names[len(dims) :])
@@ -94,9 +93,9 @@ def test_csv_reads_back_as_it_was(tmp_path: Path, name: str, memory: str) -> Non
     assert a.verify()["damage"] == []
 
 
-def test_ships_in_a_box_are_those_that_pandas_finds(tmp_path: Path) -> None:
+def test_ships_in_a_box_are_those_that_pandas_finds(stores: Stores) -> None:
     file = path_of(FILES["ais-2022"][0])
-    a = gs.io.from_csv(str(tmp_path / "a.gs"), file, SHIPS, context=SMALL)
+    a = gs.io.from_csv(stores("a"), file, SHIPS, context=SMALL)
     frame = pd.read_csv(file)
     for low, high in [
         ((-95.0, 28.0), (-88.0, 31.0)),
@@ -112,11 +111,9 @@ def test_ships_in_a_box_are_those_that_pandas_finds(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(found.sort_values(key).reset_index(drop=True), wanted, check_dtype=False)
 
 
-def test_both_ais_years_go_into_one_array(tmp_path: Path) -> None:
+def test_both_ais_years_go_into_one_array(stores: Stores) -> None:
     """Appending: a second load into an array that exists adds its rows; columns that it lacks are left out."""
-    a = gs.io.from_csv(
-        str(tmp_path / "a.gs"), path_of(FILES["ais-2022"][0]), SHIPS, attrs=["MMSI", "BaseDateTime"], context=SMALL
-    )
+    a = gs.io.from_csv(stores("a"), path_of(FILES["ais-2022"][0]), SHIPS, attrs=["MMSI", "BaseDateTime"], context=SMALL)
     before = len(a.read())
     harbor = path_of(FILES["ny-harbor"][0])
     again = gs.io.from_csv(a.uri, harbor, context=LARGE)
@@ -131,14 +128,14 @@ def sparse_of(table: pa.Table, dims: list[gs.Dim], uri: str, context: gs.Context
 
 
 @pytest.mark.parametrize("form", ["arrow", "pandas"])
-def test_flights(tmp_path: Path, form: str) -> None:
+def test_flights(stores: Stores, form: str) -> None:
     table = pa.ipc.open_file(path_of("points/flights-200k.arrow")).read_all()
     delay, time = table.column("delay").to_numpy(), table.column("time").to_numpy()
     dims = [
         gs.Dim("delay", (int(delay.min()), int(delay.max())), 50, "int16"),
         gs.Dim("time", (float(time.min()), float(time.max())), 1.0, "float32"),
     ]
-    a = sparse_of(table, dims, str(tmp_path / "flights.gs"), SMALL)
+    a = sparse_of(table, dims, stores("flights"), SMALL)
     a.write_cells(table if form == "arrow" else table.to_pandas())
     names = table.column_names
     assert rows_of(a.read().to_arrow(), names) == rows_of(table, names)
@@ -149,14 +146,14 @@ def test_flights(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["arrow", "pandas"])
-def test_taxis(tmp_path: Path, form: str) -> None:
+def test_taxis(stores: Stores, form: str) -> None:
     table = pq.read_table(path_of("points/nyc_taxi_wide.parq"))
     where = ["pickup_x", "pickup_y"]
     dims = []
     for name in where:
         values = table.column(name).to_numpy()
         dims.append(gs.Dim(name, (float(values.min()), float(values.max())), 500.0, "float32"))
-    a = sparse_of(table, dims, str(tmp_path / "taxis.gs"), LARGE)
+    a = sparse_of(table, dims, stores("taxis"), LARGE)
     # The file's own pandas metadata would make one of its columns the index.
     a.write_cells(table if form == "arrow" else table.to_pandas(ignore_metadata=True))
     names = [n for n in table.column_names if not pa.types.is_timestamp(table.column(n).type)]
@@ -184,13 +181,13 @@ def las_points(file: Path) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("order", ["row", "col", "global"])
-def test_a_point_cloud(tmp_path: Path, order: str) -> None:
+def test_a_point_cloud(stores: Stores, order: str) -> None:
     points, scale, offset = las_points(path_of("points/autzen_trim.las"))
     places = {axis: points[axis] * scale[i] + offset[i] for i, axis in enumerate("xyz")}
     dims = [gs.Dim(axis, (float(v.min()), float(v.max())), 25.0, "float64") for axis, v in places.items()]
     names = ["intensity", "classification", "gps_time", "red", "green", "blue"]
     schema = gs.Schema(dims, [gs.Attr(n, LAS_POINT[n]) for n in names], sparse=True, duplicates=True, capacity=5_000)
-    a = gs.create(str(tmp_path / "cloud.gs"), schema, context=SMALL)
+    a = gs.create(stores("cloud"), schema, context=SMALL)
     half = len(points) // 2
     for part in (slice(None, half), slice(half, None)):
         a.write_cells({n: v[part] for n, v in places.items()}, {n: points[n][part] for n in names})
@@ -208,11 +205,11 @@ def test_a_point_cloud(tmp_path: Path, order: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["lcmap_2019.tif", "rasterio_RGB.byte.tif", "rasterio_shade.tif"])
-def test_images(tmp_path: Path, name: str) -> None:
+def test_images(stores: Stores, name: str) -> None:
     image = pytest.importorskip("PIL.Image", reason="Pillow reads the images")
     with image.open(path_of(f"dense-images/{name}")) as opened:
         pixels = np.asarray(opened)
-    uri = str(tmp_path / "image.gs")
+    uri = stores("image")
     assert np.array_equal(gs.array(uri, pixels, context=SMALL)[...], pixels)
     tiled = gs.array(uri, pixels, tile=100, overwrite=True, context=SMALL)
     boxes = [np.s_[10:333, 7:8], np.s_[::17, ::-3], np.s_[-50:, 100:], np.s_[5]]
@@ -224,12 +221,12 @@ def test_images(tmp_path: Path, name: str) -> None:
     assert np.array_equal(tiled[...], changed)
 
 
-def test_a_relief(tmp_path: Path) -> None:
+def test_a_relief(stores: Stores) -> None:
     netcdf = pytest.importorskip("scipy.io", reason="scipy reads NetCDF-3")
     with netcdf.netcdf_file(path_of("netcdf/ferret_etopo60.cdf"), mmap=False) as file:
         relief = np.array(file.variables["ROSE"].data)
     assert relief.dtype == np.dtype(">f4")
-    a = gs.array(str(tmp_path / "relief.gs"), relief, tile=(50, 70), context=SMALL)
+    a = gs.array(stores("relief"), relief, tile=(50, 70), context=SMALL)
     assert a.dtype == np.dtype("float32")
     assert np.array_equal(a[...], relief.astype("<f4"), equal_nan=True)
     assert np.array_equal(a.loc[30:61, 100:300], relief[30:61, 100:300], equal_nan=True)
@@ -250,8 +247,8 @@ def spoiled(file: Path, target: Path, row: int, column: int, text: str) -> int:
 
 
 @pytest.mark.parametrize(("column", "name"), [(2, "LAT"), (4, "SOG"), (0, "MMSI"), (1, "BaseDateTime")])
-def test_a_bad_value_in_a_late_row_is_named(tmp_path: Path, column: int, name: str) -> None:
-    file, uri = tmp_path / "bad.csv", str(tmp_path / "a.gs")
+def test_a_bad_value_in_a_late_row_is_named(tmp_path: Path, stores: Stores, column: int, name: str) -> None:
+    file, uri = tmp_path / "bad.csv", stores("a")
     good = path_of(FILES["ais-2022"][0])
     schema = gs.io.from_csv(f"{uri}.good", good, SHIPS, context=LARGE).schema
     line = spoiled(good, file, 87_654, column, "not a value")

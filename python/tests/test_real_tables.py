@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone import io
@@ -67,10 +68,10 @@ def rows_of(table: pa.Table) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("name", [n for n in TABLES if not n.endswith((".csv", ".gz"))])
 @pytest.mark.parametrize("budget", [0, 1])
-def test_tables_are_what_pyarrow_reads(memory_uri: str, name: str, budget: int) -> None:
+def test_tables_are_what_pyarrow_reads(store_uri: str, name: str, budget: int) -> None:
     file, dims = path_of(name), TABLES[name]
     expected = pa.ipc.open_file(file).read_all() if name.endswith(".arrow") else pq.read_table(file)
-    array = loaded(name, memory_uri, BUDGETS[budget])
+    array = loaded(name, store_uri, BUDGETS[budget])
     names = [*dims, *array.schema_names]
     assert rows_of(array.read().to_arrow()) == rows_of(expected.select(names))
     for place, dim in enumerate(dims):
@@ -81,15 +82,15 @@ def test_tables_are_what_pyarrow_reads(memory_uri: str, name: str, budget: int) 
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_tables_through_every_format(tmp_path: Path, memory_uri: str, name: str) -> None:
+def test_tables_through_every_format(tmp_path: Path, stores: Stores, store_uri: str, name: str) -> None:
     """What comes out of one format goes into the next, and is the same in the end."""
-    first = loaded(name, memory_uri, BUDGETS[1])
+    first = loaded(name, store_uri, BUDGETS[1])
     io.to_parquet(first, tmp_path / "t.parquet", order="global")
-    second = io.from_parquet(memory_uri + "2", tmp_path / "t.parquet", context=BUDGETS[0])
+    second = io.from_parquet(stores("2"), tmp_path / "t.parquet", context=BUDGETS[0])
     io.to_feather(second, tmp_path / "t.arrow", order="any")
-    third = io.from_feather(memory_uri + "3", tmp_path / "t.arrow", context=BUDGETS[0])
+    third = io.from_feather(stores("3"), tmp_path / "t.arrow", context=BUDGETS[0])
     io.to_csv(third, tmp_path / "t.csv.zst", order="col")
-    fourth = io.from_csv(memory_uri + "4", tmp_path / "t.csv.zst", schema=third.schema, context=BUDGETS[0])
+    fourth = io.from_csv(stores("4"), tmp_path / "t.csv.zst", schema=third.schema, context=BUDGETS[0])
     assert first.schema == second.schema == third.schema == fourth.schema
     expected = rows_of(first.read().to_arrow())
     for array in (second, third, fourth):
@@ -100,22 +101,22 @@ def test_tables_through_every_format(tmp_path: Path, memory_uri: str, name: str)
 @pytest.mark.parametrize(
     "name", ["points/flights-200k.arrow", "points/earthquakes-23k.csv", "ais/NYHarbor_2020_06_30_first_hour.csv"]
 )
-def test_tables_through_data_frames(memory_uri: str, name: str) -> None:
-    first = loaded(name, memory_uri, BUDGETS[1])
+def test_tables_through_data_frames(store_uri: str, stores: Stores, name: str) -> None:
+    first = loaded(name, store_uri, BUDGETS[1])
     expected = rows_of(first.read().to_arrow())
     frames: list[tuple[Callable[..., gs.Array], Any]] = [(io.from_pandas, first.read().to_pandas())]
     polars = pytest.importorskip("polars")
     frames += [(io.from_polars, first.read().to_polars()), (io.from_polars, first.scan().to_polars().lazy())]
     frames += [(io.from_arrow, first.scan(batch_bytes="100KB")), (io.from_arrow, polars.DataFrame(first.read()))]
     for place, (load, frame) in enumerate(frames):
-        array = load(f"{memory_uri}-{place}", frame, TABLES[name], schema=first.schema)
+        array = load(stores(str(place)), frame, TABLES[name], schema=first.schema)
         assert rows_of(array.read().to_arrow()) == expected
 
 
-def test_lists_of_light_curves(memory_uri: str) -> None:
+def test_lists_of_light_curves(store_uri: str) -> None:
     file = path_of("astronomy/ztf_000250_zg_c01_q1_dr5.parquet")
     expected, by = pq.read_table(file), [("objra", "ascending"), ("objdec", "ascending"), ("objectid", "ascending")]
-    array = io.from_parquet(memory_uri, file, ["objra", "objdec"])
+    array = io.from_parquet(store_uri, file, ["objra", "objdec"])
     assert array.schema.attr("hmjd").dtype == "list[float32]"
     found, expected = array.read().to_arrow().sort_by(by), expected.sort_by(by)
     for name in expected.column_names:
@@ -126,29 +127,29 @@ def test_lists_of_light_curves(memory_uri: str) -> None:
 @pytest.mark.parametrize(
     "name", ["points/nyc_taxi_wide.parq", "points/flights-200k.arrow", "cutouts/cutouts_shared.npy"]
 )
-def test_truncated_files(tmp_path: Path, memory_uri: str, name: str, at: float) -> None:
+def test_truncated_files(tmp_path: Path, store_uri: str, name: str, at: float) -> None:
     data = path_of(name).read_bytes()
     file = tmp_path / Path(name).name
     file.write_bytes(data[: int(len(data) * at)])
     with pytest.raises(gs.errors.InputError, match=file.name):
         if name.endswith(".npy"):
-            io.from_npy(memory_uri, file)
+            io.from_npy(store_uri, file)
         else:
-            (io.from_feather if name.endswith(".arrow") else io.from_parquet)(memory_uri, file, TABLES[name])
-    assert not gs.exists(memory_uri)
+            (io.from_feather if name.endswith(".arrow") else io.from_parquet)(store_uri, file, TABLES[name])
+    assert not gs.exists(store_uri)
 
 
 @pytest.mark.parametrize("name", ["cutouts/cutouts_shared.npy", "cutouts/cutouts_shared_candid.npy"])
 @pytest.mark.parametrize("budget", [0, 1])
-def test_npy(tmp_path: Path, memory_uri: str, name: str, budget: int) -> None:
+def test_npy(tmp_path: Path, stores: Stores, store_uri: str, name: str, budget: int) -> None:
     values = np.load(path_of(name))
-    array = io.from_npy(memory_uri, path_of(name), context=BUDGETS[budget])
+    array = io.from_npy(store_uri, path_of(name), context=BUDGETS[budget])
     np.testing.assert_array_equal(array[...], values)
     assert array.fragments.num_rows == 1 and array.verify()["damage"] == []
     io.to_npy(array, tmp_path / "o.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "o.npy"), values)
     assert io.to_npz(array, tmp_path / "o.npz") == ["value"]
-    back = io.from_npz(memory_uri + "b", tmp_path / "o.npz", context=BUDGETS[0])
+    back = io.from_npz(stores("b"), tmp_path / "o.npz", context=BUDGETS[0])
     assert back.schema == array.schema
     np.testing.assert_array_equal(back[...], values)
 
@@ -157,16 +158,16 @@ MATRICES = sorted(str(f.relative_to(DATA)) for f in DATA.rglob("*.mtx*")) if DAT
 
 
 @pytest.mark.parametrize("name", MATRICES)
-def test_matrices(tmp_path: Path, memory_uri: str, name: str) -> None:
+def test_matrices(tmp_path: Path, stores: Stores, store_uri: str, name: str) -> None:
     mmread, sparse = pytest.importorskip("scipy.io").mmread, pytest.importorskip("scipy.sparse")
     try:
         expected = mmread(path_of(name))
     except (ValueError, OverflowError, IndexError):
         with pytest.raises(gs.errors.InputError, match=Path(name).name):
-            io.from_mtx(memory_uri, path_of(name))
-        assert not gs.exists(memory_uri)
+            io.from_mtx(store_uri, path_of(name))
+        assert not gs.exists(store_uri)
         return
-    array = io.from_mtx(memory_uri, path_of(name), context=BUDGETS[0])
+    array = io.from_mtx(store_uri, path_of(name), context=BUDGETS[0])
     found = array.read().to_scipy()
     assert array.sparse != isinstance(expected, np.ndarray) and found.shape == expected.shape
     assert found.dtype == expected.dtype
@@ -183,8 +184,8 @@ def test_matrices(tmp_path: Path, memory_uri: str, name: str) -> None:
     if not array.sparse:
         return
     io.to_npz(array, tmp_path / "o.npz")
-    columns = io.from_npz(memory_uri + "c", tmp_path / "o.npz", schema=array.schema, sparse=True)
+    columns = io.from_npz(stores("c"), tmp_path / "o.npz", schema=array.schema, sparse=True)
     assert rows_of(columns.read().to_arrow()) == rows_of(array.read().to_arrow())
     for form in ("csr", "csc"):
-        again = io.from_scipy(memory_uri + form, expected.asformat(form), context=BUDGETS[0])
+        again = io.from_scipy(stores(form), expected.asformat(form), context=BUDGETS[0])
         assert rows_of(again.read().to_arrow()) == rows_of(array.read().to_arrow())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone.errors import (
@@ -24,12 +25,15 @@ DENSE = gs.Schema([gs.Dim("y", (0, 99), 10), gs.Dim("x", (0, 99), 10)], [gs.Attr
 SPARSE = gs.Schema([gs.Dim("x", (0, 9999))], [gs.Attr("v", "float64")], sparse=True)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> str:
-    uri = str(tmp_path / "a.gs")
+def filled(uri: str) -> str:
     gs.create(uri, DENSE, path="/temp")
     gs.create(uri, SPARSE, path="/places")
     return uri
+
+
+@pytest.fixture
+def store(store_uri: str) -> str:
+    return filled(store_uri)
 
 
 def array(uri: str, path: str, mode: str = "r+") -> gs.Array:
@@ -90,31 +94,34 @@ def test_the_later_in_the_list_wins(store: str) -> None:
     assert array(store, "/places").read().to_numpy()["v"].tolist() == [1.0]
 
 
-def test_what_does_not_fit_is_refused_and_nothing_is_committed(store: str, tmp_path: Path) -> None:
-    places = array(store, "/places")
+def cell(uri: str) -> gs.Receipt:
+    return array(uri, "/places").write_cells({"x": [1]}, {"v": [1.0]}, commit=False)
 
-    def write() -> gs.Receipt:
-        return places.write_cells({"x": [1]}, {"v": [1.0]}, commit=False)
 
-    def refused(receipts: list[gs.Receipt], error: type[Exception], match: str) -> None:
-        version = array(store, "/places").version
-        with pytest.raises(error, match=match):
-            gs.commit(store, receipts)
-        assert array(store, "/places").version == version
+def check_refused(uri: str, receipts: list[gs.Receipt], error: type[Exception], match: str) -> None:
+    version = array(uri, "/places").version
+    with pytest.raises(error, match=match):
+        gs.commit(uri, receipts)
+    assert array(uri, "/places").version == version
 
-    good = write()
-    gs.create(str(tmp_path / "other.gs"), SPARSE, path="/places")
-    foreign = array(str(tmp_path / "other.gs"), "/places").write_cells({"x": [1]}, {"v": [1.0]}, commit=False)
-    refused([good, foreign], InputError, "is of the store")
-    refused([good, good], InputError, "twice")
-    missing, changed = write(), write()
+
+def test_receipts_of_files_that_are_not_what_they_were(tmp_path: Path) -> None:
+    store = filled(str(tmp_path / "a.gs"))
+    good, missing, changed = cell(store), cell(store), cell(store)
     os.remove(Path(store) / "_data" / f"{missing.fragments[0]}.frag")
-    refused([good, missing], NotFoundError, missing.fragments[0])
+    check_refused(store, [good, missing], NotFoundError, missing.fragments[0])
     path = Path(store) / "_data" / f"{changed.fragments[0]}.frag"
     path.chmod(0o644)
     with path.open("ab") as file:
         file.write(b"more")
-    refused([changed, good], CorruptionError, changed.fragments[0])
+    check_refused(store, [changed, good], CorruptionError, changed.fragments[0])
+
+
+def test_what_does_not_fit_is_refused_and_nothing_is_committed(store: str, stores: Stores) -> None:
+    places, good = array(store, "/places"), cell(store)
+    foreign = cell(filled(stores("other")))
+    check_refused(store, [good, foreign], InputError, "is of the store")
+    check_refused(store, [good, good], InputError, "twice")
     with pytest.raises(InputError, match="a list of receipts"):
         gs.commit(store, good)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="number 1"):
@@ -122,10 +129,10 @@ def test_what_does_not_fit_is_refused_and_nothing_is_committed(store: str, tmp_p
     with pytest.raises(InputError, match="message"):
         places.write_cells({"x": [1]}, {"v": [1.0]}, message="m", commit=False)  # type: ignore[call-overload]
     assert gs.commit(store, [good]) == 3
-    refused([good], ConflictError, "in version 3")
-    late = write()
+    check_refused(store, [good], ConflictError, "in version 3")
+    late = cell(store)
     gs.create(store, SPARSE, path="/places", overwrite=True)
-    refused([late], ConflictError, "/places")
+    check_refused(store, [late], ConflictError, "/places")
     with pytest.raises(UnsupportedError):
         gs.Receipt(late.to_json().replace('"gridstone_receipt":1', '"gridstone_receipt":9'))
     for bad in ("", "{}", "nothing"):
@@ -177,6 +184,7 @@ def test_no_cells_give_an_empty_receipt(store: str) -> None:
     assert gs.commit(store, nothing) == gs.commit(store, []) == 2
 
 
+@pytest.mark.usefixtures("between_processes")
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 def test_processes_write_and_one_commits(store: str, start: str) -> None:
     with multiprocessing.get_context(start).Pool(3) as pool:
@@ -186,6 +194,7 @@ def test_processes_write_and_one_commits(store: str, start: str) -> None:
     assert (array(store, "/temp")[...] == np.arange(10).repeat(10)[:, None] + 1).all()
 
 
+@pytest.mark.usefixtures("between_processes")
 def test_a_receipt_written_by_another_program_is_sent_as_text(store: str) -> None:
     code = (
         "import sys, gridstone as gs\n"

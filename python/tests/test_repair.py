@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone.cli import run
 from gridstone.errors import CorruptionError, NotFoundError
 
 
-def store(path: Path, context: gs.Context | None = None) -> gs.Array:
+def store(path: Path | str, context: gs.Context | None = None) -> gs.Array:
     """70 versions, so that there is a root."""
     used = context or gs.Context(durability="close")
     schema = gs.Schema([gs.Dim("x", (0, 999), 100)], [gs.Attr("v", "int64", filters="none")])
@@ -28,16 +29,16 @@ def values(path: Path, version: int | None = None) -> list[int]:
     return [int(v) for v in found[:]]
 
 
-def test_a_sound_store(tmp_path: Path) -> None:
-    a = store(tmp_path / "a.gs")
+def test_a_sound_store(stores: Stores) -> None:
+    a = store(stores("a"))
     report = a.verify(store=True)
     assert report["damage"] == []
     assert (report["oldest"], report["newest"], report["records"]) == (1, 70, 70)
-    assert report == gs.verify(tmp_path / "a.gs")
-    done = gs.repair(tmp_path / "a.gs", dry_run=False)
+    assert report == gs.verify(stores("a"))
+    done = gs.repair(stores("a"), dry_run=False)
     assert (done.actions, done.kept, done.committed) == ([], [], None)
     with pytest.raises(NotFoundError):
-        gs.verify(tmp_path / "nothing.gs")
+        gs.verify(stores("nothing"))
 
 
 def test_a_group_checks_its_store(tmp_path: Path) -> None:

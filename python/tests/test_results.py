@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from places import Stores
 
 import gridstone as gs
 
@@ -164,11 +165,11 @@ def test_out_with_a_place_for_every_cell(store_uri: str, strides: tuple[int, int
 
 @pytest.mark.parametrize("order", ["row", "col", "global"])
 @pytest.mark.parametrize("fill", [0, -7])
-def test_memory_used_again_shows_nothing_of_what_it_held(memory_uri: str, fill: int, order: str) -> None:
+def test_memory_used_again_shows_nothing_of_what_it_held(store_uri: str, fill: int, order: str) -> None:
     """A large result comes from the memory of one that was dropped; cells that nobody wrote are fill all the same."""
     dims, rows = [gs.Dim("y", (0, 1023), 128), gs.Dim("x", (0, 255), 128)], 256
     context = gs.Context("64MiB", 2)
-    array = gs.create(memory_uri, gs.Schema(dims, [gs.Attr("v", "int64", fill=fill)]), context=context)
+    array = gs.create(store_uri, gs.Schema(dims, [gs.Attr("v", "int64", fill=fill)]), context=context)
     expected = np.full((1024, 256), fill)
     expected[:rows] = array[:rows] = np.arange(1, rows * 256 + 1).reshape(rows, 256)
     # Nothing is written from 256 to 511; some cells, one by one, from 512 on; a box that fits no tile from 768 on.
@@ -200,14 +201,14 @@ def test_to_dense(store_uri: str) -> None:
     assert array.read(attrs="v").to_dense(fill=-1).min() == -1
 
 
-def test_to_dense_checks_the_size_first(memory_uri: str) -> None:
+def test_to_dense_checks_the_size_first(store_uri: str) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 999_999)), gs.Dim("y", (0, 999_999))], [gs.Attr("v", int)], sparse=True)
-    found = gs.create(memory_uri, schema).read()
+    found = gs.create(store_uri, schema).read()
     with pytest.raises(gs.errors.BudgetError, match="memory budget"):
         found.to_dense()
 
 
-def test_arrow_types_for_coarse_and_fine_times(memory_uri: str) -> None:
+def test_arrow_types_for_coarse_and_fine_times(store_uri: str) -> None:
     kinds = {
         "Y": pa.timestamp("s"),
         "D": pa.timestamp("s"),
@@ -216,7 +217,7 @@ def test_arrow_types_for_coarse_and_fine_times(memory_uri: str) -> None:
         "ps": pa.int64(),
     }
     attrs = [gs.Attr(unit, f"datetime64[{unit}]") for unit in kinds]
-    array = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True))
+    array = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True))
     array.write_cells([1], {unit: np.array([5], f"M8[{unit}]") for unit in kinds})
     table = array.read().to_arrow()
     assert {name: table.schema.field(name).type for name in kinds} == kinds
@@ -236,8 +237,8 @@ def test_numpy_protocol(store_uri: str) -> None:
         np.array(array, copy=False)
 
 
-def test_out_must_be_an_array_that_may_be_written() -> None:
-    array = gs.array("mem://out", np.arange(4))
+def test_out_must_be_an_array_that_may_be_written(stores: Stores) -> None:
+    array = gs.array(stores("out"), np.arange(4))
     closed = np.zeros(4, np.int64)
     closed.flags.writeable = False
     for wrong in (closed, [0, 0, 0, 0]):

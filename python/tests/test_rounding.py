@@ -1,6 +1,5 @@
 """Bit rounding: what is kept, that conditions see it, that nothing but writes rounds, where it is refused."""
 
-import uuid
 from random import Random
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model import nearest, plain, stored, unplain
+from places import Stores
 
 import gridstone as gs
 from gridstone.errors import SchemaError
@@ -18,21 +18,17 @@ from gridstone.errors import SchemaError
 FLOATS = {"float16": 10, "float32": 23, "float64": 52}
 
 
-def memory() -> str:
-    return f"mem://{uuid.uuid4()}"
-
-
-def line(dtype: str, filters: Any, count: int = 1_000, **options: Any) -> gs.Array:
+def line(uri: str, dtype: str, filters: Any, count: int = 1_000, **options: Any) -> gs.Array:
     attr = gs.Attr("v", dtype, filters=filters, **options)
-    return gs.create(memory(), gs.Schema([gs.Dim("x", (0, count - 1), min(count, 100))], [attr]))
+    return gs.create(uri, gs.Schema([gs.Dim("x", (0, count - 1), min(count, 100))], [attr]))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("filters", ["bitround:3", "bitround:3,none", ["bitround:3", "shuffle", "zstd"]])
-def test_values_are_the_nearest_with_so_many_bits(dtype: str, filters: Any) -> None:
+def test_values_are_the_nearest_with_so_many_bits(stores: Stores, dtype: str, filters: Any) -> None:
     values = np.random.default_rng(3).integers(0, 2**16, 4_000).astype("uint16").view("float16").astype(dtype)
     values[:5] = [np.nan, np.inf, -np.inf, -0.0, np.finfo(dtype).max]
-    a = line(dtype, filters, 4_000)
+    a = line(stores(), dtype, filters, 4_000)
     a[...] = values
     found = a[...]
     wanted = np.array([nearest(dtype, float(v), 3) for v in values], dtype)
@@ -45,11 +41,11 @@ def test_values_are_the_nearest_with_so_many_bits(dtype: str, filters: Any) -> N
 
 
 @given(seed=st.integers(0, 2**32))
-def test_any_type_made_of_floats(seed: int) -> None:
+def test_any_type_made_of_floats(stores: Stores, seed: int) -> None:
     r = Random(seed)
     dtype = r.choice(["float16", "float64", "complex64", "complex128", "float32[2,3]", "complex64[2]", "list[float64]"])
     attr = gs.Attr("v", dtype, filters=[f"bitround:{r.randint(1, 9)}", r.choice(["auto", "lz4"])], nullable=True)
-    a = gs.create(memory(), gs.Schema([gs.Dim("x", (0, 39), 7)], [attr], sparse=r.random() < 0.5))
+    a = gs.create(stores(), gs.Schema([gs.Dim("x", (0, 39), 7)], [attr], sparse=r.random() < 0.5))
     values = drawing.values(r, attr, 40)
     data = unplain(dtype, values)
     if a.sparse:
@@ -60,20 +56,20 @@ def test_any_type_made_of_floats(seed: int) -> None:
     gs.delete(a.uri)
 
 
-def test_bits_are_kept_where_they_must_be() -> None:
+def test_bits_are_kept_where_they_must_be(stores: Stores) -> None:
     special = np.array([0x7F800001, 0xFFC12345, 0x7FC00000, 0x80000000, 0x7F800000, 0xFF800000], np.uint32)
-    a = line("float32", "bitround:2", special.size)
+    a = line(stores(), "float32", "bitround:2", special.size)
     a[...] = special.view(np.float32)
     np.testing.assert_array_equal(a[...].view(np.uint32), special)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("ways", ["write", "cells", "stream", "unsorted", "transaction"])
-def test_conditions_and_statistics_see_what_reads_see(sparse: bool, ways: str) -> None:
+def test_conditions_and_statistics_see_what_reads_see(stores: Stores, sparse: bool, ways: str) -> None:
     """A condition that is pruned by statistics takes what the values that are read say, whatever the way in."""
     attr = gs.Attr("v", "float32", filters=["bitround:4", "auto"])
     a = gs.create(
-        memory(), gs.Schema([gs.Dim("x", (0, 999), 50)], [attr], sparse=sparse, **({"capacity": 40} if sparse else {}))
+        stores(), gs.Schema([gs.Dim("x", (0, 999), 50)], [attr], sparse=sparse, **({"capacity": 40} if sparse else {}))
     )
     values = np.repeat(np.linspace(1, 3, 20).astype("float32"), 50)
     places = {"x": np.arange(1_000)}
@@ -107,9 +103,9 @@ def test_conditions_and_statistics_see_what_reads_see(sparse: bool, ways: str) -
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_merging_rounds_nothing(sparse: bool) -> None:
+def test_merging_rounds_nothing(stores: Stores, sparse: bool) -> None:
     """What was written before rounding was asked for, and a fill, stay as they are."""
-    a = gs.create(memory(), gs.Schema([gs.Dim("x", (0, 99), 10)], [gs.Attr("v", "float64")], sparse=sparse))
+    a = gs.create(stores(), gs.Schema([gs.Dim("x", (0, 99), 10)], [gs.Attr("v", "float64")], sparse=sparse))
     exact = np.random.default_rng(1).normal(size=100)
     a.write_cells({"x": np.arange(0, 100, 2)}, {"v": exact[::2]})
     a.alter(filters={"v": "bitround:5"}, add=gs.Attr("w", "float32", fill=0.1, filters="bitround:2,lz4"))
@@ -126,11 +122,11 @@ def test_merging_rounds_nothing(sparse: bool) -> None:
         assert a.read().to_pandas().equals(before)
 
 
-def test_it_packs_better_than_what_it_was_made_of() -> None:
+def test_it_packs_better_than_what_it_was_made_of(stores: Stores) -> None:
     values = np.random.default_rng(5).normal(280, 5, 100_000).astype("float32")
     sizes = []
     for filters in ("auto", "bitround:7"):
-        a = line("float32", filters, 100_000)
+        a = line(stores(), "float32", filters, 100_000)
         a[...] = values
         sizes.append(sum(a.fragments["bytes"].to_pylist()))
     assert sizes[1] < 0.6 * sizes[0], sizes
@@ -153,9 +149,9 @@ def test_it_packs_better_than_what_it_was_made_of() -> None:
         ("float64", ["bitround:3", "delta"], "delta does not accept"),
     ],
 )
-def test_where_it_has_no_place_it_is_refused(dtype: str, filters: Any, words: str) -> None:
+def test_where_it_has_no_place_it_is_refused(stores: Stores, dtype: str, filters: Any, words: str) -> None:
     with pytest.raises(SchemaError, match=words):
-        line(dtype, filters)
+        line(stores(), dtype, filters)
 
 
 def test_coordinates_are_never_rounded() -> None:

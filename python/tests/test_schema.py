@@ -154,11 +154,11 @@ def test_float_domains_are_exact(low: float, span: float) -> None:
     assert gs.Schema([dim], [gs.Attr("v", int)], sparse=True).dims[0].domain == (low, low + span)
 
 
-def test_float32_is_exact_and_prints_short(memory_uri: str) -> None:
+def test_float32_is_exact_and_prints_short(store_uri: str) -> None:
     dim = gs.Dim("x", (0.1, 0.7), 0.1, "float32")
     assert dim.domain == (float(np.float32(0.1)), float(np.float32(0.7)))
     assert "domain=(0.1, 0.7)" in repr(dim)
-    array = gs.create(memory_uri, gs.Schema([dim], [gs.Attr("v", "float32", fill=0.1)], sparse=True))
+    array = gs.create(store_uri, gs.Schema([dim], [gs.Attr("v", "float32", fill=0.1)], sparse=True))
     assert array.schema.dims[0] == dim and array.schema.attr("v") == gs.Attr("v", "float32", fill=0.1)
     array.write_cells([0.1, 0.3, 0.7], [1, 2, 3])
     low, high = array.nonempty_domain[0]

@@ -5,11 +5,11 @@ import pickle
 import shutil
 import subprocess
 import sys
-import uuid
 from pathlib import Path
 
 import numpy as np
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone import cli
@@ -74,10 +74,10 @@ def test_a_sealed_store_shows_nothing_and_reads_as_written(store_uri: str) -> No
         lambda key_id: KEY.hex(),
     ],
 )
-def test_a_key_has_many_forms(memory_uri: str, key: object) -> None:
-    made(memory_uri, key)
-    assert np.array_equal(open_array(memory_uri, context=gs.Context(key=KEY))[:], values())
-    assert np.array_equal(open_array(memory_uri, context=gs.Context(key=key))[:], values())
+def test_a_key_has_many_forms(store_uri: str, key: object) -> None:
+    made(store_uri, key)
+    assert np.array_equal(open_array(store_uri, context=gs.Context(key=KEY))[:], values())
+    assert np.array_equal(open_array(store_uri, context=gs.Context(key=key))[:], values())
 
 
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "", "no key", "0" * 63, 7, ["x"], bytearray(32)])
@@ -86,18 +86,18 @@ def test_what_is_no_key_is_refused_at_once(key: object) -> None:
         gs.Context(key=key)
 
 
-def test_a_missing_wrong_or_needless_key_is_an_access_error(tmp_path: Path) -> None:
-    key_id = made(tmp_path / "sealed.gs").key_id
-    gs.array(str(tmp_path / "plain.gs"), values())
-    other_id = made(tmp_path / "other.gs", OTHER).key_id
+def test_a_missing_wrong_or_needless_key_is_an_access_error(stores: Stores) -> None:
+    key_id = made(stores("sealed")).key_id
+    gs.array(stores("plain"), values())
+    other_id = made(stores("other"), OTHER).key_id
     assert key_id and other_id and key_id != other_id
     with pytest.raises(gs.errors.AccessError, match=rf"sealed with the key {key_id}, and no key was given"):
-        gs.open(tmp_path / "sealed.gs")
+        gs.open(stores("sealed"))
     with pytest.raises(gs.errors.AccessError, match=rf"{key_id}; the key given is {other_id}"):
-        gs.open(tmp_path / "sealed.gs", context=gs.Context(key=OTHER))
+        gs.open(stores("sealed"), context=gs.Context(key=OTHER))
     with pytest.raises(gs.errors.AccessError, match="not sealed"):
-        gs.open(tmp_path / "plain.gs", context=gs.Context(key=KEY))
-    assert open_array(tmp_path / "plain.gs").key_id is None
+        gs.open(stores("plain"), context=gs.Context(key=KEY))
+    assert open_array(stores("plain")).key_id is None
     assert isinstance(gs.errors.AccessError("x"), PermissionError)
 
 
@@ -116,7 +116,7 @@ def test_damage_is_not_a_matter_of_keys(tmp_path: Path) -> None:
         path.write_bytes(whole)
 
 
-def test_a_function_is_asked_once_for_each_key(memory_uri: str) -> None:
+def test_a_function_is_asked_once_for_each_key(store_uri: str) -> None:
     asked: list[bytes | None] = []
     safe: dict[str, bytes] = {}
 
@@ -124,21 +124,21 @@ def test_a_function_is_asked_once_for_each_key(memory_uri: str) -> None:
         asked.append(key_id)
         return OTHER if key_id is None else safe[key_id.hex()]
 
-    first = made(memory_uri).key_id
+    first = made(store_uri).key_id
     assert first
     safe[first] = KEY
     context = gs.Context(key=key)
     for _ in range(3):
-        with gs.open(memory_uri, mode="r+", context=context) as array:
+        with gs.open(store_uri, mode="r+", context=context) as array:
             array[0, 0] = 5
     assert asked == [bytes.fromhex(first), None]
-    assert open_array(memory_uri, context=context).key_id not in (None, first)
+    assert open_array(store_uri, context=context).key_id not in (None, first)
     with pytest.raises(gs.errors.AccessError, match=first):
-        open_array(memory_uri, context=gs.Context(key=OTHER))[:]
+        open_array(store_uri, context=gs.Context(key=OTHER))[:]
 
 
-def test_a_function_that_fails_is_an_access_error(memory_uri: str) -> None:
-    made(memory_uri)
+def test_a_function_that_fails_is_an_access_error(store_uri: str) -> None:
+    made(store_uri)
 
     def broken(key_id: bytes | None) -> bytes:
         raise LookupError("the safe is shut")
@@ -147,16 +147,16 @@ def test_a_function_that_fails_is_an_access_error(memory_uri: str) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(gs.errors.AccessError, match="LookupError: the safe is shut"):
-        gs.open(memory_uri, context=gs.Context(key=broken))
+        gs.open(store_uri, context=gs.Context(key=broken))
     for nonsense in (None, 7, bytes(5), "x"):
         with pytest.raises(gs.errors.AccessError, match="returned no key"):
-            gs.open(memory_uri, context=gs.Context(key=lambda key_id, given=nonsense: given))
+            gs.open(store_uri, context=gs.Context(key=lambda key_id, given=nonsense: given))
     with pytest.raises(KeyboardInterrupt):
-        gs.open(memory_uri, context=gs.Context(key=stopped))
+        gs.open(store_uri, context=gs.Context(key=stopped))
 
 
-def test_a_key_is_neither_shown_nor_pickled(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    array, plain = made(store_uri), f"mem://{uuid.uuid4()}"
+def test_a_key_is_neither_shown_nor_pickled(store_uri: str, stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    array, plain = made(store_uri), stores()
     gs.array(plain, values()).close()
     contexts = [array.context, gs.Context(key=KEY.hex()), gs.Context(key=lambda key_id: KEY)]
     for context in contexts:
@@ -210,14 +210,14 @@ def test_the_environment_opens_what_is_sealed_and_seals_what_is_new(
     ],
 )
 def test_a_bad_environment_leaves_nothing_unsealed_by_mistake(
-    memory_uri: str, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
+    store_uri: str, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], message: str
 ) -> None:
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
     with pytest.raises(gs.errors.AccessError, match=message) as caught:
-        gs.array(memory_uri, values(), context=gs.Context())
+        gs.array(store_uri, values(), context=gs.Context())
     assert "topsecret" not in str(caught.value)
-    assert not gs.exists(memory_uri)
+    assert not gs.exists(store_uri)
 
 
 def test_the_command_line_takes_the_key_from_the_environment(tmp_path: Path) -> None:
@@ -250,21 +250,21 @@ def test_info_says_what_is_not_sealed(tmp_path: Path, capfd: pytest.CaptureFixtu
         assert "not sealed" in capfd.readouterr().out
 
 
-def test_sealed_stores_work_as_others_do(memory_uri: str) -> None:
+def test_sealed_stores_work_as_others_do(store_uri: str) -> None:
     context = gs.Context(key=KEY, threads=2)
     schema = gs.Schema([gs.Dim("x", (0, 9_999), 100, "int64")], [gs.Attr("v", "float64")], sparse=True)
-    group = gs.group(memory_uri, path="/city", context=context)
+    group = gs.group(store_uri, path="/city", context=context)
     array = group.create("rain", schema)
     for step in range(70):
         array.write_cells({"x": [step, step + 5_000]}, {"v": [step, -step]})
-    assert len(open_array(memory_uri, path="/city/rain", version=30, context=context)[:]) == 2 * 28
+    assert len(open_array(store_uri, path="/city/rain", version=30, context=context)[:]) == 2 * 28
     array.consolidate()
     array.delete(coords={"x": [5_000]})
     array.meta["unit"] = "mm"
-    found = open_array(memory_uri, path="/city/rain", context=context)
+    found = open_array(store_uri, path="/city/rain", context=context)
     assert found.meta["unit"] == "mm" and len(found[:]) == 139 and found.verify()["damage"] == []
     assert group.refreshed().key_id == found.key_id is not None
-    assert [entry.path for entry in gs.ls(memory_uri, path="/city", context=context)] == ["/city/rain"]
+    assert [entry.path for entry in gs.ls(store_uri, path="/city", context=context)] == ["/city/rain"]
 
 
 def test_a_copied_store_opens_and_one_with_exchanged_files_does_not(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from places import Stores
 
 import gridstone as gs
 
@@ -20,12 +21,12 @@ def short(value: Any) -> str:
     return " ".join(str(value).split())[:24]
 
 
-@pytest.fixture(scope="module")
-def stored() -> dict[int, gs.Array]:
+@pytest.fixture
+def stored(stores: Stores) -> dict[int, gs.Array]:
     """The same arrays by their number of dimensions, in tiles that divide nothing."""
     found = {}
     for values in (LINE, PLANE, CUBE):
-        found[values.ndim] = gs.array(f"mem://selections-{values.ndim}", values, tile=4, overwrite=True)
+        found[values.ndim] = gs.array(stores(f"selections-{values.ndim}"), values, tile=4, overwrite=True)
     return found
 
 
@@ -67,13 +68,13 @@ BASIC: list[tuple[np.ndarray, Any]] = [
 
 
 @pytest.mark.parametrize(("values", "key"), BASIC, ids=short)
-def test_basic_selections(stored: dict[int, gs.Array], values: np.ndarray, key: Any) -> None:
+def test_basic_selections(stores: Stores, stored: dict[int, gs.Array], values: np.ndarray, key: Any) -> None:
     """Also of assignments, which write what NumPy writes."""
     found, expected = stored[values.ndim][key], values[key]
     assert type(found) is type(expected) and found.dtype == expected.dtype and found.shape == expected.shape
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(stored[values.ndim]["value"][key], expected)
-    copy = gs.array("mem://selections-written", values, tile=4, overwrite=True)
+    copy = gs.array(stores("selections-written"), values, tile=4, overwrite=True)
     changed = values.copy()
     for piece in (values.dtype.type(7), np.flip(expected)):
         copy[key] = changed[key] = piece
@@ -106,7 +107,7 @@ ORTHOGONAL: list[tuple[np.ndarray, Any]] = [
 
 
 @pytest.mark.parametrize(("values", "key"), ORTHOGONAL, ids=short)
-def test_lists_along_axes(stored: dict[int, gs.Array], values: np.ndarray, key: Any) -> None:
+def test_lists_along_axes(stores: Stores, stored: dict[int, gs.Array], values: np.ndarray, key: Any) -> None:
     """Lists select along their own axes, as in h5py; in any order, and repeated, which h5py does not take."""
     parts = key if isinstance(key, tuple) else (key,)
     if any(part is ... for part in parts):
@@ -121,7 +122,7 @@ def test_lists_along_axes(stored: dict[int, gs.Array], values: np.ndarray, key: 
     found = stored[values.ndim].oindex[key]
     assert found.dtype == expected.dtype and found.shape == expected.shape
     np.testing.assert_array_equal(found, expected)
-    copy = gs.array("mem://selections-written", values, tile=4, overwrite=True)
+    copy = gs.array(stores("selections-written"), values, tile=4, overwrite=True)
     copy.oindex[key] = expected.dtype.type(1)
     assert (copy.oindex[key] == 1).all()
     untouched = np.ones(values.shape, bool)
@@ -153,9 +154,9 @@ def test_lists_along_axes(stored: dict[int, gs.Array], values: np.ndarray, key: 
     ],
     ids=short,
 )
-def test_what_selects_nothing_that_is_there(memory_uri: str, way: str, key: Any, kind: type[Exception]) -> None:
+def test_what_selects_nothing_that_is_there(store_uri: str, way: str, key: Any, kind: type[Exception]) -> None:
     """The kinds of NumPy's errors; an assignment that fails writes nothing."""
-    array = gs.array(memory_uri, PLANE)
+    array = gs.array(store_uri, PLANE)
     target: Any = array if way == "basic" else getattr(array, way)
     with pytest.raises(kind):
         target[key]
@@ -195,10 +196,10 @@ GIVEN: dict[str, tuple[str, Any, Any]] = {
 
 
 @pytest.mark.parametrize("case", GIVEN)
-def test_what_is_assigned(case: str) -> None:
+def test_what_is_assigned(stores: Stores, case: str) -> None:
     dtype, given, expected = GIVEN[case]
     array = gs.create(
-        "mem://selections-given", gs.Schema([gs.Dim("x", (0, 9), 4)], [gs.Attr("v", dtype)]), overwrite=True
+        stores("selections-given"), gs.Schema([gs.Dim("x", (0, 9), 4)], [gs.Attr("v", dtype)]), overwrite=True
     )
     array[...] = given
     assert array.dtype == (object if dtype == "string" else np.dtype(dtype))
@@ -231,9 +232,9 @@ def test_what_is_assigned(case: str) -> None:
     ],
     ids=short,
 )
-def test_what_would_be_changed_is_refused(memory_uri: str, dtype: str, given: Any) -> None:
+def test_what_would_be_changed_is_refused(store_uri: str, dtype: str, given: Any) -> None:
     """HDF5 clips and rounds; here what does not fit is an error, and nothing is written."""
-    array = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", dtype)]))
+    array = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", dtype)]))
     for assign in (array.__setitem__, array.oindex.__setitem__):
         with pytest.raises(gs.errors.InputError, match="'v'"):
             assign(slice(None), given)
@@ -286,9 +287,9 @@ FILLS: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("dtype", "fill", "shown"), FILLS, ids=short)
-def test_fill_is_what_was_never_written(memory_uri: str, dtype: str, fill: Any, shown: Any) -> None:
+def test_fill_is_what_was_never_written(store_uri: str, dtype: str, fill: Any, shown: Any) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 9), 4)], [gs.Attr("v", dtype, fill=fill), gs.Attr("n", "int8")])
-    array = gs.create(memory_uri, schema)
+    array = gs.create(store_uri, schema)
     expected = np.empty(10, array["v"].dtype)
     expected[:] = [shown] * 10
     np.testing.assert_array_equal(array["v"][...], expected)
@@ -304,8 +305,8 @@ def test_fill_is_what_was_never_written(memory_uri: str, dtype: str, fill: Any, 
     np.testing.assert_array_equal(array["v"][...], expected[[0] * 12])
 
 
-def test_growth_keeps_what_is_there(memory_uri: str) -> None:
-    array = gs.array(memory_uri, PLANE, tile=(4, 4))
+def test_growth_keeps_what_is_there(store_uri: str) -> None:
+    array = gs.array(store_uri, PLANE, tile=(4, 4))
     with pytest.raises(gs.errors.SchemaError):
         array.resize((5, 7))
     array.resize((6, 9))

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 from gridstone import io
@@ -108,15 +109,15 @@ IN_MEMORY: dict[str, Callable[[pa.Table], Any]] = {
 
 
 @pytest.mark.parametrize("form", IN_MEMORY)
-def test_from_arrow(memory_uri: str, form: str) -> None:
-    array = io.from_arrow(memory_uri, IN_MEMORY[form](TABLE), dims=["x", "y"])
+def test_from_arrow(store_uri: str, form: str) -> None:
+    array = io.from_arrow(store_uri, IN_MEMORY[form](TABLE), dims=["x", "y"])
     assert array.domain == ((-3, 5), (-1.5, 2.0)) and array.schema.duplicates and len(array.history()) == 2
     kinds = {a.name: (a.dtype, a.nullable) for a in array.schema.attrs}
     assert kinds["u16"] == ("uint16", False) and kinds["i8"] == ("int8", True) and kinds["none"] == ("string", True)
     assert kinds["t_tz"] == ("datetime64[us]", True) and kinds["d"][0] == "datetime64[D]" and kinds["ci"][0] == "int32"
     same(array, TABLE)
     # The same again is appended to what is there, whatever it is.
-    io.from_arrow(memory_uri, IN_MEMORY[form](TABLE))
+    io.from_arrow(store_uri, IN_MEMORY[form](TABLE))
     array.refresh()
     same(array, pa.concat_tables([TABLE, TABLE]))
 
@@ -126,9 +127,9 @@ PARQUET = TABLE.drop_columns(["vs", "vb"])
 
 @pytest.mark.parametrize("statistics", [True, False])
 @pytest.mark.parametrize("rows", [1, 2, 1000])
-def test_from_parquet(tmp_path: Path, memory_uri: str, rows: int, statistics: bool) -> None:
+def test_from_parquet(tmp_path: Path, store_uri: str, rows: int, statistics: bool) -> None:
     file = as_parquet(tmp_path, PARQUET, row_group_size=rows)
-    array = io.from_parquet(memory_uri, file, dims=["x", "y"], statistics=statistics)
+    array = io.from_parquet(store_uri, file, dims=["x", "y"], statistics=statistics)
     assert array.domain == ((-3, 5), (-1.5, 2.0))
     same(array, PARQUET)
 
@@ -137,13 +138,15 @@ def test_from_parquet(tmp_path: Path, memory_uri: str, rows: int, statistics: bo
 @pytest.mark.parametrize(
     "options", [{}, {"write_statistics": False}, {"version": "1.0"}, {"use_deprecated_int96_timestamps": True}]
 )
-def test_every_type_is_a_dimension(tmp_path: Path, memory_uri: str, name: str, options: dict[str, Any]) -> None:
+def test_every_type_is_a_dimension(
+    tmp_path: Path, stores: Stores, store_uri: str, name: str, options: dict[str, Any]
+) -> None:
     data = TABLE.select([name, "ls"]).filter(pa.compute.is_valid(TABLE[name]))
     data = data.filter(pa.compute.is_finite(data[name])) if pa.types.is_floating(data[name].type) else data
     if options.get("version") == "1.0" and name in ("t_ns", "u16"):
         return  # that version has no such types
-    array = io.from_parquet(memory_uri, as_parquet(tmp_path, data, row_group_size=1, **options), dims=[name])
-    again = io.from_feather(memory_uri + "f", as_feather(tmp_path, data), dims=[name])
+    array = io.from_parquet(store_uri, as_parquet(tmp_path, data, row_group_size=1, **options), dims=[name])
+    again = io.from_feather(stores("f"), as_feather(tmp_path, data), dims=[name])
     if not options and name != "t_s":  # of which Parquet makes milliseconds
         assert array.schema == again.schema
     for made in (array, again):
@@ -153,26 +156,26 @@ def test_every_type_is_a_dimension(tmp_path: Path, memory_uri: str, name: str, o
 
 
 @pytest.mark.parametrize("options", [{"compression": "zstd"}, {"compression": "uncompressed", "chunksize": 1}])
-def test_from_feather(tmp_path: Path, memory_uri: str, options: dict[str, Any]) -> None:
-    array = io.from_feather(memory_uri, as_feather(tmp_path, TABLE, **options), dims=["x", "y"])
+def test_from_feather(tmp_path: Path, store_uri: str, options: dict[str, Any]) -> None:
+    array = io.from_feather(store_uri, as_feather(tmp_path, TABLE, **options), dims=["x", "y"])
     same(array, TABLE)
 
 
-def test_a_stream_file_and_compressed_files(tmp_path: Path, memory_uri: str) -> None:
+def test_a_stream_file_and_compressed_files(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     with pa.ipc.new_stream(tmp_path / "s.arrows", TABLE.schema) as out:
         out.write_table(TABLE, 1)
-    same(io.from_feather(memory_uri, tmp_path / "s.arrows", dims=["x", "y"]), TABLE)
+    same(io.from_feather(store_uri, tmp_path / "s.arrows", dims=["x", "y"]), TABLE)
     import gzip
 
     packed = tmp_path / "t.parquet.gz"
     packed.write_bytes(gzip.compress(as_parquet(tmp_path, PARQUET).read_bytes()))
-    same(io.from_parquet(memory_uri + "p", packed, dims=["x", "y"]), PARQUET)
+    same(io.from_parquet(stores("p"), packed, dims=["x", "y"]), PARQUET)
     packed.write_bytes(packed.read_bytes()[:-30])
     with pytest.raises(gs.errors.InputError, match="decompressed"):
-        io.from_parquet(memory_uri + "q", packed, dims=["x", "y"])
+        io.from_parquet(stores("q"), packed, dims=["x", "y"])
 
 
-def test_from_polars(memory_uri: str) -> None:
+def test_from_polars(store_uri: str, stores: Stores) -> None:
     frame = pl.DataFrame(
         {
             "x": [1, 2, 3],
@@ -191,17 +194,17 @@ def test_from_polars(memory_uri: str) -> None:
         pl.col("c", "e").cast(pl.String), pl.col("t").dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     )
     for place, source in enumerate((frame, frame.lazy())):
-        array = io.from_polars(memory_uri + str(place), source, dims=["x"])
+        array = io.from_polars(stores(str(place)), source, dims=["x"])
         found = array.read().to_polars().sort("x").select(frame.columns)
         assert found.equals(expected.with_columns(pl.col("day").cast(found.schema["day"])), null_equal=True)
         assert array.read()["f"].mask.tolist() == [False, False, True] and np.isnan(array.read()["f"][1])
     array.write_cells(frame)
     assert len(array.read()) == 6
     with pytest.raises(gs.errors.InputError, match="lazy frame"):
-        io.from_polars(memory_uri, {"x": [1]}, dims=["x"])
+        io.from_polars(store_uri, {"x": [1]}, dims=["x"])
 
 
-def test_from_pandas(memory_uri: str) -> None:
+def test_from_pandas(store_uri: str, stores: Stores) -> None:
     frame = pd.DataFrame(
         {
             "v": [1.5, np.nan, 2.5],
@@ -214,7 +217,7 @@ def test_from_pandas(memory_uri: str) -> None:
         },
         index=pd.MultiIndex.from_tuples([(1, 0.5), (2, 1.5), (3, 0.0)], names=["x", "y"]),
     )
-    array = io.from_pandas(memory_uri, frame, dims=["x", "y"])
+    array = io.from_pandas(store_uri, frame, dims=["x", "y"])
     found = array.read().to_pandas().set_index(["x", "y"]).sort_index()
     assert found["v"].isna().tolist() == [False, True, False] and array.schema.attr("v").nullable
     assert found["n"].tolist()[::2] == [1, 3] and found["c"].tolist()[:2] == ["u", "v"]
@@ -224,19 +227,19 @@ def test_from_pandas(memory_uri: str) -> None:
     assert len(array.read()) == 6
     # Where the schema has no nulls, NaN stays NaN.
     schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "float64")], sparse=True)
-    kept = io.from_pandas(memory_uri + "n", frame.reset_index()[["x", "v"]], schema=schema)
+    kept = io.from_pandas(stores("n"), frame.reset_index()[["x", "v"]], schema=schema)
     assert np.isnan(kept.read()["v"][1])
     kept.write_cells(frame.reset_index().assign(x=[4, 5, 6])[["x", "v"]])
     assert np.isnan(kept.read()["v"][4])
     for bad, word in ((frame.assign(o=[1, "a", 2.5]), "'?o'?"), (pd.concat([frame, frame], axis=1), "[Dd]uplicate")):
         with pytest.raises(gs.errors.InputError, match=word):
-            io.from_pandas(memory_uri + "b", bad, dims=["x", "y"])
-    assert not gs.exists(memory_uri + "b")
+            io.from_pandas(stores("b"), bad, dims=["x", "y"])
+    assert not gs.exists(stores("b"))
 
 
-def test_an_index_without_a_name_is_no_column(memory_uri: str) -> None:
+def test_an_index_without_a_name_is_no_column(store_uri: str) -> None:
     frame = pd.DataFrame({"x": [1, 2], "v": [3, 4]}, index=["p", "q"])
-    assert [a.name for a in io.from_pandas(memory_uri, frame, dims=["x"]).schema.attrs] == ["v"]
+    assert [a.name for a in io.from_pandas(store_uri, frame, dims=["x"]).schema.attrs] == ["v"]
 
 
 UNSUPPORTED = {
@@ -249,36 +252,36 @@ UNSUPPORTED = {
 
 
 @pytest.mark.parametrize("kind", UNSUPPORTED)
-def test_types_that_have_no_place_are_named(tmp_path: Path, memory_uri: str, kind: str) -> None:
+def test_types_that_have_no_place_are_named(tmp_path: Path, stores: Stores, store_uri: str, kind: str) -> None:
     table = pa.table({"x": [1], "odd": UNSUPPORTED[kind], "v": [2]})
     with pytest.raises(gs.errors.UnsupportedError, match="column 'odd'"):
-        io.from_arrow(memory_uri, table, dims=["x"])
+        io.from_arrow(store_uri, table, dims=["x"])
     with pytest.raises(gs.errors.UnsupportedError, match="column 'odd'"):
-        io.from_parquet(memory_uri, as_parquet(tmp_path, table), dims=["x"])
-    assert not gs.exists(memory_uri)
-    same(io.from_parquet(memory_uri, as_parquet(tmp_path, table), dims=["x"], attrs=["v"]), table.select(["x", "v"]))
-    array = gs.create(memory_uri + "w", gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("odd", "float64")], sparse=True))
+        io.from_parquet(store_uri, as_parquet(tmp_path, table), dims=["x"])
+    assert not gs.exists(store_uri)
+    same(io.from_parquet(store_uri, as_parquet(tmp_path, table), dims=["x"], attrs=["v"]), table.select(["x", "v"]))
+    array = gs.create(stores("w"), gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("odd", "float64")], sparse=True))
     with pytest.raises(gs.errors.InputError, match="'odd'"):
         array.write_cells(table.select(["x", "odd"]))
 
 
-def test_dimensions_that_cannot_be(memory_uri: str) -> None:
+def test_dimensions_that_cannot_be(store_uri: str) -> None:
     for column, word in (([True, False], "bool"), ([0.5, None], "row 1, column 'x': a coordinate is null"),
                          ([0.5, float("nan")], "row 1, column 'x': a coordinate is null or not a number")):  # fmt: skip
         with pytest.raises((gs.errors.InputError, gs.errors.UnsupportedError), match=word):
-            io.from_arrow(memory_uri, pa.table({"x": column, "v": [1, 2]}), dims=["x"])
+            io.from_arrow(store_uri, pa.table({"x": column, "v": [1, 2]}), dims=["x"])
     for dims, word in ((None, "dims="), ("x", "dims="), (["x", "x"], "once"), (["z"], "no column 'z'")):
         with pytest.raises(gs.errors.InputError, match=word):
-            io.from_arrow(memory_uri, pa.table({"x": [1], "v": [1]}), dims=dims)
+            io.from_arrow(store_uri, pa.table({"x": [1], "v": [1]}), dims=dims)
     with pytest.raises(gs.errors.InputError, match="no rows"):
-        io.from_arrow(memory_uri, pa.table({"x": pa.array([], pa.int8()), "v": pa.array([], pa.int8())}), dims=["x"])
+        io.from_arrow(store_uri, pa.table({"x": pa.array([], pa.int8()), "v": pa.array([], pa.int8())}), dims=["x"])
     with pytest.raises(gs.errors.InputError, match="same name"):
-        io.from_arrow(memory_uri, pa.table([[1], [2]], names=["x", "x"]), dims=["x"])
+        io.from_arrow(store_uri, pa.table([[1], [2]], names=["x", "x"]), dims=["x"])
     with pytest.raises(gs.errors.InputError, match="from_parquet"):
-        io.from_arrow(memory_uri, "a.parquet", dims=["x"])
+        io.from_arrow(store_uri, "a.parquet", dims=["x"])
     with pytest.raises(TypeError, match="capcity"):
-        io.from_arrow(memory_uri, pa.table({"x": [1], "v": [1]}), dims=["x"], capcity=3)
-    assert not gs.exists(memory_uri)
+        io.from_arrow(store_uri, pa.table({"x": [1], "v": [1]}), dims=["x"], capcity=3)
+    assert not gs.exists(store_uri)
 
 
 SCHEMA = gs.Schema([gs.Dim("x", (0, 99))], [gs.Attr("v", "int16"), gs.Attr("s", "string")], sparse=True)
@@ -312,29 +315,29 @@ def test_rows_that_do_not_fit_are_named(tmp_path: Path, store_uri: str, x: Any, 
         assert gs.open(store_uri).version == good.version and gs.open(store_uri).read()["v"].tolist() == [8]
 
 
-def test_a_second_row_group_and_file_are_named(tmp_path: Path, memory_uri: str) -> None:
+def test_a_second_row_group_and_file_are_named(tmp_path: Path, store_uri: str) -> None:
     fine = pa.table({"x": [1, 2], "v": [1, 2], "s": ["a", "b"]})
     pq.write_table(fine, tmp_path / "a.parquet")
     pq.write_table(
         pa.table({"x": [3, 4, 5], "v": [1, 2, 70000], "s": ["a"] * 3}), tmp_path / "b.parquet", row_group_size=1
     )
     with pytest.raises(gs.errors.InputError, match=r"b\.parquet, row 2, column 'v'"):
-        io.from_parquet(memory_uri, tmp_path / "*.parquet", schema=SCHEMA)
+        io.from_parquet(store_uri, tmp_path / "*.parquet", schema=SCHEMA)
     pq.write_table(pa.table({"x": [3], "v": [1]}), tmp_path / "b.parquet")
     with pytest.raises(gs.errors.InputError, match=r"b\.parquet has no column 's'"):
-        io.from_parquet(memory_uri, tmp_path / "*.parquet", dims=["x"])
+        io.from_parquet(store_uri, tmp_path / "*.parquet", dims=["x"])
     pq.write_table(pa.table({"s": ["c"], "v": ["no"], "x": [3]}), tmp_path / "b.parquet")
     with pytest.raises(gs.errors.InputError, match=r"b\.parquet do not go with"):
-        io.from_parquet(memory_uri, tmp_path / "*.parquet", dims=["x"])
+        io.from_parquet(store_uri, tmp_path / "*.parquet", dims=["x"])
     pq.write_table(
         pa.table({"s": ["c"], "v": pa.array([2**40]), "x": pa.array([3], pa.int8())}), tmp_path / "b.parquet"
     )
-    array = io.from_parquet(memory_uri, tmp_path / "*.parquet", dims=["x"])
+    array = io.from_parquet(store_uri, tmp_path / "*.parquet", dims=["x"])
     assert sorted(array.read()["v"].tolist()) == [1, 2, 2**40] and array.domain == ((1, 3),)
 
 
 @pytest.mark.parametrize("load", [io.from_parquet, io.from_feather])
-def test_damaged_files(tmp_path: Path, memory_uri: str, load: Callable[..., gs.Array]) -> None:
+def test_damaged_files(tmp_path: Path, store_uri: str, load: Callable[..., gs.Array]) -> None:
     rng = np.random.default_rng(7)
     table = pa.table({"x": np.arange(4000), "s": [f"{v:.3f}" for v in rng.random(4000)]})
     name = (as_parquet if load is io.from_parquet else as_feather)(tmp_path, table)
@@ -343,25 +346,25 @@ def test_damaged_files(tmp_path: Path, memory_uri: str, load: Callable[..., gs.A
     for part in (b"", b"PAR1", b"ARROW1\0\0", data[:-1], data[: len(data) // 2], data[len(data) // 2 :], b"x,y\n1,2\n"):
         name.write_bytes(part)
         with pytest.raises(gs.errors.InputError, match=name.name):
-            load(memory_uri, name, dims=["x"])
-        assert not gs.exists(memory_uri)
+            load(store_uri, name, dims=["x"])
+        assert not gs.exists(store_uri)
     for _ in range(60):
         at = int(rng.integers(0, len(data)))
         name.write_bytes(data[:at] + bytes([data[at] ^ (1 << int(rng.integers(0, 8)))]) + data[at + 1 :])
         try:
-            load(memory_uri, name, dims=["x"])
+            load(store_uri, name, dims=["x"])
         except gs.errors.GridstoneError:
-            assert not gs.exists(memory_uri)
+            assert not gs.exists(store_uri)
         else:
-            gs.delete(memory_uri)  # what the formats do not check themselves
+            gs.delete(store_uri)  # what the formats do not check themselves
     with pytest.raises(gs.errors.NotFoundError):
-        load(memory_uri, tmp_path / "missing", dims=["x"])
+        load(store_uri, tmp_path / "missing", dims=["x"])
 
 
-def test_feather_version_1(tmp_path: Path, memory_uri: str) -> None:
+def test_feather_version_1(tmp_path: Path, store_uri: str) -> None:
     (tmp_path / "a.feather").write_bytes(b"FEA1" + b"\0" * 100)
     with pytest.raises(gs.errors.InputError, match="version 1"):
-        io.from_feather(memory_uri, tmp_path / "a.feather", dims=["x"])
+        io.from_feather(store_uri, tmp_path / "a.feather", dims=["x"])
 
 
 def test_a_stream_larger_than_the_budget(store_uri: str) -> None:
@@ -378,7 +381,7 @@ def test_a_stream_larger_than_the_budget(store_uri: str) -> None:
     assert [done for done, _ in told] == sorted(done for done, _ in told) and told[-1] == (240_000, 240_000)
 
 
-def test_progress_of_files(tmp_path: Path, memory_uri: str) -> None:
+def test_progress_of_files(tmp_path: Path, stores: Stores) -> None:
     table = pa.table({"x": np.arange(300_000), "v": np.arange(300_000.0)})
     for load, file in (
         (io.from_parquet, as_parquet(tmp_path, table)),
@@ -390,7 +393,7 @@ def test_progress_of_files(tmp_path: Path, memory_uri: str) -> None:
         ):
             told: list[tuple[int, int]] = []
             load(
-                f"{memory_uri}{len(told)}{file.name}{list(option)}",
+                stores(f"{len(told)}{file.name}{list(option)}"),
                 file,
                 progress=lambda d, t, told=told: told.append((d, t)),
                 **option,
@@ -398,20 +401,20 @@ def test_progress_of_files(tmp_path: Path, memory_uri: str) -> None:
             assert told == sorted(told) and told[-1][0] == told[-1][1] > 0, told
 
 
-def test_dense(memory_uri: str) -> None:
+def test_dense(store_uri: str) -> None:
     table = pa.table(
         {"i": np.repeat(np.arange(5), 10)[::-1], "j": np.tile(np.arange(10), 5)[::-1], "v": np.arange(50)[::-1]}
     )
-    array = io.from_arrow(memory_uri, table, dims=["i", "j"], sparse=False)
+    array = io.from_arrow(store_uri, table, dims=["i", "j"], sparse=False)
     np.testing.assert_array_equal(array[...], np.arange(50).reshape(5, 10))
 
 
 @pytest.fixture
-def ships(memory_uri: str) -> gs.Array:
+def ships(store_uri: str) -> gs.Array:
     dims = [gs.Dim("lon", (-180, 180), 1, "float64"), gs.Dim("day", ("2026-01-01", "2026-12-31"), 7, "datetime64[D]")]
     attrs = [gs.Attr("v", "int16", nullable=True), gs.Attr("s", "string"), gs.Attr("w", "timedelta64[h]")]
     attrs += [gs.Attr("t", "datetime64[ns]", nullable=True), gs.Attr("u", "uint64"), gs.Attr("as", "datetime64[as]")]
-    array = gs.create(memory_uri, gs.Schema(dims, attrs, sparse=True, duplicates=True, capacity=7, cell_order="col"))
+    array = gs.create(store_uri, gs.Schema(dims, attrs, sparse=True, duplicates=True, capacity=7, cell_order="col"))
     rng = np.random.default_rng(5)
     for _ in range(3):
         array.write_cells(
@@ -453,13 +456,13 @@ def test_a_subset_of_attributes_comes_back(tmp_path: Path, ships: gs.Array) -> N
     assert [a.name for a in back.schema.attrs] == ["v", "s"] and len(back.read()) == 120
 
 
-def test_odd_requests_are_told_apart(tmp_path: Path, memory_uri: str) -> None:
+def test_odd_requests_are_told_apart(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     table = pa.table({"x": [1, 2], "b": [b"ok", b"\xff\x00"]})
-    array = io.from_arrow(memory_uri, table, dims=["x"])
+    array = io.from_arrow(store_uri, table, dims=["x"])
     requests: list[tuple[Callable[[], Any], type[Exception], str]] = [
-        (lambda: io.from_arrow(memory_uri + "n", table, dims=["x"], attrs=[]), gs.errors.SchemaError, "attributes"),
-        (lambda: io.from_arrow(memory_uri + "n", table, schema="x"), gs.errors.InputError, "Schema, found str"),
-        (lambda: io.from_parquet(memory_uri + "n", tmp_path, dims=["x"]), gs.errors.InputError, "is a folder"),
+        (lambda: io.from_arrow(stores("n"), table, dims=["x"], attrs=[]), gs.errors.SchemaError, "attributes"),
+        (lambda: io.from_arrow(stores("n"), table, schema="x"), gs.errors.InputError, "Schema, found str"),
+        (lambda: io.from_parquet(stores("n"), tmp_path, dims=["x"]), gs.errors.InputError, "is a folder"),
         (lambda: io.to_csv(array, tmp_path / "b.csv"), gs.errors.InputError, "bytes"),
         (lambda: io.to_parquet(array, tmp_path), gs.errors.InputError, "is a folder"),
         (lambda: io.to_feather(array, tmp_path / "no" / "b.arrow"), gs.errors.NotFoundError, "no folder"),
@@ -467,16 +470,16 @@ def test_odd_requests_are_told_apart(tmp_path: Path, memory_uri: str) -> None:
     for request, kind, word in requests:
         with pytest.raises(kind, match=word):
             request()
-    assert not gs.exists(memory_uri + "n") and list(tmp_path.iterdir()) == []
+    assert not gs.exists(stores("n")) and list(tmp_path.iterdir()) == []
     assert io.to_csv(array, tmp_path / "b.csv", {"x": (1, 1)}) == 1
 
 
 @pytest.mark.parametrize("told", [b"{", b"\xff", b'{"dims": 3}'])
-def test_a_told_schema_that_is_none(memory_uri: str, told: bytes) -> None:
+def test_a_told_schema_that_is_none(store_uri: str, told: bytes) -> None:
     table = pa.table({"x": [1], "v": [2]}).replace_schema_metadata({b"gridstone.schema": told})
     with pytest.raises(gs.errors.InputError, match=r"gridstone\.schema.*dims="):
-        io.from_arrow(memory_uri, table)
-    same(io.from_arrow(memory_uri, table, dims=["x"]), table)
+        io.from_arrow(store_uri, table)
+    same(io.from_arrow(store_uri, table, dims=["x"]), table)
 
 
 def test_to_arrow_is_lazy(ships: gs.Array) -> None:
@@ -501,7 +504,7 @@ def test_results_and_streams_are_sources(ships: gs.Array) -> None:
     dictionary=st.booleans(),
 )
 def test_domains_from_statistics_are_those_of_the_values(
-    tmp_path: Path, memory_uri: str, values: list[float], kind: str, chunk: int, dictionary: bool
+    tmp_path: Path, stores: Stores, values: list[float], kind: str, chunk: int, dictionary: bool
 ) -> None:
     if kind.startswith("float"):
         column = pa.array(np.array(values, kind))
@@ -512,7 +515,7 @@ def test_domains_from_statistics_are_those_of_the_values(
         column = column.cast(pa.date32() if kind == "date32" else pa.timestamp("us") if kind == "time" else kind)
     table = pa.table({"x": column, "v": range(len(values))})
     file = as_parquet(tmp_path, table, row_group_size=chunk, use_dictionary=dictionary)
-    uri = f"{memory_uri}-{np.random.default_rng().integers(2**60)}"
+    uri = stores(f"{np.random.default_rng().integers(2**60)}")
     told = io.from_parquet(uri + "a", file, dims=["x"]).schema
     looked = io.from_parquet(uri + "b", file, dims=["x"], statistics=False)
     try:
@@ -537,13 +540,13 @@ cells = st.lists(
 
 
 @given(rows=cells, chunk=st.integers(1, 9), form=st.sampled_from(["parquet", "feather", "reader", "table", "polars"]))
-def test_any_table_comes_back(tmp_path: Path, memory_uri: str, rows: list[Any], chunk: int, form: str) -> None:
+def test_any_table_comes_back(tmp_path: Path, stores: Stores, rows: list[Any], chunk: int, form: str) -> None:
     x, i, s, f, t = zip(*rows, strict=True)
     table = pa.table(
         {"x": pa.array(x, pa.int64()), "i": pa.array(i, pa.int8()), "s": pa.array(s, pa.string()),
          "f": pa.array(f, pa.float64()), "t": pa.array(t, pa.timestamp("us"))}
     )  # fmt: skip
-    uri = f"{memory_uri}-{np.random.default_rng().integers(2**60)}"
+    uri = stores(f"{np.random.default_rng().integers(2**60)}")
     if form == "parquet":
         array = io.from_parquet(uri, as_parquet(tmp_path, table, row_group_size=chunk), dims=["x"])
     elif form == "feather":

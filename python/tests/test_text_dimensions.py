@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 from gridstone import errors
@@ -77,8 +78,8 @@ def test_arrays_that_cannot_have_text_dimensions() -> None:
         gs.Dim("x", (0, 9), max_bytes=8)
 
 
-def test_properties_show_texts(tmp_path: Path) -> None:
-    a = filled(tmp_path / "a.gs")
+def test_properties_show_texts(stores: Stores) -> None:
+    a = filled(stores("a"))
     assert a.ndim == 2
     assert a.domain == (None, (0, 99))
     assert a.nonempty_domain == (("A1BG", "漢字"), (0, 9))
@@ -123,8 +124,8 @@ def test_properties_show_texts(tmp_path: Path) -> None:
         ((None, "BRCA1" + "x" * 300), lambda g: g <= "BRCA1" + "x" * 300),
     ],
 )
-def test_boxes_of_texts(part: Any, test: Any) -> None:
-    a = filled("mem://text-boxes")
+def test_boxes_of_texts(stores: Stores, part: Any, test: Any) -> None:
+    a = filled(stores("text-boxes"))
     try:
         wanted = sorted((g, i, i) for i, g in enumerate(GENES) if test(g))
         assert found(a.read({"gene": part})) == wanted
@@ -133,11 +134,11 @@ def test_boxes_of_texts(part: Any, test: Any) -> None:
         if not isinstance(part, tuple):
             assert found(a.loc[part, :]) == wanted
     finally:
-        gs.delete("mem://text-boxes")
+        gs.delete(stores("text-boxes"))
 
 
-def test_boxes_that_are_none(tmp_path: Path) -> None:
-    a = filled(tmp_path / "a.gs")
+def test_boxes_that_are_none(stores: Stores) -> None:
+    a = filled(stores("a"))
     for part in (("b", "a"), 3, slice(1, 2), "a\0", (1, 2), slice("a", "b", 2), "\ud800", None):
         with pytest.raises(errors.InputError, match="gene"):
             a.read({"gene": part} if part is not None else (None, 3))
@@ -153,8 +154,8 @@ def test_prefixes_of_texts() -> None:
 # Cells that are refused.
 
 
-def test_texts_that_cannot_be_coordinates_are_named(tmp_path: Path) -> None:
-    a = genes(tmp_path / "a.gs")
+def test_texts_that_cannot_be_coordinates_are_named(stores: Stores) -> None:
+    a = genes(stores("a"))
     with pytest.raises(errors.InputError, match=r"(?s)'?\"?gene\"?'?.*row 1.*40 bytes.*max_bytes"):
         a.write_cells({"gene": ["a", "é" * 20], "cell": [0, 1]}, [0, 1])
     with pytest.raises(errors.InputError, match=r"row 2.*NUL"):
@@ -173,8 +174,8 @@ def test_texts_that_cannot_be_coordinates_are_named(tmp_path: Path) -> None:
 # Reading and writing.
 
 
-def test_every_way_in_and_out(tmp_path: Path) -> None:
-    a = genes(tmp_path / "a.gs")
+def test_every_way_in_and_out(stores: Stores) -> None:
+    a = genes(stores("a"))
     frame = pd.DataFrame({"gene": GENES, "cell": np.arange(10), "n": np.arange(10, dtype="int32")})
     a.write_cells(frame)
     a.write_cells(pa.table({"gene": ["TP53"], "cell": [50], "n": [77]}))
@@ -205,10 +206,10 @@ def _code_points(column: Any) -> Any:
     )
 
 
-def test_more_cells_than_memory_holds(tmp_path: Path) -> None:
+def test_more_cells_than_memory_holds(stores: Stores) -> None:
     dims = [gs.Dim("name", dtype="string", max_bytes=24)]
     schema = gs.Schema(dims, [gs.Attr("v", "int64")], sparse=True, capacity=1_000)
-    a = gs.create(str(tmp_path / "a.gs"), schema, context=gs.Context("1MiB"))
+    a = gs.create(stores("a"), schema, context=gs.Context("1MiB"))
     rng = np.random.default_rng(7)
     names = np.array([f"{n:x}" * 2 for n in rng.permutation(60_000)], object)
     with a.writer(order="any") as w:
@@ -227,10 +228,10 @@ def test_more_cells_than_memory_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", ["row", "col"])
-def test_column_order_keeps_the_order_of_texts(tmp_path: Path, order: str) -> None:
+def test_column_order_keeps_the_order_of_texts(stores: Stores, order: str) -> None:
     dims = [gs.Dim("t", dtype="string", max_bytes=24), gs.Dim("n", (0, 9))]
     schema = gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True, cell_order=order, tile_order=order, capacity=3)
-    a = gs.create(str(tmp_path / "a.gs"), schema)
+    a = gs.create(stores("a"), schema)
     texts = ["aaaaaaaaa", "b", "aaaaaaaaaaaaaaaaab", "aaaaaaaa", "c"]
     a.write_cells({"t": texts * 2, "n": [1] * 5 + [0] * 5}, np.zeros(10, "int8"))
     by_row = sorted((t, n) for t in texts for n in (0, 1))
@@ -241,8 +242,8 @@ def test_column_order_keeps_the_order_of_texts(tmp_path: Path, order: str) -> No
             assert [row[:2] for row in found(a.scan(order=asked, batch_bytes=size)._result())] == wanted
 
 
-def test_conditions_on_texts(tmp_path: Path) -> None:
-    a = filled(tmp_path / "a.gs")
+def test_conditions_on_texts(stores: Stores) -> None:
+    a = filled(stores("a"))
 
     def where(text: Any) -> list[str]:
         return sorted(a.read(where=text)["gene"].tolist())
@@ -264,17 +265,17 @@ def test_conditions_on_texts(tmp_path: Path) -> None:
     assert where("true") == sorted(g for g in GENES if g not in ("BRCA1", "é", "ABCDEFGHI", "MT-ND1"))
 
 
-def test_texts_are_compared_with_attributes(tmp_path: Path) -> None:
+def test_texts_are_compared_with_attributes(stores: Stores) -> None:
     schema = gs.Schema([gs.Dim("k", dtype="string")], [gs.Attr("s", "string")], sparse=True)
-    a = gs.create(str(tmp_path / "a.gs"), schema)
+    a = gs.create(stores("a"), schema)
     a.write_cells({"k": ["a", "b", "abcdefghijk"]}, {"s": ["a", "a", "abcdefghijl"]})
     assert a.read(where="k == s")["k"].tolist() == ["a"]
     assert a.read(where="k < s")["k"].tolist() == ["abcdefghijk"]
 
 
-def test_only_what_a_text_box_touches_is_read(tmp_path: Path) -> None:
+def test_only_what_a_text_box_touches_is_read(stores: Stores) -> None:
     dims = [gs.Dim("name", dtype="string", max_bytes=16)]
-    a = gs.create(str(tmp_path / "a.gs"), gs.Schema(dims, [gs.Attr("v", "int64")], sparse=True, capacity=1_000))
+    a = gs.create(stores("a"), gs.Schema(dims, [gs.Attr("v", "int64")], sparse=True, capacity=1_000))
     names = np.array([f"station-{n:06d}" for n in range(100_000)], object)
     a.write_cells({"name": names}, np.random.default_rng(1).integers(0, 2**60, len(names)))
     stats = a.read({"name": ("station-050000", "station-050099")}).stats
@@ -285,8 +286,8 @@ def test_only_what_a_text_box_touches_is_read(tmp_path: Path) -> None:
     assert a.read(where="name in ('station-000005', 'station-099999')").stats["tiles_read"] == 2
 
 
-def test_transactions_see_what_they_staged(tmp_path: Path) -> None:
-    uri = str(tmp_path / "a.gs")
+def test_transactions_see_what_they_staged(stores: Stores) -> None:
+    uri = stores("a")
     filled(uri)
     with gs.transaction(uri, isolation="serializable") as tx:
         b = tx["/"]
@@ -299,8 +300,8 @@ def test_transactions_see_what_they_staged(tmp_path: Path) -> None:
 # Lists of boxes.
 
 
-def test_lists_of_boxes_give_each_cell_once(tmp_path: Path) -> None:
-    a = filled(tmp_path / "a.gs")
+def test_lists_of_boxes_give_each_cell_once(stores: Stores) -> None:
+    a = filled(stores("a"))
     boxes = [{"gene": ("A", "C")}, {"gene": "BRCA1"}, {"cell": (0, 2)}, (slice("é", None), slice(None))]
     wanted = sorted((g, i, i) for i, g in enumerate(GENES) if "A" <= g <= "C" or i <= 2 or g >= "é")
     assert found(a.read(boxes)) == wanted
@@ -314,9 +315,9 @@ def test_lists_of_boxes_give_each_cell_once(tmp_path: Path) -> None:
     assert len(a.read()) == len(GENES) - len(wanted)
 
 
-def test_lists_of_boxes_of_a_dense_array(tmp_path: Path) -> None:
+def test_lists_of_boxes_of_a_dense_array(stores: Stores) -> None:
     values = np.arange(400, dtype="int32").reshape(20, 20)
-    a = gs.array(str(tmp_path / "a.gs"), values, tile=(5, 5))
+    a = gs.array(stores("a"), values, tile=(5, 5))
     got = a.read(box=[(slice(0, 2), slice(3, 5)), {"d0": (19, 19), "d1": (18, 19)}, (slice(1, 3), slice(4, 5))])
     places = [(0, 3), (0, 4), (1, 3), (1, 4), (2, 4), (19, 18), (19, 19)]
     assert found(got) == [(x, y, values[x, y]) for x, y in places]
@@ -331,9 +332,9 @@ def test_lists_of_boxes_of_a_dense_array(tmp_path: Path) -> None:
     assert (a[0, 0], a[19, 19], a[0, 1]) == (0, 0, 1)
 
 
-def test_boxes_far_apart_in_a_huge_dense_domain(tmp_path: Path) -> None:
+def test_boxes_far_apart_in_a_huge_dense_domain(stores: Stores) -> None:
     dims = [gs.Dim("x", (0, 2**40), 100), gs.Dim("y", (0, 2**40), 100)]
-    a = gs.create(str(tmp_path / "a.gs"), gs.Schema(dims, [gs.Attr("v", "int8", fill=7)]))
+    a = gs.create(stores("a"), gs.Schema(dims, [gs.Attr("v", "int8", fill=7)]))
     far = 2**40
     a.write(np.ones((2, 2), "int8"), {"x": (far - 1, far), "y": (far - 1, far)})
     for order in ("row", "global"):
@@ -342,9 +343,9 @@ def test_boxes_far_apart_in_a_huge_dense_domain(tmp_path: Path) -> None:
         assert len(a.scan(boxes, order=order).to_pandas()) == 4
 
 
-def test_many_boxes(tmp_path: Path) -> None:
+def test_many_boxes(stores: Stores) -> None:
     dims = [gs.Dim("x", (0, 999_999), 10_000), gs.Dim("y", (0.0, 1.0), dtype="float64")]
-    a = gs.create(str(tmp_path / "a.gs"), gs.Schema(dims, [gs.Attr("v", "int32")], sparse=True, capacity=500))
+    a = gs.create(stores("a"), gs.Schema(dims, [gs.Attr("v", "int32")], sparse=True, capacity=500))
     rng = np.random.default_rng(3)
     x, y = rng.permutation(1_000_000)[:50_000], rng.random(50_000)
     a.write_cells({"x": x[:30_000], "y": y[:30_000]}, np.arange(30_000))
@@ -396,14 +397,14 @@ STEP = st.one_of(
 class Life:
     """An array with dimensions of texts, integers and floats, and the cells that it should hold."""
 
-    def __init__(self, orders: tuple[str, str], first: int, capacity: int, cache: Any) -> None:
+    def __init__(self, uri: str, orders: tuple[str, str], first: int, capacity: int, cache: Any) -> None:
         dims = [gs.Dim("n", (-3, 3), 2), gs.Dim("f", (-10.0, 1e30), dtype="float64")]
         dims.insert(first, gs.Dim("t", dtype="string", max_bytes=24))
         self.names = [dim.name for dim in dims]
         schema = gs.Schema(
             dims, [gs.Attr("v", "int64")], sparse=True, capacity=capacity, tile_order=orders[0], cell_order=orders[1]
         )
-        self.a = gs.create("mem://texts", schema, context=gs.Context("4MiB", 2, cache=cache))
+        self.a = gs.create(uri, schema, context=gs.Context("4MiB", 2, cache=cache))
         self.cells: dict[tuple[str, int, float], int] = {}
         self.past: dict[int, dict[tuple[str, int, float], int]] = {}
         self.count = 0
@@ -478,9 +479,16 @@ class Life:
     order=st.sampled_from(["row", "col"]),
 )
 def test_a_life_with_texts(
-    steps: list[Any], boxes: list[Any], orders: tuple[str, str], first: int, capacity: int, cache: Any, order: str
+    stores: Stores,
+    steps: list[Any],
+    boxes: list[Any],
+    orders: tuple[str, str],
+    first: int,
+    capacity: int,
+    cache: Any,
+    order: str,
 ) -> None:
-    life = Life(orders, first, capacity, cache)
+    life = Life(stores("texts"), orders, first, capacity, cache)
     try:
         for what, given_ in steps:
             life.step(what, given_)
@@ -491,4 +499,4 @@ def test_a_life_with_texts(
         life.a.vacuum(keep="0s")
         life.check(life.a, life.cells, boxes, order)
     finally:
-        gs.delete("mem://texts")
+        gs.delete(stores("texts"))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone import cli, errors, io
@@ -35,8 +36,8 @@ WANTED = sorted(zip(*TABLE.to_pydict().values(), strict=True))
 
 
 @pytest.mark.parametrize("kind", ["arrow", "parquet", "feather", "csv", "pandas"])
-def test_tables_in_and_out(kind: str, tmp_path: Path) -> None:
-    uri, file = str(tmp_path / "a.gs"), tmp_path / f"t.{kind}"
+def test_tables_in_and_out(kind: str, tmp_path: Path, stores: Stores) -> None:
+    uri, file = stores("a"), tmp_path / f"t.{kind}"
     frame = TABLE.to_pandas()
     if kind == "arrow":
         a = io.from_arrow(uri, TABLE, ["gene", "cell"])
@@ -63,45 +64,45 @@ def test_tables_in_and_out(kind: str, tmp_path: Path) -> None:
     for name, (write, read) in back.items():
         out = tmp_path / f"out.{name}"
         write(a, out)
-        again = read(str(tmp_path / f"{name}.gs"), out)
+        again = read(stores(str(name)), out)
         assert rows(again) == WANTED, name
         if name != "csv":
             assert again.schema == a.schema, name
     assert io.to_arrow(a).read_all().num_rows == 5
 
 
-def test_texts_that_a_schema_has_no_room_for_are_named(tmp_path: Path) -> None:
+def test_texts_that_a_schema_has_no_room_for_are_named(tmp_path: Path, stores: Stores) -> None:
     dims = [gs.Dim("gene", dtype="string", max_bytes=8), gs.Dim("cell", (0, 9))]
     schema = gs.Schema(dims, [gs.Attr("n", "int64")], sparse=True)
     with pytest.raises(errors.InputError, match=r"row 3, column 'gene'.*24 bytes.*max_bytes"):
-        io.from_arrow(str(tmp_path / "a.gs"), TABLE, schema=schema)
+        io.from_arrow(stores("a"), TABLE, schema=schema)
     file = tmp_path / "t.csv"
     file.write_text("gene,cell,n\nA,1,1\nABCDEFGHIJ,2,2\nB,3,3\n")
     with pytest.raises(errors.InputError, match=r"line 3.*gene.*10 bytes.*max_bytes"):
-        io.from_csv(str(tmp_path / "b.gs"), file, schema=schema)
-    a = io.from_csv(str(tmp_path / "c.gs"), file, schema=schema, on_error="skip")
+        io.from_csv(stores("b"), file, schema=schema)
+    a = io.from_csv(stores("c"), file, schema=schema, on_error="skip")
     assert rows(a) == [("A", 1, 1), ("B", 3, 3)]
     nul = pa.table({"gene": ["a\0b"], "cell": [1], "n": [1]})
     with pytest.raises(errors.InputError, match=r"row 0, column 'gene'.*NUL"):
-        io.from_arrow(str(tmp_path / "d.gs"), nul, schema=schema)
+        io.from_arrow(stores("d"), nul, schema=schema)
     null = pa.table({"gene": ["a", None], "cell": [1, 2], "n": [1, 2]})
     with pytest.raises(errors.InputError, match=r"row 1, column 'gene'.*null"):
-        io.from_arrow(str(tmp_path / "e.gs"), null, schema=schema)
+        io.from_arrow(stores("e"), null, schema=schema)
 
 
-def test_numbers_with_a_mistake_among_them_do_not_become_texts(tmp_path: Path) -> None:
+def test_numbers_with_a_mistake_among_them_do_not_become_texts(tmp_path: Path, stores: Stores) -> None:
     file = tmp_path / "t.csv"
     file.write_text("x,v\n1,1\n2,2\n3a,3\n4,4\n")
     with pytest.raises(errors.UnsupportedError, match=r"'x' has numbers and other texts.*dtype='string'"):
-        io.from_csv(str(tmp_path / "a.gs"), file, ["x"])
+        io.from_csv(stores("a"), file, ["x"])
     schema = gs.Schema([gs.Dim("x", dtype="string")], [gs.Attr("v", "int64")], sparse=True)
-    assert len(io.from_csv(str(tmp_path / "b.gs"), file, schema=schema).read()) == 4
+    assert len(io.from_csv(stores("b"), file, schema=schema).read()) == 4
     with pytest.raises(errors.UnsupportedError, match="only sparse"):
-        io.from_arrow(str(tmp_path / "c.gs"), TABLE, ["gene"], sparse=False)
+        io.from_arrow(stores("c"), TABLE, ["gene"], sparse=False)
 
 
-def test_the_command_line(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    uri, file = str(tmp_path / "a.gs"), tmp_path / "t.csv"
+def test_the_command_line(tmp_path: Path, stores: Stores, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    uri, file = stores("a"), tmp_path / "t.csv"
 
     def run(*args: str, code: int = 0) -> str:
         ended = cli.run(list(args))
@@ -125,7 +126,7 @@ def test_the_command_line(tmp_path: Path, capfdbinary: pytest.CaptureFixture[byt
     run("delete", uri, "--coord", "gene=TP53,cell=7")
     assert sorted(r[0] for r in rows(gs.open(uri))) == ["", "漢字漢字漢字漢字"]
     assert "two dimensions" in run("plot", uri, str(tmp_path / "p.png"), code=1)
-    assert "gene" in run("create", str(tmp_path / "b.gs"), "--dim", "gene:string", "--attr", "n:int64", code=1)
+    assert "gene" in run("create", stores("b"), "--dim", "gene:string", "--attr", "n:int64", code=1)
 
 
 # Real tables.
@@ -138,9 +139,9 @@ def path_of(name: str) -> Path:
     return file
 
 
-def test_zip_codes_by_state_and_city(tmp_path: Path) -> None:
+def test_zip_codes_by_state_and_city(stores: Stores) -> None:
     file = path_of("points/us_zipcodes.csv.gz")
-    a = io.from_csv(str(tmp_path / "a.gs"), file, ["state", "city"], context=gs.Context("8MiB"))
+    a = io.from_csv(stores("a"), file, ["state", "city"], context=gs.Context("8MiB"))
     frame = pd.read_csv(file, dtype={"zip_code": str}, keep_default_na=False)
     assert len(a.read()) == len(frame)
     for state, low, high in [("CA", "San", "Santa Cruz"), ("NY", "A", "B"), ("TX", "Austin", "Austin")]:
@@ -155,7 +156,7 @@ def test_zip_codes_by_state_and_city(tmp_path: Path) -> None:
     assert sorted(a.read(prefixes)["city"].tolist()) == sorted(wanted["city"].tolist())
 
 
-def test_triples_by_subject_and_predicate(tmp_path: Path) -> None:
+def test_triples_by_subject_and_predicate(stores: Stores) -> None:
     """RDF as cells of an array: what is said of a thing lies together."""
     file = path_of("rdf/bsbm_pc284.nt.gz")
     triples = []
@@ -169,7 +170,7 @@ def test_triples_by_subject_and_predicate(tmp_path: Path) -> None:
     frame = pd.DataFrame(triples, columns=["s", "p", "o"])
     dims = [gs.Dim("s", dtype="string", max_bytes=120), gs.Dim("p", dtype="string", max_bytes=80)]
     schema = gs.Schema(dims, [gs.Attr("o", "string")], sparse=True, duplicates=True)
-    a = gs.create(str(tmp_path / "a.gs"), schema, context=gs.Context("64MiB"))
+    a = gs.create(stores("a"), schema, context=gs.Context("64MiB"))
     with a.writer(order="any") as w:
         for start in range(0, len(frame), 7_000):
             part = frame[start : start + 7_000]
@@ -190,14 +191,14 @@ def test_triples_by_subject_and_predicate(tmp_path: Path) -> None:
     assert len(a.read({"p": label})) == (frame["p"] == label).sum()
 
 
-def test_words_for_nulls_are_no_texts(tmp_path: Path) -> None:
+def test_words_for_nulls_are_no_texts(tmp_path: Path, stores: Stores) -> None:
     """Beside an empty field, which is a text where nothing else means null."""
     file = tmp_path / "a.csv"
     file.write_text("g,v\nNA,1\n,2\nb,3\n")
-    plain = io.from_csv(tmp_path / "plain.gs", file, dims=["g"])
+    plain = io.from_csv(stores("plain"), file, dims=["g"])
     assert sorted(plain.read()["g"].tolist()) == ["", "NA", "b"]
     rejected: list[io.Rejected] = []
-    some = io.from_csv(tmp_path / "some.gs", file, dims=["g"], nulls=("NA", ""), on_error="collect", rejected=rejected)
+    some = io.from_csv(stores("some"), file, dims=["g"], nulls=("NA", ""), on_error="collect", rejected=rejected)
     assert some.read()["g"].tolist() == ["b"] and [row.line for row in rejected] == [2, 3]
     with pytest.raises(errors.InputError, match=r"a\.csv, line 2, column 'g'"):
-        io.from_csv(tmp_path / "none.gs", file, dims=["g"], nulls=("NA", ""))
+        io.from_csv(stores("none"), file, dims=["g"], nulls=("NA", ""))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone import context
@@ -31,15 +32,14 @@ def dense(uri: str) -> gs.Array:
     return gs.create(uri, schema, context=gs.Context("64MiB", 2, durability="close"))
 
 
-@pytest.mark.parametrize("memory", [False, True], ids=["local", "memory"])
-def test_threads_share_an_array(tmp_path: Path, memory: bool) -> None:
+def test_threads_share_an_array(stores: Stores) -> None:
     """Each thread writes its own row and always sees what it wrote last; rows of others are whole."""
-    a = dense(f"mem://threads-{os.getpid()}" if memory else str(tmp_path / "threads.gs"))
+    a, rounds = dense(stores("threads")), 3 if stores.kind == "bucket" else ROUNDS
     start = threading.Barrier(THREADS)
 
     def work(row: int) -> None:
         start.wait(WATCHDOG_S)
-        for turn in range(1, ROUNDS + 1):
+        for turn in range(1, rounds + 1):
             a[row, :] = turn
             seen = a[...]
             assert set(seen[row]) == {turn}, "a thread sees its own writes"
@@ -50,20 +50,22 @@ def test_threads_share_an_array(tmp_path: Path, memory: bool) -> None:
         for done in [pool.submit(work, row) for row in range(THREADS)]:
             done.result(WATCHDOG_S)
     # Writes of several threads may share a version, those of one never do.
-    assert ROUNDS + 1 <= a.version <= THREADS * ROUNDS + 1
-    assert (a[...] == ROUNDS).all()
+    assert rounds + 1 <= a.version <= THREADS * rounds + 1
+    assert (a[...] == rounds).all()
     assert a.verify()["damage"] == []
 
 
-def test_threads_read_and_write_cells(tmp_path: Path) -> None:
+def test_threads_read_and_write_cells(stores: Stores) -> None:
     """Sparse writes, deletes, scans and metadata from many threads at once."""
     schema = gs.Schema(
         [gs.Dim("t", (0, THREADS - 1), 1), gs.Dim("i", (0, 10**9), 1000)], [gs.Attr("s", str)], sparse=True
     )
-    a = gs.create(str(tmp_path / "cells.gs"), schema, context=gs.Context("16MiB", 2, durability="close"))
+    a = gs.create(stores("cells"), schema, context=gs.Context("16MiB", 2, durability="close"))
+
+    rounds = 3 if stores.kind == "bucket" else ROUNDS
 
     def work(t: int) -> None:
-        for turn in range(ROUNDS):
+        for turn in range(rounds):
             places = np.arange(turn * 10, turn * 10 + 10)
             a.write_cells({"t": np.full(10, t), "i": places}, [f"{t}.{i}" for i in places])
             a.delete(coords={"t": [t], "i": [turn * 10]})
@@ -75,8 +77,8 @@ def test_threads_read_and_write_cells(tmp_path: Path) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         for done in [pool.submit(work, t) for t in range(THREADS)]:
             done.result(WATCHDOG_S)
-    assert len(a.read()) == THREADS * ROUNDS * 9
-    assert dict(a.meta) == {f"turn {t}": ROUNDS - 1 for t in range(THREADS)}
+    assert len(a.read()) == THREADS * rounds * 9
+    assert dict(a.meta) == {f"turn {t}": rounds - 1 for t in range(THREADS)}
 
 
 class Appending:

@@ -1,7 +1,6 @@
 """Halves, complex numbers, bytes of a length, vectors and lists: every way in and out, and what is refused."""
 
 import pickle
-import uuid
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model import cells_shape, plain, plain_arrow, unplain
+from places import Stores
 
 import gridstone as gs
 from gridstone import arrow, dtypes
@@ -41,10 +41,6 @@ TYPES = [
 BOTH = pytest.mark.parametrize("nullable", [False, True], ids=["plain", "nullable"])
 
 
-def memory() -> str:
-    return f"mem://{uuid.uuid4()}"
-
-
 def some(dtype: str, count: int, nullable: bool, seed: int = 1) -> list[Any]:
     """Plain values, a third of them null where they may be."""
     r = Random(seed)
@@ -59,8 +55,8 @@ def dense(uri: str, dtype: str, nullable: bool = False, **options: Any) -> gs.Ar
 
 @pytest.mark.parametrize("dtype", TYPES)
 @BOTH
-def test_boxes_and_single_cells_come_back(memory_uri: str, dtype: str, nullable: bool) -> None:
-    a = dense(memory_uri, dtype, nullable)
+def test_boxes_and_single_cells_come_back(store_uri: str, dtype: str, nullable: bool) -> None:
+    a = dense(store_uri, dtype, nullable)
     values = some(dtype, 63, nullable)
     array = unplain(dtype, values).reshape(cells_shape(dtype, (7, 9)))
     a.write(array)
@@ -91,11 +87,11 @@ def test_boxes_and_single_cells_come_back(memory_uri: str, dtype: str, nullable:
 
 @pytest.mark.parametrize("dtype", TYPES)
 @BOTH
-def test_sparse_cells_come_back(memory_uri: str, dtype: str, nullable: bool) -> None:
+def test_sparse_cells_come_back(store_uri: str, dtype: str, nullable: bool) -> None:
     schema = gs.Schema(
         [gs.Dim("x", (-100, 100), 30)], [gs.Attr("v", dtype, nullable=nullable)], sparse=True, capacity=7
     )
-    a = gs.create(memory_uri, schema)
+    a = gs.create(store_uri, schema)
     values = some(dtype, 40, nullable)
     places = Random(3).sample(range(-100, 101), 40)
     a.write_cells(places, unplain(dtype, values))
@@ -121,8 +117,8 @@ def test_sparse_cells_come_back(memory_uri: str, dtype: str, nullable: bool) -> 
 
 @pytest.mark.parametrize("dtype", TYPES)
 @BOTH
-def test_tables_and_frames_come_back(memory_uri: str, dtype: str, nullable: bool) -> None:
-    a = dense(memory_uri, dtype, nullable)
+def test_tables_and_frames_come_back(store_uri: str, stores: Stores, dtype: str, nullable: bool) -> None:
+    a = dense(store_uri, dtype, nullable)
     values = some(dtype, 63, nullable)
     a.write(unplain(dtype, values).reshape(cells_shape(dtype, (7, 9))))
     table = a.read().to_arrow()
@@ -133,7 +129,7 @@ def test_tables_and_frames_come_back(memory_uri: str, dtype: str, nullable: bool
     back = gs.Schema.from_arrow(table.schema, a.schema.dims).attr("v")
     assert (back.dtype, back.nullable) == (dtype, nullable)
     for given_ in (table, pa.concat_tables([table.slice(10), table.slice(0, 10)]), a.read().to_pandas()):
-        b = dense(memory(), dtype, nullable)
+        b = dense(stores(), dtype, nullable)
         b.write_cells(given_)
         if isinstance(given_, pd.DataFrame) and nullable:
             wanted = [None if v is not None and "nan" in str(v) and "[" not in dtype else v for v in values]
@@ -142,7 +138,7 @@ def test_tables_and_frames_come_back(memory_uri: str, dtype: str, nullable: bool
         assert plain(dtype, b[...]) == wanted
 
 
-def test_the_schema_survives(memory_uri: str) -> None:
+def test_the_schema_survives(store_uri: str) -> None:
     fills = [
         ("float16", 0.1),
         ("complex64", 1.5 - 2j),
@@ -158,7 +154,7 @@ def test_the_schema_survives(memory_uri: str) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 3))], attrs)
     assert gs.Schema.from_json(schema.to_json()) == schema == pickle.loads(pickle.dumps(schema))
     assert [repr(a) for a in pickle.loads(pickle.dumps(schema)).attrs] == [repr(a) for a in attrs]
-    a = gs.create(memory_uri, schema)
+    a = gs.create(store_uri, schema)
     assert a.schema == schema and eval(repr(attrs[4]), {"Attr": gs.Attr}) == attrs[4]
     found = a[...]
     assert found["a0"].tolist() == [float(np.float16(0.1))] * 4 and found["a0"].dtype == np.float16
@@ -272,8 +268,8 @@ def test_what_is_no_type_is_refused(make: Any, words: str) -> None:
         ("float16", np.full(63, 1j), "float16"),
     ],
 )
-def test_values_that_do_not_fit_are_refused(memory_uri: str, dtype: str, data: Any, words: str) -> None:
-    a = dense(memory_uri, dtype)
+def test_values_that_do_not_fit_are_refused(store_uri: str, dtype: str, data: Any, words: str) -> None:
+    a = dense(store_uri, dtype)
     y, x = np.divmod(np.arange(63), 9)
     with pytest.raises(gs.errors.InputError, match=words):
         a.write_cells({"y": y, "x": x - 2}, data)
@@ -296,13 +292,13 @@ def test_values_that_do_not_fit_are_refused(memory_uri: str, dtype: str, data: A
         ("bytes[3]", pa.array([1, 2]), "cast it"),
     ],
 )
-def test_arrow_columns_that_do_not_fit_are_refused(memory_uri: str, dtype: str, column: Any, words: str) -> None:
-    a = dense(memory_uri, dtype)
+def test_arrow_columns_that_do_not_fit_are_refused(store_uri: str, dtype: str, column: Any, words: str) -> None:
+    a = dense(store_uri, dtype)
     with pytest.raises(gs.errors.InputError, match=words):
         a.write_cells(pa.table({"y": [0, 1], "x": [0, 1], "v": column}))
 
 
-def test_arrow_columns_of_other_forms_are_taken(memory_uri: str) -> None:
+def test_arrow_columns_of_other_forms_are_taken(stores: Stores) -> None:
     forms: list[tuple[str, Any, list[Any]]] = [
         ("uint8[3]", pa.array([[9, 9, 9], [1, 2, 3], None, [4, 5, 6]]).slice(1), [(1, 2, 3), None, (4, 5, 6)]),
         ("uint8[3]", pa.array([[9] * 3, [1, 2, 3], None, [4, 5, 6]], pa.list_(pa.int16(), 3)).slice(1), None or []),
@@ -318,38 +314,38 @@ def test_arrow_columns_of_other_forms_are_taken(memory_uri: str) -> None:
         ("list[int32]", pa.nulls(3), [None] * 3),
     ]
     for dtype, column, wanted in forms:
-        a = dense(memory(), dtype, nullable=True)
+        a = dense(stores(), dtype, nullable=True)
         a.write_cells(pa.table({"y": [0, 0, 0], "x": [0, 1, 2], "v": column}))
         assert plain(dtype, a[0, 2:5]) == (wanted or [(1, 2, 3), None, (4, 5, 6)]), (dtype, column.type)
 
 
-def test_arrays_become_stores() -> None:
+def test_arrays_become_stores(stores: Stores) -> None:
     for array in (
         np.float16([[0.1, 2], [3, np.inf]]),
         np.array([1 + 2j, np.nan * 1j]),
         np.array([b"ab", b"", b"abcd"]),
         np.array([3, 4], "c8").byteswap().view(">c8"),
     ):
-        a = gs.array(memory(), array)
+        a = gs.array(stores(), array)
         assert np.array_equal(np.asarray(a), array, equal_nan=array.dtype.kind in "fc")
         assert a.dtype == array.dtype.newbyteorder("=")
     made = np.zeros((4, 3), [("rgb", "u1", (3,)), ("t", "M8[s]"), ("z", "c8"), ("id", "S5")])
     made["rgb"], made["id"], made["z"] = np.arange(36).reshape(4, 3, 3), b"xyz", 1j
-    a = gs.array(memory(), made)
+    a = gs.array(stores(), made)
     assert a.dtype == made.dtype and a.schema_names == ["rgb", "t", "z", "id"]
     assert all(np.array_equal(a[name][...], made[name], equal_nan=name == "t") for name in made.dtype.names)
     masked = np.ma.MaskedArray(np.zeros(3, [("a", "f2"), ("b", "i4", (2,))]), mask=[(0, 1), (1, 0), (0, 0)])
-    a = gs.array(memory(), masked)
+    a = gs.array(stores(), masked)
     assert a["a"][...].mask.tolist() == [False, True, False]
     assert a["b"][...].mask.tolist() == [[True] * 2, [False] * 2, [False] * 2]
     lists = np.empty(3, object)
     lists[:] = [np.arange(i, dtype="i2") for i in range(3)]
-    a = gs.array(memory(), lists)
+    a = gs.array(stores(), lists)
     assert a.schema.attrs[0].dtype == "list[int16]" and [v.tolist() for v in a[...]] == [[], [0], [0, 1]]
 
 
-def test_zero_bytes_are_kept_where_numpy_does_not_show_them(memory_uri: str) -> None:
-    a = dense(memory_uri, "bytes[4]")
+def test_zero_bytes_are_kept_where_numpy_does_not_show_them(store_uri: str) -> None:
+    a = dense(store_uri, "bytes[4]")
     a.write(np.full((7, 9), np.void(b"a\x00b\x00"), "V4"))
     assert a[0, 0] == b"a\x00b" and a[...].view("V4")[3, 3] == np.void(b"a\x00b\x00")
     assert a.read().to_arrow().column("v")[0].as_py() == b"a\x00b\x00"
@@ -357,16 +353,16 @@ def test_zero_bytes_are_kept_where_numpy_does_not_show_them(memory_uri: str) -> 
 
 @pytest.mark.parametrize("filters", ["none", "lz4"])
 @pytest.mark.parametrize("dtype", ["uint8[3]", "float32[3]", "complex128", "bytes[7]", "float64[700]"])
-def test_parts_of_large_tiles(tmp_path: Path, dtype: str, filters: str) -> None:
+def test_parts_of_large_tiles(stores: Stores, dtype: str, filters: str) -> None:
     """Raw pages have checksums per 4 KiB, which end within cells of odd widths; wide cells make small blocks."""
     count = 400 if dtype == "float64[700]" else 40_000
     rng, width = np.random.default_rng(5), dtypes.cell_bytes(dtype)
     raw = rng.integers(0, 256, count * width, np.uint8)
     values = raw.view(dtypes.cell_of(dtype)) if "[" in dtype else raw.view(dtype)
     values = dtypes.unpacked(values)
-    a = gs.create(str(tmp_path / "a"), gs.Schema([gs.Dim("x", (0, count - 1))], [gs.Attr("v", dtype, filters=filters)]))
+    a = gs.create(stores("a"), gs.Schema([gs.Dim("x", (0, count - 1))], [gs.Attr("v", dtype, filters=filters)]))
     a.write(values)
-    a = gs.open(str(tmp_path / "a"))
+    a = gs.open(stores("a"))
 
     def same(found: Any, wanted: Any) -> bool:
         return np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(wanted).tobytes()
@@ -381,8 +377,8 @@ def test_parts_of_large_tiles(tmp_path: Path, dtype: str, filters: str) -> None:
     assert same(out, values) and not a.verify()["damage"]
 
 
-def test_out_takes_vectors_in_any_order(memory_uri: str) -> None:
-    a = dense(memory_uri, "int16[2,2]")
+def test_out_takes_vectors_in_any_order(store_uri: str, stores: Stores) -> None:
+    a = dense(store_uri, "int16[2,2]")
     values = np.arange(7 * 9 * 4, dtype="i2").reshape(7, 9, 2, 2)
     a.write(values)
     for order in ("row", "col"):
@@ -394,21 +390,21 @@ def test_out_takes_vectors_in_any_order(memory_uri: str) -> None:
     for bad in (np.empty((7, 9), "i2"), np.empty((7, 9, 4), "i2"), np.empty((7, 9, 2, 2), "i4")):
         with pytest.raises(gs.errors.InputError, match=r"int16 of shape \(7, 9, 2, 2\)"):
             a.read(out=bad)
-    lists = dense(memory(), "list[int8]")
+    lists = dense(stores(), "list[int8]")
     target = np.empty((7, 9), object)
     lists.write([[[1, 2]] * 9] * 7)
     lists.read(out=target)
     assert target[3, 3].tolist() == [1, 2]
 
 
-def test_conditions_on_them(memory_uri: str) -> None:
+def test_conditions_on_them(store_uri: str) -> None:
     attrs = [
         gs.Attr("h", "float16"),
         gs.Attr("s", "S4"),
         gs.Attr("z", complex, nullable=True),
         gs.Attr("l", "list[int8]"),
     ]
-    a = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True))
+    a = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True))
     z = np.ma.MaskedArray(np.full(10, 1j), mask=np.arange(10) % 2 == 0)
     h = np.float16(np.arange(10) / 10)
     a.write_cells(np.arange(10), {"h": h, "s": [b"a", b"ab"] * 5, "z": z, "l": [[1]] * 10})
@@ -422,10 +418,10 @@ def test_conditions_on_them(memory_uri: str) -> None:
     assert len(a.read()) == 4
 
 
-def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_shows_them(tmp_path: Path, stores: Stores, capsys: pytest.CaptureFixture[str]) -> None:
     from gridstone.cli import run
 
-    uri = str(tmp_path / "a.gs")
+    uri = stores("a")
     asked = [
         "rgb:uint8[3]",
         "z:complex64:fill=1.0+2.0j",
@@ -452,12 +448,12 @@ def test_the_command_line_shows_them(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run(["read", uri]) == 0 and run(["info", uri]) == 0 and "uint8[3]" in capsys.readouterr().out
 
 
-def test_colours_are_drawn_and_what_is_no_number_is_not(tmp_path: Path) -> None:
+def test_colours_are_drawn_and_what_is_no_number_is_not(tmp_path: Path, stores: Stores) -> None:
     from gridstone import plot
 
     dims = [gs.Dim("y", (0, 6)), gs.Dim("x", (0, 8))]
     attrs = [gs.Attr("rgb", "uint8[3]"), gs.Attr("h", "float16"), gs.Attr("z", complex), gs.Attr("v", "float32[2]")]
-    a = gs.create(memory(), gs.Schema(dims, attrs))
+    a = gs.create(stores(), gs.Schema(dims, attrs))
     for name in ("rgb", "h"):
         plot.plot(a, tmp_path / f"{name}.png", attr=name)
         assert (tmp_path / f"{name}.png").stat().st_size > 1_000
@@ -468,8 +464,8 @@ def test_colours_are_drawn_and_what_is_no_number_is_not(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "string", "datetime64[s]", "timedelta64[h]", *TYPES])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-def test_an_empty_list_is_of_every_type(memory_uri: str, dtype: str, sparse: bool) -> None:
-    a = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", dtype)], sparse=sparse))
+def test_an_empty_list_is_of_every_type(store_uri: str, dtype: str, sparse: bool) -> None:
+    a = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", dtype)], sparse=sparse))
     a.write_cells([], [])
     a.write_cells({"x": []}, {"v": ()})
     if not sparse:
@@ -479,16 +475,16 @@ def test_an_empty_list_is_of_every_type(memory_uri: str, dtype: str, sparse: boo
     assert len(a.fragments) == 0 and len(a.points([])) == 0
 
 
-def test_an_empty_list_is_a_list_of_coordinates(memory_uri: str) -> None:
+def test_an_empty_list_is_a_list_of_coordinates(store_uri: str) -> None:
     dim = gs.Dim("t", ("2026-01-01", "2026-12-31"), dtype="datetime64[D]")
-    a = gs.create(memory_uri, gs.Schema([dim], [gs.Attr("v", "int8")], sparse=True))
+    a = gs.create(store_uri, gs.Schema([dim], [gs.Attr("v", "int8")], sparse=True))
     a.write_cells([], [])
     assert len(a.points({"t": []})) == 0 and a.delete(coords=[]) == a.version
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in TYPES if "timedelta" not in dtype and "datetime" not in dtype])
 @BOTH
-def test_files_of_text_come_back(tmp_path: Path, dtype: str, nullable: bool) -> None:
+def test_files_of_text_come_back(tmp_path: Path, stores: Stores, dtype: str, nullable: bool) -> None:
     from gridstone.io import from_csv, to_csv
 
     def schema() -> gs.Schema:
@@ -500,17 +496,17 @@ def test_files_of_text_come_back(tmp_path: Path, dtype: str, nullable: bool) -> 
         values = [v if v is None else v.replace(b"\0", b"0") for v in values]
     if nullable and dtype in ("float16", "complex64", "complex128"):  # NaN in a file means null where there may be one.
         values = [None if v is not None and "nan" in v else v for v in values]
-    a = gs.create(memory(), schema())
+    a = gs.create(stores(), schema())
     a.write_cells(np.arange(40), unplain(dtype, values))
     assert to_csv(a, tmp_path / "a.csv") == 40
-    uri = memory()
+    uri = stores()
     gs.create(uri, schema())
     from_csv(uri, tmp_path / "a.csv")
     found = gs.open(uri).read()
     assert found["x"].tolist() == list(range(40)) and plain(dtype, found["v"]) == values
 
 
-def test_text_that_is_no_value_is_refused(tmp_path: Path) -> None:
+def test_text_that_is_no_value_is_refused(tmp_path: Path, stores: Stores) -> None:
     from gridstone.io import from_csv, to_csv
 
     for dtype, text in [
@@ -523,11 +519,11 @@ def test_text_that_is_no_value_is_refused(tmp_path: Path) -> None:
         ("complex64", "[1]"),
         ("bytes[2]", "abc"),
     ]:
-        uri = memory()
+        uri = stores()
         gs.create(uri, gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", dtype)], sparse=True))
         (tmp_path / "a.csv").write_text(f"x,v\n1,{text}\n")
         with pytest.raises(gs.errors.InputError, match="'v'"):
             from_csv(uri, tmp_path / "a.csv")
-    a = gs.create(memory(), gs.Schema([gs.Dim("x", (0, 1))], [gs.Attr("v", "timedelta64[s][2]")]))
+    a = gs.create(stores(), gs.Schema([gs.Dim("x", (0, 1))], [gs.Attr("v", "timedelta64[s][2]")]))
     with pytest.raises(gs.errors.UnsupportedError, match="no form in CSV"):
         to_csv(a, tmp_path / "b.csv")

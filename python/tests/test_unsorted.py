@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone import io
@@ -79,25 +80,25 @@ def test_a_dense_array_takes_cells_in_any_order(store_uri: str) -> None:
     np.testing.assert_array_equal(a[...], expected)
 
 
-def test_a_file_four_times_the_budget_loads_within_it_as_without(tmp_path: Path) -> None:
+def test_a_file_four_times_the_budget_loads_within_it_as_without(tmp_path: Path, stores: Stores) -> None:
     table = _table(600_000, 5_000)
     pyarrow.csv.write_csv(table, tmp_path / "t.csv")
     assert (tmp_path / "t.csv").stat().st_size > 4 * SMALL.memory_budget
     schema = _schema(5_000, True)
-    small = io.from_csv(tmp_path / "small.gs", tmp_path / "t.csv", schema=schema, context=SMALL)
-    large = io.from_csv(tmp_path / "large.gs", tmp_path / "t.csv", schema=schema)
+    small = io.from_csv(stores("small"), tmp_path / "t.csv", schema=schema, context=SMALL)
+    large = io.from_csv(stores("large"), tmp_path / "t.csv", schema=schema)
     assert small.fragments.num_rows == 1 and small.version == large.version == 2
     assert small.read().to_arrow().equals(large.read().to_arrow())
     assert SMALL.peak_bytes <= SMALL.memory_budget
     with pytest.raises(gs.errors.InputError, match="the same cell"):
-        io.from_csv(tmp_path / "none.gs", tmp_path / "t.csv", schema=_schema(5_000, False), context=SMALL)
-    assert not gs.exists(tmp_path / "none.gs")
-    kept = io.from_csv(tmp_path / "kept.gs", tmp_path / "t.csv", schema=_schema(5_000, False), dedup="first")
+        io.from_csv(stores("none"), tmp_path / "t.csv", schema=_schema(5_000, False), context=SMALL)
+    assert not gs.exists(stores("none"))
+    kept = io.from_csv(stores("kept"), tmp_path / "t.csv", schema=_schema(5_000, False), dedup="first")
     assert len(kept.read()) == len({row[:2] for row in _rows(table)})
 
 
-def test_a_load_that_fails_leaves_what_others_committed(tmp_path: Path) -> None:
-    uri, other = tmp_path / "s.gs", gs.Schema([gs.Dim("i", (0, 9))], [gs.Attr("v", "int8")])
+def test_a_load_that_fails_leaves_what_others_committed(stores: Stores) -> None:
+    uri, other = stores("s"), gs.Schema([gs.Dim("i", (0, 9))], [gs.Attr("v", "int8")])
 
     def pieces():  # while the load goes on another array comes into the new store
         yield pa.record_batch({"x": [1, 2], "y": [3, 4], "v": [5, 6], "name": ["a", None]})
@@ -112,10 +113,10 @@ def test_a_load_that_fails_leaves_what_others_committed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("looks", range(1, 4))
 def test_a_store_that_others_create_first_is_theirs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int
+    stores: Stores, monkeypatch: pytest.MonkeyPatch, looks: int
 ) -> None:
     """At whichever look for the store it was not there yet: the load fails, or goes beside theirs."""
-    uri, exists, left = tmp_path / "s.gs", gs.store.exists, [looks]
+    uri, exists, left = stores("s"), gs.store.exists, [looks]
 
     def looked(place: Any, *, context: gs.Context | None = None) -> bool:
         found = exists(place, context=context)
@@ -134,9 +135,9 @@ def test_a_store_that_others_create_first_is_theirs(
 
 @pytest.mark.parametrize("raised", [gs.errors.StorageError, KeyboardInterrupt])
 def test_a_creation_that_fails_removes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
+    stores: Stores, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
 ) -> None:
-    uri, create = tmp_path / "s.gs", gs.store.create
+    uri, create = stores("s"), gs.store.create
 
     def overtaken(*_: Any, **__: Any) -> None:
         create(uri, _schema(500, True))
@@ -148,8 +149,8 @@ def test_a_creation_that_fails_removes_nothing(
     assert gs.open(uri).version == 1
 
 
-def test_a_store_that_others_put_in_the_place_of_a_load_is_theirs(tmp_path: Path) -> None:
-    uri = tmp_path / "s.gs"
+def test_a_store_that_others_put_in_the_place_of_a_load_is_theirs(stores: Stores) -> None:
+    uri = stores("s")
 
     def pieces():
         yield pa.record_batch({"x": [1, 2], "y": [3, 4], "v": [5, 6], "name": ["a", None]})
@@ -181,8 +182,8 @@ def test_a_load_that_fails_into_a_store_that_is_there_leaves_it_as_it_was(store_
     )
 
 
-def test_whole_numbers_beyond_floats_among_floats(tmp_path: Path) -> None:
+def test_whole_numbers_beyond_floats_among_floats(tmp_path: Path, stores: Stores) -> None:
     (tmp_path / "a.csv").write_text("x,v\n1,9007199254740993\n")
     (tmp_path / "b.csv").write_text("x,v\n2,1.5\n")
-    found = io.from_csv(tmp_path / "n.gs", [tmp_path / "a.csv", tmp_path / "b.csv"], dims=["x"]).read().to_numpy()
+    found = io.from_csv(stores("n"), [tmp_path / "a.csv", tmp_path / "b.csv"], dims=["x"]).read().to_numpy()
     assert found["v"].tolist() == [9007199254740992.0, 1.5]

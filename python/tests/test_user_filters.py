@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import uuid
 import zlib
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 from gridstone.errors import CorruptionError, ExistsError, InputError, SchemaError, UnsupportedError
@@ -54,10 +54,10 @@ def array(uri: Any, filters: Any, dtype: str = "int32", **options: Any) -> gs.Ar
     "filters", ["test.xor", ["shuffle", "test.zlib"], ["delta", "test.xor", "lz4"], ["test.xor"] * 4]
 )
 @pytest.mark.parametrize("threads", [1, 2])
-def test_values_come_back(tmp_path: Path, filters: Any, threads: int) -> None:
+def test_values_come_back(stores: Stores, filters: Any, threads: int) -> None:
     context = gs.Context(threads=threads)
     a = gs.create(
-        tmp_path / "a.gs",
+        stores("a"),
         gs.Schema([gs.Dim("x", (0, 99_999), 10_000)], [gs.Attr("v", "int32", filters=filters)]),
         context=context,
     )
@@ -66,37 +66,37 @@ def test_values_come_back(tmp_path: Path, filters: Any, threads: int) -> None:
     a[500:20_500] = values[:20_000]
     values[500:20_500] = values[:20_000].copy()
     np.testing.assert_array_equal(a[...], values)
-    np.testing.assert_array_equal(gs.open(tmp_path / "a.gs")[7:90_000:3], values[7:90_000:3])
+    np.testing.assert_array_equal(gs.open(stores("a"))[7:90_000:3], values[7:90_000:3])
     a.consolidate("all")
     np.testing.assert_array_equal(a[...], values)
     assert a.verify()["damage"] == [] and len(a.fragments) == 1
 
 
 @given(data=st.lists(st.text(max_size=30) | st.none(), max_size=60))
-def test_strings_with_nulls(data: list[str | None]) -> None:
+def test_strings_with_nulls(stores: Stores, data: list[str | None]) -> None:
     schema = gs.Schema(
         [gs.Dim("x", (0, 99))], [gs.Attr("v", str, nullable=True, filters=["test.zlib", "test.xor"])], sparse=True
     )
-    a = gs.create(f"mem://{uuid.uuid4()}", schema)
+    a = gs.create(stores(), schema)
     if data:
         a.write_cells({"x": range(len(data))}, {"v": data})
         assert np.ma.asarray(a.read()["v"]).tolist() == data
     gs.delete(a.uri)
 
 
-def test_coordinates_and_categories_too() -> None:
+def test_coordinates_and_categories_too(stores: Stores) -> None:
     schema = gs.Schema(
         [gs.Dim("x", (0, 99))],
         [gs.Attr("v", str, categories=["a", "b"], filters="test.xor")],
         sparse=True,
         coord_filters=["delta", "test.zlib"],
     )
-    a = gs.create(f"mem://{uuid.uuid4()}", schema)
+    a = gs.create(stores(), schema)
     a.write_cells({"x": [3, 1]}, {"v": ["a", "b"]})
     assert a.read().to_arrow().to_pydict() == {"x": [1, 3], "v": ["b", "a"]}
 
 
-def test_names_and_functions_are_checked() -> None:
+def test_names_and_functions_are_checked(stores: Stores) -> None:
     for bad in ("xor", "a.", "a b.c", "a.b:3", ""):
         with pytest.raises(InputError, match="name with a dot"):
             gs.register_filter(bad, encode=xor, decode=xor)
@@ -108,9 +108,9 @@ def test_names_and_functions_are_checked() -> None:
         gs.register_filter("test.xor", encode=xor, decode=xor)
     assert "test.xor" in gs.registered_filters() and "test.none" not in gs.registered_filters()
     with pytest.raises(SchemaError, match="at most 4"):
-        array("mem://too-many", ["test.xor"] * 5)
+        array(stores("too-many"), ["test.xor"] * 5)
     with pytest.raises(SchemaError, match="no level"):
-        array("mem://level", "test.xor:3")
+        array(stores("level"), "test.xor:3")
 
 
 def elsewhere(code: str, uri: Path) -> str:
@@ -126,8 +126,9 @@ def elsewhere(code: str, uri: Path) -> str:
     return done.stdout
 
 
-def test_one_that_is_missing_is_told_where_it_is_needed(tmp_path: Path) -> None:
-    a = array(tmp_path / "a.gs", ["shuffle", "test.zlib"], more=[gs.Attr("w", "int8")])
+@pytest.mark.usefixtures("between_processes")
+def test_one_that_is_missing_is_told_where_it_is_needed(stores: Stores) -> None:
+    a = array(stores("a"), ["shuffle", "test.zlib"], more=[gs.Attr("w", "int8")])
     a.write({"v": np.arange(100_000, dtype="int32"), "w": 3})
     told = elsewhere(
         """
@@ -142,7 +143,7 @@ def test_one_that_is_missing_is_told_where_it_is_needed(tmp_path: Path) -> None:
         gs.register_filter("test.zlib", encode=lambda d, w: d, decode=lambda d, w: __import__("zlib").decompress(d))
         print(a["v"][5])
         """,
-        tmp_path / "a.gs",
+        stores("a"),
     ).splitlines()
     assert told[0] == "shuffle,test.zlib 3 (100000,)" and len(told) == 6
     assert all("'test.zlib'" in line.replace('"', "'") and "gridstone.register_filter" in line for line in told[1:5]), (
@@ -151,8 +152,8 @@ def test_one_that_is_missing_is_told_where_it_is_needed(tmp_path: Path) -> None:
     assert told[5] == "5"
 
 
-def test_what_functions_raise_is_told(tmp_path: Path) -> None:
-    a = array(tmp_path / "a.gs", "test.wrong")
+def test_what_functions_raise_is_told(stores: Stores) -> None:
+    a = array(stores("a"), "test.wrong")
 
     def raises(data: bytes, width: int) -> bytes:
         raise KeyError("no such thing")
@@ -170,8 +171,8 @@ def test_what_functions_raise_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", [b"", b"x", b"x" * 10**6, "text", 7, None, [1, 2]])
-def test_what_decode_gives_is_checked(tmp_path: Path, given: Any) -> None:
-    a = array(tmp_path / "a.gs", "test.other")
+def test_what_decode_gives_is_checked(stores: Stores, given: Any) -> None:
+    a = array(stores("a"), "test.other")
     gs.register_filter("test.other", encode=xor, decode=lambda data, width: given, overwrite=True)
     a[...] = 1
     with pytest.raises(CorruptionError, match=r"test\.other"):
@@ -179,8 +180,8 @@ def test_what_decode_gives_is_checked(tmp_path: Path, given: Any) -> None:
 
 
 @pytest.mark.parametrize("given", ["text", 7, None, b"x" * 10**6])
-def test_what_encode_gives_is_checked(tmp_path: Path, given: Any) -> None:
-    a = array(tmp_path / "a.gs", "test.other")
+def test_what_encode_gives_is_checked(stores: Stores, given: Any) -> None:
+    a = array(stores("a"), "test.other")
     gs.register_filter("test.other", encode=lambda data, width: given, decode=xor, overwrite=True)
     with pytest.raises(InputError, match=r"test\.other"):
         a[...] = 1
@@ -190,25 +191,25 @@ def test_what_encode_gives_is_checked(tmp_path: Path, given: Any) -> None:
         assert a[3] == 7
 
 
-def test_widths_are_those_of_values() -> None:
+def test_widths_are_those_of_values(stores: Stores) -> None:
     seen: dict[str, set[int]] = {"int16": set(), "float64": set(), "complex64": set(), "string": set()}
     for dtype, widths in seen.items():
         gs.register_filter(
             "test.seen", encode=lambda d, w, s=widths: (s.add(w), d)[1], decode=lambda d, w: d, overwrite=True
         )
-        array(f"mem://{uuid.uuid4()}", "test.seen", dtype)[5] = "a" if dtype == "string" else 1
+        array(stores(), "test.seen", dtype)[5] = "a" if dtype == "string" else 1
     assert seen == {"int16": {2}, "float64": {8}, "complex64": {4}, "string": {1}}
 
 
-def test_threads_share_them(tmp_path: Path) -> None:
-    a = array(tmp_path / "a.gs", "test.zlib")
+def test_threads_share_them(stores: Stores) -> None:
+    a = array(stores("a"), "test.zlib")
     values = np.arange(100_000, dtype="int32")
     a[...] = values
     wrong: list[Any] = []
 
     def read() -> None:
         for start in range(0, 90_000, 30_000):
-            if not np.array_equal(gs.open(tmp_path / "a.gs")[start : start + 9_000], values[start : start + 9_000]):
+            if not np.array_equal(gs.open(stores("a"))[start : start + 9_000], values[start : start + 9_000]):
                 wrong.append(start)
 
     threads = [threading.Thread(target=read) for _ in range(6)]
@@ -238,8 +239,9 @@ def test_forked_processes_have_them(tmp_path: Path) -> None:
     assert process.exitcode == 0
 
 
-def test_an_interrupt_stops_them(tmp_path: Path) -> None:
-    a = array(tmp_path / "a.gs", "test.slow")
+@pytest.mark.usefixtures("between_processes")
+def test_an_interrupt_stops_them(stores: Stores) -> None:
+    a = array(stores("a"), "test.slow")
     gs.register_filter("test.slow", encode=xor, decode=xor, overwrite=True)
     a[...] = 1
     told = elsewhere(
@@ -257,16 +259,17 @@ def test_an_interrupt_stops_them(tmp_path: Path) -> None:
         except KeyboardInterrupt:
             print("stopped", time.monotonic() - start < 1.9)
         """,
-        tmp_path / "a.gs",
+        stores("a"),
     )
     assert told.split() == ["stopped", "True"]
 
 
-def test_one_that_ends_the_program_stops_the_work(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("between_processes")
+def test_one_that_ends_the_program_stops_the_work(stores: Stores) -> None:
     def leave(data: bytes, width: int) -> bytes:
         raise SystemExit(3)
 
-    a = array(tmp_path / "a.gs", "test.leave")
+    a = array(stores("a"), "test.leave")
     gs.register_filter("test.leave", encode=leave, decode=leave, overwrite=True)
     with pytest.raises(KeyboardInterrupt, match="SystemExit"):
         a[...] = 1
@@ -290,10 +293,10 @@ def test_damage_is_found_before_a_function_sees_it(tmp_path: Path) -> None:
     assert not seen or len(gs.open(tmp_path / "a.gs").verify()["damage"]) == 1
 
 
-def test_an_unregistered_one_may_be_named_in_a_schema() -> None:
+def test_an_unregistered_one_may_be_named_in_a_schema(stores: Stores) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int8", filters="nobody.knows")])
     assert schema.attr("v").filters == "nobody.knows"
-    a = gs.create(f"mem://{uuid.uuid4()}", schema)
+    a = gs.create(stores(), schema)
     with pytest.raises(UnsupportedError, match=r"nobody\.knows.*register_filter"):
         a[...] = 1
     a.alter(filters={"v": "zstd"})

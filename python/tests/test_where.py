@@ -1,19 +1,19 @@
 """Reads with a condition: the cells that it selects, how little is read for them, what is refused."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 from gridstone.errors import BudgetError, ConflictError, InputError
 
 
 @pytest.fixture
-def ships(tmp_path: Path) -> gs.Array:
+def ships(stores: Stores) -> gs.Array:
     """60,000 cells in two fragments, the speed growing with x."""
     schema = gs.Schema(
         [gs.Dim("x", (0, 99_999)), gs.Dim("y", (0, 9))],
@@ -21,7 +21,7 @@ def ships(tmp_path: Path) -> gs.Array:
         sparse=True,
         capacity=1_000,
     )
-    array = gs.create(str(tmp_path / "ships.gs"), schema)
+    array = gs.create(stores("ships"), schema)
     for start in (0, 30_000):
         x = np.arange(start, start + 30_000)
         name = np.ma.MaskedArray(np.array([f"ship {v % 7}" for v in x], object), x % 5 == 0)
@@ -64,14 +64,14 @@ def test_what_statistics_rule_out_is_not_read(ships: gs.Array) -> None:
     assert nothing["bytes_fetched"] == nothing["fragments_considered"] == 0
 
 
-def test_a_newer_cell_that_is_not_selected_hides_an_older_one(tmp_path: Path) -> None:
+def test_a_newer_cell_that_is_not_selected_hides_an_older_one(stores: Stores) -> None:
     for duplicates in (False, True):
         for cache in (0, "256MiB"):
             context = gs.Context(cache=cache)
             schema = gs.Schema(
                 [gs.Dim("x", (0, 99_999))], [gs.Attr("v", "float64")], sparse=True, capacity=100, duplicates=duplicates
             )
-            array = gs.create(str(tmp_path / f"{duplicates}{cache}.gs"), schema, context=context)
+            array = gs.create(stores(f"{duplicates}{cache}"), schema, context=context)
             x = np.arange(30_000)
             array.write_cells({"x": x}, {"v": x * 1.0})
             # The statistics of these tiles rule the condition out.
@@ -84,10 +84,10 @@ def test_a_newer_cell_that_is_not_selected_hides_an_older_one(tmp_path: Path) ->
             assert array.read(where="v < 0")["x"].size == 0
 
 
-def test_a_dense_read_gives_cells(tmp_path: Path) -> None:
+def test_a_dense_read_gives_cells(stores: Stores) -> None:
     y, x = np.mgrid[0:40, 0:60]
     grid = (y * 60 + x).astype(np.int32)
-    array = gs.array(str(tmp_path / "a.gs"), grid, tile=(7, 9))
+    array = gs.array(stores("a"), grid, tile=(7, 9))
     for order in ("row", "col"):
         found = array.read({"d0": (3, 33), "d1": (5, 50)}, where="value > 1500 and value != 1600", order=order)
         keep = (grid > 1500) & (grid != 1600) & (y >= 3) & (y <= 33) & (x >= 5) & (x <= 50)
@@ -104,12 +104,12 @@ def test_a_dense_read_gives_cells(tmp_path: Path) -> None:
     assert table.column("value").to_pylist() == list(range(2390, 2400))
 
 
-def test_unwritten_cells_are_what_they_read_as(tmp_path: Path) -> None:
+def test_unwritten_cells_are_what_they_read_as(stores: Stores) -> None:
     schema = gs.Schema(
         [gs.Dim("y", (0, 99), tile=10), gs.Dim("x", (0, 99), tile=10)],
         [gs.Attr("v", "int16", fill=5), gs.Attr("w", "float64", nullable=True)],
     )
-    array = gs.create(str(tmp_path / "a.gs"), schema)
+    array = gs.create(stores("a"), schema)
     assert len(array.read(where="v == 5")) == 10_000 and len(array.read(where="w is null and v > 5")) == 0
     array.write({"v": np.full((20, 20), 7, np.int16)}, {"y": (5, 24), "x": (5, 24)})
     array.write_cells({"y": [0, 6], "x": [0, 6]}, {"w": [1.5, 2.5]})
@@ -120,10 +120,10 @@ def test_unwritten_cells_are_what_they_read_as(tmp_path: Path) -> None:
     assert len(array.read(where="v == 7")) == 300 and len(array.read(where="w is not null")) == 0
 
 
-def test_a_wide_domain_costs_what_was_written(tmp_path: Path) -> None:
+def test_a_wide_domain_costs_what_was_written(stores: Stores) -> None:
     wide = (-(2**62), 2**62)
     schema = gs.Schema([gs.Dim("y", wide, tile=50), gs.Dim("x", wide, tile=50)], [gs.Attr("v", "int64")])
-    array = gs.create(str(tmp_path / "a.gs"), schema)
+    array = gs.create(stores("a"), schema)
     for corner in (-(2**62), 2**62 - 9, 0):
         array.write(np.full((10, 10), 3), {"y": (corner, corner + 9), "x": (corner, corner + 9)})
     assert len(array.read(where="v > 2")) == 300
@@ -132,11 +132,11 @@ def test_a_wide_domain_costs_what_was_written(tmp_path: Path) -> None:
         array.read(where="v < 2")
 
 
-def test_boxes_of_unwritten_cells_pass_no_budget(tmp_path: Path) -> None:
+def test_boxes_of_unwritten_cells_pass_no_budget(stores: Stores) -> None:
     """What boxes, or a condition on coordinates, surely select of cells that were never written is counted."""
     dims = [gs.Dim(name, (0, 2**40), tile=1_000) for name in "yx"]
     schema = gs.Schema(dims, [gs.Attr("v", "int64")])
-    array = gs.create(str(tmp_path / "a.gs"), schema, context=gs.Context("64MiB"))
+    array = gs.create(stores("a"), schema, context=gs.Context("64MiB"))
     array.write(np.full((10, 10), 3), {"y": (0, 9), "x": (0, 9)})
     low, high = {"y": (0, 1_499), "x": (0, 1_499)}, {"y": (10**9, 10**9 + 1_499), "x": (0, 1_499)}
     apart = {"y": (5_000, 6_499), "x": (7_000, 8_499)}
@@ -159,8 +159,8 @@ def test_boxes_of_unwritten_cells_pass_no_budget(tmp_path: Path) -> None:
     assert sum(batch.num_rows for batch in batches) == 160_000
 
 
-def test_what_is_refused(ships: gs.Array, tmp_path: Path) -> None:
-    grid = gs.array(str(tmp_path / "g.gs"), np.zeros((4, 4)))
+def test_what_is_refused(ships: gs.Array, stores: Stores) -> None:
+    grid = gs.array(stores("g"), np.zeros((4, 4)))
     with pytest.raises(InputError, match="without out="):
         grid.read(where="value > 1", out=np.zeros((4, 4)))
     for array in (ships, grid):
@@ -205,10 +205,10 @@ def test_transactions_see_what_they_staged_and_note_what_they_read(ships: gs.Arr
     st.sampled_from(["<", ">=", "==", "!="]),
 )
 def test_to_dense_shows_the_newest_selected_value(
-    cells: list[tuple[int, int]], parts: int, limit: int, sign: str
+    stores: Stores, cells: list[tuple[int, int]], parts: int, limit: int, sign: str
 ) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 50), tile=8)], [gs.Attr("v", "int8")], sparse=True, capacity=3)
-    array = gs.create("mem://to-dense", schema, overwrite=True)
+    array = gs.create(stores("to-dense"), schema, overwrite=True)
     now = np.full(51, 99, np.int64)
     for part in np.array_split(np.array(cells), parts):
         if len(part):

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import Stores
 
 import gridstone as gs
 from gridstone import columns
@@ -121,10 +122,10 @@ def test_fortran_order(store_uri: str) -> None:
     np.testing.assert_array_equal(array[2:10, 5:7], values[0:8, 0:2])
 
 
-def test_writer_dense(store_uri: str) -> None:
+def test_writer_dense(store_uri: str, stores: Stores) -> None:
     values = np.arange(600).reshape(20, 30)
     array = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 19), 7), gs.Dim("y", (0, 29), 9)], [gs.Attr("v", int)]))
-    flat = gs.array("mem://writer", values, tile=(7, 9), overwrite=True).read(order="global")["value"]
+    flat = gs.array(stores("writer"), values, tile=(7, 9), overwrite=True).read(order="global")["value"]
     with array.writer(message="streamed") as writer:
         for start in range(0, 600, 77):
             writer.append(flat[start : start + 77])
@@ -172,16 +173,16 @@ def test_writer_sparse(store_uri: str) -> None:
         (lambda a: a.delete(coords=np.zeros((2, 3), int)), gs.errors.InputError, r"\(n, 2\)"),
     ],
 )
-def test_refusals_say_why_and_write_nothing(memory_uri: str, attempt, kind: type[Exception], word: str) -> None:
-    array = sparse(memory_uri)
+def test_refusals_say_why_and_write_nothing(store_uri: str, attempt, kind: type[Exception], word: str) -> None:
+    array = sparse(store_uri)
     with pytest.raises(kind, match=word):
         attempt(array)
-    assert array.version == gs.open(memory_uri).version == 1
+    assert array.version == gs.open(store_uri).version == 1
     assert len(array.read()) == 0
 
 
-def test_shapes_are_named(memory_uri: str) -> None:
-    array = gs.array(memory_uri, np.zeros((4, 5)))
+def test_shapes_are_named(store_uri: str) -> None:
+    array = gs.array(store_uri, np.zeros((4, 5)))
     with pytest.raises(gs.errors.InputError, match=r"\(4,\).*\(5,\)"):
         array[0] = np.zeros(4)
     with pytest.raises(gs.errors.InputError, match=r"\(5, 4\).*\(4, 5\)"):
@@ -193,13 +194,13 @@ def test_shapes_are_named(memory_uri: str) -> None:
     assert array[1].tolist() == [2] * 5
 
 
-def test_dedup_and_duplicates(memory_uri: str) -> None:
-    array = sparse(memory_uri)
+def test_dedup_and_duplicates(store_uri: str, stores: Stores) -> None:
+    array = sparse(store_uri)
     array.write_cells({"x": [1, 1], "y": [1, 1]}, [1, 2], dedup="last")
     assert array.read()["v"].tolist() == [2]
     array.write_cells({"x": [1, 1], "y": [1, 1]}, [3, 4], dedup="first")
     assert array.read()["v"].tolist() == [3]
-    both = gs.create(memory_uri + "2", gs.Schema(array.schema.dims, array.schema.attrs, sparse=True, duplicates=True))
+    both = gs.create(stores("2"), gs.Schema(array.schema.dims, array.schema.attrs, sparse=True, duplicates=True))
     both.write_cells({"x": [1, 1], "y": [1, 1]}, [5, 6])
     assert both.read()["v"].tolist() == [5, 6]
 
@@ -261,9 +262,9 @@ def test_meta(store_uri: str) -> None:
     assert len(array.meta) == 0
 
 
-def test_frames_hold_large_unsigned_integers_as_objects(tmp_path):
+def test_frames_hold_large_unsigned_integers_as_objects(stores):
     schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "uint64", nullable=True)], sparse=True)
-    array = gs.create(tmp_path / "a.gs", schema)
+    array = gs.create(stores("a"), schema)
     values = [5, None, 2**64 - 1]
     array.write_cells(pd.DataFrame({"x": [1, 2, 3], "v": pd.Series(values, dtype=object)}))
     found = array.read().to_numpy()["v"]

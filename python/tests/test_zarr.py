@@ -3,7 +3,6 @@ and orthogonal indices from zarr's strategies, points and masks as its tests dra
 """
 
 import json
-import uuid
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from places import Stores
 
 import gridstone as gs
 
@@ -43,10 +43,10 @@ def assert_same(found: Any, expected: Any) -> None:
     assert found.tobytes() == expected.tobytes()
 
 
-def drawn(draw: Any, shapes: Any = SHAPES) -> tuple[gs.Array, np.ndarray]:
+def drawn(draw: Any, uri: str, shapes: Any = SHAPES) -> tuple[gs.Array, np.ndarray]:
     """An array of any type and tiles, some parts of it written again, and what it holds."""
     values, chunks = draw(strategies.np_array_and_chunks(arrays=strategies.numpy_arrays(shapes=shapes)))
-    array = gs.array(f"mem://zarr-{uuid.uuid4().hex}", values, tile=chunks)
+    array = gs.array(uri, values, tile=chunks)
     for _ in range(draw(st.integers(0, 2))):
         key = draw(strategies.basic_indices(shape=values.shape))
         piece = replacement(draw, values, values[key].shape)
@@ -66,11 +66,11 @@ def replacement(draw: Any, values: np.ndarray, shape: tuple[int, ...]) -> np.nda
 @pytest.mark.filterwarnings("ignore:.*Zarr V3 specification")
 @patient
 @given(st.data())
-def test_zarr_arrays_become_stores(data: st.DataObject) -> None:
+def test_zarr_arrays_become_stores(stores: Stores, data: st.DataObject) -> None:
     """Whatever array zarr makes is one here too, with its chunks as tiles and its attributes as metadata."""
     theirs = data.draw(strategies.simple_arrays())
     values, attrs = theirs[...], data.draw(strategies.attrs)
-    uri = f"mem://zarr-{uuid.uuid4().hex}"
+    uri = stores()
     if values.ndim == 0 or values.size == 0:
         with pytest.raises(gs.errors.InputError, match="at least one dimension and cell"):
             gs.array(uri, values)
@@ -92,8 +92,8 @@ def test_zarr_arrays_become_stores(data: st.DataObject) -> None:
 
 @patient
 @given(st.data())
-def test_basic_indices(data: st.DataObject) -> None:
-    array, values = drawn(data.draw)
+def test_basic_indices(stores: Stores, data: st.DataObject) -> None:
+    array, values = drawn(data.draw, stores())
     for _ in range(3):
         key = data.draw(strategies.basic_indices(shape=values.shape))
         found, expected = array[key], values[key]
@@ -108,8 +108,8 @@ def test_basic_indices(data: st.DataObject) -> None:
 
 @patient
 @given(st.data())
-def test_orthogonal_indices(data: st.DataObject) -> None:
-    array, values = drawn(data.draw)
+def test_orthogonal_indices(stores: Stores, data: st.DataObject) -> None:
+    array, values = drawn(data.draw, stores())
     for _ in range(2):
         key, expected_key = data.draw(strategies.orthogonal_indices(shape=values.shape))
         expected = values[expected_key]
@@ -124,8 +124,8 @@ def test_orthogonal_indices(data: st.DataObject) -> None:
 
 @patient
 @given(st.data())
-def test_points(data: st.DataObject) -> None:
-    array, values = drawn(data.draw)
+def test_points(stores: Stores, data: st.DataObject) -> None:
+    array, values = drawn(data.draw, stores())
     for _ in range(2):
         shapes = hnp.array_shapes(min_side=1, max_dims=None)
         key = data.draw(hnp.integer_array_indices(shape=values.shape, result_shape=shapes))
@@ -142,8 +142,8 @@ def test_points(data: st.DataObject) -> None:
 
 @patient
 @given(st.data())
-def test_masks(data: st.DataObject) -> None:
-    array, values = drawn(data.draw)
+def test_masks(stores: Stores, data: st.DataObject) -> None:
+    array, values = drawn(data.draw, stores())
     mask = data.draw(hnp.arrays(np.bool_, values.shape))
     assert_same(array.vindex[mask], values[mask])
     piece = replacement(data.draw, values, values[mask].shape)
@@ -162,8 +162,8 @@ def test_masks(data: st.DataObject) -> None:
 
 @patient
 @given(st.data())
-def test_new_axes_are_refused_and_nothing_is_written(data: st.DataObject) -> None:
-    array, values = drawn(data.draw)
+def test_new_axes_are_refused_and_nothing_is_written(stores: Stores, data: st.DataObject) -> None:
+    array, values = drawn(data.draw, stores())
     drawn_key = data.draw(strategies.basic_indices(shape=values.shape))
     parts = drawn_key if isinstance(drawn_key, tuple) else (drawn_key,)
     at = data.draw(st.integers(0, len(parts)))

@@ -5,7 +5,7 @@ does not fit. Pure standard library, except that blocks packed by zstd, lz4 or p
 ``pcodec``, imported when such a block is met.
 """
 
-from .bytes import Damaged, Unsupported
+from .bytes import Absent, Damaged, Unsupported
 from .store import Store
 
-__all__ = ["Damaged", "Store", "Unsupported"]
+__all__ = ["Absent", "Damaged", "Store", "Unsupported"]

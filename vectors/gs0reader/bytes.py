@@ -1,4 +1,4 @@
-"""Checked little-endian bytes, and the two refusals."""
+"""Checked little-endian bytes, and the refusals."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ class Damaged(Exception):
 
 class Unsupported(Exception):
     """The bytes are of a version, or use a feature, that this reader does not know."""
+
+
+class Absent(Exception):
+    """There is no store, though objects of one may lie there."""
 
 
 def need(condition: object, message: str) -> None:

@@ -47,6 +47,10 @@ class Fragment:
     attrs: dict[int, list[Cell]]
     tiles: list[int] = field(default_factory=list)
     """The cells of each data tile."""
+    stripes: int = 0
+    pipelines: tuple[str, ...] = ()
+    sections: frozenset[int] = frozenset()
+    """The ids of its index sections."""
 
 
 @dataclass
@@ -78,6 +82,8 @@ def read(data: bytes, fragment_id: bytes, schema: Schema, users: filters.Users) 
     _header(data[:FRAME], fragment_id)
     _root(reading, _footer(reading))
     fragment = Fragment(reading.kind, reading.bounds, [], {f.number: [] for f in reading.fields if f.is_attr})
+    fragment.stripes, fragment.pipelines = len(reading.stripes), tuple(reading.pipelines)
+    fragment.sections = frozenset(section.id for section in reading.sections)
     tiles = iter(_dense_tiles(reading)) if reading.kind == "dense" else None
     for number in range(len(reading.stripes)):
         _stripe(reading, number, tiles, fragment)

@@ -77,7 +77,7 @@ def box(value: Any) -> Box:
         isinstance(value, list) and all(isinstance(p, list) and len(p) == 2 for p in value), "a box is no list of pairs"
     )
     pairs = [(hex16(lo), hex16(hi)) for lo, hi in value]
-    need(1 <= len(pairs) <= 8 and all(lo <= hi for lo, hi in pairs), "an impossible box")
+    need(1 <= len(pairs) <= 32 and all(lo <= hi for lo, hi in pairs), "an impossible box")
     return pairs
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from . import fragment, log, mask, seal
-from .bytes import Unsupported, need
+from . import fragment, log, mask, seal, sorted_copy
+from .bytes import Absent, Unsupported, need
 from .checksums import xxh3
 from .filters import Users
 from .schema import Box, Cell, Datatype, Schema, fields, text_of
 
 LISTED_MAX = 240
+UNFINISHED = b"gridstone: a copy of a store to this place was not finished\n"
 Row = list[Cell | bool]  # False: never written
 
 
@@ -86,6 +87,8 @@ class Store:
         if not (self.folder / "_log/floor").is_file():
             return None
         data = self._read("_log/floor")
+        if data == UNFINISHED:
+            raise Absent("a copy of a store to this place was not finished")
         line = log.open_line(data, "the floor")
         value = fields(line.value, {"gs": int, "root": dict}, {"version": None}, "the floor")
         root = log.root_reference(value["root"])
@@ -93,7 +96,7 @@ class Store:
         return root
 
     def newest(self) -> int:
-        """The newest version: records are contiguous from the floor."""
+        """The newest version: records are contiguous from the floor. Absent if there is no store."""
         floor = self.floor()
         version = floor[0] if floor else 1
         need((self.folder / f"_log/{version:020}").is_file(), "this is no store")
@@ -213,6 +216,21 @@ class Store:
         described = (d.kind, list(d.bounds), d.cells, d.attrs)
         need(described == (decoded.kind, decoded.bounds, len(decoded.places), tuple(decoded.attrs)), "another fragment")
         return decoded
+
+    def sorted_copy(self, node: Node, pack: str) -> sorted_copy.SortedCopy | None:
+        """The sorted copy of a pack's fragments of an array, checked against these; None if there is none."""
+        name = f"_data/{sorted_copy.id_of(pack, node.id)}.frag"
+        if not (self.folder / name).is_file():
+            return None
+        copy = sorted_copy.read(self._read(name), pack, node.id, node.schemas, self.users)
+        there = {(d.id, d.order): d for d in node.fragments if d.file == pack}
+        for number, member in enumerate(copy.members):
+            if member in there:  # One that a later merge replaced is in the copy, and nowhere else.
+                held = self._fragment(node, there[member])
+                values = (list(row) for row in zip(*(held.attrs[n] for n in sorted(held.attrs)), strict=True))
+                cells = list(zip(held.places, values, strict=True))
+                need(copy.of_member(number) == cells, "a sorted copy has other cells than its fragments")
+        return copy
 
     def columns(self, node: Node, within: Box) -> tuple[int, dict[str, Any]]:
         """The number of cells of a box, and its columns as ``expect.json`` holds them."""

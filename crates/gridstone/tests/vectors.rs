@@ -11,7 +11,7 @@ mod value;
 #[path = "../examples/make_vectors/world.rs"]
 mod world;
 
-use gridstone::base::{Key, Keys};
+use gridstone::base::{ErrorKind, Key, Keys};
 use gridstone::engine::{Array, At, Call, Column, Context, Opened, Options, ReadOrder, Span, open_on};
 use gridstone::storage::{Durability, LocalStorage, Storage};
 use serde_json::Value;
@@ -39,6 +39,10 @@ fn the_engine_reads_every_vector() {
         let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(case.join("store"), Durability::Full).unwrap());
         let key = expect["key"].as_str().map(|key| Arc::new(Key::parse(key).unwrap()) as Arc<dyn Keys>);
         let context = Context::new(&Options { threads: Some(1), key, ..Options::default() }).unwrap();
+        if expect["versions"].as_array().unwrap().is_empty() {
+            let opened = open_on(&context, storage.clone(), "/", false, At::Latest);
+            assert_eq!(opened.unwrap_err().kind(), ErrorKind::NotFound, "{}", expect["case"]);
+        }
         for version in expect["versions"].as_array().unwrap() {
             let number = version["version"].as_u64().unwrap();
             for node in version["nodes"].as_array().unwrap() {

@@ -4,13 +4,13 @@ use super::model::{Model, places_of};
 use super::value::Cell;
 use gridstone::array::{Changes, Operation, Retained, Snapshot, StandardRules, Store};
 use gridstone::base::limits::BlockCells;
-use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, Id, Key, NeverCancel, Result, Silent, xxh3};
+use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, FileRef, Id, Key, NeverCancel, Result, Silent, xxh3};
 use gridstone::fragment::{Description, FragmentKind, Staged};
 use gridstone::maintain::{Keep, PlanLimits, Strategy, VacuumOptions, Written, merge, plan, vacuum};
 use gridstone::query::condition::Condition;
 use gridstone::query::{
     CellWrite, Dedup, DenseWrite, Doomed, ReadContext, Target, WriteContext, delete_where, write_cells, write_dense,
-    write_tombstones,
+    write_sorted_copy, write_tombstones,
 };
 use gridstone::runtime::{Arena, LruCache, Pool};
 use gridstone::schema::text::text_of;
@@ -365,6 +365,25 @@ impl World {
             self.operations.extend(merged.into_iter().flat_map(|merged| merged.operations(array)));
         }
         Ok(())
+    }
+
+    /// Writes the sorted copies of the packs that the fragments of an array lie in, as who folds does.
+    pub(crate) fn sort_packs(&mut self, path: &str) -> Result<()> {
+        // Where nothing may be held, nothing is sorted.
+        let reader = ReadContext { cache: Arc::new(LruCache::new(1 << 20)), ..self.reader()? };
+        let (snapshot, entry) = (self.snapshot()?.clone(), self.entry(path)?);
+        let (array, schema) = (entry.id, Arc::new(entry.model.schema.clone()));
+        let mut packs: BTreeMap<Id, Vec<_>> = BTreeMap::new();
+        for d in snapshot.array_by_id(array)?.fragments(None)? {
+            if let (FragmentKind::Sparse, FileRef::Data(file)) = (d.kind, d.location.file)
+                && file != d.id
+            {
+                packs.entry(file).or_default().push(d);
+            }
+        }
+        packs.into_iter().try_for_each(|(pack, fragments)| {
+            write_sorted_copy(&reader, &Target { array, schema: schema.clone(), fragments }, pack)
+        })
     }
 
     /// Gives a version a name, or takes the name away.

@@ -1,5 +1,6 @@
 //! The vectors, one function each. Their names are folders; a function that changes changes bytes on disk.
 
+mod beside;
 mod composite;
 mod dense;
 mod enumerated;
@@ -7,6 +8,7 @@ mod sealed;
 mod sparse;
 mod stores;
 mod text;
+mod times;
 mod types;
 
 use super::value::Cell;
@@ -24,6 +26,8 @@ pub(crate) fn all() -> Result<Vec<Case>> {
     cases.extend(enumerated::cases()?);
     cases.extend(stores::cases()?);
     cases.extend(sealed::cases()?);
+    cases.extend(times::cases()?);
+    cases.extend(beside::cases()?);
     Ok(cases)
 }
 

@@ -1,0 +1,187 @@
+"""Of all that the pages name there is a vector: types, filters, kinds of fragments, operations, places, sections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gs0reader import Store, filters
+from gs0reader.bytes import Absent
+from gs0reader.log import Record
+from gs0reader.schema import LIST, SHAPED, Schema
+from gs0reader.store import Node
+from test_vectors import CASES, expected, opened, sorted_copies
+
+PAGES = Path(__file__).parent.parent / "docs/format"
+
+
+def table(page: str, heading: str) -> list[list[str]]:
+    """The rows of the first table after a heading of a page, without its own head."""
+    text = (PAGES / page).read_text()
+    below = text[re.search(rf"(?m)^#+ {re.escape(heading)}\b.*$", text).end() :]
+    rows = re.search(r"(?m)(^\|.*\n)+", below)[0].splitlines()[2:]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def named(page: str, heading: str) -> set[str]:
+    """What the first column of a table has in code."""
+    return {name for row in table(page, heading) for name in re.findall("`([^`]+)`", row[0])}
+
+
+def store_of(case: Path) -> Store:
+    return opened(case, case / "store")
+
+
+@cache
+def arrays() -> list[tuple[Store, Node]]:
+    """Every array of every version whose reads are told."""
+    found = []
+    for case in CASES:
+        store = store_of(case)
+        for version in expected(case)["versions"]:
+            found += [(store, node) for node in store.at(version["version"]).nodes.values() if node.schemas]
+    return found
+
+
+@cache
+def records() -> list[Record]:
+    found = []
+    for case in CASES:
+        store, versions = store_of(case), (case / "store" / "_log").glob("0*")
+        found += [store.record(int(path.name)) for path in versions]
+    return found
+
+
+@cache
+def schemas() -> list[Schema]:
+    return [schema for _, node in arrays() for schema in node.schemas]
+
+
+class Seen(NamedTuple):
+    """What the fragments of all vectors have."""
+
+    kinds: set[str]
+    places: set[str]
+    pipelines: set[str]
+    sections: set[int]
+
+
+@cache
+def fragments() -> Seen:
+    seen = Seen(set(), set(), set(), set())
+    for store, node in arrays():
+        for d in node.fragments:
+            seen.kinds.add(d.kind)
+            where = "nowhere" if d.file is None else "body" if isinstance(d.file, int) else "data"
+            seen.places.add(where if where != "data" or d.file == d.id else "pack")
+            if d.kind in ("dense", "sparse", "tombstones"):
+                found = store._fragment(node, d)
+                seen.pipelines.update(found.pipelines)
+                seen.sections.update(found.sections)
+    return seen
+
+
+def kinds_of(name: str) -> Iterator[str]:
+    """What the pages call a type: as it is, or by what it is made of."""
+    if re.fullmatch(r"bytes\[\d+\]", name):
+        yield "bytes[n]"
+    elif LIST.fullmatch(name):
+        yield "list[p]"
+    elif shaped := SHAPED.fullmatch(name):
+        yield "p[n,m]" if "," in shaped[2] else "p[n]"
+    else:
+        yield name
+
+
+UNITS = set(["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"])
+
+
+def spelled(names: set[str]) -> set[str]:
+    """The names of the table of types: times once for each unit."""
+    times = {name for name in names if name.endswith("64[u]")}
+    vectors = {"p[n]", "p[n,m]", "list[p]"}
+    plain = {name for name in names if re.fullmatch(r"[a-z]+\d*|bytes\[n\]", name)}
+    assert {"[n]", "[n,m]", "list["} | plain | times <= names | {"[n]", "[n,m]", "list["}
+    return plain | vectors | {name.replace("[u]", f"[{unit}]") for name in times for unit in UNITS}
+
+
+def test_every_type_is_an_attribute():
+    page = (PAGES / "schema.md").read_text()
+    assert set(re.search(r"unit `u` is one of `([^`]+)`", page)[1].split()) == UNITS
+    wanted = spelled(named("schema.md", "Datatypes"))
+    assert len(wanted) > 40
+    assert wanted <= {kind for schema in schemas() for attr in schema.attrs for kind in kinds_of(attr.shown.name)}
+
+
+def test_every_type_that_may_be_is_a_dimension():
+    rows = [row for row in table("schema.md", "Datatypes") if row[-1] != "no"]
+    names = {name for row in rows for name in re.findall("`([^`]+)`", row[0])}
+    wanted = spelled(names) - {"p[n]", "p[n,m]", "list[p]", "string"}
+    found = {(schema.sparse, dim.datatype.name) for schema in schemas() for dim in schema.dims if dim.word is None}
+    assert wanted <= {name for _, name in found}
+    assert any(dim.word is not None for schema in schemas() for dim in schema.dims)
+    for kind in ("datetime64", "timedelta64"):
+        assert {sparse for sparse, name in found if name.startswith(kind)} == {False, True}
+
+
+def test_every_key_and_order_of_a_schema_is_used():
+    keys = named("schema.md", "Schemas")
+    tops = [schema.json for schema in schemas()]
+    assert {key for key in keys if "[" not in key} <= {key for top in tops for key in top}
+    for part in ("dims", "attrs"):
+        wanted = {key.partition(".")[2] for key in keys if key.startswith(f"{part}[]")}
+        assert wanted <= {key for top in tops for value in top[part] for key in value}
+    orders = {(schema.tile_order, schema.cell_order) for schema in schemas()}
+    assert {("row", "row"), ("col", "col"), ("row", "col"), ("col", "row")} <= orders
+    assert {cell for _, cell in orders} == {"row", "col", "hilbert"}
+    assert {schema.duplicates for schema in schemas() if schema.sparse} == {False, True}
+    assert {a.ordered for s in schemas() for a in s.attrs if a.categories is not None} == {False, True}
+    codes = {a.datatype.name for s in schemas() for a in s.attrs if a.categories is not None}
+    assert codes == {"uint8", "uint16", "uint32"}
+    assert any("bitround" in attr["filters"] for top in tops for attr in top["attrs"])
+
+
+def test_every_filter_is_in_a_fragment():
+    names = {re.match(r"[a-z0-9]+", name)[0] for name in named("codecs.md", "Filters")} - {"acme"}
+    assert {"none", "pco", "rle"} <= names == set(filters.DECODERS) | {"none"}
+    used = {name for pipeline in fragments().pipelines for name in filters.parse(pipeline) or ["none"]}
+    assert names <= used and any("." in name for name in used)
+
+
+def test_every_kind_of_fragment_lies_everywhere_it_may():
+    page = (PAGES / "log.md").read_text()
+    kinds = set(re.findall(r'"(\w+)"', re.search(r'"kind":((?:"\w+"\|?)+)', page)[1]))
+    assert kinds == {"dense", "sparse", "tombstones", "deletion", "mask"} == fragments().kinds
+    assert fragments().places == {"body", "data", "pack", "nowhere"}
+
+
+def test_every_section_is_in_a_fragment():
+    wanted = {int(row[0]) for row in table("fragment.md", "Index sections")}
+    assert wanted == set(range(1, 12)) == fragments().sections
+
+
+def test_every_operation_is_in_a_record():
+    text = (PAGES / "log.md").read_text()
+    wanted = set(
+        re.findall(r"(?m)^\| `(\w+)` \| .* \| .* \|$", text[text.index("| `op` |") : text.index("A fragment:")])
+    )
+    wanted -= {"op"}
+    assert len(wanted) == 11
+    assert wanted == {operation["op"] for record in records() for operation in record.operations}
+    assert {record.root is None for record in records()} == {False, True}
+
+
+def test_every_object_of_a_store_is_in_a_vector():
+    names = {path.parent.name for case in CASES for path in case.glob("store/*/*")}
+    assert names == {"_log", "_manifest", "_data"}, "leases are of readers, the other folders of deletions and repairs"
+    assert any((case / "store/_log/floor").is_file() for case in CASES if expected(case)["versions"])
+    assert any(sorted_copies(case) for case in CASES)
+    assert any("key" in expected(case) for case in CASES)
+    [unfinished] = [case for case in CASES if not expected(case)["versions"]]
+    with pytest.raises(Absent):
+        store_of(unfinished).newest()
