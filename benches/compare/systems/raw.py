@@ -3,6 +3,7 @@
 import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ def write_whole(path: Path, values: Array) -> None:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         if len(whole) and hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(handle, 0, len(whole))
+            with suppress(OSError):  # not every file system can
+                os.posix_fallocate(handle, 0, len(whole))
         at = 0
         while at < len(whole):
             wrote = os.pwrite(handle, whole[at : at + _PIECE_BYTES], at)
