@@ -49,7 +49,7 @@ def _families(systems: str) -> frozenset[str]:
 @click.option("--repeats", default=3, show_default=True, type=click.IntRange(1))
 @click.option("--out", default="benches-out", show_default=True, type=click.Path(path_type=Path, file_okay=False))
 @click.option("--only", default="", metavar="ROW[,ROW]", help="Only these rows (D3c) or cases (D3c-cold).")
-@click.option("--systems", default="", metavar="NAME[,NAME]", help="Only these systems, and the raw limits.")
+@click.option("--systems", default="", metavar="NAME[,NAME]", help="Only these systems, and what is no peer.")
 @click.option("--list", "list_only", is_flag=True, help="List the cases and stop.")
 @click.option("--minutes", type=float, help="Begin no further case after so long.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of tables.")

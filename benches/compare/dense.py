@@ -1,8 +1,6 @@
 """The dense workloads: what is done, checked and timed in one process, and the stores that they read."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +17,7 @@ def with_updates(count: int) -> Builder:
 
     def build(task: Task, folder: Path) -> None:
         task.system.load(folder, task.inputs.dense(), task.size.tile)
+        task.system.keep(folder)
         if count == 0:
             return
         handle = task.system.open(folder, writable=True, durable=False)
@@ -245,32 +244,3 @@ def expect_all(task: Task, folder: Path, expected: Array, what: str) -> None:
     """Raises a `WrongResultError` unless the array holds these values."""
     found = _read(task, folder, (slice(0, expected.shape[0]), slice(0, expected.shape[1])))
     expect(np.array_equal(found, expected), what)
-
-
-# Warming up.
-
-
-def warmup(which: int) -> Callable[[Task], Sample]:
-    """A fresh process: 0: `import` (NumPy is imported already); n: opening once, then the n-th read of a box at ever
-    other places (the first with the opening).
-    """
-
-    def measured(task: Task) -> Sample:
-        store, boxes = task.store("dense"), task.inputs.boxes("box", max(which, 1))
-        meter = Meter()
-        with meter.clock():
-            task.system.prepare(task.threads)
-        with meter.clock():
-            handle: Any = task.system.open(store)
-            found = handle.read(boxes[0])
-        for box in boxes[1:which]:
-            with meter.clock():
-                found = handle.read(box)
-        if task.check:
-            expect(
-                np.array_equal(found, task.inputs.dense()[boxes[max(which, 1) - 1]]), "the last box reads differently"
-            )
-        handle.close()
-        return meter.sample(disk.size_bytes(store), which)
-
-    return measured

@@ -15,6 +15,7 @@ from typing import Any
 
 from inputs import Inputs, Size
 from plan import STORE_NEEDS, Case
+from reach import no_limits
 from systems.base import System
 from task import Sample
 
@@ -42,6 +43,8 @@ class Harness:
     missing: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     _built: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _answers: dict[tuple[str, str, str], Sample] = field(default_factory=dict)
+    """What processes said that several cases share."""
 
     def run(self) -> list[dict[str, Any]]:
         """The figures of each case."""
@@ -70,7 +73,7 @@ class Harness:
 
     def _wanted(self, case: Case) -> list[System]:
         self.say(f"checking {case.key}: {case.title(self.size)}")
-        wanted = [s for s in case.systems if not self.families or s.family in self.families or s.role == "limit"]
+        wanted = [s for s in case.systems if not self.families or s.family in self.families or not s.ranked]
         return [system for system in wanted if self._installed(system)]
 
     def _installed(self, system: System) -> bool:
@@ -92,7 +95,7 @@ class Harness:
         """Whether its store could be built, and it gives NumPy's results."""
         if case.store and not self._build(case, system):
             return False
-        answer = self._process({"do": "check", "case": case.key, "system": system.name}, case.threads)
+        answer = self._answer(case, system, "check")
         return not self._failed(f"{case.key}, {case.title(self.size)}: {system.name}", answer)
 
     def _build(self, case: Case, system: System) -> bool:
@@ -115,10 +118,22 @@ class Harness:
             self.say(f"repeat {repeat + 1} of {self.repeats}: {case.key}: {case.title(self.size)}")
             turn = repeat % max(1, len(systems))
             for system in systems[turn:] + systems[:turn]:
-                answer = self._process({"do": "time", "case": case.key, "system": system.name}, case.threads)
+                answer = self._answer(case, system, f"time {repeat}")
                 if not self._failed(f"{case.key}, {case.title(self.size)}: {system.name}", answer):
                     samples.setdefault(system.name, []).append(answer)
         return samples
+
+    def _answer(self, case: Case, system: System, what: str) -> Sample:
+        """What a process of its own finds; the cases of one group share it, and each takes its part."""
+        asked = {"do": what.partition(" ")[0], "case": case.key, "system": system.name}
+        if not case.group:
+            return self._process(asked, case.threads)
+        key = (case.group, system.name, what)
+        if key not in self._answers:
+            self._answers[key] = self._process(asked, case.threads)
+        answer = self._answers[key]
+        part: Sample = answer if "error" in answer else answer["parts"][case.part]
+        return part
 
     def _tell(self, figure: dict[str, Any]) -> None:
         """Says what was found at once: a run takes hours, and may be stopped."""
@@ -130,6 +145,7 @@ class Harness:
         asked = {**asked, "folder": str(self.folder), "scale": self.size.scale}
         command = [sys.executable, str(_WORKER), json.dumps(asked)]
         environment = {**os.environ, **{name: str(threads) for name in _THREADS}}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # imports are compiled once, by the check, as for a user
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=_PROCESS_SECONDS_MAX, check=False, env=environment
@@ -146,20 +162,40 @@ class Harness:
         peers = [row["seconds"]["median"] for row in rows if row["role"] == "peer"]
         for row in rows:
             own = row["seconds"]["median"]
-            row["times_best_peer"] = min(peers) / own if peers and row["role"] != "limit" else None
+            row["times_best_peer"] = min(peers) / own if peers and row["role"] in ("gridstone", "peer") else None
         title = case.title(self.size)
         return {"key": case.key, "row": case.row, "family": case.family, "title": title, "systems": rows}
 
 
 def judge(cases: Sequence[Case], figures: list[dict[str, Any]]) -> None:
-    """Adds to each case's figures what it was to reach, and whether it did."""
+    """Adds to each case's figures what it was to reach, whether it did, and which of its limits are none."""
     rows = {figure["key"]: figure["systems"] for figure in figures}
     for case, figure in zip(cases, figures, strict=True):
         figure["reach"] = [reach.judge(rows, case.key) for reach in case.reaches]
+        figure["no_limits"] = no_limits(figure["systems"])
 
 
 def _row(system: System, samples: list[Sample]) -> dict[str, Any]:
     seconds = [sample["seconds"] for sample in samples]
     spread = {"median": statistics.median(seconds), "min": min(seconds), "max": max(seconds), "runs": seconds}
     usual = {k: statistics.median(s[k] for s in samples) for k in ("cpu_seconds", "rss_growth_bytes", "disk_bytes")}
-    return {"system": system.name, "family": system.family, "role": system.role, "seconds": spread, **usual}
+    told = {"system": system.name, "family": system.family, "role": system.role, "seconds": spread, **usual}
+    return {**told, **_operations(samples), **_reads(samples)}
+
+
+def _operations(samples: list[Sample]) -> dict[str, Any]:
+    """How single operations differ, where a process times several: the extremes of all runs, a median percentile."""
+    found = [sample["operations"] for sample in samples if "operations" in sample]
+    if not found:
+        return {}
+    p90 = statistics.median(one["p90"] for one in found)
+    low, high = min(one["min"] for one in found), max(one["max"] for one in found)
+    return {"operations": {"count": found[0]["count"], "min": low, "p90": p90, "max": high}}
+
+
+def _reads(samples: list[Sample]) -> dict[str, Any]:
+    """Of a process that warms up: at which read it was at full speed, and the time of each; medians of the runs."""
+    if "reads" not in samples[0]:
+        return {}
+    each = [statistics.median(times) for times in zip(*(sample["reads"] for sample in samples), strict=True)]
+    return {"read": statistics.median(sample["read"] for sample in samples), "reads": each}

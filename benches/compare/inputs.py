@@ -23,6 +23,9 @@ Spans = tuple[tuple[int, int], tuple[int, int]]
 REPEATS_INSIDE = 5
 """Operations timed one by one in a process that reads or commits; its figure is their median."""
 
+WARMUP_READS = 20
+"""Reads that a fresh process is watched for."""
+
 MANY = 128
 """Commits of which a row tells the mean: among so many in a row are two that fold Gridstone's log, and each system's
 other rare work; a median of few hides it.
@@ -128,6 +131,16 @@ class Inputs:
         starts = [[int(rng.integers(0, (side - n) // s + 1)) * s for n, s in zip(shape, step, strict=True)]
                   for _ in range(count + 1)]  # fmt: skip
         return [(slice(r, r + shape[0]), slice(c, c + shape[1])) for r, c in starts]
+
+    def alike(self) -> list[Box]:
+        """Boxes of 1,000 x 1,000 (times the scale) that meet two tiles each, in the same places of them, and none
+        another: reads of them differ by what was read before, and by nothing else.
+        """
+        box, (height, width) = self.size.box, self.size.tile
+        rows, cols = self.size.side // height, self.size.side // width - 1
+        picked = np.random.default_rng(_SEED + 3).permutation(rows * cols)[:WARMUP_READS]
+        starts = [(int(i) // cols * height + (height - box) // 2, int(i) % cols * width + width // 2) for i in picked]
+        return [(slice(r, r + box), slice(c, c + box)) for r, c in starts]
 
     # Cells.
 

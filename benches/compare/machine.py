@@ -13,6 +13,7 @@ from typing import Any
 import disk
 from inputs import MANY, REPEATS_INSIDE, Size
 from plan import Case
+from systems.base import System
 
 _PACKAGES = (
     "gridstone", "numpy", "tiledb", "h5py", "hdf5plugin", "zarr", "numcodecs", "zarrs", "tensorstore", "duckdb",
@@ -35,7 +36,7 @@ def disclosure(folder: Path, size: Size, repeats: int) -> dict[str, Any]:
         "kernel": f"{platform.system()} {platform.release()}",
         "filesystem": _filesystem(folder),
         "load_average_at_start": os.getloadavg()[0],
-        "threads": "two in every system that has threads, but for P1; HDF5 has one",
+        "threads": "two in every system that has threads, but for P1; HDF5 has one; limits say how many",
         "cache": "warm: the system's page cache holds the files, each timed read has a newly opened store; "
         f"cold: {disk.how_it_forgets()}, before each read",
         "process": "fresh for each (system, case) and repeat, after one small operation of the same kind (but for "
@@ -49,8 +50,10 @@ def disclosure(folder: Path, size: Size, repeats: int) -> dict[str, Any]:
 
 def about(cases: Sequence[Case], families: frozenset[str]) -> dict[str, dict[str, str]]:
     """Settings and durability, by system, of these families (none: all) and of the limits."""
-    wanted = (s for case in cases for s in case.systems if not families or s.family in families or s.role == "limit")
-    systems = {f"{system.family} ({system.module})": system for system in wanted}
+    wanted = (s for case in cases for s in case.systems if not families or s.family in families or not s.ranked)
+    systems: dict[str, System] = {}
+    for system in wanted:
+        systems.setdefault(f"{system.family} ({system.module})", system)
     return {
         name: {"settings": system.settings, "durability": system.durability} for name, system in sorted(systems.items())
     }

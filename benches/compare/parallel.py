@@ -27,6 +27,7 @@ def load(task: Task) -> Sample:
         meter = Meter()
         with meter.clock():
             task.system.load(target, values, task.size.tile)
+        task.system.keep(target)
         sample = meter.sample(disk.size_bytes(target))
     else:
         del values
@@ -122,6 +123,8 @@ def _shared(task: Task, work: Any) -> Sample:
 def _work(task: Task, work: Any, part: int, barrier: Any, queue: Any) -> None:
     """What a process of its own does; the system is prepared anew, since nothing of it passes between processes."""
     try:
+        if task.threads == 1:
+            task.system.confine(part)
         task.system.prepare(task.threads)
         queue.put(work(task, part, barrier))
     except Exception as error:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import cells
 import dense
 import parallel
+import startup
 import upkeep
-from inputs import MANY, Size
+from inputs import MANY, WARMUP_READS, Size
 from reach import (
     Reach,
     at_most,
@@ -19,7 +20,7 @@ from reach import (
     scaling,
     within_case,
 )
-from systems import duckdb, gridstone, hdf5, parquet, raw, tensorstore, tiledb, zarr
+from systems import duckdb, gridstone, hdf5, package, parquet, raw, tensorstore, tiledb, zarr, zstd
 from systems.base import System
 from task import Builder, Procedure
 
@@ -44,6 +45,9 @@ class Case:
     processes: int = 1
     bare: bool = False
     """Whether the procedure prepares the system itself."""
+    group: str = ""
+    """Cases of one group are parts of what one process finds."""
+    part: str = ""
 
     @property
     def row(self) -> str:
@@ -86,9 +90,12 @@ def _peers(variant: str) -> list[System]:
     return [kind(variant) for kind in made]
 
 
-_RAW, _MEMORY = raw.Dense(), raw.Memory()
+_RAW, _MAPPED = raw.Dense(), raw.Mapped()
+_MEMORY = [raw.Memory(), raw.Memory("two threads")]
 _NONE = [gridstone.Dense("none"), *_peers("none")]
 _PLAIN = [*_NONE, _RAW]
+_BOXES = [*_NONE, _MAPPED]
+"""Where a flat file is read or changed in places that do not lie in a row, which is no limit."""
 _ZSTD = [gridstone.Dense("zstd:3"), gridstone.Dense("auto"), *_peers("zstd:3")]
 _PACKED = [
     gridstone.Dense("auto"),
@@ -122,7 +129,7 @@ def _dense_loads() -> list[Case]:
 
 def _dense_updates() -> list[Case]:
     found = [
-        Case(f"D2-{_count(n)}", "update", _updates(n, "uncompressed"), _PLAIN, dense.update(n), "dense", (faster(2),))
+        Case(f"D2-{_count(n)}", "update", _updates(n, "uncompressed"), _BOXES, dense.update(n), "dense", (faster(2),))
         for n in (1_000, 10_000, 100_000)
     ]
     found += [
@@ -146,20 +153,20 @@ def _updates(count: int, what: str) -> Callable[[Size], str]:
 def _dense_reads() -> list[Case]:
     box = "{box:,} x {box:,} box"
     found = [
-        Case("D3a", "read", _text("one tile, uncompressed"), _PLAIN, dense.read("tile"), "dense",
+        Case("D3a", "read", _text("one tile, uncompressed"), _BOXES, dense.read("tile"), "dense",
              (faster(1.2), faster(5, "tiledb"))),
-        Case("D3b-column", "read", _text("one column, uncompressed"), _PLAIN, dense.read("column"), "dense",
+        Case("D3b-column", "read", _text("one column, uncompressed"), _BOXES, dense.read("column"), "dense",
              (faster(2),)),
         Case("D3b-row", "read", _text("one row, uncompressed"), _PLAIN, dense.read("row"), "dense", (faster(1),)),
-        Case("D3c-warm", "read", _text(f"random {box}, warm"), _PLAIN, dense.read("box"), "dense", (faster(2),)),
-        Case("D3c-cold", "read", _text(f"open + random {box}, cold"), _PLAIN, dense.read_cold("box"), "dense",
+        Case("D3c-warm", "read", _text(f"random {box}, warm"), _BOXES, dense.read("box"), "dense", (faster(2),)),
+        Case("D3c-cold", "read", _text(f"open + random {box}, cold"), _BOXES, dense.read_cold("box"), "dense",
              (faster(1.2),)),
         Case("D3d-tile", "read", _text("one tile, zstd"), _ZSTD, dense.read("tile"), "dense", (faster(1.5),)),
         Case("D3d-box", "read", _text(f"random {box}, zstd"), _ZSTD, dense.read("box"), "dense", (faster(4),)),
         Case("D3d-row", "read", _text("one row, zstd"), _ZSTD, dense.read("row"), "dense", (faster(20),)),
     ]  # fmt: skip
     for count, times in ((1_000, 1.0), (10_000, 1.5), (100_000, 1.5)):
-        found.append(Case(f"D4-{_count(count)}", "points", _elements(count, "uncompressed"), _PLAIN,
+        found.append(Case(f"D4-{_count(count)}", "points", _elements(count, "uncompressed"), _BOXES,
                           dense.points(count), "dense", (faster(times),)))  # fmt: skip
     found.append(Case("D4-zstd-1k", "points", _elements(1_000, "zstd"), _ZSTD, dense.points(1_000), "dense",
                       (faster(10),)))  # fmt: skip
@@ -171,7 +178,7 @@ def _dense_reads() -> list[Case]:
         found.append(Case(f"D5a-{updates}", "read", title, _IN_PLACE, run, state, reaches))
     scans = ((_NONE, "none", (faster(2),)), (_ZSTD, "zstd", (faster(1.5),)))
     for systems, name, reaches in scans:
-        limits = [_RAW, _MEMORY] if name == "none" else [_MEMORY]
+        limits = [_RAW, raw.Dense("two threads"), *_MEMORY] if name == "none" else _MEMORY
         title = _text(f"everything into a reused buffer, {name}")
         found.append(Case(f"D6-{name}", "scan", title, [*systems, *limits], dense.scan, "dense", reaches))
     return found
@@ -192,10 +199,11 @@ def _parallel() -> list[Case]:
         ("box", parallel.read, f"{parallel.BOXES} boxes of the zstd array"),
     ):
         for key, threads, processes in (("t1", 1, 1), ("t2", 2, 1), ("p2", 1, 2)):
-            reaches = () if key == "t1" else (scaling(1.8, f"P1-{what}-t1"),)
+            reaches = () if key == "t1" else (scaling(1.8, f"P1-{what}-t1", f"P1-{what}-t2"),)
+            systems = [*_THREADED, zstd.Dense()] if processes == 1 else _THREADED
             title = _text(f"{words}, {processes} process x {threads} thread".replace("2 process", "2 processes")
                           .replace("2 thread", "2 threads"))  # fmt: skip
-            found.append(Case(f"P1-{what}-{key}", "parallel", title, _THREADED, run, "dense" if what == "box" else "",
+            found.append(Case(f"P1-{what}-{key}", "parallel", title, systems, run, "dense" if what == "box" else "",
                               reaches, threads=threads, processes=processes))  # fmt: skip
     return found
 
@@ -224,7 +232,8 @@ def _cell_cases() -> list[Case]:
     }
     for row, (area, counts) in targets.items():
         for count, times in counts.items():
-            found.append(Case(f"{row}-{_count(count)}", "cells read", _cell_box(count, area), [*orders, *peers],
+            own = [*orders, gridstone.Cells("auto, 12 commits")] if row == "S2a" else orders
+            found.append(Case(f"{row}-{_count(count)}", "cells read", _cell_box(count, area), [*own, *peers],
                               cells.read(f"{area}{count}"), "cells", (faster(times),), ("cells",)))  # fmt: skip
     found.append(Case("S2c", "cells read", _selected(100_000), [*orders, *peers],
                       cells.select("dense100000", "sog", 150), "cells", (faster(2),), ("cells",)))  # fmt: skip
@@ -285,18 +294,28 @@ def _tables() -> list[Case]:
     ]  # fmt: skip
 
 
-def _warmups() -> list[Case]:
-    names = {0: "import", 1: "first", 2: "second", 5: "fifth", 20: "twentieth"}
-    return [
-        Case(f"warmup-{name}", "warmup", _warmup(which, name), _ZSTD, dense.warmup(which), "dense", bare=True)
-        for which, name in names.items()
+def _startups() -> list[Case]:
+    packages = [
+        package.Package(name) for name in ("gridstone", "tiledb", "h5py", "zarr", "tensorstore", "duckdb", "numpy")
     ]
-
-
-def _warmup(which: int, name: str) -> Callable[[Size], str]:
-    if which == 0:
-        return _text("a fresh process: import")
-    return _text(f"a fresh process: {'open + ' if which == 1 else ''}{name} read of a {{box:,}} x {{box:,}} box, zstd")
+    title = _text('python -c "import …" less python -c pass')
+    found = [Case("import", "import", title, packages, startup.imports, reaches=(at_most(150),), bare=True)]
+    box, full = "read of a {box:,} x {box:,} box, zstd", f"until a read of {WARMUP_READS} is at full speed"
+    parts = {
+        "import": "import",
+        "first": f"open + first {box}",
+        "second": f"second {box}",
+        "fifth": f"fifth {box}",
+        "twentieth": f"twentieth {box}",
+        "full": f"open + reads of a {{box:,}} x {{box:,}} box, zstd, {full}",
+    }
+    for group in ("warmup", "warmup-cold"):
+        cold = group == "warmup-cold"
+        run, words = startup.warmup(cold=cold), "a fresh process, cold" if cold else "a fresh process"
+        for part in ("first", "twentieth", "full") if cold else parts:
+            found.append(Case(f"{group}-{part}", group.replace("-", " "), _text(f"{words}: {parts[part]}"), _ZSTD, run,
+                              "dense", bare=True, group=group, part=part))  # fmt: skip
+    return found
 
 
 _BUDGETS = (16, 64, 1024)
@@ -355,5 +374,5 @@ PLAN: tuple[Case, ...] = (
     *_cell_cases(),
     *_merges(),
     *_tables(),
-    *_warmups(),
+    *_startups(),
 )

@@ -20,12 +20,15 @@ class Reach:
     needed: float
     at_least: bool
     value: Callable[[Rows, str], float | None]
+    remark: Callable[[Rows, str], str] = lambda rows, key: ""
+    """What the value is to be read with, or why there is none."""
 
     def judge(self, rows: Rows, key: str) -> dict[str, Any]:
         """The value that was measured, and whether it is enough."""
         value = self.value(rows, key)
         met = None if value is None else (value >= self.needed if self.at_least else value <= self.needed)
-        return {"text": self.text, "needed": self.needed, "at_least": self.at_least, "value": value, "reached": met}
+        told = {"text": self.text, "needed": self.needed, "at_least": self.at_least, "value": value, "reached": met}
+        return {**told, "remark": self.remark(rows, key)}
 
 
 def _own(rows: Rows, key: str) -> Row | None:
@@ -52,14 +55,32 @@ def faster(times: float, among: str = "") -> Reach:
     return Reach(f"≥ ×{times:g} of {among or 'the best peer'}", times, True, value)
 
 
+def no_limits(rows: list[Row]) -> dict[str, str]:
+    """Those of a case's limits that are none, since a system took less: each with the quickest such system."""
+    ranked = [row for row in rows if row["role"] in ("gridstone", "peer")]
+    limits = [row for row in rows if row["role"] == "limit"]
+    best = min(ranked, key=_median, default=None)
+    return {row["system"]: best["system"] for row in limits if best is not None and _median(best) < _median(row)}
+
+
 def near_limit(times: float) -> Reach:
-    """At most `times` the time of the machine's limit."""
+    """At most `times` the time of the machine's limit; no verdict where the limit is none."""
+
+    def limit(rows: Rows, key: str) -> Row | None:
+        return min(_peers(rows, key, "", "limit"), key=_median, default=None)
 
     def value(rows: Rows, key: str) -> float | None:
-        own, limits = _own(rows, key), _peers(rows, key, "", "limit")
-        return _median(own) / min(map(_median, limits)) if own and limits else None
+        own, quickest = _own(rows, key), limit(rows, key)
+        if own is None or quickest is None or quickest["system"] in no_limits(rows[key]):
+            return None
+        return _median(own) / _median(quickest)
 
-    return Reach(f"≤ {times:g}× the raw limit", times, False, value)
+    def remark(rows: Rows, key: str) -> str:
+        quickest = limit(rows, key)
+        faster = no_limits(rows[key]).get(quickest["system"]) if quickest else None
+        return f"limit slower than {faster}" if faster else ""
+
+    return Reach(f"≤ {times:g}× the raw limit", times, False, value, remark)
 
 
 def no_larger(among: str = "") -> Reach:
@@ -112,11 +133,19 @@ def within_case(times: float, other: str) -> Reach:
     return Reach(f"≤ {times:g}× of {other}", times, False, value)
 
 
-def scaling(times: float, base: str) -> Reach:
-    """At least `times` as fast as Gridstone itself in another case."""
+def scaling(times: float, base: str, two: str) -> Reach:
+    """At least `times` as fast as Gridstone itself in the case `base`. The remark: what is no system and does
+    nothing else gains from there to the case `two`.
+    """
 
     def value(rows: Rows, key: str) -> float | None:
         own, before = _own(rows, key), _own(rows, base)
         return _median(before) / _median(own) if own and before else None
 
-    return Reach(f"≥ ×{times:g} of {base}", times, True, value)
+    def remark(rows: Rows, key: str) -> str:
+        before, after = _peers(rows, base, "", "orientation"), _peers(rows, two, "", "orientation")
+        if not before or not after:
+            return ""
+        return f"{after[0]['system']}: {_median(before[0]) / _median(after[0]):.2f}"
+
+    return Reach(f"≥ ×{times:g} of {base}", times, True, value, remark)

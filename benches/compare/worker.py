@@ -42,6 +42,8 @@ def _run(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
     case = next(c for c in PLAN if c.key == asked["case"])
     system: System = next(s for s in case.systems if s.name == asked["system"])
     system.bare = case.bare
+    if case.threads == case.processes == 1:
+        system.confine(0)
     if not case.bare:
         system.prepare(case.threads)
     task = Task(folder, Size(asked["scale"]), system, asked["do"] == "check", case.threads, case.processes)

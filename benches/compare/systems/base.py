@@ -4,11 +4,20 @@ Every system has the abstract methods. What raises NotImplementedError some cann
 """
 
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 from disk import sync_tree
 from inputs import Array, Box, Columns, Shape, Spans
+
+
+def threads_started(count: int) -> ThreadPoolExecutor:
+    """Threads that run already, so that none is started within a clock."""
+    pool, meeting = ThreadPoolExecutor(count), Barrier(count)
+    list(pool.map(lambda _: meeting.wait(), range(count)))
+    return pool
 
 
 class System:
@@ -16,7 +25,9 @@ class System:
 
     family = ""
     role = "peer"
-    """"gridstone", "peer", or "limit": what the machine can do without any of them."""
+    """"gridstone", "peer", "limit": what the machine can do without any of them, or "orientation": what something
+    simpler takes, which may be more.
+    """
     module = ""
     settings = ""
     durability = ""
@@ -36,6 +47,16 @@ class System:
     def kept_as(self) -> str:
         """The name of its stores: systems that share one differ in what they do to it only."""
         return self.name
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it is compared, and chosen by --systems."""
+        return self.role in ("gridstone", "peer")
+
+    def confine(self, part: int) -> None:
+        """Before `prepare`, where a row asks for one thread: makes sure of it, if settings do not. `part`: of several
+        processes, which this is.
+        """
 
     def prepare(self, threads: int) -> None:
         """Imports the library and makes what belongs to the process: threads, an engine. Never timed."""
@@ -88,6 +109,9 @@ class DenseSystem(System, ABC):
         self.create(folder, (values.shape[0], values.shape[1]), tile)
         self.write(folder, (slice(0, values.shape[0]), slice(0, values.shape[1])), values)
         self.finish(folder)
+
+    def keep(self, folder: Path) -> None:
+        """Stores what a load left in memory. Not timed."""
 
     def merge(self, folder: Path) -> None:
         """Merges what updates left beside the array, as far as the system advises; durable when it returns."""

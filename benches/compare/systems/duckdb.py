@@ -1,5 +1,6 @@
 """DuckDB: its own database file, and Parquet files that it writes and queries."""
 
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,13 @@ import numpy as np
 
 from disk import sync, sync_tree
 from inputs import CELLS_TILE, TABLE_TILE, Columns, Spans
-from systems.base import CellsHandle, CellsSystem, CsvSystem, System
+from systems.base import CellsHandle, CellsSystem, CsvSystem, System, threads_started
+
+_BATCH, _MANY = 122_880, 100_000
+"""Rows per batch of Arrow, and from how many rows on two threads take the columns. Of fetchnumpy (of a statement, of a
+relation) and Arrow (tables, streams, C streams; columns joined one by one or at once) the quickest were: fetchnumpy of
+a statement at 1,000 rows, a relation's Arrow table from 10,000 on.
+"""
 
 _ROW_GROUP = 20_480
 """Rows per row group of Parquet: a sixth of DuckDB's default, which makes small boxes quicker."""
@@ -20,7 +27,8 @@ class _DuckDb(System):
         "whether asked or not"
     )
     settings = (
-        "threads: the threads; results by fetchnumpy, or by to_arrow_table (Arrow); sorted: ORDER BY tile of x, of y, "
+        "threads: the threads; results by fetchnumpy, quickest for few rows, or by to_arrow_table and to_numpy of each "
+        f"column, from {_MANY:,} rows on by two threads (Arrow), quickest for more; sorted: ORDER BY tile of x, of y, "
         "then x, y (zone maps then prune); preserve_insertion_order off, but for sorted loads"
     )
 
@@ -29,6 +37,7 @@ class _DuckDb(System):
         import duckdb
 
         duckdb.connect().close()
+        self.pool = threads_started(2)
 
     def connect(self, path: Path | None = None, **config: Any) -> Any:
         """A connection with its own instance, so nothing read earlier is cached."""
@@ -42,9 +51,9 @@ def _sorted_by(tile: int) -> str:
     return f"ORDER BY x // {tile}, y // {tile}, x, y"
 
 
-def select(engine: Any, source: str, box: Spans | None, *, arrow: bool) -> Columns:
-    """All columns of the rows in a box, by `fetchnumpy` or by way of Arrow, which is quicker for many rows."""
-    return _fetched(engine, f"SELECT * FROM {source} {_within(box)}", arrow=arrow)
+def select(engine: Any, source: str, box: Spans | None, pool: Executor | None) -> Columns:
+    """All columns of the rows in a box."""
+    return _fetched(engine, f"SELECT * FROM {source} {_within(box)}", pool)
 
 
 def _within(box: Spans | None) -> str:
@@ -54,16 +63,22 @@ def _within(box: Spans | None) -> str:
     return f"WHERE x BETWEEN {x0} AND {x1} AND y BETWEEN {y0} AND {y1}"
 
 
-def _selected(engine: Any, box: Spans, name: str, above: int, *, arrow: bool) -> Columns:
-    return _fetched(engine, f"SELECT x, y, {name} FROM cells {_within(box)} AND {name} > {above}", arrow=arrow)
+def _selected(engine: Any, box: Spans, name: str, above: int, pool: Executor | None) -> Columns:
+    return _fetched(engine, f"SELECT x, y, {name} FROM cells {_within(box)} AND {name} > {above}", pool)
 
 
-def _fetched(engine: Any, query: str, *, arrow: bool) -> Columns:
-    if arrow:
-        table = engine.sql(query).to_arrow_table()
-        return {name: table[name].to_numpy() for name in table.column_names}
+def _fetched(engine: Any, query: str, pool: Executor | None) -> Columns:
+    """By way of Arrow, its columns taken by these threads; without threads by `fetchnumpy`."""
+    if pool is not None:
+        return _taken(engine.sql(query).to_arrow_table(_BATCH), pool)
     found: Columns = engine.execute(query).fetchnumpy()
     return found
+
+
+def _taken(table: Any, pool: Executor) -> Columns:
+    """The columns, each joined from its batches."""
+    take = map if table.num_rows < _MANY else pool.map
+    return dict(zip(table.column_names, take(lambda name: table[name].to_numpy(), table.column_names), strict=True))
 
 
 class Cells(_DuckDb, CellsSystem):
@@ -112,19 +127,19 @@ class Cells(_DuckDb, CellsSystem):
     def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> "_Cells":
         mode = "READ_WRITE" if writable else "READ_ONLY"
         engine = self.connect(folder / "a.db", access_mode=mode, preserve_insertion_order=False)
-        return _Cells(engine, arrow=self.variant.endswith("Arrow"))
+        return _Cells(engine, self.pool if self.variant.endswith("Arrow") else None)
 
 
 class _Cells(CellsHandle):
-    def __init__(self, engine: Any, *, arrow: bool) -> None:
-        self.engine, self.arrow = engine, arrow
+    def __init__(self, engine: Any, pool: Executor | None) -> None:
+        self.engine, self.pool = engine, pool
         engine.execute("SELECT * FROM cells LIMIT 0").fetchall()
 
     def read(self, box: Spans | None) -> Columns:
-        return select(self.engine, "cells", box, arrow=self.arrow)
+        return select(self.engine, "cells", box, self.pool)
 
     def select(self, box: Spans, name: str, above: int) -> Columns:
-        return _selected(self.engine, box, name, above, arrow=self.arrow)
+        return _selected(self.engine, box, name, above, self.pool)
 
     def commit(self, cells: Columns) -> None:
         self.engine.register("batch", cells)
@@ -142,7 +157,8 @@ class Parquet(_DuckDb, CellsSystem):
     durability = "fsync of the new file and of its directory; a reader may see a file before it is whole"
     settings = (
         f"sorted by tile, then x, y; zstd; row groups of {_ROW_GROUP:,}; parquet_metadata_cache on, results by "
-        "to_arrow_table, preserve_insertion_order off for reads; the engine is made before the clock starts"
+        "to_arrow_table, its columns taken as DuckDB's; preserve_insertion_order off for reads; the engine is made "
+        "before the clock starts"
     )
 
     def load(self, folder: Path, batches: list[Columns]) -> None:
@@ -173,11 +189,11 @@ class Parquet(_DuckDb, CellsSystem):
         return engine
 
     def open(self, folder: Path, prepared: Any, *, writable: bool = False, durable: bool = True) -> "_Files":
-        return _Files(folder, prepared, durable)
+        return _Files(folder, prepared, durable, self.pool)
 
     def look_up(self, folder: Path, prepared: Any, box: Spans) -> Columns:
         """One statement over the files; making a view first would cost a second one."""
-        return select(prepared, _files(folder), box, arrow=True)
+        return select(prepared, _files(folder), box, self.pool)
 
 
 def _files(folder: Path) -> str:
@@ -191,16 +207,16 @@ def _copy(engine: Any, query: str, path: Path) -> None:
 class _Files(CellsHandle):
     """A view of the files, their footers read."""
 
-    def __init__(self, folder: Path, engine: Any, durable: bool) -> None:
-        self.folder, self.engine, self.durable = folder, engine, durable
+    def __init__(self, folder: Path, engine: Any, durable: bool, pool: Executor) -> None:
+        self.folder, self.engine, self.durable, self.pool = folder, engine, durable, pool
         engine.execute(f"CREATE OR REPLACE VIEW cells AS SELECT * FROM {_files(folder)}")
         engine.execute("SELECT * FROM cells LIMIT 0").fetchall()
 
     def read(self, box: Spans | None) -> Columns:
-        return select(self.engine, "cells", box, arrow=True)
+        return select(self.engine, "cells", box, self.pool)
 
     def select(self, box: Spans, name: str, above: int) -> Columns:
-        return _selected(self.engine, box, name, above, arrow=True)
+        return _selected(self.engine, box, name, above, self.pool)
 
     def commit(self, cells: Columns) -> None:
         path = self.folder / f"part{sum(1 for _ in self.folder.iterdir())}.parquet"
@@ -238,6 +254,6 @@ class Csv(_DuckDb, CsvSystem):
     def everything(self, folder: Path) -> Columns:
         stored = self.variant != "sorted Parquet"
         engine = self.connect(folder / "a.db") if stored else self.connect()
-        found = select(engine, "cells" if stored else _files(folder), None, arrow=True)
+        found = select(engine, "cells" if stored else _files(folder), None, self.pool)
         engine.close()
         return {name: np.asarray(column) for name, column in found.items()}

@@ -1,5 +1,6 @@
 """TensorStore with its zarr3 driver: a file per chunk."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,13 @@ class Dense(DenseSystem):
     )
     settings = (
         "zarr3 driver, chunks as the tiles, no shards; data_copy_concurrency and file_io_concurrency: the threads; no "
-        "cache_pool (its default); points by vindex; a reused buffer by tensorstore.array(buffer).write(array)"
+        "cache_pool (its default); points by vindex; a reused buffer by tensorstore.array(buffer).write(array); where "
+        "a row has one thread, the process keeps to one core: copying and file I/O have threads each, even at limit 1"
     )
+
+    def confine(self, part: int) -> None:
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[part % len(cores)]})
 
     def prepare(self, threads: int) -> None:
         super().prepare(threads)
