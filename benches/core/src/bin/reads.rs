@@ -1,8 +1,9 @@
-//! Measures what reads wait for: `reads [--ways] [--ahead] [--inline] [--repeats N]`; of the three parts those that are
-//! named, or all.
+//! Measures what reads wait for: `reads [--ways] [--ahead] [--inline] [--memory] [--threads] [--repeats N]`; of the parts
+//! those that are named, or all.
 //!
 //! `--ways`: four ways of reading a file. `--ahead`: read-ahead on and off. `--inline`: small commits with and without a
-//! data file of their own. Files go to the folder for temporary files (`TMPDIR`), which must lie on a device for the cold
+//! data file of their own. `--memory`: results in fresh memory and in memory that was used before. `--threads`: boxes by one
+//! thread and by two. Files go to the folder for temporary files (`TMPDIR`), which must lie on a device for the cold
 //! rows. Linux only.
 
 use std::process::ExitCode;
@@ -29,7 +30,13 @@ fn run(mut args: impl Iterator<Item = String>) -> gridstone::base::Result<()> {
     use gridstone::base::Error;
     use gridstone_bench::reads;
     type Part = fn(usize) -> gridstone::base::Result<String>;
-    let parts: [(&str, Part); 3] = [("--ways", reads::ways), ("--ahead", reads::ahead), ("--inline", reads::inline)];
+    let parts: [(&str, Part); 5] = [
+        ("--ways", reads::ways),
+        ("--ahead", reads::ahead),
+        ("--inline", reads::inline),
+        ("--memory", reads::memory),
+        ("--threads", reads::threads),
+    ];
     let (mut chosen, mut repeats) = (Vec::new(), 15);
     while let Some(arg) = args.next() {
         if arg == "--repeats" {

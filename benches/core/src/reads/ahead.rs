@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// Rows and columns of the array, of a tile, and the side of a box.
 const SHAPE: (i64, i64) = (10_000, 4_000);
-const TILE: (i64, i64) = (2_500, 1_000);
+pub(super) const TILE: (i64, i64) = (2_500, 1_000);
 const SIDE: i64 = 1_000;
 const POINTS: usize = 1_000;
 /// Boxes of one sample of warm boxes.
@@ -63,7 +63,8 @@ fn context() -> Result<Context> {
     Context::new(&Options::default())
 }
 
-fn value(y: i64, x: i64) -> i32 {
+/// The value of a cell.
+pub(super) fn value(y: i64, x: i64) -> i32 {
     slope(y, x) as i32
 }
 
@@ -75,7 +76,8 @@ fn inside(folder: &Path) -> std::path::PathBuf {
     folder.join("array")
 }
 
-fn write(folder: &Folder, filters: &str) -> Result<()> {
+/// Writes the array.
+pub(super) fn write(folder: &Folder, filters: &str) -> Result<()> {
     let dim = |name: &str, len: i64, tile: i64| {
         format!(r#"{{"name":"{name}","dtype":"int64","domain":["0","{}"],"tile":"{tile}"}}"#, len - 1)
     };
@@ -90,7 +92,13 @@ fn write(folder: &Folder, filters: &str) -> Result<()> {
 }
 
 fn open(folder: &Folder, tells: bool) -> Result<Array> {
-    match open_on(&context()?, storage(folder, tells)?, "/", false, At::Latest)? {
+    open_with(folder, tells, None)
+}
+
+/// Opens it with so many threads, and with read-ahead or without.
+pub(super) fn open_with(folder: &Folder, tells: bool, threads: Option<usize>) -> Result<Array> {
+    let context = Context::new(&Options { threads, ..Options::default() })?;
+    match open_on(&context, storage(folder, tells)?, "/", false, At::Latest)? {
         Opened::Array(array) => Ok(array),
         Opened::Group(_) => Err(Error::input("a group where an array was created")),
     }
@@ -173,7 +181,8 @@ impl Reader {
     }
 }
 
-fn check(found: &[u8], expected: impl Iterator<Item = i32>) -> Result<()> {
+/// Compares what was read with what must come.
+pub(super) fn check(found: &[u8], expected: impl Iterator<Item = i32>) -> Result<()> {
     let (words, _) = found.as_chunks::<4>();
     if words.iter().map(|word| i32::from_le_bytes(*word)).eq(expected) {
         return Ok(());

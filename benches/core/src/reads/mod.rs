@@ -1,4 +1,5 @@
-//! What reads wait for, on Linux: ways of reading a file, read-ahead on and off, commits with and without a data file.
+//! What reads wait for, on Linux: ways of reading a file, read-ahead on and off, commits with and without a data file, fresh
+//! memory, a second thread.
 //!
 //! Every answer is compared with what must come before its time counts. What is compared takes turns, in another order each
 //! round; the figures are medians of the rounds. "Cold" means that the pages of the files were dropped from memory just
@@ -7,12 +8,16 @@
 
 mod ahead;
 mod inline;
+mod memory;
 mod scratch;
+mod threads;
 mod told;
 mod ways;
 
 pub use ahead::ahead;
 pub use inline::inline;
+pub use memory::memory;
+pub use threads::threads;
 pub use ways::ways;
 
 use gridstone::base::Error;
