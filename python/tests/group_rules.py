@@ -286,6 +286,10 @@ class GroupRules:
         """A handle means what it was opened for, wherever that was moved; what was removed is told."""
         store, number, handle = r.choice(self.handles)
         if not store.sealed and r.random() < 0.2:
+            if handle.version < store.model.oldest:
+                with pytest.raises(errors.GridstoneError):
+                    pickle.loads(pickle.dumps(handle))
+                return
             handle = pickle.loads(pickle.dumps(handle))
         path = store.model.path_of(number)
         if path is None:

@@ -182,6 +182,27 @@ def test_moves(tmp_path: Path) -> None:
         second.commit()
 
 
+def test_a_pickle_means_the_array_and_not_its_path(tmp_path: Path) -> None:
+    uri = tmp_path / "a.gs"
+    a = gs.create(uri, schema(True), path="/x")
+    act(a, "cells", 1)
+    writer, reader = pickle.dumps(a), pickle.dumps(gs.open(uri, path="/x"))
+    gs.move(uri, "/x", "/y")
+    other = gs.create(uri, schema(True), path="/x")
+    act(other, "cells", 2)
+    found = pickle.loads(writer)
+    assert (found.path, found.mode, content(found)) == ("/y", "r+", content(a))
+    old = pickle.loads(reader)
+    assert (old.path, content(old)) == ("/x", content(a))
+    old.refresh()
+    assert (old.path, content(old)) == ("/y", content(a))
+    gs.create(uri, schema(True), path="/y", overwrite=True)
+    with pytest.raises(NotFoundError):
+        pickle.loads(writer)
+    with pytest.raises(NotFoundError):
+        old.refresh()
+
+
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = gs.create(tmp_path / "a.gs", schema(True), path="/a")
     act(a, "cells", 1)

@@ -18,6 +18,7 @@ import pytest
 from access_rules import AccessRules
 from boxes import BoxRules
 from commit_rules import SECOND, CommitRules
+from export_rules import ExportRules
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
@@ -43,7 +44,7 @@ ORDERS = ["row", "col", "global", "any"]
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 
 
-class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, SchemaRules):
+class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportRules, SchemaRules):
     """One array: `a` writes, `reader` is a second handle that follows only when told to."""
 
     a: gs.Array
