@@ -285,18 +285,18 @@ class GroupRules:
     def use_handle(self, r: Random) -> None:
         """A handle means what it was opened for, wherever that was moved; what was removed is told."""
         store, number, handle = r.choice(self.handles)
-        if not store.sealed and r.random() < 0.2:
-            if handle.version < store.model.oldest:
-                with pytest.raises(errors.GridstoneError):
-                    pickle.loads(pickle.dumps(handle))
-                return
-            handle = pickle.loads(pickle.dumps(handle))
         path = store.model.path_of(number)
         if path is None:
             event("handle", "gone")
             with pytest.raises(errors.NotFoundError):
                 handle.refresh() if isinstance(handle, gs.Array) else handle.refreshed()
             return
+        if not store.sealed and r.random() < 0.2:
+            if handle.version < store.model.oldest:
+                with pytest.raises(errors.GridstoneError):
+                    pickle.loads(pickle.dumps(handle))
+                return
+            handle = pickle.loads(pickle.dumps(handle))
         node = store.model.now[path]
         event("handle", "moved" if handle.path != path else "there")
         if not isinstance(handle, gs.Array):

@@ -22,6 +22,7 @@ from export_rules import ExportRules
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
+from keeping_rules import KeepingRules
 from model import (
     Failed,
     Model,
@@ -44,7 +45,7 @@ ORDERS = ["row", "col", "global", "any"]
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 
 
-class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportRules, SchemaRules):
+class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportRules, KeepingRules, SchemaRules):
     """One array: `a` writes, `reader` is a second handle that follows only when told to."""
 
     a: gs.Array
@@ -55,9 +56,13 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
         self.folder: str | None = None
         self.seen = 0
 
-    @initialize(r=RANDOM, sparse=st.booleans(), ndim=st.integers(1, 4), memory=st.booleans())
-    def create(self, r: Random, sparse: bool, ndim: int, memory: bool) -> None:
-        """Starts with an array of any kind, on disk or in memory."""
+    @initialize(
+        r=RANDOM, sparse=st.booleans(), ndim=st.integers(1, 4), memory=st.booleans(), sealed=st.sampled_from([0, 0, 1])
+    )
+    def create(self, r: Random, sparse: bool, ndim: int, memory: bool, sealed: int) -> None:
+        """Starts with an array of any kind, on disk or in memory, sealed or not."""
+        gs.register_filter("machine.xor", encode=_xor, decode=_xor, overwrite=True)
+        self.key, self.tags = ("c3" * 32 if sealed else None), {}
         self.schema, self.windows = drawing.schema(r, sparse, ndim)
         if memory:
             self.uri = f"mem://machine-{uuid.uuid4().hex}"
@@ -65,7 +70,7 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
             self.folder = tempfile.mkdtemp(prefix="gridstone-machine-")
             self.uri = f"{self.folder}/a.gs"
         self.model = Model(self.schema)
-        gs.create(self.uri, SECOND, path="/second")
+        gs.create(self.uri, SECOND, path="/second", context=self.context(r))
         self.a = gs.create(self.uri, self.schema, path="/main", context=self.context(r))
         self.model.commit(self.a.version)
         self.second = [0] * 10
@@ -78,14 +83,26 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
         if self.folder is not None:
             shutil.rmtree(self.folder)
         elif hasattr(self, "a"):
-            gs.delete(self.uri)
+            gs.delete(self.uri, context=self.a.context)
 
     def context(self, r: Random) -> gs.Context:
         """A context with little memory or much; a few fragments with blobs pass the first one's overlay."""
         budget = r.choice(["1MiB", "1GiB"])
         durability = "full" if r.random() < 0.1 else "close"
         verify = r.choice(["once", "always"])
-        return gs.Context(budget, r.choice([1, 2]), cache=r.choice([0, "256MiB"]), durability=durability, verify=verify)
+        cache = r.choice([0, "256MiB"])
+        return gs.Context(budget, r.choice([1, 2]), cache=cache, durability=durability, verify=verify, key=self.key)
+
+    def again(self, a: gs.Array) -> gs.Array:
+        """An array pickled and back; the key is left behind and comes from the environment."""
+        made = pickle.dumps(a)
+        with pytest.MonkeyPatch.context() as patch:
+            if self.key is not None:
+                patch.delenv("GRIDSTONE_KEY", raising=False)
+                with pytest.raises(errors.AccessError):
+                    pickle.loads(made)
+                patch.setenv("GRIDSTONE_KEY", self.key)
+            return pickle.loads(made)
 
     # Helpers.
 
@@ -341,9 +358,9 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
         elif how == "open":
             old = gs.open(self.uri, path="/main", version=version, context=self.context(r))
         elif how == "open timestamp":
-            old = gs.open(self.uri, path="/main", timestamp=old.timestamp)
+            old = gs.open(self.uri, path="/main", timestamp=old.timestamp, context=self.a.context)
         elif how == "pickle":
-            old = pickle.loads(pickle.dumps(old))
+            old = self.again(old)
         schema = self.model.shapes.get(state.shape, (self.schema,))[0]
         assert (old.version, old.mode, old.schema) == (version, "r", schema)
         assert dict(old.meta) == state.meta
@@ -370,7 +387,7 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
             self.a.version  # noqa: B018
         self.a = gs.open(self.uri, path="/main", mode="r+", context=self.context(r))
         if r.random() < 0.3:
-            self.a = pickle.loads(pickle.dumps(self.a))
+            self.a = self.again(self.a)
         assert (self.a.mode, self.a.version) == ("r+", self.model.newest)
         self.look(self.a, self.model.now, r)
 
@@ -380,6 +397,8 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
         found = self.a.history()
         listed = {v: message for v, message in self.model.messages.items() if v not in self.unlisted}
         assert [v.version for v in found] == sorted(listed)
+        named = {(name, v) for name, v in self.tags.items() if v in listed}
+        assert {(name, v.version) for v in found for name in v.tags} == named
         assert {v.version: v.message for v in found} == listed
         times = [v.timestamp for v in found]
         assert times == sorted(set(times))
@@ -417,6 +436,11 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
             for (lo, hi), coordinate, dim in zip(box, place, self.schema.dims, strict=True):
                 exact = dtypes.is_float(dim.dtype) or dim.is_text
                 assert (lo if exact else dtypes.ticks_of(lo)) <= coordinate <= (hi if exact else dtypes.ticks_of(hi))
+
+
+def _xor(data: bytes, width: int) -> bytes:
+    """A filter of a user's own, its own mirror."""
+    return bytes(byte ^ (0x50 | width) for byte in data)
 
 
 TestMachine = Machine.TestCase
