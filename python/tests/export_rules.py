@@ -273,7 +273,7 @@ class ExportRules:
             wanted = [stored(self.schema.attr(name), row[name]) for _, row in rows]
             if nan_is_null:
                 wanted = drawing._as_pandas_means(self.schema.attr(name), wanted)
-            assert columns[name] == wanted, name
+            assert columns[name] == wanted, (name, self.schema.attr(name))
 
     @rule(r=RANDOM, how=st.sampled_from(["npy", "npz"]))
     def numpy_files_there_and_back(self, r: Random, how: str) -> None:

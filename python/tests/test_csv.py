@@ -72,13 +72,15 @@ def test_lengths_of_time_are_ticks_of_their_own_unit(tmp_path: Path, memory_uri:
     dim = gs.Dim("d", (np.timedelta64(-9, "h"), np.timedelta64(9, "h")), dtype="timedelta64[h]")
     known = [np.timedelta64(5, "m"), np.timedelta64(7, "m")]
     attrs = [gs.Attr("w", "timedelta64[D]", nullable=True), gs.Attr("c", "timedelta64[m]", categories=known)]
+    attrs.append(gs.Attr("t", "timedelta64[ms]"))
     a = gs.create(memory_uri, gs.Schema([dim], attrs, sparse=True))
     days = np.ma.MaskedArray(np.array([4, 5], "m8[D]"), [False, True])
-    a.write_cells({"d": np.array([-2, 3], "m8[h]")}, {"w": days, "c": np.array([7, 5], "m8[m]")})
+    values = {"w": days, "c": np.array([7, 5], "m8[m]"), "t": np.array([9, "NaT"], "m8[ms]")}
+    a.write_cells({"d": np.array([-2, 3], "m8[h]")}, values)
     to_csv(a, tmp_path / "a.csv")
-    assert (tmp_path / "a.csv").read_text().split() == ['"d","w","c"', "-2,4,7", "3,,5"]
+    assert (tmp_path / "a.csv").read_text().split() == ['"d","w","c","t"', "-2,4,7,9", "3,,5,"]
     back = from_csv(memory_uri + "b", tmp_path / "a.csv", schema=a.schema)
-    assert back.read().to_arrow().equals(a.read().to_arrow())
+    assert back.read().to_arrow().equals(a.read().to_arrow()) and np.isnat(back.read()["t"][1])
 
 
 def test_compressed_and_several_files(tmp_path: Path, memory_uri: str) -> None:

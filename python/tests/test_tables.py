@@ -234,6 +234,14 @@ def test_from_pandas(memory_uri: str) -> None:
     assert not gs.exists(memory_uri + "b")
 
 
+def test_bytes_of_a_fixed_length_come_back_from_lazy_polars(memory_uri: str) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("b", "bytes[3]", nullable=True)], sparse=True)
+    frame = pl.DataFrame({"x": [1, 2, 3], "b": [b"\0a", b"abc", None]})
+    for place, source in enumerate((frame, frame.lazy())):
+        found = io.from_polars(f"{memory_uri}-{place}", source, schema=schema).read()
+        assert found["b"].tolist() == [b"\0a", b"abc", None]
+
+
 def test_complex_numbers_and_arrays_come_back_from_pandas(memory_uri: str) -> None:
     attrs = [
         gs.Attr("z", "complex64"),

@@ -86,6 +86,8 @@ def read(field: Field, column: Any) -> Column:
     if _is_json(field.dtype) and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         empty: list[Any] | None = None if field.nullable or not dtypes.is_list(field.dtype) else []
         return columns.from_values(field, [_parsed(field, text) if text else empty for text in column.to_pylist()])
+    if not field.nullable and pa.types.is_int64(column.type) and dtypes.is_time(field.dtype):
+        column = column.fill_null(dtypes.ticks_of(np.timedelta64("NaT")))
     plain = field.dtype in ("string", "bytes")
     if plain and not field.nullable and column.null_count:
         column = column.fill_null("" if field.dtype == "string" else b"")
