@@ -132,7 +132,8 @@ class GroupRules:
     def create_array(self, r: Random, kind: str, overwrite: bool) -> None:
         """`gs.create` and `Group.create`; what is in the way is replaced only if that is said."""
         store = r.choice(self.stores)
-        path = self.path(r, store.model.now) if overwrite else self.new_path(r, store.model.now)
+        known = overwrite or r.random() < 0.3
+        path = self.path(r, store.model.now) if known else self.new_path(r, store.model.now)
         if path == "/":
             return
         node = Node(kind)

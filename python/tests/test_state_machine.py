@@ -445,7 +445,7 @@ def _xor(data: bytes, width: int) -> bytes:
 
 TestMachine = Machine.TestCase
 TestMachine.settings = settings(
-    max_examples=10_000 if DEEP else 200,
+    max_examples=10_000 if DEEP else 300,
     stateful_step_count=60 if DEEP else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -4,6 +4,7 @@ copied from store to store, tagged and forgotten; on disk and in memory, sealed 
 HYPOTHESIS_PROFILE=deep runs very many more cases.
 """
 
+import copy
 import os
 import shutil
 import tempfile
@@ -17,7 +18,7 @@ from group_rules import Store
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
-from tree_model import Node, look
+from tree_model import SCHEMAS, Node, look, parents, put
 from version_rules import VersionRules
 
 import gridstone as gs
@@ -50,6 +51,17 @@ class Stores(VersionRules, RuleBasedStateMachine):
             assert gs.group(store.uri, context=store.context).version == 1
             store.model.now = {"/": Node("group")}
             store.model.commit(1)
+            for _ in range(r.choice([0, 3, 6])):
+                self._begin_with(r, store)
+
+    def _begin_with(self, r: Random, store: Store) -> None:
+        """An array, and groups above it, from the beginning."""
+        trial, node = copy.deepcopy(store.model.now), Node(r.choice(sorted(SCHEMAS)))
+        path = self.new_path(r, trial)
+        if path not in trial and not any(trial[above].is_array for above in parents(path) if above in trial):
+            put(trial, path, node)
+            gs.create(store.uri, SCHEMAS[node.kind], path=path, context=store.context)
+            store.follow(trial, None, node.number)
 
     def new_store(self, r: Random, kind: str | None = None, sealed: bool | None = None) -> Store:
         """A place where there is no store yet."""
@@ -94,7 +106,7 @@ class InMemory(Stores):
 
 TestOnDisk, TestInMemory = OnDisk.TestCase, InMemory.TestCase
 TestOnDisk.settings = TestInMemory.settings = settings(
-    max_examples=5_000 if DEEP else 60,
+    max_examples=5_000 if DEEP else 200,
     stateful_step_count=60 if DEEP else 30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
