@@ -404,12 +404,13 @@ def _is_text(schema: gs.Schema, rows: Rows, names: list[str]) -> bool:
 
 
 def _has_years(schema: gs.Schema, rows: Rows, names: list[str]) -> bool:
-    """Whether all datetimes are of years of four digits, as ISO texts have them."""
+    """Whether all datetimes are of years of four digits, as ISO texts have them, and can be read again."""
     kinds = [(d.dtype, [place[i] for place, _ in rows]) for i, d in enumerate(schema.dims)]
     kinds += [(schema.attr(n).dtype, [row[n] for _, row in rows]) for n in names]
     for dtype, values in kinds:
         if dtype.startswith("datetime64"):
             seconds = np.timedelta64(1, dtypes.unit_of(dtype)) / np.timedelta64(1, "s")
-            if any(isinstance(v, int) and abs(v) * seconds > 6e10 for v in values):
+            # Arrow writes nanoseconds in the first second that 64 bits have, and does not read them.
+            if any(isinstance(v, int) and (abs(v) * seconds > 6e10 or abs(v) > 2**63 - 2 * 10**9) for v in values):
                 return False
     return True
