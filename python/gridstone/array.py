@@ -205,7 +205,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             )
         if self._unpickled and not self.native.writable:
             # The core opened it at the version that was pickled, and holds it there.
-            self._native = reopening.open_native(self._context, self._uri, self.path, False, None)
+            self._native = reopening.newest_of(self.native, self._context, False)
             self._unpickled = False
         version = self.native.refresh()
         self._look(self.native)
@@ -506,7 +506,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.native.in_transaction:
             raise UnsupportedError("an array of a transaction cannot be pickled; open it outside of the transaction")
-        return reopening.reopen, (self._uri, self.path, self.version, self.mode, self._pinned, self._context)
+        place = (self._uri, self.path, self.version, self.mode, self._pinned, self._context)
+        return reopening.reopen, (*place, self.native.id)
 
     def __repr__(self) -> str:
         if self._native is None:

@@ -349,6 +349,15 @@ def _objects(column: Column) -> AnyArray:
     return found
 
 
+def with_nan_for_null(data: Any, dtype: str) -> Any:
+    """Floats with NaN where they are null; complex numbers with the NaN that they were made of."""
+    if pa.types.is_floating(data.type):
+        return data.fill_null(float("nan"))
+    if dtypes.is_complex(dtype) and pa.types.is_fixed_size_list(data.type):
+        return pa.FixedSizeListArray.from_arrays(data.values.slice(2 * data.offset, 2 * len(data)), 2)
+    return data
+
+
 def columns_of_table(data: Any) -> dict[str, Any]:
     """Columns by name of an Arrow table, record batch or anything that exports an Arrow stream."""
     if not isinstance(data, pa.Table | pa.RecordBatch):

@@ -59,12 +59,13 @@ def _unfit(field: Field, array: Any) -> InputError:
 
 def _fixed_bytes(field: Field, array: Any) -> Column:
     kinds, target = pa.types, dtypes.numpy_of(field.dtype)
+    array = array.cast(pa.large_binary()) if kinds.is_binary_view(array.type) else array
     valid = arrow.validity_of(array)
     if kinds.is_fixed_size_binary(array.type) and array.type.byte_width == target.itemsize and len(array):
         start = array.offset * target.itemsize
         flat = np.frombuffer(array.buffers()[1], np.uint8)[start : start + len(array) * target.itemsize]
         return Column(field.dtype, flat.view(target), None, valid)
-    known = kinds.is_binary, kinds.is_large_binary, kinds.is_fixed_size_binary, kinds.is_binary_view
+    known = kinds.is_binary, kinds.is_large_binary, kinds.is_fixed_size_binary
     if not any(is_kind(array.type) for is_kind in known):
         raise _unfit(field, array)
     composite.check_lengths(field, pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False), valid)

@@ -260,8 +260,7 @@ def _axis_list(dim: Dim, part: Any, axis: int) -> tuple[AnyArray, bool]:
         except TypeError:
             pass
         else:
-            kind = np.int64 if -(2**63) <= part < 2**63 else np.uint64 if 0 < part < 2**64 else object
-            return _offsets(dim, np.array([part], kind), axis), True
+            return _offsets(dim, _integers(dim, [part], axis), axis), True
     found = _integers(dim, part, axis)
     if found.ndim != 1:
         raise BoundsError(f"oindex takes flat lists of positions; axis {axis} was given one of shape {found.shape}")

@@ -1,5 +1,6 @@
 """Opening arrays again by their place, as unpickling does."""
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from . import _native
@@ -8,6 +9,9 @@ from .errors import NotFoundError
 
 if TYPE_CHECKING:
     from .array import Array
+
+_TRIES = 10
+_FOR_EVER_US = 2**63 - 1
 
 
 def open_native(context: Context, uri: str, path: str, writable: bool, version: int | None) -> "_native.Array":
@@ -18,10 +22,29 @@ def open_native(context: Context, uri: str, path: str, writable: bool, version: 
     return found
 
 
-def reopen(uri: str, path: str, version: int, mode: str, pinned: bool, context: Context) -> "Array":
+def newest_of(old: "_native.Array", context: Context, writable: bool) -> "_native.Array":
+    """The array at the newest version, wherever it lies there; a `NotFoundError` if it was removed or replaced."""
+    for _ in range(_TRIES):
+        path = old.at(None, _FOR_EVER_US).path
+        with contextlib.suppress(NotFoundError):  # It may move between the two.
+            found = open_native(context, old.uri, path, writable, None)
+            if found.id == old.id:
+                return found
+    raise NotFoundError(f"the array that lay at {old.path!r} of {old.uri!r} is moved again and again; open it anew")
+
+
+def reopen(
+    uri: str, path: str, version: int, mode: str, pinned: bool, context: Context, array_id: str | None = None
+) -> "Array":
     """The array that was pickled: at its version, or at the newest if it can write."""
     from .array import Array
 
-    writable = mode == "r+"
-    found = open_native(context, uri, path, writable, None if writable else version)
-    return Array(found, context, pinned=pinned, unpickled=True)
+    if mode == "r":
+        return Array(open_native(context, uri, path, False, version), context, pinned=pinned, unpickled=True)
+    with contextlib.suppress(NotFoundError):
+        found = open_native(context, uri, path, True, None)
+        if array_id in (None, found.id):
+            return Array(found, context, pinned=pinned, unpickled=True)
+    # Something else lies there now, or nothing: the version that was pickled tells what was meant.
+    old = open_native(context, uri, path, False, version)
+    return Array(newest_of(old, context, True), context, pinned=pinned, unpickled=True)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from . import columns, dtypes
 from .columns import Column, Field
 
@@ -23,3 +25,23 @@ def column_of(field: Field, series: Any) -> Column:
         # Mixed objects, integers from 2^63 on, complex numbers in lists.
         return columns.from_values(field, series.to_numpy(dtype=object), nan_is_null=True)
     return columns.from_values(field, array)
+
+
+def nested_array(item: tuple[Any, Any]) -> Any:
+    """The Arrow field and array of a name and a Series of complex numbers, or of arrays of floats or of several axes;
+    None of any other, which Arrow makes itself (but takes NaN in arrays as null). A complex number that is NaN is null
+    and keeps what it was underneath."""
+    from . import arrow
+
+    name, series = item
+    values = series.to_numpy()
+    if values.dtype.kind == "c":
+        dtype = dtypes.parse(values.dtype)
+        return arrow.field_of(str(name), dtype, True), arrow.array_of(Column(dtype, values, None, ~np.isnan(values)))
+    first = next((value for value in values if value is not None), None) if values.dtype.kind == "O" else None
+    if not isinstance(first, np.ndarray) or (first.ndim < 2 and first.dtype.kind not in "fc"):
+        return None
+    kind = dtypes.parse(first.dtype)
+    dtype = dtypes.list_of(kind) if first.ndim == 1 else dtypes.shaped(kind, first.shape)
+    found = columns.from_values(Field(str(name), dtype, True, "column"), values)
+    return arrow.field_of(str(name), dtype, True), arrow.array_of(found)

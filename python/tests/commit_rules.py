@@ -127,9 +127,9 @@ class CommitRules:
         """The second array is, at any version, what the last transaction before it left."""
         version = r.choice(sorted(self.model.versions))
         last = max(v for v in self.seconds if v <= version)
-        found = gs.open(self.uri, path="/second", version=version)
+        found = gs.open(self.uri, path="/second", version=version, context=self.a.context)
         assert found[...].tolist() == self.seconds[last] and found.version == version
-        assert gs.open(self.uri, path="/second")[...].tolist() == self.second
+        assert gs.open(self.uri, path="/second", context=self.a.context)[...].tolist() == self.second
 
     @rule(r=RANDOM)
     def receipts(self, r: Random) -> None:

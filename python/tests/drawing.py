@@ -39,6 +39,8 @@ _WINDOW_MAX = 5
 _TEXTS = ["", "a", "ab", "é", "harbour", "x" * 300, "naïve\n", "𝔘", "\x00", "a\x00"]
 _BLOBS = [Random(seed).randbytes(9_000) for seed in range(9)]
 """A few dozen of these make a fragment too large for a commit's record, or for the overlay of small fragments."""
+OWN_FILTER = "machine.xor"
+"""A filter that is drawn once it is registered."""
 _COARSE_TICKS = [-1_000_000, -1, 0, 1, 19_000, 2_000_000]
 
 
@@ -224,9 +226,11 @@ def _filters(dtype: str) -> list[Any]:
         "rle",
         ["dict", "lz4"],
     ]
+    if OWN_FILTER in gs.registered_filters():
+        found[4:4] = [OWN_FILTER, ["shuffle", OWN_FILTER, "lz4"]]
     dtype = dtypes.base_of(dtype)
     if dtypes.is_var(dtype) or dtypes.is_fixed_bytes(dtype) or dtype == "bool":
-        return found[:6]
+        return [filters for filters in found[:6] if "shuffle" not in filters]
     whole = dtype in _INTEGERS or dtypes.is_time(dtype)
     wide = np.dtype(dtype).itemsize > 1
     return found + (["delta", "for", ["delta", "for", "zstd"]] if whole else []) + (["pco"] if wide else [])

@@ -69,6 +69,21 @@ def test_dialects(tmp_path: Path, store_uri: str, text: str | bytes, options: di
     assert {n: v.tolist() for n, v in found.items()} == {"x": [1, 4], "y": [2, 5], "v": [3, 6]}
 
 
+def test_lengths_of_time_are_ticks_of_their_own_unit(tmp_path: Path, memory_uri: str) -> None:
+    dim = gs.Dim("d", (np.timedelta64(-9, "h"), np.timedelta64(9, "h")), dtype="timedelta64[h]")
+    known = [np.timedelta64(5, "m"), np.timedelta64(7, "m")]
+    attrs = [gs.Attr("w", "timedelta64[D]", nullable=True), gs.Attr("c", "timedelta64[m]", categories=known)]
+    attrs.append(gs.Attr("t", "timedelta64[ms]"))
+    a = gs.create(memory_uri, gs.Schema([dim], attrs, sparse=True))
+    days = np.ma.MaskedArray(np.array([4, 5], "m8[D]"), [False, True])
+    values = {"w": days, "c": np.array([7, 5], "m8[m]"), "t": np.array([9, "NaT"], "m8[ms]")}
+    a.write_cells({"d": np.array([-2, 3], "m8[h]")}, values)
+    to_csv(a, tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text().split() == ['"d","w","c","t"', "-2,4,7,9", "3,,5,"]
+    back = from_csv(memory_uri + "b", tmp_path / "a.csv", schema=a.schema)
+    assert back.read().to_arrow().equals(a.read().to_arrow()) and np.isnat(back.read()["t"][1])
+
+
 def test_compressed_and_several_files(tmp_path: Path, store_uri: str) -> None:
     put(tmp_path, "x,y,v\n1,1,1\n", "a1.csv")
     put(tmp_path, gzip.compress(b"v,y,x\n2,2,2\n"), "a2.csv.gz")

@@ -15,26 +15,25 @@ from typing import Any
 import drawing
 import numpy as np
 import pytest
+from access_rules import AccessRules
 from boxes import BoxRules
 from commit_rules import SECOND, CommitRules
+from export_rules import ExportRules
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
+from keeping_rules import KeepingRules
 from model import (
     Failed,
     Model,
     Place,
     Plain,
     State,
-    as_arrow_shows,
-    bounds_of,
-    cells_shape,
     coordinates,
-    plain,
     shaped,
     unplain,
 )
-from plainly import Plainly
+from read_rules import ReadRules
 from schema_rules import SchemaRules
 from wheres import WhereRules
 
@@ -46,7 +45,7 @@ ORDERS = ["row", "col", "global", "any"]
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 
 
-class Machine(Plainly, CommitRules, WhereRules, BoxRules, SchemaRules):
+class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportRules, KeepingRules, SchemaRules):
     """One array: `a` writes, `reader` is a second handle that follows only when told to."""
 
     a: gs.Array
@@ -57,9 +56,13 @@ class Machine(Plainly, CommitRules, WhereRules, BoxRules, SchemaRules):
         self.folder: str | None = None
         self.seen = 0
 
-    @initialize(r=RANDOM, sparse=st.booleans(), ndim=st.integers(1, 4), memory=st.booleans())
-    def create(self, r: Random, sparse: bool, ndim: int, memory: bool) -> None:
-        """Starts with an array of any kind, on disk or in memory."""
+    @initialize(
+        r=RANDOM, sparse=st.booleans(), ndim=st.integers(1, 4), memory=st.booleans(), sealed=st.sampled_from([0, 0, 1])
+    )
+    def create(self, r: Random, sparse: bool, ndim: int, memory: bool, sealed: int) -> None:
+        """Starts with an array of any kind, on disk or in memory, sealed or not."""
+        gs.register_filter("machine.xor", encode=_xor, decode=_xor, overwrite=True)
+        self.key, self.tags = ("c3" * 32 if sealed else None), {}
         self.schema, self.windows = drawing.schema(r, sparse, ndim)
         if memory:
             self.uri = f"mem://machine-{uuid.uuid4().hex}"
@@ -67,7 +70,7 @@ class Machine(Plainly, CommitRules, WhereRules, BoxRules, SchemaRules):
             self.folder = tempfile.mkdtemp(prefix="gridstone-machine-")
             self.uri = f"{self.folder}/a.gs"
         self.model = Model(self.schema)
-        gs.create(self.uri, SECOND, path="/second")
+        gs.create(self.uri, SECOND, path="/second", context=self.context(r))
         self.a = gs.create(self.uri, self.schema, path="/main", context=self.context(r))
         self.model.commit(self.a.version)
         self.second = [0] * 10
@@ -80,14 +83,26 @@ class Machine(Plainly, CommitRules, WhereRules, BoxRules, SchemaRules):
         if self.folder is not None:
             shutil.rmtree(self.folder)
         elif hasattr(self, "a"):
-            gs.delete(self.uri)
+            gs.delete(self.uri, context=self.a.context)
 
     def context(self, r: Random) -> gs.Context:
         """A context with little memory or much; a few fragments with blobs pass the first one's overlay."""
         budget = r.choice(["1MiB", "1GiB"])
         durability = "full" if r.random() < 0.1 else "close"
         verify = r.choice(["once", "always"])
-        return gs.Context(budget, r.choice([1, 2]), cache=r.choice([0, "256MiB"]), durability=durability, verify=verify)
+        cache = r.choice([0, "256MiB"])
+        return gs.Context(budget, r.choice([1, 2]), cache=cache, durability=durability, verify=verify, key=self.key)
+
+    def again(self, a: gs.Array) -> gs.Array:
+        """An array pickled and back; the key is left behind and comes from the environment."""
+        made = pickle.dumps(a)
+        with pytest.MonkeyPatch.context() as patch:
+            if self.key is not None:
+                patch.delenv("GRIDSTONE_KEY", raising=False)
+                with pytest.raises(errors.AccessError):
+                    pickle.loads(made)
+                patch.setenv("GRIDSTONE_KEY", self.key)
+            return pickle.loads(made)
 
     # Helpers.
 
@@ -329,167 +344,6 @@ class Machine(Plainly, CommitRules, WhereRules, BoxRules, SchemaRules):
             ("too many cells", long),
         ]
 
-    # Reading.
-
-    def places_of(self, key: tuple[Any, ...]) -> tuple[list[Place], tuple[int, ...]]:
-        """The places that a key of positions means, by NumPy's rules, and the shape of the outcome."""
-        axes, shape = [], []
-        for w, part in zip(self.windows, key, strict=True):
-            low, found = bounds_of(w.dim)[0], range(w.dim.size)[part]
-            if isinstance(found, range):
-                shape.append(len(found))
-            axes.append([low + p for p in (found if isinstance(found, range) else [found])])
-        mesh = [()]
-        for axis in axes:
-            mesh = [(*place, c) for place in mesh for c in axis]
-        return mesh, tuple(shape)
-
-    def check_dense(self, state: State, name: str, found: Any, where: list[Place], shape: tuple[int, ...]) -> None:
-        """An attribute of a dense read against the model."""
-        attr = self.schema.attr(name)
-        if found is np.ma.masked:
-            assert shape == ()
-            assert self.model.dense(state, name, where) == [None]
-            return
-        if dtypes.is_var(attr.dtype) and shape == ():
-            boxed = np.empty((), object)
-            boxed[()] = found
-            found = boxed
-        found = found if np.ma.isMaskedArray(found) else np.asarray(found)
-        assert found.shape == cells_shape(attr.dtype, shape)
-        assert plain(attr.dtype, found) == self.model.dense(state, name, where), name
-
-    def check_rows(
-        self, state: State, columns: dict[str, list[Any]], bounds: Any, order: str, arrow: bool = False
-    ) -> None:
-        """Cells of a sparse read against the model, in order; "any" in no order."""
-        names = [name for name in columns if name in self.model.dtypes]
-        expected = self.model.rows(state, bounds, order)
-        rows = [tuple(row[name] for name in names) for _, row in expected]
-        if arrow:
-            shown = [as_arrow_shows(self.model.dtypes[n], [row[i] for row in rows]) for i, n in enumerate(names)]
-            rows = list(zip(*shown, strict=True)) if rows else []
-        wanted = [(place, row) for (place, _), row in zip(expected, rows, strict=True)]
-        dims = [columns[d.name] for d in self.schema.dims]
-        got = list(zip(zip(*dims, strict=True), zip(*(columns[n] for n in names), strict=True), strict=True))
-        if order == "any":
-            assert sorted(got, key=repr) == sorted(wanted, key=repr)
-        else:
-            assert got == wanted
-
-    def look(self, a: gs.Array, state: State, r: Random) -> None:
-        """One read of a random box in a random order, in a random form."""
-        with self.as_of(state):
-            bounds, order = drawing.box(r, self.windows), r.choice(ORDERS)
-            form = drawing.box_form(r, self.windows, bounds)
-            names = r.sample(a.schema_names, r.randint(1, len(a.schema_names)))
-            self.check_result(a.read(form, names, order=order), state, bounds, order, r)
-
-    def check_result(self, found: Any, state: State, bounds: Any, order: str, r: Random) -> None:
-        names = [name for name in found if name in self.model.dtypes]
-        how = r.choice(["numpy", "arrow", "pandas"]) if self.in_arrow(bounds) else "numpy"
-        if how == "numpy":
-            columns = found.to_numpy()
-            if self.schema.sparse:
-                self.check_rows(state, self.numpy_columns(columns), bounds, order)
-                return
-            shape = tuple(hi - lo + 1 for lo, hi in bounds)
-            where = self.model.places(bounds, "global" if order in ("global", "any") else "row")
-            for name in names:
-                self.check_dense(
-                    state, name, columns[name], where, (len(where),) if order in ("global", "any") else shape
-                )
-            return
-        table = found.to_arrow()
-        columns = self.arrow_columns(table)
-        if how == "pandas":
-            assert len(found.to_pandas()) == table.num_rows
-        self.check_table(state, columns, bounds, order)
-
-    def check_table(self, state: State, columns: dict[str, list[Any]], bounds: Any, order: str) -> None:
-        """Cells with their coordinates, of a sparse or a dense array."""
-        if self.schema.sparse:
-            self.check_rows(state, columns, bounds, order, arrow=True)
-            return
-        where = self.model.places(bounds, order)
-        assert list(zip(*(columns[d.name] for d in self.schema.dims), strict=True)) == where
-        for name in (n for n in columns if n in self.model.dtypes):
-            assert columns[name] == as_arrow_shows(self.model.dtypes[name], self.model.dense(state, name, where))
-
-    @rule(r=RANDOM)
-    def read(self, r: Random) -> None:
-        """`read(box, attrs, order)` in each form."""
-        self.look(self.a, self.model.now, r)
-
-    @precondition(is_dense)
-    @rule(r=RANDOM)
-    def read_positions(self, r: Random) -> None:
-        """`a[…]`, `a["v"][…]` by NumPy's rules."""
-        key = drawing.positions(r, self.windows)
-        where, shape = self.places_of(key)
-        found = self.a[key]
-        if len(self.schema.attrs) == 1:
-            found = {self.schema.attrs[0].name: found}
-        for name, values in found.items():
-            self.check_dense(self.model.now, name, values, where, shape)
-        name = r.choice(self.a.schema_names)
-        self.check_dense(self.model.now, name, self.a[name][key], where, shape)
-
-    @precondition(is_sparse)
-    @rule(r=RANDOM)
-    def read_sparse_positions(self, r: Random) -> None:
-        """`a[…]` of a sparse array: positions where there are some, `:` of floats and texts."""
-        bounds = drawing.box(r, self.windows)
-        key = []
-        for axis, (w, (lo, hi)) in enumerate(zip(self.windows, bounds, strict=True)):
-            if dtypes.is_float(w.dim.dtype) or w.dim.is_text:
-                key.append(slice(None))
-                bounds[axis] = bounds_of(w.dim)
-            else:
-                low = bounds_of(w.dim)[0]
-                key.append(slice(lo - low, hi - low + 1) if lo < hi or r.random() < 0.5 else lo - low)
-        self.check_rows(self.model.now, self.numpy_columns(self.a[tuple(key)].to_numpy()), bounds, "row")
-
-    @rule(r=RANDOM)
-    def read_coordinates(self, r: Random) -> None:
-        """`a.loc[…]`: half-open slices and single coordinates."""
-        bounds = drawing.box(r, self.windows)
-        key, shape = [], []
-        for w, (lo, hi) in zip(self.windows, bounds, strict=True):
-            if lo == hi and r.random() < 0.5:
-                key.append(drawing.key_value(w.dim, lo))
-                continue
-            key.append(drawing.coordinate_slice(r, w.dim, lo, hi))
-            shape.append(0 if self.schema.sparse else hi - lo + 1)
-        name = r.choice(self.a.schema_names)
-        if self.schema.sparse:
-            found = self.numpy_columns(self.a.loc[tuple(key)].to_numpy())
-            self.check_rows(self.model.now, found, bounds, "row")
-            return
-        found = self.a[name].loc[tuple(key)]
-        self.check_dense(self.model.now, name, found, self.model.places(bounds), tuple(shape))
-
-    @rule(r=RANDOM, batch_bytes=st.sampled_from([1, 64, 1000, "64MiB"]))
-    def scan(self, r: Random, batch_bytes: int | str) -> None:
-        """A stream in tiny batches or large ones, in every order."""
-        bounds, order = drawing.box(r, self.windows), r.choice(ORDERS)
-        if not self.in_arrow(bounds):
-            return
-        names = r.sample(self.a.schema_names, r.randint(1, len(self.schema.attrs)))
-        table = self.a.scan(drawing.box_form(r, self.windows, bounds), names, None, order, batch_bytes).to_arrow()
-        self.check_table_in_any_order(self.arrow_columns(table), bounds, order)
-
-    def check_table_in_any_order(self, columns: dict[str, list[Any]], bounds: Any, order: str) -> None:
-        if self.schema.sparse or order != "any":
-            self.check_table(self.model.now, columns, bounds, order)
-            return
-        where = list(zip(*(columns[d.name] for d in self.schema.dims), strict=True))
-        assert sorted(where) == self.model.places(bounds)
-        for name in (n for n in columns if n in self.model.dtypes):
-            assert columns[name] == as_arrow_shows(
-                self.model.dtypes[name], self.model.dense(self.model.now, name, where)
-            )
-
     # Versions and handles.
 
     @rule(r=RANDOM)
@@ -504,9 +358,9 @@ class Machine(Plainly, CommitRules, WhereRules, BoxRules, SchemaRules):
         elif how == "open":
             old = gs.open(self.uri, path="/main", version=version, context=self.context(r))
         elif how == "open timestamp":
-            old = gs.open(self.uri, path="/main", timestamp=old.timestamp)
+            old = gs.open(self.uri, path="/main", timestamp=old.timestamp, context=self.a.context)
         elif how == "pickle":
-            old = pickle.loads(pickle.dumps(old))
+            old = self.again(old)
         schema = self.model.shapes.get(state.shape, (self.schema,))[0]
         assert (old.version, old.mode, old.schema) == (version, "r", schema)
         assert dict(old.meta) == state.meta
@@ -533,7 +387,7 @@ class Machine(Plainly, CommitRules, WhereRules, BoxRules, SchemaRules):
             self.a.version  # noqa: B018
         self.a = gs.open(self.uri, path="/main", mode="r+", context=self.context(r))
         if r.random() < 0.3:
-            self.a = pickle.loads(pickle.dumps(self.a))
+            self.a = self.again(self.a)
         assert (self.a.mode, self.a.version) == ("r+", self.model.newest)
         self.look(self.a, self.model.now, r)
 
@@ -543,6 +397,8 @@ class Machine(Plainly, CommitRules, WhereRules, BoxRules, SchemaRules):
         found = self.a.history()
         listed = {v: message for v, message in self.model.messages.items() if v not in self.unlisted}
         assert [v.version for v in found] == sorted(listed)
+        named = {(name, v) for name, v in self.tags.items() if v in listed}
+        assert {(name, v.version) for v in found for name in v.tags} == named
         assert {v.version: v.message for v in found} == listed
         times = [v.timestamp for v in found]
         assert times == sorted(set(times))
@@ -582,9 +438,14 @@ class Machine(Plainly, CommitRules, WhereRules, BoxRules, SchemaRules):
                 assert (lo if exact else dtypes.ticks_of(lo)) <= coordinate <= (hi if exact else dtypes.ticks_of(hi))
 
 
+def _xor(data: bytes, width: int) -> bytes:
+    """A filter of a user's own, its own mirror."""
+    return bytes(byte ^ (0x50 | width) for byte in data)
+
+
 TestMachine = Machine.TestCase
 TestMachine.settings = settings(
-    max_examples=10_000 if DEEP else 200,
+    max_examples=10_000 if DEEP else 300,
     stateful_step_count=60 if DEEP else 25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

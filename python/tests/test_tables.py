@@ -237,6 +237,44 @@ def test_from_pandas(store_uri: str, stores: Stores) -> None:
     assert not gs.exists(stores("b"))
 
 
+def test_bytes_of_a_fixed_length_come_back_from_lazy_polars(memory_uri: str) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("b", "bytes[3]", nullable=True)], sparse=True)
+    frame = pl.DataFrame({"x": [1, 2, 3], "b": [b"\0a", b"abc", None]})
+    for place, source in enumerate((frame, frame.lazy())):
+        found = io.from_polars(f"{memory_uri}-{place}", source, schema=schema).read()
+        assert found["b"].tolist() == [b"\0a", b"abc", None]
+
+
+def test_complex_numbers_and_arrays_come_back_from_pandas(memory_uri: str) -> None:
+    attrs = [
+        gs.Attr("z", "complex64"),
+        gs.Attr("n", "complex128", nullable=True),
+        gs.Attr("m", "float32", shape=(2, 2)),
+        gs.Attr("f", "list[float64]"),
+        gs.Attr("w", "complex64", shape=(2,)),
+    ]
+    a = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True))
+    lists = np.empty(3, object)
+    lists[:] = [np.array([1.5, np.nan]), np.array([]), np.array([np.inf])]
+    values = {
+        "z": np.array([1 + 2j, complex(np.nan, 3), -0j], "c8"),
+        "n": np.ma.MaskedArray([1j, 2j, 3j], [0, 1, 0]),
+        "m": np.arange(12, dtype="f4").reshape(3, 2, 2),
+        "f": lists,
+        "w": np.arange(6).reshape(3, 2).astype("c8"),
+    }
+    a.write_cells({"x": [1, 2, 3]}, values)
+    frame = a.read().to_pandas()
+    back = io.from_pandas(memory_uri + "b", frame, schema=a.schema)
+    assert repr(back.read().to_arrow().to_pylist()) == repr(a.read().to_arrow().to_pylist())  # NaN equals NaN so
+    told = io.from_pandas(memory_uri + "c", frame[["x", "z", "n", "m"]], dims=["x"])
+    assert [(attr.dtype, attr.nullable) for attr in told.schema.attrs] == [
+        ("complex64", True),
+        ("complex128", True),
+        ("float32[2,2]", False),
+    ]
+
+
 def test_an_index_without_a_name_is_no_column(store_uri: str) -> None:
     frame = pd.DataFrame({"x": [1, 2], "v": [3, 4]}, index=["p", "q"])
     assert [a.name for a in io.from_pandas(store_uri, frame, dims=["x"]).schema.attrs] == ["v"]

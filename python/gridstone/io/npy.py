@@ -45,6 +45,8 @@ def from_npy(
 ) -> Array:
     """Loads `.npy` files, mapped into memory and read tile by tile, into a dense array, in one fragment and commit.
 
+    Where an array or schema that is given has an attribute of vectors, their axes are the last ones of the data.
+
     Args:
         uri: the store.
         source: a path, a pattern or a list of them; compressed files are unpacked into a temporary one. Several files
@@ -98,8 +100,8 @@ def from_npz(
         source: one file.
         dims: names of the dimensions, of coordinates from 0. With `sparse`: the arrays that are the dimensions.
         sparse: False: every array (of `attrs`) has one shape and becomes an attribute of a dense array. True: every
-            array has one axis and becomes a column of cells of a sparse array. None: False, unless the file is a matrix
-            written by `scipy.sparse.save_npz`, which is loaded as by `from_scipy`.
+            array has one axis (of vectors, more) and becomes a column of cells of a sparse array. None: False, unless
+            the file is a matrix written by `scipy.sparse.save_npz`, which is loaded as by `from_scipy`.
         options: as in `from_npy`.
     """
     files, scratch, chosen = sources.expand(source), Scratch(), Options.of(options)
@@ -199,8 +201,8 @@ def _fields(parts: Sequence[AnyArray], files: Sequence[Path]) -> tuple[str, ...]
 
 def _flat(arrays: Mapping[str, AnyArray], file: Path) -> dict[str, list[AnyArray]]:
     shapes = {name: array.shape for name, array in arrays.items()}
-    if len(set(shapes.values())) > 1 or any(len(shape) != 1 for shape in shapes.values()):
-        raise InputError(f"{file}: columns of cells have one axis and one length, found shapes {shapes}")
+    if len({shape[:1] for shape in shapes.values()}) > 1 or () in shapes.values():
+        raise InputError(f"{file}: columns of cells have one length, found shapes {shapes}")
     return {name: [array] for name, array in arrays.items()}
 
 
@@ -208,11 +210,7 @@ def _chosen(arrays: Mapping[str, AnyArray], attrs: Sequence[str] | None, file: P
     missing = [name for name in attrs or [] if name not in arrays]
     if missing:
         raise InputError(f"{file} has no array {missing[0]!r}; there are {', '.join(arrays)}")
-    found = {name: arrays[name] for name in (arrays if attrs is None else attrs)}
-    shapes = {name: array.shape for name, array in found.items()}
-    if len(set(shapes.values())) > 1:
-        raise InputError(f"{file}: attributes of one array have one shape, found {shapes}; choose some with attrs=")
-    return found
+    return {name: arrays[name] for name in (arrays if attrs is None else attrs)}
 
 
 class _Columns:
@@ -220,7 +218,7 @@ class _Columns:
 
     def __init__(self, title: str, columns: Mapping[str, Sequence[AnyArray]]) -> None:
         self.title, self._columns = title, columns
-        self._kinds = {name: dtypes.parse(runs[0].dtype) for name, runs in columns.items()}
+        self._kinds = {name: _kind_of(runs[0]) for name, runs in columns.items()}
         self.schema = pa.schema([arrow.field_of(name, kind, False) for name, kind in self._kinds.items()])
         self.total = sum(len(run) for run in next(iter(columns.values())))
 
@@ -252,6 +250,12 @@ class _Columns:
         """Nothing is held."""
 
 
+def _kind_of(values: AnyArray) -> str:
+    """The datatype of the cells along the first axis."""
+    kind = dtypes.parse(values.dtype)
+    return dtypes.shaped(kind, values.shape[1:]) if values.ndim > 1 else kind
+
+
 class _Stacked:
     """Arrays behind one another along the first axis; records have an attribute per field."""
 
@@ -268,6 +272,7 @@ class _Stacked:
         self.shape = (int(self._ends[-1]), *parts[0].shape[1:])
         self.title = titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more"
         self.dtypes = _named_types(parts[0].dtype)
+        self.shapes = dict.fromkeys(self.dtypes, self.shape)
 
     def take(self, where: tuple[slice, ...]) -> dict[str | None, AnyArray]:
         """The values of a box of positions by attribute; None: the one attribute."""
@@ -286,7 +291,8 @@ class _Beside:
 
     def __init__(self, arrays: Mapping[str, AnyArray], title: str) -> None:
         self._arrays, self.title = arrays, title
-        self.shape = next(iter(arrays.values())).shape
+        self.shapes: dict[str | None, tuple[int, ...]] = {name: array.shape for name, array in arrays.items()}
+        self.shape = next(iter(self.shapes.values()))
         self.dtypes: dict[str | None, Any] = {name: array.dtype for name, array in arrays.items()}
 
     def take(self, where: tuple[slice, ...]) -> dict[str | None, AnyArray]:
@@ -321,18 +327,37 @@ def _dense(
     place = Place(uri, dims, schema, False, options)
     existing = existing_array(place, used)
     if existing is None:
-        _check_new(data, schema, box)
+        _check_new(data, schema, box, name)
         fresh = schema or _schema_of(data, dims, name)
         return created(place, fresh, used, lambda array, message: _write(array, message, data, None, name, progress))
     _write(existing, options.message, data, box, name, progress)
     return existing
 
 
-def _check_new(data: _Stacked | _Beside, schema: Schema | None, box: BoxLike) -> None:
+def _check_new(data: _Stacked | _Beside, schema: Schema | None, box: BoxLike, name: str | None) -> None:
     if box is not None:
         raise InputError("box= is for an array that is there; a new one has the shape of the data")
-    if schema is not None and not schema.sparse and schema.shape != data.shape:
-        raise InputError(f"{data.title} has shape {data.shape}, the schema's domain has shape {schema.shape}")
+    if schema is not None and not schema.sparse:
+        _check_shapes(data, schema, name, schema.shape, "the schema's domain")
+    elif schema is None and len(set(data.shapes.values())) > 1:
+        raise InputError(
+            f"{data.title}: attributes of one array have one shape, found {data.shapes}; choose some with attrs="
+        )
+
+
+def _check_shapes(
+    data: _Stacked | _Beside, schema: Schema, name: str | None, shape: tuple[int, ...], what: str
+) -> None:
+    """Every array has this shape, behind which come the axes of vectors."""
+    only = name or (schema.attrs[0].name if len(schema.attrs) == 1 else None)
+    for given, found in data.shapes.items():
+        if given is None and only is None:
+            names = [attr.name for attr in schema.attrs]
+            raise InputError(f"the array has the attributes {names}; say which one with name=")
+        inner = dtypes.shape_of(cells.attr_field(schema, given or only or "").dtype)
+        if found != shape + inner:
+            vectors = f", and each value {inner}" if inner else ""
+            raise InputError(f"{data.title} has shape {found}, {what} has shape {shape}{vectors}")
 
 
 def _schema_of(data: _Stacked | _Beside, dims: Sequence[str] | None, name: str | None) -> Schema:
@@ -350,23 +375,27 @@ def _write(
 ) -> None:
     array._check_dense("loading an array of values")
     schema, where = array.schema, selection.box_of(array.schema, box)
-    if where.shape != data.shape:
-        raise InputError(f"{data.title} has shape {data.shape}, the box {where} has shape {where.shape}")
-    only = name or (schema.attrs[0].name if len(schema.attrs) == 1 else None)
-    for given in data.dtypes:
-        if given is None and only is None:
-            raise InputError(f"the array has the attributes {array.schema_names}; say which one with name=")
-        cells.attr_field(schema, given or only or "")
-    width = sum(max(1, np.dtype(kind).itemsize) for kind in data.dtypes.values())
-    total, done = math.prod(data.shape), 0
+    _check_shapes(data, schema, name, where.shape, f"the box {where}")
+    only, ndim = name or schema.attrs[0].name, schema.ndim
+    total, done = math.prod(where.shape), 0
+    width = sum(
+        max(1, np.dtype(kind).itemsize) * math.prod(data.shapes[given][ndim:]) for given, kind in data.dtypes.items()
+    )
     with reporting(progress, "loading", "cells") as report, array.writer(where, message=message) as out:
         for part in runs(schema, where, max(1, _PIECE_BYTES // width)):
             found = data.take(part)
-            order: Any = "F" if schema.cell_order == "col" else "C"
-            out.append({given or only: values.ravel(order=order) for given, values in found.items()})
-            done += next(iter(found.values())).size
+            out.append({given or only: _listed(values, ndim, schema.cell_order) for given, values in found.items()})
+            done += math.prod(span.stop - span.start for span in part)
             if report is not None:
                 report(done, total)
+
+
+def _listed(values: AnyArray, ndim: int, order: str) -> AnyArray:
+    """The cells of a box in this order along one axis; those of vectors behind it stay."""
+    inner = values.shape[ndim:]
+    if order == "col":
+        values = values.transpose(*reversed(range(ndim)), *range(ndim, values.ndim))
+    return values.reshape(-1, *inner)
 
 
 def runs(schema: Schema, box: Box, cells_max: int) -> Iterator[tuple[slice, ...]]:

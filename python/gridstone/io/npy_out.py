@@ -44,7 +44,7 @@ def to_npy(
         progress: True for a bar, or a callable `f(done_cells, total_cells)`.
         damaged: "error", or "skip" to write fill (or `fill`) for what is damaged, with a warning; as in `Array.read`.
 
-    Returns the shape.
+    Returns the shape of the file's array; vectors add their axes at the end.
 
     Raises:
         InputError: a null and no `fill`, or several attributes and none chosen.
@@ -59,7 +59,7 @@ def to_npy(
             _grid(source, where, name, (fill, damaged), part, report)
 
     written(target, write)
-    return where.shape
+    return where.shape + dtypes.shape_of(source.schema.attr(name).dtype)
 
 
 def to_npz(
@@ -129,27 +129,29 @@ def _grid(array: Array, box: Box, name: str, how: tuple[Any, Damaged], file: Pat
     """One attribute over a box as a `.npy` file."""
     fill, damaged = how
     kind = array.schema.attr(name).dtype
-    shape, dtype = box.shape, dtypes.numpy_of(kind)
+    inner, dtype = dtypes.shape_of(kind), dtypes.numpy_of(kind)
+    shape = box.shape + inner
     fill = None if fill is None else dtypes.scalar(kind, fill, f"attribute {name!r}: the fill")
     if 0 in shape:
         with file.open("wb") as empty:
             np.save(empty, np.empty(shape, dtype))
         return
-    total, done = math.prod(shape), 0
+    total, done = math.prod(box.shape), 0
+    width = dtype.itemsize * math.prod(inner)
     free = shutil.disk_usage(file.parent).free
-    need = total * dtype.itemsize
+    need = total * width
     if need > free:
         raise StorageError(
             f"an array of shape {shape} takes {need:,} bytes, {str(file.parent)!r} has {free:,}; write a smaller box"
         )
     out = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=shape)
-    cells_max = max(1, array.context.memory_budget // (8 * dtype.itemsize))
+    cells_max = max(1, array.context.memory_budget // (8 * width))
     for part in _parts(array, box, cells_max):
         bounds = [(int(low) + p.start, int(low) + p.stop - 1) for (low, _), p in zip(box.bounds, part, strict=True)]
         found = array.read(Box(box.dims, tuple(bounds)), [name], damaged=damaged)
         values: Any = found.to_dense(fill if array.sparse else None)
         out[part] = _filled(name, values, fill)
-        done += values.size
+        done += math.prod(p.stop - p.start for p in part)
         if report is not None:
             report(done, total)
     out.flush()
@@ -160,7 +162,9 @@ def _filled(name: str, values: AnyArray, fill: Any) -> AnyArray:
         return values
     if fill is None and np.ma.getmaskarray(values).any():
         raise InputError(f"attribute {name!r} has nulls in this box, which NumPy's files cannot hold; give fill=")
-    return np.asarray(values.data if fill is None else np.ma.filled(values, fill))
+    if fill is None:
+        return np.asarray(values.data)
+    return np.where(np.ma.getmaskarray(values), np.array(fill, values.dtype), values.data)
 
 
 def _parts(array: Array, box: Box, cells_max: int) -> Iterator[tuple[slice, ...]]:
@@ -207,7 +211,8 @@ def _columns(
             out.close()
     for name, file in files.items():
         header = {"descr": np.lib.format.dtype_to_descr(dtypes.numpy_of(kinds[name])), "fortran_order": False}
+        shape = (rows, *dtypes.shape_of(kinds[name]))
         with archive.open(f"{name}.npy", "w", force_zip64=True) as member, file.open("rb") as raw:
-            np.lib.format.write_array_header_1_0(member, {**header, "shape": (rows,)})
+            np.lib.format.write_array_header_1_0(member, {**header, "shape": shape})
             shutil.copyfileobj(raw, member, 1 << 20)
         file.unlink()

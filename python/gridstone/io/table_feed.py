@@ -175,8 +175,8 @@ class TableFeed:
     def _column(self, field: Field, piece: Piece) -> Any:
         """One column in the field's type; an `InputError` names the first row that does not fit."""
         data = _one(piece.table.column(field.name), dictionary=field.categories is not None)
-        if self._nan_is_null and not field.nullable and field.kind == "attribute" and pa.types.is_floating(data.type):
-            data = data.fill_null(float("nan"))
+        if self._nan_is_null and not field.nullable and field.kind == "attribute":
+            data = arrow.with_nan_for_null(data, field.dtype)
         if field.kind == "dimension":
             _check_filled(piece, field.name, data)
         if (

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .. import arrow, columns, dtypes
 from ..columns import Column, Field
@@ -39,9 +40,21 @@ def _written_type(field: "pa.Field") -> Any:
 
 def written(batch: "pa.RecordBatch", fields: "pa.Schema") -> "pa.RecordBatch":
     """A batch of cells as `written_schema` says."""
+    columns = [_in_own_ticks(c, f) for c, f in zip(batch.columns, batch.schema, strict=True)]
     return pa.RecordBatch.from_arrays(
-        [_written(c, f.type) for c, f in zip(batch.columns, fields, strict=True)], schema=fields
+        [_written(c, f.type) for c, f in zip(columns, fields, strict=True)], schema=fields
     )
+
+
+def _in_own_ticks(column: Any, field: "pa.Field") -> Any:
+    """Lengths of time as numbers of their own unit, which Arrow has none of if it is coarser than seconds."""
+    if pa.types.is_dictionary(column.type) and pa.types.is_duration(column.type.value_type):
+        column = column.dictionary_decode()
+    dtype = arrow.told_dtype(field)
+    if not pa.types.is_duration(column.type) or dtype is None:
+        return column
+    tick = np.ones(1, dtypes.numpy_of(dtype)).astype(f"timedelta64[{column.type.unit}]")
+    return pc.divide(column.cast(pa.int64()), tick.view(np.int64)[0].item())
 
 
 def _written(column: Any, kind: Any) -> Any:
@@ -73,6 +86,8 @@ def read(field: Field, column: Any) -> Column:
     if _is_json(field.dtype) and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         empty: list[Any] | None = None if field.nullable or not dtypes.is_list(field.dtype) else []
         return columns.from_values(field, [_parsed(field, text) if text else empty for text in column.to_pylist()])
+    if not field.nullable and pa.types.is_int64(column.type) and dtypes.is_time(field.dtype):
+        column = column.fill_null(dtypes.ticks_of(np.timedelta64("NaT")))
     plain = field.dtype in ("string", "bytes")
     if plain and not field.nullable and column.null_count:
         column = column.fill_null("" if field.dtype == "string" else b"")
