@@ -108,13 +108,13 @@ fn handles_opened_one_by_one_at_a_uri_share_records_too() {
 }
 
 /// A storage that stops at one record until the test says so: the others gather meanwhile.
-struct Gate {
+pub(crate) struct Gate {
     state: Mutex<(bool, bool)>,
     changed: Condvar,
 }
 
 impl Gate {
-    fn over(inner: Arc<dyn Storage>) -> (Arc<Self>, Arc<dyn Storage>) {
+    pub(crate) fn over(inner: Arc<dyn Storage>) -> (Arc<Self>, Arc<dyn Storage>) {
         let gate = Arc::new(Self { state: Mutex::new((false, false)), changed: Condvar::new() });
         let held = gate.clone();
         let storage = HookedStorage::new(inner, move |operation, _: &str| {
@@ -135,18 +135,18 @@ impl Gate {
         state.1 = false;
     }
 
-    fn shut(&self) {
+    pub(crate) fn shut(&self) {
         self.state.lock().unwrap().0 = true;
     }
 
-    fn wait_for_somebody(&self) {
+    pub(crate) fn wait_for_somebody(&self) {
         let mut state = self.state.lock().unwrap();
         while !state.1 {
             state = self.changed.wait(state).unwrap();
         }
     }
 
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         self.state.lock().unwrap().0 = false;
         self.changed.notify_all();
     }

@@ -1,21 +1,28 @@
 //! Killed at any point of any kind of work, a process leaves a store that is whole, holds all that was acknowledged,
 //! and goes on working.
 //!
-//! A child process does one chapter of the [`crate::life`] on a folder and ends itself by SIGKILL at its n-th point,
+//! A child process does one chapter of a script of the [`crate::life`] on a folder and ends itself by SIGKILL at its n-th point,
 //! for all n: before every operation on the storage, before every call to the operating system of which those that
-//! write are made, and in the middle of each that writes.
+//! write are made, and in the middle of each that writes. Before operations that only read it dies in the longest of the scripts, and in
+//! the others with `GRIDSTONE_TEST_DEEP`: the folder is then as at the next point.
 
 use crate::child::{Child, Folder, say};
-use crate::life::{Life, chapters, check, kinds, perform};
-use gridstone::storage::{DiskCalls, Durability, HookedStorage, LocalStorage, Storage, SystemCalls};
+use crate::life::script::{Ground, Life, Script, perform};
+use crate::life::{check, scripts};
+use gridstone::storage::{DiskCalls, Durability, HookedStorage, LocalStorage, Operation, Storage, SystemCalls};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
-/// Points of the script at least: fewer would mean that they are not reached.
-const POINTS_MIN: usize = 600;
+/// Points of a chapter at least, on the average: fewer would mean that they are not reached.
+const POINTS_MIN: usize = 15;
+
+/// The folders in which a script is done.
+const STORE: &str = "store";
+const SOURCE: &str = "source";
 
 /// Ends the process at a point.
 #[derive(Debug)]
@@ -91,14 +98,34 @@ impl DiskCalls for Killer {
     }
 }
 
-/// The child: does the chapter in the upper half of `number`, says the version after each step, and dies at the point
-/// in the lower half.
-pub(crate) fn live_a_chapter(store: &Path, number: u64) {
-    let (kinds, killer) = (kinds(), Arc::new(Killer { left: AtomicU64::new(number & 0xffff_ffff) }));
-    let local = LocalStorage::with_calls(store, Durability::Close, killer.clone()).unwrap();
-    let storage: Arc<dyn Storage> = Arc::new(HookedStorage::new(Arc::new(local), move |_, _| killer.point()));
-    let chapter = chapters(&kinds).swap_remove((number >> 32) as usize);
-    perform(&kinds, &chapter, &storage, |_, version| say("version", version));
+fn local(path: PathBuf) -> Arc<dyn Storage> {
+    Arc::new(LocalStorage::new(path, Durability::Close).unwrap())
+}
+
+fn only_reads(operation: Operation) -> bool {
+    use Operation::{Exists, List, Open, Read, ReadAll, Survey};
+    matches!(operation, Read | ReadAll | Open | Exists | List | Survey)
+}
+
+/// What a child is to do: the number of a script, that of a chapter in it, and the point at which it dies.
+fn order(script: usize, chapter: usize, point: u64) -> u64 {
+    (script as u64) << 48 | (chapter as u64) << 32 | point
+}
+
+/// The child: does the chapter that `order` says, says the version after each step, and dies at the point.
+pub(crate) fn live_a_chapter(folder: &Path, order: u64) {
+    let script = scripts().swap_remove((order >> 48) as usize);
+    let kinds = (script.kinds)();
+    let killer = Arc::new(Killer { left: AtomicU64::new(order & 0xffff_ffff) });
+    let calls = LocalStorage::with_calls(folder.join(STORE), Durability::Close, killer.clone()).unwrap();
+    let store: Arc<dyn Storage> = Arc::new(HookedStorage::new(Arc::new(calls), move |operation, _| {
+        if script.reads || !only_reads(operation) {
+            killer.point();
+        }
+    }));
+    let chapter = script.chapters(&kinds).swap_remove((order >> 32) as usize & 0xffff);
+    let source = local(folder.parent().unwrap().join(SOURCE));
+    perform(&script, &kinds, &chapter, &Ground { store, source }, |_, _, version| say("version", version));
     say("alive", 0);
 }
 
@@ -115,24 +142,25 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The life on a folder, with a copy of it from the beginning of each chapter.
+/// A life on a folder, with a copy of it from the beginning of each chapter.
 struct Stage {
     folder: Folder,
+    number: usize,
     life: Life,
 }
 
 impl Stage {
-    fn new() -> Self {
+    fn new(number: usize, script: Script) -> Self {
         let folder = Folder::new("kill");
         let store = folder.0.join("rehearsal");
-        let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(&store, Durability::Close).unwrap());
+        let ground = Ground { store: local(store.clone()), source: local(folder.0.join(SOURCE)) };
         let keep = |chapter: usize| {
             if store.exists() {
                 copy(&store, &folder.0.join(format!("{chapter}")));
             }
         };
-        let life = Life::rehearsed_on(&storage, keep, |_| {});
-        Self { folder, life }
+        let life = Life::rehearsed_on(script, &ground, keep, |_| {});
+        Self { folder, number, life }
     }
 
     /// Kills a child at one point of a chapter and checks what it left; whether it got so far as to be killed.
@@ -140,19 +168,22 @@ impl Stage {
         let _ = fs::remove_dir_all(work);
         let start = self.folder.0.join(format!("{chapter}"));
         if start.exists() {
-            copy(&start, work);
+            copy(&start, &work.join(STORE));
         }
-        let mut child = Child::start("live-a-chapter", work, (chapter as u64) << 32 | point);
-        let (mut said, mut alive) = (self.life.starts[chapter], false);
-        while let Some((word, number)) = child.hear_any(&["version", "alive"]) {
-            (said, alive) = if word == 0 { (number, false) } else { (said, true) };
+        let mut child = Child::start("live-a-chapter", work, order(self.number, chapter, point));
+        let (mut steps, mut alive) = (chapter * self.life.chapters[chapter].len(), false);
+        while let Some((word, _)) = child.hear_any(&["version", "alive"]) {
+            (steps, alive) = if word == 0 { (steps + 1, false) } else { (steps, true) };
         }
         assert_eq!(child.succeeds(), alive, "a child ends by being killed or not at all");
-        let name = self.life.kinds[self.life.chapters[chapter][0].kind].name;
-        let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(work, Durability::Close).unwrap());
-        let versions = if alive { said..=said } else { self.life.possible(said) };
-        if let Err(wrong) = check::survives(&storage, &self.life, versions) {
-            panic!("chapter {chapter} ({name}), point {point}, version {said} said: {wrong}");
+        let ground = Ground { store: local(work.join(STORE)), source: local(self.folder.0.join(SOURCE)) };
+        let mut versions = self.life.possible(steps);
+        if alive {
+            versions = *versions.start()..=*versions.start();
+        }
+        if let Err(wrong) = check::survives(&ground, &self.life, steps, versions) {
+            let (script, name) = (self.life.script.name, self.life.under_way(steps));
+            panic!("script {script}, chapter {chapter}, point {point}, {steps} steps said, then {name}: {wrong}");
         }
         !alive
     }
@@ -172,15 +203,19 @@ impl Stage {
 
 #[test]
 fn a_kill_at_any_point_of_any_work_loses_nothing() {
-    let (stage, next) = (Stage::new(), AtomicUsize::new(0));
-    let points: usize = std::thread::scope(|scope| {
-        let worker = |n: usize| {
-            let (stage, next) = (&stage, &next);
-            scope.spawn(move || stage.kill_everywhere(next, stage.folder.0.join(format!("work-{n}"))))
-        };
-        let workers = [worker(0), worker(1)];
-        workers.into_iter().map(|w| w.join().unwrap()).sum()
-    });
-    println!("{points} points in {} chapters, {} versions", stage.life.chapters.len(), stage.life.last());
-    assert!(points >= POINTS_MIN, "{points} points");
+    for (number, script) in scripts().into_iter().enumerate().filter(|(_, script)| script.is_wanted()) {
+        let begun = Instant::now();
+        let (stage, next) = (Stage::new(number, script), AtomicUsize::new(script.prelude));
+        let points: usize = std::thread::scope(|scope| {
+            let worker = |n: usize| {
+                let (stage, next) = (&stage, &next);
+                scope.spawn(move || stage.kill_everywhere(next, stage.folder.0.join(format!("work-{n}"))))
+            };
+            let workers = [worker(0), worker(1)];
+            workers.into_iter().map(|w| w.join().unwrap()).sum()
+        });
+        let (chapters, last) = (stage.life.chapters.len() - script.prelude, stage.life.last());
+        println!("{}: {points} points in {chapters} chapters, {last} versions, {:?}", script.name, begun.elapsed());
+        assert!(points > POINTS_MIN * chapters, "{}: {points} points", script.name);
+    }
 }

@@ -2,36 +2,60 @@
 //! the others did.
 
 use super::model::{Area, COLUMNS, Cells, Note, Place, ROWS, TILE};
+use super::script::{Ground, Script};
 use crate::writer::{as_text, bytes_of, view};
+use bytes::Bytes;
 use gridstone::array::{Changes, Operation, StandardRules, Store};
-use gridstone::base::{AlignedBuf, Entropy, Result};
+use gridstone::base::{AlignedBuf, Entropy, Keys, Result};
 use gridstone::engine::{
-    Array, At, Call, CellData, Column, Condition, Context, Dedup, Durability, Isolation, Keep, MergeChoice, Opened,
-    Options, Receipt, Staged, Strategy, Transaction, VacuumOptions, commit_receipts_on, create_array_on, move_node_on,
-    open_on,
+    Array, At, Call, CellData, Column, Condition, Context, CopyOptions, Dedup, Durability, Isolation, Keep,
+    MergeChoice, Opened, Options, Receipt, Staged, Strategy, Transaction, VacuumOptions, commit_receipts_on, copy_on,
+    create_array_on, move_node_on, open_on,
 };
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::{Attribute, Datatype, Evolution, Order, Schema};
-use gridstone::storage::Storage;
+use gridstone::storage::{KeyRing, SealedStorage, Sealing, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A log is folded whenever its newest root is so many versions behind.
 pub(crate) const FOLD_VERSIONS: u64 = 3;
 
-/// A context of its own, so that nothing is answered from a cache.
-pub(crate) fn context() -> Context {
-    let options = Options { threads: Some(1), durability: Durability::Close, ..Options::default() };
-    Context::new(&options).unwrap().with_fold_versions(FOLD_VERSIONS)
+/// All objects of a store by name, but for leases, and for what repairs put aside.
+pub(crate) type Objects = BTreeMap<String, Bytes>;
+
+pub(crate) fn objects(storage: &Arc<dyn Storage>) -> Objects {
+    let names = ["_log", "_data", "_manifest"].iter().flat_map(|folder| storage.list(folder).unwrap());
+    names.map(|name| (name.clone(), storage.read_all(&name).unwrap())).collect()
 }
 
-fn schema(sparse: bool) -> Schema {
+/// How all of the scripts work.
+pub(super) fn options(key: Option<Arc<dyn Keys>>) -> Options {
+    Options { threads: Some(1), durability: Durability::Close, fold_versions: FOLD_VERSIONS, key, ..Options::default() }
+}
+
+/// A new context, that of a sealed store if there are keys.
+pub(crate) fn context(keys: Option<Arc<dyn Keys>>) -> Context {
+    Context::new(&options(keys)).unwrap()
+}
+
+/// What an array of a script is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Dense,
+    Sparse,
+    /// Sparse, and cells may lie several times at one place.
+    Doubled,
+}
+
+fn schema(sort: Sort) -> Schema {
+    let (sparse, duplicates) = (sort != Sort::Dense, sort == Sort::Doubled);
     let dim = |name: &str, count: i64, tile: i64| {
         let tile = if sparse { "null".to_owned() } else { format!("\"{tile}\"") };
         format!(r#"{{"name":"{name}","dtype":"int64","domain":["0","{}"],"tile":{tile}}}"#, count - 1)
     };
     Schema::from_json(&format!(
-        r#"{{"sparse":{sparse},"capacity":16,"dims":[{},{}],
+        r#"{{"sparse":{sparse},"duplicates":{duplicates},"capacity":16,"dims":[{},{}],
         "attrs":[{{"name":"n","dtype":"int64"}},{{"name":"v","dtype":"bytes","filters":"none"}}]}}"#,
         dim("y", ROWS, TILE.0),
         dim("x", COLUMNS, TILE.1)
@@ -62,14 +86,31 @@ fn coordinates<'a>(places: impl Iterator<Item = &'a Place> + Clone) -> [Vec<u8>;
 
 /// Who writes a store.
 pub(crate) struct Hand {
-    context: Context,
-    storage: Arc<dyn Storage>,
+    pub(super) context: Context,
+    keys: Option<Arc<dyn Keys>>,
+    pub(super) storage: Arc<dyn Storage>,
+    /// Where there is another store to copy from.
+    pub(super) source: Arc<dyn Storage>,
     arrays: BTreeMap<String, Array>,
+    /// The first version that shows what the step means, if that is not its last.
+    pub(super) shown: Option<u64>,
 }
 
 impl Hand {
-    pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
-        Self { context: context(), storage, arrays: BTreeMap::new() }
+    pub(crate) fn new(script: &Script, ground: &Ground) -> Self {
+        let (storage, source) = (ground.store.clone(), ground.source.clone());
+        let mut hand =
+            Self { context: context(None), keys: None, storage, source, arrays: BTreeMap::new(), shown: None };
+        if let Some(keys) = script.keys {
+            hand.takes(keys());
+        }
+        hand
+    }
+
+    /// Goes on with these keys.
+    pub(super) fn takes(&mut self, keys: Arc<dyn Keys>) {
+        self.context = context(Some(keys.clone()));
+        (self.keys, self.arrays) = (Some(keys), BTreeMap::new());
     }
 
     /// The array at `path`: the handle that is open, or a new one.
@@ -86,12 +127,19 @@ impl Hand {
     /// The store below the engine, for what the engine does not offer.
     pub(crate) fn store(&self) -> Store {
         let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
-        Store::new(self.storage.clone(), clock, entropy).with_fold_versions(FOLD_VERSIONS)
+        let storage = match &self.keys {
+            Some(keys) => {
+                let sealing = Sealing::Always(Arc::new(KeyRing::new(keys.clone())));
+                Arc::new(SealedStorage::new(self.storage.clone(), sealing, entropy.clone()))
+            }
+            None => self.storage.clone(),
+        };
+        Store::new(storage, clock, entropy).with_fold_versions(FOLD_VERSIONS)
     }
 
-    pub(crate) fn create(&mut self, path: &str, sparse: bool, overwrite: bool) -> Result<u64> {
+    pub(crate) fn create(&mut self, path: &str, sort: Sort, overwrite: bool) -> Result<u64> {
         self.arrays.remove(path);
-        let made = create_array_on(&self.context, self.storage.clone(), path, schema(sparse), overwrite)?;
+        let made = create_array_on(&self.context, self.storage.clone(), path, schema(sort), overwrite)?;
         let version = made.version();
         self.arrays.insert(path.to_owned(), made);
         Ok(version)
@@ -255,6 +303,13 @@ impl Hand {
         self.array(path)?.refresh()
     }
 
+    /// Copies a part of another store, or of this one, into this one.
+    pub(crate) fn copy(&mut self, from: Arc<dyn Storage>, copying: &CopyOptions<'_>) -> Result<u64> {
+        self.arrays.clear();
+        let to = (&self.context, self.storage.clone());
+        Ok(copy_on((&context(None), from), to, copying, &Call::default())?.version)
+    }
+
     pub(crate) fn move_node(&mut self, from: &str, to: &str) -> Result<u64> {
         self.arrays.clear();
         move_node_on(&self.context, self.storage.clone(), from, to, None)
@@ -303,7 +358,7 @@ impl Hand {
     }
 }
 
-fn staged_cells(array: &Array, cells: &Cells) -> Result<Staged> {
+pub(super) fn staged_cells(array: &Array, cells: &Cells) -> Result<Staged> {
     let (places, columns) = (coordinates(cells.keys()), columns(cells));
     let dims = places.iter().map(|b| view(b)).collect();
     let attrs = vec![("n".to_owned(), columns[0].view()), ("v".to_owned(), columns[1].view())];

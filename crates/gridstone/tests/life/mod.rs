@@ -1,23 +1,27 @@
 //! The scripted life of a store, which crash harnesses cut short: every kind of work there is, once in a table.
 //!
-//! A [`Kind`] does something to a store and says what it means to the model. The script does each kind twice, in
-//! chapters of two steps (with `GRIDSTONE_TEST_DEEP` several times over); folds happen every third version, so that each kind meets some. The version that a step ends
-//! at is found in a rehearsal; whatever a step commits before its last version changes nothing that is read.
-//! A new kind of work is one more entry of [`kinds`].
+//! A [`Kind`] does something to a store and says what it means to the model. A [`script`] does each of its kinds twice, in
+//! chapters of two steps; folds happen every third version, so that each kind meets some. The version that a step ends at is found in a
+//! rehearsal. A new kind of work is one more entry of [`kinds`], or, where it wants a store of another sort, of another script:
+//! [`sealed`], [`doubled`], [`mended`], [`together`], [`copied`].
 
 pub(crate) mod check;
+mod copied;
+mod doubled;
 pub(crate) mod hand;
+mod mended;
 pub(crate) mod model;
+pub(crate) mod script;
+mod sealed;
+mod together;
 
 use gridstone::base::Result;
 use gridstone::engine::{Isolation, Strategy};
-use gridstone::storage::Storage;
 use gridstone_testkit::Dice;
-use hand::Hand;
+use hand::{Hand, Sort};
 use model::{EVERYWHERE, Model, Node, Size, TILE, area, filled, notes, places, scattered};
+use script::Script;
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 /// The dense array of the script, and the sparse one.
 pub(crate) const GRID: &str = "/grid";
@@ -28,11 +32,21 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     /// Does it, as the seed says, and gives the store's version afterwards.
     pub(crate) act: fn(&mut Hand, u64) -> Result<u64>,
-    /// What it means. Its last version shows this; earlier ones, if it makes several, show what was there before.
+    /// What it means. Its last version shows this; earlier ones, if it makes several, show what was there before, unless the hand
+    /// says that they showed it already.
     pub(crate) mean: fn(&mut Model, u64),
 }
 
-/// Every kind of work, in the order in which the script does them.
+/// All scripts, each of a store of its own.
+pub(crate) fn scripts() -> Vec<Script> {
+    let mut all = vec![Script { kinds, again: true, reads: true, ..Script::new("plain") }];
+    all.extend([sealed::script(), doubled::script(), together::script()]);
+    all.extend(copied::scripts());
+    all.extend(mended::scripts());
+    all
+}
+
+/// Every kind of work on a store that is like most, in the order in which the script does them.
 pub(crate) fn kinds() -> Vec<Kind> {
     let mut all = creations();
     all.extend(dense_writes());
@@ -52,13 +66,13 @@ fn creations() -> Vec<Kind> {
     vec![
         Kind {
             name: "create a dense array",
-            act: |hand, _| hand.create(GRID, false, true),
-            mean: |model, _| model.put_array(GRID, false),
+            act: |hand, _| hand.create(GRID, Sort::Dense, true),
+            mean: |model, _| model.put_array(GRID, Sort::Dense),
         },
         Kind {
             name: "create a sparse array below a group",
-            act: |hand, _| hand.create(CELLS, true, true),
-            mean: |model, _| model.put_array(CELLS, true),
+            act: |hand, _| hand.create(CELLS, Sort::Sparse, true),
+            mean: |model, _| model.put_array(CELLS, Sort::Sparse),
         },
     ]
 }
@@ -238,11 +252,11 @@ fn nodes() -> Vec<Kind> {
             name: "remove and make anew all below a group",
             act: |hand, seed| match seed % 2 {
                 0 => hand.remove("/deep"),
-                _ => hand.create(CELLS, true, false),
+                _ => hand.create(CELLS, Sort::Sparse, false),
             },
             mean: |model, seed| match seed % 2 {
                 0 => model.remove("/deep"),
-                _ => model.put_array(CELLS, true),
+                _ => model.put_array(CELLS, Sort::Sparse),
             },
         },
     ]
@@ -342,86 +356,4 @@ fn names() -> Vec<Kind> {
             },
         },
     ]
-}
-
-/// One step of the script.
-pub(crate) struct Step {
-    pub(crate) kind: usize,
-    pub(crate) seed: u64,
-}
-
-/// How often the script goes over all kinds, each time with other seeds.
-fn laps() -> usize {
-    if std::env::var_os("GRIDSTONE_TEST_DEEP").is_some() { 4 } else { 1 }
-}
-
-/// The script: a chapter for each kind, with two steps of it, the first with an even seed and the second with the odd
-/// one after it.
-pub(crate) fn chapters(kinds: &[Kind]) -> Vec<Vec<Step>> {
-    let steps = |n: usize| [0, 1].map(|step| Step { kind: n % kinds.len(), seed: 2 * n as u64 + step }).into();
-    (0..kinds.len() * laps()).map(steps).collect()
-}
-
-/// The store at every version of the script, as the rehearsal found it.
-pub(crate) struct Life {
-    pub(crate) kinds: Vec<Kind>,
-    pub(crate) chapters: Vec<Vec<Step>>,
-    /// What the store holds, by version; at 0 there is none.
-    pub(crate) models: Vec<Arc<Model>>,
-    /// The version that each chapter begins at, and the last.
-    pub(crate) starts: Vec<u64>,
-    /// The version that each step ends at.
-    ends: Vec<u64>,
-}
-
-impl Life {
-    /// Does the whole script on `storage`; `between` is told the number of each chapter before it begins, and that of
-    /// the last when all is done; `said` each version that was acknowledged.
-    pub(crate) fn rehearsed_on(
-        storage: &Arc<dyn Storage>,
-        mut between: impl FnMut(usize),
-        mut said: impl FnMut(u64),
-    ) -> Self {
-        let kinds = kinds();
-        let chapters = chapters(&kinds);
-        let (mut models, mut model) = (vec![Arc::new(Model::default())], Model::default());
-        let (mut starts, mut ends) = (vec![0], Vec::new());
-        for (number, chapter) in chapters.iter().enumerate() {
-            between(number);
-            perform(&kinds, chapter, storage, |step, version| {
-                let before: Arc<Model> = models.last().unwrap().clone();
-                (kinds[step.kind].mean)(&mut model, step.seed);
-                if version as usize >= models.len() {
-                    models.resize(version as usize, before);
-                    models.push(Arc::new(model.clone()));
-                } else {
-                    assert!(version as usize == models.len() - 1 && model == *before, "{}", kinds[step.kind].name);
-                }
-                ends.push(version);
-                said(version);
-            });
-            starts.push(models.len() as u64 - 1);
-        }
-        between(chapters.len());
-        Self { kinds, chapters, models, starts, ends }
-    }
-
-    /// The versions that may be found when `said` was acknowledged: it, and those of the step that was under way.
-    pub(crate) fn possible(&self, said: u64) -> RangeInclusive<u64> {
-        said..=self.ends.iter().copied().find(|end| *end > said).unwrap_or(said)
-    }
-
-    pub(crate) fn last(&self) -> u64 {
-        self.models.len() as u64 - 1
-    }
-}
-
-/// Does a chapter by a hand of its own; `done` is told each step with the version that it ended at.
-pub(crate) fn perform(kinds: &[Kind], chapter: &[Step], storage: &Arc<dyn Storage>, mut done: impl FnMut(&Step, u64)) {
-    let mut hand = Hand::new(storage.clone());
-    for step in chapter {
-        let kind = &kinds[step.kind];
-        let version = (kind.act)(&mut hand, step.seed).unwrap_or_else(|e| panic!("{}: {e}", kind.name));
-        done(step, version);
-    }
 }

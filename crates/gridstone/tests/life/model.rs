@@ -1,5 +1,6 @@
 //! What a store of a scripted life holds, and the cells that seeds choose.
 
+use super::hand::Sort;
 use gridstone_testkit::Dice;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,13 @@ pub(crate) type Area = (Place, Place);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     Group,
-    Array { sparse: bool, cells: Cells, notes: BTreeMap<String, String> },
+    Array {
+        sparse: bool,
+        cells: Cells,
+        notes: BTreeMap<String, String>,
+    },
+    /// An array with cells several times at one place, sorted.
+    Doubled(Vec<(Place, Value)>),
 }
 
 /// What a store holds; `None` at "/" and no other: there is no store.
@@ -44,8 +51,10 @@ impl Model {
     }
 
     /// An empty array.
-    pub(crate) fn put_array(&mut self, path: &str, sparse: bool) {
-        self.put(path, Node::Array { sparse, cells: Cells::new(), notes: BTreeMap::new() });
+    pub(crate) fn put_array(&mut self, path: &str, sort: Sort) {
+        let (sparse, cells, notes) = (sort == Sort::Sparse, Cells::new(), BTreeMap::new());
+        let node = if sort == Sort::Doubled { Node::Doubled(Vec::new()) } else { Node::Array { sparse, cells, notes } };
+        self.put(path, node);
     }
 
     /// Takes a node away, and all below it.
@@ -65,6 +74,21 @@ impl Model {
             Some(Node::Array { cells, .. }) => cells,
             other => panic!("an array at {path}: {other:?}"),
         }
+    }
+
+    /// The cells of an array with several at one place.
+    pub(crate) fn doubled(&mut self, path: &str) -> &mut Vec<(Place, Value)> {
+        match self.nodes.get_mut(path) {
+            Some(Node::Doubled(cells)) => cells,
+            other => panic!("an array with doubled cells at {path}: {other:?}"),
+        }
+    }
+
+    /// Adds cells beside those that are there.
+    pub(crate) fn double(&mut self, path: &str, added: Cells) {
+        let cells = self.doubled(path);
+        cells.extend(added);
+        cells.sort();
     }
 
     pub(crate) fn notes(&mut self, path: &str) -> &mut BTreeMap<String, String> {

@@ -1,7 +1,7 @@
 //! Whatever a power cut leaves of what was not yet made durable, the store is whole, holds all that was acknowledged,
 //! and goes on working.
 //!
-//! The [`crate::life`] is lived on a folder whose changing calls are recorded below all logic of the engine. For every
+//! Each script of the [`crate::life`] is lived on a folder whose changing calls are recorded below all logic of the engine. For every
 //! prefix of the record the folder is rebuilt as a power cut may leave it (see [`disk`]), several times, and checked.
 //! The harness is tried itself: records in which one kind of fsync is left out, or comes too late, must be found
 //! wanting.
@@ -10,7 +10,8 @@ mod disk;
 mod trace;
 
 use crate::child::Folder;
-use crate::life::{Life, check};
+use crate::life::script::{Ground, Life, Script};
+use crate::life::{check, scripts};
 use disk::{Cut, Disk, Image};
 use gridstone::storage::{Durability, LocalStorage, Storage};
 use gridstone_testkit::Dice;
@@ -21,28 +22,37 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 use trace::{Event, Recorder};
 
-/// Prefixes of the record at least: fewer would mean that calls are not recorded.
-const EVENTS_MIN: usize = 300;
+/// Events of a chapter at least, on the average: fewer would mean that calls are not recorded.
+const EVENTS_MIN: usize = 8;
 
 const STORE: &str = "store";
+const SOURCE: &str = "source";
 
 /// The record of a life, its paths relative to the folder in which the store was made.
 struct Recording {
+    /// Holds what is copied from.
+    folder: Folder,
     life: Life,
     events: Vec<Event>,
 }
 
-fn recorded() -> Recording {
+fn local(path: PathBuf) -> Arc<dyn Storage> {
+    Arc::new(LocalStorage::new(path, Durability::Close).unwrap())
+}
+
+fn recorded(script: Script) -> Recording {
     let folder = Folder::new("power");
     let recorder = Arc::new(Recorder::default());
     let store = folder.0.join(STORE);
-    let storage: Arc<dyn Storage> =
+    let store: Arc<dyn Storage> =
         Arc::new(LocalStorage::with_calls(&store, Durability::Full, recorder.clone()).unwrap());
-    let life = Life::rehearsed_on(&storage, |_| {}, |version| recorder.note(Event::Said(version)));
+    let ground = Ground { store, source: local(folder.0.join(SOURCE)) };
+    let life = Life::rehearsed_on(script, &ground, |_| {}, |version| recorder.note(Event::Said(version)));
     let events = recorder.events().into_iter().map(|event| relative(event, &folder.0)).collect();
-    Recording { life, events }
+    Recording { folder, life, events }
 }
 
 fn relative(event: Event, top: &Path) -> Event {
@@ -62,23 +72,27 @@ fn relative(event: Event, top: &Path) -> Event {
     }
 }
 
-/// An image to be checked: where it came from, and the versions that it may show.
+/// An image to be checked: where it came from, the steps that were acknowledged, and the versions that it may show.
 struct Suspect {
     what: String,
     image: Image,
+    steps: usize,
     versions: RangeInclusive<u64>,
 }
 
 /// The images of every prefix of the events, each once; `mixed` of them by dice per prefix.
 fn suspects<'a>(life: &'a Life, events: &'a [Event], seed: u64, mixed: u64) -> impl Iterator<Item = Suspect> + 'a {
-    let (mut disk, mut said, mut dice) = (Disk::new(), 0, Dice::new(seed));
+    let (mut disk, mut steps, mut dice) = (Disk::new(), 0, Dice::new(seed));
     let mut seen = HashSet::new();
     events.iter().enumerate().flat_map(move |(n, event)| {
         disk.apply(event);
-        if let Event::Said(version) = event {
-            said = *version;
+        if let Event::Said(_) = event {
+            steps += 1;
         }
-        let versions = life.possible(said);
+        if steps < 2 * life.script.prelude {
+            return Vec::new();
+        }
+        let versions = life.possible(steps);
         let plain = [Cut::Lost, Cut::Kept, Cut::NamesOnly, Cut::BytesOnly];
         let dice = &mut dice;
         let cuts: Vec<Cut> = plain.into_iter().chain((0..mixed).map(|_| Cut::Mixed(dice.word()))).collect();
@@ -86,10 +100,10 @@ fn suspects<'a>(life: &'a Life, events: &'a [Event], seed: u64, mixed: u64) -> i
         for cut in cuts {
             let image = disk.after(cut, STORE);
             let mut hasher = DefaultHasher::new();
-            (&image, said).hash(&mut hasher);
+            (&image, steps).hash(&mut hasher);
             if seen.insert(hasher.finish()) {
-                let what = format!("seed {seed}, {cut:?} after event {n}, {}", shown(event));
-                found.push(Suspect { what, image, versions: versions.clone() });
+                let what = format!("{}, seed {seed}, {cut:?} after event {n}, {}", life.script.name, shown(event));
+                found.push(Suspect { what, image, steps, versions: versions.clone() });
             }
         }
         found
@@ -104,7 +118,7 @@ fn shown(event: &Event) -> String {
 }
 
 /// Puts the image into a folder and checks what a process finds there.
-fn checked(suspect: &Suspect, life: &Life, work: &Path) -> Result<(), String> {
+fn checked(suspect: &Suspect, recording: &Recording, work: &Path) -> Result<(), String> {
     let _ = fs::remove_dir_all(work);
     for (path, content) in &suspect.image {
         let path = work.join(path.trim_start_matches('/'));
@@ -113,8 +127,8 @@ fn checked(suspect: &Suspect, life: &Life, work: &Path) -> Result<(), String> {
             Some(bytes) => fs::write(path, bytes).unwrap(),
         }
     }
-    let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(work, Durability::Close).unwrap());
-    let outcome = check::survives(&storage, life, suspect.versions.clone());
+    let ground = Ground { store: local(work.to_owned()), source: local(recording.folder.0.join(SOURCE)) };
+    let outcome = check::survives(&ground, &recording.life, suspect.steps, suspect.versions.clone());
     outcome.map(drop).map_err(|wrong| format!("{}: {wrong}", suspect.what))
 }
 
@@ -131,7 +145,7 @@ fn check_all(recording: &Recording, events: &[Event], seed: u64, mixed: u64) -> 
                 while wrong.lock().unwrap().is_none() {
                     let Some(suspect) = all.lock().unwrap().next() else { break };
                     count.fetch_add(1, Ordering::Relaxed);
-                    if let Err(what) = checked(&suspect, &recording.life, &work) {
+                    if let Err(what) = checked(&suspect, recording, &work) {
                         wrong.lock().unwrap().get_or_insert(what);
                     }
                 }
@@ -151,13 +165,17 @@ fn mixed() -> u64 {
 
 #[test]
 fn a_power_cut_at_any_point_of_any_work_loses_nothing() {
-    let recording = recorded();
-    assert!(recording.events.len() >= EVENTS_MIN, "{} events", recording.events.len());
-    match check_all(&recording, &recording.events, seed(), mixed()) {
-        Ok(images) => {
-            println!("{} events, {images} images, {} versions", recording.events.len(), recording.life.last())
+    for script in scripts().into_iter().filter(Script::is_wanted) {
+        let (recording, begun) = (recorded(script), Instant::now());
+        let (events, last) = (recording.events.len(), recording.life.last());
+        match check_all(&recording, &recording.events, seed(), mixed()) {
+            Ok(images) => {
+                println!("{}: {events} events, {images} images, {last} versions, {:?}", script.name, begun.elapsed())
+            }
+            Err(wrong) => panic!("GRIDSTONE_TEST_SEED={}: {wrong}", seed()),
         }
-        Err(wrong) => panic!("GRIDSTONE_TEST_SEED={}: {wrong}", seed()),
+        let chapters = recording.life.chapters.len();
+        assert!(events > EVENTS_MIN * chapters, "{}: {events} events", script.name);
     }
 }
 
@@ -192,7 +210,7 @@ fn late(events: &[Event], folder: &str) -> Vec<Event> {
 
 #[test]
 fn a_missing_or_late_fsync_is_found() {
-    let recording = recorded();
+    let recording = recorded(scripts().swap_remove(0));
     let events = &recording.events;
     let mut broken = Vec::new();
     for folder in ["_log", "_data", "_manifest"] {
