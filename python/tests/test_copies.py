@@ -152,7 +152,6 @@ def test_tags_and_what_was_vacuumed(ends: tuple[Stores, Stores]) -> None:
     assert not gs.exists(there("other"))
 
 
-@pytest.mark.xfail(reason="a tag asks the newest record what was vacuumed, and the vacuum's is not copied")
 def test_what_was_vacuumed_cannot_be_tagged_in_a_history_that_ends_before_the_vacuum(tmp_path: Path) -> None:
     root = gs.group(tmp_path / "a.gs")
     root.group("x")

@@ -4,7 +4,7 @@ use super::open::store_at;
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Group, Opened, open};
 use crate::array::{Changes, Operation, Snapshot, StandardRules, Store};
-use crate::base::{Error, Result};
+use crate::base::{Error, ErrorKind, Result};
 use crate::maintain::{VacuumOptions, VacuumReport, vacuum};
 
 impl Array {
@@ -62,6 +62,13 @@ pub fn tag(context: &Context, uri: &str, name: &str, version: Option<u64>, repla
 pub(super) fn tag_in(context: &Context, store: &Store, name: &str, version: Option<u64>, replace: bool) -> Result<u64> {
     let newest = store.latest()?;
     let version = version.unwrap_or(newest.version());
+    // What the state says of vacuums is not all: that of a copied history may end before the vacuum that its floor is from.
+    if version < newest.version()
+        && let Err(expired) = store.at_version(version)
+        && expired.kind() == ErrorKind::SnapshotExpired
+    {
+        return Err(expired);
+    }
     let operation = Operation::Tag { name: name.to_owned(), version, replace };
     commit_copying(context, store, &newest, Changes::new(vec![operation]), &mut StandardRules)?;
     Ok(version)
