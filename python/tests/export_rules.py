@@ -18,7 +18,7 @@ from drawing import Window
 from hypothesis import event
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from model import Bounds, Model, Place, Plain, Row, as_arrow_shows, plain, stored, unplain
+from model import Bounds, Model, Place, Plain, Row, as_arrow_shows, coordinates, plain, stored, unplain
 from wheres import condition
 
 import gridstone as gs
@@ -46,6 +46,8 @@ class ExportRules:
     def _asked(self, r: Random, order: str, *, filtered: bool = False) -> tuple[Bounds, dict[str, Any], Rows]:
         """A box, the arguments of its read, and the cells in it, perhaps those of a condition."""
         bounds = drawing.box(r, self.windows)
+        if r.random() < 0.5:
+            bounds = [(w.values[0], w.values[-1]) for w in self.windows]
         asked: dict[str, Any] = {"box": drawing.box_form(r, self.windows, bounds)}
         rows = self._inside([bounds], order)  # type: ignore[attr-defined]
         if filtered:
@@ -151,6 +153,8 @@ class ExportRules:
     @rule(r=RANDOM, repeats=st.sampled_from(["last", "first", "sum", "error"]), streamed=st.booleans())
     def matrices(self, r: Random, repeats: str, streamed: bool) -> None:
         """`to_scipy` and `to_sparse`: zero or fill where there is no cell; nulls are refused."""
+        if self.schema.duplicates and r.random() < 0.5:
+            self._repeat_a_place(r)
         bounds, asked, rows = self._asked(r, "row", filtered=r.random() < 0.3)
         shape = tuple(hi - lo + 1 for lo, hi in bounds)
         if np.prod(np.array(shape, object)) > GRID_CELLS_MAX:
@@ -185,6 +189,16 @@ class ExportRules:
         if listed:
             assert made.nnz == len(cells) or not matrix
         event("matrix", "scipy" if matrix else "sparse")
+
+    def _repeat_a_place(self, r: Random) -> None:
+        """Several cells at each of some places, which else are rare."""
+        where = drawing.places(r, self.windows, 4) * 2
+        columns = self.columns(r, len(where))  # type: ignore[attr-defined]
+        given = {name: unplain(self.schema.attr(name).dtype, values) for name, values in columns.items()}
+        coords = {d.name: coordinates(d, [p[i] for p in where]) for i, d in enumerate(self.schema.dims)}
+        version = self.a.write_cells(coords, given)
+        self.model.put(where, columns)
+        self.committed(version)  # type: ignore[attr-defined]
 
     # To files and back.
 

@@ -286,6 +286,7 @@ class GroupRules:
     def use_handle(self, r: Random) -> None:
         """A handle means what it was opened for, wherever that was moved; what was removed is told."""
         store, number, handle = r.choice(self.handles)
+        self._move_or_remove(r, store, number)
         path = store.model.path_of(number)
         if path is None:
             event("handle", "gone")
@@ -310,6 +311,27 @@ class GroupRules:
         change_cells(r, handle, trial[path])
         store.follow(trial, None, number)
         look_at_array(handle, path, trial[path])
+
+    def _move_or_remove(self, r: Random, store: Store, number: int) -> None:
+        """What a handle means goes elsewhere, perhaps with something else in its place, or away."""
+        trial, path = copy.deepcopy(store.model.now), store.model.path_of(number)
+        if path in (None, "/") or r.random() < 0.4:
+            return
+        free = next(f"/{name}{i}" for i in range(99) for name in NAMES if f"/{name}{i}" not in trial)
+        if r.random() < 0.2:
+            remove(trial, path)
+            with gs.transaction(store.uri, context=store.context) as tx:
+                tx.remove(path)
+            store.follow(trial)
+            return
+        move(trial, path, free)
+        gs.move(store.uri, path, free, context=store.context)
+        store.follow(trial)
+        if r.random() < 0.5:
+            node = Node("dense")
+            put(trial, path, node)
+            gs.create(store.uri, SCHEMAS["dense"], path=path, context=store.context)
+            store.follow(trial, None, node.number)
 
 
 def change_cells(r: Random, target: gs.Array, node: Node, **options: Any) -> Any:

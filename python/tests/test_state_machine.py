@@ -76,6 +76,9 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
         self.second = [0] * 10
         self.seconds, self.unlisted = {self.a.version: self.second}, set()
         self.reader = gs.open(self.uri, path="/main", context=self.context(r))
+        # Much of what can be asked of an array says little of an empty one.
+        for _ in range(r.choice([0, 3, 5])):
+            self.committed(self.change(r, self.a))
 
     def teardown(self) -> None:
         if hasattr(self, "a") and self.a.verify()["damage"]:
