@@ -175,3 +175,10 @@ def test_progress_is_told(store_uri: str) -> None:
     array = gs.array(store_uri, np.zeros((500, 500)))
     array.read(progress=lambda done, total: told.append((done, total)))
     assert told and told[-1][0] == told[-1][1] > 0
+
+
+def test_importing_takes_no_other_library_along() -> None:
+    heavy = ["pandas", "polars", "scipy", "sparse", "pyarrow.dataset", "pyarrow.parquet"]
+    code = f"import sys, gridstone.io; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "[]"

@@ -2,8 +2,6 @@
 
 import datetime as dt
 import decimal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -598,10 +596,3 @@ def test_any_table_comes_back(tmp_path: Path, stores: Stores, rows: list[Any], c
         same(array, table)
     finally:
         gs.delete(uri)
-
-
-def test_importing_takes_no_other_library_along() -> None:
-    heavy = ["pandas", "polars", "scipy", "sparse", "pyarrow.dataset", "pyarrow.parquet"]
-    code = f"import sys, gridstone.io; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.strip() == "[]"
