@@ -123,8 +123,6 @@ class StoreModel:
     """The numbers of the arrays that a version changed."""
     upkeep: set[int] = field(default_factory=set)
     """What vacuums committed, which changed nothing and counts for nothing."""
-    cut: bool = False
-    """Whether it was copied up to a version that was not the newest."""
     tags: dict[str, int] = field(default_factory=dict)
     tagged: dict[int, dict[str, int]] = field(default_factory=dict)
     """The tags that each version knows."""

@@ -191,8 +191,6 @@ class VersionRules(GroupRules):
         store = r.choice(self.stores)
         model = store.model
         version = r.choice([None, *sorted(model.versions), model.newest + 1, model.oldest - 1])
-        if version == model.oldest - 1 and model.cut:
-            return  # A history that was copied up to a version before its vacuum lets versions below it be tagged.
         wanted = model.newest if version is None else version
 
         def call() -> int:
@@ -438,7 +436,6 @@ def _until(model: StoreModel, version: int) -> StoreModel:
     """The model of a copy with the history up to a version."""
     made = copy.deepcopy(model)
     made.versions = {v: tree for v, tree in made.versions.items() if v <= version}
-    made.cut = made.cut or version < model.newest
     made.now, made.tags = copy.deepcopy(made.versions[version]), dict(made.tagged[version])
     return made
 
