@@ -27,7 +27,7 @@ from .reading import Readable
 from .receipt import Closing, Kept, Message, Receipt
 from .result import Result
 from .retention import Retained
-from .schema import Attr
+from .schema import Attr, Schema
 from .selection import Box, BoxLike
 from .view import AttrView, Loc
 from .writer import Writer
@@ -238,10 +238,13 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         """
         if isinstance(key, str):
             return AttrView(self, key)
-        schema = self._schema
-        if schema.sparse:
-            return self.read(selection.box_of_positions(schema, key))
-        found = dense.read_at(self, schema, [attr.name for attr in schema.attrs], key)
+        if self.sparse:
+            return self._steadily(lambda schema: self.read(selection.box_of_positions(schema, key)))
+
+        def look(schema: Schema) -> dict[str, AnyArray]:
+            return dense.read_at(self, schema, [attr.name for attr in schema.attrs], key)
+
+        found = self._steadily(look)
         return next(iter(found.values())) if len(found) == 1 else found
 
     @property

@@ -386,7 +386,9 @@ def from_text(name: str, text: str) -> Value:
     if name == "bool":
         return text == "true"
     if is_complex(name):
-        return complex(text)
+        whole = complex(text)
+        made = _complex(name, whole)
+        return whole if made is None else made
     if is_time(name):
         return _tick(name, "NaT" if text == "NaT" else int(text))
     return rounded(name, float(text)) if is_float(name) else int(text)

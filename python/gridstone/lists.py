@@ -106,15 +106,18 @@ def _one(found: Arrays, name: str | None) -> Any:
 def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progress: Any = None) -> Result:
     """The cells at these coordinates, in their order, with coordinates: of a dense array one per point, of a sparse one
     those that exist."""
-    schema = array.schema
-    cells = array._read_points(dims, names, progress)
-    found = dict(dims)
-    if schema.sparse:
-        found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
-    for name in names:
-        found[name] = columns.of_attr(schema.attr(name), cells.attrs[name])
-    box = _box_around(schema, dims)
-    return Result(schema, box, names, "row", found, cells.stats, array.context.memory_budget, listed=True)
+
+    def look(schema: Schema) -> Result:
+        cells = array._read_points(dims, names, progress)
+        found = dict(dims)
+        if schema.sparse:
+            found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
+        for name in names:
+            found[name] = columns.of_attr(schema.attr(name), cells.attrs[name])
+        box = _box_around(schema, dims)
+        return Result(schema, box, names, "row", found, cells.stats, array.context.memory_budget, listed=True)
+
+    return array._steadily(look)
 
 
 def _values(array: "Array", dims: Mapping[str, Column], names: Sequence[str], shape: tuple[int, ...]) -> Arrays:

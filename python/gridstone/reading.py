@@ -1,15 +1,15 @@
 """Reading cells: a box whole or as a stream, all of it or what a condition selects."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from . import _native, cells, columns, damage, result, selection
 from .arguments import checked, known, mapping, several
 from .context import Context, size_bytes
 from .damage import CHOICES, Damaged
 from .dtypes import AnyArray
-from .errors import InputError
+from .errors import GridstoneError, InputError
 from .expressions import Where, condition_json
 from .progress import Progress, reporting
 from .result import Result
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .filling import Buffers, Filling
     from .stream import Stream
 
+_Found = TypeVar("_Found")
 _ORDERS = ("row", "col", "global", "any")
 
 
@@ -76,10 +77,41 @@ class Readable:
             InputError: an unknown dimension, attribute or order; a condition that does not fit the schema.
             CorruptionError: stored bytes are not what was written.
         """
-        schema = self._schema
-        names, region = self._names(attrs, schema), selection.region_of(schema, box)
         known("order", order, _ORDERS)
         known("damaged", damaged, CHOICES)
+
+        def look(schema: Schema) -> Result:
+            return self._read_of(schema, box, attrs, where, order, out, progress, damaged)
+
+        return self._steadily(look)
+
+    def _steadily(self, look: Callable[[Schema], _Found]) -> _Found:
+        """What `look` finds when the schema that it is given is still the array's afterwards: a commit through the same
+        handle, in another thread, may change it in between, and what was read is of that version then."""
+        while True:
+            schema = self._schema
+            try:
+                found = look(schema)
+            except GridstoneError:
+                if self._schema is schema:
+                    raise
+                continue
+            if self._schema is schema:
+                return found
+
+    def _read_of(
+        self,
+        schema: Schema,
+        box: BoxLike,
+        attrs: Sequence[str] | str | None,
+        where: Where | None,
+        order: str,
+        out: AnyArray | Mapping[str, AnyArray] | None,
+        progress: Progress,
+        damaged: Damaged,
+    ) -> Result:
+        """`read`, whose arguments these are, of an array with this schema."""
+        names, region = self._names(attrs, schema), selection.region_of(schema, box)
         if where is not None or region.listed or schema.sparse:
             if out is not None and where is None and not region.listed:
                 raise result.needs_dense()

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from .array import Array
 
 _TRIES = 10
-_FOR_EVER_US = 2**63 - 1
 
 
 def open_native(context: Context, uri: str, path: str, writable: bool, version: int | None) -> "_native.Array":
@@ -25,7 +24,7 @@ def open_native(context: Context, uri: str, path: str, writable: bool, version: 
 def newest_of(old: "_native.Array", context: Context, writable: bool) -> "_native.Array":
     """The array at the newest version, wherever it lies there; a `NotFoundError` if it was removed or replaced."""
     for _ in range(_TRIES):
-        path = old.at(None, _FOR_EVER_US).path
+        path = old.at(None, None).path
         with contextlib.suppress(NotFoundError):  # It may move between the two.
             found = open_native(context, old.uri, path, writable, None)
             if found.id == old.id:

@@ -392,7 +392,11 @@ class Schema(_Frozen):
         self._fill_in(json.loads(_native.check_schema(json.dumps(asked))))
 
     def _fill_in(self, found: dict[str, Any]) -> None:
-        made = {**found, "dims": tuple(map(_dim_of, found["dims"])), "attrs": tuple(map(_attr_of, found["attrs"]))}
+        try:
+            dims = tuple(map(_dim_of, found["dims"]))
+        except OverflowError as error:  # NumPy's lengths of time end where the core's go on.
+            raise SchemaError(f"a tile extent is longer than NumPy's timedelta64 can tell: {error}") from error
+        made = {**found, "dims": dims, "attrs": tuple(map(_attr_of, found["attrs"]))}
         self._put(**made)
 
     @property
@@ -522,7 +526,7 @@ def _named(items: tuple[_Named, ...], name: str, what: str) -> _Named:
 
 
 def _dim_of(found: dict[str, Any]) -> Dim:
-    """The dimension of the JSON form that the core has written; it is not checked again."""
+    """The dimension of the JSON form that the core has written, or one that was checked; it is not checked again."""
     made, kind, ends, tile = Dim.__new__(Dim), found["dtype"], found["domain"], found["tile"]
     domain = None if ends is None else (dtypes.from_text(kind, ends[0]), dtypes.from_text(kind, ends[1]))
     extent = None if tile is None else dtypes.from_text(_extent_type(kind), tile)
@@ -533,7 +537,7 @@ def _dim_of(found: dict[str, Any]) -> Dim:
 
 
 def _attr_of(found: dict[str, Any]) -> Attr:
-    """The attribute of the JSON form that the core has written; it is not checked again."""
+    """The attribute of the JSON form that the core has written, or one that was checked; it is not checked again."""
     made, kind, text = Attr.__new__(Attr), found["dtype"], found["fill"]
     known = None
     if "categories" in found:

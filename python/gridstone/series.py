@@ -27,6 +27,13 @@ def column_of(field: Field, series: Any) -> Column:
     return columns.from_values(field, array)
 
 
+def _is_missing(value: Any) -> bool:
+    """What pandas has in the place of a value: None, NaN, NaT, NA."""
+    import pandas as pd
+
+    return value is None or value is pd.NA or (isinstance(value, float) and value != value) or value is pd.NaT
+
+
 def nested_array(item: tuple[Any, Any]) -> Any:
     """The Arrow field and array of a name and a Series of complex numbers, or of arrays of floats or of several axes;
     None of any other, which Arrow makes itself (but takes NaN in arrays as null). A complex number that is NaN is null
@@ -34,11 +41,13 @@ def nested_array(item: tuple[Any, Any]) -> Any:
     from . import arrow
 
     name, series = item
+    if not isinstance(series.dtype, np.dtype) or series.dtype.kind not in "cO":
+        return None
     values = series.to_numpy()
     if values.dtype.kind == "c":
         dtype = dtypes.parse(values.dtype)
         return arrow.field_of(str(name), dtype, True), arrow.array_of(Column(dtype, values, None, ~np.isnan(values)))
-    first = next((value for value in values if value is not None), None) if values.dtype.kind == "O" else None
+    first = next((value for value in values if not _is_missing(value)), None)
     if not isinstance(first, np.ndarray) or (first.ndim < 2 and first.dtype.kind not in "fc"):
         return None
     kind = dtypes.parse(first.dtype)

@@ -7,6 +7,7 @@ import numpy as np
 from . import dense, dtypes, lists, selection
 from .dtypes import AnyArray, Value
 from .errors import UnsupportedError
+from .schema import Schema
 
 if TYPE_CHECKING:
     from .array import Array
@@ -82,10 +83,14 @@ class AttrView:
         return self._array.points(coords, self.name)[self.name]
 
     def __getitem__(self, key: Any) -> Any:
-        array, schema = self._array, self._array.schema
-        if schema.sparse:
-            return array.read(selection.box_of_positions(schema, key), self.name)[self.name]
-        return dense.read_at(array, schema, [self.name], key)[self.name]
+        array, name = self._array, self.name
+        if array.sparse:
+            return array._steadily(lambda schema: array.read(selection.box_of_positions(schema, key), name)[name])
+
+        def look(schema: Schema) -> Any:
+            return dense.read_at(array, schema, array._names(name, schema), key)[name]
+
+        return array._steadily(look)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to positions")

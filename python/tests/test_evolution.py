@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -379,3 +380,27 @@ def test_random_histories_agree_with_a_model(stores, r, sparse, tile):
         history.step()
     assert not history.a.verify()["damage"]
     gs.delete(history.uri)
+
+
+@pytest.mark.parametrize("ask", [lambda a: a["c"][0:2], lambda a: a[0:2]["c"], lambda a: a.read()["c"][0:2],
+                                 lambda a: a.vindex[[0, 1]]["c"]])  # fmt: skip
+def test_a_read_beside_a_change_is_of_one_schema(
+    ask: Callable[[gs.Array], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit through the same handle, as another thread may make it, after a read has looked at the schema."""
+    attrs = [gs.Attr("c", "string", categories=["a"]), gs.Attr("v", "int64")]
+    array = gs.create("mem://beside-a-change", gs.Schema([gs.Dim("x", (0, 3))], attrs), overwrite=True)
+    array.write({"c": np.array(["a"] * 4), "v": np.arange(4)})
+    native, waiting = type(array).native, [1]
+
+    def changing(self: gs.Array) -> Any:
+        if waiting:
+            waiting.clear()
+            array.alter(categories={"c": ["b"]})
+            array.write({"c": np.array(["b"] * 4)})
+        return native.fget(self)  # type: ignore[attr-defined]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(array), "native", property(changing))
+        found = ask(array)
+    assert not waiting and list(found) == ["b", "b"]

@@ -41,11 +41,18 @@
 //! | 0..1 at random, f64 | .876 2.6 8.0 | | .878 1.1 3.9 | .939 1.4 1.7 | .939 1.3 1.7 | .864 .66 3.8 | .847 .50 3.6 |
 //!
 //! Blocks of 1,024 cells, as sparse arrays have them, are another matter: compressors and `pco` set up their tables for
-//! each. Nanoseconds per value to encode and decode, medians over the columns of real sparse arrays (`blocks --rates`):
+//! each. Nanoseconds per value to encode and decode, medians over the columns of real sparse arrays (`blocks --rates`), while
+//! other programs took half of the machine:
 //!
 //! | values | `for` | `shuffle,zstd:1` | `zstd:1` | `zstd:3` | `pco:1` | `pco:4` |
 //! |---|---|---|---|---|---|---|
-//! RATES
+//! | integers of 4 bytes, 8 columns | 1.7 1.6 | 12.6 5.8 | 18.6 6.1 | 20.4 6.0 | 22.4 5.3 | 34.1 6.7 |
+//! | integers of 8 bytes, 11 columns | 3.5 1.6 | 18.9 8.0 | 37.9 14.5 | 42.1 13.4 | 29.6 5.8 | 45.5 8.2 |
+//! | floats of 8 bytes, 7 columns | 4.8 2.2 | 36.3 15.4 | 34.9 14.3 | 35.0 14.3 | 41.1 11.6 | 55.9 9.2 |
+//!
+//! There `zstd:3` takes no longer than `zstd:1`, and `pco:1`, hardly quicker than `pco:4` and up to twice its size, is no
+//! candidate. The weights are those of half these times. (Values of 1 and 2 bytes and floats of 4 are weighed alike in
+//! blocks of every length: no sparse column of such floats was measured.)
 //!
 //! What these figures say: `pco` serves floats best by far, at half the size of `zstd:3` or less; packed integers
 //! decode at 5 to 10 GB/s and are rarely larger than `zstd:3` makes them; `delta` pays only in sequences. Of two levels
@@ -98,15 +105,15 @@ const PCO_INTEGER: Candidate = candidate("pco:4", 0, 650);
 const PCO_FLOAT_FAST: Candidate = candidate("pco:1", 0, 710);
 const PCO_FLOAT: Candidate = candidate("pco:4", 0, 960);
 
-/// Runs of at most so many values are weighed as short ones.
-const SHORT_RUN: usize = 2_048;
+/// Runs of at most so many integers of 4 and 8 bytes and floats of 8 are weighed as short ones.
+const BRIEF_RUN: usize = 2_048;
 // Of short runs: compressors and `pco` set up their tables for every block.
-const SHORT_DELTA_SHUFFLE_ZSTD: Candidate = candidate("delta,shuffle,zstd:1", 160, 0);
-const SHORT_SHUFFLE_ZSTD: Candidate = candidate("shuffle,zstd:1", 80, 0);
-const SHORT_ZSTD_1: Candidate = candidate("zstd:1", 115, 0);
-const SHORT_ZSTD_3: Candidate = candidate("zstd:3", 120, 0);
-const SHORT_PCO_INTEGER: Candidate = candidate("pco:4", 0, 850);
-const SHORT_PCO_FLOAT: Candidate = candidate("pco:4", 0, 1_100);
+const BRIEF_DELTA_SHUFFLE_ZSTD: Candidate = candidate("delta,shuffle,zstd:1", 160, 0);
+const BRIEF_SHUFFLE_ZSTD: Candidate = candidate("shuffle,zstd:1", 80, 0);
+const BRIEF_ZSTD_1: Candidate = candidate("zstd:1", 115, 0);
+const BRIEF_ZSTD_3: Candidate = candidate("zstd:3", 120, 0);
+const BRIEF_PCO_INTEGER: Candidate = candidate("pco:4", 0, 850);
+const BRIEF_PCO_FLOAT: Candidate = candidate("pco:4", 0, 1_100);
 
 // Each in order of weight at the widths it is for.
 const BYTES: [Candidate; 3] = [LZ4, FRAME, ZSTD_1];
@@ -116,11 +123,11 @@ const LONGS: [Candidate; 7] = [FRAME, DELTA_FRAME, SHUFFLE_ZSTD, PCO_INTEGER, DE
 const HALVES: [Candidate; 4] = [FRAME, SHUFFLE_ZSTD, ZSTD_1, PCO_FLOAT];
 const SINGLES: [Candidate; 5] = [FRAME, SHUFFLE_ZSTD, ZSTD_1, PCO_FLOAT_FAST, PCO_FLOAT];
 const DOUBLES: [Candidate; 5] = [FRAME, SHUFFLE_ZSTD, PCO_FLOAT_FAST, ZSTD_1, PCO_FLOAT];
-const SHORT_WORDS: [Candidate; 7] =
-    [FRAME, DELTA_FRAME, SHORT_SHUFFLE_ZSTD, SHORT_ZSTD_1, SHORT_ZSTD_3, SHORT_DELTA_SHUFFLE_ZSTD, SHORT_PCO_INTEGER];
-const SHORT_LONGS: [Candidate; 7] =
-    [FRAME, DELTA_FRAME, SHORT_SHUFFLE_ZSTD, SHORT_PCO_INTEGER, SHORT_ZSTD_1, SHORT_ZSTD_3, SHORT_DELTA_SHUFFLE_ZSTD];
-const SHORT_DOUBLES: [Candidate; 5] = [FRAME, SHORT_SHUFFLE_ZSTD, SHORT_ZSTD_1, SHORT_ZSTD_3, SHORT_PCO_FLOAT];
+const BRIEF_WORDS: [Candidate; 7] =
+    [FRAME, DELTA_FRAME, BRIEF_SHUFFLE_ZSTD, BRIEF_ZSTD_1, BRIEF_ZSTD_3, BRIEF_DELTA_SHUFFLE_ZSTD, BRIEF_PCO_INTEGER];
+const BRIEF_LONGS: [Candidate; 7] =
+    [FRAME, DELTA_FRAME, BRIEF_SHUFFLE_ZSTD, BRIEF_PCO_INTEGER, BRIEF_ZSTD_1, BRIEF_ZSTD_3, BRIEF_DELTA_SHUFFLE_ZSTD];
+const BRIEF_DOUBLES: [Candidate; 5] = [FRAME, BRIEF_SHUFFLE_ZSTD, BRIEF_ZSTD_1, BRIEF_ZSTD_3, BRIEF_PCO_FLOAT];
 
 /// The pipeline for a tile of which `blocks` (the raw values of some of its blocks) are typical; `none` if nothing saves
 /// 3 %.
@@ -155,13 +162,13 @@ pub fn choose(blocks: &[&[u8]], element: Element, effort: Effort) -> Pipeline {
 /// What is tried where the longest run of the sample has `longest` values.
 fn candidates(element: Element, longest: usize) -> &'static [Candidate] {
     match (element.kind, element.width) {
-        (ElementKind::Float, 8) if longest <= SHORT_RUN => &SHORT_DOUBLES,
+        (ElementKind::Float, 8) if longest <= BRIEF_RUN => &BRIEF_DOUBLES,
         (ElementKind::Float, 8) => &DOUBLES,
         (ElementKind::Float, 2) => &HALVES,
         (ElementKind::Float, _) => &SINGLES,
-        (_, 8) if longest <= SHORT_RUN => &SHORT_LONGS,
+        (_, 8) if longest <= BRIEF_RUN => &BRIEF_LONGS,
         (_, 8) => &LONGS,
-        (_, 4) if longest <= SHORT_RUN => &SHORT_WORDS,
+        (_, 4) if longest <= BRIEF_RUN => &BRIEF_WORDS,
         (_, 4) => &WORDS,
         (_, 2) => &SHORTS,
         _ => &BYTES,

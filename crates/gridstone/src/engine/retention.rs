@@ -64,10 +64,10 @@ pub(super) fn tag_in(context: &Context, store: &Store, name: &str, version: Opti
     let version = version.unwrap_or(newest.version());
     // What the state says of vacuums is not all: that of a copied history may end before the vacuum that its floor is from.
     if version < newest.version()
-        && let Err(expired) = store.at_version(version)
-        && expired.kind() == ErrorKind::SnapshotExpired
+        && let Err(unknown) = store.at_version(version)
+        && unknown.kind() != ErrorKind::NotFound
     {
-        return Err(expired);
+        return Err(unknown);
     }
     let operation = Operation::Tag { name: name.to_owned(), version, replace };
     commit_copying(context, store, &newest, Changes::new(vec![operation]), &mut StandardRules)?;
