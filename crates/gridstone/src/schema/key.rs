@@ -225,7 +225,7 @@ mod tests {
         #[test]
         fn marks_say_what_keys_say(values in proptest::collection::vec(any::<i64>(), 1..50), ends in any::<[u64; 4]>()) {
             // One in eight is empty: its ends are the other way round.
-            let range = |a: u64, b: u64| if (a ^ b) % 8 == 0 { KeyRange { lo: a.max(b), hi: a.min(b) } } else { KeyRange::new(a.min(b), a.max(b)) };
+            let range = |a: u64, b: u64| if (a ^ b).is_multiple_of(8) { KeyRange { lo: a.max(b), hi: a.min(b) } } else { KeyRange::new(a.min(b), a.max(b)) };
             for datatype in [Datatype::Int8, Datatype::Int16, Datatype::Int32, Datatype::Int64, Datatype::UInt8,
                 Datatype::UInt16, Datatype::UInt32, Datatype::UInt64, Datatype::Float32, Datatype::Float64,
                 Datatype::Datetime(TimeUnit::Second)] {
