@@ -131,7 +131,7 @@ mod tests {
         }
         assert!(text.contains("| grid v | int64 | 8.000 |") && text.contains("| cloud coordinates |"), "{text}");
         assert!(text.contains("\n| cloud | 8 |"), "{text}");
-        assert!(text.contains("| cloud dimension 0 | int64 |") && text.contains("| grid v | int64 | 0."), "{text}");
+        assert!(text.contains("| cloud dimension 0 | int64 |") && text.contains("| grid v | int64 | 1.764 "), "{text}");
         assert!(compare(&folder, &choice, Effort { repeats: 1, threads: 1 }, |_| {}).is_err());
     }
 }
