@@ -24,6 +24,7 @@ mod io_count;
 mod kill;
 mod life;
 mod many_writers;
+mod merging;
 mod moves;
 #[cfg(feature = "object-stores")]
 mod objects;
