@@ -20,6 +20,7 @@ mod evolution;
 mod filtered;
 mod group_commit;
 mod group_schedules;
+mod high_water;
 mod io_count;
 mod kill;
 mod life;

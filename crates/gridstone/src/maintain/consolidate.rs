@@ -99,7 +99,7 @@ pub fn memory_bytes(merge: &Merge, context: &ReadContext, target: &Target) -> u6
         });
         let cells =
             u64::try_from(tile.fold(1u128, u128::saturating_mul)).unwrap_or(u64::MAX).min(merge.cells_written());
-        cells.saturating_mul(2 * row).saturating_mul(context.pool.threads() as u64 + 1)
+        cells.saturating_mul(2 * target.cell_bytes()).saturating_mul(context.pool.threads() as u64 + 1)
     };
     work.saturating_add(small.min(limit / 4)).saturating_add(stripe)
 }
