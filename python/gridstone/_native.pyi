@@ -307,9 +307,7 @@ class Array:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
     def schema_since(self, number: int | None) -> tuple[int, str] | None:
         """The schema's number and JSON, unless the number is `number`."""
-    def receipt_where(
-        self, boxes: _Boxes | None, condition_json: str, progress: _Progress | None = None
-    ) -> str:
+    def receipt_where(self, boxes: _Boxes | None, condition_json: str, progress: _Progress | None = None) -> str:
         """A receipt, as JSON, for a delete of what a condition selects now."""
     def delete_where(
         self, boxes: _Boxes | None, condition_json: str, message: str | None, progress: _Progress | None = None

@@ -348,7 +348,10 @@ class ArrowFiles:
 
     def streams(self, names: Sequence[str], again: bool) -> list[Stream]:
         """One of each file."""
-        return [partial(self._pieces, file, before, names) for file, before in zip(self._files, _before(self._files), strict=True)]
+        return [
+            partial(self._pieces, file, before, names)
+            for file, before in zip(self._files, _before(self._files), strict=True)
+        ]
 
     def _pieces(self, file: Path, before: int, names: Sequence[str]) -> Iterator[Piece]:
         first = 0
