@@ -31,8 +31,8 @@ def reporting(progress: Progress, label: str, unit: str = "bytes") -> Iterator[C
 
 
 class Told:
-    """Progress of work that goes on whenever its caller asks for more: a bar stands from the first piece to the end, or until
-    the work is given up.
+    """Progress of work that goes on whenever its caller asks for more: a bar stands from the first piece to the end, or
+    until the work is given up.
     """
 
     def __init__(self, progress: Progress, label: str, total: int = 0) -> None:

@@ -7,7 +7,7 @@ import click
 
 from .. import health
 from . import options
-from .output import emit_json, emit_table
+from .output import emit_json, emit_table, on_terminal
 
 _STRATEGIES = ["tiered", "all", "updates", "manifest"]
 

@@ -11,12 +11,12 @@ T = TypeVar("T")
 def side_by_side(
     streams: Iterable[Callable[[], Iterator[T]]], lanes: int, room: int, size: Callable[[T], int]
 ) -> Generator[T, None, None]:
-    """The items of the streams, one stream after the other, up to `lanes` of them made side by side, each on its own thread: the
-    one that is asked for, and those that come next.
+    """The items of the streams, one stream after the other, up to `lanes` of them made side by side, each on its own
+    thread: the one that is asked for, and those that come next.
 
-    What was made and not asked for yet has a total `size` of `room` and, of each stream, one item more at most. An exception
-    comes behind the items before it. Who closes this iterator, or leaves it by an exception, waits for the threads to finish the
-    items that they are at. Without lanes there is no thread.
+    What was made and not asked for yet has a total `size` of `room` and, of each stream, one item more at most. An
+    exception comes behind the items before it. Who closes this iterator, or leaves it by an exception, waits for the
+    threads to finish the items that they are at. Without lanes there is no thread.
     """
     if lanes <= 0:
         for stream in streams:

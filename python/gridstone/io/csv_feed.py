@@ -1,5 +1,5 @@
-"""CSV files as a feed: each read by a thread, several side by side, and parsed by others, ahead of what is written, checked, and what is
-wrong told by line and column.
+"""CSV files as a feed: each read by a thread, several side by side, and parsed by others, ahead of what is written,
+checked, and what is wrong told by line and column.
 """
 
 from collections import deque

@@ -59,8 +59,8 @@ class Tables(Protocol):
         """The Arrow schema of all of it."""
 
     def streams(self, names: Sequence[str], again: bool) -> Sequence[Callable[[], Iterator[Piece]]]:
-        """These columns in pieces of a few MiB; `again`: another pass will follow. Several streams, whose pieces follow each
-        other, may be read side by side.
+        """These columns in pieces of a few MiB; `again`: another pass will follow. Several streams, whose pieces follow
+        each other, may be read side by side.
         """
 
     def known(self, names: Sequence[str]) -> Mapping[str, Known]:
