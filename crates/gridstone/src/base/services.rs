@@ -89,6 +89,12 @@ pub struct Part<'a> {
     pub total: u64,
 }
 
+impl std::fmt::Debug for Part<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Part(from {} of {})", self.before, self.total)
+    }
+}
+
 impl Progress for Part<'_> {
     fn report(&self, done: u64, _total: u64) {
         self.whole.report(self.before.saturating_add(done).min(self.total), self.total);

@@ -105,7 +105,7 @@ impl Array {
         let fragments = self.described(&snapshot, &state, None)?;
         // What is told is how much was merged, not how much each read of it has read.
         let reading = Call { progress: Arc::new(Silent), ..call.clone() };
-        let context = self.read_context(&snapshot, &reading).within(MERGE_BYTES_MAX);
+        let mut context = self.read_context(&snapshot, &reading).within(MERGE_BYTES_MAX);
         let target = Target { array: self.id(), schema: state.schema()?.clone(), fragments: fragments.clone() };
         let memory_bytes = (self.context().budget.limit_bytes() / 8).min(INPUT_BYTES_MAX);
         let limits = PlanLimits { memory_bytes, cell_bytes: target.row_bytes() };
@@ -123,7 +123,8 @@ impl Array {
             call.cancel.check()?;
             let mut listing = listing(merge, &context, &target, target_bytes);
             let done = merging.begin(number, merge).and_then(|()| {
-                let context = ReadContext { files: self.read_context(merging.seen(), call).files, ..context.clone() };
+                // No claim on what came before is left.
+                context.files = self.read_context(merging.seen(), &reading).files;
                 self.merge(&context, merge, &target, target_bytes, (&state, &mut merging), call)
             });
             merging.before += merge.cells_written();
@@ -164,7 +165,7 @@ impl Array {
         one: &Merge,
         target: &Target,
         target_bytes: u64,
-        (planned, merging): (&Arc<ArrayState>, &mut Merging),
+        (planned, merging): (&ArrayState, &mut Merging<'_>),
         call: &Call,
     ) -> Result<Option<(u64, u64)>> {
         // Of the schema that the plan was made with, whatever became of it meanwhile.

@@ -159,7 +159,7 @@ fn merge_boxes(
     for bounds in &merge.boxes {
         for sub in parts(&target.schema, bounds, cells_max) {
             let (cells, progress) = (sub.cells() as u64, Part { whole: write.progress, before, total });
-            let write = WriteContext { progress: &progress, ..*write };
+            let write = WriteContext { progress: &progress, ..write.clone() };
             let job = Rewrite { target, touching: &touching, sub, places: places.clone() };
             written.done.push(rewrite_dense(read, &write, &job)?);
             before += cells;
