@@ -34,7 +34,7 @@ mod scan;
 mod slots;
 mod sorted_copy;
 mod sparse;
-mod sparse_alone;
+mod sparse_apart;
 mod sparse_blocks;
 mod sparse_painter;
 mod stage;
