@@ -49,6 +49,7 @@ mod sorted_copies;
 mod staged_deletes;
 mod stopping;
 mod stress;
+mod straight;
 mod together;
 mod transactions;
 mod unsorted;

@@ -18,7 +18,7 @@ mod services;
 
 pub use ahead::Ahead;
 pub use buffer::AlignedBuf;
-pub use checksum::{crc32c, xxh3};
+pub use checksum::{crc32c, crc32c_append, xxh3};
 pub use counters::{CounterSnapshot, Counters};
 pub use cursor::{ByteReader, ByteWriter};
 pub use element::{Element, ElementKind};

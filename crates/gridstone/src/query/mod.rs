@@ -39,6 +39,7 @@ mod sparse_blocks;
 mod sparse_painter;
 mod stage;
 mod stream;
+mod straight;
 mod stretches;
 mod sweeper;
 mod units_ahead;
