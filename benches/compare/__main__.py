@@ -8,6 +8,7 @@ results do (exit status 1). docs/performance.md tells row by row what is timed.
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import report
 from harness import Harness, judge
 from inputs import Size
 from plan import PLAN, Case
+from profiles import Profiler, markdown
 
 
 def _chosen(only: str) -> list[Case]:
@@ -54,6 +56,8 @@ def _families(systems: str) -> frozenset[str]:
 @click.option("--minutes", type=float, help="Begin no further case after so long.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of tables.")
 @click.option("--write-docs", is_flag=True, help="Put the tables into README.md and docs/performance.md.")
+@click.option("--profile", "profile_seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS",
+              help="Instead: where Gridstone's time goes, sampled for so long per case (Linux's perf).")  # fmt: skip
 def main(
     scale: float,
     repeats: int,
@@ -64,6 +68,7 @@ def main(
     minutes: float | None,
     as_json: bool,
     write_docs: bool,
+    profile_seconds: float | None,
 ) -> None:
     """Checks, measures, and writes results.json, results.md and charts into `out`."""
     size, chosen, families = Size(scale), _chosen(only), _families(systems)
@@ -74,8 +79,12 @@ def main(
         return
     out.mkdir(parents=True, exist_ok=True)
     (out / ".gitignore").write_text("*\n")
+    asked = (out.resolve(), size, repeats, lambda line: click.echo(line, err=True), chosen, families, minutes)
+    if profile_seconds is not None:
+        _profile(out, Profiler(*asked), profile_seconds)
+        return
     disclosed = machine.disclosure(out, size, repeats)
-    harness = Harness(out.resolve(), size, repeats, lambda line: click.echo(line, err=True), chosen, families, minutes)
+    harness = Harness(*asked)
     figures = harness.run()
     measured = {figure["key"] for figure in figures}
     judge([case for case in chosen if case.key in measured], figures)
@@ -95,6 +104,15 @@ def main(
         report.show(Console(width=None if sys.stdout.isatty() else 160), results)
         click.echo(f"written: {', '.join(map(str, written))}")
     sys.exit(1 if harness.failures else 0)
+
+
+def _profile(out: Path, profiler: Profiler, seconds: float) -> None:
+    """Profiles, and writes them into `out`."""
+    profiles = profiler.profile(seconds)
+    (out / "profiles.json").write_text(json.dumps([asdict(one) for one in profiles], indent=1) + "\n")
+    (out / "profiles.md").write_text(markdown(profiles), encoding="utf-8")
+    click.echo(markdown(profiles))
+    sys.exit(1 if profiler.failures else 0)
 
 
 def _list(cases: list[Case], size: Size, as_json: bool) -> None:

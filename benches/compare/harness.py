@@ -21,7 +21,8 @@ from task import Sample
 
 Say = Callable[[str], None]
 
-_WORKER = Path(__file__).with_name("worker.py")
+WORKER = Path(__file__).with_name("worker.py")
+"""What a process of the benchmark runs."""
 _PROCESS_SECONDS_MAX = 900
 _THREADS = ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS", "BLOSC_NTHREADS", "GRIDSTONE_THREADS")
 """What libraries read before any setting of theirs can be made."""
@@ -143,12 +144,15 @@ class Harness:
 
     def _process(self, asked: dict[str, Any], threads: int) -> Sample:
         asked = {**asked, "folder": str(self.folder), "scale": self.size.scale}
-        command = [sys.executable, str(_WORKER), json.dumps(asked)]
-        environment = {**os.environ, **{name: str(threads) for name in _THREADS}}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # imports are compiled once, by the check, as for a user
+        command = [sys.executable, str(WORKER), json.dumps(asked)]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_PROCESS_SECONDS_MAX, check=False, env=environment
+                command,
+                capture_output=True,
+                text=True,
+                timeout=_PROCESS_SECONDS_MAX,
+                check=False,
+                env=self.environment(threads),
             )
             answer: Sample = json.loads(done.stdout.splitlines()[-1])
         except subprocess.TimeoutExpired:
@@ -156,6 +160,12 @@ class Harness:
         except (IndexError, json.JSONDecodeError):
             return {"error": f"exit status {done.returncode}: {done.stderr.strip()[-500:]}"}
         return answer
+
+    def environment(self, threads: int) -> dict[str, str]:
+        """The variables of a process of so many threads."""
+        environment = {**os.environ, **{name: str(threads) for name in _THREADS}}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # imports are compiled once, by the check, as for a user
+        return environment
 
     def _summary(self, case: Case, systems: list[System], samples: dict[str, list[Sample]]) -> dict[str, Any]:
         rows = [_row(s, samples[s.name]) for s in systems if s.name in samples]

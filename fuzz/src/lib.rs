@@ -7,10 +7,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a fuzzer fails by panicking")]
 
+mod copies;
 pub mod corpus;
 pub mod drive;
 pub mod mutate;
+mod receipts;
 pub mod seal;
+mod sealed;
 pub mod targets;
 
 pub use drive::{Finding, drive};

@@ -31,6 +31,23 @@ pub fn page(bytes: &mut [u8]) {
     }
 }
 
+/// Gives the header of a sealed object its checksum.
+pub fn sealed_header(bytes: &mut [u8]) {
+    if let Some(sum) = bytes.get(8..64).map(xxh3) {
+        put(bytes, 64, &sum.to_le_bytes());
+    }
+}
+
+/// Gives the header of a sorted copy, and the fragment behind it, their checksums.
+pub fn sorted_copy(bytes: &mut [u8]) {
+    let Some(end) = half(bytes, 8).and_then(|body| body.checked_add(12)) else { return };
+    let Some(sum) = bytes.get(..end).map(xxh3) else { return };
+    put(bytes, end, &sum.to_le_bytes());
+    if let Some(behind) = (end + 8).checked_next_multiple_of(FRAME).and_then(|from| bytes.get_mut(from..)) {
+        fragment(behind);
+    }
+}
+
 fn word(bytes: &[u8], at: usize) -> Option<usize> {
     let word = bytes.get(at..at.checked_add(8)?)?;
     usize::try_from(u64::from_le_bytes(word.try_into().ok()?)).ok()

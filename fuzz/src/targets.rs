@@ -3,9 +3,12 @@
 //! Each says whether its input was accepted, so that the driver goes on from there. A new decoder is one more entry of
 //! [`TARGETS`], with a function that gives inputs to start from.
 
+use crate::copies::{sorted_copy, sorted_copy_corpus};
 use crate::corpus::{Seed, seeds};
+use crate::receipts::{receipt, receipt_corpus};
 use crate::seal;
-use gridstone::array::{Floor, Node, Record, RootRef, Store, fuzzing};
+use crate::sealed::{sealed, sealed_corpus};
+use gridstone::array::{Floor, Lease, Node, Record, RootRef, Store, fuzzing};
 use gridstone::base::{Budget, Counters, Element, Error, ErrorKind, FileRef, Id, NeverCancel, Silent, xxh3};
 use gridstone::codec::Pipeline;
 use gridstone::fragment::{Description, Location, Mask, Role, Root};
@@ -35,13 +38,17 @@ pub struct Target {
 const PCO_MAX: usize = 1 << 18;
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "codec", run: codec, corpus: codec_corpus, allocation_max: |len| PCO_MAX + 64 * len },
     Target { name: "fragment", run: fragment, corpus: fragment_corpus, allocation_max: |_| 64 << 20 },
     Target { name: "log_record", run: log_record, corpus: record_corpus, allocation_max: small },
     Target { name: "manifest_root", run: manifest_root, corpus: root_corpus, allocation_max: small },
     Target { name: "manifest_page", run: manifest_page, corpus: page_corpus, allocation_max: small },
     Target { name: "floor", run: floor, corpus: floor_corpus, allocation_max: small },
+    Target { name: "lease", run: lease, corpus: lease_corpus, allocation_max: small },
+    Target { name: "receipt", run: receipt, corpus: receipt_corpus, allocation_max: |_| 64 << 20 },
+    Target { name: "sealed", run: sealed, corpus: sealed_corpus, allocation_max: small },
+    Target { name: "sorted_copy", run: sorted_copy, corpus: sorted_copy_corpus, allocation_max: |_| 64 << 20 },
     Target { name: "schema", run: schema, corpus: schema_corpus, allocation_max: small },
     Target { name: "mask", run: mask, corpus: mask_corpus, allocation_max: |len| (1 << 17) + 256 * len },
     Target {
@@ -59,7 +66,7 @@ fn small(len: usize) -> usize {
 }
 
 /// Whether it worked; fails on an error that damage must not give.
-fn accepted<T>(outcome: Result<T, Error>) -> Option<T> {
+pub(crate) fn accepted<T>(outcome: Result<T, Error>) -> Option<T> {
     use ErrorKind::{
         Bounds, Budget, Conflict, Corruption, Exists, Input, NotFound, Schema, SnapshotExpired, Unsupported,
     };
@@ -323,6 +330,18 @@ fn floor(data: &[u8]) -> bool {
 fn floor_corpus() -> Vec<Vec<u8>> {
     let floor = |version| Floor { version, root: RootRef { id: Id([7; 16]), version, xxh3: version ^ 0xabcd } };
     [1, 64, u64::MAX].into_iter().map(|version| floor(version).encode().unwrap()).collect()
+}
+
+fn lease(data: &[u8]) -> bool {
+    let _ = accepted(Lease::decode(data));
+    let Some(lease) = accepted(Lease::decode(&seal::line(data, 1))) else { return false };
+    assert_eq!(Lease::decode(&lease.encode().unwrap()).unwrap(), lease);
+    true
+}
+
+fn lease_corpus() -> Vec<Vec<u8>> {
+    let lease = |version| Lease { version, written_us: -(version as i64), expires_us: 1 + version as i64 };
+    [1, 64, u64::MAX >> 1].into_iter().map(|version| lease(version).encode().unwrap()).collect()
 }
 
 fn schema(data: &[u8]) -> bool {

@@ -76,3 +76,23 @@ fn schema() {
 fn operations() {
     withstands("operations");
 }
+
+#[test]
+fn lease() {
+    withstands("lease");
+}
+
+#[test]
+fn receipt() {
+    withstands("receipt");
+}
+
+#[test]
+fn sealed() {
+    withstands("sealed");
+}
+
+#[test]
+fn sorted_copy() {
+    withstands("sorted_copy");
+}

@@ -299,7 +299,7 @@ class Array:
         progress: _Progress | None = None,
     ) -> Staged:
         """Writes cells (into a sparse or a dense array); dedup: "error", "first", "last"."""
-    def stage_delete(self, dims: Sequence[_Column]) -> Staged:
+    def stage_delete(self, dims: Sequence[_Column], progress: _Progress | None = None) -> Staged:
         """Writes tombstones for these coordinates."""
     def stage_delete_boxes(self, boxes: _Boxes) -> Staged:
         """Deletes every cell of the boxes that is older than the commit."""
@@ -307,9 +307,11 @@ class Array:
         """Changes the schema and commits that; the version, the present one if nothing changes."""
     def schema_since(self, number: int | None) -> tuple[int, str] | None:
         """The schema's number and JSON, unless the number is `number`."""
-    def receipt_where(self, boxes: _Boxes | None, condition_json: str) -> str:
+    def receipt_where(self, boxes: _Boxes | None, condition_json: str, progress: _Progress | None = None) -> str:
         """A receipt, as JSON, for a delete of what a condition selects now."""
-    def delete_where(self, boxes: _Boxes | None, condition_json: str, message: str | None) -> int:
+    def delete_where(
+        self, boxes: _Boxes | None, condition_json: str, message: str | None, progress: _Progress | None = None
+    ) -> int:
         """Deletes and commits what a condition selects; the version, the present one if that is nothing."""
     def writer(self, box: _Box | None, attrs: Sequence[str] | None) -> Writer: ...
     def unsorted_writer(self, attrs: Sequence[str] | None, dedup: str) -> Writer: ...
@@ -331,6 +333,7 @@ class Array:
         within: _Boxes | None,
         target_bytes: int,
         dry_run: bool,
+        progress: _Progress | None = None,
     ) -> str:
         """A JSON report: {"before": n, "after": n, "overtaken": n, "failure": text | null, "tiles_copied": n,
         "blocks_decoded": n, "merges": [{kind, fragments, cells, bytes, estimate: [fragments, bytes], memory,

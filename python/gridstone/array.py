@@ -412,6 +412,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         *,
         dedup: str = "error",
         message: Message = None,
+        progress: Progress = None,
         commit: bool = True,
     ) -> Writer:
         """A context manager that streams cells into one commit: `with a.writer() as w: w.append(...)`.
@@ -424,6 +425,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             dedup: with order="any": what to do with several cells at one place, of all pieces: "error", or keep the
                 "first" or "last".
             message: kept with the version.
+            progress: True for a bar, or a callable `f(done, total)`: cells appended; the total is 0 until they are
+                committed.
             commit: False: leaving the block commits nothing; `w.receipt` is for `gridstone.commit` then.
         """
         known("order", order, ("global", "any"))
@@ -433,12 +436,12 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             raise InputError("cells say themselves where they are: leave box=None")
         closing = receipt.closing(message, commit)
         if unsorted:
-            return Writer(self, self._writable().unsorted_writer(None, dedup), None, closing)
+            return Writer(self, self._writable().unsorted_writer(None, dedup), None, closing, progress)
         if dedup != "error":
             raise InputError('cells in global order ascend: dedup= is for order="any"')
         where = None if self.sparse else selection.box_of(self._schema, box)
         native = self._writable().writer(None if where is None else where.texts, None)
-        return Writer(self, native, where, closing)
+        return Writer(self, native, where, closing, progress)
 
     def _writable(self) -> "_native.Array":
         if not self.native.writable:

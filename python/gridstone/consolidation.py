@@ -11,6 +11,7 @@ from . import _native, selection
 from .arguments import checked, several, text
 from .context import size_bytes
 from .errors import InputError
+from .progress import Progress, reporting
 from .schema import Schema
 from .selection import BoxLike
 
@@ -169,6 +170,7 @@ class Mergeable:
         target: int | str = ...,
         dry_run: bool = ...,
         background: Literal[False] = ...,
+        progress: Progress = ...,
     ) -> Consolidation: ...
 
     @overload
@@ -193,6 +195,7 @@ class Mergeable:
         target: int | str = "512MiB",
         dry_run: bool = False,
         background: bool = False,
+        progress: Progress = None,
     ) -> Consolidation | BackgroundConsolidation:
         """Merges fragments, so that reads open fewer of them, and drops what was deleted or overwritten.
 
@@ -207,7 +210,10 @@ class Mergeable:
             target: bytes of a merged fragment, about.
             dry_run: only tell what would be done, and what it would cost.
             background: start it and give a handle to wait for; this array stays at its version until `refresh`.
+            progress: True for a bar, or a callable `f(done, total)`: cells. Not in the background.
         """
+        if background and progress:
+            raise InputError("nobody is told how far a consolidation in the background is: leave progress= out")
         array = self.native if dry_run else self._writable()
         where = None if box is None or fragments is not None else selection.region_of(self._schema, box)
         if where is not None and where.empty:
@@ -218,4 +224,5 @@ class Mergeable:
         size = size_bytes(target, "target")
         if background and not dry_run:
             return BackgroundConsolidation(array.consolidate_in_background(strategy, ids, within, size))
-        return of_json(array.consolidate(strategy, ids, within, size, dry_run))
+        with reporting(progress, "merging", "cells") as report:
+            return of_json(array.consolidate(strategy, ids, within, size, dry_run, report))

@@ -8,6 +8,7 @@ from . import _native, cells, selection
 from .arguments import checked
 from .errors import InputError
 from .expressions import condition_json
+from .progress import Progress, reporting
 from .receipt import Closing, Kept, Message, Receipt, closing
 from .schema import Schema
 from .selection import BoxLike
@@ -34,10 +35,19 @@ class Erasable:
         coords: Any = ...,
         *,
         message: Message = ...,
+        progress: Progress = ...,
         commit: Literal[True] = ...,
     ) -> int: ...
     @overload
-    def delete(self, box: BoxLike = ..., where: Any = ..., coords: Any = ..., *, commit: Literal[False]) -> Receipt: ...
+    def delete(
+        self,
+        box: BoxLike = ...,
+        where: Any = ...,
+        coords: Any = ...,
+        *,
+        progress: Progress = ...,
+        commit: Literal[False],
+    ) -> Receipt: ...
     @checked()
     def delete(
         self,
@@ -46,6 +56,7 @@ class Erasable:
         coords: Any = None,
         *,
         message: Message = None,
+        progress: Progress = None,
         commit: bool = True,
     ) -> int | Receipt:
         """Deletes cells. A deleted dense cell reads as never written.
@@ -60,6 +71,7 @@ class Erasable:
                 committed.
             coords: the cells at these coordinates (as in `write_cells`), alone.
             message: kept with the version.
+            progress: True for a bar, or a callable `f(done, total)`: cells looked at, or written; of a box nothing is.
             commit: as in `write`. A receipt for a delete by condition is refused where the fragments that it looked at
                 have been merged by then (of a dense array: with newer ones): `refresh()` and make it again.
 
@@ -74,7 +86,7 @@ class Erasable:
         if coords is not None:
             if box is not None or where is not None:
                 raise InputError("coords say all of what is deleted; give them without box and where")
-            return self._delete_at(coords, ending)
+            return self._delete_at(coords, ending, progress)
         if box is None and where is None:
             raise InputError(
                 "say what to delete: box=, where= or coords=; a box of every cell is (...,), an array is removed with "
@@ -84,14 +96,18 @@ class Erasable:
         native = self._writable()
         if where is None:
             return self._commit([] if region.empty else [native.stage_delete_boxes(region.native)], ending)
-        if isinstance(ending, Kept):
-            told = native.receipt([]) if region.empty else native.receipt_where(region.native, condition_json(where))
-            return Receipt(told)
-        return native.version if region.empty else native.delete_where(region.native, condition_json(where), ending)
+        if region.empty:
+            return Receipt(native.receipt([])) if isinstance(ending, Kept) else native.version
+        with reporting(progress, "looking", "cells") as report:
+            if isinstance(ending, Kept):
+                return Receipt(native.receipt_where(region.native, condition_json(where), report))
+            return native.delete_where(region.native, condition_json(where), ending, report)
 
-    def _delete_at(self, coords: Any, ending: Closing) -> int | Receipt:
+    def _delete_at(self, coords: Any, ending: Closing, progress: Progress) -> int | Receipt:
         dims = cells.coordinates(self._schema, coords)
         native = self._writable()
         if len(next(iter(dims.values()))) == 0:
             return self._commit([], ending)
-        return self._commit([native.stage_delete([column.native() for column in dims.values()])], ending)
+        with reporting(progress, "deleting", "cells") as report:
+            staged = native.stage_delete([column.native() for column in dims.values()], report)
+        return self._commit([staged], ending)

@@ -11,6 +11,7 @@ from .context import Context
 from .dtypes import AnyArray
 from .errors import InputError
 from .expressions import Where, condition_json
+from .progress import Told
 from .schema import Schema
 from .selection import Region
 
@@ -34,8 +35,8 @@ class Filling:
     time. `for count in filling:` goes through all portions.
     """
 
-    def __init__(self, native: "_native.Portions | None", schema: Schema, names: list[str]) -> None:
-        self._native, self._schema, self._names = native, schema, names
+    def __init__(self, native: "_native.Portions | None", schema: Schema, names: list[str], told: Told) -> None:
+        self._native, self._schema, self._names, self._told = native, schema, names, told
 
     @property
     def complete(self) -> bool:
@@ -67,7 +68,11 @@ class Filling:
             if list(buffers) != self._names:
                 raise InputError(f"other buffers are for the same columns, {self._names}, not {list(buffers)}")
             columns = _columns(self._schema, buffers)
-        return 0 if self._native is None else self._native.next(columns)
+        count = 0 if self._native is None else self._native.next(columns)
+        self._told.more(count)
+        if self.complete:
+            self._told.end()
+        return count
 
     def __iter__(self) -> Iterator[int]:
         while count := self.submit():
@@ -84,7 +89,7 @@ class Filling:
 
 
 def begin(
-    array: "Readable", context: Context, region: Region, buffers: Buffers, where: Where | None, order: str
+    array: "Readable", context: Context, region: Region, buffers: Buffers, where: Where | None, order: str, told: Told
 ) -> Filling:
     """A read of the cells of a region into `buffers`."""
     schema = array._schema
@@ -95,13 +100,13 @@ def begin(
     if condition is not None:
         _native.check_condition(condition, schema.to_json())
     if region.empty:
-        return Filling(None, schema, list(buffers))
+        return Filling(None, schema, list(buffers), told)
     # Coordinates do not come alone.
     attrs = [attr.name for attr in schema.attrs if attr.name in buffers] or [schema.attrs[0].name]
     size = sum(part.nbytes for _, *parts in columns for part in parts if part is not None)
     size = min(max(_BATCH_BYTES_MIN, size), context.memory_budget)
     native = array.native.portions(region.native, attrs, order, columns, size, condition)
-    return Filling(native, schema, list(buffers))
+    return Filling(native, schema, list(buffers), told)
 
 
 def _columns(schema: Schema, buffers: Buffers) -> list[_Column]:

@@ -11,7 +11,7 @@ from .damage import CHOICES, Damaged
 from .dtypes import AnyArray
 from .errors import GridstoneError, InputError
 from .expressions import Where, condition_json
-from .progress import Progress, reporting
+from .progress import Progress, Told, reporting
 from .result import Result
 from .schema import Schema
 from .selection import BoxLike, Region
@@ -193,10 +193,11 @@ class Readable:
         batch_bytes: int | str = "64MiB",
         *,
         damaged: Damaged = "error",
+        progress: Progress = None,
     ) -> "Stream":
         """Streams a box as Arrow record batches of about `batch_bytes`, in bounded memory; arguments as `read`. With
         `where` a batch may be smaller. `damaged="skip"` reads the box once before the first batch; `stream.damage` says
-        what is left out."""
+        what is left out. `progress` is told how many cells were given, and their total at the end."""
         from .stream import Stream
 
         names, region = self._names(attrs), selection.region_of(self._schema, box)
@@ -209,11 +210,17 @@ class Readable:
         start = self.native.scan if damaged == "error" else self.native.scan_around
         scan = None if region.empty else start(region.native, names, order, size, condition)
         left_out = () if scan is None else damage.told(self._schema, scan.damage, 2)
-        return Stream(self._schema, names, scan, region.hull, self._context.memory_budget, left_out)
+        return Stream(self._schema, names, scan, region.hull, self._context.memory_budget, left_out, progress)
 
     @checked(buffers=mapping)
     def read_into(
-        self, buffers: "Buffers", box: BoxLike = None, where: Where | None = None, order: str = "row"
+        self,
+        buffers: "Buffers",
+        box: BoxLike = None,
+        where: Where | None = None,
+        order: str = "row",
+        *,
+        progress: Progress = None,
     ) -> "Filling":
         """Reads a box, or what a condition selects of it, into the caller's buffers, as many cells at a time as fit.
 
@@ -226,6 +233,7 @@ class Readable:
             box: as for `read`, a list of boxes too.
             where: as for `read`.
             order: "row", "col", "global" or "any".
+            progress: True for a bar, or a callable `f(done, total)`: cells given; the total is 0 until the end.
 
         Returns:
             A `Filling`: each `submit()` fills the buffers and returns the number of cells, until `complete`.
@@ -237,7 +245,8 @@ class Readable:
         from . import filling
 
         known("order", order, _ORDERS)
-        return filling.begin(self, self._context, selection.region_of(self._schema, box), buffers, where, order)
+        region = selection.region_of(self._schema, box)
+        return filling.begin(self, self._context, region, buffers, where, order, Told(progress, "reading"))
 
     def _names(self, attrs: Sequence[str] | str | None, schema: Schema | None = None) -> list[str]:
         schema = schema or self._schema

@@ -8,6 +8,7 @@ from .columns import Column
 from .damage import Skipped
 from .dtypes import AnyArray
 from .exports import Tabular
+from .progress import Progress, Told
 from .result import Result
 from .schema import Schema
 from .selection import Box
@@ -31,10 +32,12 @@ class Stream(Tabular):
         box: Box,
         budget: int,
         damage: tuple[Skipped, ...] = (),
+        progress: Progress = None,
     ) -> None:
         from . import arrow
 
         self._box, self._budget, self._damage = box, budget, damage
+        self._told = Told(progress, "reading")
 
         self._array_schema, self._names, self._scan = schema, names, scan
         self._arrow_schema = arrow.schema_of(schema, names)
@@ -72,11 +75,17 @@ class Stream(Tabular):
 
     def _next_columns(self) -> "dict[str, columns.Column] | None":
         """The next batch by column; None at the end."""
-        cells = None if self._scan is None else self._scan.next()
+        try:
+            cells = None if self._scan is None else self._scan.next()
+        except BaseException:
+            self.close()
+            raise
         if cells is None:
+            self._told.end()
             self._scan = None
             return None
         self._stats = cells.stats
+        self._told.more(cells.count)
         schema, dims, attrs = self._array_schema, cells.dims, cells.attrs
         found = {dim.name: columns.from_native(dim.dtype, dims[dim.name]) for dim in schema.dims}
         found |= {name: columns.of_attr(schema.attr(name), attrs[name]) for name in self._names}
@@ -130,4 +139,5 @@ class Stream(Tabular):
 
     def close(self) -> None:
         """Ends the scan early."""
+        self._told.give_up()
         self._scan = None

@@ -8,6 +8,7 @@ from . import cells, columns
 from .columns import Column
 from .dense import by_attribute
 from .errors import InputError
+from .progress import Progress, Told
 from .receipt import Closing, Receipt
 from .selection import Box
 
@@ -21,8 +22,11 @@ class Writer:
     exception in the block leaves the store as it was. One thread appends at a time; any may abort.
     """
 
-    def __init__(self, array: "Array", native: "_native.Writer", box: Box | None, message: Closing) -> None:
+    def __init__(
+        self, array: "Array", native: "_native.Writer", box: Box | None, message: Closing, progress: Progress = None
+    ) -> None:
         self._array, self._native, self._box, self._message = array, native, box, message
+        self._told = Told(progress, "writing")
         self._open = True
         self._receipt: Receipt | None = None
 
@@ -60,11 +64,13 @@ class Writer:
         made = {n: self._flat(n, v) for n, v in by_attribute(schema, data, None).items()}
         cells.check_lengths(made)
         self._native.append(None, {name: column.native() for name, column in made.items()})
+        self._told.more(len(next(iter(made.values()))))
 
     def append_columns(self, dims: Sequence[Column], values: Mapping[str, Column]) -> None:
         """Appends cells from columns that fit the schema, one per dimension and attribute."""
         native = {name: column.native() for name, column in values.items()}
         self._native.append([column.native() for column in dims], native)
+        self._told.more(len(dims[0]))
 
     def _flat(self, name: str, data: Any) -> Column:
         field = cells.attr_field(self._array.schema, name)
@@ -83,11 +89,13 @@ class Writer:
             self._open = False
             made = self._array._commit([staged], self._message)
             self._receipt = made if isinstance(made, Receipt) else None
+            self._told.end()
 
     def abort(self) -> None:
         """Drops what was written. An `append` or `close` of another thread that is under way ends with an error."""
         if self._open:
             self._open = False
+            self._told.give_up()
             self._native.abort()
 
     def __enter__(self) -> "Writer":

@@ -3,7 +3,8 @@
 import gzip
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from places import Stores
 
 import gridstone as gs
 from gridstone import io
-from gridstone.io.ahead import ahead
+from gridstone.io import ahead
 from gridstone.io.rejects import Rejected
 from gridstone.writer import Writer
 
@@ -28,42 +29,74 @@ def helpers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("gridstone-")]
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_items_come_in_order_and_few_at_a_time(count: int) -> None:
+def side_by_side(streams: list[Callable[[], Iterator[int]]], lanes: int, room: int) -> Generator[int, None, None]:
+    return ahead.side_by_side(streams, lanes, room, lambda _: 1)
+
+
+@pytest.mark.parametrize(("lanes", "room"), [(0, 1), (1, 1), (1, 3), (2, 4), (3, 9), (4, 0), (9, 90)])
+def test_items_come_in_order_and_few_at_a_time(lanes: int, room: int) -> None:
     made: list[int] = []
 
-    def numbers() -> Iterator[int]:
-        for i in range(50):
+    def numbers(first: int) -> Iterator[int]:
+        for i in range(first, first + 10):
             made.append(i)
             yield i
 
-    for taken, i in enumerate(ahead(numbers(), count)):
-        assert i == taken and len(made) <= taken + 1 + count + (count > 0)
+    found = side_by_side([partial(numbers, first) for first in range(0, 50, 10)], lanes, room)
+    for taken, i in enumerate(found):
+        # Of each lane what its part of the room holds, and one more.
+        assert i == taken and len(made) <= taken + 1 + lanes * (room // max(lanes, 1) + 1)
         time.sleep(0.001)
-    assert made == list(range(50)) and helpers() == []
+    assert sorted(made) == list(range(50)) and helpers() == []
 
 
-def test_an_exception_comes_behind_the_items_before_it() -> None:
-    def broken() -> Iterator[int]:
+def test_streams_that_come_next_are_made_meanwhile() -> None:
+    """The first stream waits until the second has come to its end."""
+    done = threading.Event()
+
+    def first() -> Iterator[int]:
+        assert done.wait(WATCHDOG_S), "the second stream is not made beside the first"
+        yield 0
+
+    def second() -> Iterator[int]:
         yield from (1, 2, 3)
-        raise gs.errors.InputError("here")
+        done.set()
+
+    assert list(side_by_side([first, second], 2, 20)) == [0, 1, 2, 3] and helpers() == []
+
+
+@pytest.mark.parametrize("lanes", [0, 1, 2, 3])
+def test_an_exception_comes_behind_the_items_before_it(lanes: int) -> None:
+    def broken(first: int) -> Iterator[int]:
+        yield from range(first, first + 3)
+        if first == 3:
+            raise gs.errors.InputError("here")
 
     found = []
     with pytest.raises(gs.errors.InputError, match="here"):
-        for i in ahead(broken(), 2):
+        for i in side_by_side([partial(broken, first) for first in (0, 3, 6)], lanes, 20):
             found.append(i)
-    assert found == [1, 2, 3] and helpers() == []
+    assert found == [0, 1, 2, 3, 4, 5] and helpers() == []
 
 
-def test_who_stops_early_leaves_no_thread() -> None:
+def test_who_stops_early_leaves_no_thread_and_no_file_open() -> None:
+    open_streams: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        open_streams.append(1)
+        try:
+            yield from range(1_000_000)
+        finally:
+            open_streams.pop()
+
     for taken in (0, 1, 5):
-        numbers = ahead(iter(range(1_000_000)), 2)
+        found = side_by_side([numbers] * 3, 2, 4)
         for _ in range(taken):
-            next(numbers)
-        numbers.close()
-        assert helpers() == []
+            next(found)
+        found.close()
+        assert helpers() == [] and open_streams == []
     with pytest.raises(ZeroDivisionError):
-        for i in ahead(iter(range(9)), 2):
+        for i in side_by_side([partial(range, 9), partial(range, 9)], 2, 4):  # type: ignore[list-item]
             i // 0
     assert helpers() == []
 

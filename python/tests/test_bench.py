@@ -1,5 +1,6 @@
 """The comparison benchmark: the command finds it, checks before it times, names what is missing and what fails."""
 
+import importlib
 import json
 import os
 import re
@@ -550,3 +551,45 @@ def test_a_checkout_is_recognised(tmp_path: Path) -> None:
     (other / "pyproject.toml").write_text('[project]\nname = "something"\n')
     assert bench._program([tmp_path, other]) is None
     assert bench._program([other, ROOT]) == Path(os.fspath(PROGRAM))
+
+
+@pytest.mark.usefixtures("modules")
+def test_functions_come_under_headings() -> None:
+    profiles = importlib.import_module("profiles")
+    found = {
+        ("[kernel.kallsyms]", "_copy_to_iter"): "copying between page cache and memory",
+        ("[kernel.kallsyms]", "clear_page_erms"): "fresh pages",
+        ("[kernel.kallsyms]", "do_syscall_64"): "the system, else",
+        ("python3.11", "_PyEval_EvalFrameDefault"): "Python and NumPy",
+        ("_native.abi3.so", "crc32c::hw_x86_64::crc_u64"): "checksums",
+        ("_native.abi3.so", "ZSTD_decompressBlock_internal"): "Zstandard",
+        ("_native.abi3.so", "gridstone::query::overlay::LiveOverlay::new"): "updates laid over",
+        ("libc.so.6", "__memmove_avx_unaligned_erms"): "moving cells",
+        ("_native.abi3.so", "gridstone::query::dense::read_dense"): "the rest of the core",
+        ("libm.so.6", "sin"): "else",
+    }
+    assert {which: profiles.heading(*which) for which in found} == found
+    shares = {"checksums": 40.4, "else": 2.9, "moving cells": 56.7}
+    table = profiles.markdown([profiles.Profile("D3a", "one tile", "gridstone, none", 0.0012, 1.5, shares, [])])
+    assert table.endswith("| D3a | one tile | none | 1.2 ms | 1.50 | moving cells 57 %, checksums 40 % |\n")
+
+
+def samples() -> bool:
+    """Whether `perf` is there and allowed."""
+    if shutil.which("perf") is None:
+        return False
+    command = ["perf", "record", "-q", "-e", "cpu-clock", "-o", os.devnull, "true"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_a_profile_says_where_time_goes(tmp_path: Path) -> None:
+    if not samples():
+        pytest.skip("perf is not there, or not allowed")
+    found = gridstone(*TINY, "--only", "D3c-warm,D2-1k", "--profile", "0.02", "--out", str(tmp_path), folder=ROOT)
+    assert found.returncode == 0, found.stderr
+    profiles = json.loads((tmp_path / "profiles.json").read_text())
+    assert [one["key"] for one in profiles] == ["D2-1k", "D3c-warm"]
+    for one in profiles:
+        assert one["system"] == "gridstone, none" and one["seconds"] > 0 and one["top"]
+        assert 95 < sum(one["shares"].values()) < 101
+    assert "| D3c-warm |" in (tmp_path / "profiles.md").read_text() and "| D3c-warm |" in found.stdout

@@ -359,9 +359,10 @@ impl Array {
         interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
     }
 
-    fn stage_delete(&self, py: Python<'_>, dims: &Bound<'_, PyAny>) -> PyResult<Staged> {
+    #[pyo3(signature = (dims, progress = None))]
+    fn stage_delete(&self, py: Python<'_>, dims: &Bound<'_, PyAny>, progress: Option<Py<PyAny>>) -> PyResult<Staged> {
         let held = hold_dims(self.schema(py)?.as_ref(), dims)?;
-        interrupt::run(py, self.inner.context(), None, |call| self.inner.stage_delete(&columns(&held, call)?, call))
+        interrupt::run(py, self.inner.context(), progress, |call| self.inner.stage_delete(&columns(&held, call)?, call))
             .map(Staged::new)
     }
 
@@ -370,24 +371,31 @@ impl Array {
         staged.map(Staged::new).map_err(|e| raise(py, &e))
     }
 
-    #[pyo3(signature = (boxes, condition_json, message))]
+    #[pyo3(signature = (boxes, condition_json, message, progress = None))]
     fn delete_where(
         &self,
         py: Python<'_>,
         boxes: Option<Boxes>,
         condition_json: &str,
         message: Option<String>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<u64> {
         let (region, condition) = (region(py, &self.inner, boxes)?, condition(py, condition_json)?);
-        interrupt::run(py, self.inner.context(), None, |call| {
+        interrupt::run(py, self.inner.context(), progress, |call| {
             self.inner.delete_region_where(region.as_ref(), &condition, message.clone(), call)
         })
     }
 
-    #[pyo3(signature = (boxes, condition_json))]
-    fn receipt_where(&self, py: Python<'_>, boxes: Option<Boxes>, condition_json: &str) -> PyResult<String> {
+    #[pyo3(signature = (boxes, condition_json, progress = None))]
+    fn receipt_where(
+        &self,
+        py: Python<'_>,
+        boxes: Option<Boxes>,
+        condition_json: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
         let (region, condition) = (region(py, &self.inner, boxes)?, condition(py, condition_json)?);
-        interrupt::run(py, self.inner.context(), None, |call| {
+        interrupt::run(py, self.inner.context(), progress, |call| {
             self.inner.receipt_where(region.as_ref(), &condition, call)?.to_json()
         })
     }
@@ -443,7 +451,8 @@ impl Array {
         py.detach(|| self.inner.set_metadata(changes.into_iter().collect())).map_err(|e| raise(py, &e))
     }
 
-    #[pyo3(signature = (strategy, fragments, within, target_bytes, dry_run))]
+    #[pyo3(signature = (strategy, fragments, within, target_bytes, dry_run, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's, by position")]
     fn consolidate(
         &self,
         py: Python<'_>,
@@ -452,10 +461,11 @@ impl Array {
         within: Option<Boxes>,
         target_bytes: u64,
         dry_run: bool,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
         let strategy = consolidate::strategy(py, &self.inner, strategy, fragments.as_deref(), within)?;
         let work = |call: &engine::Call| self.inner.consolidate(&strategy, target_bytes, dry_run, call);
-        interrupt::run(py, self.inner.context(), None, work).map(|report| consolidate::report_json(&report))
+        interrupt::run(py, self.inner.context(), progress, work).map(|report| consolidate::report_json(&report))
     }
 
     #[pyo3(signature = (strategy, fragments, within, target_bytes))]

@@ -56,7 +56,7 @@ pub(crate) fn write_box(array: &Array, (x, y): ((i64, i64), (i64, i64)), attrs: 
     array.commit(vec![staged], None).unwrap();
 }
 
-fn write_cells(array: &Array, cells: &[(i64, i64)], number: i64) {
+pub(crate) fn write_cells(array: &Array, cells: &[(i64, i64)], number: i64) {
     let (x, y) = (longs(cells.iter().map(|c| c.0)), longs(cells.iter().map(|c| c.1)));
     let v = longs(cells.iter().map(|_| -number));
     let attrs = vec![("v".to_owned(), v.view()), ("w".to_owned(), v.view())];
@@ -84,7 +84,7 @@ pub(crate) fn consolidate(array: &Array, strategy: &Strategy) -> ConsolidateRepo
     array.consolidate(strategy, 1 << 30, false, &Call::default()).unwrap()
 }
 
-const BOTH: [&str; 2] = ["v", "w"];
+pub(crate) const BOTH: [&str; 2] = ["v", "w"];
 
 #[test]
 fn a_thousand_overwrites_and_updates_read_like_one() {

@@ -264,6 +264,8 @@ fn nobody_creates_a_store_beside_the_beginning_of_a_copy() {
     let refused = create_array_on(&context(), target.clone(), "/", schema.unwrap(), false).unwrap_err();
     assert!(refused.message().contains("copy"), "{refused}");
     assert!(copied(&source, &target, &WHOLE).unwrap_err().message().contains("copy"));
+    let again = copied(&source, &target, &HISTORY).unwrap_err();
+    assert!(again.kind() == ErrorKind::Exists && again.message().contains("copy"), "{again}");
     target.remove_everything().unwrap();
     copied(&source, &target, &HISTORY).unwrap();
 }

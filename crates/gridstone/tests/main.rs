@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod ahead;
+mod apart;
 mod around;
 mod block_sizes;
 mod child;
@@ -20,10 +21,12 @@ mod evolution;
 mod filtered;
 mod group_commit;
 mod group_schedules;
+mod high_water;
 mod io_count;
 mod kill;
 mod life;
 mod many_writers;
+mod merging;
 mod moves;
 #[cfg(feature = "object-stores")]
 mod objects;
@@ -46,6 +49,7 @@ mod sorted_copies;
 mod staged_deletes;
 mod stopping;
 mod stress;
+mod straight;
 mod together;
 mod transactions;
 mod unsorted;

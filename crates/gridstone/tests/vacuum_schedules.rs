@@ -5,8 +5,8 @@
 //! The log forgets what was committed, so each remembers what it was told: from that follows what every version holds.
 
 use super::vacuum::nothing_is_left;
-use super::writers::World;
-use gridstone::array::{Changes, Snapshot, StandardRules, Store};
+use super::writers::{ARRAY, World};
+use gridstone::array::{Changes, MergeRules, Snapshot, StandardRules, Store};
 use gridstone::base::{ErrorKind, Id, NeverCancel, Result, Silent};
 use gridstone::maintain::{Keep, VacuumOptions, VacuumReport, vacuum};
 use gridstone::storage::{HookedStorage, MemoryStorage, Storage};
@@ -67,6 +67,7 @@ struct Seen {
     expired: AtomicU64,
     settled: AtomicU64,
     refused: AtomicU64,
+    merged: AtomicU64,
 }
 
 fn count(of: &AtomicU64, more: u64) {
@@ -134,12 +135,27 @@ impl Player {
         let (store, mut snapshot, mut told) = (self.world.store(), Arc::clone(&self.one), Told::new());
         for _ in 0..self.cast.merges {
             snapshot = store.refresh(&snapshot).unwrap();
-            let planned = settling((&store, &self.seen), &snapshot, |snapshot| self.world.merger(snapshot));
-            let Some((id, of, changes)) = planned.flatten() else { continue };
-            if let Some(next) = self.commit(&store, &snapshot, changes, true) {
-                told.insert(next.version(), Did::Merge(id, of));
-                snapshot = next;
+            let planned = settling((&store, &self.seen), &snapshot, |snapshot| self.world.mergers(snapshot));
+            let planned = planned.unwrap_or_default();
+            let orders = planned.iter().map(|(_, [a, b], _)| (a.order, b.order));
+            let mut rules = MergeRules::new(ARRAY, &snapshot, orders);
+            for (turn, (id, of, changes)) in planned.into_iter().enumerate() {
+                // What it cannot look at the commit finds anew.
+                if rules.begin(turn, of.to_vec()).is_err_and(|e| e.kind() == ErrorKind::Conflict) {
+                    continue;
+                }
+                let seen = Arc::clone(rules.seen());
+                match store.commit(&seen, changes, &mut rules) {
+                    Ok(next) => {
+                        count(&self.seen.merged, 1);
+                        told.insert(next.version(), Did::Merge(id, of.map(|removed| removed.id)));
+                        rules.committed(next);
+                    }
+                    // There are no leases here.
+                    Err(e) => assert!([ErrorKind::Conflict, ErrorKind::SnapshotExpired].contains(&e.kind()), "{e}"),
+                }
             }
+            snapshot = Arc::clone(rules.seen());
         }
         told
     }
@@ -247,6 +263,7 @@ fn explore(cast: &'static Cast, schedules: usize) -> Arc<Seen> {
     let shared = Arc::clone(&seen);
     shuttle::check_random(move || play(cast, &shared), schedules);
     println!("{seen:?}");
+    assert!(seen.merged.load(Ordering::Relaxed) > schedules as u64 / 10, "{seen:?}");
     for figure in [&seen.raised, &seen.removed] {
         assert!(figure.load(Ordering::Relaxed) > schedules as u64 / 2, "{seen:?}");
     }

@@ -40,7 +40,7 @@ pub(crate) struct World {
     fold_versions: u64,
 }
 
-const ARRAY: Id = Id([0xff; 16]);
+pub(crate) const ARRAY: Id = Id([0xff; 16]);
 
 /// The bytes of every fragment.
 const CELLS: &[u8] = b"cells";
@@ -116,14 +116,22 @@ impl World {
 
     /// Changes that merge the two oldest fragments of `snapshot`: what comes of it, and of what. `None` if there are no two.
     pub(crate) fn merger(&self, snapshot: &Snapshot) -> Result<Option<(Id, [Id; 2], Changes)>> {
+        let first = self.mergers(snapshot)?.into_iter().next();
+        Ok(first.map(|(id, [a, b], changes)| (id, [a.id, b.id], changes)))
+    }
+
+    /// The same of each two neighbours among the fragments, the oldest first.
+    pub(crate) fn mergers(&self, snapshot: &Snapshot) -> Result<Vec<(Id, [Removed; 2], Changes)>> {
         let fragments = snapshot.array_by_id(ARRAY)?.fragments(None)?;
-        let Some([a, b]) = fragments.first_chunk() else { return Ok(None) };
-        let mut merged = self.fragment();
-        let id = merged.description.id;
-        (merged.description.order, merged.description.cells) = (b.order, a.cells + b.cells);
-        let removed = vec![Removed::of(a), Removed::of(b)];
-        let operation = Operation::ReplaceFragments { array: ARRAY, removed, fragments: vec![merged] };
-        Ok(Some((id, [a.id, b.id], Changes::new(vec![operation]))))
+        let merger = |[a, b]: &[Arc<Description>; 2]| {
+            let mut merged = self.fragment();
+            let id = merged.description.id;
+            (merged.description.order, merged.description.cells) = (b.order, a.cells + b.cells);
+            let removed = [Removed::of(a), Removed::of(b)];
+            let operation = Operation::ReplaceFragments { array: ARRAY, removed: removed.to_vec(), fragments: vec![merged] };
+            (id, removed, Changes::new(vec![operation]))
+        };
+        Ok(fragments.as_chunks().0.iter().map(merger).collect())
     }
 
     /// The ids of the fragments of `snapshot`, by ascending order. The bytes of each are read.

@@ -7,7 +7,7 @@ import click
 
 from .. import health
 from . import options
-from .output import emit_json, emit_table
+from .output import emit_json, emit_table, on_terminal
 
 _STRATEGIES = ["tiered", "all", "updates", "manifest"]
 
@@ -34,7 +34,12 @@ def consolidate(
     """Merge the fragments of an array; nobody reads anything else than before."""
     array = options.opened(uri, path, "r" if dry_run else "r+")
     report = array.consolidate(
-        strategy, box=options.box_of(array, box), fragments=fragments or None, target=target, dry_run=dry_run
+        strategy,
+        box=options.box_of(array, box),
+        fragments=fragments or None,
+        target=target,
+        dry_run=dry_run,
+        progress=True if on_terminal() and not json_out else None,
     )
     if json_out:
         emit_json({"version": array.version, **asdict(report)})

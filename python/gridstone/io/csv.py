@@ -55,7 +55,7 @@ def from_csv(
     Args:
         uri: the store.
         source: a path, a pattern or a list of them; `.gz .bz2 .xz .zst .lz4` are decompressed. Several files are read
-            one after the other, ahead of what is parsed (in parallel) and written meanwhile.
+            side by side and parsed in parallel, ahead of what is written meanwhile; rows stay in the files' order.
         dims: the columns that are the dimensions; needed unless a schema is given.
         schema: the schema of the new array; columns that it does not name are left out.
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.

@@ -1,5 +1,5 @@
-"""CSV files as a feed: blocks read by one thread and parsed by others, ahead of what is written, checked, and what is
-wrong told by line and column.
+"""CSV files as a feed: each read by a thread, several side by side, and parsed by others, ahead of what is written,
+checked, and what is wrong told by line and column.
 """
 
 from collections import deque
@@ -18,12 +18,15 @@ from ..context import Context, size_bytes
 from ..errors import InputError
 from ..schema import Schema
 from . import bounds, infer, parse, text
-from .ahead import ahead
+from .ahead import side_by_side
 from .dialect import Dialect
 from .load import Meter, Options, column_of, named_dims
 from .rejects import Rejected, Rejects
 from .rows import Block, Reader
 from .sources import shown
+
+_BUDGET_PER_ROOM = 32
+"""Which part of the budget holds text that is read and not parsed yet."""
 
 _Wanted = Callable[[Block], list[str]]
 _Parsed = tuple[Block, Any]
@@ -146,11 +149,14 @@ class CsvFeed:
             return self._parsed(block, types, wanted(block))
 
         workers = min(4, self.context.threads)
-        read = ((block, reader.done) for block in reader.blocks(self._header))
-        with ThreadPoolExecutor(workers, "gridstone-csv") as pool, closing(ahead(read, min(2, workers - 1))) as blocks:
+        # Two blocks per thread, and of a large budget what lets a packed file be unpacked beside the one before it.
+        room = max(2 * workers * self._block_bytes, self.context.memory_budget // _BUDGET_PER_ROOM)
+        lanes = min(workers, len(self._files)) if workers > 1 else 0
+        ahead = side_by_side(reader.streams(self._header), lanes, room, lambda read: len(read[0].data))
+        with ThreadPoolExecutor(workers, "gridstone-csv") as pool, closing(ahead) as blocks:
             yield from self._in_turn(pool, workers, parsed, blocks, reader.total)
         self._check_headers(wanted)
-        self.meter.tell(reader.done, reader.total)
+        self.meter.tell(reader.total, reader.total)
         self.meter.passed += 1
 
     def _in_turn(
@@ -219,14 +225,14 @@ class CsvFeed:
             return rest, names
 
         for file in self._files:
-            next(self._reader([file], 1 << 16).blocks(checked), None)
+            self._reader([file], 1 << 16).first(checked)
 
     def _with_zones(self, types: dict[str, Any]) -> dict[str, Any]:
         """Times with a zone need a type with one: told by the first block of each pass that has a schema."""
         times = [name for name, kind in types.items() if pa.types.is_timestamp(kind)]
         if not times or self._zoned:
             return types
-        block = next(self._reader(self._files, 1 << 16).blocks(self._header), None)
+        block = self._reader(self._files, 1 << 16).first(self._header)
         if block is None:
             return types
         present = [name for name in times if name in block.names]

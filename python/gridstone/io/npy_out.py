@@ -76,7 +76,7 @@ def to_npz(
     """Writes a box as a `.npz` file, in bounded memory.
 
     Of a dense array it holds one array per attribute, of the box's shape; of a sparse one an array per dimension and
-    attribute, with a value per cell.
+    attribute, with a value per cell. Vectors have their length as one axis more, the last.
 
     Args:
         array, box, progress, damaged: as in `to_npy`; cells of a sparse array that are damaged are left out.

@@ -4,9 +4,11 @@ A block ends at a line break outside quotes. It knows the line it starts at, so 
 """
 
 import codecs
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -39,34 +41,38 @@ Header = Callable[[Block], tuple[Block, tuple[str, ...]]]
 
 
 class Reader:
-    """Reads files one after the other, and tells how many stored bytes it has consumed."""
+    """Cuts files into blocks."""
 
     def __init__(self, files: Sequence[Path], dialect: Dialect, encoding: str, block_bytes: int) -> None:
         self._files, self._dialect, self._block_bytes = files, dialect, block_bytes
         self._quotes = Quotes(dialect)
         self._decoder = _decoder(encoding)
-        self.total = sum(file.stat().st_size for file in files)
-        self.done = 0
+        self._sizes = [file.stat().st_size for file in files]
+        self.total = sum(self._sizes)
+        """Stored bytes of the files."""
 
-    def blocks(self, header: Header) -> Iterator[Block]:
-        """Every block that has a row."""
-        before = 0
-        for file in self._files:
-            with file.open("rb") as raw:
-                names: tuple[str, ...] | None = None
-                for line, data in self._cut(file, raw):
-                    self.done = before + raw.tell()
-                    if not data.strip():
-                        continue
-                    block = Block(file, line, data, names or ())
-                    if names is None:
-                        block, names = header(block)
-                    if block.data.strip():
-                        yield block
-                if names is None and self._dialect.header:
-                    raise InputError(f"{file} is empty; a CSV file starts with a line of column names")
-            before += file.stat().st_size
-        self.done = self.total
+    def first(self, header: Header) -> Block | None:
+        """The first block that has a row."""
+        return next((block for stream in self.streams(header) for block, _ in stream()), None)
+
+    def streams(self, header: Header) -> list[Callable[[], Iterator[tuple[Block, int]]]]:
+        """Of each file every block that has a row, with the stored bytes of all files up to its end."""
+        before = itertools.accumulate(self._sizes, initial=0)
+        return [partial(self._blocks, file, done, header) for file, done in zip(self._files, before, strict=False)]
+
+    def _blocks(self, file: Path, before: int, header: Header) -> Iterator[tuple[Block, int]]:
+        with file.open("rb") as raw:
+            names: tuple[str, ...] | None = None
+            for line, data in self._cut(file, raw):
+                if not data.strip():
+                    continue
+                block = Block(file, line, data, names or ())
+                if names is None:
+                    block, names = header(block)
+                if block.data.strip():
+                    yield block, before + raw.tell()
+            if names is None and self._dialect.header:
+                raise InputError(f"{file} is empty; a CSV file starts with a line of column names")
 
     def _cut(self, file: Path, raw: IO[bytes]) -> Iterator[tuple[int, bytes]]:
         line, rest = 1 + self._dialect.skip_lines, b""

@@ -1,7 +1,7 @@
 """Typed columns as a feed: tables in memory, streams, files; bounds from statistics or a pass, cells checked."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple, Protocol
 
@@ -14,14 +14,16 @@ from ..context import Context
 from ..errors import GridstoneError, InputError
 from ..schema import Schema
 from . import bounds, infer
-from .ahead import ahead
+from .ahead import side_by_side
 from .load import Meter, Options, column_of, named_dims
 
 SCHEMA_KEY = b"gridstone.schema"
 """Where the metadata of a table that this package wrote keeps the schema of its array."""
 
-_AHEAD_MAX = 2
-_BUDGET_PER_PIECE = 128 << 20
+_LANES_MAX = 4
+_BUDGET_PER_LANE = 128 << 20
+_BUDGET_PER_ROOM = 16
+"""Which part of the budget holds pieces that were read and not written yet."""
 
 
 class Piece(NamedTuple):
@@ -56,8 +58,10 @@ class Tables(Protocol):
     def schema(self) -> Any:
         """The Arrow schema of all of it."""
 
-    def pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
-        """These columns in pieces of a few MiB; `again`: another pass will follow."""
+    def streams(self, names: Sequence[str], again: bool) -> Sequence[Callable[[], Iterator[Piece]]]:
+        """These columns in pieces of a few MiB; `again`: another pass will follow. Several streams, whose pieces follow
+        each other, may be read side by side.
+        """
 
     def known(self, names: Sequence[str]) -> Mapping[str, Known]:
         """What is known of some of these columns without a pass."""
@@ -71,15 +75,15 @@ class Tables(Protocol):
 
 class TableFeed:
     """The rows of a source of typed columns. `nan_is_null`: nulls of float columns came from NaN, which they become
-    again where the schema has no null. `readahead`: pieces may be read on another thread.
+    again where the schema has no null. `readahead`: pieces may be read on other threads.
     """
 
     def __init__(self, source: Tables, context: Context, *, nan_is_null: bool = False, readahead: bool = False) -> None:
         self.meter, self.context = Meter(), context
         self._source, self._nan_is_null = source, nan_is_null
         # A piece has some MiB: a small budget has none to spare.
-        spare = min(_AHEAD_MAX, context.memory_budget // _BUDGET_PER_PIECE)
-        self._ahead = spare if readahead and context.threads > 1 else 0
+        lanes = min(_LANES_MAX, context.threads, context.memory_budget // _BUDGET_PER_LANE)
+        self._lanes = lanes if readahead and context.threads > 1 else 0
 
     def total(self) -> int:
         """What the source counts."""
@@ -155,7 +159,9 @@ class TableFeed:
             yield pa.table(made)
 
     def _pieces(self, names: Sequence[str], *, again: bool) -> Iterator[Piece]:
-        with closing(ahead(self._source.pieces(names, again), self._ahead)) as pieces:
+        streams, room = self._source.streams(names, again), self.context.memory_budget // _BUDGET_PER_ROOM
+        lanes = min(self._lanes, len(streams))
+        with closing(side_by_side(streams, lanes, room, lambda piece: int(piece.table.nbytes))) as pieces:
             for piece in pieces:
                 self.meter.tell(piece.done, self._source.total)
                 yield piece

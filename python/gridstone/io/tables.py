@@ -1,8 +1,10 @@
 """Sources of typed columns: tables in memory, streams that can be read once, datasets, Parquet and Arrow files."""
 
 import contextlib
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from .table_feed import Known, Piece
 _PIECE_BYTES = 8 << 20
 _PIECE_ROWS = 1 << 16
 
+Stream = Callable[[], Iterator[Piece]]
+
 
 class Whole:
     """A table in memory."""
@@ -25,7 +29,11 @@ class Whole:
         self.total = table.num_rows
         self._table = table
 
-    def pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
+    def streams(self, names: Sequence[str], again: bool) -> list[Stream]:
+        """One of all of it."""
+        return [lambda: self._pieces(names, again)]
+
+    def _pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
         """Slices of the table."""
         table = self._table.select(list(names))
         step = _rows_of_piece(table.nbytes, table.num_rows)
@@ -70,7 +78,11 @@ class Once:
         self._kept: list[Any] = []
         self._spilled: Path | None = None
 
-    def pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
+    def streams(self, names: Sequence[str], again: bool) -> list[Stream]:
+        """One of all of it."""
+        return [lambda: self._pieces(names, again)]
+
+    def _pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
         """The stream the first time, what was kept of it later."""
         first, wanted = 0, list(names)
         fresh = self._reader is not None
@@ -130,7 +142,11 @@ class Dataset:
         self.title, self.schema, self._dataset = title, dataset.schema, dataset
         self.total = dataset.count_rows()
 
-    def pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
+    def streams(self, names: Sequence[str], again: bool) -> list[Stream]:
+        """One of all of it."""
+        return [lambda: self._pieces(names, again)]
+
+    def _pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
         """Its batches."""
         first = 0
         for batch in self._dataset.to_batches(
@@ -166,8 +182,13 @@ def _unified(files: Sequence[Path], schemas: Sequence[Any]) -> Any:
     return made
 
 
+def _before(files: Sequence[Path]) -> list[int]:
+    """The stored bytes before each of the files."""
+    return list(itertools.accumulate((file.stat().st_size for file in files[:-1]), initial=0))
+
+
 class ParquetFiles:
-    """Parquet files, one after the other. `statistics`: trust the bounds in their footers."""
+    """Parquet files, in their order. `statistics`: trust the bounds in their footers."""
 
     def __init__(self, files: Sequence[Path], statistics: bool) -> None:
         self._files, self._statistics, self._scratch = files, statistics, Scratch()
@@ -185,25 +206,25 @@ class ParquetFiles:
         with _damage(file, "Parquet"):
             return pq.ParquetFile(self._scratch.plain(file), memory_map=True)
 
-    def pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
-        """The rows of every file."""
-        before = 0
-        for file, footer in zip(self._files, self._footers, strict=True):
-            size, first = file.stat().st_size, 0
-            stored = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
-            step = min(_PIECE_ROWS, _rows_of_piece(stored, footer.num_rows))
-            found = self._opened(file)
-            batches = found.iter_batches(step, columns=list(names))
-            while True:
-                with _damage(file, "Parquet"):
-                    batch = next(batches, None)
-                    if batch is None:
-                        break
-                    batch.validate(full=True)
-                done = before + size * (first + batch.num_rows) // max(footer.num_rows, 1)
-                yield Piece(pa.Table.from_batches([batch]), str(file), first, done)
-                first += batch.num_rows
-            before += size
+    def streams(self, names: Sequence[str], again: bool) -> list[Stream]:
+        """One of each file."""
+        files = zip(self._files, self._footers, _before(self._files), strict=True)
+        return [partial(self._pieces, *file, names) for file in files]
+
+    def _pieces(self, file: Path, footer: Any, before: int, names: Sequence[str]) -> Iterator[Piece]:
+        size, first = file.stat().st_size, 0
+        stored = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
+        step = min(_PIECE_ROWS, _rows_of_piece(stored, footer.num_rows))
+        batches = self._opened(file).iter_batches(step, columns=list(names))
+        while True:
+            with _damage(file, "Parquet"):
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                batch.validate(full=True)
+            done = before + size * (first + batch.num_rows) // max(footer.num_rows, 1)
+            yield Piece(pa.Table.from_batches([batch]), str(file), first, done)
+            first += batch.num_rows
 
     def known(self, names: Sequence[str]) -> Mapping[str, Known]:
         """Bounds and nulls of the columns that every row group of every file tells them of."""
@@ -290,7 +311,7 @@ def _end(column: Any, told: Any, which: str) -> Any:
 
 
 class ArrowFiles:
-    """Arrow IPC files and streams (Feather, version 2), one after the other."""
+    """Arrow IPC files and streams (Feather, version 2), in their order."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files, self._scratch = files, Scratch()
@@ -325,22 +346,25 @@ class ArrowFiles:
                     batches = iter(found)
             yield found.schema, batches
 
-    def pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
-        """The rows of every file."""
-        before = 0
-        for file in self._files:
-            size, first = file.stat().st_size, 0
-            with self._opened(file) as (_, batches):
-                while True:
-                    with _damage(file, "Arrow"):
-                        batch = next(batches, None)
-                        if batch is None:
-                            break
-                        batch.validate(full=True)
-                    for part in _cut(pa.Table.from_batches([batch]).select(list(names))):
-                        yield Piece(part, str(file), first, before)
-                        first += part.num_rows
-            before += size
+    def streams(self, names: Sequence[str], again: bool) -> list[Stream]:
+        """One of each file."""
+        return [
+            partial(self._pieces, file, before, names)
+            for file, before in zip(self._files, _before(self._files), strict=True)
+        ]
+
+    def _pieces(self, file: Path, before: int, names: Sequence[str]) -> Iterator[Piece]:
+        first = 0
+        with self._opened(file) as (_, batches):
+            while True:
+                with _damage(file, "Arrow"):
+                    batch = next(batches, None)
+                    if batch is None:
+                        return
+                    batch.validate(full=True)
+                for part in _cut(pa.Table.from_batches([batch]).select(list(names))):
+                    yield Piece(part, str(file), first, before)
+                    first += part.num_rows
 
     def known(self, names: Sequence[str]) -> Mapping[str, Known]:
         """Nothing: these files have no statistics."""

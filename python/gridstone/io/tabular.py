@@ -98,8 +98,8 @@ def from_parquet(
 
     Args:
         uri, dims, schema, sparse, context, options: as in `from_arrow`.
-        source: a path, a pattern or a list of them, read one after the other, ahead of what is written meanwhile.
-            Columns are matched by name.
+        source: a path, a pattern or a list of them, read side by side, ahead of what is written meanwhile; rows stay in
+            the order of the files. Columns are matched by name.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
         statistics: take domains from the files' footers where they are complete; False: from a pass over the values.
     """

@@ -1,6 +1,6 @@
-//! Compares block sizes on prepared inputs: `blocks FOLDER [--repeats N] [--threads N] [--only NAME]… [--sizes] [--columns] [--coords] [--rates]`.
+//! Compares block sizes on prepared inputs: `blocks FOLDER [--repeats N] [--threads N] [--only NAME]… [--sizes] [--columns] [--coords] [--rates] [--index]`.
 //!
-//! Of the four parts those that are named, or all. The folder is what `benches/blocks/prepare.py` wrote; the tables come out in Markdown. `make bench-blocks` does both.
+//! Of the five parts those that are named, or all. The folder is what `benches/blocks/prepare.py` wrote; the tables come out in Markdown. `make bench-blocks` does both.
 
 use gridstone::base::{Error, Result};
 use gridstone_bench::blocks::{Choice, Effort, compare};
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
 fn run(mut args: impl Iterator<Item = String>) -> Result<()> {
     let mut folder = None;
     let mut effort = Effort { repeats: 5, threads: 1 };
-    let mut choice = Choice { only: Vec::new(), sizes: false, columns: false, coords: false, rates: false };
+    let mut choice = Choice { only: Vec::new(), sizes: false, columns: false, coords: false, rates: false, index: false };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| Error::input(format!("{arg} needs a value")));
         let number = |text: String| text.parse().map_err(|_| Error::input(format!("{text:?} is no number")));
@@ -32,6 +32,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<()> {
             "--columns" => choice.columns = true,
             "--coords" => choice.coords = true,
             "--rates" => choice.rates = true,
+            "--index" => choice.index = true,
             _ if arg.starts_with("--") => return Err(Error::input(format!("there is no option {arg}"))),
             _ => folder = Some(PathBuf::from(arg)),
         }
@@ -40,8 +41,8 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<()> {
     if effort.repeats == 0 {
         return Err(Error::input("nothing comes of 0 repeats"));
     }
-    if !(choice.sizes || choice.columns || choice.coords || choice.rates) {
-        (choice.sizes, choice.columns, choice.coords, choice.rates) = (true, true, true, true);
+    if !(choice.sizes || choice.columns || choice.coords || choice.rates || choice.index) {
+        choice = Choice { sizes: true, columns: true, coords: true, rates: true, index: true, ..choice };
     }
     compare(&folder, &choice, effort, |table| println!("{table}"))
 }

@@ -10,6 +10,7 @@ mod coords;
 mod input;
 pub(crate) mod measure;
 mod rates;
+mod sections;
 mod stored;
 mod table;
 
@@ -39,6 +40,8 @@ pub struct Choice {
     pub coords: bool,
     /// Whether all that `auto` may take is rated on every column.
     pub rates: bool,
+    /// Whether the sections of indexes are looked at, and packed.
+    pub index: bool,
 }
 
 /// Compares the inputs of `folder`; gives each table to `show` as soon as it is there.
@@ -47,7 +50,7 @@ pub struct Choice {
 /// Input if the folder was not prepared or answers differ; whatever the engine says.
 pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl FnMut(&str)) -> Result<()> {
     let (mut all, mut packed): (Vec<Measured>, Vec<_>) = (Vec::new(), Vec::new());
-    let (mut coords, mut rated) = (Vec::new(), Vec::new());
+    let (mut coords, mut rated, mut indexes) = (Vec::new(), Vec::new(), Vec::new());
     for input in Input::all(folder, &choice.only)? {
         let input = input?;
         let sizes: &[u32] = if input.is_sparse() { &SPARSE } else { &DENSE };
@@ -65,6 +68,9 @@ pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl Fn
         }
         if choice.rates {
             rated.extend(rates::rate(&input, effort)?);
+        }
+        if choice.index {
+            indexes.push(sections::look(&input, effort)?);
         }
     }
     for (sparse, filters) in [false, true].into_iter().flat_map(|s| FILTERS.map(|f| (s, f))) {
@@ -84,6 +90,9 @@ pub fn compare(folder: &Path, choice: &Choice, effort: Effort, mut show: impl Fn
     }
     if choice.rates {
         show(&table::rates(&rated));
+    }
+    if choice.index {
+        show(&table::sections(&indexes));
     }
     Ok(())
 }
@@ -120,7 +129,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("gridstone-blocks-test-{}", std::process::id()));
         prepare(&folder);
         let mut text = String::new();
-        let choice = Choice { only: Vec::new(), sizes: true, columns: true, coords: true, rates: true };
+        let choice = Choice { only: Vec::new(), sizes: true, columns: true, coords: true, rates: true, index: true };
         let outcome = compare(&folder, &choice, Effort { repeats: 1, threads: 1 }, |table| {
             writeln!(text, "{table}").unwrap();
         });
@@ -132,6 +141,7 @@ mod tests {
         assert!(text.contains("| grid v | int64 | 8.000 |") && text.contains("| cloud coordinates |"), "{text}");
         assert!(text.contains("\n| cloud | 8 |"), "{text}");
         assert!(text.contains("| cloud dimension 0 | int64 |") && text.contains("| grid v | int64 | 1.764 "), "{text}");
+        assert!(text.contains("| cloud | BlockBounds ") && text.contains("### Sections"), "{text}");
         assert!(compare(&folder, &choice, Effort { repeats: 1, threads: 1 }, |_| {}).is_err());
     }
 }

@@ -7,7 +7,7 @@ use gridstone::engine::{
     Array, At, BlockCells, Call, CellData, Column, Context, Dedup, Durability, Opened, Options, create_array_on,
     open_on,
 };
-use gridstone::fragment::Fragment;
+use gridstone::fragment::{Fragment, Section};
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::{Order, Schema};
 use gridstone::storage::{LocalStorage, Storage};
@@ -109,22 +109,39 @@ impl Place {
     /// # Errors
     /// Whatever the engine says; Input if it is not of one fragment.
     pub(crate) fn sizes(&self) -> Result<Sizes> {
-        let store = Store::new(self.storage()?, Arc::new(SystemClock), Arc::new(SystemEntropy));
-        let snapshot = store.latest()?;
-        let state = snapshot.array_by_id(snapshot.node("/")?.id())?.clone();
-        let schema = state.schema()?;
-        let fragments = state.fragments(None)?;
-        let [description] = fragments.as_slice() else { return Err(Error::input("an array of one fragment expected")) };
-        let fragment = Fragment::open(store.files().open(description.location.file)?, description.clone(), schema)?;
+        let fragment = self.fragment()?;
         let root = fragment.root();
         let fields = (0..root.fields.len()).map(|field| stored_bytes(&fragment, field)).collect::<Result<_>>()?;
         Ok(Sizes {
-            total: description.location.len,
+            total: fragment.description().location.len,
             index: root.sections.iter().map(|s| s.range.len).sum(),
             blocks: root.stripes.iter().map(|s| s.blocks).sum(),
             fields,
             pipelines: root.pipelines.clone(),
         })
+    }
+
+    /// Bytes of the fragment, and the sections of its index: what each is, and its bytes.
+    ///
+    /// # Errors
+    /// As [`Place::sizes`].
+    pub(crate) fn sections(&self) -> Result<(u64, Vec<(String, Vec<u8>)>)> {
+        let fragment = self.fragment()?;
+        let read = |section: &Section| {
+            Ok((format!("{:?}", section.id), fragment.source().read_one(section.range)?.to_vec()))
+        };
+        let sections = fragment.root().sections.iter().map(read).collect::<Result<_>>()?;
+        Ok((fragment.description().location.len, sections))
+    }
+
+    /// The one fragment of the array.
+    fn fragment(&self) -> Result<Fragment> {
+        let store = Store::new(self.storage()?, Arc::new(SystemClock), Arc::new(SystemEntropy));
+        let snapshot = store.latest()?;
+        let state = snapshot.array_by_id(snapshot.node("/")?.id())?.clone();
+        let fragments = state.fragments(None)?;
+        let [description] = fragments.as_slice() else { return Err(Error::input("an array of one fragment expected")) };
+        Fragment::open(store.files().open(description.location.file)?, description.clone(), state.schema()?)
     }
 
     fn remove(&self) -> Result<()> {

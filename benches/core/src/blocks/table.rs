@@ -4,6 +4,7 @@ use super::columns::{OTHERS, Packed};
 use super::coords::{self, Coords};
 use super::measure::{Figures, Measured, TIMED, median};
 use super::rates::{self, Rated};
+use super::sections::{self, Sections};
 use gridstone::base::limits;
 use gridstone::engine::BlockCells;
 use std::fmt::Write;
@@ -187,6 +188,30 @@ pub(crate) fn rates(all: &[Rated]) -> String {
                 Some(r) => write!(text, " {:.3} {:.1} {:.1} |", r.bytes, r.encode * 1e9, r.decode * 1e9),
                 None => write!(text, " - |"),
             };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Indexes: what each kind of section takes; and all of them packed, with the time to unpack them.
+pub(crate) fn sections(all: &[Sections]) -> String {
+    let mut text = "### Sections of the index, bytes\n\n| input | section | bytes | of the fragment |\n|---|---|--:|--:|\n".to_owned();
+    for one in all {
+        for (kind, bytes) in one.kinds.iter().filter(|(_, bytes)| *bytes > 0) {
+            let share = 100.0 * *bytes as f64 / one.total as f64;
+            let _ = writeln!(text, "| {} | {kind} | {bytes} | {share:.2} % |", one.name);
+        }
+    }
+    let names: String = sections::PACKINGS.iter().map(|name| format!(" {name} |")).collect();
+    let lines = "---|".repeat(sections::PACKINGS.len());
+    let _ = write!(text, "\n### Sections packed: per cent of the fragment saved, µs to unpack\n\n| input | index |{names}\n|---|--:|{lines}\n");
+    for one in all {
+        let whole: u64 = one.kinds.iter().map(|(_, bytes)| bytes).sum();
+        let _ = write!(text, "| {} | {whole} |", one.name);
+        for (bytes, seconds) in &one.packed {
+            let saved = 100.0 * (whole as f64 - *bytes as f64) / one.total as f64;
+            let _ = write!(text, " {saved:.2} % {:.1} |", seconds * 1e6);
         }
         text.push('\n');
     }

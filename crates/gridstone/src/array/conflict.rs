@@ -5,7 +5,7 @@ use super::operation::{Changes, Operation, Recorded, Removed};
 use super::record::Record;
 use super::snapshot::Snapshot;
 use crate::base::{Error, Id, Result};
-use crate::fragment::{Description, FragmentOrder};
+use crate::fragment::Description;
 use std::sync::Arc;
 
 /// How a commit goes along with others of its process to the same store.
@@ -202,35 +202,6 @@ impl DeleteRules {
 impl Rebase for DeleteRules {
     fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
         self.check(lost_to, changes.added_to(self.array).filter(|d| d.kind.deletes() && d.order.version > 0))?;
-        StandardRules::check(newest, changes)
-    }
-}
-
-/// The rules of a merge: those of [`StandardRules`], and that no delete was added whose order lies between those of the
-/// inputs. The result would be newer than that delete, and so bring back what it has deleted.
-#[derive(Debug, Clone, Copy)]
-pub struct MergeRules {
-    /// The array.
-    pub array: Id,
-    /// The least order of the inputs.
-    pub first: FragmentOrder,
-    /// The greatest.
-    pub last: FragmentOrder,
-}
-
-impl Rebase for MergeRules {
-    fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
-        let between = |d: &Arc<Description>| d.kind.deletes() && self.first < d.order && d.order < self.last;
-        let deletes = |op: &Recorded| match op {
-            Recorded::AddFragments { array, fragments } => *array == self.array && fragments.iter().any(between),
-            _ => false,
-        };
-        if lost_to.operations.iter().any(deletes) {
-            return Err(Error::conflict(format!(
-                "cells of fragments that were to be merged were deleted in version {}; nothing was committed",
-                lost_to.version
-            )));
-        }
         StandardRules::check(newest, changes)
     }
 }

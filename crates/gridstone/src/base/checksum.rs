@@ -9,3 +9,8 @@ pub fn xxh3(bytes: &[u8]) -> u64 {
 pub fn crc32c(bytes: &[u8]) -> u32 {
     ::crc32c::crc32c(bytes)
 }
+
+/// The CRC32C of what has `sum` with `bytes` behind it; nothing has 0.
+pub fn crc32c_append(sum: u32, bytes: &[u8]) -> u32 {
+    ::crc32c::crc32c_append(sum, bytes)
+}

@@ -4,6 +4,7 @@
 
 use super::{Error, Id, Result};
 use bytes::Bytes;
+use std::io::IoSliceMut;
 use std::sync::Arc;
 
 /// A run of bytes in a file.
@@ -68,6 +69,21 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
             return Err(Error::storage("a source gave fewer bytes than were asked of it"));
         }
         out.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Whether [`ByteSource::read_into_each`] takes no more than one call of the operating system, and copies nothing twice.
+    fn scatters(&self) -> bool {
+        false
+    }
+
+    /// Fills `outs`, one after the other, with the bytes from `offset` on. What they are afterwards is of no use.
+    fn read_into_each(&self, offset: u64, outs: &mut [IoSliceMut<'_>]) -> Result<()> {
+        let mut offset = offset;
+        for out in outs {
+            self.read_into(offset, out)?;
+            offset += out.len() as u64;
+        }
         Ok(())
     }
 

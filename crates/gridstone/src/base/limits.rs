@@ -49,6 +49,8 @@ pub const RECORD_LINE_BYTES_MAX: usize = 256 << 20;
 /// microsecond with its buffer, in which a core copies some 8 KiB (measured: 0.4 µs for 64 bytes, 0.9 µs for 8 KiB,
 /// 1.35 µs for 16 KiB): reading a smaller gap is cheaper than another call.
 pub const GAP_BYTES: u64 = 8 * 1024;
+/// Buffers that one read of a file fills, at most; systems take 1,024.
+pub const READ_PARTS_MAX: usize = 1_000;
 
 /// Cells of the blocks that are written, at most. Each fragment records its own; readers go by that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,7 @@ mod services;
 
 pub use ahead::Ahead;
 pub use buffer::AlignedBuf;
-pub use checksum::{crc32c, xxh3};
+pub use checksum::{crc32c, crc32c_append, xxh3};
 pub use counters::{CounterSnapshot, Counters};
 pub use cursor::{ByteReader, ByteWriter};
 pub use element::{Element, ElementKind};
@@ -27,6 +27,6 @@ pub use id::Id;
 pub use io::{ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready};
 pub use key::{KEY_BYTES, Key, KeyId, Keys};
 pub use services::{
-    Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Progress, Signal, Signals, Silent, Spawner,
+    Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Part, Progress, Signal, Signals, Silent, Spawner,
     Task,
 };

@@ -79,6 +79,28 @@ impl Progress for Silent {
     fn report(&self, _done: u64, _total: u64) {}
 }
 
+/// The progress of a part of what `whole` is told of: `before` units of its `total` were done before the part began.
+pub struct Part<'a> {
+    /// Told of all of it.
+    pub whole: &'a dyn Progress,
+    /// Done before.
+    pub before: u64,
+    /// All there is to do.
+    pub total: u64,
+}
+
+impl std::fmt::Debug for Part<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Part(from {} of {})", self.before, self.total)
+    }
+}
+
+impl Progress for Part<'_> {
+    fn report(&self, done: u64, _total: u64) {
+        self.whole.report(self.before.saturating_add(done).min(self.total), self.total);
+    }
+}
+
 /// Raised once by one thread, waited for by another.
 pub trait Signal: Send + Sync + std::fmt::Debug {
     /// Lets whoever waits go on, now and later.

@@ -496,12 +496,21 @@ impl Array {
         if let Some(transaction) = &self.within {
             return transaction.stage(changes, Vec::new());
         }
+        self.commit_outside(snapshot, changes, rules).map(|newer| newer.version())
+    }
+
+    /// The same of a handle that belongs to no transaction; gives the store with it.
+    pub(super) fn commit_outside(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        changes: Changes,
+        rules: &mut dyn Rebase,
+    ) -> Result<Arc<Snapshot>> {
         let newer = self.store.commit(snapshot, changes, rules)?;
-        let version = newer.version();
         self.look_after(&newer);
         self.move_to(Arc::clone(&newer));
         copy_packs(&self.context, &self.store, snapshot, &newer);
-        Ok(version)
+        Ok(newer)
     }
 
     /// Packs the list of fragments, in a version that changes nothing else; gives the version.

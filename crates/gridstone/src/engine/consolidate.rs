@@ -3,8 +3,8 @@
 use super::boxes::parse_hull;
 use super::claim::Claim;
 use super::{Array, Call, Staged};
-use crate::array::{Changes, MergeRules, Operation, Removed, Snapshot};
-use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
+use crate::array::{ArrayState, Changes, MergeRules, Operation, Removed, Snapshot};
+use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Part, Result, Silent};
 use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, Written, merge, plan};
 use crate::query::{ReadContext, Target, WriteContext};
 use crate::schema::Region;
@@ -103,7 +103,9 @@ impl Array {
         self.check_outside("fragments cannot be merged")?;
         let (snapshot, state) = self.state()?;
         let fragments = self.described(&snapshot, &state, None)?;
-        let context = self.read_context(&snapshot, call).within(MERGE_BYTES_MAX);
+        // What is told is how much was merged, not how much each read of it has read.
+        let reading = Call { progress: Arc::new(Silent), ..call.clone() };
+        let mut context = self.read_context(&snapshot, &reading).within(MERGE_BYTES_MAX);
         let target = Target { array: self.id(), schema: state.schema()?.clone(), fragments: fragments.clone() };
         let memory_bytes = (self.context().budget.limit_bytes() / 8).min(INPUT_BYTES_MAX);
         let limits = PlanLimits { memory_bytes, cell_bytes: target.row_bytes() };
@@ -116,14 +118,17 @@ impl Array {
             return Ok(report);
         }
         self.check_writable()?;
-        // Each merge looks at all that came since the plan: no vacuum is to take that away between them. During a long one the claim
-        // of what it reads is renewed.
-        let claim = (!plan.merges.is_empty()).then(|| self.claim(&snapshot));
-        for merge in &plan.merges {
+        let mut merging = Merging::new(self, &snapshot, &plan);
+        for (number, merge) in plan.merges.iter().enumerate() {
             call.cancel.check()?;
-            claim.iter().for_each(Claim::touch);
             let mut listing = listing(merge, &context, &target, target_bytes);
-            match self.merge((&context, &snapshot), merge, &target, target_bytes, call) {
+            let done = merging.begin(number, merge).and_then(|()| {
+                // No claim on what came before is left.
+                context.files = self.read_context(merging.seen(), &reading).files;
+                self.merge(&context, merge, &target, target_bytes, (&state, &mut merging), call)
+            });
+            merging.before += merge.cells_written();
+            match done {
                 Ok(None) => continue,
                 Ok(written) => listing.written = written,
                 Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) => {
@@ -138,6 +143,8 @@ impl Array {
             }
             report.merges.push(listing);
         }
+        call.progress.report(merging.total, merging.total);
+        drop(merging);
         if report.overtaken == 0 {
             report.overtaken += u64::from(!self.sweep(&plan)?);
         }
@@ -154,15 +161,17 @@ impl Array {
     /// Does and commits one merge; gives the fragments and bytes written, `None` if there was nothing to do.
     fn merge(
         &self,
-        (read, planned): (&ReadContext, &Arc<Snapshot>),
+        read: &ReadContext,
         one: &Merge,
         target: &Target,
         target_bytes: u64,
+        (planned, merging): (&ArrayState, &mut Merging<'_>),
         call: &Call,
     ) -> Result<Option<(u64, u64)>> {
         // Of the schema that the plan was made with, whatever became of it meanwhile.
-        let whole = self.write_context(planned.array_by_id(self.id())?, call)?;
-        let write = WriteContext { budget: &read.budget, arena: &read.arena, ..whole };
+        let whole = self.write_context(planned, call)?;
+        let progress = merging.progress(call);
+        let write = WriteContext { budget: &read.budget, arena: &read.arena, progress: &progress, ..whole };
         let mut written = Written::default();
         let merged = read.explained(merge(read, &write, target, one, target_bytes, &mut written));
         drop(self.staged(written.scratch));
@@ -170,13 +179,12 @@ impl Array {
         let mut staged: Staged = self.staged(written.done);
         let Some(merged) = merged? else { return Ok(None) };
         let changes = Changes::new(merged.operations(self.id()));
-        // All that others did since the plan was made is looked at, also what an earlier merge of it has passed.
-        let (last, first) = (one.order(), one.inputs.first().map_or(one.order(), |d| d.order));
-        let outcome = self.commit_by(planned, changes, &mut MergeRules { array: self.id(), first, last });
+        let seen = Arc::clone(merging.seen());
+        let outcome = self.commit_outside(&seen, changes, &mut merging.rules);
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             staged.keep_files();
         }
-        outcome?;
+        merging.rules.committed(outcome?);
         Ok(Some((staged.fragments.len() as u64, staged.bytes())))
     }
 
@@ -191,6 +199,54 @@ impl Array {
             Ok(_) => Ok(true),
             Err(e) if e.kind() == ErrorKind::Conflict => Ok(false),
             Err(e) => Err(e),
+        }
+    }
+}
+
+/// What the merges of a plan have in common.
+struct Merging<'a> {
+    array: &'a Array,
+    rules: MergeRules,
+    /// On what the rules have seen: the merge under way reads that, and what comes after it must be there for the next to look at. A new
+    /// one is there before the last one goes.
+    claim: Option<Claim>,
+    /// Cells that were merged, and those of all merges.
+    before: u64,
+    total: u64,
+}
+
+impl<'a> Merging<'a> {
+    fn new(array: &'a Array, planned: &Arc<Snapshot>, plan: &Plan) -> Self {
+        let orders = |one: &Merge| (one.inputs.first().map_or(one.order(), |d| d.order), one.order());
+        let claim = (!plan.merges.is_empty()).then(|| array.claim(planned));
+        let rules = MergeRules::new(array.id(), planned, plan.merges.iter().map(orders));
+        Self { array, rules, claim, before: 0, total: plan.merges.iter().map(Merge::cells_written).sum() }
+    }
+
+    /// Tells `call` of the merge under way as a part of all of them.
+    fn progress<'c>(&self, call: &'c Call) -> Part<'c> {
+        Part { whole: call.progress.as_ref(), before: self.before, total: self.total }
+    }
+
+    fn seen(&self) -> &Arc<Snapshot> {
+        self.rules.seen()
+    }
+
+    /// A Conflict error if the merge is known to be in vain.
+    fn begin(&mut self, number: usize, one: &Merge) -> Result<()> {
+        match &self.claim {
+            // During a long merge the claim of what it reads is renewed.
+            Some(claim) if claim.version() == self.seen().version() => claim.touch(),
+            _ => self.claim = Some(self.array.claim(self.seen())),
+        }
+        // What is applied may be taken out too.
+        let mut used: Vec<_> = one.inputs.iter().chain(&one.applied).chain(&one.retired).collect();
+        used.sort_by_key(|d| d.id);
+        used.dedup_by_key(|d| d.id);
+        match self.rules.begin(number, used.into_iter().map(|d| Removed::of(d)).collect()) {
+            Err(e) if e.kind() == ErrorKind::Conflict => Err(e),
+            // What else it meets the merge will too, and the commit knows what to do about it.
+            _ => Ok(()),
         }
     }
 }

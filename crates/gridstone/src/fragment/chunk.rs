@@ -7,7 +7,7 @@ use super::Fragment;
 use super::format::CHUNK_BYTES;
 use super::reader::bad_checksum;
 use super::stripe::{PageEntry, Stripe};
-use crate::base::{ByteRange, Error, Result, crc32c};
+use crate::base::{ByteRange, Error, Result, crc32c, crc32c_append};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -64,7 +64,46 @@ impl Fragment {
     }
 }
 
+impl Fragment {
+    /// As [`Fragment::check_chunks`], of bytes that lie in several places: `parts`, one after the other.
+    pub fn check_scattered<'b>(
+        &self,
+        block: &ChunkedBlock,
+        chunks: &Range<u64>,
+        parts: impl Iterator<Item = &'b [u8]>,
+    ) -> Result<()> {
+        let whole = CHUNK_BYTES as usize;
+        let is_right = |number: u64, sum: u32| {
+            block.stripe.chunk_checksum(block.page.first_chunk as usize + number as usize) == Some(sum)
+        };
+        let (mut number, mut sum, mut room, mut right) = (chunks.start, 0, whole, true);
+        for mut part in parts {
+            while !part.is_empty() {
+                let (now, later) = part.split_at(part.len().min(room));
+                (sum, room, part) = (crc32c_append(sum, now), room - now.len(), later);
+                if room == 0 {
+                    right &= is_right(number, sum);
+                    (number, sum, room) = (number + 1, 0, whole);
+                }
+            }
+        }
+        if room < whole {
+            right &= is_right(number, sum);
+            number += 1;
+        }
+        if right && number == chunks.end {
+            return Ok(());
+        }
+        Err(self.named(bad_checksum(), block.field, block.tile))
+    }
+}
+
 impl ChunkedBlock {
+    /// Where cell `cell` of the block begins, in bytes of its page; `None` past its end.
+    pub fn byte_of(&self, cell: u64) -> Option<u64> {
+        (cell < self.cells).then(|| self.start + cell * self.width)
+    }
+
     /// Bytes of a cell.
     pub fn width(&self) -> usize {
         self.width as usize

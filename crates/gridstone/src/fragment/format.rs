@@ -24,7 +24,7 @@ const REQUIRED_KNOWN: u64 = 0;
 /// Raw pages of at least this many bytes are page-aligned and checksummed per chunk.
 pub(super) const LARGE_PAGE_BYTES: u64 = 64 * 1024;
 /// The alignment and the checksum chunk of large raw pages, in bytes.
-pub(super) const CHUNK_BYTES: u64 = 4_096;
+pub const CHUNK_BYTES: u64 = 4_096;
 /// The alignment of every other page and of index sections, in bytes.
 pub(super) const ALIGNMENT: u64 = 64;
 

@@ -21,6 +21,7 @@ mod writer;
 pub use chunk::ChunkedBlock;
 pub use description::{Description, FragmentKind, FragmentOrder, Location, Staged};
 pub use encode::{Cells, EncodedPage, EncodedTile, Packing, PageBytes, SparseShape, encode_tile, sparse_shape};
+pub use format::CHUNK_BYTES;
 pub use mask::Mask;
 pub use reader::{BlockRef, Fragment};
 pub use rename::{HEADER_BYTES, renamed_header, renamed_mask};

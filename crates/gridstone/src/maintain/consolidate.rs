@@ -9,7 +9,7 @@
 use super::box_index::{BoxIndex, Item};
 use super::plan::{Merge, attrs_seen, has_dropped};
 use crate::array::{Operation, Removed};
-use crate::base::{Error, Id, Result};
+use crate::base::{Error, Id, Part, Result};
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::query::{
     ReadContext, Rewrite, RewriteCells, Target, WriteContext, gathered, rewrite_cells, rewrite_dense, warm,
@@ -99,7 +99,7 @@ pub fn memory_bytes(merge: &Merge, context: &ReadContext, target: &Target) -> u6
         });
         let cells =
             u64::try_from(tile.fold(1u128, u128::saturating_mul)).unwrap_or(u64::MAX).min(merge.cells_written());
-        cells.saturating_mul(2 * row).saturating_mul(context.pool.threads() as u64 + 1)
+        cells.saturating_mul(2 * target.cell_bytes()).saturating_mul(context.pool.threads() as u64 + 1)
     };
     work.saturating_add(small.min(limit / 4)).saturating_add(stripe)
 }
@@ -155,10 +155,14 @@ fn merge_boxes(
         found.sort_unstable();
         found.into_iter().filter_map(|place| fragments.get(place)).cloned().collect()
     };
+    let (mut before, total) = (0, merge.cells_written());
     for bounds in &merge.boxes {
         for sub in parts(&target.schema, bounds, cells_max) {
+            let (cells, progress) = (sub.cells() as u64, Part { whole: write.progress, before, total });
+            let write = WriteContext { progress: &progress, ..write.clone() };
             let job = Rewrite { target, touching: &touching, sub, places: places.clone() };
-            written.done.push(rewrite_dense(read, write, &job)?);
+            written.done.push(rewrite_dense(read, &write, &job)?);
+            before += cells;
         }
     }
     Ok(())

@@ -61,7 +61,11 @@ impl HistoryCopier<'_> {
     /// Corruption, Storage, Access, Cancelled. There is no store in the target then.
     pub fn copy(&self, newest: u64) -> Result<HistoryCopied> {
         let to = self.target.storage();
-        if self.target.exists()? || !to.list(LOG)?.is_empty() {
+        let there = self.target.exists().map_err(|e| match e.kind() {
+            ErrorKind::NotFound => Error::exists(format!("nothing can be copied to {}: {}", to.describe(), e.message())),
+            _ => e,
+        })?;
+        if there || !to.list(LOG)?.is_empty() {
             return Err(Error::exists(format!(
                 "there is a store in {} already, or what is left of one; a copy with its history needs a place of its own",
                 to.describe()

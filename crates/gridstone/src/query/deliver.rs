@@ -3,13 +3,15 @@
 //! The cells of an attribute of fixed width without nulls have their places in the result before anything is read. So a
 //! block that one dense fragment serves alone is read into a scratch buffer that stays in the processor's cache, checked,
 //! decoded, and moved from there to its place in the result: one pass over memory. Neighbouring blocks are read
-//! together. Entries of the overlay are put on top; where fragments lie over each other in any other way, the region is
+//! together; of cells that are stored as they are the system itself copies long stretches to their places ([`super::straight`]).
+//! Entries of the overlay are put on top; where fragments lie over each other in any other way, the region is
 //! painted first (`dense.rs`).
 
 use super::dense::{DensePlan, Layer, Located, Painter};
 use super::layout::Strided;
 use super::neighbours::Neighbours;
 use super::slots::Slots;
+use super::straight::read_straight;
 use super::{ReadContext, Request};
 use crate::base::{ByteRange, Counters, Error, Result};
 use crate::fragment::{BlockRef, ChunkedBlock, Fragment, FragmentOrder, Role};
@@ -53,17 +55,17 @@ pub(super) enum Origin<'p> {
 }
 
 /// A block, or the chunks of it that hold wanted cells, on its way to the result.
-struct Piece {
+pub(super) struct Piece {
     range: ByteRange,
-    stored: Stored,
+    pub(super) stored: Stored,
     /// Where the wanted cells lie in the block.
-    from: Strided,
-    shape: Vec<u64>,
-    to: Strided,
-    block_cells: usize,
+    pub(super) from: Strided,
+    pub(super) shape: Vec<u64>,
+    pub(super) to: Strided,
+    pub(super) block_cells: usize,
 }
 
-enum Stored {
+pub(super) enum Stored {
     Chunks(ChunkedBlock, Range<u64>),
     Block(BlockRef),
 }
@@ -137,13 +139,14 @@ impl DensePlan {
 
     fn move_blocks(&self, context: &ReadContext, sheet: &Sheet<'_>, at: &Located<'_>, to: &Strided) -> Result<()> {
         let field = at.fragment.promised_field(Role::Attribute(sheet.attr.id()))?;
-        let mut near = Neighbours::new();
         Counters::add(&context.counters.tiles_read, 1);
-        for block in at.blocks.touched_by(&at.wanted) {
-            if let Some(piece) = self.piece(at, field, block, to)? {
-                near.push(piece.range, piece);
-            }
+        let pieces = at.blocks.touched_by(&at.wanted).into_iter().map(|block| self.piece(at, field, block, to));
+        let pieces: Vec<Piece> = pieces.filter_map(Result::transpose).collect::<Result<_>>()?;
+        if at.fragment.source().scatters() && read_straight(context, sheet, at.fragment, &pieces)? {
+            return Ok(());
         }
+        let mut near = Neighbours::new();
+        pieces.into_iter().for_each(|piece| near.push(piece.range, piece));
         near.read(context, at.fragment, |piece, bytes, decoded| {
             Counters::add(&context.counters.bytes_decoded, (piece.block_cells * sheet.width()) as u64);
             move_piece(sheet, at.fragment, &piece, bytes, decoded)

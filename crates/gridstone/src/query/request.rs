@@ -115,11 +115,16 @@ impl Target {
     /// Bytes that a decoded row takes, about. What variable-length values take is guessed from the stored bytes of the
     /// fragments, at a compression of four.
     pub fn row_bytes(&self) -> u64 {
-        let (dims, attrs) = (self.schema.ndim() as u64 * 8 + 16, self.schema.attrs());
+        self.schema.ndim() as u64 * 8 + 16 + self.cell_bytes()
+    }
+
+    /// The same of a cell of a dense box, which has its place and no coordinates.
+    pub fn cell_bytes(&self) -> u64 {
+        let attrs = self.schema.attrs();
         let fixed: usize = attrs.iter().map(|a| a.datatype().width().unwrap_or(8) + usize::from(a.nullable())).sum();
         let stored = self.fragments.iter().map(|d| d.location.len / d.cells.max(1)).max().unwrap_or(0);
         let varied = if self.has_varied() { stored.saturating_mul(4).clamp(24, 1 << 30) } else { 0 };
-        dims + fixed as u64 + varied
+        fixed as u64 + varied
     }
 
     /// Whether some attribute's values vary in length, so that `row_bytes` is but a guess.

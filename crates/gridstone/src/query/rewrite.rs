@@ -71,13 +71,13 @@ pub fn rewrite_dense(read: &ReadContext, write: &WriteContext<'_>, job: &Rewrite
     let grid = TileGrid::new(schema, &job.sub)?;
     let mut stage = Stage::new(write, schema, FragmentKind::Dense, ids.clone(), &job.sub)?;
     let tiles = Tiles { read, write, job, ids, fields, packing: packing.exact(), statistics: Mutex::new(None) };
-    let row_bytes = job.target.row_bytes();
-    let largest = grid.tile_box(0).map_or(1, |tile| tile.cells() as u64).saturating_mul(row_bytes).max(1);
+    let cell_bytes = job.target.cell_bytes();
+    let largest = grid.tile_box(0).map_or(1, |tile| tile.cells() as u64).saturating_mul(cell_bytes).max(1);
     let ahead = (read.budget.limit_bytes() / 8 / largest).min(read.pool.threads() as u64 * 2) as usize;
     let encode = |tile: u64| {
         let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
         // Its cells, and the same again encoded.
-        let held = Held::take(&read.budget, (region.cells() as u64).saturating_mul(2 * row_bytes));
+        let held = Held::take(&read.budget, (region.cells() as u64).saturating_mul(2 * cell_bytes));
         tiles.tile(&region).map(|tile| (tile, held))
     };
     let mut done = 0u64;

@@ -60,6 +60,17 @@ impl<'a> Slots<'a> {
         unsafe { self.move_cells(shape, value.len(), value, &repeated, to) };
     }
 
+    /// `len` bytes from byte `at` on; `None` if they are not all here.
+    ///
+    /// # Safety
+    /// For as long as they are held nobody else holds one of them or writes there.
+    #[expect(clippy::mut_from_ref, reason = "that nobody else has them is the caller's promise")]
+    pub(super) unsafe fn bytes_mut(&self, at: usize, len: usize) -> Option<&mut [u8]> {
+        at.checked_add(len).filter(|end| *end <= self.len)?;
+        // SAFETY: the bytes lie in memory that is ours to write; the caller promises that nobody else does.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.start.add(at), len) })
+    }
+
     /// Writes `value` to the cell number `cell`.
     ///
     /// # Safety
@@ -145,8 +156,10 @@ mod tests {
             slots.put(0, &[1, 2]);
             slots.put(4, &[9, 9]);
             slots.put(u64::MAX, &[9, 9]);
+            assert!(slots.bytes_mut(8, 2).is_none() && slots.bytes_mut(usize::MAX, 2).is_none());
+            slots.bytes_mut(7, 2).unwrap()[1] = 5;
         }
-        assert_eq!(bytes, [1, 2, 7, 8, 7, 8, 0, 0, 0]);
+        assert_eq!(bytes, [1, 2, 7, 8, 7, 8, 0, 0, 5]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! 1. Plan: the blocks whose MBR touches the box, in ascending order of their first cell.
 //! 2. Load blocks in that order until a batch is full: coordinates first, values only where a row lies in the box.
 //! 3. Merge what lies before the first cell of the next block that is not loaded: nothing that comes later can reach
-//!    before it. Where one fragment stands alone there is no merge.
+//!    before it. Where nothing has to be merged, nothing is ([`super::sparse_apart`]).
 
 use super::coordinates::axis_keys;
 use super::cutter::Batch;
@@ -168,7 +168,7 @@ impl Sweep {
 
     /// All cells in the order asked for; `None`, found out early, if they are more than `cells_max`.
     pub(super) fn collect(mut self, cells_max: u64) -> Result<Option<Cells>> {
-        let found = if self.stands_alone() { self.collect_alone(cells_max)? } else { self.collect_merged(cells_max)? };
+        let found = if self.stands_apart() { self.collect_apart(cells_max)? } else { self.collect_merged(cells_max)? };
         let Some(all) = found else { return Ok(None) };
         match self.request.order {
             ReadOrder::Row => sort_cells(&self.context, &self.schema, all, Order::Row).map(Some),

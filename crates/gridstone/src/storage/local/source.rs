@@ -9,6 +9,8 @@ use crate::storage::os_error::os_error;
 use bytes::Bytes;
 use std::fs::File;
 use std::io::ErrorKind as Os;
+#[cfg(target_os = "linux")]
+use std::io::IoSliceMut;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -116,10 +118,14 @@ fn read_range(file: (&File, &Waits), path: &Path, range: ByteRange, file_len: u6
 }
 
 fn fill((file, waits): (&File, &Waits), path: &Path, range: ByteRange, file_len: u64, out: &mut [u8]) -> Result<()> {
-    waits.fill(file, range.offset, out).map_err(|e| match e.kind() {
-        Os::UnexpectedEof => short(path, range, file_len, e),
-        _ => os_error(format_args!("cannot read {}", path.display()), e),
-    })
+    waits.fill(file, range.offset, out).map_err(|e| failed(path, range, file_len, e))
+}
+
+fn failed(path: &Path, range: ByteRange, file_len: u64, error: std::io::Error) -> Error {
+    match error.kind() {
+        Os::UnexpectedEof => short(path, range, file_len, error),
+        _ => os_error(format_args!("cannot read {}", path.display()), error),
+    }
 }
 
 impl Drop for LocalSource {
@@ -142,6 +148,18 @@ impl ByteSource for LocalSource {
         let range = ByteRange::new(offset, out.len() as u64);
         self.checked(range)?;
         fill((self.file()?.as_ref(), &self.waits), &self.path, range, self.len, out)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn scatters(&self) -> bool {
+        true
+    }
+
+    #[cfg(target_os = "linux")]
+    fn read_into_each(&self, offset: u64, outs: &mut [IoSliceMut<'_>]) -> Result<()> {
+        let range = ByteRange::new(offset, outs.iter().map(|out| out.len() as u64).sum());
+        self.checked(range)?;
+        self.waits.fill_each(self.file()?.as_ref(), offset, outs).map_err(|e| failed(&self.path, range, self.len, e))
     }
 
     fn is_waited_for(&self) -> bool {

@@ -7,9 +7,13 @@
 //! is a stream, nothing is told: the system fills memory in larger pieces than it does when it is told.
 
 use crate::base::ByteRange;
+#[cfg(target_os = "linux")]
+use crate::base::limits;
 use crate::storage::coalesce::coalesce;
 use std::fs::File;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -76,6 +80,41 @@ impl Waits {
         file.read_exact_at(out.get_mut(found..).unwrap_or_default(), offset + found as u64)
     }
 
+    /// As [`Waits::fill`], into several buffers one after the other, which are used up.
+    #[cfg(target_os = "linux")]
+    pub(super) fn fill_each(&self, file: &File, mut offset: u64, mut outs: &mut [IoSliceMut<'_>]) -> io::Result<()> {
+        IoSliceMut::advance_slices(&mut outs, 0);
+        if !outs.is_empty() && !self.blind.load(Relaxed) {
+            let wanted: usize = outs.iter().map(|out| out.len()).sum();
+            let found = match read_vectored(file, offset, outs, libc::RWF_NOWAIT) {
+                Ok(found) => found,
+                // What it is, the call that waits will say.
+                Err(e) if says_nothing(&e) => 0,
+                Err(_) => {
+                    self.blind.store(true, Relaxed);
+                    0
+                }
+            };
+            if found < wanted && !self.blind.load(Relaxed) {
+                self.left.store(FORESEEN_AFTER_WAIT, Relaxed);
+            }
+            offset += found as u64;
+            IoSliceMut::advance_slices(&mut outs, found);
+        }
+        while !outs.is_empty() {
+            match read_vectored(file, offset, outs, 0) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(found) => {
+                    offset += found as u64;
+                    IoSliceMut::advance_slices(&mut outs, found);
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the device was waited for lately.
     pub(super) fn is_waited_for(&self) -> bool {
         self.left.load(Relaxed) > 0
@@ -109,12 +148,28 @@ fn at_once(file: &File, offset: u64, out: &mut [u8]) -> AtOnce {
     let count = unsafe { libc::preadv2(file.as_raw_fd(), &part, 1, offset, libc::RWF_NOWAIT) };
     match usize::try_from(count) {
         Ok(count) => AtOnce::Bytes(count),
-        Err(_) => match io::Error::last_os_error().raw_os_error() {
-            // What it is, the call that waits will say.
-            Some(libc::EAGAIN | libc::EINTR | libc::EIO) => AtOnce::Bytes(0),
-            _ => AtOnce::Unknown,
-        },
+        // What it is, the call that waits will say.
+        Err(_) if says_nothing(&io::Error::last_os_error()) => AtOnce::Bytes(0),
+        Err(_) => AtOnce::Unknown,
     }
+}
+
+/// Whether an answer of a call that does not wait is about these bytes, and not about the file system.
+#[cfg(target_os = "linux")]
+fn says_nothing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR | libc::EIO))
+}
+
+/// Reads into the first of `outs` then into the next, as many bytes as there are; at most [`limits::READ_PARTS_MAX`] buffers.
+#[cfg(target_os = "linux")]
+fn read_vectored(file: &File, offset: u64, outs: &mut [IoSliceMut<'_>], flags: libc::c_int) -> io::Result<usize> {
+    use std::os::fd::AsRawFd;
+    let offset = libc::off_t::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let count = libc::c_int::try_from(outs.len().min(limits::READ_PARTS_MAX)).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the descriptor is open as long as `file` is borrowed; `IoSliceMut` is laid out as `iovec`, and the memory of the first
+    // `count` of them is borrowed for writing.
+    let read = unsafe { libc::preadv2(file.as_raw_fd(), outs.as_mut_ptr().cast(), count, offset, flags) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
 /// Elsewhere nobody tells.
@@ -197,6 +252,23 @@ mod tests {
         assert_eq!(out, bytes[900..]);
         waits.fill(&file, 2_000, &mut []).unwrap();
         let short = waits.fill(&file, 901, &mut out).unwrap_err();
+        assert_eq!(short.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn buffers_are_filled_one_after_the_other() {
+        let bytes: Vec<u8> = (0..50_000u32).map(|n| (n % 251) as u8).collect();
+        let (file, waits) = (file(&bytes), Waits::default());
+        for lens in [vec![], vec![0, 0], vec![7], vec![0, 3, 0, 4_000, 1, 20_000, 0], vec![9; 3_000]] {
+            let mut buffers: Vec<Vec<u8>> = lens.iter().map(|len| vec![0; *len]).collect();
+            let mut outs: Vec<IoSliceMut<'_>> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();
+            waits.fill_each(&file, 11, &mut outs).unwrap();
+            assert_eq!(buffers.concat(), bytes[11..11 + lens.iter().sum::<usize>()]);
+        }
+        let (mut one, mut two) = ([0; 10], [0; 10]);
+        let mut outs = [IoSliceMut::new(&mut one), IoSliceMut::new(&mut two)];
+        let short = waits.fill_each(&file, 49_985, &mut outs).unwrap_err();
         assert_eq!(short.kind(), io::ErrorKind::UnexpectedEof);
     }
 

@@ -1,6 +1,7 @@
-//! Sparse cells of one fragment that stands alone: read and decoded straight into the columns of the result.
+//! Sparse cells that nothing has to be merged with: read and decoded straight into the columns of the result.
 //!
-//! There is nothing to merge.
+//! That is so where one fragment alone has cells in the box; and where several have, if a place may have several cells and nobody
+//! asked for global order: those of each fragment stand one behind the other then.
 //! 1. Count: a block wholly in the box, and without a masked row, has all its cells there; of others the coordinates are
 //!    read, and the rows wanted picked.
 //! 2. Take memory for so many cells. It is used again after an earlier result, since first-touch page faults of fresh
@@ -8,17 +9,18 @@
 //! 3. Fill: per column and tile, neighbouring blocks are read into a scratch buffer, checked, and decoded at their place;
 //!    where only some rows are wanted, those are picked from what was decoded.
 
-use super::Cells;
 use super::coordinates::joined_texts;
 use super::deliver::is_deliverable;
 use super::dense::{ALONE_BYTES_MAX, attrs_of};
-use super::masks;
 use super::neighbours::Neighbours;
+use super::run::{Chunk, Queue};
 use super::sparse::{Sweep, Unit};
 use super::sparse_blocks::{SparseBlock, fetch_places, outside_bounds};
+use super::stretches::Stretches;
+use super::{Cells, ReadOrder};
 use crate::base::{Ahead, AlignedBuf, ByteRange, Counters, Error, Result};
-use crate::fragment::{BlockRef, Fragment, FragmentKind, Role};
-use crate::schema::{Attribute, Datatype, key};
+use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, Role};
+use crate::schema::{Datatype, key};
 use crate::tile::{Column, gather_into};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,6 +28,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A block with cells in the box.
 struct Part {
+    /// Its fragment's place.
+    queue: usize,
     at: SparseBlock,
     /// `None`: all of them.
     some: Option<Picked>,
@@ -56,7 +60,7 @@ impl Filling {
     }
 }
 
-/// Blocks of one tile, and their cells' places in one column.
+/// Blocks of one tile of a fragment, and their cells' places in one column.
 struct Task<'a> {
     role: Role,
     width: usize,
@@ -73,23 +77,62 @@ struct Wanted<'a> {
     out: &'a mut [u8],
 }
 
+/// A fragment that is read, what is read of it, and where that lies if it has to be waited for.
+struct Source<'a> {
+    fragment: &'a Fragment,
+    spans: Vec<ByteRange>,
+    ahead: Mutex<Ahead>,
+}
+
 impl Sweep {
-    /// Whether all cells come from one fragment, which has all attributes asked for, of fixed width without nulls.
-    pub(super) fn stands_alone(&self) -> bool {
-        let one = self.queues.len() == 1 && self.fragments.len() == 1;
-        let whole = self
-            .fragments
-            .first()
-            .map(|f| f.description())
-            .is_some_and(|d| d.kind == FragmentKind::Sparse && !self.deletions.touch(d.order, &self.request.sub));
-        let held = |attr: &Attribute| self.fragments.iter().all(|f| f.description().attrs.contains(&attr.id()));
-        one && whole && attrs_of(&self.schema, &self.request).all(|attr| is_deliverable(attr) && held(attr))
+    /// Whether nothing has to be merged. Of each fragment with cells in the box all attributes asked for are there, of fixed width
+    /// without nulls.
+    pub(super) fn stands_apart(&self) -> bool {
+        let mut present = vec![false; self.fragments.len()];
+        for unit in &self.units {
+            present.get_mut(unit.queue).into_iter().for_each(|flag| *flag = true);
+        }
+        let present = self.fragments.iter().zip(present).filter(|(_, flag)| *flag);
+        let present: Vec<&Description> = present.map(|(fragment, _)| fragment.description().as_ref()).collect();
+        let overlay = self.queues.get(self.fragments.len()).and_then(Queue::head).map(|(chunk, _)| chunk);
+        let in_turn = match (present.as_slice(), overlay) {
+            ([], _) => false,
+            ([_], None) => true,
+            (_, overlay) => self.may_stand_in_turn(&present, overlay),
+        };
+        let attrs = || attrs_of(&self.schema, &self.request);
+        let whole = |d: &&Description| {
+            d.kind == FragmentKind::Sparse
+                && !self.deletions.touch(d.order, &self.request.sub)
+                && attrs().all(|attr| d.attrs.contains(&attr.id()))
+        };
+        in_turn && attrs().all(is_deliverable) && present.iter().all(whole)
     }
 
-    /// All cells in global order; `None`, found out early, if they are more than `cells_max`.
-    pub(super) fn collect_alone(&mut self, cells_max: u64) -> Result<Option<Cells>> {
-        let Some(parts) = self.count(cells_max)? else { return Ok(None) };
-        let count = parts.iter().map(Part::count).sum();
+    /// Whether the cells of fragments may stand one behind the other, those of the overlay last. Sorted by coordinates later, cells of one
+    /// place are to be in the order in which they were written.
+    fn may_stand_in_turn(&self, present: &[&Description], overlay: Option<&Arc<Chunk>>) -> bool {
+        let newest = present.iter().map(|d| d.order).max();
+        let numbers = self.schema.coordinates().all(|dim| dim.number().is_some());
+        let later = |chunk: &Arc<Chunk>| {
+            let cells = (0..chunk.len()).all(|row| !chunk.is_tombstone(row));
+            let newer = || (0..chunk.len()).all(|row| Some(chunk.order(row)) > newest);
+            cells && numbers && (self.request.order == ReadOrder::Any || newer())
+        };
+        self.schema.options().duplicates && self.request.order != ReadOrder::Global && overlay.is_none_or(later)
+    }
+
+    /// All cells; `None`, found out early, if they are more than `cells_max`.
+    pub(super) fn collect_apart(&mut self, cells_max: u64) -> Result<Option<Cells>> {
+        let Some(mut parts) = self.count(cells_max)? else { return Ok(None) };
+        // Those of one fragment stay in their order.
+        parts.sort_by_key(|part| part.queue);
+        let overlay = self.queues.get(self.fragments.len()).map(|queue| queue.chunks().cloned().collect());
+        let overlay = Stretches::whole(overlay.unwrap_or_default());
+        let count = parts.iter().map(Part::count).sum::<usize>() + overlay.cells();
+        if count as u64 > cells_max {
+            return Ok(None);
+        }
         let dims = self.schema.dims().iter().zip(0u32..).map(|(d, n)| (Role::Dimension(n), d.datatype()));
         let attrs = attrs_of(&self.schema, &self.request).map(|a| (Role::Attribute(a.id()), a.datatype()));
         let mut fillings = Vec::with_capacity(self.schema.ndim() + self.request.attrs.len());
@@ -97,8 +140,9 @@ impl Sweep {
             let values = self.context.arena.take_cells(count, datatype.width().unwrap_or(1))?;
             fillings.push(Filling { role, datatype, values });
         }
-        if let Some(fragment) = self.fragments.first() {
-            self.fill_all(fragment, &parts, &mut fillings)?;
+        self.fill_all(&parts, &mut fillings)?;
+        if !overlay.is_empty() {
+            fill_behind(&overlay.to_cells(&self.schema, &self.request)?, &mut fillings)?;
         }
         Counters::add(&self.context.counters.cells_returned, count as u64);
         self.context.progress.report(count as u64, count as u64);
@@ -125,8 +169,8 @@ impl Sweep {
             let mut picked = picked?.into_iter();
             for unit in group {
                 Counters::add(&self.context.counters.cells_scanned, unit.at.cells as u64);
-                let some = if self.is_whole(&unit.at) { None } else { picked.next() };
-                let part = Part { at: unit.at, some };
+                let some = if self.takes_all(&unit) { None } else { picked.next() };
+                let part = Part { queue: unit.queue, at: unit.at, some };
                 count += part.count() as u64;
                 if part.count() > 0 {
                     parts.push(part);
@@ -138,20 +182,10 @@ impl Sweep {
         }
     }
 
-    /// Whether all cells of a block are wanted: they lie in the box and none is masked.
-    fn is_whole(&self, at: &SparseBlock) -> bool {
-        let masked = |fragment: &Arc<Fragment>| {
-            let masks = self.masks.over(fragment.description().id);
-            masks::touch(masks, at.tile, at.first_row(fragment), at.cells)
-        };
-        self.request.sub.covers(&at.bounds) && (self.masks.is_empty() || !self.fragments.first().is_some_and(masked))
-    }
-
     /// What is wanted of those of `units` that are not wanted whole.
     fn pick(&self, units: &[Unit]) -> Result<Vec<Picked>> {
-        let Some(fragment) = self.fragments.first() else { return Ok(Vec::new()) };
-        let split: Vec<&Unit> = units.iter().filter(|unit| !self.is_whole(&unit.at)).collect();
-        let blocks: Vec<_> = split.iter().map(|unit| (fragment, &unit.at)).collect();
+        let split: Vec<&Unit> = units.iter().filter(|unit| !self.takes_all(unit)).collect();
+        let blocks = split.iter().map(|unit| Ok((self.fragment(unit)?, &unit.at))).collect::<Result<Vec<_>>>()?;
         let bytes = blocks.iter().map(|(_, at)| at.cells as u64 * 8).sum::<u64>() * self.schema.ndim() as u64;
         let places = fetch_places(&self.context, &self.schema, &blocks, bytes > ALONE_BYTES_MAX)?;
         let mut found = Vec::with_capacity(split.len());
@@ -163,21 +197,10 @@ impl Sweep {
         Ok(found)
     }
 
-    fn fill_all(&self, fragment: &Fragment, parts: &[Part], fillings: &mut [Filling]) -> Result<()> {
+    /// Reads what `parts` say, which are sorted by fragment, to the front of `fillings`.
+    fn fill_all(&self, parts: &[Part], fillings: &mut [Filling]) -> Result<()> {
         let context = &self.context;
-        let tiles: Vec<&[Part]> = parts.chunk_by(|a, b| a.at.tile == b.at.tile).collect();
-        let mut tasks = Vec::with_capacity(tiles.len() * fillings.len());
         let row_bytes: usize = fillings.iter().map(Filling::width).sum();
-        for filling in &mut *fillings {
-            let (role, width) = (filling.role, filling.width());
-            let mut rest = filling.values.as_mut_slice();
-            for parts in &tiles {
-                let cells: usize = parts.iter().map(Part::count).sum();
-                let (out, later) = rest.split_at_mut((cells * width).min(rest.len()));
-                rest = later;
-                tasks.push(Task { role, width, parts, out });
-            }
-        }
         let cells: usize = parts.iter().map(|p| p.at.cells).sum();
         let total = (parts.iter().map(Part::count).sum::<usize>() * row_bytes) as u64;
         let done = AtomicU64::new(0);
@@ -187,33 +210,73 @@ impl Sweep {
                 context.progress.report(now / row_bytes as u64, total / row_bytes as u64);
             }
         };
-        let source = fragment.source().as_ref();
-        let mut spans = Vec::new();
-        if source.is_waited_for() {
-            spans = tasks.iter().map(|task| self.span(fragment, task)).collect::<Result<_>>()?;
+        let small = (cells * row_bytes) as u64 <= ALONE_BYTES_MAX;
+        let mut near = Vec::new();
+        let mut far = Vec::new();
+        for (fragment, tasks) in self.tasks(parts, fillings) {
+            match fragment.source().far_gap() {
+                Some(_) => far.push((fragment, tasks)),
+                None => near.push((self.source(fragment, &tasks)?, tasks)),
+            }
         }
-        let ahead = Mutex::new(Ahead::default());
-        let fill = |(at, task): (usize, Task<'_>)| {
-            if !spans.is_empty() {
-                ahead.lock().unwrap_or_else(PoisonError::into_inner).before(at, &spans, source);
+        // What is asked for together arrives together, of all columns; decoding takes less than waiting.
+        let together = |(fragment, tasks): (&Fragment, Vec<Task<'_>>)| {
+            let mut near = Neighbours::new();
+            tasks.into_iter().try_for_each(|task| self.gather(fragment, task, &mut near))?;
+            self.decode(fragment, near, tell)
+        };
+        match far.len() {
+            0 | 1 => far.into_iter().try_for_each(together)?,
+            _ => context.pool.map(far, context.cancel.as_ref(), together).map(drop)?,
+        }
+        let (sources, tasks): (Vec<Source<'_>>, Vec<Vec<Task<'_>>>) = near.into_iter().unzip();
+        let tasks = sources.iter().zip(tasks).flat_map(|(source, tasks)| {
+            tasks.into_iter().enumerate().map(move |(at, task)| (source, at, task))
+        });
+        let fill = |(source, at, task): (&Source<'_>, usize, Task<'_>)| {
+            if !source.spans.is_empty() {
+                let mut ahead = source.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+                ahead.before(at, &source.spans, source.fragment.source().as_ref());
             }
             let bytes = task.out.len();
             let mut near = Neighbours::new();
-            self.gather(fragment, task, &mut near)?;
-            self.decode(fragment, near, |_| ())?;
+            self.gather(source.fragment, task, &mut near)?;
+            self.decode(source.fragment, near, |_| ())?;
             tell(bytes);
             Ok(())
         };
-        if source.far_gap().is_some() {
-            // What is asked for together arrives together, of all columns; decoding takes less than waiting.
-            let mut near = Neighbours::new();
-            tasks.into_iter().try_for_each(|task| self.gather(fragment, task, &mut near))?;
-            return self.decode(fragment, near, tell);
+        if small {
+            return tasks.into_iter().try_for_each(fill);
         }
-        if (cells * row_bytes) as u64 <= ALONE_BYTES_MAX {
-            return tasks.into_iter().enumerate().try_for_each(fill);
+        context.pool.map(tasks.collect(), context.cancel.as_ref(), fill).map(drop)
+    }
+
+    /// What is to be done, column by column and tile by tile, of each fragment.
+    fn tasks<'t>(&self, parts: &'t [Part], fillings: &'t mut [Filling]) -> Vec<(&Fragment, Vec<Task<'t>>)> {
+        let alike = |a: &Part, b: &Part| a.queue == b.queue && a.at.tile == b.at.tile;
+        let mut tasks: Vec<(&Fragment, Vec<Task<'t>>)> = self.fragments.iter().map(|f| (f.as_ref(), Vec::new())).collect();
+        for filling in fillings {
+            let (role, width) = (filling.role, filling.width());
+            let mut rest = filling.values.as_mut_slice();
+            for parts in parts.chunk_by(alike) {
+                let cells: usize = parts.iter().map(Part::count).sum();
+                let (out, later) = rest.split_at_mut((cells * width).min(rest.len()));
+                rest = later;
+                if let Some((_, tasks)) = parts.first().and_then(|part| tasks.get_mut(part.queue)) {
+                    tasks.push(Task { role, width, parts, out });
+                }
+            }
         }
-        context.pool.map(tasks.into_iter().enumerate().collect(), context.cancel.as_ref(), fill).map(drop)
+        tasks.retain(|(_, tasks)| !tasks.is_empty());
+        tasks
+    }
+
+    fn source<'f>(&self, fragment: &'f Fragment, tasks: &[Task<'_>]) -> Result<Source<'f>> {
+        let mut spans = Vec::new();
+        if fragment.source().is_waited_for() {
+            spans = tasks.iter().map(|task| self.span(fragment, task)).collect::<Result<_>>()?;
+        }
+        Ok(Source { fragment, spans, ahead: Mutex::new(Ahead::default()) })
     }
 
     /// Where the blocks of a task lie, from the first to the last.
@@ -275,4 +338,15 @@ impl Sweep {
         }
         Err(outside_bounds(fragment, part.at.tile, dim))
     }
+}
+
+/// Copies cells to the end of columns.
+fn fill_behind(cells: &Cells, fillings: &mut [Filling]) -> Result<()> {
+    for (column, filling) in cells.dims.iter().chain(&cells.attrs).zip(fillings) {
+        let values = column.view().values();
+        let all = filling.values.as_mut_slice();
+        let end = all.len().checked_sub(values.len()).and_then(|from| all.get_mut(from..));
+        end.ok_or_else(|| Error::corruption("small fragments have more cells than were counted"))?.copy_from_slice(values);
+    }
+    Ok(())
 }

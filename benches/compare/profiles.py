@@ -1,0 +1,164 @@
+"""Where Gridstone's time goes, case by case: Linux's `perf` samples the processor while the clock runs, and at no
+other time.
+
+A process repeats the case until its clock has run for long enough. Samples are of the processor's time in all threads:
+waiting for the device is not in them. Each is put under the first heading of `HEADINGS` whose words its function or
+library has.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from harness import WORKER, Harness
+from inputs import Inputs
+from meter import PERF_VARIABLE
+from plan import STORE_NEEDS, Case
+from systems.base import System
+
+_HERTZ = 4_999
+_SECONDS_MAX = 300
+_KERNEL = "[kernel"
+_SHOWN_PERCENT = 3.0
+
+HEADINGS: tuple[tuple[str, str, str], ...] = (
+    (
+        "copying between page cache and memory",
+        r"\[kernel",
+        r"copy_to_iter|copy_from_iter|rep_movs|copy_user|copyin|copyout|memcpy|copy_page",
+    ),
+    (
+        "fresh pages",
+        r"\[kernel",
+        r"clear_page|clear_huge|fault|alloc_pages|alloc_folio|page_from_freelist|rmap|zap_|unmap|free_unref|free_pages|free_folio|charge|"
+        r"lru|folio_add|prep_new|rmqueue|vma|mmap|madvise|pte_|set_pte",
+    ),
+    ("the system, else", r"\[kernel|\[vdso|\[hypervisor", r""),
+    ("Python and NumPy", r"python|numpy|_multiarray|_umath|_ctypes|pandas", r""),
+    ("Arrow", r"arrow", r""),
+    ("checksums", r"", r"crc32c|crc_fast|xxh3|xxhash"),
+    ("Zstandard", r"", r"ZSTD|HUF_|FSE_|HIST_|zstd"),
+    ("other codecs", r"", r"lz4|miniz|inflate|deflate|zlib|LZ4"),
+    ("pco", r"", r"\bpco::|[<:]pco::"),
+    ("bit packing", r"", r"codec::(for|delta|bits)|bitpack|frame::"),
+    ("shuffle", r"", r"shuffle"),
+    ("choosing filters", r"", r"codec::auto"),
+    ("sorting", r"", r"radix|sort|merge::"),
+    ("statistics", r"", r"statistics"),
+    ("moving cells", r"", r"memcpy|memmove|memset|move_cells|strided|deliver|gather|slots"),
+    ("allocating", r"", r"malloc|free|realloc|calloc|_int_|alloc::|arena"),
+    ("boxes and keys", r"", r"::key::|order_key|subarray|mark"),
+    ("updates laid over", r"", r"overlay|sorted_copy|ordered_cells"),
+    ("log and manifest", r"", r"gridstone::array::|serde|json"),
+    ("fragments and their index", r"", r"gridstone::fragment::|stripe"),
+)
+"""Heading, pattern of the library, pattern of the function."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Of one case: which variant, seconds of an operation, cores busy, and the shares of the headings in per cent."""
+
+    key: str
+    title: str
+    system: str
+    seconds: float
+    cores: float
+    shares: dict[str, float]
+    top: list[tuple[str, float]]
+    """The functions with the largest shares."""
+
+
+class Profiler(Harness):
+    """Builds and checks as the comparison does, then samples Gridstone's judged variant alone."""
+
+    def profile(self, seconds: float) -> list[Profile]:
+        """The profile of each case that has one."""
+        if shutil.which("perf") is None:
+            raise click.UsageError("--profile needs Linux's perf")
+        try:
+            self._clear()
+            needs = (need for case in self.cases for need in (*case.needs, *STORE_NEEDS.get(case.store, ())))
+            Inputs(self.folder / "inputs", self.size).make(needs)
+            return [self._sampled(case, system, seconds) for case, system in self._judged()]
+        finally:
+            self._clear()
+
+    def _judged(self) -> list[tuple[Case, System]]:
+        """The cases and what is sampled of them, if its results are right; not those of starting: they happen
+        once; nor those of several processes, whose clocks would speak through one pipe.
+        """
+        chosen = [
+            (case, case.systems[0])
+            for case in self.cases
+            if not case.bare and case.processes == 1 and case.systems[0].role == "gridstone"
+        ]
+        return [(case, system) for case, system in chosen if self._usable(case, system)]
+
+    def _sampled(self, case: Case, system: System, seconds: float) -> Profile:
+        self.say(f"profile of {case.key}: {case.title(self.size)}")
+        asked = {"do": "profile", "case": case.key, "system": system.name, "seconds": seconds}
+        asked |= {"folder": str(self.folder), "scale": self.size.scale}
+        with tempfile.TemporaryDirectory() as scratch:
+            control, answer, data = (Path(scratch) / name for name in ("control", "answer", "perf.data"))
+            os.mkfifo(control)
+            os.mkfifo(answer)
+            record = ["perf", "record", "-q", "-F", str(_HERTZ), "-e", "cpu-clock", "-D", "-1", "-o", str(data)]
+            record += ["--control", f"fifo:{control},{answer}", "--", sys.executable, str(WORKER), json.dumps(asked)]
+            environment = {**self.environment(case.threads), PERF_VARIABLE: f"{control},{answer}"}
+            done = subprocess.run(
+                record, capture_output=True, text=True, timeout=_SECONDS_MAX, check=False, env=environment
+            )
+            lines = done.stdout.splitlines()
+            told = json.loads(lines[-1]) if lines else {"error": done.stderr.strip()[-500:]}
+            if "error" in told:
+                raise click.ClickException(f"{case.key}: {told['error']}")
+            symbols = _symbols(data)
+        shares: dict[str, float] = defaultdict(float)
+        for library, function, percent in symbols:
+            shares[heading(library, function)] += percent
+        top = [(f"{function} ({library})", percent) for library, function, percent in symbols[:12]]
+        cores = told["cpu_seconds"] / told["seconds"]
+        return Profile(case.key, case.title(self.size), system.name, told["seconds"], cores, dict(shares), top)
+
+
+def _symbols(data: Path) -> list[tuple[str, str, float]]:
+    """Library, function and per cent of the samples, most first."""
+    report = ["perf", "report", "-i", str(data), "--stdio", "--no-children", "-g", "none", "-F", "overhead,dso,sym"]
+    shown = subprocess.run([*report, "--field-separator=\t"], capture_output=True, text=True, check=True).stdout
+    found = []
+    for line in shown.splitlines():
+        parts = [part.strip() for part in line.split("\t")]
+        if len(parts) == 3 and parts[0].endswith("%"):
+            found.append((parts[1], re.sub(r"^\[.\] ", "", parts[2]), float(parts[0].rstrip("%"))))
+    return found
+
+
+def heading(library: str, function: str) -> str:
+    """Where a function belongs."""
+    for name, of_library, of_function in HEADINGS:
+        if re.search(of_library, library) and re.search(of_function, function):
+            return name
+    return "the rest of the core" if "_native" in library else "else"
+
+
+def markdown(profiles: list[Profile]) -> str:
+    """The profiles as a table."""
+    lines = ["| case | what | variant | time | cores | where it goes |", "|---|---|---|--:|--:|---|"]
+    for one in profiles:
+        shares = sorted(one.shares.items(), key=lambda item: -item[1])
+        told = ", ".join(f"{name} {share:.0f} %" for name, share in shares if share >= _SHOWN_PERCENT)
+        time = f"{one.seconds * 1e3:.3g} ms"
+        lines.append(
+            f"| {one.key} | {one.title} | {one.system.partition(', ')[2]} | {time} | {one.cores:.2f} | {told} |"
+        )
+    return "\n".join(lines) + "\n"
