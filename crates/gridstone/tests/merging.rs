@@ -14,8 +14,8 @@ const SMALL: i64 = 8;
 /// Writes of others while each merge is committed.
 const OTHERS: i64 = 12;
 
-fn tiered(array: &Array) -> Result<gridstone::engine::ConsolidateReport> {
-    array.consolidate(&Strategy::Tiered, 1 << 30, false, &Call::default())
+fn updates(array: &Array) -> Result<gridstone::engine::ConsolidateReport> {
+    array.consolidate(&Strategy::Updates, 1 << 30, false, &Call::default())
 }
 
 /// A run of small fragments at the places from `first` on, every other of which is `-1`.
@@ -27,8 +27,9 @@ fn run(array: &Array, first: i64, cells: &mut Cells) {
     }
 }
 
-fn large(array: &Array, first: i64, cells: &mut Cells) {
-    let large: Cells = (first + SMALL..first + 900).map(|x| (x, x)).collect();
+/// More than a small fragment may be.
+fn large(array: &Array, value: i64, cells: &mut Cells) {
+    let large: Cells = (5_000..18_000).map(|x| (x, x + value)).collect();
     write(array, &large).unwrap();
     cells.extend(large);
 }
@@ -55,14 +56,14 @@ fn each_commit_is_looked_at_once_and_vacuums_follow() {
     let array = create(&context(4), &memory, "/line", false);
     let mut cells = Cells::new();
     for number in 0..RUNS {
-        run(&array, 1_000 * number, &mut cells);
-        large(&array, 1_000 * number, &mut cells);
+        run(&array, 100 * number, &mut cells);
+        large(&array, number, &mut cells);
     }
     let (planned, floor) = (array.version(), Arc::new(AtomicU64::new(0)));
     let (other, store, risen) = (array, store_of(&memory), floor.clone());
     let busy = beside(&memory, move |round| {
         for number in 0..OTHERS {
-            write(&other, &Cells::from([(15_000 + number, round as i64)])).unwrap();
+            write(&other, &Cells::from([(19_000 + number, round as i64)])).unwrap();
         }
         other.vacuum(&options(Keep::Versions(1)), &Call::default()).unwrap();
         risen.store(store.floor().unwrap().map_or(0, |f| f.version), Ordering::SeqCst);
@@ -71,7 +72,7 @@ fn each_commit_is_looked_at_once_and_vacuums_follow() {
     let storage: Arc<dyn Storage> = counting.clone();
     let merger = crate::vacuum::open(&context(4), &storage, "/line", At::Latest).unwrap();
     counting.reset();
-    let report = tiered(&merger).unwrap();
+    let report = updates(&merger).unwrap();
     assert_eq!((report.merges.len() as i64, report.overtaken), (RUNS, 0), "{report:?}");
     let floor = floor.load(Ordering::SeqCst);
     assert!(floor > planned + (OTHERS * (RUNS - 2)) as u64, "planned at version {planned}, floor at {floor}");
@@ -79,7 +80,7 @@ fn each_commit_is_looked_at_once_and_vacuums_follow() {
     let reads = counting.snapshot().reads;
     let most = reads.iter().filter(|(name, _)| name.starts_with("_log/0")).max_by_key(|(_, count)| **count);
     assert!(most.is_some_and(|(_, count)| *count <= 4), "{most:?}");
-    cells.extend((0..OTHERS).map(|number| (15_000 + number, RUNS - 1)));
+    cells.extend((0..OTHERS).map(|number| (19_000 + number, RUNS - 1)));
     let newest = crate::vacuum::open(&context(4), &memory, "/line", At::Latest).unwrap();
     assert_eq!(read(&newest).unwrap(), cells);
 }
@@ -107,10 +108,10 @@ fn a_delete_that_an_earlier_merge_has_passed_forbids_a_later_one() {
         }
     });
     let merger = crate::vacuum::open(&context(4), &busy, "/grid", At::Latest).unwrap();
-    let report = tiered(&merger).unwrap();
+    let report = updates(&merger).unwrap();
     assert!(report.overtaken > 0, "{report:?}");
     let newest = || crate::vacuum::open(&context(4), &memory, "/grid", At::Latest).unwrap();
     assert_eq!(read(&newest()).unwrap(), cells);
-    tiered(&newest()).unwrap();
+    updates(&newest()).unwrap();
     assert_eq!(read(&newest()).unwrap(), cells);
 }

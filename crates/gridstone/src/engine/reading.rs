@@ -23,7 +23,8 @@ pub(super) struct SnapshotFiles {
 
 impl SnapshotFiles {
     fn places(&self) -> Result<Places> {
-        let Some(settled) = self.store.resettled(&self.snapshot)? else { return Ok(Places::new()) };
+        // Who asks may know them by the places that they had in an earlier version, as a consolidation does.
+        let settled = self.store.resettled(&self.snapshot)?.unwrap_or_else(|| Arc::clone(&self.snapshot));
         let look = |snapshot: &Snapshot| snapshot.array_by_id(self.array)?.fragments(None);
         let (_, fragments) = self.store.settling(&settled, look)?;
         let place = |d: &crate::fragment::Location| (d.file, ByteRange::new(d.offset, d.len));
