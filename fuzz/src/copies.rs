@@ -1,7 +1,7 @@
 //! Sorted copies: nothing rests on one, so an array reads as without it unless its checksums say that it is right.
 
-use crate::targets::accepted;
 use crate::seal;
+use crate::targets::accepted;
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{
     Array, At, Call, CellData, Cells, Column, Context, Dedup, Durability, Opened, Options, ReadOrder, create_array_on,
@@ -28,7 +28,7 @@ struct Scene {
 
 fn context() -> Context {
     let (threads, durability) = (Some(1), Durability::Close);
-    Context::new(&Options { threads, durability, fold_versions: FOLD, cache: 0, ..Options::default() }).unwrap()
+    Context::new(&Options { threads, durability, fold_versions: FOLD, ..Options::default() }).unwrap()
 }
 
 fn column(datatype: Datatype, bytes: Vec<u8>) -> Column {
@@ -63,7 +63,9 @@ fn scenes() -> &'static [Scene] {
 }
 
 fn read(storage: &Arc<dyn Storage>) -> Option<Vec<Vec<u8>>> {
-    let Opened::Array(array) = open_on(&context(), storage.clone(), "/", false, At::Latest).unwrap() else { return None };
+    let Opened::Array(array) = open_on(&context(), storage.clone(), "/", false, At::Latest).unwrap() else {
+        return None;
+    };
     let found = accepted(array.read(None, None, ReadOrder::Row, &Call::default()))?;
     let bytes = |cells: &Cells| cells.dims.iter().chain(&cells.attrs).map(|c| c.view().values().to_vec()).collect();
     Some(bytes(&found.0))

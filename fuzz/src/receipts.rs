@@ -1,11 +1,11 @@
 //! Receipts: texts that come from anywhere, and are committed to a store.
 
 use crate::targets::accepted;
+use gridstone::base::AlignedBuf;
 use gridstone::engine::{
     Array, At, Call, CellData, Column, Condition, Context, Dedup, Durability, Opened, Options, ReadOrder, Receipt,
     commit_receipts_on, create_array_on, open_on,
 };
-use gridstone::base::AlignedBuf;
 use gridstone::schema::{Datatype, Schema};
 use gridstone::storage::{MemoryStorage, Storage};
 use std::sync::{Arc, OnceLock};
@@ -68,7 +68,9 @@ pub(crate) fn receipt(data: &[u8]) -> bool {
     let again = receipt.to_json().unwrap();
     assert_eq!(Receipt::from_json(&again).unwrap().to_json().unwrap(), again, "another receipt came back");
     let storage: Arc<dyn Storage> = Arc::new(copied(&scenes()[usize::from(*selector) % scenes().len()].storage));
-    let Some(committed) = accepted(commit_receipts_on(&context(), storage.clone(), &[receipt], None)) else { return false };
+    let Some(committed) = accepted(commit_receipts_on(&context(), storage.clone(), &[receipt], None)) else {
+        return false;
+    };
     assert!(committed > 0);
     let Opened::Array(array) = open_on(&context(), storage, "/", false, At::Latest).unwrap() else { return false };
     accepted(array.read(None, None, ReadOrder::Row, &Call::default())).is_some()

@@ -341,7 +341,7 @@ fn lease(data: &[u8]) -> bool {
 
 fn lease_corpus() -> Vec<Vec<u8>> {
     let lease = |version| Lease { version, written_us: -(version as i64), expires_us: 1 + version as i64 };
-    [1, 64, u64::MAX >> 1].into_iter().map(|version| lease(version).encode().unwrap()).collect()
+    [1, 64, u64::MAX >> 2].into_iter().map(|version| lease(version).encode().unwrap()).collect()
 }
 
 fn schema(data: &[u8]) -> bool {

@@ -3,7 +3,8 @@
 
 use crate::consolidate_dense::{BOTH, longs, noise, read, schema, write_box, write_cells};
 use gridstone::engine::{
-    Array, At, Call, CellData, Context, Dedup, Durability, Opened, Options, ReadOrder, Strategy, create_array_on, open_on,
+    Array, At, Call, CellData, Context, Dedup, Durability, Opened, Options, ReadOrder, Strategy, create_array_on,
+    open_on,
 };
 use gridstone::schema::Schema;
 use gridstone::storage::{MemoryStorage, Storage};
@@ -42,7 +43,8 @@ fn merged<T: PartialEq>(storage: &Arc<dyn Storage>, budget: u64, same: impl Fn(&
 fn dense() {
     for (budget, tile) in BUDGETS.into_iter().flat_map(|budget| [(budget, 256), (budget, 700)]) {
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-        let array = create_array_on(&context(1 << 30), storage.clone(), "/", schema(2_100, tile, false), false).unwrap();
+        let array =
+            create_array_on(&context(1 << 30), storage.clone(), "/", schema(2_100, tile, false), false).unwrap();
         write_box(&array, ((0, 2_099), (0, 2_099)), &BOTH, 1);
         for n in 2..8 {
             write_box(&array, ((n * 150, n * 150 + 600), (n * 100, n * 100 + 700)), &BOTH, n);

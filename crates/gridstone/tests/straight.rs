@@ -90,7 +90,9 @@ fn span(of: usize, dice: &mut Dice) -> Vec<usize> {
 #[test]
 fn boxes_of_every_layout_and_width() {
     for (n, dtype) in TYPES.into_iter().enumerate() {
-        for (cell_order, tile) in [("row", (300, 1_000)), ("col", (300, 1_000)), ("row", (ROWS, COLUMNS)), ("col", (700, 90))] {
+        for (cell_order, tile) in
+            [("row", (300, 1_000)), ("col", (300, 1_000)), ("row", (ROWS, COLUMNS)), ("col", (700, 90))]
+        {
             let (folder, mut dice) = (Folder::new("straight"), Dice::new(n as u64));
             create(&folder.0, dtype, cell_order, tile);
             let array = opened(&folder.0);

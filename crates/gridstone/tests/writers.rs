@@ -128,7 +128,8 @@ impl World {
             let id = merged.description.id;
             (merged.description.order, merged.description.cells) = (b.order, a.cells + b.cells);
             let removed = [Removed::of(a), Removed::of(b)];
-            let operation = Operation::ReplaceFragments { array: ARRAY, removed: removed.to_vec(), fragments: vec![merged] };
+            let operation =
+                Operation::ReplaceFragments { array: ARRAY, removed: removed.to_vec(), fragments: vec![merged] };
             (id, removed, Changes::new(vec![operation]))
         };
         Ok(fragments.as_chunks().0.iter().map(merger).collect())

@@ -20,7 +20,8 @@ fn main() -> ExitCode {
 fn run(mut args: impl Iterator<Item = String>) -> Result<()> {
     let mut folder = None;
     let mut effort = Effort { repeats: 5, threads: 1 };
-    let mut choice = Choice { only: Vec::new(), sizes: false, columns: false, coords: false, rates: false, index: false };
+    let mut choice =
+        Choice { only: Vec::new(), sizes: false, columns: false, coords: false, rates: false, index: false };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| Error::input(format!("{arg} needs a value")));
         let number = |text: String| text.parse().map_err(|_| Error::input(format!("{text:?} is no number")));

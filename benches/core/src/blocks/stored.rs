@@ -127,9 +127,8 @@ impl Place {
     /// As [`Place::sizes`].
     pub(crate) fn sections(&self) -> Result<(u64, Vec<(String, Vec<u8>)>)> {
         let fragment = self.fragment()?;
-        let read = |section: &Section| {
-            Ok((format!("{:?}", section.id), fragment.source().read_one(section.range)?.to_vec()))
-        };
+        let read =
+            |section: &Section| Ok((format!("{:?}", section.id), fragment.source().read_one(section.range)?.to_vec()));
         let sections = fragment.root().sections.iter().map(read).collect::<Result<_>>()?;
         Ok((fragment.description().location.len, sections))
     }

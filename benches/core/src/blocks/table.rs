@@ -196,7 +196,9 @@ pub(crate) fn rates(all: &[Rated]) -> String {
 
 /// Indexes: what each kind of section takes; and all of them packed, with the time to unpack them.
 pub(crate) fn sections(all: &[Sections]) -> String {
-    let mut text = "### Sections of the index, bytes\n\n| input | section | bytes | of the fragment |\n|---|---|--:|--:|\n".to_owned();
+    let mut text =
+        "### Sections of the index, bytes\n\n| input | section | bytes | of the fragment |\n|---|---|--:|--:|\n"
+            .to_owned();
     for one in all {
         for (kind, bytes) in one.kinds.iter().filter(|(_, bytes)| *bytes > 0) {
             let share = 100.0 * *bytes as f64 / one.total as f64;
@@ -205,7 +207,10 @@ pub(crate) fn sections(all: &[Sections]) -> String {
     }
     let names: String = sections::PACKINGS.iter().map(|name| format!(" {name} |")).collect();
     let lines = "---|".repeat(sections::PACKINGS.len());
-    let _ = write!(text, "\n### Sections packed: per cent of the fragment saved, µs to unpack\n\n| input | index |{names}\n|---|--:|{lines}\n");
+    let _ = write!(
+        text,
+        "\n### Sections packed: per cent of the fragment saved, µs to unpack\n\n| input | index |{names}\n|---|--:|{lines}\n"
+    );
     for one in all {
         let whole: u64 = one.kinds.iter().map(|(_, bytes)| bytes).sum();
         let _ = write!(text, "| {} | {whole} |", one.name);

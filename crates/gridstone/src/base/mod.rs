@@ -27,6 +27,6 @@ pub use id::Id;
 pub use io::{ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready};
 pub use key::{KEY_BYTES, Key, KeyId, Keys};
 pub use services::{
-    Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Part, Progress, Signal, Signals, Silent, Spawner,
-    Task,
+    Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Part, Progress, Signal, Signals, Silent,
+    Spawner, Task,
 };

@@ -62,7 +62,9 @@ impl HistoryCopier<'_> {
     pub fn copy(&self, newest: u64) -> Result<HistoryCopied> {
         let to = self.target.storage();
         let there = self.target.exists().map_err(|e| match e.kind() {
-            ErrorKind::NotFound => Error::exists(format!("nothing can be copied to {}: {}", to.describe(), e.message())),
+            ErrorKind::NotFound => {
+                Error::exists(format!("nothing can be copied to {}: {}", to.describe(), e.message()))
+            }
             _ => e,
         })?;
         if there || !to.list(LOG)?.is_empty() {

@@ -230,9 +230,10 @@ impl Sweep {
             _ => context.pool.map(far, context.cancel.as_ref(), together).map(drop)?,
         }
         let (sources, tasks): (Vec<Source<'_>>, Vec<Vec<Task<'_>>>) = near.into_iter().unzip();
-        let tasks = sources.iter().zip(tasks).flat_map(|(source, tasks)| {
-            tasks.into_iter().enumerate().map(move |(at, task)| (source, at, task))
-        });
+        let tasks = sources
+            .iter()
+            .zip(tasks)
+            .flat_map(|(source, tasks)| tasks.into_iter().enumerate().map(move |(at, task)| (source, at, task)));
         let fill = |(source, at, task): (&Source<'_>, usize, Task<'_>)| {
             if !source.spans.is_empty() {
                 let mut ahead = source.ahead.lock().unwrap_or_else(PoisonError::into_inner);
@@ -254,7 +255,8 @@ impl Sweep {
     /// What is to be done, column by column and tile by tile, of each fragment.
     fn tasks<'t>(&self, parts: &'t [Part], fillings: &'t mut [Filling]) -> Vec<(&Fragment, Vec<Task<'t>>)> {
         let alike = |a: &Part, b: &Part| a.queue == b.queue && a.at.tile == b.at.tile;
-        let mut tasks: Vec<(&Fragment, Vec<Task<'t>>)> = self.fragments.iter().map(|f| (f.as_ref(), Vec::new())).collect();
+        let mut tasks: Vec<(&Fragment, Vec<Task<'t>>)> =
+            self.fragments.iter().map(|f| (f.as_ref(), Vec::new())).collect();
         for filling in fillings {
             let (role, width) = (filling.role, filling.width());
             let mut rest = filling.values.as_mut_slice();
@@ -346,7 +348,8 @@ fn fill_behind(cells: &Cells, fillings: &mut [Filling]) -> Result<()> {
         let values = column.view().values();
         let all = filling.values.as_mut_slice();
         let end = all.len().checked_sub(values.len()).and_then(|from| all.get_mut(from..));
-        end.ok_or_else(|| Error::corruption("small fragments have more cells than were counted"))?.copy_from_slice(values);
+        end.ok_or_else(|| Error::corruption("small fragments have more cells than were counted"))?
+            .copy_from_slice(values);
     }
     Ok(())
 }

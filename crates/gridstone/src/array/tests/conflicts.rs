@@ -131,7 +131,13 @@ impl World {
         let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema() };
         let one = store.create(Changes::new(vec![array("/A"), array("/G/C")])).unwrap();
         let id = one.array("/A").unwrap().id();
-        let fragments = |of: std::ops::Range<i64>| of.map(|n| inline(n * 10, n * 10 + 9)).collect();
+        // Of cells, as masks need.
+        let cells = |n: i64| {
+            let mut staged = inline(n * 10, n * 10 + 9);
+            staged.description.kind = FragmentKind::Sparse;
+            staged
+        };
+        let fragments = |of: std::ops::Range<i64>| of.map(cells).collect();
         let mut changes = add(id, fragments(0..2));
         changes.operations.push(Operation::Tag { name: "O".to_owned(), version: 1, replace: false });
         let two = store.commit(&one, changes, &mut StandardRules).unwrap();
