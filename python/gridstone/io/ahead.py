@@ -1,5 +1,6 @@
 """Reading ahead: what iterators give, made on threads of their own while what they gave before is worked on."""
 
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -19,8 +20,7 @@ def side_by_side(
     threads to finish the items that they are at. Without lanes there is no thread.
     """
     if lanes <= 0:
-        for stream in streams:
-            yield from stream()
+        yield from itertools.chain.from_iterable(stream() for stream in streams)
         return
     waiting, running = iter(streams), deque[_Lane[T]]()
     try:

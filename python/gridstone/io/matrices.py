@@ -1,7 +1,7 @@
 """Sparse matrices and arrays of SciPy and pydata/sparse, and Matrix Market files, as sparse arrays."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -94,7 +94,11 @@ class _Matrix:
         fields = [pa.field(dim, pa.int64()) for dim in self.dims]
         self.schema = pa.schema([*fields, pa.field(name, arrow.type_of(self.dtype))])
 
-    def pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
+    def streams(self, names: Sequence[str], again: bool) -> list[Callable[[], Iterator[Piece]]]:
+        """One of all of it."""
+        return [lambda: self._pieces(names)]
+
+    def _pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """Slices of the stored values."""
         for first in range(0, self.total, _PIECE_CELLS):
             last = min(self.total, first + _PIECE_CELLS)

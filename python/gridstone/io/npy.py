@@ -5,7 +5,7 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -222,7 +222,11 @@ class _Columns:
         self.schema = pa.schema([arrow.field_of(name, kind, False) for name, kind in self._kinds.items()])
         self.total = sum(len(run) for run in next(iter(columns.values())))
 
-    def pieces(self, names: Sequence[str], again: bool) -> Iterator[Piece]:
+    def streams(self, names: Sequence[str], again: bool) -> list[Callable[[], Iterator[Piece]]]:
+        """One of all of it."""
+        return [lambda: self._pieces(names)]
+
+    def _pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """Slices of the columns."""
         before = 0
         for runs in zip(*(self._columns[name] for name in names), strict=True):
