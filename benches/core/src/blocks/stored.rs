@@ -30,6 +30,9 @@ pub(crate) struct Sizes {
     pub(crate) pipelines: Vec<String>,
 }
 
+/// Sections of an index: what each is, and its bytes.
+pub(crate) type NamedSections = Vec<(String, Vec<u8>)>;
+
 /// A folder for one array.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -125,7 +128,7 @@ impl Place {
     ///
     /// # Errors
     /// As [`Place::sizes`].
-    pub(crate) fn sections(&self) -> Result<(u64, Vec<(String, Vec<u8>)>)> {
+    pub(crate) fn sections(&self) -> Result<(u64, NamedSections)> {
         let fragment = self.fragment()?;
         let read =
             |section: &Section| Ok((format!("{:?}", section.id), fragment.source().read_one(section.range)?.to_vec()));
