@@ -47,6 +47,7 @@ HEADINGS: tuple[tuple[str, str, str], ...] = (
     ("Arrow", r"arrow", r""),
     ("checksums", r"", r"crc32c|crc_fast|xxh3|xxhash"),
     ("Zstandard", r"", r"ZSTD|HUF_|FSE_|HIST_|zstd"),
+    ("code without names (Zstandard's assembly)", r"_native", r"^0x"),
     ("other codecs", r"", r"lz4|miniz|inflate|deflate|zlib|LZ4"),
     ("pco", r"", r"\bpco::|[<:]pco::"),
     ("bit packing", r"", r"codec::(for|delta|bits)|bitpack|frame::"),
