@@ -48,7 +48,8 @@ pub(crate) fn look(input: &Input, effort: Effort) -> Result<Sections> {
 
 fn pack(raw: &[&[u8]], packing: &str, effort: Effort) -> Result<(u64, f64)> {
     let pipeline = Pipeline::parse(packing)?;
-    let element = |bytes: &[u8]| if bytes.len().is_multiple_of(8) { Element::unsigned(8) } else { Element::unsigned(4) };
+    let element =
+        |bytes: &[u8]| if bytes.len().is_multiple_of(8) { Element::unsigned(8) } else { Element::unsigned(4) };
     let stored = raw.iter().map(|bytes| pipeline.encode(bytes, element(bytes))).collect::<Result<Vec<_>>>()?;
     let mut seconds = Vec::new();
     for _ in 0..effort.repeats {
