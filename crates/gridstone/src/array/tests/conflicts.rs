@@ -3,10 +3,12 @@
 
 use super::world::*;
 use crate::array::wording::KNOWN;
-use crate::array::{Changes, Condemned, Node, Operation, Removed, Snapshot, StandardRules, Store};
+use crate::array::{
+    Changes, Condemned, DeleteRules, MergeRules, Node, Operation, Rebase, Removed, Snapshot, StandardRules, Store,
+};
 use crate::base::{ErrorKind, Id};
-use crate::fragment::{Description, Staged};
-use crate::schema::Evolution;
+use crate::fragment::{Description, FragmentKind, FragmentOrder, Staged};
+use crate::schema::{Evolution, Schema};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -117,7 +119,21 @@ impl Model {
     }
 }
 
-/// A store with an array A of four fragments, and a group G with an array C.
+/// As [`schema`], of cells alone.
+fn sparse_schema() -> Schema {
+    let text = r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","domain":["0","99999"],"tile":"100"}],
+        "attrs":[{"name":"v","dtype":"float64"},{"name":"w","dtype":"int8"}]}"#;
+    Schema::from_json(text).unwrap()
+}
+
+/// As [`inline`], of cells alone.
+fn sparse(lo: i64, hi: i64) -> Staged {
+    let mut staged = inline(lo, hi);
+    staged.description.kind = FragmentKind::Sparse;
+    staged
+}
+
+/// A store with a sparse array A of four fragments, and a group G with a dense array C.
 struct World {
     store: Store,
     base: Arc<Snapshot>,
@@ -126,13 +142,14 @@ struct World {
 impl World {
     fn new() -> Self {
         let store = store_in(memory());
-        let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema() };
-        let one = store.create(Changes::new(vec![array("/A"), array("/G/C")])).unwrap();
+        let array = |path: &str, schema: Schema| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema };
+        let one = store.create(Changes::new(vec![array("/A", sparse_schema()), array("/G/C", schema())])).unwrap();
         let id = one.array("/A").unwrap().id();
-        let fragments = (0..4).map(|n| inline(n * 10, n * 10 + 9)).collect();
-        let mut changes = add(id, fragments);
+        let fragments = |of: std::ops::Range<i64>| of.map(|n| sparse(n * 10, n * 10 + 9)).collect();
+        let mut changes = add(id, fragments(0..2));
         changes.operations.push(Operation::Tag { name: "O".to_owned(), version: 1, replace: false });
-        let base = store.commit(&one, changes, &mut StandardRules).unwrap();
+        let two = store.commit(&one, changes, &mut StandardRules).unwrap();
+        let base = store.commit(&two, add(id, fragments(2..4)), &mut StandardRules).unwrap();
         Self { store, base }
     }
 
@@ -148,9 +165,39 @@ impl World {
         let array = self.base.array("/A").unwrap();
         let removed: Vec<Removed> =
             array.fragments(None).unwrap()[first..first + 2].iter().map(|d| Removed::of(d)).collect();
-        let mut merged = inline(0, 39);
+        let mut merged = sparse(0, 39);
         merged.description.order = removed[1].order;
         Operation::ReplaceFragments { array: array.id(), removed, fragments: vec![merged] }
+    }
+
+    /// The rules by which a row is committed.
+    fn rules(&self, operations: &[Operation]) -> Box<dyn Rebase> {
+        match operations {
+            [Operation::ReplaceFragments { array, removed, .. }] => {
+                Box::new(MergeRules::new(*array, &self.base, [(removed[0].order, removed[1].order)]))
+            }
+            [Operation::AddFragments { array, fragments }] if fragments[0].description.order.version > 0 => {
+                Box::new(DeleteRules { array: *array })
+            }
+            _ => Box::new(StandardRules),
+        }
+    }
+
+    /// A delete of every cell of A that version 2 had.
+    fn earlier_deletion(&self) -> Operation {
+        let mut description = Description::deletion(fresh(), 0, cells(0, 39));
+        description.order = FragmentOrder::after(2);
+        let fragments = vec![Staged { description, body: None }];
+        Operation::AddFragments { array: self.id("/A"), fragments }
+    }
+
+    fn mask(&self) -> Operation {
+        let array = self.base.array("/A").unwrap();
+        let over = array.fragments(None).unwrap()[1].clone();
+        let mut mask = inline(10, 19);
+        let told = &mut mask.description;
+        (told.kind, told.cells, told.attrs, told.over) = (FragmentKind::Mask, 1, Vec::new(), Some(over.id));
+        Operation::AddFragments { array: array.id(), fragments: vec![mask] }
     }
 
     /// The operations of the row of this name. The value is written by whoever does it.
@@ -158,7 +205,8 @@ impl World {
         let group = |path: &str| Operation::CreateGroup { id: fresh(), path: path.to_owned() };
         let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema() };
         let remove = |path: &str| Operation::Remove { id: self.id(path) };
-        let fragment = |path: &str| Operation::AddFragments { array: self.id(path), fragments: vec![inline(5, 15)] };
+        let fragment =
+            |path: &str, staged: Staged| Operation::AddFragments { array: self.id(path), fragments: vec![staged] };
         let metadata = |path: &str| Operation::SetMetadata {
             node: self.id(path),
             changes: vec![("k".to_owned(), Some(value.to_owned())), (format!("k{value}"), Some("1".to_owned()))],
@@ -170,7 +218,7 @@ impl World {
             "create_array G/n" => vec![array("/G/n")],
             "remove A" => vec![remove("/A")],
             "remove G" => vec![remove("/G")],
-            "add_fragments A" => vec![fragment("/A")],
+            "add_fragments A" => vec![fragment("/A", sparse(5, 15))],
             "tag N" => vec![Operation::Tag { name: "N".to_owned(), version: 1, replace: false }],
             "untag O" => vec![Operation::Untag { name: "O".to_owned(), version: 1 }],
             "condemn" => {
@@ -182,14 +230,15 @@ impl World {
                 let fragments = vec![Staged { description, body: None }];
                 vec![Operation::AddFragments { array: self.id("/A"), fragments }]
             }
+            "add_fragments A, a mask over f1" => vec![self.mask()],
+            "add_fragments A, a deletion as of before f2" => vec![self.earlier_deletion()],
             "alter_array A" | "alter_array C" => {
-                let schema = schema();
+                let (path, schema) = if name == "alter_array A" { ("/A", sparse_schema()) } else { ("/G/C", schema()) };
                 let domains = vec![("x".to_owned(), "0".to_owned(), format!("2{value}0000"))];
                 let next = schema.evolved(&schema, &Evolution { domains, ..Evolution::default() }).unwrap();
-                let path = if name == "alter_array A" { "/A" } else { "/G/C" };
                 vec![Operation::AlterArray { id: self.id(path), number: 1, schema: next }]
             }
-            "add_fragments C" => vec![fragment("/G/C")],
+            "add_fragments C" => vec![fragment("/G/C", inline(5, 15))],
             "replace_fragments f0 f1" => vec![self.replacement(0)],
             "replace_fragments f1 f2" => vec![self.replacement(1)],
             "replace_fragments f2 f3" => vec![self.replacement(2)],
@@ -247,11 +296,12 @@ fn every_pair_comes_out_as_the_table_says() {
             let mut model = Model::of(&world.base);
             world.store.commit(&world.base, Changes::new(theirs_ops.clone()), &mut StandardRules).unwrap();
             theirs_ops.iter().for_each(|op| model.apply(op));
-            let outcome = world.store.commit(&world.base, Changes::new(ours_ops.clone()), &mut StandardRules);
+            let mut rules = world.rules(&ours_ops);
+            let outcome = world.store.commit(&world.base, Changes::new(ours_ops.clone()), rules.as_mut());
             let pair = format!("{ours} after {theirs}");
             match (expected.as_str(), outcome) {
                 ("+", Ok(snapshot)) => {
-                    assert_eq!(snapshot.version(), 4, "{pair}");
+                    assert_eq!(snapshot.version(), 5, "{pair}");
                     ours_ops.iter().for_each(|op| model.apply(op));
                 }
                 ("C", Err(e)) => assert_eq!(e.kind(), ErrorKind::Conflict, "{pair}: {e}"),
