@@ -18,8 +18,9 @@ pub(super) const VERSION: u32 = 0;
 pub(super) const FRAME_BYTES: u64 = 64;
 const MAGIC: &[u8; 8] = b"GRIDFRAG";
 const END_MAGIC: &[u8; 8] = b"GRIDFEND";
-/// Features without which this fragment cannot be read; none is defined in GS0.
-const REQUIRED_KNOWN: u64 = 0;
+/// The required feature bits that `docs/format/reserved.md` has given away, by what they say of a fragment. None of them can be read.
+const RESERVED: [(u64, &str); 2] =
+    [(1, "it tells which cells of its tiles were written"), (2, "its cells lie in files of another format")];
 
 /// Raw pages of at least this many bytes are page-aligned and checksummed per chunk.
 pub(super) const LARGE_PAGE_BYTES: u64 = 64 * 1024;
@@ -106,12 +107,25 @@ pub(super) fn decode_header(bytes: &[u8]) -> Result<Id> {
     }
     check_sum(bytes, &mut r, "header")?;
     check_version(version)?;
-    if required & !REQUIRED_KNOWN != 0 {
-        return Err(Error::unsupported(format!(
-            "a fragment needs features {required:#x} that this version does not know; use a newer Gridstone"
-        )));
-    }
+    check_features(required)?;
     Ok(Id(id))
+}
+
+/// An Unsupported error that names what a fragment with these required features needs, if it needs anything.
+fn check_features(required: u64) -> Result<()> {
+    if required == 0 {
+        return Ok(());
+    }
+    let mut needs: Vec<String> =
+        RESERVED.iter().filter(|(bit, _)| required & bit != 0).map(|(_, what)| (*what).to_owned()).collect();
+    let unknown = RESERVED.iter().fold(required, |left, (bit, _)| left & !bit);
+    if unknown != 0 {
+        needs.push(format!("it has features {unknown:#x}"));
+    }
+    Err(Error::unsupported(format!(
+        "a fragment cannot be read by this version: {}; use a newer Gridstone",
+        needs.join(", and ")
+    )))
 }
 
 fn check_sum(bytes: &[u8], r: &mut ByteReader<'_>, what: &str) -> Result<()> {
@@ -204,5 +218,25 @@ mod tests {
             assert_eq!(Footer::decode(&flip(&tail), 200).unwrap_err().kind(), ErrorKind::Corruption);
         }
         assert!(Footer::decode(&tail, 201).is_err() && Footer::decode(&tail[1..], 200).is_err());
+    }
+
+    #[test]
+    fn features_that_are_required_are_refused_by_name_and_optional_ones_passed_over() {
+        let with = |required: u64, optional: u64| {
+            let mut header = encode_header(Id([7; 16]));
+            header[16..24].copy_from_slice(&required.to_le_bytes());
+            header[24..32].copy_from_slice(&optional.to_le_bytes());
+            let sum = xxh3(&header[..56]).to_le_bytes();
+            header[56..].copy_from_slice(&sum);
+            decode_header(&header)
+        };
+        assert_eq!(with(0, u64::MAX).unwrap(), Id([7; 16]));
+        for (required, words) in
+            [(1, "which cells"), (2, "another format"), (3, "written, and its cells"), (1 << 63, "0x8000"), (6, "0x4")]
+        {
+            let error = with(required, 0).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
     }
 }
