@@ -3,7 +3,7 @@
 import os
 
 BUCKET = os.environ.get("GRIDSTONE_TEST_BUCKET")
-"""Its URI, as `cargo xtask s3 -- COMMAND` (or `azure`, `gcs`) sets it; what reaches it stands beside it."""
+"""Its URI, as `cargo xtask s3 -- COMMAND` (or `azure`) sets it; what reaches it stands beside it."""
 
 KINDS = ["local", "memory", *(["bucket"] if BUCKET else [])]
 """The kinds of stores that there are for tests."""
@@ -15,7 +15,6 @@ _VARIABLES = {
         "account_name": "AZURE_STORAGE_ACCOUNT_NAME",
         "account_key": "AZURE_STORAGE_ACCOUNT_KEY",
     },
-    "gs": {"endpoint_url": "GOOGLE_BASE_URL", "anon": "GOOGLE_SKIP_SIGNATURE"},
 }
 
 

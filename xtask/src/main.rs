@@ -1,6 +1,6 @@
 //! The house's own chores: `cargo xtask tidy` checks the rules of STYLE.md that a program can decide, `cargo xtask
-//! instructions` that the workloads of `benches/core` take no more instructions than they did; `cargo xtask s3`,
-//! `azure` and `gcs` run tests beside a server of object stores.
+//! instructions` that the workloads of `benches/core` take no more instructions than they did; `cargo xtask s3` and
+//! `azure` run tests beside a server of object stores.
 
 mod finding;
 mod floors;
@@ -19,8 +19,7 @@ usage: cargo xtask COMMAND
   instructions            count the instructions of the workloads and compare them with the baseline
   instructions --record   count them and write the baseline
   s3 -- COMMAND           run a command, tests mostly, beside an S3 server (versitygw; installed with Go)
-  azure -- COMMAND        the same beside Azurite (installed with npm)
-  gcs -- COMMAND          the same beside fake-gcs-server (installed with Go)";
+  azure -- COMMAND        the same beside Azurite (installed with npm)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,4 +1,4 @@
-//! `cargo xtask s3 -- COMMAND`, `azure` and `gcs` too: runs a command beside a server of object stores, so that the tests which
+//! `cargo xtask s3 -- COMMAND`, `azure` too: runs a command beside a server of object stores, so that the tests which
 //! need one do not skip.
 //!
 //! A server listens on a free port of this machine, keeps what it has in a temporary folder or in memory, and ends with the command.
@@ -7,10 +7,9 @@
 //!
 //! - `GRIDSTONE_TEST_BUCKET`: the bucket's URI
 //! - `GRIDSTONE_TEST_BUCKET_OPTIONS`: the storage options that reach it, `name=value`, a space between them
-//! - `GRIDSTONE_TEST_BUCKET_WRONG`: those that differ for a stranger, whom the server refuses; empty if it refuses nobody
+//! - `GRIDSTONE_TEST_BUCKET_WRONG`: those that differ for a stranger, whom the server refuses
 
 mod azure;
-mod gcs;
 mod s3;
 
 use std::ffi::OsStr;
@@ -46,7 +45,7 @@ struct Kind {
     wrong: &'static str,
 }
 
-const KINDS: [&Kind; 3] = [&s3::KIND, &azure::KIND, &gcs::KIND];
+const KINDS: [&Kind; 2] = [&s3::KIND, &azure::KIND];
 
 /// Runs `command` beside a server of the kind `name`: its exit status, or 2 if there is no server; `None` if there is no such kind.
 pub(crate) fn run(name: &str, command: &[&str]) -> Option<ExitCode> {

@@ -229,7 +229,7 @@ impl Settings {
             Kind::Google => {
                 let start = GoogleCloudStorageBuilder::new().with_bucket_name(&self.bucket).with_retry(retry);
                 let all = self.set(start, |builder, key: GoogleConfigKey, value| builder.with_config(key, value));
-                all.and_then(GoogleCloudStorageBuilder::build).map(|store| Arc::new(store) as _)
+                all.map(nobody).and_then(GoogleCloudStorageBuilder::build).map(|store| Arc::new(store) as _)
             }
             Kind::Azure => {
                 let start = MicrosoftAzureBuilder::new().with_container_name(&self.bucket).with_retry(retry);
@@ -244,6 +244,14 @@ impl Settings {
             if error.kind() == ErrorKind::Storage { Error::input(error.message()).with_source(error) } else { error }
         })
     }
+}
+
+/// The builder with an empty token where nothing is to be signed. The library asks for a token before it puts an object even
+/// then, and so would ask a machine that has none.
+fn nobody(builder: GoogleCloudStorageBuilder) -> GoogleCloudStorageBuilder {
+    let of = |key| builder.get_config_value(&key);
+    let unsigned = of(GoogleConfigKey::SkipSignature).as_deref() == Some("true");
+    if unsigned && of(GoogleConfigKey::BearerToken).is_none() { builder.with_bearer_token("") } else { builder }
 }
 
 /// An Input error if no object store has an option of this name.

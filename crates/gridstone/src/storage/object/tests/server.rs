@@ -1,5 +1,5 @@
 //! The same against a real server, if `GRIDSTONE_TEST_BUCKET` names a bucket of one: `cargo xtask s3 -- COMMAND` starts one, `azure`
-//! and `gcs` others. `GRIDSTONE_TEST_BUCKET_OPTIONS` has the storage options that reach it, `GRIDSTONE_TEST_BUCKET_WRONG` what
+//! another. `GRIDSTONE_TEST_BUCKET_OPTIONS` has the storage options that reach it, `GRIDSTONE_TEST_BUCKET_WRONG` what
 //! differs for a stranger.
 
 use super::*;
