@@ -10,12 +10,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -26,8 +28,7 @@ from plan import STORE_NEEDS, Case
 from systems.base import System
 
 _HERTZ = 4_999
-_SECONDS_MAX = 300
-_KERNEL = "[kernel"
+_SPARE_SECONDS = 300
 _SHOWN_PERCENT = 3.0
 
 HEADINGS: tuple[tuple[str, str, str], ...] = (
@@ -90,7 +91,8 @@ class Profiler(Harness):
             self._clear()
             needs = (need for case in self.cases for need in (*case.needs, *STORE_NEEDS.get(case.store, ())))
             Inputs(self.folder / "inputs", self.size).make(needs)
-            return [self._sampled(case, system, seconds) for case, system in self._judged()]
+            found = [self._sampled(case, system, seconds) for case, system in self._judged()]
+            return [profile for profile in found if profile is not None]
         finally:
             self._clear()
 
@@ -105,7 +107,7 @@ class Profiler(Harness):
         ]
         return [(case, system) for case, system in chosen if self._usable(case, system)]
 
-    def _sampled(self, case: Case, system: System, seconds: float) -> Profile:
+    def _sampled(self, case: Case, system: System, seconds: float) -> Profile | None:
         self.say(f"profile of {case.key}: {case.title(self.size)}")
         asked = {"do": "profile", "case": case.key, "system": system.name, "seconds": seconds}
         asked |= {"folder": str(self.folder), "scale": self.size.scale}
@@ -116,13 +118,12 @@ class Profiler(Harness):
             record = ["perf", "record", "-q", "-F", str(_HERTZ), "-e", "cpu-clock", "-D", "-1", "-o", str(data)]
             record += ["--control", f"fifo:{control},{answer}", "--", sys.executable, str(WORKER), json.dumps(asked)]
             environment = {**self.environment(case.threads), PERF_VARIABLE: f"{control},{answer}"}
-            done = subprocess.run(
-                record, capture_output=True, text=True, timeout=_SECONDS_MAX, check=False, env=environment
-            )
-            lines = done.stdout.splitlines()
-            told = json.loads(lines[-1]) if lines else {"error": done.stderr.strip()[-500:]}
+            told = _run(record, environment, _SPARE_SECONDS + 20 * seconds)
             if "error" in told:
-                raise click.ClickException(f"{case.key}: {told['error']}")
+                # The others' profiles are worth having.
+                self.failures.append(f"profile of {case.key}: {told['error']}")
+                self.say(f"FAILED {self.failures[-1]}")
+                return None
             symbols = _symbols(data)
         shares: dict[str, float] = defaultdict(float)
         for library, function, percent in symbols:
@@ -130,6 +131,24 @@ class Profiler(Harness):
         top = [(f"{function} ({library})", percent) for library, function, percent in symbols[:12]]
         cores = told["cpu_seconds"] / told["seconds"]
         return Profile(case.key, case.title(self.size), system.name, told["seconds"], cores, dict(shares), top)
+
+
+def _run(command: list[str], environment: dict[str, str], seconds: float) -> dict[str, Any]:
+    """The worker's answer, or its error; the processes end with it."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as process:
+        try:
+            out, complaints = process.communicate(timeout=seconds)
+        except BaseException as error:
+            # Not perf alone: the worker is a child of it.
+            os.killpg(process.pid, signal.SIGKILL)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return {"error": f"it took longer than {seconds:.0f} s"}
+    lines = out.splitlines()
+    answer: dict[str, Any] = json.loads(lines[-1]) if lines else {"error": complaints.strip()[-500:]}
+    return answer
 
 
 def _symbols(data: Path) -> list[tuple[str, str, float]]:

@@ -9,7 +9,7 @@ from . import _native, cells, dtypes
 from .arguments import mapping
 from .context import Context
 from .dtypes import AnyArray
-from .errors import InputError
+from .errors import BudgetError, InputError
 from .expressions import Where, condition_json
 from .progress import Told
 from .schema import Schema
@@ -37,6 +37,7 @@ class Filling:
 
     def __init__(self, native: "_native.Portions | None", schema: Schema, names: list[str], told: Told) -> None:
         self._native, self._schema, self._names, self._told = native, schema, names, told
+        self._lost = False
 
     @property
     def complete(self) -> bool:
@@ -68,10 +69,24 @@ class Filling:
             if list(buffers) != self._names:
                 raise InputError(f"other buffers are for the same columns, {self._names}, not {list(buffers)}")
             columns = _columns(self._schema, buffers)
-        count = 0 if self._native is None else self._native.next(columns)
-        self._told.more(count)
-        if self.complete:
-            self._told.end()
+        if self._lost:
+            raise InputError("an exception of progress= ended this read, and a portion went with it; read again")
+        try:
+            count = 0 if self._native is None else self._native.next(columns)
+        except (BudgetError, InputError):
+            # It goes on where it was.
+            raise
+        except BaseException:
+            self._told.give_up()
+            raise
+        try:
+            self._told.more(count)
+            if self.complete:
+                self._told.end()
+        except BaseException:
+            # Who asks does not learn how many cells were given; none may follow as if they had.
+            self._lost = True
+            raise
         return count
 
     def __iter__(self) -> Iterator[int]:

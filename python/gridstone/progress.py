@@ -48,8 +48,12 @@ class Told:
         if self._report is None:
             self._report = self._bar.enter_context(reporting(self._progress, self._label, "cells"))
         self._done += cells
-        if self._report is not None:
-            self._report(self._done, self._total)
+        try:
+            if self._report is not None:
+                self._report(self._done, self._total)
+        except BaseException:
+            self.give_up()
+            raise
 
     def end(self) -> None:
         """All is done."""

@@ -65,7 +65,7 @@ class Readable:
                 "global" gives flat vectors in global order.
             out: dense, without `where`: an array of the result's shape and type to fill, or a dict of them by
                 attribute. One that is contiguous in the order asked for, of fixed-width values without nulls, is filled
-                straight. No two of its cells may share memory.
+                straight. No two of its cells may share memory. After an error it may hold anything.
             progress: True for a bar, or a callable `f(done, total)`.
             damaged: "error": damage is a `CorruptionError`. "skip": damaged blocks and lost files are left out, with a
                 `DamageWarning`, and `result.damage` says what: cells of sparse arrays are absent there, those of dense

@@ -7,6 +7,7 @@ from . import columns
 from .columns import Column
 from .damage import Skipped
 from .dtypes import AnyArray
+from .errors import InputError
 from .exports import Tabular
 from .progress import Progress, Told
 from .result import Result
@@ -42,6 +43,7 @@ class Stream(Tabular):
         self._array_schema, self._names, self._scan = schema, names, scan
         self._arrow_schema = arrow.schema_of(schema, names)
         self._stats: dict[str, int] = {}
+        self._lost = False
 
     @property
     def schema(self) -> "pa.Schema":
@@ -75,17 +77,28 @@ class Stream(Tabular):
 
     def _next_columns(self) -> "dict[str, columns.Column] | None":
         """The next batch by column; None at the end."""
+        if self._lost:
+            raise InputError("an exception of progress= ended this stream, and a batch went with it; read again")
         try:
+            # A scan that an error has ended says so again.
             cells = None if self._scan is None else self._scan.next()
+        except InputError:
+            # Another thread reads: the work goes on.
+            raise
         except BaseException:
-            self.close()
+            self._told.give_up()
             raise
         if cells is None:
             self._told.end()
             self._scan = None
             return None
         self._stats = cells.stats
-        self._told.more(cells.count)
+        try:
+            self._told.more(cells.count)
+        except BaseException:
+            # The batch is lost with it; none may follow as if it had been given.
+            self._lost = True
+            raise
         schema, dims, attrs = self._array_schema, cells.dims, cells.attrs
         found = {dim.name: columns.from_native(dim.dtype, dims[dim.name]) for dim in schema.dims}
         found |= {name: columns.of_attr(schema.attr(name), attrs[name]) for name in self._names}

@@ -87,9 +87,14 @@ class Writer:
         if self._open:
             staged = self._native.finish()
             self._open = False
+            # Before the commit, which nobody can stop any more by an exception once it is done.
+            try:
+                self._told.end()
+            except BaseException:
+                del staged  # With its files, which the traceback would keep.
+                raise
             made = self._array._commit([staged], self._message)
             self._receipt = made if isinstance(made, Receipt) else None
-            self._told.end()
 
     def abort(self) -> None:
         """Drops what was written. An `append` or `close` of another thread that is under way ends with an error."""
@@ -104,7 +109,8 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.close()
-        else:
+        try:
+            if kind is None:
+                self.close()
+        finally:
             self.abort()

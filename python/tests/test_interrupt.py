@@ -225,12 +225,27 @@ WORKS: dict[str, Callable[[gs.Array, Any, Path], Any]] = {
     "writer": lambda a, report, _: appended(a, report),
     "delete where": lambda a, report, _: a.delete(where="v >= 900000", progress=report),
     "delete where, a receipt": lambda a, report, _: a.delete(where="v >= 900000", commit=False, progress=report),
+    "delete where, of a box": lambda a, report, _: a.delete(slice(0, 600_000), "v >= 500000", progress=report),
+    "delete where, duplicates": lambda a, report, _: repeated(a).delete(where="v >= 400000", progress=report),
+    "delete where, dense": lambda a, report, _: dense_beside(a).delete(where="v == 2", progress=report),
     "delete coords": lambda a, report, _: a.delete(coords={"x": np.arange(900_000, 10**6)}, progress=report),
     "consolidate": lambda a, report, _: a.consolidate("all", progress=report),
     "dense consolidate": lambda a, report, _: dense_beside(a).consolidate("all", progress=report),
     "dense write": lambda a, report, _: dense_beside(a).write(np.ones((2000, 1000), "int64"), progress=report),
     "dense read": lambda a, report, _: dense_beside(a).read(order="global", progress=report),
 }
+
+
+def repeated(a: gs.Array) -> gs.Array:
+    """A sparse array of half a million cells in a store of its own, where places may have several."""
+    uri = f"{a.uri}.repeated"
+    if gs.exists(uri):
+        return gs.open(uri, mode="r+", context=a.context)
+    schema = gs.Schema([gs.Dim("x", (0, 10**6), 10_000)], [gs.Attr("v", "int64")], sparse=True, duplicates=True)
+    made = gs.create(uri, schema, context=gs.Context("16MiB", 1, durability="close"))
+    for first in (0, 200_000):
+        made.write_cells({"x": np.arange(first, first + 250_000)}, np.arange(first, first + 250_000))
+    return made
 
 
 def dense_beside(a: gs.Array) -> gs.Array:
@@ -263,8 +278,8 @@ class Stop(Exception):
 @pytest.mark.parametrize("name", WORKS)
 def test_an_exception_of_progress_stops_the_work(tmp_path: Path, name: str) -> None:
     a, csv = cells(str(tmp_path / "a.gs"))[0], csv_file(tmp_path)
-    beside = dense_beside(a)
-    before, kept = (a.version, beside.version), files(a.uri) | files(beside.uri)
+    arrays = [a, dense_beside(a), repeated(a)]
+    before, kept = [array.version for array in arrays], set().union(*(files(array.uri) for array in arrays))
     told: list[tuple[int, int]] = []
 
     def report(done: int, total: int) -> None:
@@ -274,8 +289,8 @@ def test_an_exception_of_progress_stops_the_work(tmp_path: Path, name: str) -> N
     with pytest.raises(Stop, match="at "):
         WORKS[name](a, report, csv)
     assert len(told) == 1, "nothing is told after the exception"
-    assert (a.refresh(), beside.refresh()) == before
-    assert files(a.uri) | files(beside.uri) == kept, "no half-written fragment stays"
+    assert [array.refresh() for array in arrays] == before
+    assert set().union(*(files(array.uri) for array in arrays)) == kept, "no half-written fragment stays"
     WORKS[name](a, None, csv)
     assert a.read({"x": (10, 12)})["v"].tolist()[:3] == [10, 11, 12]
 

@@ -143,7 +143,9 @@ impl Array {
             }
             report.merges.push(listing);
         }
-        call.progress.report(merging.total, merging.total);
+        if merging.total > 0 {
+            call.progress.report(merging.total, merging.total);
+        }
         drop(merging);
         if report.overtaken == 0 {
             report.overtaken += u64::from(!self.sweep(&plan)?);

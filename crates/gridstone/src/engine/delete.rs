@@ -5,13 +5,14 @@ use super::boxes::parse_box;
 use super::regions::narrowed;
 use super::{Array, Call, ReadBox, Staged};
 use crate::array::{Changes, DeleteRules, Operation, Snapshot, StandardRules};
-use crate::base::{Entropy, ErrorKind, Result};
+use crate::base::{Entropy, ErrorKind, Progress, Result};
 use crate::fragment;
 use crate::query::condition::Condition;
 use crate::query::{Doomed, Target, delete_where};
 use crate::runtime::SystemEntropy;
 use crate::schema::Region;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How often a delete is tried whose fragments others merge meanwhile.
 const TRIES: usize = 16;
@@ -72,6 +73,8 @@ impl Array {
         call: &Call,
     ) -> Result<u64> {
         let mut tries = if self.transaction().is_some() { TRIES } else { 1 };
+        let forward = Forward { whole: Arc::clone(&call.progress), most: AtomicU64::new(0) };
+        let call = &Call { cancel: Arc::clone(&call.cancel), progress: Arc::new(forward) };
         loop {
             match self.try_delete_where(region, condition, message.clone(), call) {
                 Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) && tries < TRIES => {
@@ -91,6 +94,8 @@ impl Array {
         call: &Call,
     ) -> Result<u64> {
         let StagedDelete { snapshot, sparse, mut staged } = self.stage_delete_where(region, condition, call)?;
+        // Who was told of the last cells may have stopped the work.
+        call.cancel.check()?;
         if staged.fragments.is_empty() {
             return Ok(snapshot.version());
         }
@@ -134,6 +139,20 @@ impl Array {
         // From here on the files go with it, unless somebody keeps them.
         let staged = self.staged(found);
         outcome.map(|()| StagedDelete { snapshot, sparse, staged })
+    }
+}
+
+/// Progress of work that may begin again: it stands until it is further than it was.
+struct Forward {
+    whole: Arc<dyn Progress>,
+    most: AtomicU64,
+}
+
+impl Progress for Forward {
+    fn report(&self, done: u64, total: u64) {
+        if self.most.fetch_max(done, Ordering::Relaxed) <= done {
+            self.whole.report(done, total);
+        }
     }
 }
 

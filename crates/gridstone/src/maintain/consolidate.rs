@@ -9,7 +9,7 @@
 use super::box_index::{BoxIndex, Item};
 use super::plan::{Merge, attrs_seen, has_dropped};
 use crate::array::{Operation, Removed};
-use crate::base::{Error, Id, Part, Result};
+use crate::base::{Error, Id, Part, Result, Silent};
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::query::{
     ReadContext, Rewrite, RewriteCells, Target, WriteContext, gathered, rewrite_cells, rewrite_dense, warm,
@@ -143,7 +143,9 @@ fn merge_boxes(
         // Files that go afterwards: no cache that others share is to hold anything of them.
         apart = read.apart();
         read = &apart;
-        fragments = gathered(read, write, target, fragments, &mut written.scratch)?;
+        // The boxes below are what is told of.
+        let silent = WriteContext { progress: &Silent, ..write.clone() };
+        fragments = gathered(read, &silent, target, fragments, &mut written.scratch)?;
         warm(read, &Target { fragments: fragments.clone(), ..target.clone() })?;
     }
     let items = fragments.iter().enumerate();

@@ -1,6 +1,7 @@
 //! Masks: which rows of sparse fragments a read leaves out.
 
 use super::ReadContext;
+use super::open::moved;
 use crate::base::{ByteRange, CacheKey, Counters, Error, ErrorKind, Id, Result};
 use crate::fragment::{Description, FragmentKind, Mask};
 use std::collections::HashMap;
@@ -77,10 +78,8 @@ pub fn read_mask(context: &ReadContext, description: &Description, (over, cells)
     };
     let (file, range) = (location.file, ByteRange::new(location.offset, location.len));
     let source = context.files.open(file).map(|source| (source, range)).or_else(|error| {
-        match context.files.moved(description.id) {
-            Ok(Some((file, range))) if error.kind() == ErrorKind::NotFound => Ok((context.files.open(file)?, range)),
-            _ => Err(error),
-        }
+        let (file, range) = moved(context, description.id, error)?;
+        Ok((context.files.open(file)?, range))
     });
     let (source, range) = source.map_err(missing)?;
     let bytes = source.read_one(range).map_err(named)?;

@@ -1,7 +1,7 @@
 //! Opening fragments, once per cache.
 
 use super::ReadContext;
-use crate::base::{ByteRange, CacheKey, Counters, ErrorKind, FileRef, Result};
+use crate::base::{ByteRange, CacheKey, Counters, Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::{Description, Fragment, Location};
 use crate::schema::Schema;
 use std::collections::HashMap;
@@ -41,13 +41,20 @@ pub fn open_fragment(context: &ReadContext, schema: &Schema, description: &Arc<D
 /// since.
 pub fn open_uncached(context: &ReadContext, schema: &Schema, description: &Arc<Description>) -> Result<Fragment> {
     let open = |d: &Arc<Description>| Fragment::open(context.files.open(d.location.file)?, d.clone(), schema);
-    open(description).or_else(|error| match context.files.moved(description.id) {
-        Ok(Some((file, range))) if error.kind() == ErrorKind::NotFound => {
-            let location = Location { file, offset: range.offset, len: range.len };
-            open(&Arc::new(Description { location, ..Description::clone(description) }))
-        }
-        _ => Err(error),
+    open(description).or_else(|error| {
+        let (file, range) = moved(context, description.id, error)?;
+        let location = Location { file, offset: range.offset, len: range.len };
+        open(&Arc::new(Description { location, ..Description::clone(description) }))
     })
+}
+
+/// Where what could not be opened for `error` lies now; `error` if it is not missing, or nowhere else. Only what is missing is
+/// looked for, since that may read every page of the manifest.
+pub(super) fn moved(context: &ReadContext, id: Id, error: Error) -> Result<(FileRef, ByteRange)> {
+    if error.kind() != ErrorKind::NotFound {
+        return Err(error);
+    }
+    context.files.moved(id).ok().flatten().ok_or(error)
 }
 
 /// Opens several fragments, in parallel where they are many. Small ones that lie in one file, a pack mostly, are read

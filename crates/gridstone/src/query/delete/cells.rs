@@ -3,8 +3,8 @@
 //! Cells that were never written read as fill and may be selected too; there is nothing to delete. So only what fragments
 //! reach is looked at: the boxes of dense ones, and the cells of sparse ones.
 
-use super::Doomed;
-use crate::base::Result;
+use super::{Doomed, Judged};
+use crate::base::{Progress, Result};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Staged};
 use crate::query::condition::{Batch, Coordinates};
 use crate::query::coordinates::coordinate_column;
@@ -24,14 +24,49 @@ pub(super) fn delete(
     target: &Target,
     doomed: &Doomed<'_>,
     staged: &mut Vec<Staged>,
+    told: &dyn Progress,
 ) -> Result<()> {
-    let mut search = Search { read, write, target, doomed, order: doomed.order(), staged };
     let (seen, own): (Vec<_>, Vec<_>) =
         target.fragments.iter().cloned().partition(|d: &Arc<Description>| d.order.version <= doomed.version);
-    search.written(&seen)?;
+    let (seen, own) = (Written::of(&seen, &doomed.sub), Written::of(&own, &doomed.sub));
+    let judged = Judged::of(seen.cells().saturating_add(own.cells()), told);
+    let mut search = Search { read, write, target, doomed, order: doomed.order(), staged, judged };
+    search.written(seen)?;
     // Staged by the transaction that this is a part of: what deletes them is given an order after theirs when it is staged.
     search.order = FragmentOrder { version: 0, index: 0 };
-    search.written(&own)
+    search.written(own)?;
+    search.judged.up_to(u64::MAX);
+    Ok(())
+}
+
+/// What fragments have written.
+struct Written {
+    /// Boxes of dense ones.
+    regions: Vec<Subarray>,
+    /// Those that hold single cells.
+    single: Vec<Arc<Description>>,
+}
+
+impl Written {
+    fn of(fragments: &[Arc<Description>], sub: &Subarray) -> Self {
+        let of_kind = |kind: FragmentKind| fragments.iter().filter(move |d| d.kind == kind);
+        let mut boxes: Vec<Subarray> = of_kind(FragmentKind::Dense).filter_map(|d| d.bounds.intersect(sub)).collect();
+        boxes.sort_by_key(|region| std::cmp::Reverse(region.cells()));
+        let mut regions: Vec<Subarray> = Vec::new();
+        for region in boxes {
+            // Cells looked at twice are deleted twice, which does no harm; most overwrites lie inside a larger box.
+            if !regions.iter().any(|larger| larger.covers(&region)) {
+                regions.push(region);
+            }
+        }
+        Self { regions, single: of_kind(FragmentKind::Sparse).cloned().collect() }
+    }
+
+    /// How many cells are looked at, at most.
+    fn cells(&self) -> u64 {
+        let regions = self.regions.iter().map(|region| u64::try_from(region.cells()).unwrap_or(u64::MAX));
+        regions.chain(self.single.iter().map(|d| d.cells)).fold(0, u64::saturating_add)
+    }
 }
 
 struct Search<'a> {
@@ -42,25 +77,14 @@ struct Search<'a> {
     /// That of what deletes.
     order: FragmentOrder,
     staged: &'a mut Vec<Staged>,
+    judged: Judged<'a>,
 }
 
 impl Search<'_> {
-    /// Deletes the cells selected that `fragments` have written.
-    fn written(&mut self, fragments: &[Arc<Description>]) -> Result<()> {
-        let of_kind = |kind: FragmentKind| fragments.iter().filter(move |d| d.kind == kind);
-        let mut regions: Vec<Subarray> =
-            of_kind(FragmentKind::Dense).filter_map(|d| d.bounds.intersect(&self.doomed.sub)).collect();
-        regions.sort_by_key(|region| std::cmp::Reverse(region.cells()));
-        let mut done: Vec<Subarray> = Vec::new();
-        for region in regions {
-            // Cells looked at twice are deleted twice, which does no harm; most overwrites lie inside a larger box.
-            if !done.iter().any(|larger| larger.covers(&region)) {
-                self.region(&region)?;
-                done.push(region);
-            }
-        }
-        let single: Vec<Arc<Description>> = of_kind(FragmentKind::Sparse).cloned().collect();
-        if single.is_empty() { Ok(()) } else { self.single_cells(single, &done) }
+    /// Deletes the cells selected of what was written.
+    fn written(&mut self, written: Written) -> Result<()> {
+        written.regions.iter().try_for_each(|region| self.region(region))?;
+        if written.single.is_empty() { Ok(()) } else { self.single_cells(written.single, &written.regions) }
     }
 
     /// Judges the cells of a box, tile by tile.
@@ -72,7 +96,9 @@ impl Search<'_> {
             let pieces = BlockGrid::new(&tile.shape(), order, cells);
             for piece in 0..pieces.len() {
                 self.read.cancel.check()?;
-                self.piece(&absolute(&pieces.block_box(piece), &tile), order)?;
+                let piece = absolute(&pieces.block_box(piece), &tile);
+                self.piece(&piece, order)?;
+                self.judged.more(piece.cells() as u64);
             }
         }
         Ok(())
@@ -130,6 +156,7 @@ impl Search<'_> {
             let rows: Vec<u32> = selected.rows().filter(unseen).map(|row| row as u32).collect();
             let dims: Vec<Column> = views.iter().map(|view| view.gather(&rows)).collect();
             self.bury(&dims)?;
+            self.judged.more(values.count as u64);
         }
         Ok(())
     }

@@ -13,9 +13,10 @@ mod rows;
 
 use super::condition::Bound;
 use super::{ReadContext, Target, WriteContext};
-use crate::base::Result;
+use crate::base::{Progress, Result, Silent};
 use crate::fragment::{FragmentOrder, Staged};
 use crate::schema::Subarray;
+use std::sync::Arc;
 
 /// Cells to be deleted.
 #[derive(Debug, Clone)]
@@ -48,9 +49,39 @@ pub fn delete_where(
     doomed: &Doomed<'_>,
     staged: &mut Vec<Staged>,
 ) -> Result<()> {
+    let told = Arc::clone(&read.progress);
+    // Cells are told of as they are judged; what reads and writes beneath would tell of each piece from its start to its end.
+    let read = ReadContext { progress: Arc::new(Silent), ..read.clone() };
+    let write = WriteContext { progress: &Silent, ..write.clone() };
     if target.schema.sparse() {
-        rows::mask(read, write, target, doomed, staged)
+        rows::mask(&read, &write, target, doomed, staged, told.as_ref())
     } else {
-        cells::delete(read, write, target, doomed, staged)
+        cells::delete(&read, &write, target, doomed, staged, told.as_ref())
+    }
+}
+
+/// How many cells were judged.
+struct Judged<'a> {
+    told: &'a dyn Progress,
+    done: u64,
+    total: u64,
+}
+
+impl<'a> Judged<'a> {
+    /// None of `total` at most.
+    fn of(total: u64, told: &'a dyn Progress) -> Self {
+        Self { told, done: 0, total }
+    }
+
+    fn more(&mut self, cells: u64) {
+        self.up_to(self.done.saturating_add(cells));
+    }
+
+    fn up_to(&mut self, cells: u64) {
+        let done = cells.min(self.total);
+        if done > self.done {
+            self.done = done;
+            self.told.report(done, self.total);
+        }
     }
 }

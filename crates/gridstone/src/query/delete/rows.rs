@@ -1,7 +1,7 @@
 //! The rows of a sparse array's fragments that a condition selects, and the masks over them.
 
-use super::Doomed;
-use crate::base::{Error, FileRef, Id, Result, limits};
+use super::{Doomed, Judged};
+use crate::base::{Error, FileRef, Id, Progress, Result, limits};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Location, Mask, Role, Staged};
 use crate::query::condition::{Batch, Coordinates};
 use crate::query::deletions::Deletions;
@@ -25,13 +25,20 @@ pub(super) fn mask(
     target: &Target,
     doomed: &Doomed<'_>,
     staged: &mut Vec<Staged>,
+    told: &dyn Progress,
 ) -> Result<()> {
     let holds = |d: &&Arc<Description>| d.kind == FragmentKind::Sparse && d.bounds.intersects(&doomed.sub);
     let described = target.fragments.iter().filter(holds).cloned().collect();
     let fragments = open_all(read, &target.schema, described)?;
     let old = Masks::load(read, &target.fragments)?;
     let search = Search { read, target, doomed, fragments, old };
-    let masks = if target.schema.options().duplicates { search.each_row()? } else { search.each_cell()? };
+    let mut judged =
+        Judged::of(search.fragments.iter().map(|f| f.description().cells).fold(0, u64::saturating_add), told);
+    let masks = match target.schema.options().duplicates {
+        true => search.each_row(&mut judged)?,
+        false => search.each_cell(&mut judged)?,
+    };
+    judged.up_to(u64::MAX);
     for (fragment, mask) in search.fragments.iter().zip(masks) {
         if mask.rows() > 0 {
             staged.push(stage(write, fragment.description(), &mask)?);
@@ -55,7 +62,7 @@ impl Search<'_> {
     }
 
     /// Where a place may hold several cells each is judged by itself.
-    fn each_row(&self) -> Result<Vec<Mask>> {
+    fn each_row(&self, judged: &mut Judged<'_>) -> Result<Vec<Mask>> {
         let mut masks = self.blank();
         let deletions = Deletions::of(&self.target.fragments, &self.doomed.sub);
         for (fragment, mask) in self.fragments.iter().zip(&mut masks) {
@@ -66,6 +73,7 @@ impl Search<'_> {
             for group in blocks.chunks(usize::try_from(room).unwrap_or(usize::MAX).max(1)) {
                 self.read.cancel.check()?;
                 self.judge_blocks(fragment, group, &deletions, mask)?;
+                judged.more(group.iter().map(|at| at.cells as u64).sum());
             }
         }
         Ok(masks)
@@ -118,7 +126,7 @@ impl Search<'_> {
     }
 
     /// Where a place holds one cell, that cell is judged, and all rows that were ever written there go with it.
-    fn each_cell(&self) -> Result<Vec<Mask>> {
+    fn each_cell(&self, judged: &mut Judged<'_>) -> Result<Vec<Mask>> {
         let schema = &self.target.schema;
         let attrs = self.doomed.condition.columns().attrs;
         let request = Request { sub: self.doomed.sub.clone(), attrs: attrs.clone(), order: ReadOrder::Global };
@@ -127,6 +135,7 @@ impl Search<'_> {
             self.fragments.iter().enumerate().map(|(place, f)| (f.description().id, place)).collect();
         let mut sweep = Sweep::new(self.read, self.target, &request)?;
         while let Some(cells) = sweep.next(self.read.batch_bytes())? {
+            judged.more(cells.count as u64);
             let selected = self.doomed.condition.evaluate(&Batch::of_cells(schema, &cells, &attrs))?;
             let rows: Vec<u32> = selected.rows().map(|row| row as u32).collect();
             if rows.is_empty() {

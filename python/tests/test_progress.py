@@ -1,0 +1,151 @@
+"""What an exception of a progress callable leaves behind, and what is told where little is to be done."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridstone as gs
+from gridstone import progress
+from gridstone.errors import BudgetError, CorruptionError, InputError, NotFoundError
+
+
+class Stop(Exception):
+    """Raised by a progress callable."""
+
+
+def stops(done: int, total: int) -> None:
+    raise Stop(f"{done} of {total}")
+
+
+def points(folder: Path) -> gs.Array:
+    """A sparse array of 100,000 cells in one file."""
+    schema = gs.Schema([gs.Dim("x", (0, 10**6), 1000)], [gs.Attr("v", "int64")], sparse=True)
+    a = gs.create(str(folder / "a.gs"), schema, context=gs.Context("16MiB", 1, durability="close"))
+    a.write_cells({"x": np.arange(100_000)}, np.random.default_rng(2016).integers(0, 2**62, 100_000))
+    return a
+
+
+def test_a_stream_never_goes_on_behind_a_batch_that_was_lost(tmp_path: Path) -> None:
+    stream = points(tmp_path).scan(batch_bytes="256KiB", progress=stops)
+    with pytest.raises(Stop):
+        next(stream)
+    for again in (stream.__next__, stream.to_numpy, stream.to_arrow):
+        with pytest.raises(InputError, match="a batch went with it"):
+            again()
+
+
+def test_a_stream_that_damage_has_ended_is_not_taken_for_one_at_its_end(tmp_path: Path) -> None:
+    a = points(tmp_path)
+    file = next((tmp_path / "a.gs" / "_data").glob("*.frag"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content)
+    stream = gs.open(a.uri).scan(batch_bytes="64KiB", progress=lambda done, total: None)
+    with pytest.raises(CorruptionError):
+        stream.to_numpy()
+    with pytest.raises(InputError, match="an error ended it"):
+        stream.to_numpy()
+
+
+def test_a_second_thread_does_not_end_a_stream(tmp_path: Path) -> None:
+    stream = points(tmp_path).scan(batch_bytes="64KiB")
+    seen, refused = [0, 0], []
+
+    def read(place: int) -> None:
+        while True:
+            try:
+                batch = next(stream, None)
+            except InputError as error:
+                refused.append(error)
+                continue
+            if batch is None:
+                return
+            seen[place] += len(batch)
+
+    threads = [threading.Thread(target=read, args=(place,)) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(seen) == 100_000, f"{len(refused)} calls were refused"
+
+
+def test_a_read_in_portions_never_goes_on_behind_one_that_was_lost(tmp_path: Path) -> None:
+    filling = points(tmp_path).read_into({"v": np.empty(30_000, "int64")}, progress=stops)
+    with pytest.raises(Stop):
+        filling.submit()
+    with pytest.raises(InputError, match="a portion went with it"):
+        filling.submit()
+
+
+def test_a_portion_that_does_not_fit_ends_nothing(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    a = points(tmp_path)
+    filling = a.read_into({"v": np.empty(0, "int64")}, progress=lambda *pair: told.append(pair))
+    with pytest.raises(BudgetError):
+        filling.submit()
+    assert filling.submit({"v": np.empty(100_000, "int64")}) == 100_000
+    assert told[-1] == (100_000, 100_000)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_an_exception_of_a_writers_last_report_commits_nothing(tmp_path: Path, at: int) -> None:
+    a = points(tmp_path)
+    before, told = a.version, []
+
+    def report(done: int, total: int) -> None:
+        told.append((done, total))
+        if len(told) > at:
+            raise Stop
+
+    def write() -> None:
+        with a.writer(progress=report) as writer:
+            writer.append({"x": np.arange(200_000, 200_100)}, np.arange(100))
+
+    with pytest.raises(Stop):
+        write()
+    assert len(told) == at + 1
+    assert a.refresh() == before
+    assert len(list((tmp_path / "a.gs" / "_data").glob("*"))) == 1, "no half-written fragment stays"
+
+
+def test_a_bar_ends_with_what_it_is_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer whose commit fails, and one that cannot be finished."""
+    ended: list[int] = []
+    give_up = progress.Told.give_up
+    monkeypatch.setattr(progress.Told, "give_up", lambda told: (ended.append(told._done), give_up(told))[1])
+    a = points(tmp_path)
+    writer = a.writer(progress=True)
+    writer.append({"x": [300_000]}, [1])
+    gs.delete(a.uri)
+    with pytest.raises(NotFoundError), writer:
+        pass
+    assert ended
+    assert ended[-1] == 1
+
+
+def test_what_has_nothing_to_do_tells_of_nothing(tmp_path: Path) -> None:
+    a = points(tmp_path)
+    told: list[Any] = []
+    a.consolidate(progress=lambda done, total: told.append(done / total))
+    assert told == []
+
+
+def test_a_dense_merge_of_more_updates_than_fit_goes_forward(tmp_path: Path) -> None:
+    schema = gs.Schema([gs.Dim("y", (0, 999), 250), gs.Dim("x", (0, 999), 250)], [gs.Attr("v", "int64")])
+    a = gs.create(str(tmp_path / "d.gs"), schema, context=gs.Context("1MiB", 1, durability="close"))
+    a[:] = 1
+    draw = np.random.default_rng(2016)
+    for _ in range(60):
+        at = draw.choice(10**6, 5_000, replace=False)
+        a.write_cells({"y": at // 1000, "x": at % 1000}, draw.integers(0, 100, 5_000))
+    expected = a[:]
+    told: list[tuple[int, int]] = []
+    a.consolidate("all", progress=lambda done, total: told.append((done, total)))
+    done = [d for d, _ in told]
+    assert done == sorted(done), "progress goes forward"
+    assert told[-1][0] == told[-1][1] > 0
+    np.testing.assert_array_equal(a[:], expected)
