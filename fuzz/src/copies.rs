@@ -1,14 +1,11 @@
 //! Sorted copies: nothing rests on one, so an array reads as without it unless its checksums say that it is right.
 
 use crate::seal;
+use crate::stores::{FOLD, column, context, copied};
 use crate::targets::accepted;
-use gridstone::base::AlignedBuf;
-use gridstone::engine::{
-    Array, At, Call, CellData, Cells, Column, Context, Dedup, Durability, Opened, Options, ReadOrder, create_array_on,
-    open_on,
-};
+use gridstone::engine::{Array, At, Call, CellData, Cells, Dedup, Opened, ReadOrder, create_array_on, open_on};
 use gridstone::schema::{Datatype, Schema};
-use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::storage::{DATA, LOG, MANIFEST, MemoryStorage, Storage};
 use std::sync::{Arc, OnceLock};
 
 const CELLS: &str = r#"{"sparse":true,"capacity":8,"dims":[{"name":"y","dtype":"int16","domain":["-9","9"],"tile":"5"},
@@ -17,7 +14,6 @@ const CELLS: &str = r#"{"sparse":true,"capacity":8,"dims":[{"name":"y","dtype":"
 const GRID: &str = r#"{"dims":[{"name":"y","dtype":"int16","domain":["-9","9"],"tile":"5"},
     {"name":"x","dtype":"int64","domain":["0","99"],"tile":"10"}],
     "attrs":[{"name":"v","dtype":"int64","filters":"pco"},{"name":"w","dtype":"int64","filters":"none"}]}"#;
-const FOLD: u64 = 12;
 
 /// A store that has folded, the name of the copy, and what its array holds.
 struct Scene {
@@ -26,21 +22,12 @@ struct Scene {
     held: Vec<Vec<u8>>,
 }
 
-fn context() -> Context {
-    let (threads, durability) = (Some(1), Durability::Close);
-    Context::new(&Options { threads, durability, fold_versions: FOLD, ..Options::default() }).unwrap()
-}
-
-fn column(datatype: Datatype, bytes: Vec<u8>) -> Column {
-    Column::new(datatype, AlignedBuf::from_slice(&bytes), None, None).unwrap()
-}
-
 fn write(array: &Array, number: i64) {
     let at = |i: i64| (((i * 7 + number * 3) % 19 - 9) as i16, (i * 13 + number) % 100);
     let places: std::collections::BTreeMap<(i16, i64), i64> = (0..15).map(|i| (at(i), i * number)).collect();
-    let y = column(Datatype::Int16, places.keys().flat_map(|(y, _)| y.to_le_bytes()).collect());
-    let x = column(Datatype::Int64, places.keys().flat_map(|(_, x)| x.to_le_bytes()).collect());
-    let v = column(Datatype::Int64, places.values().flat_map(|v| v.to_le_bytes()).collect());
+    let y = column(Datatype::Int16, places.keys().flat_map(|(y, _)| y.to_le_bytes()));
+    let x = column(Datatype::Int64, places.keys().flat_map(|(_, x)| x.to_le_bytes()));
+    let v = column(Datatype::Int64, places.values().flat_map(|v| v.to_le_bytes()));
     let attrs = vec![("v".to_owned(), v.view()), ("w".to_owned(), v.view())];
     let data = CellData { dims: vec![y.view(), x.view()], attrs, sorted: false, dedup: Dedup::Error };
     array.commit(vec![array.stage_cells(data, &Call::default()).unwrap()], None).unwrap();
@@ -52,7 +39,7 @@ fn scene(json: &str) -> Scene {
     let array = create_array_on(&context(), shared.clone(), "/", Schema::from_json(json).unwrap(), false).unwrap();
     (0..2 * FOLD as i64).for_each(|number| write(&array, number));
     let is_copy = |name: &String| storage.read_all(name).unwrap().starts_with(b"GS0SORT\n");
-    let copies = storage.list("_data").unwrap().into_iter().filter(is_copy).collect();
+    let copies = storage.list(DATA).unwrap().into_iter().filter(is_copy).collect();
     let held = read(&shared).unwrap();
     Scene { storage, copies, held }
 }
@@ -76,7 +63,7 @@ pub(crate) fn sorted_copy(data: &[u8]) -> bool {
     let Some(([selector, place], bytes)) = data.split_first_chunk::<2>() else { return false };
     let scene = &scenes()[usize::from(*selector) % scenes().len()];
     let name = &scene.copies[usize::from(*place) % scene.copies.len()];
-    let storage: Arc<dyn Storage> = Arc::new(copied(&scene.storage));
+    let storage: Arc<dyn Storage> = Arc::new(copied(&scene.storage, &[LOG, MANIFEST, DATA]));
     storage.delete(name).unwrap();
     storage.put(name, bytes).unwrap();
     assert_eq!(read(&storage).as_ref(), Some(&scene.held), "a damaged copy changed what is read");
@@ -86,14 +73,6 @@ pub(crate) fn sorted_copy(data: &[u8]) -> bool {
     storage.put(name, &sealed).unwrap();
     // What somebody has sealed is believed.
     read(&storage).is_some()
-}
-
-fn copied(storage: &MemoryStorage) -> MemoryStorage {
-    let copy = MemoryStorage::new().near();
-    for name in ["_log", "_manifest", "_data"].iter().flat_map(|folder| storage.list(folder).unwrap()) {
-        copy.put(&name, &storage.read_all(&name).unwrap()).unwrap();
-    }
-    copy
 }
 
 pub(crate) fn sorted_copy_corpus() -> Vec<Vec<u8>> {

@@ -14,6 +14,7 @@ pub mod mutate;
 mod receipts;
 pub mod seal;
 mod sealed;
+mod stores;
 pub mod targets;
 
 pub use drive::{Finding, drive};

@@ -1,13 +1,13 @@
 //! Receipts: texts that come from anywhere, and are committed to a store.
 
+use crate::stores::{column, context, copied};
 use crate::targets::accepted;
-use gridstone::base::AlignedBuf;
 use gridstone::engine::{
-    Array, At, Call, CellData, Column, Condition, Context, Dedup, Durability, Opened, Options, ReadOrder, Receipt,
-    commit_receipts_on, create_array_on, open_on,
+    Array, At, Call, CellData, Condition, Dedup, Opened, ReadOrder, Receipt, commit_receipts_on, create_array_on,
+    open_on,
 };
 use gridstone::schema::{Datatype, Schema};
-use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::storage::{DATA, LOG, MANIFEST, MemoryStorage, Storage};
 use std::sync::{Arc, OnceLock};
 
 const SPARSE: &str = r#"{"sparse":true,"capacity":8,"dims":[{"name":"x","dtype":"int64","domain":["0","99"],"tile":"10"}],
@@ -21,17 +21,9 @@ struct Scene {
     receipts: Vec<String>,
 }
 
-fn context() -> Context {
-    Context::new(&Options { threads: Some(1), durability: Durability::Close, ..Options::default() }).unwrap()
-}
-
-fn column(values: impl Iterator<Item = i64>) -> Column {
-    let bytes: Vec<u8> = values.flat_map(i64::to_le_bytes).collect();
-    Column::new(Datatype::Int64, AlignedBuf::from_slice(&bytes), None, None).unwrap()
-}
-
 fn stage(array: &Array, xs: std::ops::Range<i64>, value: i64) -> gridstone::engine::Staged {
-    let (x, v) = (column(xs.clone()), column(xs.map(|_| value)));
+    let x = column(Datatype::Int64, xs.clone().flat_map(i64::to_le_bytes));
+    let v = column(Datatype::Int64, xs.flat_map(|_| value.to_le_bytes()));
     let attrs = vec![("v".to_owned(), v.view())];
     let data = CellData { dims: vec![x.view()], attrs, sorted: true, dedup: Dedup::Error };
     array.stage_cells(data, &Call::default()).unwrap()
@@ -67,21 +59,14 @@ pub(crate) fn receipt(data: &[u8]) -> bool {
     let Some(receipt) = accepted(Receipt::from_json(text)) else { return false };
     let again = receipt.to_json().unwrap();
     assert_eq!(Receipt::from_json(&again).unwrap().to_json().unwrap(), again, "another receipt came back");
-    let storage: Arc<dyn Storage> = Arc::new(copied(&scenes()[usize::from(*selector) % scenes().len()].storage));
+    let scene = &scenes()[usize::from(*selector) % scenes().len()];
+    let storage: Arc<dyn Storage> = Arc::new(copied(&scene.storage, &[LOG, MANIFEST, DATA]));
     let Some(committed) = accepted(commit_receipts_on(&context(), storage.clone(), &[receipt], None)) else {
         return false;
     };
     assert!(committed > 0);
     let Opened::Array(array) = open_on(&context(), storage, "/", false, At::Latest).unwrap() else { return false };
     accepted(array.read(None, None, ReadOrder::Row, &Call::default())).is_some()
-}
-
-fn copied(storage: &MemoryStorage) -> MemoryStorage {
-    let copy = MemoryStorage::new();
-    for name in ["_log", "_manifest", "_data"].iter().flat_map(|folder| storage.list(folder).unwrap()) {
-        copy.put(&name, &storage.read_all(&name).unwrap()).unwrap();
-    }
-    copy
 }
 
 pub(crate) fn receipt_corpus() -> Vec<Vec<u8>> {

@@ -8,6 +8,7 @@ use crate::corpus::{Seed, seeds};
 use crate::receipts::{receipt, receipt_corpus};
 use crate::seal;
 use crate::sealed::{sealed, sealed_corpus};
+use crate::stores::copied;
 use gridstone::array::{Floor, Lease, Node, Record, RootRef, Store, fuzzing};
 use gridstone::base::{Budget, Counters, Element, Error, ErrorKind, FileRef, Id, NeverCancel, Silent, xxh3};
 use gridstone::codec::Pipeline;
@@ -16,7 +17,7 @@ use gridstone::maintain::verify;
 use gridstone::query::{ReadContext, ReadOrder, Request, Target as ReadTarget, read_dense, read_sparse};
 use gridstone::runtime::{Arena, LruCache, Pool, SystemClock, SystemEntropy};
 use gridstone::schema::Schema;
-use gridstone::storage::{MemoryStorage, Storage, StoreFiles, data_name, log_name};
+use gridstone::storage::{LOG, MANIFEST, MemoryStorage, Storage, StoreFiles, data_name, log_name};
 use gridstone_testkit::{Case, Kind, Session, Size};
 use std::sync::Arc;
 
@@ -256,7 +257,7 @@ fn log_record(data: &[u8]) -> bool {
         let file = sealed.clone().into();
         record.inline.iter().for_each(|inline| drop(accepted(record.body(inline, &file))));
     }
-    let storage = copied(seed);
+    let storage = copied(&seed.storage, &[LOG, MANIFEST]);
     storage.put(&log_name(version), &sealed).unwrap();
     let store = Store::new(Arc::new(storage), Arc::new(SystemClock), Arc::new(SystemEntropy));
     let Some(snapshot) = accepted(store.at_version(version)) else { return false };
@@ -269,15 +270,6 @@ fn log_record(data: &[u8]) -> bool {
         }
     }
     true
-}
-
-/// A copy of a seed's log and manifest.
-fn copied(seed: &Seed) -> MemoryStorage {
-    let storage = MemoryStorage::new();
-    for name in ["_log", "_manifest"].iter().flat_map(|folder| seed.storage.list(folder).unwrap()) {
-        storage.put(&name, &seed.storage.read_all(&name).unwrap()).unwrap();
-    }
-    storage
 }
 
 fn record_corpus() -> Vec<Vec<u8>> {

@@ -1,5 +1,5 @@
 //! Promise: a merge of much more than fits takes what it is allowed and no more, in budgets of 16 MiB, 64 MiB and 1 GiB: of a large one it takes
-//! 64 MiB. The counter is that of a context which does nothing else.
+//! 64 MiB at most. The counter is that of a context which does nothing else.
 
 use crate::consolidate_dense::{BOTH, longs, noise, read, schema, write_box, write_cells};
 use gridstone::engine::{

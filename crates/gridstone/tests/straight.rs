@@ -1,16 +1,24 @@
 //! Promise: what the system reads straight to its place in a result is what was written, whatever the box, the layout and the width of a
-//! cell; and a damaged byte of it is found.
+//! cell; and a damaged byte of it is found. Long rows are read so, and single cells are not.
 
 use crate::child::Folder;
-use gridstone::base::{AlignedBuf, ErrorKind, Result};
+use gridstone::array::Store;
+use gridstone::base::{
+    AlignedBuf, Budget, ByteRange, ByteSink, ByteSource, Counters, ErrorKind, FileRef, Files, Id, NeverCancel, Pending,
+    Result, Silent,
+};
 use gridstone::engine::{
     Array, At, Call, Column, Context, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
 };
-use gridstone::schema::{Datatype, Order, Schema};
+use gridstone::query::{ReadContext, Request, Target, read_dense};
+use gridstone::runtime::{Arena, LruCache, Pool, SystemClock, SystemEntropy};
+use gridstone::schema::{Datatype, KeyRange, Order, Schema, Subarray};
 use gridstone::storage::{LocalStorage, Storage};
 use gridstone_testkit::Dice;
+use std::io::IoSliceMut;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const ROWS: usize = 700;
 const COLUMNS: usize = 1_500;
@@ -142,4 +150,94 @@ fn damage_is_found() {
     }
     assert!((5..56).contains(&found), "{found} of 60 reads needed what was damaged");
     assert!(found_whole > 55, "{found_whole} of 60 reads of everything found it");
+}
+
+/// The files of a store, and how often bytes of them were read into several buffers at once.
+#[derive(Debug)]
+struct Counted {
+    inner: Arc<dyn Files>,
+    calls: Arc<AtomicU64>,
+}
+
+impl Files for Counted {
+    fn open(&self, file: FileRef) -> Result<Arc<dyn ByteSource>> {
+        Ok(Arc::new(CountedSource { inner: self.inner.open(file)?, calls: Arc::clone(&self.calls) }))
+    }
+
+    fn is_near(&self) -> bool {
+        self.inner.is_near()
+    }
+
+    fn create(&self, id: Id) -> Result<Box<dyn ByteSink>> {
+        self.inner.create(id)
+    }
+}
+
+#[derive(Debug)]
+struct CountedSource {
+    inner: Arc<dyn ByteSource>,
+    calls: Arc<AtomicU64>,
+}
+
+impl ByteSource for CountedSource {
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
+        self.inner.submit(ranges)
+    }
+
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.inner.read_into(offset, out)
+    }
+
+    fn scatters(&self) -> bool {
+        self.inner.scatters()
+    }
+
+    fn read_into_each(&self, offset: u64, outs: &mut [IoSliceMut<'_>]) -> Result<()> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.inner.read_into_each(offset, outs)
+    }
+}
+
+/// The cells of a box of the array in `folder`, and how often bytes were read into several buffers at once for them.
+fn counted(folder: &Path, sub: impl Fn(&Schema) -> Subarray) -> (Vec<u8>, u64) {
+    let store = Store::new(on(folder), Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let (snapshot, calls) = (store.latest().unwrap(), Arc::new(AtomicU64::new(0)));
+    let array = snapshot.array("/").unwrap();
+    let (schema, fragments) = (Arc::clone(array.schema().unwrap()), array.fragments(None).unwrap());
+    let request = Request::new(&schema, Some(sub(&schema)), None, ReadOrder::Row).unwrap();
+    let context = ReadContext {
+        store: snapshot.store(),
+        pool: Arc::new(Pool::new(Some(2)).unwrap()),
+        files: Arc::new(Counted { inner: store.files(), calls: Arc::clone(&calls) }),
+        cache: Arc::new(LruCache::new(0)),
+        budget: Arc::new(Budget::new(256 << 20)),
+        arena: Arc::new(Arena::new(0)),
+        counters: Arc::new(Counters::default()),
+        cancel: Arc::new(NeverCancel),
+        progress: Arc::new(Silent),
+    };
+    let cells = read_dense(&context, &Target { array: array.id(), schema, fragments }, &request).unwrap();
+    (cells.attrs[0].view().values().to_vec(), calls.load(Ordering::Relaxed))
+}
+
+/// Elsewhere than on Linux nothing is read straight.
+#[test]
+fn long_rows_are_read_straight_and_a_column_is_not() {
+    let folder = Folder::new("straight-calls");
+    create(&folder.0, TYPES[1], "row", (300, 1_000));
+    let (rows, columns): (Vec<usize>, Vec<usize>) = ((0..ROWS).collect(), (0..COLUMNS).collect());
+    let (cells, calls) = counted(&folder.0, Schema::domain);
+    assert!(cells == expected((&rows, &columns), true, 4));
+    let on_linux = cfg!(target_os = "linux");
+    assert_eq!(calls > 0, on_linux, "{calls} calls for whole rows");
+    let (cells, calls) = counted(&folder.0, |schema| {
+        let [rows, columns] = [0, 1].map(|dim| schema.domain().ranges()[dim]);
+        Subarray::new(vec![rows, KeyRange::new(columns.lo, columns.lo)])
+    });
+    assert!(cells == expected((&rows, &columns[..1]), true, 4));
+    assert_eq!(calls, 0, "a column has a cell here and a cell there");
 }

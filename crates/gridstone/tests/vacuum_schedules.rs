@@ -7,9 +7,8 @@
 use super::vacuum::nothing_is_left;
 use super::writers::{ARRAY, World};
 use gridstone::array::{Changes, Lease, MergeRules, Snapshot, StandardRules, Store};
-use gridstone::base::{Clock, Entropy, ErrorKind, Id, NeverCancel, Result, Silent};
+use gridstone::base::{ErrorKind, Id, NeverCancel, Result, Silent};
 use gridstone::maintain::{Keep, VacuumOptions, VacuumReport, vacuum};
-use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::storage::{HookedStorage, MemoryStorage, Storage, lease_name};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -136,12 +135,17 @@ impl Player {
         let (store, mut snapshot, mut told) = (self.world.store(), Arc::clone(&self.one), Told::new());
         for _ in 0..self.cast.merges {
             snapshot = store.refresh(&snapshot).unwrap();
-            let lease = self.lease(&snapshot);
+            let mut lease = leased(&store, &snapshot);
             let planned = settling((&store, &self.seen), &snapshot, |snapshot| self.world.mergers(snapshot));
             let planned = planned.unwrap_or_default();
             let orders = planned.iter().map(|(_, [a, b], _)| (a.order, b.order));
             let mut rules = MergeRules::new(ARRAY, &snapshot, orders);
             for (turn, (id, of, changes)) in planned.into_iter().enumerate() {
+                // As a consolidation does between merges: the new lease is there before the old one goes.
+                if lease.0 != rules.seen().version() {
+                    let (_, old) = std::mem::replace(&mut lease, leased(&store, rules.seen()));
+                    store.storage().delete(&old).unwrap();
+                }
                 // What it cannot look at the commit finds anew.
                 if rules.begin(turn, of.to_vec()).is_err_and(|e| e.kind() == ErrorKind::Conflict) {
                     continue;
@@ -158,18 +162,9 @@ impl Player {
                 }
             }
             snapshot = Arc::clone(rules.seen());
-            self.world.storage().delete(&lease).unwrap();
+            store.storage().delete(&lease.1).unwrap();
         }
         told
-    }
-
-    /// Says that this version is needed, as a consolidation does; the name of the lease.
-    fn lease(&self, snapshot: &Snapshot) -> String {
-        let now = SystemClock.now_us();
-        let lease = Lease { version: snapshot.version(), written_us: now, expires_us: now + 60_000_000 };
-        let name = lease_name(SystemEntropy.id());
-        self.world.storage().put_hint(&name, &lease.encode().unwrap()).unwrap();
-        name
     }
 
     /// Follows the store and opens its oldest version; gives all that was opened, for a look in the end, and what it saw of
@@ -214,6 +209,15 @@ impl Player {
         }
         made
     }
+}
+
+/// Writes a lease on the version of `snapshot`, by the clock that vacuums go by; that version, and the name of the lease.
+fn leased(store: &Store, snapshot: &Snapshot) -> (u64, String) {
+    let (version, now) = (snapshot.version(), store.now_us());
+    let lease = Lease { version, written_us: now, expires_us: now + 60_000_000 };
+    let name = lease_name(store.fresh_id());
+    store.storage().put_hint(&name, &lease.encode().unwrap()).unwrap();
+    (version, name)
 }
 
 /// Without a safety age: files of commits under way are fair game.

@@ -65,44 +65,35 @@ impl Waits {
         }
         let found = match self.blind.load(Relaxed) {
             true => 0,
-            false => match at_once(file, offset, out) {
-                AtOnce::Bytes(count) if count >= out.len() => return Ok(()),
-                AtOnce::Bytes(count) => {
-                    self.left.store(FORESEEN_AFTER_WAIT, Relaxed);
-                    count
-                }
-                AtOnce::Unknown => {
-                    self.blind.store(true, Relaxed);
-                    0
-                }
-            },
+            false => self.noted(at_once(file, offset, out), out.len()),
         };
+        // Where nothing is left this is no call.
         file.read_exact_at(out.get_mut(found..).unwrap_or_default(), offset + found as u64)
     }
 
     /// As [`Waits::fill`], into several buffers one after the other, which are used up.
     #[cfg(target_os = "linux")]
-    pub(super) fn fill_each(&self, file: &File, mut offset: u64, mut outs: &mut [IoSliceMut<'_>]) -> io::Result<()> {
+    pub(super) fn fill_each(&self, file: &File, offset: u64, outs: &mut [IoSliceMut<'_>]) -> io::Result<()> {
+        self.fill_each_by(read_vectored, file, offset, outs)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn fill_each_by(
+        &self,
+        read: impl Fn(&File, u64, &mut [IoSliceMut<'_>], libc::c_int) -> io::Result<usize>,
+        file: &File,
+        mut offset: u64,
+        mut outs: &mut [IoSliceMut<'_>],
+    ) -> io::Result<()> {
         IoSliceMut::advance_slices(&mut outs, 0);
         if !outs.is_empty() && !self.blind.load(Relaxed) {
             let wanted: usize = outs.iter().map(|out| out.len()).sum();
-            let found = match read_vectored(file, offset, outs, libc::RWF_NOWAIT) {
-                Ok(found) => found,
-                // What it is, the call that waits will say.
-                Err(e) if says_nothing(&e) => 0,
-                Err(_) => {
-                    self.blind.store(true, Relaxed);
-                    0
-                }
-            };
-            if found < wanted && !self.blind.load(Relaxed) {
-                self.left.store(FORESEEN_AFTER_WAIT, Relaxed);
-            }
+            let found = self.noted(answered(read(file, offset, outs, libc::RWF_NOWAIT)), wanted);
             offset += found as u64;
             IoSliceMut::advance_slices(&mut outs, found);
         }
         while !outs.is_empty() {
-            match read_vectored(file, offset, outs, 0) {
+            match read(file, offset, outs, 0) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(found) => {
                     offset += found as u64;
@@ -113,6 +104,22 @@ impl Waits {
             }
         }
         Ok(())
+    }
+
+    /// Remembers what reading at once gave of `wanted` bytes; how many of them are there.
+    fn noted(&self, found: AtOnce, wanted: usize) -> usize {
+        match found {
+            AtOnce::Bytes(count) => {
+                if count < wanted {
+                    self.left.store(FORESEEN_AFTER_WAIT, Relaxed);
+                }
+                count
+            }
+            AtOnce::Unknown => {
+                self.blind.store(true, Relaxed);
+                0
+            }
+        }
     }
 
     /// Whether the device was waited for lately.
@@ -146,10 +153,16 @@ fn at_once(file: &File, offset: u64, out: &mut [u8]) -> AtOnce {
     let Ok(offset) = libc::off_t::try_from(offset) else { return AtOnce::Unknown };
     // SAFETY: the descriptor is open as long as `file` is borrowed; `part` is the memory of `out`, borrowed for writing.
     let count = unsafe { libc::preadv2(file.as_raw_fd(), &part, 1, offset, libc::RWF_NOWAIT) };
-    match usize::try_from(count) {
+    answered(usize::try_from(count).map_err(|_| io::Error::last_os_error()))
+}
+
+/// What a call that does not wait has answered.
+#[cfg(target_os = "linux")]
+fn answered(answer: io::Result<usize>) -> AtOnce {
+    match answer {
         Ok(count) => AtOnce::Bytes(count),
         // What it is, the call that waits will say.
-        Err(_) if says_nothing(&io::Error::last_os_error()) => AtOnce::Bytes(0),
+        Err(e) if says_nothing(&e) => AtOnce::Bytes(0),
         Err(_) => AtOnce::Unknown,
     }
 }
@@ -269,6 +282,94 @@ mod tests {
         let (mut one, mut two) = ([0; 10], [0; 10]);
         let mut outs = [IoSliceMut::new(&mut one), IoSliceMut::new(&mut two)];
         let short = waits.fill_each(&file, 49_985, &mut outs).unwrap_err();
+        assert_eq!(short.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    /// As `read_vectored`, where a call that does not wait is answered by `at_once`, a number of bytes or of an error, and one
+    /// that waits gives at most `most` bytes.
+    #[cfg(target_os = "linux")]
+    fn answering(
+        at_once: Result<usize, i32>,
+        most: usize,
+    ) -> impl Fn(&File, u64, &mut [IoSliceMut<'_>], libc::c_int) -> io::Result<usize> {
+        move |file, offset, outs, flags| {
+            let most = if flags == 0 { most } else { at_once.map_err(io::Error::from_raw_os_error)? };
+            let mut count = 0;
+            for out in outs {
+                let len = out.len().min(most - count);
+                file.read_exact_at(&mut out[..len], offset + count as u64)?;
+                count += len;
+            }
+            Ok(count)
+        }
+    }
+
+    /// What is in buffers of these lengths, filled by `read` with the file's bytes from `offset` on.
+    #[cfg(target_os = "linux")]
+    fn filled(
+        waits: &Waits,
+        (file, offset): (&File, u64),
+        lens: &[usize],
+        read: impl Fn(&File, u64, &mut [IoSliceMut<'_>], libc::c_int) -> io::Result<usize>,
+    ) -> io::Result<Vec<u8>> {
+        let mut buffers: Vec<Vec<u8>> = lens.iter().map(|len| vec![0; *len]).collect();
+        let mut outs: Vec<IoSliceMut<'_>> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();
+        waits.fill_each_by(read, file, offset, &mut outs)?;
+        Ok(buffers.concat())
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn buffers_hold_the_same_wherever_their_bytes_were() {
+        let bytes: Vec<u8> = (0..2_000u32).map(|n| (n % 251) as u8).collect();
+        let file = file(&bytes);
+        let counts = [0, 1, 10, 11, 150, 199, 200].map(Ok);
+        let errors = [libc::EAGAIN, libc::EINTR, libc::EIO].map(Err);
+        for at_once in counts.into_iter().chain(errors) {
+            for most in [1, 7, 1_000] {
+                let waits = Waits::default();
+                let found = filled(&waits, (&file, 11), &[10, 0, 140, 50], answering(at_once, most)).unwrap();
+                assert_eq!(found, bytes[11..211], "{at_once:?}, {most}");
+                assert_eq!(waits.is_waited_for(), at_once != Ok(200), "{at_once:?}");
+                assert!(!waits.blind.load(Relaxed), "{at_once:?} says nothing of the file system");
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_system_that_refuses_to_tell_of_buffers_is_asked_once() {
+        let file = file(b"twelve bytes and ten");
+        for refusal in [libc::EOPNOTSUPP, libc::EINVAL, libc::ENOSYS] {
+            let waits = Waits::default();
+            let found = filled(&waits, (&file, 0), &[2, 4], answering(Err(refusal), 5)).unwrap();
+            assert_eq!(found, b"twelve");
+            let again = filled(&waits, (&file, 7), &[3, 2], |file, offset, outs, flags| {
+                assert_eq!(flags, 0, "asked again");
+                read_vectored(file, offset, outs, flags)
+            });
+            assert_eq!(again.unwrap(), b"bytes");
+            assert_eq!(told(&waits, &[ByteRange::new(0, 9)]), None);
+            // The same source reads one buffer too.
+            waits.fill_by(|_, _, _| panic!("asked again"), &file, 0, &mut [0; 6]).unwrap();
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_wait_that_is_interrupted_goes_on_and_one_that_fails_says_so() {
+        let (file, calls) = (file(b"fourteen bytes"), AtomicU32::new(0));
+        let found = filled(&Waits::default(), (&file, 0), &[4, 4], |file, offset, outs, flags| {
+            match calls.fetch_add(1, Relaxed) {
+                0 | 1 => Err(io::Error::from_raw_os_error(libc::EINTR)),
+                _ => read_vectored(file, offset, outs, flags),
+            }
+        });
+        assert_eq!((found.unwrap(), calls.into_inner()), (b"fourteen".to_vec(), 3));
+        let failed =
+            filled(&Waits::default(), (&file, 0), &[4], |_, _, _, _| Err(io::Error::from_raw_os_error(libc::EIO)));
+        assert_eq!(failed.unwrap_err().raw_os_error(), Some(libc::EIO));
+        let short = filled(&Waits::default(), (&file, 0), &[4], |_, _, _, _| Ok(0)).unwrap_err();
         assert_eq!(short.kind(), io::ErrorKind::UnexpectedEof);
     }
 
