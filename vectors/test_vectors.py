@@ -222,6 +222,23 @@ def test_a_later_version_is_named(tmp_path):
         Store(copy).at(1)
 
 
+@pytest.mark.parametrize(("bit", "words"), [(1, "which cells"), (2, "another format"), (1 << 40, "0x10000000000")])
+def test_required_features_are_refused(tmp_path, bit, words):
+    case = Path(__file__).parent / "gs0" / "dense_raw_pages"
+    copy = tmp_path / "store"
+    shutil.copytree(case / "store", copy)
+    (file,) = copy.glob("_data/*.frag")
+    data = bytearray(file.read_bytes())
+    data[16:24] = bit.to_bytes(8, "little")
+    data[56:64] = xxh3(bytes(data[:56])).to_bytes(8, "little")
+    file.write_bytes(data)
+    with pytest.raises(Unsupported, match="features"):
+        check(Store(copy), expected(case))
+    gs = pytest.importorskip("gridstone")
+    with pytest.raises(gs.errors.UnsupportedError, match=words):
+        gs.open(str(copy)).read()
+
+
 def test_the_dumps_in_the_pages_are_those_of_the_vectors():
     page = Path(__file__).parent.parent / "docs/format/fragment.md"
     _, dense, sparse = re.split("(?m)^## A (?:dense|sparse) fragment.*$", page.read_text())

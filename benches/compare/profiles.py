@@ -6,6 +6,7 @@ waiting for the device is not in them. Each is put under the first heading of `H
 library has.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -119,12 +120,15 @@ class Profiler(Harness):
             record += ["--control", f"fifo:{control},{answer}", "--", sys.executable, str(WORKER), json.dumps(asked)]
             environment = {**self.environment(case.threads), PERF_VARIABLE: f"{control},{answer}"}
             told = _run(record, environment, _SPARE_SECONDS + 20 * seconds)
+            try:
+                symbols = [] if "error" in told else _symbols(data)
+            except subprocess.CalledProcessError as error:
+                told = {"error": f"perf report ended with {error.returncode}: {error.stderr.strip()[-500:]}"}
             if "error" in told:
                 # The others' profiles are worth having.
                 self.failures.append(f"profile of {case.key}: {told['error']}")
                 self.say(f"FAILED {self.failures[-1]}")
                 return None
-            symbols = _symbols(data)
         shares: dict[str, float] = defaultdict(float)
         for library, function, percent in symbols:
             shares[heading(library, function)] += percent
@@ -142,12 +146,15 @@ def _run(command: list[str], environment: dict[str, str], seconds: float) -> dic
             out, complaints = process.communicate(timeout=seconds)
         except BaseException as error:
             # Not perf alone: the worker is a child of it.
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             return {"error": f"it took longer than {seconds:.0f} s"}
-    lines = out.splitlines()
-    answer: dict[str, Any] = json.loads(lines[-1]) if lines else {"error": complaints.strip()[-500:]}
+    try:
+        answer: dict[str, Any] = json.loads(out.splitlines()[-1])
+    except (IndexError, ValueError):
+        return {"error": f"perf ended with {process.returncode}: {complaints.strip()[-500:]}"}
     return answer
 
 

@@ -425,8 +425,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             dedup: with order="any": what to do with several cells at one place, of all pieces: "error", or keep the
                 "first" or "last".
             message: kept with the version.
-            progress: True for a bar, or a callable `f(done, total)`: cells appended; the total is 0 until they are
-                committed.
+            progress: True for a bar, or a callable `f(done, total)`: cells appended; the total is 0 until all
+                are written, just before the commit.
             commit: False: leaving the block commits nothing; `w.receipt` is for `gridstone.commit` then.
         """
         known("order", order, ("global", "any"))

@@ -42,7 +42,7 @@ class Filling:
     @property
     def complete(self) -> bool:
         """Whether every cell was given."""
-        return self._native is None or self._native.complete
+        return not self._lost and (self._native is None or self._native.complete)
 
     @property
     def stats(self) -> dict[str, int]:
@@ -74,7 +74,7 @@ class Filling:
         try:
             count = 0 if self._native is None else self._native.next(columns)
         except (BudgetError, InputError):
-            # It goes on where it was.
+            # It may go on where it was: a bar goes with the read.
             raise
         except BaseException:
             self._told.give_up()

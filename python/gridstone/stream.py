@@ -78,7 +78,7 @@ class Stream(Tabular):
     def _next_columns(self) -> "dict[str, columns.Column] | None":
         """The next batch by column; None at the end."""
         if self._lost:
-            raise InputError("an exception of progress= ended this stream, and a batch went with it; read again")
+            raise InputError("an exception of progress= ended this stream, and cells went with it; read again")
         try:
             # A scan that an error has ended says so again.
             cells = None if self._scan is None else self._scan.next()
@@ -88,17 +88,17 @@ class Stream(Tabular):
         except BaseException:
             self._told.give_up()
             raise
-        if cells is None:
-            self._told.end()
-            self._scan = None
-            return None
-        self._stats = cells.stats
         try:
+            if cells is None:
+                self._told.end()
+                self._scan = None
+                return None
             self._told.more(cells.count)
         except BaseException:
-            # The batch is lost with it; none may follow as if it had been given.
+            # A batch is lost with it, or all that were gathered: nothing may follow as if they had been given.
             self._lost = True
             raise
+        self._stats = cells.stats
         schema, dims, attrs = self._array_schema, cells.dims, cells.attrs
         found = {dim.name: columns.from_native(dim.dtype, dims[dim.name]) for dim in schema.dims}
         found |= {name: columns.of_attr(schema.attr(name), attrs[name]) for name in self._names}

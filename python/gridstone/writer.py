@@ -86,13 +86,16 @@ class Writer:
         using it."""
         if self._open:
             staged = self._native.finish()
-            self._open = False
-            # Before the commit, which nobody can stop any more by an exception once it is done.
+            # Before the commit, which nobody can stop any more once it is done, by an exception or by `abort`.
             try:
                 self._told.end()
+                if not self._open:
+                    raise InputError("this writer was aborted while it was closed; nothing was committed")
             except BaseException:
+                self._open = False
                 del staged  # With its files, which the traceback would keep.
                 raise
+            self._open = False
             made = self._array._commit([staged], self._message)
             self._receipt = made if isinstance(made, Receipt) else None
 

@@ -94,9 +94,9 @@ def test_options_reach_the_server(bucket_uri: str, bare: pytest.MonkeyPatch) -> 
     gs.array(bucket_uri, np.arange(10), context=context)
     assert gs.open(bucket_uri, context=context)[3] == 3
     bucket, scheme = "/".join(bucket_uri.split("/")[:3]), bucket_uri.split(":")[0]
-    if wrong := buckets.options_of_a_stranger():
-        with pytest.raises(errors.AccessError, match=f"access to {bucket} was refused"):
-            gs.open(bucket_uri, context=gs.Context(storage_options=wrong))
+    wrong = gs.Context(storage_options=buckets.options_of_a_stranger())
+    with pytest.raises(errors.AccessError, match=f"access to {bucket} was refused"):
+        gs.open(bucket_uri, context=wrong)
     missing = bucket_uri.replace(bucket, f"{scheme}://no-such-bucket")
     with pytest.raises(errors.NotFoundError, match=rf"there is no {scheme}://no-such-bucket"):
         gs.array(missing, np.arange(10), context=context)

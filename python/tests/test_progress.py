@@ -33,8 +33,22 @@ def test_a_stream_never_goes_on_behind_a_batch_that_was_lost(tmp_path: Path) -> 
     with pytest.raises(Stop):
         next(stream)
     for again in (stream.__next__, stream.to_numpy, stream.to_arrow):
-        with pytest.raises(InputError, match="a batch went with it"):
+        with pytest.raises(InputError, match="cells went with it"):
             again()
+
+
+def test_a_stream_whose_end_could_not_be_told_is_not_empty(tmp_path: Path) -> None:
+    """What was gathered is lost with the exception."""
+
+    def report(done: int, total: int) -> None:
+        if done == total:
+            raise Stop
+
+    stream = points(tmp_path).scan(batch_bytes="256KiB", progress=report)
+    with pytest.raises(Stop):
+        stream.to_numpy()
+    with pytest.raises(InputError, match="cells went with it"):
+        stream.to_numpy()
 
 
 def test_a_stream_that_damage_has_ended_is_not_taken_for_one_at_its_end(tmp_path: Path) -> None:
@@ -77,8 +91,16 @@ def test_a_read_in_portions_never_goes_on_behind_one_that_was_lost(tmp_path: Pat
     filling = points(tmp_path).read_into({"v": np.empty(30_000, "int64")}, progress=stops)
     with pytest.raises(Stop):
         filling.submit()
+    assert not filling.complete
     with pytest.raises(InputError, match="a portion went with it"):
         filling.submit()
+
+
+def test_a_read_whose_last_portion_was_lost_is_not_complete(tmp_path: Path) -> None:
+    filling = points(tmp_path).read_into({"v": np.empty(100_000, "int64")}, progress=stops)
+    with pytest.raises(Stop):
+        filling.submit()
+    assert not filling.complete
 
 
 def test_a_portion_that_does_not_fit_ends_nothing(tmp_path: Path) -> None:
@@ -89,6 +111,36 @@ def test_a_portion_that_does_not_fit_ends_nothing(tmp_path: Path) -> None:
         filling.submit()
     assert filling.submit({"v": np.empty(100_000, "int64")}) == 100_000
     assert told[-1] == (100_000, 100_000)
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_an_exception_at_the_last_cell_looked_at_deletes_nothing(tmp_path: Path, sparse: bool, commit: bool) -> None:
+    dims = [gs.Dim("x", (0, 99_999), 10_000)]
+    a = gs.create(str(tmp_path / "a.gs"), gs.Schema(dims, [gs.Attr("v", "int64")], sparse=sparse))
+    v = np.random.default_rng(2016).integers(0, 2**62, 100_000)
+    a.write_cells({"x": np.arange(100_000)}, v)
+    before, kept = a.version, sorted(path.name for path in (tmp_path / "a.gs" / "_data").iterdir())
+
+    def report(done: int, total: int) -> None:
+        if done == total:
+            raise Stop
+
+    for where in ("v >= 0", f"v < {2**61}"):
+        with pytest.raises(Stop):
+            a.delete(where=where, commit=commit, progress=report)
+        assert a.refresh() == before
+        assert sorted(path.name for path in (tmp_path / "a.gs" / "_data").iterdir()) == kept
+
+
+def test_a_writer_aborted_by_its_last_report_commits_nothing(tmp_path: Path) -> None:
+    a = points(tmp_path)
+    before = a.version
+    writer = a.writer(progress=lambda done, total: writer.abort() if total else None)
+    writer.append({"x": [300_000]}, [1])
+    with pytest.raises(InputError, match="aborted"):
+        writer.close()
+    assert a.refresh() == before
 
 
 @pytest.mark.parametrize("at", [0, 1])

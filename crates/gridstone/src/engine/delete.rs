@@ -73,7 +73,8 @@ impl Array {
         call: &Call,
     ) -> Result<u64> {
         let mut tries = if self.transaction().is_some() { TRIES } else { 1 };
-        let forward = Forward { whole: Arc::clone(&call.progress), most: AtomicU64::new(0) };
+        let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
+        let forward = Forward { whole: Arc::clone(&call.progress), done, total };
         let call = &Call { cancel: Arc::clone(&call.cancel), progress: Arc::new(forward) };
         loop {
             match self.try_delete_where(region, condition, message.clone(), call) {
@@ -94,8 +95,6 @@ impl Array {
         call: &Call,
     ) -> Result<u64> {
         let StagedDelete { snapshot, sparse, mut staged } = self.stage_delete_where(region, condition, call)?;
-        // Who was told of the last cells may have stopped the work.
-        call.cancel.check()?;
         if staged.fragments.is_empty() {
             return Ok(snapshot.version());
         }
@@ -138,20 +137,28 @@ impl Array {
         let outcome = read.explained(delete_where(&read, &write, &target, &doomed, &mut found));
         // From here on the files go with it, unless somebody keeps them.
         let staged = self.staged(found);
-        outcome.map(|()| StagedDelete { snapshot, sparse, staged })
+        outcome?;
+        // Who was told of the last cells may have stopped the work.
+        call.cancel.check()?;
+        Ok(StagedDelete { snapshot, sparse, staged })
     }
 }
 
-/// Progress of work that may begin again: it stands until it is further than it was.
+/// Progress of work that may begin again, with more to do or with less: it stands until it is further than it was, and comes to its
+/// end.
 struct Forward {
     whole: Arc<dyn Progress>,
-    most: AtomicU64,
+    /// The most that was told, done and in all.
+    done: AtomicU64,
+    total: AtomicU64,
 }
 
 impl Progress for Forward {
     fn report(&self, done: u64, total: u64) {
-        if self.most.fetch_max(done, Ordering::Relaxed) <= done {
-            self.whole.report(done, total);
+        let most = self.total.fetch_max(total, Ordering::Relaxed).max(total);
+        let now = if done == total { most } else { done };
+        if self.done.fetch_max(now, Ordering::Relaxed) <= now {
+            self.whole.report(now, most);
         }
     }
 }

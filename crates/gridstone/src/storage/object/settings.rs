@@ -250,7 +250,9 @@ impl Settings {
 /// then, and so would ask a machine that has none.
 fn nobody(builder: GoogleCloudStorageBuilder) -> GoogleCloudStorageBuilder {
     let of = |key| builder.get_config_value(&key);
-    let unsigned = of(GoogleConfigKey::SkipSignature).as_deref() == Some("true");
+    // As written; these are the words that the library takes for true.
+    let unsigned = of(GoogleConfigKey::SkipSignature).unwrap_or_default().to_ascii_lowercase();
+    let unsigned = ["1", "true", "on", "yes", "y"].contains(&unsigned.as_str());
     if unsigned && of(GoogleConfigKey::BearerToken).is_none() { builder.with_bearer_token("") } else { builder }
 }
 
@@ -355,6 +357,21 @@ mod tests {
         assert_eq!(value(&plain, "allow_http"), Some("true"));
         assert_eq!(plain.values.len(), 2, "what is given goes before the environment: {plain:?}");
         assert_eq!(value(&settings(Kind::S3, &[("endpoint_url", "https://x")], &[]).unwrap(), "allow_http"), None);
+    }
+
+    #[test]
+    fn who_signs_nothing_is_asked_for_no_token() {
+        let token = |words: &[(GoogleConfigKey, &str)]| {
+            let all = words.iter().fold(GoogleCloudStorageBuilder::new(), |b, (key, word)| b.with_config(*key, *word));
+            nobody(all).get_config_value(&GoogleConfigKey::BearerToken)
+        };
+        let skip = GoogleConfigKey::SkipSignature;
+        for word in ["true", "True", "1", "on", "YES", "y"] {
+            assert_eq!(token(&[(skip, word)]).as_deref(), Some(""), "{word}");
+        }
+        assert_eq!(token(&[(skip, "false")]), None);
+        assert_eq!(token(&[]), None);
+        assert_eq!(token(&[(skip, "1"), (GoogleConfigKey::BearerToken, "t")]).as_deref(), Some("t"));
     }
 
     #[test]
