@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 from PIL import Image
 
 from netcdf import variable
@@ -194,6 +195,65 @@ def iris(files: Path) -> Input:
     return dense("air temperature, 240 years", (None, None, None), air=air)
 
 
+def ostia(files: Path) -> Input:
+    with h5py.File(files / "netcdf" / "iris_ostia_monthly.nc") as f:
+        temperature = f["surface_temperature"][()].astype(np.float32)
+    return dense("sea surface temperature by month, land filled", (None, None, None), temperature=temperature)
+
+
+def hybrid(files: Path) -> Input:
+    with h5py.File(files / "netcdf" / "iris_hybrid_height.nc") as f:
+        theta = f["air_potential_temperature"][()].astype(np.float32)
+    return dense("air over terrain, 15 levels", (None, None, None), theta=theta)
+
+
+def winds(files: Path) -> Input:
+    with h5py.File(files / "netcdf" / "ncarg_nc4uvt.nc") as f:
+        fields = {name.lower(): f[name][0].astype(np.float32) for name in "UVT"}
+    return dense("winds and temperature, 14 levels", (None, None, None), **fields)
+
+
+def triangles(files: Path) -> Input:
+    corners = variable(unpacked(files / "netcdf" / "ncarg_triangular_grid_ICON.nc.gz"), "clon_vertices")
+    return dense("longitudes of the corners of triangles", (None, None), corner=corners)
+
+
+def cutouts(files: Path) -> Input:
+    """Transients: before, after, difference."""
+    return dense(
+        "stamps of the sky, three each", (16, None, None, None), flux=np.load(files / "cutouts" / "cutouts_shared.npy")
+    )
+
+
+def light_curves(files: Path) -> Input:
+    """Of each star its measurements, in their order."""
+    t = pq.read_table(files / "astronomy" / "ztf_000250_zg_c01_q1_dr5.parquet")
+    lengths = pc.list_value_length(t["hmjd"]).to_numpy()
+    star = np.repeat(np.arange(lengths.size, dtype=np.int32), lengths)
+    epoch = np.concatenate([np.arange(n, dtype=np.int32) for n in lengths])
+    attrs = {name: pc.list_flatten(t[name]).to_numpy() for name in ("hmjd", "mag", "magerr", "catflags")}
+    return Input("light curves of stars", attrs, {"star": 256, "epoch": None}, {"star": star, "epoch": epoch})
+
+
+def genes(files: Path) -> Input:
+    """Counts by cell and gene, compressed by rows."""
+    with h5py.File(files / "singlecell" / "anndata_archives" / "v0.5.0" / "adata.h5ad") as f:
+        found = f["raw/X"] if "raw/X" in f else f["raw.X"]
+        data, column, starts = (found[name][()] for name in ("data", "indices", "indptr"))
+    cell = np.repeat(np.arange(starts.size - 1, dtype=np.int32), np.diff(starts))
+    coords = {"cell": cell, "gene": column.astype(np.int32)}
+    return Input("expression of genes in cells", {"count": data}, {"cell": 256, "gene": None}, coords)
+
+
+def taxi(files: Path) -> Input:
+    """Where trips began, in metres of the web's map."""
+    t = pq.read_table(files / "points" / "nyc_taxi_wide.parq")
+    coords = {axis: np.rint(t[f"pickup_{axis}"].to_numpy()).astype(np.int32) for axis in "xy"}
+    attrs = {name: t[name].to_numpy() for name in ("trip_distance", "fare_amount", "tip_amount", "passenger_count")}
+    attrs["time"] = pc.cast(pc.cast(t["tpep_pickup_datetime"], pa.timestamp("s", "UTC")), pa.int64()).to_numpy()
+    return Input("taxi trips of a city", attrs, {"x": 1_000, "y": 1_000}, coords)
+
+
 def strain(files: Path) -> Input:
     with h5py.File(files / "ligo" / "H-H1_LOSC_4_V2-1126259446-32.hdf5") as f:
         values = f["strain/Strain"][()].astype(np.float64)
@@ -228,6 +288,11 @@ INPUTS: dict[str, Callable[[Path], Input]] = {
     "pop": pop,
     "gpm": gpm,
     "iris-air": iris,
+    "ostia": ostia,
+    "hybrid": hybrid,
+    "winds": winds,
+    "triangles": triangles,
+    "cutouts": cutouts,
     "ligo": strain,
     "shade": shade,
     "lcmap": land_cover,
@@ -239,6 +304,9 @@ INPUTS: dict[str, Callable[[Path], Input]] = {
     "quakes": earthquakes,
     "autzen": autzen,
     "bcsstk13": stiffness,
+    "light-curves": light_curves,
+    "genes": genes,
+    "taxi": taxi,
 }
 
 
