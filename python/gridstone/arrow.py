@@ -232,17 +232,37 @@ def _one_chunk(field: Field, data: Any) -> Any:
     if not isinstance(data, pa.Array | pa.ChunkedArray):
         data = pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.array(data)
     if isinstance(data, pa.ChunkedArray):
-        chunks = data.chunks
-        if len(chunks) == 1:
-            data = chunks[0]
+        if len(data.chunks) == 1:
+            data = data.chunk(0)
         else:
-            size = data.nbytes
-            data = interruptible(size, lambda: pa.concat_arrays(chunks)) if chunks else pa.array([], data.type)
+            size, chunked = data.nbytes, data
+            data = interruptible(size, lambda: joined(chunked))
     if pa.types.is_dictionary(data.type):
         data = interruptible(data.nbytes, lambda: decoded(data))
     if pa.types.is_null(data.type):
         data = pa.nulls(len(data), type_of(field.dtype))
     return data
+
+
+def joined(column: "pa.ChunkedArray") -> Any:
+    """The chunks of a column as one array, of dictionaries with one dictionary.
+
+    Arrow up to 26 and perhaps beyond merges dictionaries of halves as if their bits were whole numbers, and 1.0 becomes
+    15360.0: their bits are merged here.
+    """
+    kind, chunks = column.type, column.chunks
+    if len(chunks) < 2:
+        return chunks[0] if chunks else pa.array([], kind)
+    if not (pa.types.is_dictionary(kind) and pa.types.is_float16(kind.value_type)):
+        return pa.concat_arrays(chunks)
+    one = pa.concat_arrays([_with_entries(chunk, pa.uint16()) for chunk in chunks])
+    return _with_entries(one, kind.value_type)
+
+
+def _with_entries(array: Any, kind: "pa.DataType") -> Any:
+    """A dictionary array with the bits of its entries taken for another type."""
+    entries = array.dictionary.view(kind)
+    return pa.DictionaryArray.from_arrays(array.indices, entries, ordered=array.type.ordered)
 
 
 def decoded(array: Any) -> Any:

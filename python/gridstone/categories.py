@@ -205,8 +205,7 @@ def _of_dictionary(wanted: Field, known: Categories, data: Any) -> Column:
     from . import arrow
 
     if isinstance(data, pa.ChunkedArray):
-        chunks = data.unify_dictionaries().chunks
-        data = pa.concat_arrays(chunks) if chunks else pa.array([], data.type)
+        data = arrow.joined(data)
     indices = data.indices
     valid = np.asarray(indices.is_valid())
     entries = arrow.column_of(wanted._replace(categories=None, nullable=True), arrow.undictionaried(data.dictionary))

@@ -77,7 +77,10 @@ def _written(array: "Array") -> list[Bounds]:
 def _ends(dtype: str, lo: str, hi: str) -> tuple[Bound, Bound]:
     if dtype == "string":
         return _ENDLESS
-    return (float(lo), float(hi)) if dtypes.is_float(dtype) else (int(lo), int(hi))
+    if not dtypes.is_float(dtype):
+        return int(lo), int(hi)
+    # The shortest text of a float32 is that of another float64.
+    return dtypes.rounded(dtype, float(lo)), dtypes.rounded(dtype, float(hi))
 
 
 def _half(dtype: str, bound: tuple[Bound, Bound]) -> tuple[Bound, Bound] | None:

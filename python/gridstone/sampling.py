@@ -108,7 +108,7 @@ def _of_file(path: Path, rows: int) -> tuple[pa.Table, int]:
     if name.endswith((".arrow", ".feather", ".ipc")):
         with pa.memory_map(os.fspath(path)) as source:
             table = pa.ipc.open_file(source).read_all()
-            return _thinned(table, rows).combine_chunks(), table.num_rows
+            return _in_one(_thinned(table, rows)), table.num_rows
     return _of_csv(path, rows)
 
 
@@ -166,7 +166,7 @@ def _of_table(table: pa.Table, total: int, name: str, dims: Sequence[str] | None
     open_ended = [column.name for column in columns if column.entries is not None and column.name not in chosen]
     if open_ended and not whole:
         reasons.append(f"the categories of {', '.join(open_ended)} are those of the sample; add what the rest holds")
-    held = {name: table.column(name).combine_chunks() for name in table.column_names}
+    held = {name: arrow.joined(table.column(name)) for name in table.column_names}
     repeats = _repeats(table, chosen)
     schema = infer.schema_of(columns, chosen, total, sparse=True, duplicates=repeats > 0, capacity=10_000)
     if repeats:
@@ -200,7 +200,12 @@ def _looked_at(table: pa.Table, dims: list[str] | None) -> tuple[pa.Table, list[
         if column.entries is None:
             table = table.set_column(at, spec.name, values)
         columns.append(column)
-    return table.unify_dictionaries().combine_chunks(), columns
+    return _in_one(table), columns
+
+
+def _in_one(table: pa.Table) -> pa.Table:
+    """Each column in one chunk."""
+    return pa.table([arrow.joined(column) for column in table.columns], schema=table.schema)
 
 
 def _named(table: pa.Table, dims: Sequence[str]) -> list[str]:
@@ -367,7 +372,7 @@ def of_array(array: "Array", rows: int) -> Sample:
     total = int(sum(row["cells"] for row in array.fragments.to_pylist() if row["kind"] == "sparse"))
     table = _limited(array.scan(order="any"), rows)
     check(table.num_rows > 0, f"{name} has no cells to look at")
-    held = {column: table.column(column).combine_chunks() for column in table.column_names}
+    held = {column: arrow.joined(table.column(column)) for column in table.column_names}
     return Sample(name, array.schema, held, table.num_rows, max(total, table.num_rows), reasons)
 
 

@@ -148,7 +148,8 @@ class CommitRules:
         """A writer fed in portions of any order; what repeats is judged over all of them."""
         dedup = "error" if self.schema.duplicates else dedup
         where = drawing.places(r, self.windows, r.choice([1, 4, 60]))
-        if dedup == "error" and r.random() < 0.7:
+        # What is given up may have been refused before.
+        if dedup == "error" and (abort or r.random() < 0.7):
             where = list(dict.fromkeys(where))
         columns = self.columns(r, len(where))
 

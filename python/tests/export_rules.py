@@ -189,6 +189,28 @@ class ExportRules:
         if listed:
             assert made.nnz == len(cells) or not matrix
         event("matrix", "scipy" if matrix else "sparse")
+        if matrix:
+            self._matrix_there_and_back(made, asked, attr, with_file=not listed or repeats == "last")
+
+    def _matrix_there_and_back(self, made: Any, asked: dict[str, Any], attr: gs.Attr, *, with_file: bool) -> None:
+        """SciPy's matrix as an array, and the cells as a Matrix Market file, which keeps the last of a place."""
+        folder, uri = Path(tempfile.mkdtemp(prefix="gridstone-machine-")), f"mem://back-{uuid.uuid4().hex}"
+        try:
+            back = io.from_scipy(uri, made, context=self.a.context)
+            found = back.read().to_scipy(repeats="error")
+            assert found.shape == made.shape and found.dtype == made.dtype
+            assert _same_but_zeros(found.toarray(), made.toarray())
+            if with_file and "where" not in asked and attr.dtype in ("int32", "int64", "float64"):
+                stored = self.a.read(asked["box"], attr.name).to_scipy().nnz
+                assert io.to_mtx(self.a, folder / "a.mtx", asked["box"], attr.name) == stored
+                gs.delete(uri, context=self.a.context)
+                back = io.from_mtx(uri, folder / "a.mtx", context=self.a.context)
+                assert _same_but_zeros(back.read().to_scipy().toarray(), made.toarray())
+                event("matrix", "file")
+        finally:
+            shutil.rmtree(folder)
+            if gs.exists(uri, context=self.a.context):
+                gs.delete(uri, context=self.a.context)
 
     def _repeat_a_place(self, r: Random) -> None:
         """Several cells at each of some places, which else are rare."""

@@ -55,6 +55,16 @@ def plain(dtype: str, values: Any) -> list[Plain]:
     return found
 
 
+def positive(dtype: str, value: Plain) -> Plain:
+    """A plain value with zeros of either sign as one."""
+    if isinstance(value, tuple):
+        return tuple(positive(dtypes.base_of(dtype), one) for one in value)
+    base = dtypes.base_of(dtype)
+    if isinstance(value, str) and dtypes.is_complex(base):
+        return repr(complex(value) + 0)
+    return "0.0" if value == "-0.0" and dtypes.is_float(base) else value
+
+
 def plain_arrow(dtype: str, column: Any) -> list[Plain]:
     """An Arrow column; NaT is null there, so that both come back as None."""
     if pa.types.is_dictionary(column.type):

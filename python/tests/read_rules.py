@@ -84,7 +84,11 @@ class ReadRules(Plainly):
             bounds, order = drawing.box(r, self.windows), r.choice(ORDERS)
             form = drawing.box_form(r, self.windows, bounds)
             names = r.sample(a.schema_names, r.randint(1, len(a.schema_names)))
-            self.check_result(a.read(form, names, order=order), state, bounds, order, r)
+            # Of what is not damaged nothing is left out.
+            damaged = r.choice(["error", "error", "skip"])
+            found = a.read(form, names, order=order, damaged=damaged)
+            assert found.damage == ()
+            self.check_result(found, state, bounds, order, r)
 
     def check_result(self, found: Any, state: State, bounds: Any, order: str, r: Random) -> None:
         names = [name for name in found if name in self.model.dtypes]

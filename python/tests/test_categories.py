@@ -16,7 +16,7 @@ from model import plain
 from places import Stores
 
 import gridstone as gs
-from gridstone import cli, dtypes
+from gridstone import arrow, cli, dtypes, io
 from gridstone.columns import Column
 from gridstone.errors import ConflictError, CorruptionError, InputError, SchemaError
 
@@ -91,6 +91,34 @@ def test_what_is_no_list_of_categories_is_refused(options: dict[str, Any], words
 def test_values_that_equal_nothing_are_no_categories(stores: Stores, dtype: str, known: Any, words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         dense(stores(), dtype, known)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        ("float16", [1.0, -2.5, 0.0, 6e-8]),
+        ("float32", [1.0, -2.5, 0.0, 1e-40]),
+        ("float64", [1.0, -2.5, 0.0, 1e300]),
+        ("int8", [1, -1, 0, 127]),
+        ("uint64", [1, 2, 0, 2**64 - 1]),
+        ("datetime64[s]", [0, 1, -1, 5]),
+        ("bytes", [b"a", b"bc", b"", b"\0d"]),
+    ],
+)
+def test_dictionaries_in_chunks(stores: Stores, dtype: str, values: list[Any]) -> None:
+    """Each chunk with a dictionary of its own: Arrow merges those of halves as if they were whole numbers."""
+    given = np.array(values, dtypes.numpy_of(dtype))
+    plain_column = pa.array(given, arrow.type_of(dtype))
+    parts = (plain_column[:3], plain_column[1:], plain_column[:0])
+    column = pa.chunked_array([part.dictionary_encode() for part in parts])
+    expected = [*given[:3].tolist(), *given[1:].tolist()]
+    for attr in (gs.Attr("v", dtype), gs.Attr("v", dtype, categories=values)):
+        a = sparse(stores(), attr)
+        a.write_cells({"x": range(6)}, {"v": column})
+        assert a.read()["v"].tolist() == expected
+        table = pa.table({"x": range(6), "v": column})
+        assert io.from_arrow(stores(), table, schema=a.schema).read()["v"].tolist() == expected
+    assert gs.advise(table, dims=["x"]).schema.attr("v").dtype == dtype
 
 
 def test_every_way_in(stores: Stores) -> None:

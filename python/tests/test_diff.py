@@ -259,6 +259,18 @@ def test_schemas_that_differ_in_categories(tmp_path: Path) -> None:
     assert ", … (92)) in b" in str(gs.diff(a, many))
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_bounds_of_floats(stores: Stores, kind: str) -> None:
+    """The shortest text of a float32 may lie on either side of it."""
+    places = np.random.default_rng(1).random(64).astype(kind)
+    for place in places:
+        dims = [gs.Dim("x", (0.0, 1.0), dtype=kind)]
+        a, b = (gs.create(stores(), gs.Schema(dims, [gs.Attr("v", "int8")], sparse=True)) for _ in "ab")
+        for array, value in ((a, 1), (b, 2)):
+            array.write_cells({"x": [place]}, {"v": np.array([value], np.int8)})
+        assert (gs.diff(a, a).same, gs.diff(a, b).different) == (1, 1), place
+
+
 def test_what_is_no_array(stores: Stores) -> None:
     a = gs.array(stores("a"), np.arange(6), name="v")
     for given_ in (3, a["v"], None):

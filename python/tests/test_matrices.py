@@ -20,7 +20,7 @@ sps = pytest.importorskip("scipy.sparse")
 
 rng = np.random.default_rng(11)
 FORMATS = ["csr", "csc", "coo", "dia", "bsr", "lil", "dok"]
-DTYPES = ["bool", "int8", "uint16", "int64", "uint64", "float32", "float64"]
+DTYPES = ["bool", "int8", "uint16", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
 
 
 def matrix(shape: tuple[int, int] = (50, 70), density: float = 0.1, dtype: str = "float64") -> Any:
@@ -47,7 +47,7 @@ def test_every_dtype(store_uri: str, dtype: str) -> None:
     given = matrix(dtype=dtype).tocsr()
     array = io.from_scipy(store_uri, given, ["a", "b"], name="v", context=gs.Context("2MB"))
     found = array.read().to_scipy("v")
-    assert found.dtype == given.dtype and array.dims == ("a", "b")
+    assert found.dtype == given.dtype and array.dims == ("a", "b") and array.schema.attr("v").dtype == dtype
     np.testing.assert_array_equal(found.toarray(), given.toarray())
 
 

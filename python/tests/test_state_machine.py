@@ -9,6 +9,7 @@ import pickle
 import shutil
 import tempfile
 import uuid
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -29,7 +30,9 @@ from model import (
     Place,
     Plain,
     State,
+    bounds_of,
     coordinates,
+    positive,
     shaped,
     unplain,
 )
@@ -372,6 +375,32 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
             old.delete(coords=[coordinates(w.dim, w.values[:1]) for w in self.windows])
         with pytest.raises(errors.BoundsError):
             old.refresh()
+
+    @precondition(is_sparse)
+    @rule(r=RANDOM)
+    def differences(self, r: Random) -> None:
+        """`diff` of two versions of one schema: cells by place, those at one place as a multiset."""
+        versions = [v for v, state in self.model.versions.items() if state.shape == self.model.now.shape]
+        chosen = r.choice(versions), r.choice(versions)
+        handles = [self.a.at(version=version) for version in chosen]
+        everywhere = [bounds_of(w.dim) for w in self.windows]
+        for version in chosen:
+            with self.as_of(self.model.versions[version]):
+                if not self.in_arrow(everywhere):
+                    return  # Cells are compared by way of Arrow.
+
+        def cells(version: int) -> Counter[Any]:
+            rows = self.model.rows(self.model.versions[version], everywhere, "row")
+            types = [(name, self.model.dtypes[name]) for name in self.a.schema_names]
+            return Counter((place, tuple(positive(dtype, row[name]) for name, dtype in types)) for place, row in rows)
+
+        ours, theirs = map(cells, chosen)
+        left, right = (Counter(place for place, _ in side.elements()) for side in (ours - theirs, theirs - ours))
+        found = gs.diff(*handles)
+        assert found.compared and found.schema == ()
+        assert (found.same, found.different) == ((ours & theirs).total(), (left & right).total())
+        assert (found.only_a, found.only_b) == ((left - right).total(), (right - left).total())
+        assert found.cells_equal == (ours == theirs)
 
     @rule(r=RANDOM)
     def second_handle(self, r: Random) -> None:

@@ -134,10 +134,8 @@ class CsvFeed:
 
     def _read_type(self, dtype: str) -> Any:
         """The Arrow type to parse a column with; timedeltas are ticks in text."""
-        if dtype == "datetime64[D]":
-            # Arrow reads dates by ISO 8601 alone.
-            return pa.timestamp("s") if self._dialect.times else pa.date32()
-        return text.read_type(dtype)
+        # Arrow reads dates by ISO 8601 alone, and none with midnight behind them.
+        return pa.timestamp("s") if dtype == "datetime64[D]" else text.read_type(dtype)
 
     def _tables(self, wanted: _Wanted, types: dict[str, Any]) -> Iterator[_Parsed]:
         """Each block with its columns, parsed by a few threads ahead of the caller."""

@@ -133,7 +133,8 @@ class _MatrixFeed(TableFeed):
             infer.Column(name, pa.int64(), low=pa.scalar(0), high=pa.scalar(side - 1))
             for name, side in zip(matrix.dims, matrix.shape, strict=True)
         ]
-        made.append(infer.Column(matrix.name, arrow.type_of(matrix.dtype), fill=matrix.fill))
+        kind = arrow.type_of(matrix.dtype)  # Which of a complex number is that of a pair.
+        made.append(infer.Column(matrix.name, kind, told=matrix.dtype, fill=matrix.fill))
         return infer.schema_of(
             made, matrix.dims, matrix.total, sparse=sparse, duplicates=options.duplicates, capacity=options.capacity
         )

@@ -210,10 +210,7 @@ def _restricted(schema: Schema, attrs: Sequence[str] | None, columns: Sequence[s
 
 def _one(column: Any, *, dictionary: bool = False) -> Any:
     """A column in one chunk, as a dictionary only if that is wanted."""
-    if pa.types.is_dictionary(column.type) and len(column.chunks) > 1:
-        column = column.unify_dictionaries()
-    chunks = column.chunks
-    data = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
+    data = arrow.joined(column)
     if dictionary:
         return data
     return arrow.decoded(data) if pa.types.is_dictionary(data.type) else data

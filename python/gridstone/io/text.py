@@ -16,6 +16,8 @@ from .. import arrow, columns, dtypes
 from ..columns import Column, Field
 from ..errors import InputError, UnsupportedError
 
+_DAY_SECONDS = 86_400
+
 
 def written_schema(schema: "pa.Schema") -> "pa.Schema":
     """The schema of what is given to the CSV writer for cells of `schema`; `UnsupportedError` if there is no form."""
@@ -35,6 +37,8 @@ def _written_type(field: "pa.Field") -> Any:
         return pa.large_string()
     if kinds.is_fixed_size_binary(kind):
         return pa.large_binary()
+    if kinds.is_timestamp(kind) and arrow.told_dtype(field) == "datetime64[D]":
+        return pa.date32()
     return pa.int64() if kinds.is_duration(kind) else pa.float32() if kinds.is_float16(kind) else kind
 
 
@@ -64,6 +68,9 @@ def _written(column: Any, kind: Any) -> Any:
         return pa.array([None if v is None else json.dumps(v, default=str) for v in column.to_pylist()], kind)
     if pa.types.is_fixed_size_binary(column.type):
         return pa.array([None if v is None else v.rstrip(b"\0") for v in column.to_pylist()], kind)
+    if pa.types.is_date32(kind):
+        # Arrow's own cast of far days overflows and says nothing.
+        return pc.divide(column.cast(pa.int64()), _DAY_SECONDS).cast(pa.int32()).cast(kind)
     return column.cast(kind)
 
 

@@ -215,8 +215,10 @@ def to_csv(
 
 
 def no_text(error: Exception) -> InputError:
-    """What is said of bytes that Arrow cannot write as text."""
-    return InputError(f"these cells cannot be written as text: {error}; leave bytes out, or write another format")
+    """What is said of what Arrow cannot write as text: bytes, days that it has no number for."""
+    return InputError(
+        f"these cells cannot be written as text: {error}; leave such bytes or dates out, or write another format"
+    )
 
 
 def _created(part: Path, target: Path) -> IO[Any]:
