@@ -64,7 +64,7 @@ pub(crate) fn write_cells(array: &Array, cells: &[(i64, i64)], number: i64) {
     array.commit(vec![array.stage_cells(data, &Call::default()).unwrap()], None).unwrap();
 }
 
-fn delete(array: &Array, cells: &[(i64, i64)]) {
+pub(crate) fn delete(array: &Array, cells: &[(i64, i64)]) {
     let (x, y) = (longs(cells.iter().map(|c| c.0)), longs(cells.iter().map(|c| c.1)));
     array.commit(vec![array.stage_delete(&[x.view(), y.view()], &Call::default()).unwrap()], None).unwrap();
 }

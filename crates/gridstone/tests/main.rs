@@ -33,6 +33,7 @@ mod objects;
 mod oracle;
 mod overtaken;
 mod paper_examples;
+mod patches;
 mod points;
 mod portions;
 mod power;

@@ -12,7 +12,7 @@ use crate::array::{Operation, Removed};
 use crate::base::{Error, Id, Part, Result, Silent};
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::query::{
-    ReadContext, Rewrite, RewriteCells, Target, WriteContext, gathered, rewrite_cells, rewrite_dense, warm,
+    ReadContext, Rewrite, RewriteCells, Target, WriteContext, gathered, rewrite_cells, rewrite_dense, unboxed, warm,
 };
 use crate::schema::{Extent, KeyRange, Schema, Subarray};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub fn merge(
 ) -> Result<Option<Merged>> {
     let cells_max = (target_bytes / merge.bytes_per_cell()).max(1);
     if merge.is_of_cells() {
-        merge_cells(read, write, target, merge, cells_max, &mut written.done)?;
+        merge_cells(read, write, target, merge, cells_max, written)?;
     } else {
         merge_boxes(read, write, target, merge, cells_max, written)?;
     }
@@ -87,7 +87,11 @@ pub fn merge(
 /// Bytes of memory that a merge takes, about: the tiles under way, or a batch of cells; what was decoded once; a stripe.
 pub fn memory_bytes(merge: &Merge, context: &ReadContext, target: &Target) -> u64 {
     let (limit, row) = (context.budget.limit_bytes(), target.row_bytes());
-    let small = sources(merge).iter().filter(|d| d.kind != FragmentKind::Dense).map(|d| d.cells * row).sum::<u64>();
+    let small = sources(merge)
+        .iter()
+        .filter(|d| merge.as_cells || d.kind != FragmentKind::Dense)
+        .map(|d| d.cells * row)
+        .sum::<u64>();
     let stripe = merge.bytes_written().min(limit / 4);
     let work = if merge.is_of_cells() {
         merge.cells().saturating_mul(row).min(limit / 8)
@@ -117,13 +121,23 @@ fn merge_cells(
     target: &Target,
     merge: &Merge,
     cells_max: u64,
-    done: &mut Vec<Staged>,
+    written: &mut Written,
 ) -> Result<()> {
     let schema = &target.schema;
     let attrs = merge.inputs.first().map(|d| attrs_seen(schema, d)).unwrap_or_default();
     let places = places_of(schema, &attrs)?;
-    let inputs = Target { fragments: sources(merge), ..target.clone() };
-    rewrite_cells(read, write, &RewriteCells { target: &inputs, places, cells_max }, done)
+    let mut fragments = sources(merge);
+    let apart;
+    let mut read = read;
+    if merge.as_cells {
+        // As in a merge of boxes.
+        apart = read.apart();
+        read = &apart;
+        let silent = WriteContext { progress: &Silent, ..write.clone() };
+        fragments = unboxed(read, &silent, target, &places, &fragments, &mut written.scratch)?;
+    }
+    let inputs = Target { fragments, ..target.clone() };
+    rewrite_cells(read, write, &RewriteCells { target: &inputs, places, cells_max }, &mut written.done)
 }
 
 fn merge_boxes(

@@ -204,7 +204,7 @@ impl<'a> Planner<'a> {
     fn merge(&self, draft: Draft) -> Merge {
         let pick = |places: &[usize]| -> Run { places.iter().filter_map(|p| self.at(*p)).cloned().collect() };
         let inputs = pick(&draft.inputs());
-        Merge { inputs, applied: pick(&draft.applied), retired: Vec::new(), boxes: draft.boxes }
+        Merge { inputs, applied: pick(&draft.applied), retired: Vec::new(), boxes: draft.boxes, as_cells: false }
     }
 
     /// The clusters of the candidates that make fewer fragments than they are.

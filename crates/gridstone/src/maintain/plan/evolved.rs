@@ -80,6 +80,7 @@ impl Seen {
             applied: Vec::new(),
             retired: Vec::new(),
             boxes: if part(d) == Some(Part::Box) { vec![d.bounds.clone()] } else { Vec::new() },
+            as_cells: false,
         }));
         plan.swept.extend(self.gone.iter().filter(|d| asked(d, true)).cloned());
     }

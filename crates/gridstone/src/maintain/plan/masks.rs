@@ -48,6 +48,7 @@ pub(super) fn applied(
         applied: Vec::new(),
         retired: Vec::new(),
         boxes: Vec::new(),
+        as_cells: false,
     });
     plan.merges.extend(alone);
     for merge in &mut plan.merges {

@@ -1,7 +1,7 @@
 //! What a consolidation merges: chosen from the descriptions of fragments alone, before anything is read.
 //!
 //! 1. Dense fragments that lie over each other or side by side, and updates inside them, become dense ones ([`dense`]).
-//! 2. Fragments of cells become larger ones ([`runs`]).
+//! 2. Fragments of cells become larger ones ([`runs`]), small dense ones that lie scattered among them ([`patches`]).
 //! 3. Single fragments of which newer tombstones delete cells are written anew without them.
 //! 4. Fragments are taken as the newest schema sees them ([`evolved`]).
 //!
@@ -14,6 +14,7 @@
 mod dense;
 mod evolved;
 mod masks;
+mod patches;
 mod runs;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::base::{Error, Id, Result};
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::{Schema, Subarray};
 use evolved::Seen;
+use patches::Patches;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -49,7 +51,7 @@ pub enum Strategy {
     All,
     /// These fragments, and no other.
     Fragments(Vec<Id>),
-    /// Small fragments of cells with each other; what they lie on only where they pass a tenth of its cells.
+    /// Small fragments of cells, and small dense ones, with each other; what they lie on only where they pass a tenth of its cells.
     Updates,
     /// All that touches the box, and what must go with it.
     Box(Subarray),
@@ -78,6 +80,8 @@ pub struct Merge {
     /// The boxes that become dense fragments, disjoint; none if the inputs become fragments of cells, or nothing is left of
     /// them.
     pub boxes: Vec<Subarray>,
+    /// Whether some of the inputs are dense, and become cells with the others.
+    pub as_cells: bool,
 }
 
 impl Merge {
@@ -89,7 +93,7 @@ impl Merge {
     /// Whether its inputs become fragments of cells.
     pub fn is_of_cells(&self) -> bool {
         // Of a dense fragment that is deleted wholly no box is left.
-        self.boxes.is_empty() && self.inputs.iter().all(|d| d.kind != FragmentKind::Dense)
+        self.as_cells || self.boxes.is_empty() && self.inputs.iter().all(|d| d.kind != FragmentKind::Dense)
     }
 
     /// Bytes that are read, at most.
@@ -160,7 +164,12 @@ fn chosen(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, 
         Strategy::All | Strategy::Fragments(_) | Strategy::Manifest => dense::all(schema, fragments),
     };
     // What the dense merges leave, with their results where they will stand.
-    let rest = after(fragments, &dense);
+    let mut rest = after(fragments, &dense);
+    let patches = match strategy {
+        Strategy::Tiered | Strategy::Updates => Patches::found(&mut rest, &dense),
+        // What these leave cannot be merged, or was not asked for.
+        Strategy::All | Strategy::Box(_) | Strategy::Fragments(_) | Strategy::Manifest => Patches::none(),
+    };
     let runs = runs::neighbours(&rest);
     let runs: Vec<Run> = match strategy {
         Strategy::Tiered => runs.into_iter().flat_map(|run| runs::tiers(run, limits)).collect(),
@@ -171,7 +180,7 @@ fn chosen(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, 
         }
     };
     let cells = runs.into_iter().filter_map(|run| runs::untied(run, &rest)).map(of_cells);
-    let merges: Vec<Merge> = dense.into_iter().chain(cells).collect();
+    let merges: Vec<Merge> = dense.into_iter().chain(cells.map(|merge| patches.restored(merge))).collect();
     tombstones::applied(fragments, merges, strategy)
 }
 
@@ -179,7 +188,7 @@ type Run = Vec<Arc<Description>>;
 
 /// The merge of a run of fragments of cells.
 fn of_cells(inputs: Run) -> Merge {
-    Merge { inputs, applied: Vec::new(), retired: Vec::new(), boxes: Vec::new() }
+    Merge { inputs, applied: Vec::new(), retired: Vec::new(), boxes: Vec::new(), as_cells: false }
 }
 
 /// What a fragment does to what lies under it; `None`: nothing that a merge could do for it.

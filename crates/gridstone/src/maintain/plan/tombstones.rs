@@ -156,7 +156,8 @@ fn pierced(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Str
         let kept: u128 = boxes.iter().map(Subarray::cells).sum();
         let lost = d.bounds.cells().saturating_sub(kept);
         if *strategy != Strategy::Tiered || lost.saturating_mul(UPDATED_SHARE) >= d.bounds.cells() {
-            made.push(Merge { inputs: vec![d.clone()], applied: holes, retired: Vec::new(), boxes });
+            let (inputs, retired) = (vec![d.clone()], Vec::new());
+            made.push(Merge { inputs, applied: holes, retired, boxes, as_cells: false });
         }
     }
     made
@@ -189,7 +190,8 @@ fn singles(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Str
         if !many && !found.is_empty() && worth {
             found.sort_unstable();
             let applied = found.into_iter().filter_map(|p| all.get(p)).cloned().collect();
-            made.push(Merge { inputs: vec![d.clone()], applied, retired: Vec::new(), boxes: Vec::new() });
+            let (inputs, retired) = (vec![d.clone()], Vec::new());
+            made.push(Merge { inputs, applied, retired, boxes: Vec::new(), as_cells: false });
         }
     }
     made

@@ -1,0 +1,83 @@
+//! Promise: small dense writes scattered over an array become few fragments, without what they lie on being written again, and read as
+//! before.
+
+use super::consolidate_dense::{BOTH, consolidate, created, read, schema, write_box, write_cells};
+use gridstone::engine::{Array, At, Call, Strategy};
+use gridstone_testkit::Dice;
+
+const SIDE: i64 = 600;
+
+/// A base, and scattered patches of these attributes.
+fn patched(nullable: bool, count: i64, attrs: impl Fn(i64) -> &'static [&'static str]) -> Array {
+    let (array, _) = created(schema(SIDE, 100, nullable), 64 << 20);
+    write_box(&array, ((0, SIDE - 1), (0, SIDE - 1)), &BOTH, 0);
+    for n in 1..=count {
+        let (i, j) = (n * 379 % (SIDE - 9), n * 617 % (SIDE - 9));
+        write_box(&array, ((i, i + n % 9), (j, j + n % 7)), attrs(n), n);
+    }
+    array
+}
+
+#[test]
+fn scattered_patches_become_few_fragments_of_cells() {
+    for strategy in [Strategy::Tiered, Strategy::Updates] {
+        let array = patched(false, 300, |_| &BOTH);
+        let before = (array.version(), read(&array));
+        let planned = array.consolidate(&strategy, 1 << 30, true, &Call::default()).unwrap();
+        let done = consolidate(&array, &strategy);
+        assert_eq!(planned.before, 301);
+        assert!(done.after < 6 && planned.after < 6, "{} fragments are left of 301", done.after);
+        assert!(done.merges.iter().all(|merge| merge.kind == "sparse"), "{:?}", done.merges);
+        let written: u64 = done.merges.iter().filter_map(|merge| merge.written).map(|(_, bytes)| bytes).sum();
+        assert!(written < 1 << 20, "{written} bytes were written: the base among them");
+        assert!(read(&array) == before.1, "{strategy:?} changed what is read");
+        assert!(read(&array.at(At::Version(before.0)).unwrap()) == before.1, "an older version reads otherwise");
+        // What comes later lies over them, and in the end everything becomes one.
+        write_box(&array, ((5, 9), (0, 599)), &BOTH, 1_000);
+        write_cells(&array, &[(5, 5), (300, 300)], 1_001);
+        let later = read(&array);
+        let all = consolidate(&array, &Strategy::All);
+        assert_eq!(all.after, 1);
+        assert!(read(&array) == later);
+    }
+}
+
+#[test]
+fn patches_that_make_a_box_stay_dense() {
+    let (array, _) = created(schema(SIDE, 100, false), 64 << 20);
+    for n in 0..60 {
+        write_box(&array, ((n * 10, n * 10 + 9), (0, 99)), &BOTH, n);
+    }
+    let expected = read(&array);
+    let done = consolidate(&array, &Strategy::Tiered);
+    assert!(done.merges.iter().all(|merge| merge.kind == "dense") && done.after == 1, "{:?}", done.merges);
+    assert!(read(&array) == expected);
+}
+
+/// Patches of some attributes, of single cells, deletes in between: in any order, by every strategy, again and again.
+#[test]
+fn what_is_read_stays_whatever_lies_between_patches() {
+    for (seed, nullable) in [(1, false), (2, true), (3, false), (4, true)] {
+        let mut dice = Dice::new(seed);
+        let array = patched(nullable, 40, |n| if n % 4 == 0 { &["w"] } else { &BOTH });
+        for round in 0..12 {
+            for n in 0..30i64 {
+                let (i, j) = (dice.below(590) as i64, dice.below(590) as i64);
+                match dice.below(8) {
+                    0 => write_cells(&array, &[(i, j), (j, i.max(j) + 5)], n),
+                    1 => super::consolidate_dense::delete(&array, &[(i, j), (i + 3, j)]),
+                    2 => {
+                        let sides = [(i.to_string(), (i + 4).to_string()), (j.to_string(), (j + 4).to_string())];
+                        array.commit(vec![array.stage_delete_box(Some(&sides)).unwrap()], None).unwrap();
+                    }
+                    3 => write_box(&array, ((i, i + 2), (j, j + 8)), &["v"], n),
+                    _ => write_box(&array, ((i, i + 8), (j, j + 3)), &BOTH, n + round * 100),
+                }
+            }
+            let (version, expected) = (array.version(), read(&array));
+            let strategy = [Strategy::Tiered, Strategy::Updates][dice.below(2)].clone();
+            consolidate(&array, &strategy);
+            assert!(read(&array) == expected, "round {round}, {strategy:?} of version {version}, seed {seed}");
+        }
+    }
+}
