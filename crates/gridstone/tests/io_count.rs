@@ -2,8 +2,8 @@
 
 use gridstone::base::{AlignedBuf, CounterSnapshot, limits};
 use gridstone::engine::{
-    Array, At, Call, CellData, Cells, Column, Context, Dedup, Opened, Options, ReadOrder, Staged, create_array_on,
-    open_on,
+    Array, At, Call, CellData, Cells, Column, Context, Dedup, Opened, Options, ReadOrder, Staged, Strategy,
+    create_array_on, open_on,
 };
 use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::{CountingStorage, MemoryStorage, Operation, Storage};
@@ -79,6 +79,28 @@ fn values(cells: &Cells) -> Vec<i64> {
 /// The data files that were touched.
 fn files(counting: &CountingStorage) -> Vec<String> {
     counting.snapshot().touched.into_iter().filter(|name| name.starts_with("_data/")).collect()
+}
+
+/// What a consolidation took out is named in its record; the next opening does not decode it.
+#[test]
+fn opening_after_a_consolidation_reads_no_long_record() {
+    let (storage, array) = create(POINTS);
+    for i in 0..1_000 {
+        write_points(&array, i..i + 1);
+    }
+    let report = array.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap();
+    assert_eq!((report.after, array.version()), (1, 1_003), "one merge, then the list of fragments");
+    let (counting, opened) = counted(&storage);
+    let counts = counting.snapshot();
+    assert_eq!(opened.version(), 1_003);
+    assert!(counts.bytes_read <= 8_000, "{} bytes were read", counts.bytes_read);
+    assert_eq!(values(&read(&opened, &[(0, 9_999)]).0), (0..1_000).map(noise).collect::<Vec<_>>());
+    // A short record stays as it is.
+    for i in 0..20 {
+        write_points(&array, i..i + 1);
+    }
+    array.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap();
+    assert_eq!(array.version(), 1_024);
 }
 
 #[test]

@@ -4,10 +4,12 @@ use super::boxes::parse_hull;
 use super::claim::Claim;
 use super::{Array, Call, Staged};
 use crate::array::{ArrayState, Changes, MergeRules, Operation, Removed, Snapshot};
-use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Part, Result, Silent};
+use crate::base::{CounterSnapshot, Error, ErrorKind, FileRef, Id, Part, Result, Silent};
+use crate::fragment;
 use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, Written, merge, plan};
 use crate::query::{ReadContext, Target, WriteContext};
 use crate::schema::Region;
+use crate::storage::data_name;
 use std::sync::Arc;
 
 /// Which fragments are merged, as a user says it.
@@ -66,6 +68,10 @@ const MERGE_BYTES_MAX: u64 = 64 << 20;
 /// Memory that the small fragments of one merge take, at most, and an eighth of the budget at most: more of them are merged portion by
 /// portion.
 const INPUT_BYTES_MAX: u64 = 32 << 20;
+
+/// Records of a consolidation that weigh more are folded at once: each opening of the store would decode them until the next fold, of
+/// thousands of merged fragments for longer than the fragments had taken.
+const PACKED_BYTES: u64 = 64 << 10;
 
 impl Array {
     /// The strategy that `selection` asks for. Input if there is none of this name, Bounds for a box outside the domain.
@@ -150,8 +156,9 @@ impl Array {
         if report.overtaken == 0 {
             report.overtaken += u64::from(!self.sweep(&plan)?);
         }
-        if *strategy == Strategy::Manifest {
-            self.pack(&snapshot)?;
+        let newest = self.state()?.0;
+        if *strategy == Strategy::Manifest || newest.record_bytes_since(snapshot.version()) >= PACKED_BYTES {
+            self.pack(&newest)?;
         }
         report.background_failure = self.context().upkeep().take_failure(snapshot.store(), self.id());
         report.counters = context.counters.snapshot();
@@ -176,6 +183,7 @@ impl Array {
         let write = WriteContext { budget: &read.budget, arena: &read.arena, progress: &progress, ..whole };
         let mut written = Written::default();
         let merged = read.explained(merge(read, &write, target, one, target_bytes, &mut written));
+        let merged = self.unless_taken(merged, &written.scratch);
         drop(self.staged(written.scratch));
         // From here on files go with `staged`, unless they are committed.
         let mut staged: Staged = self.staged(written.done);
@@ -188,6 +196,30 @@ impl Array {
         }
         merging.rules.committed(outcome?);
         Ok(Some((staged.fragments.len() as u64, staged.bytes())))
+    }
+
+    /// An error that comes from a vacuum which took files that a merge had written for itself, no version naming them, as the conflict
+    /// that it is: such a merge is given up, and the next consolidation tries again.
+    fn unless_taken<T>(&self, outcome: Result<T>, scratch: &[fragment::Staged]) -> Result<T> {
+        let is_gone = |staged: &fragment::Staged| match staged.description.location.file {
+            FileRef::Data(id) if staged.body.is_none() => {
+                self.store.storage().exists(&data_name(id)).map(|there| !there)
+            }
+            _ => Ok(false),
+        };
+        match outcome {
+            Err(e) if e.may_be_missing() => {
+                for staged in scratch {
+                    if is_gone(staged)? {
+                        let words =
+                            "a vacuum removed a file that a merge was working with; give it a longer safety age";
+                        return Err(Error::conflict(words).with_source(e));
+                    }
+                }
+                Err(e)
+            }
+            outcome => outcome,
+        }
     }
 
     /// Takes out the tombstones that nothing is left under; says whether they were there.

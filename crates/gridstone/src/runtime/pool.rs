@@ -4,10 +4,11 @@
 use super::PerProcess;
 use super::patience::{standing, under};
 use crate::base::{Cancel, Error, Result, Spawner, Task};
-use rayon::prelude::*;
 use std::collections::VecDeque;
+use std::iter::Enumerate;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -52,8 +53,8 @@ impl Pool {
         Ok(self.rayon()?.install(|| under(over, f)))
     }
 
-    /// The results of `f` for all items, in their order. The items run in parallel; after an error, or once
-    /// `cancel` says so (asked before each item), no further item is begun.
+    /// The results of `f` for all items, in their order. The items run in parallel, here and on the pool's other threads, and
+    /// are begun in their order; after an error, or once `cancel` says so (asked before each item), no further one is begun.
     ///
     /// # Errors
     /// One of the errors of `f` (not always the one of the lowest item), Cancelled, or Budget if the threads
@@ -66,11 +67,18 @@ impl Pool {
     ) -> Result<Vec<R>> {
         let over = standing();
         let one = |item| cancel.check().and_then(|()| under(over.clone(), || f(item)));
-        if self.threads == 1 || items.len() <= 1 {
+        let helpers = self.threads.min(items.len()).saturating_sub(1);
+        if helpers == 0 {
             return items.into_iter().map(one).collect();
         }
-        // Items are coarse (a block to decode, a range to read), so each may be taken by another thread.
-        self.rayon()?.install(|| items.into_par_iter().with_max_len(1).map(one).collect())
+        // Waking a thread takes as long as decoding a block or two. So this one begins at once; the others take what is left when
+        // they come.
+        let work = Work::new(items);
+        self.rayon()?.in_place_scope(|scope| {
+            (0..helpers).for_each(|_| scope.spawn(|_| work.go_on(&one)));
+            work.go_on(&one);
+        });
+        work.results()
     }
 
     /// Does `work` for all items, side by side and at most `ahead` items ahead of `consume`, which is given the results
@@ -180,6 +188,54 @@ impl Spawner for Pool {
     }
 }
 
+/// Items that several threads take, coarse ones: a block to decode, a range to read.
+struct Work<T, R> {
+    left: Mutex<Enumerate<std::vec::IntoIter<T>>>,
+    /// What is done, each with its place among the items.
+    done: Mutex<Result<Vec<(usize, R)>>>,
+}
+
+impl<T, R> Work<T, R> {
+    fn new(items: Vec<T>) -> Self {
+        let done = Vec::with_capacity(items.len());
+        Self { left: Mutex::new(items.into_iter().enumerate()), done: Mutex::new(Ok(done)) }
+    }
+
+    /// Does one item after the other until none is left.
+    fn go_on(&self, one: &impl Fn(T) -> Result<R>) {
+        let mut mine = Vec::new();
+        // Whoever waits for the lock waits for a few instructions.
+        let next = || self.left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some((place, item)) = next() {
+            match one(item) {
+                Ok(result) => mine.push((place, result)),
+                Err(error) => {
+                    let rest = std::mem::replace(
+                        &mut *self.left.lock().unwrap_or_else(PoisonError::into_inner),
+                        Vec::new().into_iter().enumerate(),
+                    );
+                    drop(rest);
+                    let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+                    if done.is_ok() {
+                        *done = Err(error);
+                    }
+                    return;
+                }
+            }
+        }
+        if let Ok(done) = &mut *self.done.lock().unwrap_or_else(PoisonError::into_inner) {
+            done.append(&mut mine);
+        }
+    }
+
+    /// The results in the order of the items.
+    fn results(self) -> Result<Vec<R>> {
+        let mut done = self.done.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+        done.sort_unstable_by_key(|(place, _)| *place);
+        Ok(done.into_iter().map(|(_, result)| result).collect())
+    }
+}
+
 /// Says so when it is dropped.
 struct Stop<'a>(&'a AtomicBool);
 
@@ -233,7 +289,6 @@ mod tests {
     use crate::base::{ErrorKind, NeverCancel};
     use crate::runtime::CancelFlag;
     use std::collections::HashSet;
-    use std::sync::Mutex;
     use std::sync::atomic::AtomicUsize;
 
     #[test]
@@ -254,15 +309,55 @@ mod tests {
     }
 
     #[test]
-    fn map_keeps_the_order_and_uses_the_pools_threads() {
+    fn map_keeps_the_order_and_uses_this_thread_and_the_pools() {
         let pool = Pool::new(Some(3)).unwrap();
-        let names = Mutex::new(HashSet::new());
+        let here = std::thread::current().id();
+        let (others, mine) = (Mutex::new(HashSet::new()), AtomicUsize::new(0));
+        // Nobody goes on before a second thread has come: this one alone would have done all.
+        let both = std::sync::Barrier::new(2);
         let doubled = pool.map((0..500).collect(), &NeverCancel, |i: u64| {
-            names.lock().unwrap().insert(std::thread::current().name().unwrap_or("").to_owned());
+            if i < 2 {
+                both.wait();
+            }
+            let current = std::thread::current();
+            if current.id() == here {
+                mine.fetch_add(1, Ordering::Relaxed);
+            } else {
+                others.lock().unwrap().insert(current.name().unwrap_or("").to_owned());
+            }
             Ok(i * 2)
         });
         assert_eq!(doubled.unwrap(), (0..500).map(|i| i * 2).collect::<Vec<_>>());
-        assert!(names.into_inner().unwrap().iter().all(|name| name.starts_with("gridstone-")));
+        let others = others.into_inner().unwrap();
+        assert!((1..=2).contains(&others.len()), "three at most: {others:?}");
+        assert!(others.iter().all(|name| name.starts_with("gridstone-")) && mine.into_inner() > 0);
+    }
+
+    /// A thread that is not the pool's goes on alone while all of the pool's are busy.
+    #[test]
+    fn a_full_pool_keeps_nobody_waiting_for_the_first_item() {
+        let pool = Pool::new(Some(2)).unwrap();
+        let (go, begun) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let wait = || {
+            begun.fetch_add(1, Ordering::Relaxed);
+            while !go.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| pool.beside(wait, MILLISECOND, || ()).unwrap());
+            }
+            while begun.load(Ordering::Relaxed) < 2 {
+                std::thread::yield_now();
+            }
+            // Its last item lets the pool's threads go.
+            let last = |i: u8| {
+                go.store(i == 9, Ordering::Relaxed);
+                Ok(i)
+            };
+            assert_eq!(pool.map((0..10).collect(), &NeverCancel, last).unwrap(), (0..10).collect::<Vec<_>>());
+        });
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! what it puts into the upper, the halves often being fragments of their own. So at every version the halves are
 //! equal. `GRIDSTONE_TEST_WRITES` says how many writes each writer makes, at least ten; `make deep` asks for a thousand.
 
+mod interleaved;
 mod keepers;
 mod writes;
 

@@ -1,7 +1,8 @@
 //! Deleting the cells that a condition selects: those that the snapshot saw, and no other.
 //!
 //! - Sparse arrays (`rows`): the rows that hold the selected cells get a mask, one per fragment. Where a place holds one cell
-//!   at most, the older rows of that place are masked too, so that a masked row is as if it had never been written.
+//!   at most, the older rows of that place are masked too, so that a masked row is as if it had never been written. What a transaction
+//!   has staged there gets a tombstone besides: it has overwritten what others write there before it is committed.
 //! - Dense arrays (`cells`): tombstones at the selected cells, and deletions of boxes that are selected whole, of an order
 //!   right after the version seen. What was written since has a greater order and stays. What a transaction has staged has a greater order
 //!   too: its own cells are deleted as if by their coordinates.

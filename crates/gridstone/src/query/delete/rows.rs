@@ -8,9 +8,10 @@ use crate::query::deletions::Deletions;
 use crate::query::fetch::{Want, fetch};
 use crate::query::masks::{Masks, is_masked};
 use crate::query::open::open_all;
-use crate::query::points::{Points, rows_at};
+use crate::query::points::{Points, read_points, rows_at};
 use crate::query::sparse::Sweep;
 use crate::query::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
+use crate::query::write_cells::write_tombstones;
 use crate::query::{ReadContext, ReadOrder, Request, Target, WriteContext};
 use crate::schema::Attribute;
 use crate::tile::{Column, ColumnView};
@@ -31,12 +32,15 @@ pub(super) fn mask(
     let described = target.fragments.iter().filter(holds).cloned().collect();
     let fragments = open_all(read, &target.schema, described)?;
     let old = Masks::load(read, &target.fragments)?;
-    let search = Search { read, target, doomed, fragments, old };
+    // Staged by the transaction that this is a part of.
+    let is_own = |d: &&Arc<Description>| d.order.version > doomed.version || d.kind == FragmentKind::Mask;
+    let own: Vec<_> = target.fragments.iter().filter(is_own).cloned().collect();
+    let search = Search { read, target, doomed, fragments, old, own };
     let mut judged =
         Judged::of(search.fragments.iter().map(|f| f.description().cells).fold(0, u64::saturating_add), told);
     let masks = match target.schema.options().duplicates {
         true => search.each_row(&mut judged)?,
-        false => search.each_cell(&mut judged)?,
+        false => search.each_cell(write, &mut judged, staged)?,
     };
     judged.up_to(u64::MAX);
     for (fragment, mask) in search.fragments.iter().zip(masks) {
@@ -54,6 +58,8 @@ struct Search<'a> {
     fragments: Vec<Arc<Fragment>>,
     /// What is masked already.
     old: Masks,
+    /// What is not committed yet, and masks.
+    own: Vec<Arc<Description>>,
 }
 
 impl Search<'_> {
@@ -126,7 +132,12 @@ impl Search<'_> {
     }
 
     /// Where a place holds one cell, that cell is judged, and all rows that were ever written there go with it.
-    fn each_cell(&self, judged: &mut Judged<'_>) -> Result<Vec<Mask>> {
+    fn each_cell(
+        &self,
+        write: &WriteContext<'_>,
+        judged: &mut Judged<'_>,
+        staged: &mut Vec<Staged>,
+    ) -> Result<Vec<Mask>> {
         let schema = &self.target.schema;
         let attrs = self.doomed.condition.columns().attrs;
         let request = Request { sub: self.doomed.sub.clone(), attrs: attrs.clone(), order: ReadOrder::Global };
@@ -144,6 +155,7 @@ impl Search<'_> {
             let dims: Vec<Column> = cells.dims.iter().map(|c| c.view().gather(&rows)).collect();
             let views: Vec<ColumnView<'_>> = dims.iter().map(Column::view).collect();
             let points = Points::new(self.read, schema, &views)?;
+            self.bury_own(write, &points, staged)?;
             for (fragment, tile, row) in rows_at(self.read, self.target, &points, &self.fragments)? {
                 let place = places.get(&fragment.description().id);
                 if let Some(mask) = place.and_then(|place| masks.get_mut(*place)) {
@@ -152,6 +164,19 @@ impl Search<'_> {
             }
         }
         Ok(masks)
+    }
+
+    /// Stages tombstones at the points where the cell is the transaction's own. A mask alone would take back that it was written,
+    /// and show again what others write there before the transaction is committed: it has overwritten that, and then deleted.
+    fn bury_own(&self, write: &WriteContext<'_>, points: &Points, staged: &mut Vec<Staged>) -> Result<()> {
+        if self.own.iter().all(|d| d.kind == FragmentKind::Mask) {
+            return Ok(());
+        }
+        let own = Target { fragments: self.own.clone(), ..self.target.clone() };
+        let cells = read_points(self.read, &own, points, &[])?;
+        let dims: Vec<ColumnView<'_>> = cells.dims.iter().map(Column::view).collect();
+        staged.extend(write_tombstones(write, &self.target.schema, &dims)?);
+        Ok(())
     }
 
     /// Masks a row, unless it is masked already.
