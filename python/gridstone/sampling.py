@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from . import arrow, dtypes
+from . import arrow, dtypes, series
 from .advising import check
 from .cells import field_of
 from .dtypes import AnyArray
@@ -78,12 +78,8 @@ def of_data(data: Any, dims: Sequence[str] | None, rows: int) -> Sample:
     if not hasattr(data, "__arrow_c_stream__") and not hasattr(data, "columns"):
         raise InputError(f"advise() takes a file, a table, an ndarray or an Array, not {type(data).__name__}")
     with _readable("the table"):
-        table = pa.table(data) if hasattr(data, "__arrow_c_stream__") else _of_frame(data)
+        table = series.table_of(data) if hasattr(data, "iloc") else pa.table(data)
     return _of_table(_thinned(table, rows), table.num_rows, "the table", dims)
-
-
-def _of_frame(frame: Any) -> pa.Table:
-    return pa.Table.from_pandas(frame, preserve_index=False)
 
 
 @contextmanager

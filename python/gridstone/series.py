@@ -54,3 +54,16 @@ def nested_array(item: tuple[Any, Any]) -> Any:
     dtype = dtypes.list_of(kind) if first.ndim == 1 else dtypes.shaped(kind, first.shape)
     found = columns.from_values(Field(str(name), dtype, True, "column"), values)
     return arrow.field_of(str(name), dtype, True), arrow.array_of(found)
+
+
+def table_of(frame: Any) -> Any:
+    """A data frame as a table, with columns that Arrow does not know how to make, and the named levels of its index."""
+    import pyarrow as pa
+
+    made = {place: found for place, found in enumerate(map(nested_array, frame.items())) if found is not None}
+    plain = [place for place in range(frame.shape[1]) if place not in made]
+    named = any(name is not None for name in frame.index.names)
+    table = pa.Table.from_pandas(frame.iloc[:, plain], preserve_index=named)
+    for field, found in made.values():
+        table = table.append_column(field, found)
+    return table

@@ -363,3 +363,16 @@ def test_lengths_of_time_are_dimensions() -> None:
     found = gs.advise(pa.table({"lag": lags, "v": [1.5, 2.5, 3.5]}), dims=["lag"])
     assert found.schema.dims[0].domain == (np.timedelta64(1, "s"), np.timedelta64(700, "s"))
     assert schema_of(found.code) == found.schema
+
+
+def test_data_frames_are_taken_as_loads_take_them(stores: Stores) -> None:
+    rng = np.random.default_rng(3)
+    values = rng.random(500) + 1j * rng.random(500)
+    frame = pd.DataFrame({"t": np.arange(500), "z": values, "v": list(rng.random((500, 2)))}).set_index("t")
+    advice = gs.advise(frame, dims=["t"])
+    assert [(attr.name, attr.dtype) for attr in advice.schema.attrs] == [("z", "complex128"), ("v", "list[float64]")]
+    loaded = gs.io.from_pandas(stores(), frame, schema=advice.schema)
+    assert loaded.read()["z"].tolist() == values.tolist()
+    # An index without a name is none of the columns.
+    unnamed = frame.reset_index().set_index(np.arange(500) * 2)
+    assert [attr.name for attr in gs.advise(unnamed, dims=["t"]).schema.attrs] == ["z", "v"]

@@ -155,7 +155,7 @@ def from_pandas(
         raise InputError(f"from_pandas takes a data frame, not {type(source).__name__}")
     named = [name for name in source.index.names if name is not None]
     try:
-        table = _table_of(source, preserve_index=bool(named))
+        table = series.table_of(source)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, OverflowError) as error:
         raise InputError(f"the data frame makes no table: {' '.join(map(str, error.args))}") from error
     wanted = [*map(str, named), *(str(name) for name in source.columns)]
@@ -163,16 +163,6 @@ def from_pandas(
     place = Place(uri, dims, schema, sparse, Options.of(options))
     whole = tables.Whole(table.select(wanted).replace_schema_metadata(None), "the data frame")
     return load(place, TableFeed(whole, used, nan_is_null=True), progress)
-
-
-def _table_of(frame: Any, preserve_index: bool) -> Any:
-    """A data frame as a table, with the columns that Arrow does not know how to make."""
-    made = {place: found for place, found in enumerate(map(series.nested_array, frame.items())) if found is not None}
-    plain = [place for place in range(frame.shape[1]) if place not in made]
-    table = pa.Table.from_pandas(frame.iloc[:, plain], preserve_index=preserve_index)
-    for field, found in made.values():
-        table = table.append_column(field, found)
-    return table
 
 
 def from_polars(
