@@ -253,6 +253,11 @@ def joined(column: "pa.ChunkedArray") -> Any:
     kind, chunks = column.type, column.chunks
     if len(chunks) < 2:
         return chunks[0] if chunks else pa.array([], kind)
+    inner = kind
+    while pa.types.is_list(inner) or pa.types.is_large_list(inner) or pa.types.is_fixed_size_list(inner):
+        inner = inner.value_type
+    if inner is not kind and pa.types.is_dictionary(inner) and pa.types.is_float16(inner.value_type):
+        raise UnsupportedError(f"a column of {kind} in several chunks cannot be joined; make its values plain first")
     if not (pa.types.is_dictionary(kind) and pa.types.is_float16(kind.value_type)):
         return pa.concat_arrays(chunks)
     one = pa.concat_arrays([_with_entries(chunk, pa.uint16()) for chunk in chunks])

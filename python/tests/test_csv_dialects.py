@@ -119,6 +119,12 @@ def test_times(tmp_path: Path, stores: Stores, store_uri: str) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True)
     given = from_csv(stores("g"), put(tmp_path, text), schema=schema, **options)
     assert given.read()["d"].astype(str).tolist() == ["2025-12-24", "2026-01-01"]
+    # A day is the same day in any zone, with words for its form and without.
+    for form, first, second in ((options, "24.12.2025", "01.01.2026"), ({}, "2025-12-24", "2026-01-01")):
+        days = put(tmp_path, f"x,d\n1,{first}\n2,{second}\n")
+        schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("d", "datetime64[D]")], sparse=True)
+        made = from_csv(stores(f"d{len(form)}"), days, schema=schema, timezone="Europe/Berlin", **form)
+        assert made.read()["d"].astype(str).tolist() == ["2025-12-24", "2026-01-01"]
     # Offsets in the text win over the zone.
     zoned = put(tmp_path, "x,t\n1,2026-01-01T00:00:00+05:00\n2,2026-01-01T00:00:00Z\n")
     found = from_csv(stores("z"), zoned, dims=["x"], timezone="Europe/Berlin").read()["t"]
@@ -326,6 +332,7 @@ JUDGED: dict[str, tuple[list[str], list[str]]] = {
     "bytes[2]": (["ab", "a"], ["abc", "0123456789"]),
     "float16": (["0.5", "65504"], ["1e6", "-70000"]),
     "datetime64[h]": (["2026-03-01T05:00"], ["2026-03-01T05:30"]),
+    "datetime64[D]": (["2026-03-01", "2026-03-02 00:00:00"], ["2026-03-01T05:30", "2026-03-01 00:00:01"]),
 }
 
 

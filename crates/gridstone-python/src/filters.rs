@@ -1,6 +1,6 @@
 //! User-defined filters: a pair of Python callables as a filter of the engine.
 //!
-//! Threads of the pool call them, each taking the GIL for it: no call of the glue waits for the engine while it holds that.
+//! The calling thread and those of the pool call them, each taking the GIL for it: no call of the glue waits for the engine while it holds that.
 
 use crate::errors::raise;
 use gridstone::base::{Error, ErrorKind, Result};

@@ -6,7 +6,7 @@ use gridstone::engine::{
     create_array_on, open_on,
 };
 use gridstone::schema::{Datatype, Order, Schema};
-use gridstone::storage::{CountingStorage, MemoryStorage, Operation, Storage};
+use gridstone::storage::{CountingStorage, Fault, FaultPlan, FaultyStorage, MemoryStorage, Operation, Storage};
 use std::sync::Arc;
 
 const GRID: &str = r#"{"dims":[{"name":"y","dtype":"int64","domain":["0","1999"],"tile":"1000"},
@@ -95,12 +95,32 @@ fn opening_after_a_consolidation_reads_no_long_record() {
     assert_eq!(opened.version(), 1_003);
     assert!(counts.bytes_read <= 8_000, "{} bytes were read", counts.bytes_read);
     assert_eq!(values(&read(&opened, &[(0, 9_999)]).0), (0..1_000).map(noise).collect::<Vec<_>>());
-    // A short record stays as it is.
+    // A short list stays as it is, however much the cells weigh that came meanwhile.
     for i in 0..20 {
-        write_points(&array, i..i + 1);
+        write_points(&array, i * 100..i * 100 + 1_000);
     }
     array.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap();
     assert_eq!(array.version(), 1_024);
+}
+
+/// The merges count, whether the list of what they took out can be packed or not.
+#[test]
+fn a_list_that_cannot_be_packed_is_no_failure() {
+    let (storage, array) = create(POINTS);
+    for i in 0..500 {
+        write_points(&array, i..i + 1);
+    }
+    // From here on a fold is due long after the merge, whose cells go into its record: what is created is the list.
+    array.consolidate(&Strategy::Manifest, 1 << 30, false, &Call::default()).unwrap();
+    let plan = FaultPlan::new();
+    let faulty: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::new(storage.clone()), plan.clone()));
+    let Opened::Array(array) = open_on(&context(), faulty, "/", true, At::Latest).unwrap() else { panic!("a group") };
+    plan.fail_nth_of(Operation::Create, 1, Fault::Error);
+    let report = array.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap();
+    assert!(plan.struck());
+    assert_eq!((report.after, report.merges.len(), array.version()), (1, 1, 503));
+    let (_, opened) = counted(&storage);
+    assert_eq!(values(&read(&opened, &[(0, 9_999)]).0), (0..500).map(noise).collect::<Vec<_>>());
 }
 
 #[test]

@@ -246,7 +246,9 @@ class CsvFeed:
         self, block: Block, table: Any, filled: Sequence[str], dims: Sequence[str], schema: Schema | None
     ) -> Any:
         """The table, times in UTC, without the rows that are rejected; an `InputError` if none may be."""
-        table, doubtful = parse.in_utc(self._dialect, table)
+        fields = [] if schema is None else _fields(schema)
+        days = {field.name for field in fields if field.dtype == "datetime64[D]"}
+        table, doubtful = parse.in_utc(self._dialect, table, days)
         sieve = _Sieve(table, self._rejects.tolerant)
         sieve.sift([*self._unclear(doubtful), *self._empty(table, filled, dims)])
         if schema is not None:
@@ -321,9 +323,13 @@ class _Sieve:
         self.table = self.table.set_column(place, field.name, made)
 
 
+def _fields(schema: Schema) -> list[Field]:
+    return [*cells.dim_fields(schema), *(cells.attr_field(schema, attr.name) for attr in schema.attrs)]
+
+
 def _judged(schema: Schema, table: Any) -> Iterator[Field]:
     """The fields of the table's columns whose text has to be looked at."""
-    for field in [*cells.dim_fields(schema), *(cells.attr_field(schema, attr.name) for attr in schema.attrs)]:
+    for field in _fields(schema):
         if field.name in table.column_names and text.judged(field.dtype):
             yield field
 

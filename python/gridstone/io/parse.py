@@ -2,7 +2,7 @@
 
 import csv as python_csv
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,13 +129,14 @@ def _owned(data: bytes) -> Any:
     return made
 
 
-def in_utc(dialect: Dialect, made: Any) -> tuple[Any, list[tuple[str, Any]]]:
+def in_utc(dialect: Dialect, made: Any, days: Container[str]) -> tuple[Any, list[tuple[str, Any]]]:
     """A table whose times without an offset, read as times of the dialect's zone, are in UTC; and by column which rows
-    have a time that the zone has not, or has twice.
+    have a time that the zone has not, or has twice. Columns of `days` stay as they are: a day is the same in any zone.
     """
     doubtful = []
     for place, field in enumerate(made.schema):
-        if dialect.timezone is None or not pa.types.is_timestamp(field.type) or field.type.tz is not None:
+        is_naive = pa.types.is_timestamp(field.type) and field.type.tz is None
+        if field.name in days or dialect.timezone is None or not is_naive:
             continue
         early, late = (
             pc.assume_timezone(made.column(place), dialect.timezone, ambiguous=which, nonexistent=which)

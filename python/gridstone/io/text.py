@@ -6,6 +6,7 @@ Vectors and lists are JSON (`[1, 2, 3]`, NaN and Infinity as Python writes them)
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def read(field: Field, column: Any) -> Column:
 def judged(dtype: str) -> bool:
     """Whether text that Arrow's reader takes may still be no value of this type, which `read` finds."""
     if dtypes.is_time(dtype):
-        return dtypes.unit_of(dtype) in ("Y", "M", "W", "h", "m")
+        return dtypes.unit_of(dtype) in ("Y", "M", "W", "D", "h", "m")
     return _is_json(dtype) or dtypes.is_fixed_bytes(dtype) or dtype == "float16"
 
 
@@ -117,7 +118,9 @@ def unread(field: Field, column: Any) -> Iterator[tuple[int, str]]:
             read(field, column.slice(low, high - low))
         except (InputError, pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             if high - low == 1:
-                yield low, f"{column[low].as_py()!r} is no {field.dtype}; {_form(field.dtype)}"
+                value = column[low].as_py()
+                shown = repr(value.isoformat() if isinstance(value, datetime) else value)
+                yield low, f"{shown} is no {field.dtype}; {_form(field.dtype)}"
                 continue
             middle = (low + high) // 2
             pending += [(middle, high), (low, middle)]

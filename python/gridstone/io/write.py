@@ -187,7 +187,7 @@ def to_csv(
         text; vectors and lists are JSON, complex numbers JSON of two numbers.
 
     Raises:
-        InputError: bytes that are no text.
+        InputError: bytes that are no text, days beyond Arrow's (5.8 million years from 1970).
     """
     source = opened(array)
     stream = source.scan(selection.box_of(source.schema, box), attrs, order=order, batch_bytes="16MiB", damaged=damaged)

@@ -108,11 +108,6 @@ impl Snapshot {
         self.version - self.root_version() >= versions || bytes >= limits::FOLD_BYTES
     }
 
-    /// Bytes of the records after `version` that whoever opens the store decodes.
-    pub fn record_bytes_since(&self, version: u64) -> u64 {
-        self.since.iter().filter(|(of, _)| *of > version).map(|(_, bytes)| bytes).sum()
-    }
-
     /// The node at `path`; NotFound names the path and the version.
     pub fn node(&self, path: &str) -> Result<&Node> {
         super::path::check(path)?;

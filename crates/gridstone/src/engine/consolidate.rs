@@ -69,9 +69,9 @@ const MERGE_BYTES_MAX: u64 = 64 << 20;
 /// portion.
 const INPUT_BYTES_MAX: u64 = 32 << 20;
 
-/// Records of a consolidation that weigh more are folded at once: each opening of the store would decode them until the next fold, of
-/// thousands of merged fragments for longer than the fragments had taken.
-const PACKED_BYTES: u64 = 64 << 10;
+/// A consolidation that took out so many fragments packs the list of them: its records name each, in 150 bytes, which every opening of
+/// the store would decode until the next fold, of thousands for longer than the fragments themselves had taken.
+const PACKED_FRAGMENTS: u64 = 400;
 
 impl Array {
     /// The strategy that `selection` asks for. Input if there is none of this name, Bounds for a box outside the domain.
@@ -156,9 +156,11 @@ impl Array {
         if report.overtaken == 0 {
             report.overtaken += u64::from(!self.sweep(&plan)?);
         }
-        let newest = self.state()?.0;
-        if *strategy == Strategy::Manifest || newest.record_bytes_since(snapshot.version()) >= PACKED_BYTES {
-            self.pack(&newest)?;
+        if *strategy == Strategy::Manifest {
+            self.pack(&snapshot)?;
+        } else if report.merges.iter().map(|merge| merge.fragments).sum::<u64>() >= PACKED_FRAGMENTS {
+            // The merges are committed; if this fails the next fold does it.
+            let _ = self.state().and_then(|(newest, _)| self.pack(&newest));
         }
         report.background_failure = self.context().upkeep().take_failure(snapshot.store(), self.id());
         report.counters = context.counters.snapshot();
@@ -210,7 +212,8 @@ impl Array {
         match outcome {
             Err(e) if e.may_be_missing() => {
                 for staged in scratch {
-                    if is_gone(staged)? {
+                    // An error of this question would hide the one that matters.
+                    if is_gone(staged).unwrap_or(false) {
                         let words =
                             "a vacuum removed a file that a merge was working with; give it a longer safety age";
                         return Err(Error::conflict(words).with_source(e));

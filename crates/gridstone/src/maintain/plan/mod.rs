@@ -167,7 +167,7 @@ fn chosen(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, 
     let mut rest = after(fragments, &dense);
     let patches = match strategy {
         Strategy::Tiered | Strategy::Updates => Patches::found(&mut rest, &dense),
-        // What these leave cannot be merged, or was not asked for.
+        // These merge what lies in a dense fragment with it, or were not asked to.
         Strategy::All | Strategy::Box(_) | Strategy::Fragments(_) | Strategy::Manifest => Patches::none(),
     };
     let runs = runs::neighbours(&rest);
