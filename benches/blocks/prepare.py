@@ -173,6 +173,12 @@ def etopo(files: Path) -> Input:
     return dense("relief of the Earth, metres", (1_000, 1_000), rose=rose)
 
 
+def floats(file: Path, name: str) -> Any:
+    """A dataset of an HDF5 file."""
+    with h5py.File(file) as f:
+        return f[name][()].astype(np.float32)
+
+
 def levitus(files: Path) -> Input:
     temp = variable(unpacked(files / "netcdf" / "ferret_levitus_climatology.cdf.gz"), "TEMP")
     return dense("ocean temperature, land filled", (None, None, None), temp=temp)
@@ -184,26 +190,22 @@ def pop(files: Path) -> Input:
 
 
 def gpm(files: Path) -> Input:
-    with h5py.File(files / "nasa" / "GPM_2A-CS_Ku_20141206.HDF5") as f:
-        z = f["NS/PRE/zFactorMeasured"][()].astype(np.float32)
+    z = floats(files / "nasa" / "GPM_2A-CS_Ku_20141206.HDF5", "NS/PRE/zFactorMeasured")
     return dense("rain radar reflectivity, mostly fill", (None, None, None), z=z)
 
 
 def iris(files: Path) -> Input:
-    with h5py.File(files / "netcdf" / "iris_E1_north_america.nc") as f:
-        air = f["air_temperature"][()].astype(np.float32)
+    air = floats(files / "netcdf" / "iris_E1_north_america.nc", "air_temperature")
     return dense("air temperature, 240 years", (None, None, None), air=air)
 
 
 def ostia(files: Path) -> Input:
-    with h5py.File(files / "netcdf" / "iris_ostia_monthly.nc") as f:
-        temperature = f["surface_temperature"][()].astype(np.float32)
+    temperature = floats(files / "netcdf" / "iris_ostia_monthly.nc", "surface_temperature")
     return dense("sea surface temperature by month, land filled", (None, None, None), temperature=temperature)
 
 
 def hybrid(files: Path) -> Input:
-    with h5py.File(files / "netcdf" / "iris_hybrid_height.nc") as f:
-        theta = f["air_potential_temperature"][()].astype(np.float32)
+    theta = floats(files / "netcdf" / "iris_hybrid_height.nc", "air_potential_temperature")
     return dense("air over terrain, 15 levels", (None, None, None), theta=theta)
 
 

@@ -126,16 +126,11 @@ class CsvFeed:
         dims = [dim.name for dim in schema.dims]
         attrs = [attr.name for attr in schema.attrs] if names is None else list(names)
         strict = [a.name for a in schema.attrs if a.name in attrs and not _holds_null(a.dtype, a.nullable)]
-        types = {dim.name: self._read_type(dim.dtype) for dim in schema.dims}
-        types |= {attr.name: self._read_type(attr.dtype) for attr in schema.attrs}
+        types = {dim.name: text.read_type(dim.dtype) for dim in schema.dims}
+        types |= {attr.name: text.read_type(attr.dtype) for attr in schema.attrs}
         types |= self._zoned
         for block, found in self._tables(lambda block: _wanted(block, dims, attrs), types):
             yield self._checked(block, found, dims + strict, dims, schema)
-
-    def _read_type(self, dtype: str) -> Any:
-        """The Arrow type to parse a column with; timedeltas are ticks in text."""
-        # Arrow reads dates by ISO 8601 alone, and none with midnight behind them.
-        return pa.timestamp("s") if dtype == "datetime64[D]" else text.read_type(dtype)
 
     def _tables(self, wanted: _Wanted, types: dict[str, Any]) -> Iterator[_Parsed]:
         """Each block with its columns, parsed by a few threads ahead of the caller."""

@@ -76,9 +76,10 @@ def _written(column: Any, kind: Any) -> Any:
 
 
 def read_type(dtype: str) -> Any:
-    """The Arrow type to parse a column with; lengths of time are ticks in text."""
-    if dtype == "datetime64[D]":
-        return pa.date32()
+    """The Arrow type to parse a column with; lengths of time are ticks in text.
+
+    Days are read as times: as dates Arrow takes ISO 8601 alone, and none with midnight behind it.
+    """
     if dtype == "bytes" or dtypes.is_fixed_bytes(dtype):
         return pa.binary()
     if _is_json(dtype) or dtype == "string":
