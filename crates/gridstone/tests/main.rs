@@ -24,6 +24,7 @@ mod group_schedules;
 mod high_water;
 mod io_count;
 mod kill;
+mod laid_over;
 mod life;
 mod many_writers;
 mod merging;

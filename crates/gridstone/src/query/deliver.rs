@@ -110,10 +110,9 @@ impl DensePlan {
         (region, to): (&Subarray, &Strided),
         order: Option<FragmentOrder>,
     ) -> Result<usize> {
-        let overlay = self.overlay_cells(region, to)?;
-        let older = overlay.partition_point(|cell| Some(cell.order) < order);
-        let newer = overlay.get(older..).unwrap_or_default();
-        self.put_overlay(context, newer, sheet)?;
+        let mut newer = self.overlay_cells(region, to)?;
+        newer.retain(|cell| Some(cell.order) >= order);
+        self.put_overlay(context, &newer, sheet)?;
         Ok(newer.len())
     }
 

@@ -13,6 +13,7 @@ use super::deliver::{Sheet, is_deliverable, split};
 use super::fetch::{Want, fetch};
 use super::layout::{ResultLayout, Strided};
 use super::open::open_all;
+use super::overlaid::OverlayCell;
 use super::overlay::{LiveCells, LiveOverlay, live_overlay};
 use super::slots::Slots;
 use super::sparse::large_fragments;
@@ -20,7 +21,7 @@ use super::sparse_painter::{PaintedBlock, blocks_in, paint_sparse};
 use super::units_ahead::UnitsAhead;
 use super::{Cells, ReadContext, Request, Target};
 use crate::base::{Counters, Error, Result, limits};
-use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
+use crate::fragment::{Description, Fragment, FragmentKind, Role};
 use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
 use std::sync::Arc;
@@ -355,6 +356,7 @@ impl DensePlan {
         let mut canvases: Vec<Canvas<'_>> = attrs.iter().map(|a| Canvas::new(a, cells)).collect::<Result<_>>()?;
         let packed = Strided::packed(&region.shape(), self.schema.options().cell_order);
         let mut overlay = self.overlay_cells(region, &packed)?;
+        overlay.sort_unstable_by_key(OverlayCell::age);
         let alone = overlay.is_empty() && self.painters.iter().filter(|p| p.touches(region)).count() == 1;
         for (place, painter) in self.painters.iter().enumerate() {
             context.cancel.check()?;
@@ -437,76 +439,6 @@ impl DensePlan {
         }
         Ok(())
     }
-
-    /// The live overlay entries in `region`, oldest order first, with their places as `to` gives them.
-    pub(super) fn overlay_cells(&self, region: &Subarray, to: &Strided) -> Result<Vec<OverlayCell>> {
-        let Some((live, cells)) = &self.overlay else { return Ok(Vec::new()) };
-        let layout = crate::tile::KeyLayout::new(&self.schema);
-        let corner = |pick: fn(&crate::schema::KeyRange) -> u64| {
-            let corner: Vec<[u64; 1]> = region.ranges().iter().map(|r| [pick(r)]).collect();
-            layout.keys(&corner.iter().map(<[u64; 1]>::as_slice).collect::<Vec<_>>())
-        };
-        // A region lies in one space tile, where a box's first and last cells in global order are its corners.
-        let (first, last) = (corner(|r| r.lo), corner(|r| r.hi));
-        let keys = &cells.keys;
-        let from = keys.lower_bound(0, &first, 0);
-        let (mut found, mut cell) = (Vec::new(), Vec::with_capacity(region.ndim()));
-        for row in from..keys.len() {
-            if keys.compare(row, &last, 0) == std::cmp::Ordering::Greater {
-                break;
-            }
-            let Some(entry) = cells.entries.get(row) else { break };
-            let Some(held) = live.source(*entry) else { continue };
-            let order = held.look(entry.row, &mut cell);
-            if region.contains(cell.iter().copied()) {
-                let offset = cell.iter().zip(region.ranges()).map(|(k, r)| k - r.lo);
-                found.push(OverlayCell { order, place: to.place(offset), source: entry.source, row: entry.row });
-            }
-        }
-        found.sort_unstable_by_key(|c| (c.order, c.source, c.row));
-        Ok(found)
-    }
-
-    /// Paints overlay cells, which come in ascending order.
-    fn paint_overlay(&self, context: &ReadContext, cells: &[OverlayCell], canvases: &mut [Canvas<'_>]) -> Result<()> {
-        let Some((live, _)) = &self.overlay else { return Ok(()) };
-        live.count(context, cells.len());
-        for run in cells.chunk_by(|a, b| a.source == b.source) {
-            let Some(held) = run.first().and_then(|c| live.sources().get(c.source as usize)) else { continue };
-            let rows: Vec<u32> = run.iter().map(|c| c.row).collect();
-            for canvas in canvases.iter_mut() {
-                if held.is_tombstone() {
-                    canvas.clear_cells(run.iter().map(|c| c.place));
-                } else if let Some(values) = held.values(context, canvas.attr(), &rows)? {
-                    let row = |(n, c): (usize, &OverlayCell)| (c.place, values.at(n, c.row));
-                    canvas.paint_cells(&values.column, run.iter().enumerate().map(row));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts overlay cells, which come in ascending order, on top of what was delivered. They are not counted here, where
-    /// one attribute is seen.
-    pub(super) fn put_overlay(&self, context: &ReadContext, cells: &[OverlayCell], sheet: &Sheet<'_>) -> Result<()> {
-        let Some((live, _)) = &self.overlay else { return Ok(()) };
-        for run in cells.chunk_by(|a, b| a.source == b.source) {
-            let Some(held) = run.first().and_then(|c| live.sources().get(c.source as usize)) else { continue };
-            let rows: Vec<u32> = run.iter().map(|c| c.row).collect();
-            let values = held.values(context, sheet.attr, &rows)?;
-            if !held.is_tombstone() && values.is_none() {
-                continue;
-            }
-            for (n, cell) in run.iter().enumerate() {
-                let value = values
-                    .as_ref()
-                    .map_or(sheet.attr.fill(), |values| values.column.view().value(values.at(n, cell.row) as usize));
-                // SAFETY: the cell lies in the region of one call of `deliver`, which alone writes there.
-                unsafe { sheet.slots.put(cell.place, value) };
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Makes the cells of `region`, laid out as `packed`, unwritten where they lie in the box of `deletion`.
@@ -515,14 +447,6 @@ fn clear_box(deletion: &Painter, region: &Subarray, packed: &Strided, canvases: 
     let (shape, to) = (part.shape(), packed.at(&offsets_in(&part, region)));
     let cleared = canvases.iter_mut().filter(|canvas| deletion.clears(canvas.attr()));
     cleared.for_each(|canvas| canvas.clear_box(&shape, &to));
-}
-
-/// An overlay entry that falls on a region.
-pub(super) struct OverlayCell {
-    pub(super) order: FragmentOrder,
-    place: u64,
-    source: u32,
-    row: u32,
 }
 
 /// How many cells the blocks (of at most `block_cells`) of a dense array hold that a box touches, about: what a read has

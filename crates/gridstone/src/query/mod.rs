@@ -23,6 +23,7 @@ mod merge;
 mod neighbours;
 mod open;
 mod ordered_cells;
+mod overlaid;
 mod overlay;
 mod points;
 mod portions;
