@@ -35,6 +35,7 @@ mod oracle;
 mod overtaken;
 mod paper_examples;
 mod patches;
+mod patches_faults;
 mod points;
 mod portions;
 mod power;

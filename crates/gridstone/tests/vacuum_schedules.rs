@@ -1,6 +1,7 @@
 //! A vacuum beside writers, a merger and a reader under many schedules, explored by shuttle, which takes control before every
 //! operation on the storage. Promised: no commit is lost; a reader sees what was committed up to its version, or that the
-//! version has been vacuumed; no file that a kept version needs is removed, and none that nobody needs is left.
+//! version has been vacuumed; no file that a kept version needs is removed, and none that nobody needs is left; a lease that is there
+//! before a vacuum begins, and until it ends, keeps its version.
 //!
 //! The log forgets what was committed, so each remembers what it was told: from that follows what every version holds.
 
@@ -9,7 +10,7 @@ use super::writers::{ARRAY, World};
 use gridstone::array::{Changes, Lease, MergeRules, Snapshot, StandardRules, Store};
 use gridstone::base::{ErrorKind, Id, NeverCancel, Result, Silent};
 use gridstone::maintain::{Keep, VacuumOptions, VacuumReport, vacuum};
-use gridstone::storage::{HookedStorage, MemoryStorage, Storage, lease_name};
+use gridstone::storage::{HookedStorage, LEASE, MemoryStorage, Storage, lease_name};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,6 +69,8 @@ struct Seen {
     settled: AtomicU64,
     refused: AtomicU64,
     merged: AtomicU64,
+    /// Leases without which their versions would have gone.
+    leased: AtomicU64,
 }
 
 fn count(of: &AtomicU64, more: u64) {
@@ -98,6 +101,8 @@ fn settling<T>(
 struct Player {
     cast: &'static Cast,
     world: World,
+    /// The same world, for looks at it that no schedule comes between.
+    still: World,
     one: Arc<Snapshot>,
     seen: Arc<Seen>,
 }
@@ -198,8 +203,12 @@ impl Player {
         let store = self.world.store();
         let mut made = Vec::new();
         for keep in keeps {
+            let (floor, newest, leases) = self.standing();
             match vacuumed(&store, *keep) {
                 Ok(report) => {
+                    // Another vacuum may have begun before they were there.
+                    let held = if self.cast.vacuums.len() == 1 { leases } else { BTreeMap::new() };
+                    self.check_leases(&held, floor, newest.saturating_sub(*keep) + 1);
                     count(&self.seen.raised, u64::from(report.oldest > report.oldest_before));
                     count(&self.seen.removed, report.data.objects + report.manifest.objects);
                     made.extend(report.committed);
@@ -208,6 +217,30 @@ impl Player {
             }
         }
         made
+    }
+}
+
+impl Player {
+    /// The floor, the newest version and the versions of leases by name, as they are at this moment.
+    fn standing(&self) -> (u64, u64, BTreeMap<String, u64>) {
+        let (store, storage) = (self.still.store(), self.still.storage());
+        let lease = |name: String| {
+            let version = Lease::decode(&storage.read_all(&name).unwrap()).unwrap().version;
+            (name, version)
+        };
+        let floor = store.floor().unwrap().map_or(1, |floor| floor.version);
+        let leases = storage.list(LEASE).unwrap().into_iter().map(lease).collect();
+        (floor, store.latest().unwrap().version(), leases)
+    }
+
+    /// Whether a vacuum kept what `leases` named before it began, if that was not below `floor`, the floor then. Without leases it
+    /// would have kept what is not below `wanted`.
+    fn check_leases(&self, leases: &BTreeMap<String, u64>, floor: u64, wanted: u64) {
+        let (now, _, left) = self.standing();
+        for (name, version) in leases.iter().filter(|(name, version)| left.contains_key(*name) && **version >= floor) {
+            assert!(now <= *version, "{name} holds version {version}, the floor rose from {floor} to {now}");
+            count(&self.seen.leased, u64::from(*version < wanted));
+        }
     }
 }
 
@@ -228,10 +261,14 @@ fn vacuumed(store: &Store, keep: u64) -> Result<VacuumReport> {
 
 fn play(cast: &'static Cast, seen: &Arc<Seen>) {
     let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    let storage = HookedStorage::new(memory, |_, _| shuttle::thread::yield_now());
+    let storage = HookedStorage::new(Arc::clone(&memory), |_, _| shuttle::thread::yield_now());
     let world = World::new(Arc::new(storage), cast.fold_versions);
+    let still = world.through(memory);
     let one = world.create().unwrap();
-    let player = || Player { cast, world: world.clone(), one: Arc::clone(&one), seen: Arc::clone(seen) };
+    let player = || {
+        let (world, still) = (world.clone(), still.clone());
+        Player { cast, world, still, one: Arc::clone(&one), seen: Arc::clone(seen) }
+    };
     let write = |player: Player| shuttle::thread::spawn(move || player.write());
     let mut authors: Vec<_> = (0..cast.writers).map(|_| write(player())).collect();
     let (merger, reader) = (player(), player());
@@ -293,6 +330,7 @@ const USUAL: Cast =
 fn a_vacuum_without_folds() {
     let seen = explore(&USUAL, 1_000);
     assert!(seen.settled.load(Ordering::Relaxed) > 0, "{seen:?}");
+    assert!(seen.leased.load(Ordering::Relaxed) > 0, "{seen:?}");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Cells that come in global order cut into data tiles, which are encoded side by side.
 //!
-//! Filters are chosen anew every so many cells, from a sample of the first tile of them. Whoever encodes the first of
-//! those tiles chooses; since all have the same sample, it does not matter who.
+//! Filters are chosen anew every so many cells, from a sample of the first tile of them: a step of its own
+//! ([`super::settle_ahead`]). Whoever comes to one of those tiles before it is done chooses; since all have the same sample, it
+//! does not matter who.
 
+use super::settle_ahead::{Settles, Step};
 use super::write_cells::{columns_of, encode_sparse_tile, settled_cells, sparse_cuts};
 use crate::base::Result;
 use crate::fragment::{EncodedTile, Field, Packing, sampled};
@@ -32,7 +34,7 @@ impl Batch {
 
 /// The choice of filters that some tiles share.
 #[derive(Debug)]
-struct Settling {
+pub(super) struct Settling {
     sample: Vec<Column>,
     cuts: Vec<usize>,
     packing: OnceLock<Packing>,
@@ -43,6 +45,8 @@ struct Settling {
 pub(super) struct RawTile {
     cells: Batch,
     settling: Arc<Settling>,
+    /// Whether it is the first that needs this choice.
+    begins: bool,
 }
 
 impl RawTile {
@@ -60,11 +64,35 @@ pub(super) struct TileForm {
     pub(super) block_cells: u32,
 }
 
+impl Settles for RawTile {
+    type Choice = Arc<Settling>;
+
+    fn choice(&self) -> Option<Arc<Settling>> {
+        self.begins.then(|| Arc::clone(&self.settling))
+    }
+}
+
 impl TileForm {
+    /// Takes a step; gives the tile that was encoded.
+    pub(super) fn take(&self, step: Step<RawTile>) -> Result<Option<EncodedTile>> {
+        match step {
+            Step::Encode(tile) => self.encode(tile).map(Some),
+            Step::Settle(choice) => {
+                self.settle(&choice);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Makes a choice, if it is not made.
+    pub(super) fn settle<'a>(&self, settling: &'a Settling) -> &'a Packing {
+        settling.packing.get_or_init(|| self.packing.settled(&settling.sample, &settling.cuts))
+    }
+
     /// Encodes one tile.
     pub(super) fn encode(&self, tile: RawTile) -> Result<EncodedTile> {
-        let RawTile { cells: Batch { keys, columns }, settling } = tile;
-        let packing = settling.packing.get_or_init(|| self.packing.settled(&settling.sample, &settling.cuts));
+        let RawTile { cells: Batch { keys, columns }, settling, .. } = tile;
+        let packing = self.settle(&settling);
         let columns = columns_of(&self.fields, &keys, columns)?;
         encode_sparse_tile((&self.fields, packing), self.block_cells, &keys, columns)
     }
@@ -122,12 +150,14 @@ impl Cutter {
         let columns = self.held.columns.iter().map(empty).collect();
         let next = Batch { keys: vec![Vec::with_capacity(self.held.len()); self.held.keys.len()], columns };
         let cells = std::mem::replace(&mut self.held, next);
-        let (settling, left) = match self.settled.take().filter(|(_, left)| *left > 0) {
+        let settled = self.settled.take().filter(|(_, left)| *left > 0);
+        let begins = settled.is_none();
+        let (settling, left) = match settled {
             Some(settled) => settled,
             None => (Arc::new(self.settling(&cells)?), settled_cells(self.capacity)),
         };
         self.settled = Some((settling.clone(), left.saturating_sub(cells.len())));
-        Ok(Some(RawTile { cells, settling }))
+        Ok(Some(RawTile { cells, settling, begins }))
     }
 
     /// A sample of the tile decides.

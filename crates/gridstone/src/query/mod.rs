@@ -32,6 +32,7 @@ mod rewrite;
 mod rewrite_cells;
 mod run;
 mod scan;
+mod settle_ahead;
 mod slots;
 mod sorted_copy;
 mod sparse;

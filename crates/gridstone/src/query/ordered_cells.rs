@@ -4,6 +4,7 @@ use super::WriteContext;
 use super::coordinates::PORTION;
 use super::write_cells::Dedup;
 use crate::base::{Cancel, Error, Result};
+use crate::runtime::Pool;
 use crate::schema::Schema;
 use crate::tile::{CellKeys, KeyLayout};
 use std::cmp::Ordering;
@@ -33,7 +34,7 @@ impl OrderedCells {
         dedup: Dedup,
     ) -> Result<Self> {
         let cancel = context.cancel;
-        let (layout, order) = (KeyLayout::new(schema), order_keys(cancel, schema, &given)?);
+        let (layout, order) = (KeyLayout::new(schema), order_keys(context.pool, cancel, schema, &given)?);
         if sorted && let Some(row) = order.first_step(Ordering::Less, cancel)? {
             return Err(Error::input(format!(
                 "row {row} comes before row {} in global order, but sorted=True was given; sort the cells or leave it out",
@@ -81,22 +82,27 @@ impl OrderedCells {
     }
 }
 
-/// The cells' keys in global order, asking between portions whether to go on.
-pub(super) fn order_keys(cancel: &dyn Cancel, schema: &Schema, given: &[Vec<u64>]) -> Result<CellKeys> {
+/// The cells' keys in global order, made by all threads, asking between portions whether to go on.
+pub(super) fn order_keys(pool: &Pool, cancel: &dyn Cancel, schema: &Schema, given: &[Vec<u64>]) -> Result<CellKeys> {
     let layout = KeyLayout::new(schema);
     let cells = given.first().map_or(0, Vec::len);
+    let share = cells.div_ceil(pool.threads()).clamp(SHARE_MIN, PORTION);
     let portion = |from: usize| {
-        let to = (from + PORTION).min(cells);
-        layout.keys(&given.iter().map(|column| column.get(from..to).unwrap_or_default()).collect::<Vec<_>>())
+        let to = (from + share).min(cells);
+        Ok(layout.keys(&given.iter().map(|column| column.get(from..to).unwrap_or_default()).collect::<Vec<_>>()))
     };
-    let mut order = portion(0);
+    let mut order = layout.keys(&vec![&[][..]; given.len()]);
     order.reserve(cells);
-    for from in (PORTION..cells).step_by(PORTION) {
-        cancel.check()?;
-        order.append(&portion(from));
+    let starts: Vec<usize> = (0..cells).step_by(share).collect();
+    // Few at a time: what was made is copied, and not to be held twice.
+    for some in starts.chunks(pool.threads()) {
+        pool.map(some.to_vec(), cancel, portion)?.iter().for_each(|keys| order.append(keys));
     }
     Ok(order)
 }
+
+/// Fewer cells are not worth another thread: their keys take less than a millisecond.
+const SHARE_MIN: usize = 1 << 15;
 
 /// The error for two rows of one cell, which come in row order.
 fn same_cell(schema: &Schema, given: &[Vec<u64>], rows: &[u32]) -> Error {

@@ -7,8 +7,9 @@
 //!
 //! Memory holds a batch of the sweep, the tiles under way, and the writer's stripe.
 
-use super::cutter::{Batch, Cutter, RawTile, TileForm};
+use super::cutter::{Batch, Cutter, RawTile, Settling, TileForm};
 use super::rewrite::Held;
+use super::settle_ahead::{SettleAhead, Settles, Step};
 use super::stage::Stage;
 use super::sweeper::{Piece, Sweeper};
 use super::write_dense::fields_and_packing;
@@ -17,6 +18,7 @@ use crate::base::{Budget, Result};
 use crate::fragment::{EncodedTile, FragmentKind, Staged};
 use crate::tile::Column;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A tile on its way: to be encoded, or as it is stored elsewhere.
 enum Tile {
@@ -31,13 +33,37 @@ struct Job<'a> {
     held: Held<'a>,
 }
 
+/// A tile encoded, whether a fragment begins with it, and the memory that it takes.
+type Encoded<'a> = (EncodedTile, bool, Held<'a>);
+
+fn take<'a>(step: Step<Job<'a>>, form: &TileForm) -> Result<Option<Encoded<'a>>> {
+    match step {
+        Step::Encode(job) => job.encode(form).map(Some),
+        Step::Settle(choice) => {
+            form.settle(&choice);
+            Ok(None)
+        }
+    }
+}
+
 impl<'a> Job<'a> {
-    fn encode(self, form: &TileForm) -> Result<(EncodedTile, bool, Held<'a>)> {
+    fn encode(self, form: &TileForm) -> Result<Encoded<'a>> {
         let tile = match self.tile {
             Tile::Raw(raw) => form.encode(raw)?,
             Tile::Stored(tile) => *tile,
         };
         Ok((tile, self.begins, self.held))
+    }
+}
+
+impl Settles for Job<'_> {
+    type Choice = Arc<Settling>;
+
+    fn choice(&self) -> Option<Arc<Settling>> {
+        match &self.tile {
+            Tile::Raw(raw) => raw.choice(),
+            Tile::Stored(_) => None,
+        }
     }
 }
 
@@ -72,7 +98,8 @@ pub fn rewrite_cells(
     let ahead = tiles_ahead(read, job);
     let mut stage: Option<Stage> = None;
     let (mut cells, all) = (0u64, job.target.fragments.iter().map(|d| d.cells).sum());
-    let put = |(tile, begins, held): (EncodedTile, bool, Held<'_>)| {
+    let put = |encoded: Option<Encoded<'_>>| {
+        let Some((tile, begins, held)) = encoded else { return Ok(()) };
         if begins && let Some(full) = stage.take() {
             done.push(full.finish()?);
         }
@@ -86,7 +113,7 @@ pub fn rewrite_cells(
         write.progress.report(cells, cells.max(all));
         Ok(())
     };
-    read.pool.pipe(source, ahead, write.cancel, |job| job?.encode(&form), put)?;
+    read.pool.pipe(SettleAhead::new(source, ahead / 2), ahead, write.cancel, |step| take(step?, &form), put)?;
     done.extend(stage.map(Stage::finish).transpose()?);
     Ok(())
 }

@@ -4,10 +4,11 @@
 use super::WriteContext;
 use super::coordinates::coordinate_keys;
 use super::cutter::{Cutter, TileForm};
+use super::settle_ahead::SettleAhead;
 use super::stage::Stage;
 use super::write_dense::{check_columns, dense_cuts, fields_and_packing};
 use crate::base::{Cancel, Error, Result};
-use crate::fragment::{Cells, Field, FragmentKind, Packing, Staged, encode_tile};
+use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile};
 use crate::runtime::Pool;
 use crate::schema::{Schema, Subarray};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout, TileGrid};
@@ -177,7 +178,9 @@ impl CellStream {
         let form = cutter.form().clone();
         let mut from = 0;
         let full = std::iter::from_fn(|| full_tile(cells, &mut from, |from| cutter.take(&keys, columns, from)));
-        pool.pipe(full, self.ahead, cancel, |tile| form.encode(tile?), |tile| self.stage.push(tile))
+        let steps = SettleAhead::new(full, self.ahead / 2);
+        let put = |tile: Option<EncodedTile>| tile.map_or(Ok(()), |tile| self.stage.push(tile));
+        pool.pipe(steps, self.ahead, cancel, |step| form.take(step?), put)
     }
 
     /// Cells must ascend within a portion and from one to the next; equal places need an array with duplicates.

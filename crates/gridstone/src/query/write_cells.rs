@@ -3,6 +3,7 @@
 use super::WriteContext;
 use super::coordinates::{coordinate_column, coordinate_keys};
 use super::ordered_cells::OrderedCells;
+use super::settle_ahead::{SettleAhead, Settles, Step};
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_packing};
 use crate::base::{Error, Result};
@@ -102,8 +103,8 @@ fn stage_ordered(
     let mut stage = Stage::new(context, schema, kind, ids, &schema.domain())?;
     let capacity = (schema.options().capacity as usize).max(1);
     let gather = |rows: &[u32]| values.iter().map(|v| v.gather(rows)).collect::<Vec<Column>>();
-    let groups: Vec<(Range<usize>, OnceLock<Packing>)> =
-        runs(0..cells, settled_cells(capacity)).map(|group| (group, OnceLock::new())).collect();
+    let groups: Vec<Group> =
+        runs(0..cells, settled_cells(capacity)).map(|places| Group { places, settled: OnceLock::new() }).collect();
     let settle = |group: &Range<usize>| {
         let (keys, rows, cuts) = sample_of(ordered, group, context.blocks.sparse);
         match columns_of(&fields, &keys, gather(&rows)) {
@@ -112,26 +113,59 @@ fn stage_ordered(
             Err(_) => packing.clone(),
         }
     };
-    let tiles = groups
-        .iter()
-        .flat_map(|(group, settled)| runs(group.clone(), capacity).map(move |tile| (tile, group, settled)));
-    let encode = |(tile, group, settled): (Range<usize>, &Range<usize>, &OnceLock<Packing>)| {
+    let encode = |step: Result<Step<Tile<'_>>>| {
+        let Tile { places, group } = match step? {
+            Step::Encode(tile) => tile,
+            Step::Settle(group) => {
+                group.settled.get_or_init(|| settle(&group.places));
+                return Ok(None);
+            }
+        };
         // A tile that is alone chooses for itself, from its own cells.
-        let packing = if *group == tile { &packing } else { settled.get_or_init(|| settle(group)) };
-        let rows = ordered.rows().get(tile.clone()).unwrap_or_default();
-        let keys = ordered.coordinates(tile);
+        let packing =
+            if group.places == places { &packing } else { group.settled.get_or_init(|| settle(&group.places)) };
+        let rows = ordered.rows().get(places.clone()).unwrap_or_default();
+        let keys = ordered.coordinates(places);
         let columns = columns_of(&fields, &keys, gather(rows))?;
-        encode_sparse_tile((&fields, packing), context.blocks.sparse, &keys, columns)
+        encode_sparse_tile((&fields, packing), context.blocks.sparse, &keys, columns).map(Some)
     };
     let mut done = 0u64;
-    let write_tile = |tile: EncodedTile| {
+    let write_tile = |tile: Option<EncodedTile>| {
+        let Some(tile) = tile else { return Ok(()) };
         done += tile.cells;
         stage.push(tile)?;
         context.progress.report(done, cells as u64);
         Ok(())
     };
-    context.pool.pipe(tiles, context.pool.threads() * 4, context.cancel, encode, write_tile)?;
+    // The next choice is made while the tiles of one are encoded: all cells are here.
+    let steps = SettleAhead::new(tiles_of(&groups, capacity).map(Ok), settled_cells(capacity) / capacity);
+    context.pool.pipe(steps, context.pool.threads() * 4, context.cancel, encode, write_tile)?;
     stage.finish()
+}
+
+/// Places in global order whose tiles share a choice of filters.
+struct Group {
+    places: Range<usize>,
+    settled: OnceLock<Packing>,
+}
+
+/// The places of a tile, and the group that it belongs to.
+struct Tile<'a> {
+    places: Range<usize>,
+    group: &'a Group,
+}
+
+impl<'a> Settles for Tile<'a> {
+    type Choice = &'a Group;
+
+    fn choice(&self) -> Option<&'a Group> {
+        let (places, all) = (&self.places, &self.group.places);
+        (places.start == all.start && places != all).then_some(self.group)
+    }
+}
+
+fn tiles_of(groups: &[Group], capacity: usize) -> impl Iterator<Item = Tile<'_>> {
+    groups.iter().flat_map(move |group| runs(group.places.clone(), capacity).map(move |places| Tile { places, group }))
 }
 
 /// The runs of `len` places that `places` is cut into.
@@ -194,6 +228,7 @@ mod tests {
     use super::super::ordered_cells::order_keys;
     use super::*;
     use crate::base::NeverCancel;
+    use crate::runtime::Pool;
     use crate::schema::{Datatype, key};
     use crate::tile::KeyLayout;
     use std::cmp::Ordering;
@@ -212,7 +247,8 @@ mod tests {
             encode_polled(&NeverCancel, Datatype::UInt32, &y).unwrap(),
         ];
         assert_eq!(keys[0], key::encode(Datatype::Float32, &x).unwrap());
-        let order = order_keys(&NeverCancel, &schema, &keys).unwrap();
+        let pool = Pool::new(Some(3)).unwrap();
+        let order = order_keys(&pool, &NeverCancel, &schema, &keys).unwrap();
         let whole = KeyLayout::new(&schema).keys(&[&keys[0], &keys[1]]);
         assert_eq!(order.len(), count as usize);
         assert!((0..order.len()).all(|i| order.compare(i, &whole, i) == Ordering::Equal));

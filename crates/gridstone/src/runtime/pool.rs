@@ -103,7 +103,8 @@ impl Pool {
         let one = &one;
         let stopped = AtomicBool::new(false);
         let stopped = &stopped;
-        self.rayon()?.in_place_scope(|scope| {
+        // The oldest first, whoever takes it: what comes next is waited for, and what is chosen for later tiles is to be done by then.
+        self.rayon()?.in_place_scope_fifo(|scope| {
             // Whatever ends this, what has not begun by then does nothing.
             let _stop = Stop(stopped);
             // A queue per item, oldest first: each is answered once, in any order.
@@ -112,7 +113,7 @@ impl Pool {
                 let Some(item) = items.next() else { return };
                 let (give, done) = channel();
                 begun.push_back(done);
-                scope.spawn(move |_| {
+                scope.spawn_fifo(move |_| {
                     if !stopped.load(Ordering::Relaxed) {
                         drop(give.send(one(item)));
                     }

@@ -44,7 +44,7 @@ impl Points {
     pub fn new(context: &ReadContext, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Self> {
         let cancel = context.cancel.as_ref();
         let given = coordinate_keys(cancel, schema, dims)?;
-        let keys = order_keys(cancel, schema, &given)?;
+        let keys = order_keys(context.pool.as_ref(), cancel, schema, &given)?;
         if keys.first_step(Ordering::Less, cancel)?.is_none() {
             return Ok(Self { rows: (0..keys.len() as u32).collect(), coords: given, keys });
         }
