@@ -45,6 +45,7 @@ mod receipts;
 mod refusals;
 mod repair;
 mod retention;
+mod same_bytes;
 mod scratch;
 mod sealing;
 mod serializable;

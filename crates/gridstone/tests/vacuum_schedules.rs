@@ -198,29 +198,6 @@ impl Player {
         held.map(|held| (snapshot.version(), held))
     }
 
-    /// Vacuums; the versions that it made.
-    fn vacuum(&self, keeps: &[u64]) -> Vec<u64> {
-        let store = self.world.store();
-        let mut made = Vec::new();
-        for keep in keeps {
-            let (floor, newest, leases) = self.standing();
-            match vacuumed(&store, *keep) {
-                Ok(report) => {
-                    // Another vacuum may have begun before they were there.
-                    let held = if self.cast.vacuums.len() == 1 { leases } else { BTreeMap::new() };
-                    self.check_leases(&held, floor, newest.saturating_sub(*keep) + 1);
-                    count(&self.seen.raised, u64::from(report.oldest > report.oldest_before));
-                    count(&self.seen.removed, report.data.objects + report.manifest.objects);
-                    made.extend(report.committed);
-                }
-                Err(e) => assert!(self.cast.vacuums.len() > 1 && e.kind() == ErrorKind::Conflict, "{e}"),
-            }
-        }
-        made
-    }
-}
-
-impl Player {
     /// The floor, the newest version and the versions of leases by name, as they are at this moment.
     fn standing(&self) -> (u64, u64, BTreeMap<String, u64>) {
         let (store, storage) = (self.still.store(), self.still.storage());
@@ -241,6 +218,27 @@ impl Player {
             assert!(now <= *version, "{name} holds version {version}, the floor rose from {floor} to {now}");
             count(&self.seen.leased, u64::from(*version < wanted));
         }
+    }
+
+    /// Vacuums; the versions that it made.
+    fn vacuum(&self, keeps: &[u64]) -> Vec<u64> {
+        let store = self.world.store();
+        let mut made = Vec::new();
+        for keep in keeps {
+            let (floor, newest, leases) = self.standing();
+            match vacuumed(&store, *keep) {
+                Ok(report) => {
+                    // Another vacuum may have begun before they were there.
+                    let held = if self.cast.vacuums.len() == 1 { leases } else { BTreeMap::new() };
+                    self.check_leases(&held, floor, newest.saturating_sub(*keep) + 1);
+                    count(&self.seen.raised, u64::from(report.oldest > report.oldest_before));
+                    count(&self.seen.removed, report.data.objects + report.manifest.objects);
+                    made.extend(report.committed);
+                }
+                Err(e) => assert!(self.cast.vacuums.len() > 1 && e.kind() == ErrorKind::Conflict, "{e}"),
+            }
+        }
+        made
     }
 }
 

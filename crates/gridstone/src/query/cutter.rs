@@ -1,10 +1,10 @@
 //! Cells that come in global order cut into data tiles, which are encoded side by side.
 //!
 //! Filters are chosen anew every so many cells, from a sample of the first tile of them: a step of its own
-//! ([`super::settle_ahead`]). Whoever comes to one of those tiles before it is done chooses; since all have the same sample, it
+//! ([`super::choices_ahead`]). Whoever comes to one of those tiles before it is done chooses; since all have the same sample, it
 //! does not matter who.
 
-use super::settle_ahead::{Settles, Step};
+use super::choices_ahead::Settles;
 use super::write_cells::{columns_of, encode_sparse_tile, settled_cells, sparse_cuts};
 use crate::base::Result;
 use crate::fragment::{EncodedTile, Field, Packing, sampled};
@@ -46,7 +46,7 @@ pub(super) struct RawTile {
     cells: Batch,
     settling: Arc<Settling>,
     /// Whether it is the first that needs this choice.
-    begins: bool,
+    settles: bool,
 }
 
 impl RawTile {
@@ -68,22 +68,11 @@ impl Settles for RawTile {
     type Choice = Arc<Settling>;
 
     fn choice(&self) -> Option<Arc<Settling>> {
-        self.begins.then(|| Arc::clone(&self.settling))
+        self.settles.then(|| Arc::clone(&self.settling))
     }
 }
 
 impl TileForm {
-    /// Takes a step; gives the tile that was encoded.
-    pub(super) fn take(&self, step: Step<RawTile>) -> Result<Option<EncodedTile>> {
-        match step {
-            Step::Encode(tile) => self.encode(tile).map(Some),
-            Step::Settle(choice) => {
-                self.settle(&choice);
-                Ok(None)
-            }
-        }
-    }
-
     /// Makes a choice, if it is not made.
     pub(super) fn settle<'a>(&self, settling: &'a Settling) -> &'a Packing {
         settling.packing.get_or_init(|| self.packing.settled(&settling.sample, &settling.cuts))
@@ -151,13 +140,13 @@ impl Cutter {
         let next = Batch { keys: vec![Vec::with_capacity(self.held.len()); self.held.keys.len()], columns };
         let cells = std::mem::replace(&mut self.held, next);
         let settled = self.settled.take().filter(|(_, left)| *left > 0);
-        let begins = settled.is_none();
+        let settles = settled.is_none();
         let (settling, left) = match settled {
             Some(settled) => settled,
             None => (Arc::new(self.settling(&cells)?), settled_cells(self.capacity)),
         };
         self.settled = Some((settling.clone(), left.saturating_sub(cells.len())));
-        Ok(Some(RawTile { cells, settling, begins }))
+        Ok(Some(RawTile { cells, settling, settles }))
     }
 
     /// A sample of the tile decides.

@@ -10,10 +10,10 @@
 use super::canvas::Canvas;
 use super::deletions::Deletions;
 use super::deliver::{Sheet, is_deliverable, split};
+use super::dense_overlay::OverlayCell;
 use super::fetch::{Want, fetch};
 use super::layout::{ResultLayout, Strided};
 use super::open::open_all;
-use super::overlaid::OverlayCell;
 use super::overlay::{LiveCells, LiveOverlay, live_overlay};
 use super::slots::Slots;
 use super::sparse::large_fragments;

@@ -6,6 +6,7 @@
 //! Invariants: newest order wins per cell, whatever the kind of fragment; no query knows a path.
 
 mod canvas;
+mod choices_ahead;
 pub mod condition;
 mod coordinates;
 mod cutter;
@@ -14,6 +15,7 @@ mod delete;
 mod deletions;
 mod deliver;
 mod dense;
+mod dense_overlay;
 mod fetch;
 mod filter;
 mod gather;
@@ -23,7 +25,6 @@ mod merge;
 mod neighbours;
 mod open;
 mod ordered_cells;
-mod overlaid;
 mod overlay;
 mod points;
 mod portions;
@@ -32,7 +33,6 @@ mod rewrite;
 mod rewrite_cells;
 mod run;
 mod scan;
-mod settle_ahead;
 mod slots;
 mod sorted_copy;
 mod sparse;

@@ -86,23 +86,22 @@ impl OrderedCells {
 pub(super) fn order_keys(pool: &Pool, cancel: &dyn Cancel, schema: &Schema, given: &[Vec<u64>]) -> Result<CellKeys> {
     let layout = KeyLayout::new(schema);
     let cells = given.first().map_or(0, Vec::len);
-    let share = cells.div_ceil(pool.threads()).clamp(SHARE_MIN, PORTION);
     let portion = |from: usize| {
-        let to = (from + share).min(cells);
+        let to = (from + SHARE).min(cells);
         Ok(layout.keys(&given.iter().map(|column| column.get(from..to).unwrap_or_default()).collect::<Vec<_>>()))
     };
     let mut order = layout.keys(&vec![&[][..]; given.len()]);
     order.reserve(cells);
-    let starts: Vec<usize> = (0..cells).step_by(share).collect();
-    // Few at a time: what was made is copied, and not to be held twice.
+    let starts: Vec<usize> = (0..cells).step_by(SHARE).collect();
+    // Few at a time: little is held twice, and still in a core's cache when it is copied.
     for some in starts.chunks(pool.threads()) {
         pool.map(some.to_vec(), cancel, portion)?.iter().for_each(|keys| order.append(keys));
     }
     Ok(order)
 }
 
-/// Fewer cells are not worth another thread: their keys take less than a millisecond.
-const SHARE_MIN: usize = 1 << 15;
+/// Cells whose keys one thread makes at once: about a millisecond of work.
+const SHARE: usize = 1 << 16;
 
 /// The error for two rows of one cell, which come in row order.
 fn same_cell(schema: &Schema, given: &[Vec<u64>], rows: &[u32]) -> Error {

@@ -7,9 +7,9 @@
 //!
 //! Memory holds a batch of the sweep, the tiles under way, and the writer's stripe.
 
+use super::choices_ahead::{ChoicesAhead, Settles, Step, encoded_and_waiting};
 use super::cutter::{Batch, Cutter, RawTile, Settling, TileForm};
 use super::rewrite::Held;
-use super::settle_ahead::{SettleAhead, Settles, Step};
 use super::stage::Stage;
 use super::sweeper::{Piece, Sweeper};
 use super::write_dense::fields_and_packing;
@@ -37,13 +37,7 @@ struct Job<'a> {
 type Encoded<'a> = (EncodedTile, bool, Held<'a>);
 
 fn take<'a>(step: Step<Job<'a>>, form: &TileForm) -> Result<Option<Encoded<'a>>> {
-    match step {
-        Step::Encode(job) => job.encode(form).map(Some),
-        Step::Settle(choice) => {
-            form.settle(&choice);
-            Ok(None)
-        }
-    }
+    step.done(|choice| _ = form.settle(&choice), |job| job.encode(form))
 }
 
 impl<'a> Job<'a> {
@@ -95,7 +89,7 @@ pub fn rewrite_cells(
     let form = TileForm { fields, packing: packing.exact(), block_cells: write.blocks.sparse };
     let request = Request { sub: schema.domain(), attrs: job.places.clone(), order: ReadOrder::Global };
     let source = Source::new(read, job, Sweeper::new(read, job.target, &request, &form)?, form.clone());
-    let ahead = tiles_ahead(read, job);
+    let (encoded, waiting) = encoded_and_waiting(tiles_ahead(read, job), read.pool.threads());
     let mut stage: Option<Stage> = None;
     let (mut cells, all) = (0u64, job.target.fragments.iter().map(|d| d.cells).sum());
     let put = |encoded: Option<Encoded<'_>>| {
@@ -113,7 +107,7 @@ pub fn rewrite_cells(
         write.progress.report(cells, cells.max(all));
         Ok(())
     };
-    read.pool.pipe(SettleAhead::new(source, ahead / 2), ahead, write.cancel, |step| take(step?, &form), put)?;
+    read.pool.pipe(ChoicesAhead::new(source, waiting), encoded, write.cancel, |step| take(step?, &form), put)?;
     done.extend(stage.map(Stage::finish).transpose()?);
     Ok(())
 }
@@ -121,7 +115,7 @@ pub fn rewrite_cells(
 /// As many tiles as keep every thread busy, within an eighth of the budget, at least one.
 fn tiles_ahead(read: &ReadContext, job: &RewriteCells<'_>) -> usize {
     let tile = job.target.schema.options().capacity.saturating_mul(2 * job.target.row_bytes()).max(1);
-    (read.budget.limit_bytes() / 8 / tile).clamp(1, read.pool.threads() as u64 * 2) as usize
+    (read.budget.limit_bytes() / 8 / tile).clamp(1, read.pool.threads() as u64 * 3) as usize
 }
 
 /// Cuts what a sweep gives into tiles, and says where a fragment ends.

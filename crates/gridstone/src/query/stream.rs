@@ -2,9 +2,9 @@
 //! those of the portion that are being encoded, side by side.
 
 use super::WriteContext;
+use super::choices_ahead::{ChoicesAhead, Step, encoded_and_waiting};
 use super::coordinates::coordinate_keys;
-use super::cutter::{Cutter, TileForm};
-use super::settle_ahead::SettleAhead;
+use super::cutter::{Cutter, RawTile, TileForm};
 use super::stage::Stage;
 use super::write_dense::{check_columns, dense_cuts, fields_and_packing};
 use crate::base::{Cancel, Error, Result};
@@ -24,7 +24,7 @@ pub struct CellStream {
     tiles: Tiles,
     last: Option<CellKeys>,
     rows: u64,
-    /// Tiles encoded at once, at most.
+    /// Tiles encoded at once, or waiting for it, at most.
     ahead: usize,
     stage: Stage,
 }
@@ -97,7 +97,7 @@ impl CellStream {
             (Tiles::Boxes(Boxes { grid, tile: 0, held, fields, packing, block_cells }), cells)
         };
         let tile_bytes = cells.saturating_mul((width + 8 * schema.ndim()) as u64).max(1);
-        let ahead = (context.budget.limit_bytes() / 8 / tile_bytes).clamp(1, context.pool.threads() as u64 * 2);
+        let ahead = (context.budget.limit_bytes() / 8 / tile_bytes).clamp(1, context.pool.threads() as u64 * 3);
         let stage = Stage::new(context, &schema, kind, ids, &sub)?;
         Ok(Self { schema, sub, places, tiles, last: None, rows: 0, ahead: ahead as usize, stage })
     }
@@ -178,9 +178,12 @@ impl CellStream {
         let form = cutter.form().clone();
         let mut from = 0;
         let full = std::iter::from_fn(|| full_tile(cells, &mut from, |from| cutter.take(&keys, columns, from)));
-        let steps = SettleAhead::new(full, self.ahead / 2);
+        let (encoded, waiting) = encoded_and_waiting(self.ahead, pool.threads());
+        let steps = ChoicesAhead::new(full, waiting);
         let put = |tile: Option<EncodedTile>| tile.map_or(Ok(()), |tile| self.stage.push(tile));
-        pool.pipe(steps, self.ahead, cancel, |step| form.take(step?), put)
+        let take =
+            |step: Result<Step<RawTile>>| step?.done(|choice| _ = form.settle(&choice), |tile| form.encode(tile));
+        pool.pipe(steps, encoded, cancel, take, put)
     }
 
     /// Cells must ascend within a portion and from one to the next; equal places need an array with duplicates.

@@ -1,9 +1,9 @@
 //! Writing cells: sorted into global order, cut into data tiles of `capacity` cells, encoded in parallel.
 
 use super::WriteContext;
+use super::choices_ahead::{ChoicesAhead, Settles, Step};
 use super::coordinates::{coordinate_column, coordinate_keys};
 use super::ordered_cells::OrderedCells;
-use super::settle_ahead::{SettleAhead, Settles, Step};
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_packing};
 use crate::base::{Error, Result};
@@ -113,21 +113,14 @@ fn stage_ordered(
             Err(_) => packing.clone(),
         }
     };
-    let encode = |step: Result<Step<Tile<'_>>>| {
-        let Tile { places, group } = match step? {
-            Step::Encode(tile) => tile,
-            Step::Settle(group) => {
-                group.settled.get_or_init(|| settle(&group.places));
-                return Ok(None);
-            }
-        };
+    let encode = |Tile { places, group }: Tile<'_>| {
         // A tile that is alone chooses for itself, from its own cells.
         let packing =
             if group.places == places { &packing } else { group.settled.get_or_init(|| settle(&group.places)) };
         let rows = ordered.rows().get(places.clone()).unwrap_or_default();
         let keys = ordered.coordinates(places);
         let columns = columns_of(&fields, &keys, gather(rows))?;
-        encode_sparse_tile((&fields, packing), context.blocks.sparse, &keys, columns).map(Some)
+        encode_sparse_tile((&fields, packing), context.blocks.sparse, &keys, columns)
     };
     let mut done = 0u64;
     let write_tile = |tile: Option<EncodedTile>| {
@@ -138,8 +131,11 @@ fn stage_ordered(
         Ok(())
     };
     // The next choice is made while the tiles of one are encoded: all cells are here.
-    let steps = SettleAhead::new(tiles_of(&groups, capacity).map(Ok), settled_cells(capacity) / capacity);
-    context.pool.pipe(steps, context.pool.threads() * 4, context.cancel, encode, write_tile)?;
+    let steps = ChoicesAhead::new(tiles_of(&groups, capacity).map(Ok), settled_cells(capacity) / capacity);
+    let take = |step: Result<Step<Tile<'_>>>| {
+        step?.done(|group| _ = group.settled.get_or_init(|| settle(&group.places)), encode)
+    };
+    context.pool.pipe(steps, context.pool.threads() * 4, context.cancel, take, write_tile)?;
     stage.finish()
 }
 
@@ -239,18 +235,21 @@ mod tests {
     #[test]
     fn portions_make_no_difference() {
         let schema = Schema::from_json(DIMS).unwrap();
-        let count = 2 * PORTION as u32 + 5;
-        let x: Vec<u8> = (0..count).flat_map(|i| ((i % 977) as f32).to_le_bytes()).collect();
-        let y: Vec<u8> = (0..count).flat_map(|i| i.wrapping_mul(48_271).to_le_bytes()).collect();
-        let keys = [
-            encode_polled(&NeverCancel, Datatype::Float32, &x).unwrap(),
-            encode_polled(&NeverCancel, Datatype::UInt32, &y).unwrap(),
-        ];
-        assert_eq!(keys[0], key::encode(Datatype::Float32, &x).unwrap());
-        let pool = Pool::new(Some(3)).unwrap();
-        let order = order_keys(&pool, &NeverCancel, &schema, &keys).unwrap();
-        let whole = KeyLayout::new(&schema).keys(&[&keys[0], &keys[1]]);
-        assert_eq!(order.len(), count as usize);
-        assert!((0..order.len()).all(|i| order.compare(i, &whole, i) == Ordering::Equal));
+        for count in [0, 1, PORTION as u32, 2 * PORTION as u32 + 5] {
+            let x: Vec<u8> = (0..count).flat_map(|i| ((i % 977) as f32).to_le_bytes()).collect();
+            let y: Vec<u8> = (0..count).flat_map(|i| i.wrapping_mul(48_271).to_le_bytes()).collect();
+            let keys = [
+                encode_polled(&NeverCancel, Datatype::Float32, &x).unwrap(),
+                encode_polled(&NeverCancel, Datatype::UInt32, &y).unwrap(),
+            ];
+            assert_eq!(keys[0], key::encode(Datatype::Float32, &x).unwrap());
+            let whole = KeyLayout::new(&schema).keys(&[&keys[0], &keys[1]]);
+            for threads in [1, 2, 3] {
+                let pool = Pool::new(Some(threads)).unwrap();
+                let order = order_keys(&pool, &NeverCancel, &schema, &keys).unwrap();
+                assert_eq!(order.len(), count as usize);
+                assert!((0..order.len()).all(|i| order.compare(i, &whole, i) == Ordering::Equal));
+            }
+        }
     }
 }

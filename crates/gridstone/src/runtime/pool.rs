@@ -430,6 +430,34 @@ mod tests {
         }
     }
 
+    /// Whoever waits for a pipe's results helps with what comes next, not with what comes last.
+    #[test]
+    fn a_pipe_in_the_pool_begins_its_items_in_order() {
+        let pool = Pool::new(Some(2)).unwrap();
+        let (go, busy) = (AtomicBool::new(false), AtomicBool::new(false));
+        let begun = Mutex::new(Vec::new());
+        let wait = || {
+            busy.store(true, Ordering::Relaxed);
+            while !go.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+        };
+        thread::scope(|scope| {
+            // One thread of the pool is busy until the pipe, which is in the other one, has come to its end.
+            scope.spawn(|| pool.beside(wait, MILLISECOND, || ()).unwrap());
+            while !busy.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            let work = |i: usize| {
+                begun.lock().unwrap().push(i);
+                Ok(())
+            };
+            pool.run(|| pool.pipe(0..50, 8, &NeverCancel, work, Ok)).unwrap().unwrap();
+            go.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(begun.into_inner().unwrap(), (0..50).collect::<Vec<_>>());
+    }
+
     #[test]
     fn a_pipe_stops_at_errors_of_either_end_and_when_cancelled() {
         for threads in [1, 2] {

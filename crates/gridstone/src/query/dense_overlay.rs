@@ -110,20 +110,30 @@ fn source_of<'a>(live: &'a LiveOverlay, run: &[OverlayCell]) -> Option<&'a HeldR
 /// Of each place the newest of `cells` that says something of the attribute: has a value of it, or deletes. By source; those of
 /// a source in global order.
 ///
-/// With one entry left for a place it is the same which source is put first, so nothing is sorted: entries are dealt to their
-/// sources in one pass.
+/// With one entry left for a place it is the same which source is put first, so many entries are not sorted: they are dealt to
+/// their sources in one pass.
 fn newest_by_source(live: &LiveOverlay, cells: &[OverlayCell], attr: u32) -> Vec<OverlayCell> {
-    let speaks = |cell: &&OverlayCell| {
-        let held = live.sources().get(cell.source as usize);
-        held.is_some_and(|held| held.is_tombstone() || held.has(attr))
+    // Neighbours often have one source.
+    let mut known = None;
+    let mut speaks = |cell: &OverlayCell| {
+        let (_, speaks) = *known.filter(|(source, _)| *source == cell.source).get_or_insert_with(|| {
+            let held = live.sources().get(cell.source as usize);
+            (cell.source, held.is_some_and(|held| held.is_tombstone() || held.has(attr)))
+        });
+        known = Some((cell.source, speaks));
+        speaks
     };
     let places = cells.chunk_by(|a, b| a.place == b.place);
-    let newest: Vec<OverlayCell> = places.filter_map(|place| place.iter().rev().find(speaks).copied()).collect();
-    let (Some(least), Some(most)) = (newest.iter().map(|c| c.source).min(), newest.iter().map(|c| c.source).max())
-    else {
+    let newest = places.filter_map(|place| place.iter().rev().find(|cell| speaks(cell)).copied());
+    let mut newest: Vec<OverlayCell> = newest.collect();
+    let (least, most) = newest.iter().fold((u32::MAX, 0), |(lo, hi), c| (lo.min(c.source), hi.max(c.source)));
+    let sources = most.saturating_sub(least) as usize + 1;
+    if sources > newest.len() {
+        // Few entries of many sources.
+        newest.sort_by_key(|c| c.source);
         return newest;
-    };
-    let mut starts = vec![0usize; (most - least) as usize + 2];
+    }
+    let mut starts = vec![0usize; sources + 1];
     for cell in &newest {
         if let Some(count) = starts.get_mut((cell.source - least) as usize + 1) {
             *count += 1;

@@ -24,9 +24,33 @@ pub(super) enum Step<T: Settles> {
     Encode(T),
 }
 
+impl<T: Settles> Step<T> {
+    /// Does it; gives what became of a tile.
+    pub(super) fn done<R>(
+        self,
+        settle: impl FnOnce(T::Choice),
+        encode: impl FnOnce(T) -> Result<R>,
+    ) -> Result<Option<R>> {
+        match self {
+            Self::Encode(tile) => encode(tile).map(Some),
+            Self::Settle(choice) => {
+                settle(choice);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Of as many tiles as may be held at once, `ahead`, how many are being encoded, and how many wait behind their choice.
+pub(super) fn encoded_and_waiting(ahead: usize, threads: usize) -> (usize, usize) {
+    // One thread does one step after the other.
+    let waiting = if threads == 1 { 0 } else { ahead / 3 };
+    ((ahead - waiting).max(1), waiting)
+}
+
 /// The steps for tiles that come one after the other: each choice as soon as the first tile that needs it is seen, which is
 /// `lag` tiles before that is encoded. After an error there is no further step.
-pub(super) struct SettleAhead<I, T: Settles> {
+pub(super) struct ChoicesAhead<I, T: Settles> {
     from: I,
     lag: usize,
     choices: VecDeque<T::Choice>,
@@ -34,17 +58,17 @@ pub(super) struct SettleAhead<I, T: Settles> {
     ended: bool,
 }
 
-impl<T: Settles, I: Iterator<Item = Result<T>>> SettleAhead<I, T> {
+impl<T: Settles, I: Iterator<Item = Result<T>>> ChoicesAhead<I, T> {
     pub(super) fn new(from: I, lag: usize) -> Self {
         Self { from, lag, choices: VecDeque::new(), tiles: VecDeque::new(), ended: false }
     }
 }
 
-impl<T: Settles, I: Iterator<Item = Result<T>>> Iterator for SettleAhead<I, T> {
+impl<T: Settles, I: Iterator<Item = Result<T>>> Iterator for ChoicesAhead<I, T> {
     type Item = Result<Step<T>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.ended && self.tiles.len() <= self.lag {
+        while !self.ended && self.choices.is_empty() && self.tiles.len() <= self.lag {
             match self.from.next() {
                 Some(Ok(tile)) => {
                     self.choices.extend(tile.choice());
@@ -84,7 +108,7 @@ mod tests {
             Ok(Step::Encode(tile)) => tile.to_string(),
             Err(e) => e.message().to_owned(),
         };
-        SettleAhead::new(tiles, lag).map(told).collect()
+        ChoicesAhead::new(tiles, lag).map(told).collect()
     }
 
     #[test]
@@ -94,6 +118,28 @@ mod tests {
         assert_eq!(steps((0..7).map(Ok), 5).join(", "), "settle 0, settle 5, 0, 1, 2, 3, 4, 5, 6");
         assert_eq!(steps((0..2).map(Ok), 100).join(", "), "settle 0, 0, 1");
         assert!(steps(std::iter::empty(), 3).is_empty());
+    }
+
+    #[test]
+    fn a_choice_waits_for_no_tile_but_its_first() {
+        let pulled = std::cell::Cell::new(0);
+        let mut steps = ChoicesAhead::new(
+            (0..20usize).map(|tile| {
+                pulled.set(pulled.get() + 1);
+                Ok(tile)
+            }),
+            4,
+        );
+        assert!(matches!(steps.next(), Some(Ok(Step::Settle(0)))) && pulled.get() == 1);
+        assert!(matches!(steps.next(), Some(Ok(Step::Encode(0)))) && pulled.get() == 5);
+    }
+
+    #[test]
+    fn tiles_that_wait_are_among_those_that_may_be_held() {
+        for (ahead, threads) in (1..40).flat_map(|ahead| [1, 2, 8].map(|threads| (ahead, threads))) {
+            let (encoded, waiting) = encoded_and_waiting(ahead, threads);
+            assert!(encoded > 0 && encoded + waiting <= ahead.max(1) && (threads > 1 || waiting == 0));
+        }
     }
 
     #[test]
