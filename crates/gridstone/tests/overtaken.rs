@@ -11,6 +11,7 @@ use gridstone::engine::{
 use gridstone::runtime::SystemEntropy;
 use gridstone::schema::Schema;
 use gridstone::storage::{HookedStorage, MemoryStorage, Operation, Storage, data_name};
+use gridstone_testkit::Dice;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -346,4 +347,39 @@ fn a_vacuum_does_not_undo_a_merge_under_way() {
     assert_eq!(read(&newest).unwrap().len(), 9_003);
     newest.vacuum(&vacuum_options(), &Call::default()).unwrap();
     assert!(store_of(&memory).floor().unwrap().unwrap().version > planned, "the merge holds nothing any more");
+}
+
+/// Others write and vacuum before every fourth operation or so, and keep one version: whoever looked at a version seldom finds it
+/// still there when he commits, unless he claims it.
+#[test]
+fn a_delete_comes_to_its_end_however_often_others_vacuum() {
+    let mut rounds = 0;
+    for seed in 0..20 {
+        let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let first = create(&context(4), &memory, "/line", false);
+        write(&first, &(0..100).map(|x| (x, if x == OWN % 100 { 1 } else { -1 })).collect()).unwrap();
+        let (begun, struck) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI64::new(0)));
+        let (beginning, striking, armed) = (begun.clone(), struck.clone(), memory.clone());
+        let dice = std::sync::Mutex::new(Dice::new(seed));
+        let storage: Arc<dyn Storage> = Arc::new(HookedStorage::new(memory.clone(), move |_, _| {
+            if beginning.load(Ordering::SeqCst) && dice.lock().unwrap().chance(25) {
+                let round = striking.fetch_add(1, Ordering::SeqCst);
+                let array = open(&context(4), &armed, "/line", At::Latest).unwrap();
+                for x in 0..3 {
+                    write(&array, &Cells::from([(OWN + x, round)])).unwrap();
+                }
+                array.vacuum(&vacuum_options(), &Call::default()).unwrap();
+            }
+        }));
+        let array = open(&context(4), &storage, "/line", At::Latest).unwrap();
+        begun.store(true, Ordering::SeqCst);
+        let outcome = array.delete_where(None, &negative(), None, &Call::default());
+        begun.store(false, Ordering::SeqCst);
+        outcome.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let cells = read(&open(&context(4), &memory, "/line", At::Latest).unwrap()).unwrap();
+        assert_eq!(cells.range(..100).collect::<Vec<_>>(), [(&(OWN % 100), &1)], "seed {seed}");
+        rounds += struck.load(Ordering::SeqCst);
+    }
+    println!("overtaken {rounds} times");
+    assert!(rounds >= 60, "{rounds}");
 }

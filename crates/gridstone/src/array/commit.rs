@@ -29,7 +29,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// How often the same step is tried against a storage that fails without effect.
-pub(super) const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 3;
 
 /// How many versions that came in between are held at once.
 const MISSED_MAX: u64 = 16;

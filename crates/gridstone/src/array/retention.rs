@@ -5,7 +5,6 @@
 //! ([`Store::resettled`]): it rests on the floor's root, which holds all of them. Who passes the record in which a vacuum
 //! condemned files rests on a root from the floor on, since that record names one.
 
-use super::commit::ATTEMPTS;
 use super::floor::Floor;
 use super::fold::{Moved, fold_moving, inline_by_version};
 use super::lease::Lease;
@@ -13,7 +12,7 @@ use super::operation::Recorded;
 use super::record::Record;
 use super::shape::RootRef;
 use super::snapshot::{Shelves, Snapshot};
-use super::store::{Store, expired};
+use super::store::{OPENINGS, Store, expired};
 use crate::base::{ByteRange, Error, ErrorKind, Files, Id, Result, xxh3};
 use crate::storage::{FLOOR, LEASE, StoreFiles};
 use std::sync::Arc;
@@ -132,7 +131,7 @@ impl Store {
     /// # Errors
     /// SnapshotExpired if the version has been vacuumed.
     pub fn resettled(&self, snapshot: &Snapshot) -> Result<Option<Arc<Snapshot>>> {
-        for _ in 0..ATTEMPTS {
+        for _ in 0..OPENINGS {
             let Some(floor) = self.log.floor()? else { return Ok(None) };
             if snapshot.version() < floor.version {
                 return Err(expired(snapshot.version(), floor.version));

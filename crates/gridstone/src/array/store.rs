@@ -4,7 +4,6 @@
 //! at most about [`limits::FOLD_VERSIONS`] objects and [`limits::FOLD_BYTES`] of records besides the last one, whatever the number of
 //! versions and fragments. Where reading is a request the records between are asked for side by side.
 
-use super::commit::ATTEMPTS;
 use super::conflict::MustBeFirst;
 use super::floor::Floor;
 use super::group_commit::Queues;
@@ -17,6 +16,10 @@ use crate::base::{Clock, Entropy, Error, ErrorKind, Files, Result, limits};
 use crate::storage::{Storage, StoreFiles};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How often a version is opened that vacuums take away while it is read. Each of those tries was passed by another vacuum, which takes
+/// longer than opening: so many in a row are no chance.
+pub(super) const OPENINGS: usize = 32;
 
 /// A store of arrays in a storage. Shared by threads; holds no state but what it last saw.
 #[derive(Debug)]
@@ -99,7 +102,7 @@ impl Store {
     /// NotFound if this is no store; Corruption if its newest record, or one needed to understand it, is damaged: it is
     /// never skipped; Unsupported if a newer Gridstone wrote it.
     pub fn latest(&self) -> Result<Arc<Snapshot>> {
-        for _ in 0..ATTEMPTS {
+        for _ in 0..OPENINGS {
             let Some(newest) = self.log.newest(self.seen())? else {
                 self.log.check_absent()?;
                 return Err(self.no_store());
@@ -116,7 +119,7 @@ impl Store {
     /// # Errors
     /// NotFound if there is no such version (yet), SnapshotExpired if it has been vacuumed; those of [`Store::latest`].
     pub fn at_version(&self, version: u64) -> Result<Arc<Snapshot>> {
-        for _ in 0..ATTEMPTS {
+        for _ in 0..OPENINGS {
             if let Some(snapshot) = self.open(version)? {
                 return Ok(snapshot);
             }

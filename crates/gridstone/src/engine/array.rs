@@ -268,7 +268,12 @@ impl Array {
 
     /// A claim on the version of `snapshot` from now on, for work that takes long.
     pub(super) fn claim(&self, snapshot: &Snapshot) -> Claim {
-        Claim::held(&self.context, &self.store, snapshot.version())
+        self.claim_version(snapshot.version())
+    }
+
+    /// A claim on a version from now on.
+    pub(super) fn claim_version(&self, version: u64) -> Claim {
+        Claim::held(&self.context, &self.store, version)
     }
 
     fn claimed_files(&self, snapshot: &Arc<Snapshot>) -> Arc<dyn Files> {

@@ -2,6 +2,7 @@
 //! a receipt: look at what it sees, and stage.
 
 use super::boxes::parse_box;
+use super::claim::Claim;
 use super::regions::narrowed;
 use super::{Array, Call, ReadBox, Staged};
 use crate::array::{Changes, DeleteRules, Operation, Snapshot, StandardRules};
@@ -76,14 +77,32 @@ impl Array {
         let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
         let forward = Forward { whole: Arc::clone(&call.progress), done, total };
         let call = &Call { cancel: Arc::clone(&call.cancel), progress: Arc::new(forward) };
+        let mut claim = None;
         loop {
             match self.try_delete_where(region, condition, message.clone(), call) {
                 Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) && tries < TRIES => {
                     tries += 1;
-                    self.refresh()?;
+                    // Whoever was overtaken once is in a store that others vacuum while they write: another look would fare alike.
+                    // What was claimed before is held until the next claim holds.
+                    let newer = self.claimed_newest()?;
+                    drop(claim.replace(newer));
                 }
                 outcome => return outcome,
             }
+        }
+    }
+
+    /// Moves to the newest version, and claims it. A vacuum that had looked at the claims before may have passed it already:
+    /// then the next one is taken.
+    fn claimed_newest(&self) -> Result<Claim> {
+        let mut tries = 1;
+        loop {
+            let version = self.refresh()?;
+            let claim = self.claim_version(version);
+            if tries == TRIES || self.store.floor()?.is_none_or(|floor| floor.version <= version) {
+                return Ok(claim);
+            }
+            tries += 1;
         }
     }
 

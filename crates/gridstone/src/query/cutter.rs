@@ -1,16 +1,21 @@
 //! Cells that come in global order cut into data tiles, which are encoded side by side.
 //!
+//! A cutter holds either cells or, in a merge, where they are: which rows of which loaded chunks. Those are gathered where the tile is
+//! encoded, so that whoever cuts moves no values.
+//!
 //! Filters are chosen anew every so many cells, from a sample of the first tile of them: a step of its own
 //! ([`super::choices_ahead`]). Whoever comes to one of those tiles before it is done chooses; since all have the same sample, it
 //! does not matter who.
 
 use super::choices_ahead::Settles;
+use super::stretches::Stretches;
 use super::write_cells::{columns_of, encode_sparse_tile, settled_cells, sparse_cuts};
+use super::{Request, Target};
 use crate::base::Result;
 use crate::fragment::{EncodedTile, Field, Packing, sampled};
 use crate::schema::Schema;
 use crate::tile::{Column, ColumnView};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Cells in global order: coordinates as ordered keys, a column per dimension, and a column per attribute.
 #[derive(Debug, Clone)]
@@ -19,40 +24,124 @@ pub(super) struct Batch {
     pub(super) columns: Vec<Column>,
 }
 
-impl Batch {
-    /// How many cells it holds.
-    pub(super) fn len(&self) -> usize {
+/// Cells in global order, not yet gathered.
+#[derive(Debug, Clone)]
+pub(super) struct Merged {
+    stretches: Stretches,
+    wanted: Arc<(Arc<Schema>, Request)>,
+}
+
+/// What tiles are cut from.
+pub(super) trait Uncut: Sized {
+    /// How many cells there are.
+    fn len(&self) -> usize;
+
+    /// None, of the same kind, in whose place `cells` more will come.
+    fn none(&self, cells: usize) -> Self;
+
+    /// Those in some spans, which ascend and do not overlap.
+    fn spans(&self, spans: &[(usize, usize)]) -> Self;
+
+    /// The cells themselves.
+    fn gathered(self) -> Result<Batch>;
+}
+
+impl Uncut for Batch {
+    fn len(&self) -> usize {
         self.keys.first().map_or(0, Vec::len)
     }
 
-    /// Its cells `from .. to`.
-    pub(super) fn part(&self, from: usize, to: usize) -> Self {
-        let keys = self.keys.iter().map(|k| k.get(from..to).unwrap_or_default().to_vec()).collect();
-        Self { keys, columns: self.columns.iter().map(|c| c.view().copy_range(from, to)).collect() }
+    fn none(&self, cells: usize) -> Self {
+        let empty = |c: &Column| Column::empty(c.datatype(), c.view().validity().is_some());
+        let keys = self.keys.iter().map(|_| Vec::with_capacity(cells)).collect();
+        Self { keys, columns: self.columns.iter().map(empty).collect() }
+    }
+
+    fn spans(&self, spans: &[(usize, usize)]) -> Self {
+        let mut all = self.none(0);
+        for (from, to) in spans.iter().copied() {
+            let keys = all.keys.iter_mut().zip(&self.keys);
+            keys.for_each(|(all, keys)| all.extend_from_slice(keys.get(from..to).unwrap_or_default()));
+            all.columns.iter_mut().zip(&self.columns).for_each(|(all, column)| all.append(column.view(), from, to));
+        }
+        all
+    }
+
+    fn gathered(self) -> Result<Batch> {
+        Ok(self)
+    }
+}
+
+impl Uncut for Merged {
+    fn len(&self) -> usize {
+        self.stretches.cells()
+    }
+
+    fn none(&self, _: usize) -> Self {
+        Self { stretches: Stretches::default(), wanted: Arc::clone(&self.wanted) }
+    }
+
+    fn spans(&self, spans: &[(usize, usize)]) -> Self {
+        let (mut all, mut rest, mut at) = (self.none(0), self.stretches.clone(), 0);
+        for (from, to) in spans.iter().copied() {
+            drop(rest.split_front(from - at));
+            all.stretches.take_from(&mut rest, to - from);
+            at = to;
+        }
+        all
+    }
+
+    fn gathered(self) -> Result<Batch> {
+        let (schema, request) = self.wanted.as_ref();
+        let columns = self.stretches.attribute_columns(schema, request)?;
+        Ok(Batch { keys: self.stretches.coordinate_keys(schema.ndim()), columns })
     }
 }
 
 /// The choice of filters that some tiles share.
 #[derive(Debug)]
-pub(super) struct Settling {
-    sample: Vec<Column>,
+pub(super) struct Settling<C> {
+    /// The cells that stand for all of theirs, until it is made, and the cuts between their blocks.
+    sample: Mutex<Option<C>>,
     cuts: Vec<usize>,
     packing: OnceLock<Packing>,
 }
 
+impl<C: Uncut> Settling<C> {
+    /// To be made from the cells of a tile.
+    fn of(cells: &C, block_cells: u32) -> Self {
+        let spans = sampled(&sparse_cuts(cells.len(), block_cells));
+        let mut cuts = vec![0];
+        spans.iter().for_each(|(from, to)| cuts.push(cuts.last().copied().unwrap_or(0) + to - from));
+        Self { sample: Mutex::new(Some(cells.spans(&spans))), cuts, packing: OnceLock::new() }
+    }
+
+    fn take_sample(&self) -> Option<C> {
+        self.sample.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// The cells of one data tile, to be encoded.
 #[derive(Debug)]
-pub(super) struct RawTile {
-    cells: Batch,
-    settling: Arc<Settling>,
+pub(super) struct RawTile<C> {
+    cells: C,
+    settling: Arc<Settling<C>>,
     /// Whether it is the first that needs this choice.
     settles: bool,
 }
 
-impl RawTile {
+impl<C: Uncut> RawTile<C> {
     /// How many cells it holds.
     pub(super) fn len(&self) -> usize {
         self.cells.len()
+    }
+}
+
+impl<C> Settles for RawTile<C> {
+    type Choice = Arc<Settling<C>>;
+
+    fn choice(&self) -> Option<Arc<Settling<C>>> {
+        self.settles.then(|| Arc::clone(&self.settling))
     }
 }
 
@@ -64,51 +153,49 @@ pub(super) struct TileForm {
     pub(super) block_cells: u32,
 }
 
-impl Settles for RawTile {
-    type Choice = Arc<Settling>;
-
-    fn choice(&self) -> Option<Arc<Settling>> {
-        self.settles.then(|| Arc::clone(&self.settling))
-    }
-}
-
 impl TileForm {
     /// Makes a choice, if it is not made.
-    pub(super) fn settle<'a>(&self, settling: &'a Settling) -> &'a Packing {
-        settling.packing.get_or_init(|| self.packing.settled(&settling.sample, &settling.cuts))
+    pub(super) fn settle<'a, C: Uncut>(&self, settling: &'a Settling<C>) -> &'a Packing {
+        settling.packing.get_or_init(|| {
+            let sample = settling.take_sample().map(Uncut::gathered);
+            match sample.and_then(|sample| self.columns(sample.ok()?).ok()) {
+                Some((_, sample)) => self.packing.settled(&sample, &settling.cuts),
+                // What is wrong with the cells is said where they are encoded.
+                None => self.packing.clone(),
+            }
+        })
     }
 
     /// Encodes one tile.
-    pub(super) fn encode(&self, tile: RawTile) -> Result<EncodedTile> {
-        let RawTile { cells: Batch { keys, columns }, settling, .. } = tile;
-        let packing = self.settle(&settling);
-        let columns = columns_of(&self.fields, &keys, columns)?;
+    pub(super) fn encode<C: Uncut>(&self, tile: RawTile<C>) -> Result<EncodedTile> {
+        let packing = self.settle(&tile.settling);
+        let (keys, columns) = self.columns(tile.cells.gathered()?)?;
         encode_sparse_tile((&self.fields, packing), self.block_cells, &keys, columns)
+    }
+
+    /// The coordinates as keys, and all columns.
+    fn columns(&self, Batch { keys, columns }: Batch) -> Result<(Vec<Vec<u64>>, Vec<Column>)> {
+        let columns = columns_of(&self.fields, &keys, columns)?;
+        Ok((keys, columns))
     }
 }
 
 /// Cuts tiles of `capacity` cells.
 #[derive(Debug)]
-pub(super) struct Cutter {
+pub(super) struct Cutter<C> {
     form: TileForm,
     capacity: usize,
-    held: Batch,
+    held: C,
     /// How the next tiles are packed, and for how many cells more.
-    settled: Option<(Arc<Settling>, usize)>,
+    settled: Option<(Arc<Settling<C>>, usize)>,
 }
 
-impl Cutter {
+impl Cutter<Batch> {
     /// Without a cell yet; the attributes at `places` of `schema` come.
-    pub(super) fn new(schema: &Schema, places: &[usize], form: TileForm) -> Self {
+    pub(super) fn of_cells(schema: &Schema, places: &[usize], form: TileForm) -> Self {
         let attrs = places.iter().filter_map(|p| schema.attrs().get(*p));
         let columns = attrs.map(|a| Column::empty(a.datatype(), a.nullable())).collect();
-        let held = Batch { keys: vec![Vec::new(); schema.ndim()], columns };
-        Self { form, capacity: schema.options().capacity as usize, held, settled: None }
-    }
-
-    /// How its tiles are to be encoded.
-    pub(super) fn form(&self) -> &TileForm {
-        &self.form
+        Self::new(schema, Batch { keys: vec![Vec::new(); schema.ndim()], columns }, form)
     }
 
     /// Takes cells from row `from` on, until a tile is full; gives it, and the row after the last that was taken.
@@ -117,7 +204,7 @@ impl Cutter {
         keys: &[Vec<u64>],
         columns: &[ColumnView<'_>],
         from: usize,
-    ) -> Result<(usize, Option<RawTile>)> {
+    ) -> (usize, Option<RawTile<Batch>>) {
         let rows = keys.first().map_or(0, Vec::len);
         let to = rows.min(from + self.capacity - self.held.len());
         for (held, key) in self.held.keys.iter_mut().zip(keys) {
@@ -126,44 +213,50 @@ impl Cutter {
         for (held, view) in self.held.columns.iter_mut().zip(columns) {
             held.append(*view, from, to);
         }
-        let full = self.held.len() == self.capacity;
-        Ok((to, if full { self.rest()? } else { None }))
+        (to, self.full())
+    }
+}
+
+impl Cutter<Merged> {
+    /// Without a cell yet; those that a merge of `target` finds for `request` come.
+    pub(super) fn of_merged(target: &Target, request: &Request, form: TileForm) -> Self {
+        let wanted = Arc::new((Arc::clone(&target.schema), request.clone()));
+        Self::new(&target.schema, Merged { stretches: Stretches::default(), wanted }, form)
+    }
+
+    /// Takes cells from the front of `cells` until a tile is full; gives it.
+    pub(super) fn take(&mut self, cells: &mut Stretches) -> Option<RawTile<Merged>> {
+        self.held.stretches.take_from(cells, self.capacity - self.held.len());
+        self.full()
+    }
+}
+
+impl<C: Uncut> Cutter<C> {
+    fn new(schema: &Schema, held: C, form: TileForm) -> Self {
+        Self { form, capacity: schema.options().capacity as usize, held, settled: None }
+    }
+
+    /// How its tiles are to be encoded.
+    pub(super) fn form(&self) -> &TileForm {
+        &self.form
+    }
+
+    fn full(&mut self) -> Option<RawTile<C>> {
+        if self.held.len() == self.capacity { self.rest() } else { None }
     }
 
     /// The cells that do not fill a tile, as one; `None` if there are none.
-    pub(super) fn rest(&mut self) -> Result<Option<RawTile>> {
+    pub(super) fn rest(&mut self) -> Option<RawTile<C>> {
         if self.held.len() == 0 {
-            return Ok(None);
+            return None;
         }
-        let empty = |c: &Column| Column::empty(c.datatype(), c.view().validity().is_some());
-        let columns = self.held.columns.iter().map(empty).collect();
-        let next = Batch { keys: vec![Vec::with_capacity(self.held.len()); self.held.keys.len()], columns };
+        let next = self.held.none(self.held.len());
         let cells = std::mem::replace(&mut self.held, next);
         let settled = self.settled.take().filter(|(_, left)| *left > 0);
         let settles = settled.is_none();
-        let (settling, left) = match settled {
-            Some(settled) => settled,
-            None => (Arc::new(self.settling(&cells)?), settled_cells(self.capacity)),
-        };
-        self.settled = Some((settling.clone(), left.saturating_sub(cells.len())));
-        Ok(Some(RawTile { cells, settling, settles }))
-    }
-
-    /// A sample of the tile decides.
-    fn settling(&self, cells: &Batch) -> Result<Settling> {
-        let cuts = sparse_cuts(cells.len(), self.form.block_cells);
-        let (mut sample, mut ends) = (cells.part(0, 0), vec![0]);
-        for (from, to) in sampled(&cuts) {
-            let block = cells.part(from, to);
-            sample.keys.iter_mut().zip(&block.keys).for_each(|(all, some)| all.extend_from_slice(some));
-            sample
-                .columns
-                .iter_mut()
-                .zip(&block.columns)
-                .for_each(|(all, some)| all.append(some.view(), 0, some.len()));
-            ends.push(sample.len());
-        }
-        let sample = columns_of(&self.form.fields, &sample.keys, sample.columns)?;
-        Ok(Settling { sample, cuts: ends, packing: OnceLock::new() })
+        let (settling, left) = settled
+            .unwrap_or_else(|| (Arc::new(Settling::of(&cells, self.form.block_cells)), settled_cells(self.capacity)));
+        self.settled = Some((Arc::clone(&settling), left.saturating_sub(cells.len())));
+        Some(RawTile { cells, settling, settles })
     }
 }

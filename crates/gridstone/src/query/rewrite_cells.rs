@@ -2,27 +2,27 @@
 //!
 //! 1. The cells stream from a sweep of the fragments in global order; between them come tiles that are copied as they are
 //!    stored.
-//! 2. They are cut into tiles, which other threads encode while the next ones are merged here.
+//! 2. They are cut into tiles, which other threads gather and encode while the next ones are merged here.
 //! 3. The tiles go in their order into fragments of about the size asked for.
 //!
 //! Memory holds a batch of the sweep, the tiles under way, and the writer's stripe.
 
 use super::choices_ahead::{ChoicesAhead, Settles, Step, encoded_and_waiting};
-use super::cutter::{Batch, Cutter, RawTile, Settling, TileForm};
+use super::cutter::{Cutter, Merged, RawTile, Settling, TileForm};
 use super::rewrite::Held;
 use super::stage::Stage;
+use super::stretches::Stretches;
 use super::sweeper::{Piece, Sweeper};
 use super::write_dense::fields_and_packing;
 use super::{ReadContext, ReadOrder, Request, Target, WriteContext};
 use crate::base::{Budget, Result};
 use crate::fragment::{EncodedTile, FragmentKind, Staged};
-use crate::tile::Column;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A tile on its way: to be encoded, or as it is stored elsewhere.
 enum Tile {
-    Raw(RawTile),
+    Raw(RawTile<Merged>),
     Stored(Box<EncodedTile>),
 }
 
@@ -51,9 +51,9 @@ impl<'a> Job<'a> {
 }
 
 impl Settles for Job<'_> {
-    type Choice = Arc<Settling>;
+    type Choice = Arc<Settling<Merged>>;
 
-    fn choice(&self) -> Option<Arc<Settling>> {
+    fn choice(&self) -> Option<Arc<Settling<Merged>>> {
         match &self.tile {
             Tile::Raw(raw) => raw.choice(),
             Tile::Stored(_) => None,
@@ -88,7 +88,8 @@ pub fn rewrite_cells(
     let (fields, packing) = fields_and_packing(write, schema, kind, &ids, usize::MAX);
     let form = TileForm { fields, packing: packing.exact(), block_cells: write.blocks.sparse };
     let request = Request { sub: schema.domain(), attrs: job.places.clone(), order: ReadOrder::Global };
-    let source = Source::new(read, job, Sweeper::new(read, job.target, &request, &form)?, form.clone());
+    let cutter = Cutter::of_merged(job.target, &request, form.clone());
+    let source = Source::new(read, job, Sweeper::new(read, job.target, &request, &form)?, cutter);
     let (encoded, waiting) = encoded_and_waiting(tiles_ahead(read, job), read.pool.threads());
     let mut stage: Option<Stage> = None;
     let (mut cells, all) = (0u64, job.target.fragments.iter().map(|d| d.cells).sum());
@@ -121,7 +122,7 @@ fn tiles_ahead(read: &ReadContext, job: &RewriteCells<'_>) -> usize {
 /// Cuts what a sweep gives into tiles, and says where a fragment ends.
 struct Source<'a> {
     pieces: Sweeper,
-    cutter: Cutter,
+    cutter: Cutter<Merged>,
     budget: &'a Budget,
     row_bytes: u64,
     cells_max: u64,
@@ -131,24 +132,24 @@ struct Source<'a> {
     last: Option<Vec<u64>>,
     /// Whether the next tile begins a fragment.
     begins: bool,
-    /// Cells not cut yet, from a row on.
-    current: Option<(Batch, usize)>,
+    /// Cells not cut yet.
+    current: Stretches,
     ready: VecDeque<Job<'a>>,
     ended: bool,
 }
 
 impl<'a> Source<'a> {
-    fn new(read: &'a ReadContext, job: &RewriteCells<'_>, pieces: Sweeper, form: TileForm) -> Self {
+    fn new(read: &'a ReadContext, job: &RewriteCells<'_>, pieces: Sweeper, cutter: Cutter<Merged>) -> Self {
         Self {
             pieces,
-            cutter: Cutter::new(&job.target.schema, &job.places, form),
+            cutter,
             budget: &read.budget,
             row_bytes: job.target.row_bytes(),
             cells_max: job.cells_max,
             cells: 0,
             last: None,
             begins: false,
-            current: None,
+            current: Stretches::default(),
             ready: VecDeque::new(),
             ended: false,
         }
@@ -159,57 +160,51 @@ impl<'a> Source<'a> {
             if let Some(job) = self.ready.pop_front() {
                 return Ok(Some(job));
             }
-            if let Some((batch, from)) = self.current.take() {
-                let views: Vec<_> = batch.columns.iter().map(Column::view).collect();
-                let (to, tile) = self.cutter.take(&batch.keys, &views, from)?;
-                if to < batch.len() {
-                    self.current = Some((batch, to));
-                }
+            if !self.current.is_empty() {
+                let tile = self.cutter.take(&mut self.current);
                 self.push_raw(tile);
             } else if self.ended {
                 return Ok(None);
             } else {
                 match self.pieces.next_piece()? {
-                    Some(piece) => self.begin(piece)?,
+                    Some(piece) => self.begin(piece),
                     None => {
                         self.ended = true;
-                        self.rest()?;
+                        self.rest();
                     }
                 }
             }
         }
     }
 
-    fn begin(&mut self, piece: Piece) -> Result<()> {
+    fn begin(&mut self, piece: Piece) {
         // Cells at one place stay in one fragment: those of two fragments of one order would stand in no order.
         if self.cells >= self.cells_max && !continues(self.last.as_deref(), &piece) {
-            self.rest()?;
+            self.rest();
             (self.begins, self.cells) = (true, 0);
         }
         self.cells += piece.cells();
         match piece {
-            Piece::Cells(batch) => {
-                self.last = Some(batch.keys.iter().filter_map(|k| k.last().copied()).collect());
-                self.current = Some((batch, 0));
+            Piece::Cells(cells) => {
+                self.last = cells.last_place();
+                self.current = cells;
             }
             // A tile that is copied has no cell in common with what follows.
             Piece::Tile(tile) => {
-                self.rest()?;
+                self.rest();
                 self.last = None;
                 let cells = tile.cells;
                 self.push(Tile::Stored(tile), cells);
             }
         }
-        Ok(())
     }
 
-    fn rest(&mut self) -> Result<()> {
-        let rest = self.cutter.rest()?;
+    fn rest(&mut self) {
+        let rest = self.cutter.rest();
         self.push_raw(rest);
-        Ok(())
     }
 
-    fn push_raw(&mut self, tile: Option<RawTile>) {
+    fn push_raw(&mut self, tile: Option<RawTile<Merged>>) {
         if let Some(tile) = tile {
             let cells = tile.len() as u64;
             self.push(Tile::Raw(tile), cells);
@@ -229,7 +224,7 @@ impl<'a> Iterator for Source<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.job().transpose();
         if let Some(Err(_)) = &next {
-            (self.ended, self.current) = (true, None);
+            (self.ended, self.current) = (true, Stretches::default());
         }
         next
     }
@@ -237,6 +232,6 @@ impl<'a> Iterator for Source<'a> {
 
 /// Whether a piece begins at the place where the one before ended.
 fn continues(last: Option<&[u64]>, piece: &Piece) -> bool {
-    let (Some(last), Piece::Cells(batch)) = (last, piece) else { return false };
-    last.iter().zip(&batch.keys).all(|(a, b)| b.first() == Some(a))
+    let (Some(last), Piece::Cells(cells)) = (last, piece) else { return false };
+    cells.first_place().as_deref() == Some(last)
 }

@@ -6,7 +6,6 @@
 //!    before it. Where nothing has to be merged, nothing is ([`super::sparse_apart`]).
 
 use super::coordinates::axis_keys;
-use super::cutter::Batch;
 use super::deletions::{Deletions, clear_inside};
 use super::fetch::{Want, fetch};
 use super::masks::{self, Masks};
@@ -14,7 +13,7 @@ use super::merge::{Frontier, merge};
 use super::open::open_all;
 use super::overlay::{Entry, LiveCells, LiveOverlay, is_small, live_overlay};
 use super::run::{Chunk, Queue, Standing};
-use super::sparse_blocks::{SparseBlock, fetch_coordinates, outside_bounds, touched_blocks};
+use super::sparse_blocks::{SparseBlock, fetch_coordinates, for_each_block, outside_bounds, touched_blocks};
 use super::stretches::Stretches;
 use super::{Cells, ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
@@ -45,7 +44,7 @@ pub(super) struct Sweep {
     pub(super) firsts: CellKeys,
     next: usize,
     pub(super) queues: Vec<Queue>,
-    /// What was merged and waits for [`Sweep::next_batch`].
+    /// What was merged and waits for [`Sweep::next_part`].
     merged: Stretches,
     /// Bytes that a decoded row takes, about, and whether that is but a guess.
     pub(super) row_bytes: (u64, bool),
@@ -195,20 +194,14 @@ impl Sweep {
         found.to_cells(&self.schema, &self.request).map(Some)
     }
 
-    /// The same with the coordinates as keys, and never more: what is merged beyond that waits.
-    pub(super) fn next_batch(&mut self, bytes: u64) -> Result<Option<Batch>> {
+    /// The same not yet gathered, and never more: what is merged beyond that waits.
+    pub(super) fn next_part(&mut self, bytes: u64) -> Result<Option<Stretches>> {
         if self.merged.is_empty() {
             let Some(found) = self.next_stretches(bytes)? else { return Ok(None) };
             self.merged = found;
         }
         let room = (bytes / self.row_bytes.0.max(1)).max(1) as usize;
-        let found = self.merged.split_front(room);
-        if self.merged.is_empty() {
-            // Lets go of the chunks.
-            self.merged = Stretches::default();
-        }
-        let keys = found.coordinate_keys(self.schema.ndim());
-        Ok(Some(Batch { keys, columns: found.attribute_columns(&self.schema, &self.request)? }))
+        Ok(Some(self.merged.split_front(room)))
     }
 
     /// The stretches of loaded blocks that the next cells lie in.
@@ -306,16 +299,16 @@ impl Sweep {
             rows.push(inside);
         }
         let mut values = fetch(&self.context, &wants, true)?.into_iter();
-        let mut chunks = Vec::with_capacity(units.len());
+        let mut found = Vec::with_capacity(units.len());
         for ((unit, coords), rows) in units.iter().zip(coords).zip(rows) {
-            if rows.as_ref().is_some_and(Vec::is_empty) {
-                chunks.push(None);
-                continue;
-            }
-            let columns = self.columns(unit, &mut values)?;
-            chunks.push(Some(self.chunk(unit, coords, columns, rows)));
+            let none = rows.as_ref().is_some_and(Vec::is_empty);
+            let columns = if none { Vec::new() } else { self.columns(unit, &mut values)? };
+            found.push((unit, (coords, columns), rows));
         }
-        Ok(chunks)
+        for_each_block(&self.context, found, true, |(unit, (coords, columns), rows)| {
+            let some = !rows.as_ref().is_some_and(Vec::is_empty);
+            Ok(some.then(|| self.chunk(unit, coords, columns, rows)))
+        })
     }
 
     fn chunk(&self, unit: &Unit, coords: Vec<Vec<u64>>, columns: Vec<Column>, rows: Option<Vec<u32>>) -> Chunk {

@@ -91,6 +91,22 @@ pub(super) fn fetch_places(
     Ok(blocks.iter().map(|_| columns.by_ref().take(schema.ndim()).collect()).collect())
 }
 
+/// Work of a microsecond or two for each block goes to other threads from so many blocks on: waking one takes longer than some of them.
+const SHARED_BLOCKS: usize = 16;
+
+/// What `one` makes of each block, in their order; by several threads where there are many and the caller is not one of several itself.
+pub(super) fn for_each_block<T: Send, R: Send>(
+    context: &ReadContext,
+    blocks: Vec<T>,
+    parallel: bool,
+    one: impl Fn(T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    if parallel && blocks.len() >= SHARED_BLOCKS {
+        return context.pool.map(blocks, context.cancel.as_ref(), one);
+    }
+    blocks.into_iter().map(one).collect()
+}
+
 /// The coordinates of blocks as ordered keys, a column per dimension. Corruption if one lies outside its block's MBR, and
 /// so perhaps outside the domain.
 pub(super) fn fetch_coordinates(
@@ -99,18 +115,24 @@ pub(super) fn fetch_coordinates(
     blocks: &[(&Arc<Fragment>, &SparseBlock)],
     parallel: bool,
 ) -> Result<Vec<Vec<Vec<u64>>>> {
-    let dims = schema.dims();
-    let mut all = Vec::with_capacity(blocks.len());
-    for ((fragment, at), columns) in blocks.iter().zip(fetch_places(context, schema, blocks, parallel)?) {
-        let mut coords = Vec::with_capacity(dims.len());
-        for ((column, dim), range) in columns.iter().zip(dims).zip(at.bounds.ranges()) {
-            let keys = key::encode(dim.datatype(), column.view().values()).ok();
-            let keys = keys.filter(|keys| keys.iter().fold(true, |inside, k| inside & range.contains(*k)));
-            coords.push(keys.ok_or_else(|| outside_bounds(fragment, at.tile, dim))?);
-        }
-        all.push(coords);
-    }
-    Ok(all)
+    let columns = fetch_places(context, schema, blocks, parallel)?;
+    for_each_block(context, blocks.iter().zip(columns).collect(), parallel, |(block, columns)| {
+        keys_of_block(schema, *block, &columns)
+    })
+}
+
+fn keys_of_block(
+    schema: &Schema,
+    (fragment, at): (&Arc<Fragment>, &SparseBlock),
+    columns: &[Column],
+) -> Result<Vec<Vec<u64>>> {
+    let axes = columns.iter().zip(schema.dims()).zip(at.bounds.ranges());
+    axes.map(|((column, dim), range)| {
+        let keys = key::encode(dim.datatype(), column.view().values()).ok();
+        let keys = keys.filter(|keys| keys.iter().fold(true, |inside, k| inside & range.contains(*k)));
+        keys.ok_or_else(|| outside_bounds(fragment, at.tile, dim))
+    })
+    .collect()
 }
 
 /// What is said of a block whose coordinates do not lie in its MBR.

@@ -4,7 +4,7 @@
 use super::WriteContext;
 use super::choices_ahead::{ChoicesAhead, Step, encoded_and_waiting};
 use super::coordinates::coordinate_keys;
-use super::cutter::{Cutter, RawTile, TileForm};
+use super::cutter::{Batch, Cutter, RawTile, TileForm};
 use super::stage::Stage;
 use super::write_dense::{check_columns, dense_cuts, fields_and_packing};
 use crate::base::{Cancel, Error, Result};
@@ -32,7 +32,7 @@ pub struct CellStream {
 /// The tile that is not full yet.
 enum Tiles {
     Boxes(Boxes),
-    Cells(Cutter),
+    Cells(Cutter<Batch>),
 }
 
 /// A tile of a box and its cells.
@@ -88,7 +88,7 @@ impl CellStream {
         let width: usize = attrs.iter().map(|a| a.datatype().width().unwrap_or(16)).sum();
         let (tiles, cells) = if schema.sparse() {
             let form = TileForm { fields, packing, block_cells: context.blocks.sparse };
-            (Tiles::Cells(Cutter::new(&schema, &places, form)), schema.options().capacity)
+            (Tiles::Cells(Cutter::of_cells(&schema, &places, form)), schema.options().capacity)
         } else {
             let grid = TileGrid::new(&schema, &sub)?;
             let cells = grid.tile_box(0).map_or(1, |tile| tile.cells() as u64);
@@ -177,12 +177,13 @@ impl CellStream {
         let Tiles::Cells(cutter) = &mut self.tiles else { return Ok(()) };
         let form = cutter.form().clone();
         let mut from = 0;
-        let full = std::iter::from_fn(|| full_tile(cells, &mut from, |from| cutter.take(&keys, columns, from)));
+        let full = std::iter::from_fn(|| full_tile(cells, &mut from, |from| Ok(cutter.take(&keys, columns, from))));
         let (encoded, waiting) = encoded_and_waiting(self.ahead, pool.threads());
         let steps = ChoicesAhead::new(full, waiting);
         let put = |tile: Option<EncodedTile>| tile.map_or(Ok(()), |tile| self.stage.push(tile));
-        let take =
-            |step: Result<Step<RawTile>>| step?.done(|choice| _ = form.settle(&choice), |tile| form.encode(tile));
+        let take = |step: Result<Step<RawTile<Batch>>>| {
+            step?.done(|choice| _ = form.settle(&choice), |tile| form.encode(tile))
+        };
         pool.pipe(steps, encoded, cancel, take, put)
     }
 
@@ -223,7 +224,7 @@ impl CellStream {
             return Ok(None);
         }
         if let Tiles::Cells(cutter) = &mut self.tiles
-            && let Some(rest) = cutter.rest()?
+            && let Some(rest) = cutter.rest()
         {
             self.stage.push(cutter.form().encode(rest)?)?;
         }

@@ -58,7 +58,10 @@ impl Stretches {
     /// The first `cells` cells, or all if there are fewer; the rest stays.
     #[must_use]
     pub(super) fn split_front(&mut self, cells: usize) -> Self {
-        let (mut room, mut runs) = (cells.min(self.cells), VecDeque::new());
+        if cells >= self.cells {
+            return std::mem::take(self);
+        }
+        let (mut room, mut runs) = (cells, VecDeque::new());
         let taken = room;
         while room > 0
             && let Some(run) = self.runs.front_mut()
@@ -73,6 +76,42 @@ impl Stretches {
         }
         self.cells -= taken;
         Self { chunks: self.chunks.clone(), runs, cells: taken }
+    }
+
+    /// Puts the first `cells` cells of `from`, or all if there are fewer, behind these. Of its chunks only those that these cells are from are
+    /// kept.
+    pub(super) fn take_from(&mut self, from: &mut Self, cells: usize) {
+        let taken = from.split_front(cells);
+        let chunks = Arc::make_mut(&mut self.chunks);
+        // Where the chunks of `from` stand here.
+        let mut places: Vec<Option<u32>> = vec![None; taken.chunks.len()];
+        for run in taken.runs {
+            let number = run.chunk as usize;
+            let (Some(place), Some(chunk)) = (places.get_mut(number), taken.chunks.get(number)) else { continue };
+            let chunk = *place.get_or_insert_with(|| {
+                chunks.push(Arc::clone(chunk));
+                chunks.len() as u32 - 1
+            });
+            self.runs.push_back(Run { chunk, ..run });
+        }
+        self.cells += taken.cells;
+    }
+
+    /// The coordinates of the first cell, as keys.
+    pub(super) fn first_place(&self) -> Option<Vec<u64>> {
+        let run = self.runs.front()?;
+        self.place(run.chunk, run.from)
+    }
+
+    /// The coordinates of the last cell, as keys.
+    pub(super) fn last_place(&self) -> Option<Vec<u64>> {
+        let run = self.runs.back()?;
+        self.place(run.chunk, run.to.checked_sub(1)?)
+    }
+
+    fn place(&self, chunk: u32, row: u32) -> Option<Vec<u64>> {
+        let chunk = self.chunks.get(chunk as usize)?;
+        chunk.coords.iter().map(|keys| keys.get(row as usize).copied()).collect()
     }
 
     /// All whole chunks, one after the other.

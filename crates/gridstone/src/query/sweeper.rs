@@ -3,10 +3,11 @@
 //! A data tile into which no other fragment, tombstone or overlay entry reaches between its bounding coordinates is taken out of the sweep
 //! and handed over whole, in its place. Small tiles are not: a merge would leave as many as it found.
 
-use super::cutter::{Batch, TileForm};
+use super::cutter::TileForm;
 use super::masks::touch;
 use super::rewrite::{StripeStatistics, copied_tile};
 use super::sparse::Sweep;
+use super::stretches::Stretches;
 use super::{ReadContext, Request, Target};
 use crate::base::Result;
 use crate::fragment::{EncodedTile, Fragment, FragmentKind};
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub(super) enum Piece {
     /// Cells.
-    Cells(Batch),
+    Cells(Stretches),
     /// A tile as it is stored.
     Tile(Box<EncodedTile>),
 }
@@ -28,7 +29,7 @@ impl Piece {
     /// How many cells it holds.
     pub(super) fn cells(&self) -> u64 {
         match self {
-            Self::Cells(cells) => cells.len() as u64,
+            Self::Cells(cells) => cells.cells() as u64,
             Self::Tile(tile) => tile.cells,
         }
     }
@@ -54,7 +55,7 @@ pub(super) struct Sweeper {
     /// The keys of the first cells of all tiles.
     firsts: CellKeys,
     /// Cells read and not given yet: they, their keys, how many were given.
-    held: Option<(Batch, CellKeys, usize)>,
+    held: Option<(Stretches, CellKeys, usize)>,
     statistics: Mutex<Option<StripeStatistics>>,
 }
 
@@ -128,22 +129,22 @@ impl Sweeper {
     /// What comes next; `None` at the end.
     pub(super) fn next_piece(&mut self) -> Result<Option<Piece>> {
         if self.held.is_none()
-            && let Some(cells) = self.sweep.next_batch(self.batch_bytes)?
+            && let Some(cells) = self.sweep.next_part(self.batch_bytes)?
         {
             if self.apart.is_empty() {
                 return Ok(Some(Piece::Cells(cells)));
             }
-            let keys = keys_of(&self.sweep.layout, &cells);
+            let keys = keys_of(&self.sweep.layout, self.sweep.schema.ndim(), &cells);
             self.held = Some((cells, keys, 0));
         }
         let Some((cells, keys, from)) = &mut self.held else { return self.next_tile() };
-        let to = self.apart.front().map_or(cells.len(), |apart| keys.lower_bound(*from, &self.firsts, apart.row));
+        let to = self.apart.front().map_or(keys.len(), |apart| keys.lower_bound(*from, &self.firsts, apart.row));
         if to == *from {
             return self.next_tile();
         }
-        let piece = cells.part(*from, to);
+        let piece = cells.split_front(to - *from);
         *from = to;
-        if to == cells.len() {
+        if to == keys.len() {
             self.held = None;
         }
         Ok(Some(Piece::Cells(piece)))
@@ -210,6 +211,6 @@ fn without(sweep: &mut Sweep, taken: &HashSet<(usize, u64)>) {
 }
 
 /// The keys of cells.
-fn keys_of(layout: &KeyLayout, cells: &Batch) -> CellKeys {
-    layout.keys(&cells.keys.iter().map(Vec::as_slice).collect::<Vec<_>>())
+fn keys_of(layout: &KeyLayout, ndim: usize, cells: &Stretches) -> CellKeys {
+    layout.keys(&cells.coordinate_keys(ndim).iter().map(Vec::as_slice).collect::<Vec<_>>())
 }
