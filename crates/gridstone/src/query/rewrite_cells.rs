@@ -113,10 +113,10 @@ pub fn rewrite_cells(
     Ok(())
 }
 
-/// As many tiles as keep every thread busy, within an eighth of the budget, at least one.
+/// As many tiles as keep every thread busy while the next cells are loaded and merged, within a quarter of the budget, at least one.
 fn tiles_ahead(read: &ReadContext, job: &RewriteCells<'_>) -> usize {
     let tile = job.target.schema.options().capacity.saturating_mul(2 * job.target.row_bytes()).max(1);
-    (read.budget.limit_bytes() / 8 / tile).clamp(1, read.pool.threads() as u64 * 3) as usize
+    (read.budget.limit_bytes() / 4 / tile).clamp(1, read.pool.threads() as u64 * 6) as usize
 }
 
 /// Cuts what a sweep gives into tiles, and says where a fragment ends.
