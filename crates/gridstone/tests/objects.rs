@@ -6,6 +6,8 @@
 #[path = "../src/storage/object/tests/faulty.rs"]
 mod faulty;
 
+mod ahead;
+
 use crate::vacuum::{Cells, context, create, nothing_is_left, open, read, read_in, vacuum, write};
 use crate::writer::{bytes_of, view};
 use faulty::{Faulty, Plan, Trouble};

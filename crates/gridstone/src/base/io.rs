@@ -44,6 +44,9 @@ impl Pending for Ready {
     }
 }
 
+/// Reads that were begun ahead of whoever needs their bytes; dropped, they are given up.
+pub trait Begun: Send + Sync + std::fmt::Debug {}
+
 /// An immutable run of bytes that can be read at any place.
 pub trait ByteSource: Send + Sync + std::fmt::Debug {
     /// The length in bytes.
@@ -100,6 +103,14 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
     /// `Some` if the answer to a request takes so long that many ranges should be submitted together: ranges no further apart
     /// than so many bytes are then fetched with what lies between them.
     fn far_gap(&self) -> Option<u64> {
+        None
+    }
+
+    /// Begins to fetch `ranges`, which will be read soon, if the answer to a request takes long ([`ByteSource::far_gap`]); ranges near
+    /// each other together. As long as what is returned is held, who reads of them waits for what is under way, and does not ask again. What goes
+    /// wrong is told to him.
+    fn begin(&self, ranges: &[ByteRange]) -> Option<Arc<dyn Begun>> {
+        let _ = ranges;
         None
     }
 

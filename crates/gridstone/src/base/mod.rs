@@ -24,7 +24,7 @@ pub use cursor::{ByteReader, ByteWriter};
 pub use element::{Element, ElementKind};
 pub use error::{Error, ErrorKind, Result};
 pub use id::Id;
-pub use io::{ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready};
+pub use io::{Begun, ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready};
 pub use key::{KEY_BYTES, Key, KeyId, Keys};
 pub use services::{
     Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Part, Progress, Signal, Signals, Silent,

@@ -165,13 +165,23 @@ impl DensePlan {
             if !fragment.source().is_waited_for() {
                 continue;
             }
-            let (at, field) = (self.locate(fragment, grid, region)?, fragment.field(Role::Attribute(sheet.attr.id())));
-            let Some(field) = field else { continue };
-            let pieces = at.blocks.touched_by(&at.wanted).into_iter().map(|block| self.piece(&at, field, block, to));
-            let pieces: Vec<Piece> = pieces.filter_map(Result::transpose).collect::<Result<_>>()?;
-            fragment.source().foresee(&pieces.iter().map(|piece| piece.range).collect::<Vec<_>>());
+            fragment.source().foresee(&self.piece_ranges(sheet.attr, (fragment, grid), region, to)?);
         }
         Ok(())
+    }
+
+    /// What is read of a fragment to deliver the cells of a region.
+    pub(super) fn piece_ranges(
+        &self,
+        attr: &Attribute,
+        (fragment, grid): (&Arc<Fragment>, &TileGrid),
+        region: &Subarray,
+        to: &Strided,
+    ) -> Result<Vec<ByteRange>> {
+        let Some(field) = fragment.field(Role::Attribute(attr.id())) else { return Ok(Vec::new()) };
+        let at = self.locate(fragment, grid, region)?;
+        let pieces = at.blocks.touched_by(&at.wanted).into_iter().map(|block| self.piece(&at, field, block, to));
+        pieces.filter_map(|piece| piece.map(|found| Some(found?.range)).transpose()).collect()
     }
 
     /// The part of the fragment's tile that holds `part`, which lies in its box and in one space tile.

@@ -7,6 +7,7 @@
 //!
 //! Attributes of fixed width without nulls need no painting where one fragment stands alone: see `deliver.rs`.
 
+use super::begun;
 use super::canvas::Canvas;
 use super::deletions::Deletions;
 use super::deliver::{Sheet, is_deliverable, split};
@@ -110,7 +111,7 @@ const UNIT_CELLS_MAX: u64 = 1 << 19;
 
 /// Part of one space tile.
 pub(super) struct Unit {
-    tile: u64,
+    pub(super) tile: u64,
     pub(super) region: Subarray,
     /// The device was told of it.
     pub(super) told: AtomicBool,
@@ -215,11 +216,15 @@ fn fill_dense(
     let painted: Vec<&Attribute> = canvases.iter().map(Canvas::attr).collect();
     let width: usize = attrs_of(&plan.schema, request).map(|a| a.datatype().width().unwrap_or(16)).sum();
     let alone = plan.touched_cells().saturating_mul(width as u64) <= ALONE_BYTES_MAX;
-    let (mut units, count_max) = (plan.units(context, row_bytes)?, context.pool.threads() * 16);
-    let mut done = 0u64;
-    let mut group: Vec<Unit> = units.by_ref().take(count_max).collect();
+    let (mut units, mut done, far) = (plan.units(context, row_bytes)?.peekable(), 0u64, plan.is_far());
+    let most = if far { (begun::UNITS_MAX, begun::UNITS_BYTES_MAX) } else { (context.pool.threads() * 16, u64::MAX) };
+    let mut take = || group_of(&mut units, most, row_bytes);
+    let begin = |units: &[Unit]| if far { plan.begin(sheets, &painted, units, &layout) } else { Ok(Vec::new()) };
+    let mut group = take();
+    let mut begun = begin(&group)?;
     while !group.is_empty() {
-        let next: Vec<Unit> = units.by_ref().take(count_max).collect();
+        let next = take();
+        let upcoming = begin(&next)?;
         let cells: u64 = group.iter().map(|u| u.region.cells() as u64).sum();
         let held = if painted.is_empty() { 0 } else { cells * row_bytes };
         let ahead = plan.is_waited_for().then(|| UnitsAhead::new(&group, &next, width as u64));
@@ -245,10 +250,29 @@ fn fill_dense(
         }
         done += cells;
         context.progress.report(done, count);
-        group = next;
+        (group, begun) = (next, upcoming);
     }
+    drop(begun);
     Counters::add(&context.counters.cells_returned, count);
     Ok(())
+}
+
+/// The next units, at most so many, and of so many bytes, at least one while there is one.
+fn group_of(
+    units: &mut std::iter::Peekable<impl Iterator<Item = Unit>>,
+    (count_max, bytes_max): (usize, u64),
+    row_bytes: u64,
+) -> Vec<Unit> {
+    let (mut group, mut bytes) = (Vec::new(), 0u64);
+    let cost = |unit: &Unit| (unit.region.cells() as u64).saturating_mul(row_bytes);
+    while let Some(unit) = units.next_if(|u| group.is_empty() || bytes.saturating_add(cost(u)) <= bytes_max) {
+        bytes = bytes.saturating_add(cost(&unit));
+        group.push(unit);
+        if group.len() >= count_max {
+            break;
+        }
+    }
+    group
 }
 
 /// The attributes asked for.
@@ -383,7 +407,7 @@ impl DensePlan {
     }
 
     /// Whether a newer dense fragment with this attribute, or a deletion, covers `part` wholly.
-    fn shadowed(&self, place: usize, attr: &Attribute, part: &Subarray) -> bool {
+    pub(super) fn shadowed(&self, place: usize, attr: &Attribute, part: &Subarray) -> bool {
         self.painters.iter().skip(place + 1).any(|newer| newer.hides(attr, part))
     }
 

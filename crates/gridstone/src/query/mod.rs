@@ -5,6 +5,7 @@
 //! write is `cells -> tiles -> encoded tiles -> fragment`; nothing is visible before the `array` floor commits it.
 //! Invariants: newest order wins per cell, whatever the kind of fragment; no query knows a path.
 
+mod begun;
 mod canvas;
 mod choices_ahead;
 pub mod condition;

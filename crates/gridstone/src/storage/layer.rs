@@ -1,7 +1,7 @@
 //! What all decorators of a storage share: every call to the storage, its sources and its sinks passes one place.
 
 use super::{Listed, PutOutcome, Storage, Swept};
-use crate::base::{ByteRange, ByteSink, ByteSource, KeyId, Pending, Result};
+use crate::base::{Begun, ByteRange, ByteSink, ByteSource, KeyId, Pending, Result};
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -238,6 +238,10 @@ impl<L: Layer> ByteSource for LayeredSource<L> {
 
     fn far_gap(&self) -> Option<u64> {
         self.inner.far_gap()
+    }
+
+    fn begin(&self, ranges: &[ByteRange]) -> Option<Arc<dyn Begun>> {
+        self.inner.begin(ranges)
     }
 }
 

@@ -12,6 +12,7 @@
 //! All requests are made by one thread per process ([`crate::runtime::drive`]), whoever waits for them. A call does not
 //! notice that its caller wants to stop: it ends with the request, whose time is limited.
 
+mod ahead;
 mod client;
 mod failure;
 mod removal;

@@ -3,8 +3,9 @@
 //! Opening one asks for its end, with which the answer tells its length: most of what is opened is read there next. Ranges
 //! are asked for side by side, those near each other together.
 
+use super::ahead::{ReadAhead, ReadsAhead};
 use super::client::{Client, Found};
-use crate::base::{ByteRange, ByteSource, Error, Pending, Result};
+use crate::base::{Begun, ByteRange, ByteSource, Error, Pending, Result};
 use crate::runtime::{Asked, Owner};
 use crate::storage::coalesce::{Merged, coalesce};
 use bytes::Bytes;
@@ -29,6 +30,7 @@ pub(super) struct ObjectSource {
     len: u64,
     tag: Option<String>,
     tail: Mutex<Option<Tail>>,
+    ahead: ReadsAhead,
 }
 
 /// The last bytes of an object.
@@ -83,7 +85,8 @@ impl ObjectSource {
         let tail = Tail { start: found.start, bytes: found.bytes };
         let whole = tail.start + tail.bytes.len() as u64 == found.meta.size;
         let tail = Mutex::new(whole.then_some(tail));
-        Self { client, name: name.to_owned(), len: found.meta.size, tag: found.meta.e_tag, tail }
+        let ahead = ReadsAhead::default();
+        Self { client, name: name.to_owned(), len: found.meta.size, tag: found.meta.e_tag, tail, ahead }
     }
 
     /// The bytes of `range`, if the end that came with the opening holds them. Of an object that is longer it is given once,
@@ -100,6 +103,12 @@ impl ObjectSource {
             *tail = None;
         }
         Some(found)
+    }
+
+    /// Whether the end that came with the opening holds a range; it stays there.
+    fn has_in_tail(&self, range: ByteRange) -> bool {
+        let tail = self.tail.try_lock().ok();
+        tail.is_some_and(|tail| tail.as_ref().is_some_and(|tail| tail.part(range).is_some()))
     }
 
     fn checked(&self, range: ByteRange) -> Result<()> {
@@ -175,17 +184,30 @@ impl ByteSource for ObjectSource {
     fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
         ranges.iter().try_for_each(|range| self.checked(*range))?;
         let mut found = vec![Bytes::new(); ranges.len()];
-        let mut missing = ranges.to_vec();
-        for (range, place) in missing.iter_mut().zip(&mut found) {
+        let (mut missing, mut begun) = (ranges.to_vec(), Vec::new());
+        for (index, (range, place)) in missing.iter_mut().zip(&mut found).enumerate() {
             if let Some(bytes) = self.tail_part(*range) {
                 *place = bytes;
-                // What needs no request is of no length to the plan.
-                range.len = 0;
+            } else if let Some(read) = self.ahead.holding(*range) {
+                begun.push((index, *range, read));
+            } else {
+                continue;
             }
+            // What needs no request is of no length to the plan.
+            range.len = 0;
         }
         let plan = coalesce(&missing, GAP_BYTES, MERGED_BYTES_MAX);
         let reads = plan.into_iter().map(|read| self.start(read)).collect::<Result<_>>()?;
-        Ok(Box::new(Reads { source: self, owner: Owner::here(), ranges: missing, found, reads }))
+        Ok(Box::new(Reads { source: self, owner: Owner::here(), ranges: missing, found, reads, begun }))
+    }
+
+    fn begin(&self, ranges: &[ByteRange]) -> Option<Arc<dyn Begun>> {
+        let wanted = |range: &&ByteRange| range.end() <= self.len && !self.has_in_tail(**range);
+        let wanted: Vec<ByteRange> = ranges.iter().filter(wanted).copied().collect();
+        let plan = coalesce(&wanted, GAP_BYTES, MERGED_BYTES_MAX);
+        // A request that cannot be made is made again, and fails, when the bytes are needed.
+        let started = plan.into_iter().filter_map(|read| self.start(read).ok());
+        self.ahead.hold(started.map(|Read { read, answer }| (read.range, answer)).collect())
     }
 
     fn far_gap(&self) -> Option<u64> {
@@ -206,11 +228,36 @@ struct Reads<'a> {
     ranges: Vec<ByteRange>,
     found: Vec<Bytes>,
     reads: Vec<Read>,
+    /// Places of ranges among those asked for, the ranges, and the reads begun before that hold them.
+    begun: Vec<(usize, ByteRange, Arc<ReadAhead>)>,
+}
+
+impl Reads<'_> {
+    /// The bytes of a range that was begun before; asked for anew if that read is of the process that forked this one.
+    fn begun_bytes(&self, range: ByteRange, read: &ReadAhead) -> Result<Bytes> {
+        let received = |answer| self.source.received(read.range(), answer);
+        let all = if self.owner.is_here() { read.bytes(received)? } else { None };
+        match all {
+            Some(all) => {
+                let start = (range.offset - read.range().offset) as usize;
+                Ok(all.slice(start..start + range.len as usize))
+            }
+            None => self.source.read_one(range),
+        }
+    }
 }
 
 impl Pending for Reads<'_> {
     fn wait(self: Box<Self>) -> Result<Vec<Bytes>> {
-        let Self { source, owner, ranges, mut found, reads } = *self;
+        let ahead: Vec<(usize, Bytes)> = (self.begun.iter())
+            .map(|(index, range, read)| Ok((*index, self.begun_bytes(*range, read)?)))
+            .collect::<Result<_>>()?;
+        let Self { source, owner, ranges, mut found, reads, .. } = *self;
+        for (index, bytes) in ahead {
+            if let Some(place) = found.get_mut(index) {
+                *place = bytes;
+            }
+        }
         for Read { read, answer } in reads {
             // The parent's thread will not answer its child.
             let answer = if owner.is_here() { answer } else { source.start(read.clone())?.answer };

@@ -2,7 +2,7 @@
 
 use super::cipher::{ObjectCipher, TAG_BYTES};
 use super::header::Segments;
-use crate::base::{ByteRange, ByteSource, Error, Pending, Result};
+use crate::base::{Begun, ByteRange, ByteSource, Error, Pending, Result};
 use crate::storage::coalesce::{MERGED_BYTES_MAX, Merged, coalesce};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -87,6 +87,13 @@ impl SealedSource {
         let end = range.end().next_multiple_of(size).min(self.len());
         ByteRange::new(start, end - start)
     }
+
+    /// Where the segments of ranges lie, those aside that are not inside.
+    fn sealed_ranges(&self, ranges: &[ByteRange]) -> Vec<ByteRange> {
+        let inside = |range: &&ByteRange| range.end() <= self.len();
+        let sealed = |range: &ByteRange| self.opener.sealed(self.rounded(*range));
+        ranges.iter().filter(inside).map(sealed).collect()
+    }
 }
 
 impl ByteSource for SealedSource {
@@ -126,13 +133,15 @@ impl ByteSource for SealedSource {
     }
 
     fn foresee(&self, ranges: &[ByteRange]) {
-        let inside = |range: &&ByteRange| range.end() <= self.len();
-        let sealed = |range: &ByteRange| self.opener.sealed(self.rounded(*range));
-        self.inner.foresee(&ranges.iter().filter(inside).map(sealed).collect::<Vec<_>>());
+        self.inner.foresee(&self.sealed_ranges(ranges));
     }
 
     fn far_gap(&self) -> Option<u64> {
         self.inner.far_gap()
+    }
+
+    fn begin(&self, ranges: &[ByteRange]) -> Option<Arc<dyn Begun>> {
+        self.inner.begin(&self.sealed_ranges(ranges))
     }
 }
 
