@@ -3,10 +3,11 @@
 use super::{Bucket, bucket, requests, storage};
 use crate::vacuum::{context, open};
 use crate::writer::{bytes_of, numbers, view};
-use gridstone::engine::{Array, At, Call, ReadOrder, create_array_on};
+use gridstone::engine::{Array, At, Call, CellData, Condition, Dedup, ReadOrder, create_array_on};
 use gridstone::schema::{Order, Schema};
 use gridstone::tile::ColumnView;
 use gridstone_testkit::Dice;
+use std::collections::BTreeMap;
 
 const ROWS: usize = 128;
 const COLUMNS: usize = 512;
@@ -42,7 +43,7 @@ fn write(array: &Array, (y, x): ((usize, usize), (usize, usize)), expected: &mut
     let v = bytes_of(written.iter().map(|cell| cell.0));
     let (n, valid): (Vec<i64>, Vec<u8>) =
         written.iter().map(|cell| (cell.1.unwrap_or(0), u8::from(cell.1.is_some()))).unzip();
-    let n = bytes_of(n.into_iter());
+    let n = bytes_of(n);
     let nullable = ColumnView::new(view(&n).datatype(), &n, None, Some(&valid)).unwrap();
     let attrs = vec![("v".to_owned(), view(&v)), ("n".to_owned(), nullable)];
     let bounds = [y, x].map(|(from, to)| (from.to_string(), to.to_string()));
@@ -110,4 +111,40 @@ fn tiles_far_apart_are_asked_for_side_by_side() {
     plan.gather(8);
     assert_eq!(column(), expected);
     assert_eq!(requests(&plan).into_iter().collect::<Vec<_>>(), [("get", 8)]);
+}
+
+/// A condition is judged on all blocks of a batch at once: coordinates, its attribute, and the others come one after the other, but each for
+/// all tiles.
+#[test]
+fn a_condition_on_many_tiles_takes_few_requests() {
+    let (bucket, plan) = bucket();
+    let schema = r#"{"sparse":true,"capacity":500,"dims":[{"name":"x","dtype":"int64","domain":["0","99999"]}],
+        "attrs":[{"name":"v","dtype":"int64"},{"name":"w","dtype":"int64"}]}"#;
+    let made = create_array_on(&context(64), storage(&bucket), "/grid", Schema::from_json(schema).unwrap(), false);
+    let made = made.unwrap();
+    let (mut dice, mut expected) = (Dice::new(3), BTreeMap::new());
+    // The second lies over a part of the first, so that they are merged.
+    for (fragments, (from, to)) in [(1, (0, 60_000)), (2, (40_000, 90_000))] {
+        let cells: Vec<(i64, (i64, i64))> =
+            (from..to).map(|x| (x, (dice.below(1 << 40) as i64, dice.word() as i64))).collect();
+        let x = bytes_of(cells.iter().map(|cell| cell.0));
+        let (v, w) = (bytes_of(cells.iter().map(|cell| cell.1.0)), bytes_of(cells.iter().map(|cell| cell.1.1)));
+        let attrs = vec![("v".to_owned(), view(&v)), ("w".to_owned(), view(&w))];
+        let data = CellData { dims: vec![view(&x)], attrs, sorted: false, dedup: Dedup::Error };
+        made.commit(vec![made.stage_cells(data, &Call::default()).unwrap()], None).unwrap();
+        expected.extend(cells);
+        let reader = opened(&bucket);
+        plan.clear();
+        let condition = Condition::parse("v < 549755813888").unwrap();
+        let (found, _) = reader.read_where(None, None, &condition, ReadOrder::Row, &Call::default()).unwrap();
+        let columns = [&found.dims[0], &found.attrs[0], &found.attrs[1]].map(numbers);
+        let found: Vec<_> =
+            columns[0].iter().zip(&columns[1]).zip(&columns[2]).map(|((x, v), w)| (*x, (*v, *w))).collect();
+        let selected: Vec<_> =
+            expected.iter().filter(|cell| cell.1.0 < 1 << 39).map(|cell| (*cell.0, *cell.1)).collect();
+        assert!(found == selected && !found.is_empty(), "{} cells, {} expected", found.len(), selected.len());
+        let counts = requests(&plan);
+        println!("{} cells of {fragments} fragments: {counts:?}", found.len());
+        assert!(counts["get"] <= 8 * fragments && counts.len() == 1, "{counts:?}");
+    }
 }

@@ -28,6 +28,9 @@ pub(in crate::query) struct Sieve {
     duties: Vec<Duty>,
     /// Whether all units are of one fragment, and the overlay is empty: then nothing is merged.
     alone: bool,
+    /// Whether the answer to a request takes long: then all blocks of a fragment are asked for together, and decoded side by side. Else each
+    /// thread takes some blocks from the first look to the last, while they are in its cache.
+    far: bool,
     /// Cells of the blocks taken.
     scanned: u64,
 }
@@ -60,6 +63,10 @@ impl Survivors {
     /// The block that they come from; `None`: the overlay.
     fn unit(&self) -> Option<&Unit> {
         self.chunk.sifted.as_ref()?.unit.as_ref()
+    }
+
+    fn queue(&self) -> Option<usize> {
+        self.unit().map(|unit| unit.queue)
     }
 
     fn tile(&self) -> Option<(usize, u64)> {
@@ -111,7 +118,8 @@ impl Sieve {
         let first = sweep.units.first().map(|u| u.queue);
         let one = sweep.units.iter().all(|u| Some(u.queue) == first);
         let alone = one && sweep.queues.iter().all(|q| q.head().is_none());
-        Ok(Self { sweep, filter, duties, alone, scanned: 0 })
+        let far = sweep.fragments.iter().any(|fragment| fragment.source().far_gap().is_some());
+        Ok(Self { sweep, filter, duties, alone, far, scanned: 0 })
     }
 
     pub(super) fn sweep(&self) -> &Sweep {
@@ -175,11 +183,13 @@ impl Sieve {
     fn sift_all(&self, items: &[(Unit, Duty)]) -> Result<Vec<(usize, Chunk)>> {
         let context = &self.sweep.context;
         let same_tile = |a: &(Unit, Duty), b: &(Unit, Duty)| (a.0.queue, a.0.at.tile) == (b.0.queue, b.0.at.tile);
-        let runs: Vec<&[(Unit, Duty)]> =
-            items.chunk_by(same_tile).flat_map(|tile| tile.chunks(RUN_BLOCKS_MAX)).collect();
+        let runs: Vec<&[(Unit, Duty)]> = match self.far {
+            true => items.chunk_by(|a, b| a.0.queue == b.0.queue).collect(),
+            false => items.chunk_by(same_tile).flat_map(|tile| tile.chunks(RUN_BLOCKS_MAX)).collect(),
+        };
         let held = items.iter().map(|(u, _)| u.at.cells as u64).sum::<u64>().saturating_mul(self.sweep.row_bytes.0);
         context.budget.take(held);
-        let sifted = match held <= ALONE_BYTES_MAX {
+        let sifted = match held <= ALONE_BYTES_MAX && !self.far {
             true => runs.into_iter().map(|run| self.sift(run)).collect(),
             false => context.pool.map(runs, context.cancel.as_ref(), |run| self.sift(run)),
         };
@@ -187,7 +197,7 @@ impl Sieve {
         Ok(sifted?.into_iter().flatten().collect())
     }
 
-    /// What is left of blocks of one tile.
+    /// What is left of blocks of one tile, or of one fragment.
     fn sift(&self, run: &[(Unit, Duty)]) -> Result<Vec<(usize, Chunk)>> {
         let context = &self.sweep.context;
         context.cancel.check()?;
@@ -221,8 +231,8 @@ impl Sieve {
         let blocks = |wanted: &dyn Fn(&(Unit, Duty)) -> bool| -> Vec<(&Arc<Fragment>, &SparseBlock)> {
             run.iter().filter(|item| wanted(item)).map(|(unit, _)| (fragment, &unit.at)).collect()
         };
-        let mut keys = fetch_coordinates(&sweep.context, &sweep.schema, &blocks(&needs), false)?.into_iter();
-        let mut stored = fetch_places(&sweep.context, &sweep.schema, &blocks(&split), false)?.into_iter();
+        let mut keys = fetch_coordinates(&sweep.context, &sweep.schema, &blocks(&needs), self.far)?.into_iter();
+        let mut stored = fetch_places(&sweep.context, &sweep.schema, &blocks(&split), self.far)?.into_iter();
         let mut looks = Vec::with_capacity(run.len());
         for item @ (unit, duty) in run {
             Counters::add(&sweep.context.counters.cells_scanned, unit.at.cells as u64);
@@ -272,7 +282,7 @@ impl Sieve {
                 wants.push(Want { fragment: fragment.clone(), block });
             }
         }
-        let mut found = fetch(&self.sweep.context, &wants, false)?.into_iter();
+        let mut found = fetch(&self.sweep.context, &wants, self.far)?.into_iter();
         // An attribute that came after the fragment is blank in it.
         let mut column = |attr: &Attribute, at: &SparseBlock| match fragment.field(Role::Attribute(attr.id())) {
             Some(_) => Ok(found.next()),
@@ -291,7 +301,7 @@ impl Sieve {
         let sweep = &self.sweep;
         let unplaced = |l: &Look<'_>| l.coords.is_empty() && l.places.is_empty();
         let blocks: Vec<_> = looks.iter().filter(|l| unplaced(l)).map(|l| (fragment, &l.unit.at)).collect();
-        let mut places = fetch_places(&sweep.context, &sweep.schema, &blocks, false)?.into_iter();
+        let mut places = fetch_places(&sweep.context, &sweep.schema, &blocks, self.far)?.into_iter();
         for look in looks.iter_mut().filter(|l| unplaced(l)) {
             look.places = places.next().unwrap_or_default();
             self.check_places(fragment, look)?;
@@ -411,9 +421,13 @@ impl Sieve {
             }
         }
         items.sort_by_key(|item| (item.tile(), item.unit().map(|unit| unit.at.block)));
-        let runs: Vec<&[Survivors]> = items.chunk_by(|a, b| a.tile() == b.tile()).collect();
+        let together = |a: &Survivors, b: &Survivors| match self.far {
+            true => a.queue() == b.queue(),
+            false => a.tile() == b.tile(),
+        };
+        let runs: Vec<&[Survivors]> = items.chunk_by(together).collect();
         let cells: usize = items.iter().filter_map(Survivors::unit).map(|unit| unit.at.cells).sum();
-        let all = match cells as u64 * self.sweep.row_bytes.0 <= ALONE_BYTES_MAX {
+        let all = match cells as u64 * self.sweep.row_bytes.0 <= ALONE_BYTES_MAX && !self.far {
             true => runs.into_iter().map(|run| self.survive(run)).collect::<Result<Vec<_>>>(),
             false => context.pool.map(runs, context.cancel.as_ref(), |run| self.survive(run)),
         };
@@ -425,7 +439,7 @@ impl Sieve {
         Ok(made)
     }
 
-    /// The rows that are left of chunks of one tile, with the attributes that were not read yet.
+    /// The rows that are left of chunks of one tile, or of one fragment, with the attributes that were not read yet.
     fn survive(&self, run: &[Survivors]) -> Result<Vec<(usize, Chunk)>> {
         let blocks: Vec<&SparseBlock> = run.iter().filter_map(|item| Some(&item.unit()?.at)).collect();
         let mut late = match run.first().and_then(Survivors::unit) {
