@@ -133,6 +133,7 @@ OPERATIONS: dict[str, dict[str, type]] = {
     "untag": {"name": str},
     "condemn": {"data": list, "manifest": list, "forget": list},
 }
+LEFT_OVER = 1 << 31
 FURTHER = {"tag": {"version": None}, "condemn": {"floor": None}}
 
 
@@ -158,7 +159,9 @@ def read_record(data: bytes, version: int) -> Record:
             operation["removed"] = [removed(f) for f in operation["removed"]]
             need(operation["removed"], f"{what}: a merge of nothing")
             known = {order for _, order in operation["removed"]}
-            need(all(d.order in known for d in operation["fragments"]), f"{what}: a merged fragment has another order")
+            over = {(version, index | LEFT_OVER) for version, index in known}
+            fits = (d.order in known or (d.kind == "tombstones" and d.order in over) for d in operation["fragments"])
+            need(all(fits), f"{what}: a merged fragment has another order")
         if name == "tag":
             operation["version"] = whole(operation["version"])
             need(0 < operation["version"] < version, f"{what}: it tags a version that is not there")

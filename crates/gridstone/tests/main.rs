@@ -25,6 +25,7 @@ mod high_water;
 mod io_count;
 mod kill;
 mod laid_over;
+mod leftover;
 mod life;
 mod many_writers;
 mod merging;

@@ -7,6 +7,7 @@
 mod faulty;
 
 mod ahead;
+mod ahead_lost;
 
 use crate::vacuum::{Cells, context, create, nothing_is_left, open, read, read_in, vacuum, write};
 use crate::writer::{bytes_of, view};

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(120);
 
-fn line(capacity: u64) -> Schema {
+pub(crate) fn line(capacity: u64) -> Schema {
     Schema::from_json(&format!(
         r#"{{"sparse":true,"capacity":{capacity},"dims":[{{"name":"x","dtype":"int64","domain":["0","99999999"],"tile":"1000"}}],
         "attrs":[{{"name":"v","dtype":"int64"}}]}}"#
@@ -30,11 +30,11 @@ fn stage(array: &Array, xs: &[i64], value: i64) -> Staged {
     array.stage_cells(data, &Call::default()).unwrap()
 }
 
-fn write(array: &Array, xs: &[i64], value: i64) -> u64 {
+pub(crate) fn write(array: &Array, xs: &[i64], value: i64) -> u64 {
     array.commit(vec![stage(array, xs, value)], None).unwrap()
 }
 
-fn delete(array: &Array, xs: &[i64]) {
+pub(crate) fn delete(array: &Array, xs: &[i64]) {
     let x = longs(xs.iter().copied());
     array.commit(vec![array.stage_delete(&[x.view()], &Call::default()).unwrap()], None).unwrap();
 }

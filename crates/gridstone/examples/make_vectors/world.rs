@@ -350,16 +350,23 @@ impl World {
         })
     }
 
-    /// Merges all fragments of single cells that have been committed.
-    pub(crate) fn merge(&mut self, path: &str) -> Result<()> {
+    /// Merges all fragments of a kind with coordinates that have been committed; of tombstones those that are newer than all cells.
+    pub(crate) fn merge(&mut self, path: &str, kind: FragmentKind) -> Result<()> {
+        let snapshot = self.snapshot()?.clone();
+        let fragments = snapshot.array_by_id(self.entry(path)?.id)?.fragments(None)?;
+        let newest = fragments.iter().filter(|d| d.kind.holds_cells()).map(|d| d.order).max();
+        let those = fragments.iter().filter(|d| d.kind == kind && (d.kind.holds_cells() || Some(d.order) > newest));
+        self.merge_by(path, &Strategy::Fragments(those.map(|d| d.id).collect()))
+    }
+
+    /// Merges fragments of an array, each merge an operation of the same commit.
+    pub(crate) fn merge_by(&mut self, path: &str, strategy: &Strategy) -> Result<()> {
         let (snapshot, entry) = (self.snapshot()?.clone(), self.entry(path)?);
         let (array, schema) = (entry.id, Arc::new(entry.model.schema.clone()));
         let fragments = snapshot.array_by_id(array)?.fragments(None)?;
         let limits = PlanLimits { memory_bytes: 1 << 30, cell_bytes: 64 };
         let reader = self.reader()?;
-        let cells = fragments.iter().filter(|d| d.kind == FragmentKind::Sparse);
-        let strategy = Strategy::Fragments(cells.map(|d| d.id).collect());
-        for planned in plan(&schema, &fragments, &strategy, limits)?.merges {
+        for planned in plan(&schema, &fragments, strategy, limits)?.merges {
             let target = Target { array, schema: schema.clone(), fragments: Vec::new() };
             let merged = merge(&reader, &self.context(path), &target, &planned, 1 << 20, &mut Written::default())?;
             self.operations.extend(merged.into_iter().flat_map(|merged| merged.operations(array)));

@@ -6,7 +6,7 @@
 use super::operation::Removed;
 use super::shelf::Shelf;
 use crate::base::{Error, ErrorKind, Id, Result};
-use crate::fragment::{Description, FragmentOrder};
+use crate::fragment::{Description, FragmentKind, FragmentOrder};
 use crate::schema::{Schema, Subarray};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -262,8 +262,11 @@ impl ArrayState {
         if removed.is_empty() {
             return Err(Error::input(format!("array {}: a merge of no fragments", self.path)));
         }
-        // What deletes may have been taken out with them, and have a greater order.
-        let known = |d: &&Arc<Description>| removed.iter().any(|r| r.order == d.order);
+        // What deletes may have been taken out with them, and have a greater order; and tombstones may be left over a dense one.
+        let known = |d: &&Arc<Description>| {
+            let is_left = d.kind == FragmentKind::Tombstones;
+            removed.iter().any(|r| r.order == d.order || is_left && r.order.leftover() == d.order)
+        };
         if let Some(wrong) = fragments.iter().find(|d| !known(d)) {
             return Err(Error::input(format!(
                 "array {}: merged fragment {} has the order {:?}, which none of those merged has",
@@ -306,7 +309,7 @@ impl ArrayState {
             return wrong(format!("it was written with schema {}, the array has {}", d.schema, self.schemas.len()));
         };
         schema.check_inside(&d.bounds)?;
-        if d.kind == crate::fragment::FragmentKind::Dense && schema.sparse() {
+        if d.kind == FragmentKind::Dense && schema.sparse() {
             return wrong("it is dense, the array sparse".to_owned());
         }
         if d.over.is_some_and(|over| !self.has(over)) || (d.over.is_some() && !schema.sparse()) {

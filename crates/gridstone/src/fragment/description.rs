@@ -17,6 +17,12 @@ impl FragmentOrder {
     pub fn after(version: u64) -> Self {
         Self { version, index: u32::MAX }
     }
+
+    /// Of the tombstones that a merge leaves over its dense result of this order, for what the result cannot say: newer than all that was
+    /// committed with it, older than all that comes later. No fragment has such a place in its commit, so they are known by it.
+    pub fn leftover(self) -> Self {
+        Self { version: self.version, index: self.index | 1 << 31 }
+    }
 }
 
 /// What a fragment holds.

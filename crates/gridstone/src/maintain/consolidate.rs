@@ -2,7 +2,9 @@
 //!
 //! - Cells stream from a sweep of the inputs in global order into fragments of about the target size. Where several inputs
 //!   have a cell the newest one stays, or all where the array allows duplicates; tombstones have done their work.
-//! - Boxes are written tile by tile, cut along tiles into fragments of about the target size.
+//! - Boxes are written tile by tile, cut along tiles into fragments of about the target size; where they hold a deleted cell whose attributes
+//!   cannot be null, tombstones are left over them.
+//! - Fragments of tombstones become one.
 //!
 //! Tiles that one input holds alone are copied as they are stored. Nothing is visible before the caller commits the replacement.
 
@@ -12,7 +14,8 @@ use crate::array::{Operation, Removed};
 use crate::base::{Error, Id, Part, Result, Silent};
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::query::{
-    ReadContext, Rewrite, RewriteCells, Target, WriteContext, gathered, rewrite_cells, rewrite_dense, unboxed, warm,
+    ReadContext, Rewrite, RewriteCells, Target, WriteContext, gathered, rewrite_cells, rewrite_dense, unboxed, united,
+    warm,
 };
 use crate::schema::{Extent, KeyRange, Schema, Subarray};
 use std::sync::Arc;
@@ -22,7 +25,7 @@ use std::sync::Arc;
 pub struct Merged {
     /// What they take the place of.
     pub removed: Vec<Removed>,
-    /// They, all of the greatest order of those; none if every cell is deleted.
+    /// They, all of the greatest order of those, and tombstones left over them; none if every cell is deleted.
     pub fragments: Vec<Staged>,
     /// Tombstones newer than they that have done their work.
     pub retired: Vec<Removed>,
@@ -44,8 +47,10 @@ impl Merged {
 /// What a merge has written.
 #[derive(Debug, Default)]
 pub struct Written {
-    /// The merged fragments.
+    /// The merged fragments, and tombstones left over them.
     pub done: Vec<Staged>,
+    /// Whether a box holds other values than before.
+    changed: bool,
     /// Fragments that only the merge itself reads; their files are to go when it has ended.
     pub scratch: Vec<Staged>,
 }
@@ -63,19 +68,25 @@ pub fn merge(
     written: &mut Written,
 ) -> Result<Option<Merged>> {
     let cells_max = (target_bytes / merge.bytes_per_cell()).max(1);
-    if merge.is_of_cells() {
+    if merge.is_of_tombstones() {
+        written.done.extend(united(read, write, &target.schema, &merge.inputs)?);
+    } else if merge.is_of_cells() {
         merge_cells(read, write, target, merge, cells_max, written)?;
     } else {
         merge_boxes(read, write, target, merge, cells_max, written)?;
     }
+    let changed = written.changed;
     let done = &mut written.done;
-    let written: u64 = done.iter().map(|staged| staged.description.cells).sum();
-    let alike = !merge.inputs.iter().any(|d| has_dropped(&target.schema, d));
-    if merge.inputs.len() == 1 && written == merge.cells() && merge.retired.is_empty() && alike {
+    let is_left = |d: &Description| !merge.is_of_tombstones() && d.kind == FragmentKind::Tombstones;
+    let cells: u64 = done.iter().map(|staged| &staged.description).filter(|d| !is_left(d)).map(|d| d.cells).sum();
+    let alike = !changed && !merge.inputs.iter().any(|d| has_dropped(&target.schema, d));
+    if merge.inputs.len() == 1 && cells == merge.cells() && merge.retired.is_empty() && alike {
         return Ok(None);
     }
     let order = merge.order();
-    done.iter_mut().for_each(|staged| staged.description.order = order);
+    for description in done.iter_mut().map(|staged| &mut staged.description) {
+        description.order = if is_left(description) { order.leftover() } else { order };
+    }
     // A mask goes with what it lies over, in one step.
     let (newer, older): (Vec<_>, Vec<_>) =
         merge.retired.iter().partition(|d| d.order > order && d.kind != FragmentKind::Mask);
@@ -177,7 +188,9 @@ fn merge_boxes(
             let (cells, progress) = (sub.cells() as u64, Part { whole: write.progress, before, total });
             let write = WriteContext { progress: &progress, ..write.clone() };
             let job = Rewrite { target, touching: &touching, sub, places: places.clone() };
-            written.done.push(rewrite_dense(read, &write, &job)?);
+            let made = rewrite_dense(read, &write, &job, &mut written.done)?;
+            written.changed |= made.changed;
+            written.done.push(made.staged);
             before += cells;
         }
     }

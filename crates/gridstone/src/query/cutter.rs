@@ -8,13 +8,14 @@
 //! does not matter who.
 
 use super::choices_ahead::Settles;
+use super::run::{Chunk, Standing};
 use super::stretches::Stretches;
 use super::write_cells::{columns_of, encode_sparse_tile, settled_cells, sparse_cuts};
 use super::{Request, Target};
 use crate::base::Result;
-use crate::fragment::{EncodedTile, Field, Packing, sampled};
+use crate::fragment::{EncodedTile, Field, FragmentKind, FragmentOrder, Packing, sampled};
 use crate::schema::Schema;
-use crate::tile::{Column, ColumnView};
+use crate::tile::{Column, ColumnView, KeyLayout};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Cells in global order: coordinates as ordered keys, a column per dimension, and a column per attribute.
@@ -69,6 +70,23 @@ impl Uncut for Batch {
 
     fn gathered(self) -> Result<Batch> {
         Ok(self)
+    }
+}
+
+/// Cells that a tile holds in memory for each of its own, at most: of chunks most of whose rows were overwritten few are its own, and those are
+/// gathered at once.
+const HELD_ROWS: usize = 4;
+
+impl Merged {
+    /// The same cells in a chunk of their own.
+    fn compact(self) -> Result<Self> {
+        let wanted = Arc::clone(&self.wanted);
+        let (schema, none) = (&wanted.0, FragmentOrder { version: 0, index: 0 });
+        let Batch { keys: coords, columns } = self.gathered()?;
+        let keys = KeyLayout::new(schema).keys(&vec![&[][..]; schema.ndim()]);
+        let standing = Standing::Fragment(none, FragmentKind::Sparse);
+        let chunk = Arc::new(Chunk { keys, coords, columns, standing, sifted: None });
+        Ok(Self { stretches: Stretches::whole(vec![chunk]), wanted })
     }
 }
 
@@ -128,6 +146,13 @@ pub(super) struct RawTile<C> {
     settling: Arc<Settling<C>>,
     /// Whether it is the first that needs this choice.
     settles: bool,
+}
+
+impl RawTile<Merged> {
+    /// Bytes of the chunks that it keeps in memory.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.cells.stretches.chunks().iter().map(|chunk| chunk.size_bytes()).sum()
+    }
 }
 
 impl<C: Uncut> RawTile<C> {
@@ -225,9 +250,16 @@ impl Cutter<Merged> {
     }
 
     /// Takes cells from the front of `cells` until a tile is full; gives it.
-    pub(super) fn take(&mut self, cells: &mut Stretches) -> Option<RawTile<Merged>> {
+    ///
+    /// # Errors
+    /// Those of gathering cells.
+    pub(super) fn take(&mut self, cells: &mut Stretches) -> Result<Option<RawTile<Merged>>> {
         self.held.stretches.take_from(cells, self.capacity - self.held.len());
-        self.full()
+        if self.held.stretches.rows_held() > self.capacity.saturating_mul(HELD_ROWS) {
+            let none = self.held.none(0);
+            self.held = std::mem::replace(&mut self.held, none).compact()?;
+        }
+        Ok(self.full())
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Attributes of fixed width without nulls need no painting where one fragment stands alone: see `deliver.rs`.
 
-use super::begun;
+use super::begun::Groups;
 use super::canvas::Canvas;
 use super::deletions::Deletions;
 use super::deliver::{Sheet, is_deliverable, split};
@@ -25,6 +25,8 @@ use crate::base::{Counters, Error, Result, limits};
 use crate::fragment::{Description, Fragment, FragmentKind, Role};
 use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -216,32 +218,30 @@ fn fill_dense(
     let painted: Vec<&Attribute> = canvases.iter().map(Canvas::attr).collect();
     let width: usize = attrs_of(&plan.schema, request).map(|a| a.datatype().width().unwrap_or(16)).sum();
     let alone = plan.touched_cells().saturating_mul(width as u64) <= ALONE_BYTES_MAX;
-    let (mut units, mut done, far) = (plan.units(context, row_bytes)?.peekable(), 0u64, plan.is_far());
-    let most = if far { (begun::UNITS_MAX, begun::UNITS_BYTES_MAX) } else { (context.pool.threads() * 16, u64::MAX) };
-    let mut take = || group_of(&mut units, most, row_bytes);
-    let begin = |units: &[Unit]| if far { plan.begin(sheets, &painted, units, &layout) } else { Ok(Vec::new()) };
-    let mut group = take();
-    let mut begun = begin(&group)?;
-    while !group.is_empty() {
-        let next = take();
-        let upcoming = begin(&next)?;
-        let cells: u64 = group.iter().map(|u| u.region.cells() as u64).sum();
+    let units = plan.units(context, row_bytes)?;
+    let (painted, mut done) = (painted.as_slice(), 0u64);
+    let (plan, layout, looked) = (&plan, &layout, VecDeque::new());
+    let mut groups = Groups { context, plan, sheets, painted, layout, row_bytes, units, looked };
+    let mut group = groups.next_group()?;
+    while !group.units.is_empty() {
+        let next = groups.next_group()?;
+        let cells: u64 = group.units.iter().map(|u| u.region.cells() as u64).sum();
         let held = if painted.is_empty() { 0 } else { cells * row_bytes };
-        let ahead = plan.is_waited_for().then(|| UnitsAhead::new(&group, &next, width as u64));
+        let ahead = plan.is_waited_for().then(|| UnitsAhead::new(&group.units, &next.units, width as u64));
         let tell = |unit: &Unit| plan.foresee(sheets, &unit.region, &layout.place(&unit.region, unit.tile));
         context.budget.take(held);
         let fill = |(at, unit): (usize, &Unit)| {
             ahead.iter().try_for_each(|ahead| ahead.before(at, tell))?;
             let to = layout.place(&unit.region, unit.tile);
-            Ok((to.clone(), plan.fill_unit(context, &unit.region, &to, sheets, &painted)?))
+            Ok((to.clone(), plan.fill_unit(context, &unit.region, &to, sheets, painted)?))
         };
         let filled = if alone {
-            group.iter().enumerate().map(fill).collect()
+            group.units.iter().enumerate().map(fill).collect()
         } else {
-            context.pool.map(group.iter().enumerate().collect(), context.cancel.as_ref(), fill)
+            context.pool.map(group.units.iter().enumerate().collect(), context.cancel.as_ref(), fill)
         };
         context.budget.give(held);
-        for (unit, (to, columns)) in group.iter().zip(filled?) {
+        for (unit, (to, columns)) in group.units.iter().zip(filled?) {
             let shape = unit.region.shape();
             let from = Strided::packed(&shape, plan.schema.options().cell_order);
             for (canvas, column) in canvases.iter_mut().zip(columns) {
@@ -250,29 +250,24 @@ fn fill_dense(
         }
         done += cells;
         context.progress.report(done, count);
-        (group, begun) = (next, upcoming);
+        group = next;
     }
-    drop(begun);
     Counters::add(&context.counters.cells_returned, count);
     Ok(())
 }
 
-/// The next units, at most so many, and of so many bytes, at least one while there is one.
-fn group_of(
-    units: &mut std::iter::Peekable<impl Iterator<Item = Unit>>,
-    (count_max, bytes_max): (usize, u64),
-    row_bytes: u64,
-) -> Vec<Unit> {
-    let (mut group, mut bytes) = (Vec::new(), 0u64);
-    let cost = |unit: &Unit| (unit.region.cells() as u64).saturating_mul(row_bytes);
-    while let Some(unit) = units.next_if(|u| group.is_empty() || bytes.saturating_add(cost(u)) <= bytes_max) {
-        bytes = bytes.saturating_add(cost(&unit));
-        group.push(unit);
-        if group.len() >= count_max {
-            break;
+/// The target without what is older than a dense fragment that holds these attributes of the whole box: none of it needs to be opened.
+fn uncovered<'t>(target: &'t Target, sub: &Subarray, attrs: &[u32]) -> Cow<'t, Target> {
+    let covers = |d: &Arc<Description>| {
+        d.kind == FragmentKind::Dense && d.bounds.covers(sub) && attrs.iter().all(|id| d.attrs.contains(id))
+    };
+    match target.fragments.iter().rposition(covers) {
+        None | Some(0) => Cow::Borrowed(target),
+        Some(newest) => {
+            let fragments = target.fragments.iter().skip(newest).cloned().collect();
+            Cow::Owned(Target { array: target.array, schema: Arc::clone(&target.schema), fragments })
         }
     }
-    group
 }
 
 /// The attributes asked for.
@@ -288,6 +283,7 @@ impl DensePlan {
     /// The same where these attributes (permanent numbers) may be painted.
     pub(super) fn painting(context: &ReadContext, target: &Target, request: &Request, attrs: &[u32]) -> Result<Self> {
         Counters::add(&context.counters.fragments_considered, target.fragments.len() as u64);
+        let target = &uncovered(target, &request.sub, attrs);
         let overlay = live_overlay(context, target, std::slice::from_ref(&request.sub), attrs)?;
         let deletions = Deletions::of(&target.fragments, &request.sub);
         let large = large_fragments(target, overlay.is_some(), |d| deletions.leave(d, &request.sub));

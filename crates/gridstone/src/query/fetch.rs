@@ -16,7 +16,8 @@ pub(super) struct Want {
 /// Bytes submitted at once: enough to keep a device busy, few enough that stopping is noticed soon.
 const SUBMIT_BYTES_MAX: u64 = 32 << 20;
 
-/// The decoded blocks, in the order wanted. `parallel` is false inside a task that is itself one of many.
+/// The decoded blocks, in the order wanted. `parallel`: side by side; not inside a task that is itself one of many, unless each of them has many to
+/// wait for.
 pub(super) fn fetch(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<Vec<Column>> {
     let mut columns = Vec::with_capacity(wants.len());
     for group in submissions(wants, |want| want.block.range.len, SUBMIT_BYTES_MAX) {

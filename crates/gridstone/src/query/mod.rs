@@ -6,6 +6,7 @@
 //! Invariants: newest order wins per cell, whatever the kind of fragment; no query knows a path.
 
 mod begun;
+mod buried;
 mod canvas;
 mod choices_ahead;
 pub mod condition;
@@ -51,6 +52,7 @@ mod unsorted;
 mod write_cells;
 mod write_dense;
 
+pub use buried::united;
 pub use damage::{Around, LostPage, Skipped, around, is_damage};
 pub use delete::{Doomed, delete_where};
 pub use dense::{read_dense, read_dense_into, touched_cells};
@@ -61,7 +63,7 @@ pub use open::{open_fragment, open_uncached};
 pub use points::{Points, read_points};
 pub use portions::{OutColumn, Portions};
 pub use request::{Cells, ReadContext, ReadOrder, Request, Target, WriteContext};
-pub use rewrite::{Rewrite, rewrite_dense, warm};
+pub use rewrite::{Rewrite, Rewritten, rewrite_dense, warm};
 pub use rewrite_cells::{RewriteCells, rewrite_cells};
 pub use scan::Scan;
 pub use sorted_copy::{MEMBERS_MAX, MEMBERS_MIN, write_sorted_copy};

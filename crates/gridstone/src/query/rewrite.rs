@@ -3,9 +3,11 @@
 //! 1. Tile by tile, side by side: the fragments that touch the tile, without those under a newer one that covers it wholly.
 //! 2. Where one dense fragment is left, whose tile is the same, that is copied as it is stored.
 //! 3. Any other tile is read as a user would read it, and encoded.
+//! 4. Where a cell was deleted, and not all attributes may be null, the fill stands, and tombstones are written besides.
 //!
-//! Memory holds the tiles that are under way, and the writer's stripe.
+//! Memory holds the tiles that are under way, the writer's stripe, and tombstones up to an eighth of the budget.
 
+use super::buried::{Deleted, Leftover, deletes_cells};
 use super::open::open_fragment;
 use super::overlay::{is_small, live_overlay};
 use super::stage::Stage;
@@ -14,7 +16,8 @@ use super::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
 use crate::base::{Budget, Counters, Error, Id, Result};
 use crate::fragment::{Cells, Description, EncodedTile, Field, Fragment, FragmentKind, Packing, Staged, encode_tile};
 use crate::schema::{Attribute, Order, Subarray};
-use crate::tile::{Statistics, TileGrid};
+use crate::tile::{Column, ColumnView, Statistics, TileGrid};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is written anew.
@@ -27,6 +30,15 @@ pub struct Rewrite<'a> {
     pub sub: Subarray,
     /// The attributes' places in the schema, ascending.
     pub places: Vec<usize>,
+}
+
+/// A box written anew.
+#[derive(Debug)]
+pub struct Rewritten {
+    /// The fragment; it has no order yet.
+    pub staged: Staged,
+    /// Whether it has other values than one of the fragments that it was written from, of which nothing was deleted.
+    pub changed: bool,
 }
 
 impl std::fmt::Debug for Rewrite<'_> {
@@ -59,18 +71,25 @@ pub fn warm(context: &ReadContext, target: &Target) -> Result<bool> {
     Ok(live_overlay(context, target, &[target.schema.domain()], &attrs)?.is_some() || !any)
 }
 
-/// Writes a box anew; the result is staged and has no order yet.
+/// Writes a box anew. `leftover` gets the tombstones that have to stand over it, which have no order yet; after an error too.
 ///
 /// # Errors
 /// Corruption, Storage, Cancelled.
-pub fn rewrite_dense(read: &ReadContext, write: &WriteContext<'_>, job: &Rewrite<'_>) -> Result<Staged> {
+pub fn rewrite_dense(
+    read: &ReadContext,
+    write: &WriteContext<'_>,
+    job: &Rewrite<'_>,
+    leftover: &mut Vec<Staged>,
+) -> Result<Rewritten> {
     let schema = &job.target.schema;
     let attrs = job.places.iter().filter_map(|p| schema.attrs().get(*p));
     let ids: Vec<u32> = attrs.map(|a| a.id()).collect();
     let (fields, packing) = fields_and_packing(write, schema, FragmentKind::Dense, &ids, usize::MAX);
     let grid = TileGrid::new(schema, &job.sub)?;
     let mut stage = Stage::new(write, schema, FragmentKind::Dense, ids.clone(), &job.sub)?;
-    let tiles = Tiles { read, write, job, ids, fields, packing: packing.exact(), statistics: Mutex::new(None) };
+    let (deleted, changed) = (Deleted::new(schema, &job.places)?, AtomicBool::new(false));
+    let (packing, statistics) = (packing.exact(), Mutex::new(None));
+    let tiles = Tiles { read, write, job, ids, fields, packing, statistics, deleted, changed };
     let cell_bytes = job.target.cell_bytes();
     let largest = grid.tile_box(0).map_or(1, |tile| tile.cells() as u64).saturating_mul(cell_bytes).max(1);
     let ahead = (read.budget.limit_bytes() / 8 / largest).min(read.pool.threads() as u64 * 2) as usize;
@@ -78,13 +97,18 @@ pub fn rewrite_dense(read: &ReadContext, write: &WriteContext<'_>, job: &Rewrite
         let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
         // Its cells, and the same again encoded.
         let held = Held::take(&read.budget, (region.cells() as u64).saturating_mul(2 * cell_bytes));
-        tiles.tile(&region).map(|tile| (tile, held))
+        let (tile, deleted) = tiles.tile(&region)?;
+        Ok((tile, region, deleted, held))
     };
-    let mut done = 0u64;
-    let mut put = |(tile, held): (EncodedTile, Held<'_>)| {
+    let (mut done, mut buried) = (0u64, Leftover::new(read, schema));
+    let mut put = |(tile, region, deleted, held): (EncodedTile, Subarray, Vec<usize>, Held<'_>)| {
         done += tile.cells;
         stage.push(tile)?;
         drop(held);
+        buried.add(&region, &deleted);
+        if buried.is_full() {
+            buried.write(write, leftover)?;
+        }
         write.progress.report(done, job.sub.cells() as u64);
         Ok(())
     };
@@ -94,7 +118,8 @@ pub fn rewrite_dense(read: &ReadContext, write: &WriteContext<'_>, job: &Rewrite
         // One tile is more than fits: it goes before the next comes. Its blocks are read side by side.
         (0..grid.len()).try_for_each(|tile| put(encode(tile)?))?;
     }
-    stage.finish()
+    buried.write(write, leftover)?;
+    Ok(Rewritten { staged: stage.finish()?, changed: tiles.changed.into_inner() })
 }
 
 /// The statistics of one stripe of one fragment, read together.
@@ -109,10 +134,13 @@ struct Tiles<'a> {
     fields: Vec<Field>,
     packing: Packing,
     statistics: Mutex<Option<StripeStatistics>>,
+    deleted: Option<Deleted>,
+    changed: AtomicBool,
 }
 
 impl Tiles<'_> {
-    fn tile(&self, region: &Subarray) -> Result<EncodedTile> {
+    /// The tile, and the rows of its cells that are deleted although it holds them.
+    fn tile(&self, region: &Subarray) -> Result<(EncodedTile, Vec<usize>)> {
         let schema = &self.job.target.schema;
         let mut fragments = (self.job.touching)(region);
         let covers = |d: &Arc<Description>| {
@@ -121,18 +149,37 @@ impl Tiles<'_> {
         if let Some(newest) = fragments.iter().rposition(covers) {
             fragments.drain(..newest);
         }
-        if let [alone] = fragments.as_slice()
+        let mut target = Target { fragments, ..self.job.target.clone() };
+        let rows = match &self.deleted {
+            Some(deleted) if deletes_cells(&target.fragments) => deleted.rows(self.read, &target, region)?,
+            _ => Vec::new(),
+        };
+        if self.deleted.is_some() && rows.is_empty() {
+            target.fragments.retain(|d| d.kind != FragmentKind::Tombstones);
+        }
+        if let [alone] = target.fragments.as_slice()
             && let Some(tile) = self.copied(alone, region)?
         {
-            return Ok(tile);
+            return Ok((tile, rows));
         }
-        let order = schema.options().cell_order;
-        let target = Target { fragments, ..self.job.target.clone() };
-        let read_order = if order == Order::Row { ReadOrder::Row } else { ReadOrder::Col };
-        let request = Request { sub: region.clone(), attrs: self.job.places.clone(), order: read_order };
-        let cells = read_dense(self.read, &target, &request)?;
-        let columns = cells.attrs.into_iter().map(Cells::Given).collect();
-        encode_tile(&self.fields, &self.packing, columns, &dense_cuts(region, order, self.write.blocks.dense), None)
+        let columns = self.columns(&target, region)?;
+        if !self.changed.load(Ordering::Relaxed) {
+            target.fragments.retain(|d| d.kind != FragmentKind::Tombstones);
+            let alone = matches!(target.fragments.as_slice(), [_]);
+            let same =
+                alone && self.columns(&target, region)?.iter().zip(&columns).all(|(a, b)| same(a.view(), b.view()));
+            self.changed.fetch_or(!same, Ordering::Relaxed);
+        }
+        let cuts = dense_cuts(region, schema.options().cell_order, self.write.blocks.dense);
+        let columns = columns.into_iter().map(Cells::Given).collect();
+        Ok((encode_tile(&self.fields, &self.packing, columns, &cuts, None)?, rows))
+    }
+
+    /// The values of the attributes in a box, laid out in the array's cell order.
+    fn columns(&self, target: &Target, region: &Subarray) -> Result<Vec<Column>> {
+        let order = if target.schema.options().cell_order == Order::Row { ReadOrder::Row } else { ReadOrder::Col };
+        let request = Request { sub: region.clone(), attrs: self.job.places.clone(), order };
+        Ok(read_dense(self.read, target, &request)?.attrs)
     }
 
     /// The tile as it is stored in a fragment, if it is the same there.
@@ -152,6 +199,11 @@ impl Tiles<'_> {
         }
         copied_tile(self.read, &fragment, (number, region.cells() as u64), &self.statistics).map(Some)
     }
+}
+
+/// Whether two columns of one length hold the same bytes.
+fn same(a: ColumnView<'_>, b: ColumnView<'_>) -> bool {
+    a.values() == b.values() && a.offsets() == b.offsets() && a.validity() == b.validity()
 }
 
 /// Tile number `tile`, of `cells` cells, as it is stored in `fragment`. `held`: the statistics last used.

@@ -5,7 +5,7 @@
 //! 2. They are cut into tiles, which other threads gather and encode while the next ones are merged here.
 //! 3. The tiles go in their order into fragments of about the size asked for.
 //!
-//! Memory holds a batch of the sweep, the tiles under way, and the writer's stripe.
+//! Memory holds a batch of the sweep, the tiles under way with the decoded blocks that their cells lie in, and the writer's stripe.
 
 use super::choices_ahead::{ChoicesAhead, Settles, Step, encoded_and_waiting};
 use super::cutter::{Cutter, Merged, RawTile, Settling, TileForm};
@@ -161,7 +161,7 @@ impl<'a> Source<'a> {
                 return Ok(Some(job));
             }
             if !self.current.is_empty() {
-                let tile = self.cutter.take(&mut self.current);
+                let tile = self.cutter.take(&mut self.current)?;
                 self.push_raw(tile);
             } else if self.ended {
                 return Ok(None);
@@ -193,8 +193,8 @@ impl<'a> Source<'a> {
             Piece::Tile(tile) => {
                 self.rest();
                 self.last = None;
-                let cells = tile.cells;
-                self.push(Tile::Stored(tile), cells);
+                let bytes = tile.cells.saturating_mul(2 * self.row_bytes);
+                self.push(Tile::Stored(tile), bytes);
             }
         }
     }
@@ -206,14 +206,15 @@ impl<'a> Source<'a> {
 
     fn push_raw(&mut self, tile: Option<RawTile<Merged>>) {
         if let Some(tile) = tile {
-            let cells = tile.len() as u64;
-            self.push(Tile::Raw(tile), cells);
+            // The chunks that hold the cells, and the cells gathered.
+            let cells = (tile.len() as u64).saturating_mul(self.row_bytes);
+            let bytes = tile.held_bytes().max(cells).saturating_add(cells);
+            self.push(Tile::Raw(tile), bytes);
         }
     }
 
-    fn push(&mut self, tile: Tile, cells: u64) {
-        // The cells, and the same again encoded.
-        let held = Held::take(self.budget, cells.saturating_mul(2 * self.row_bytes));
+    fn push(&mut self, tile: Tile, bytes: u64) {
+        let held = Held::take(self.budget, bytes);
         self.ready.push_back(Job { tile, begins: std::mem::take(&mut self.begins), held });
     }
 }

@@ -94,7 +94,8 @@ pub(super) fn fetch_places(
 /// Work of a microsecond or two for each block goes to other threads from so many blocks on: waking one takes longer than some of them.
 const SHARED_BLOCKS: usize = 16;
 
-/// What `one` makes of each block, in their order; by several threads where there are many and the caller is not one of several itself.
+/// What `one` makes of each block, in their order; by several threads where there are many and the caller says so
+/// (`parallel`), as those do not that are one of several themselves and wait for nothing.
 pub(super) fn for_each_block<T: Send, R: Send>(
     context: &ReadContext,
     blocks: Vec<T>,

@@ -187,10 +187,10 @@ mod tests {
             let texts: Vec<String> = (0..count).map(|i| i.to_string()).collect();
             Categories::new(Datatype::Datetime(TimeUnit::Second), &texts, false).unwrap()
         };
-        assert_eq!(
-            [0, 128, 129, 32_768, 32_769].map(|n| of(n).codes_type().width()),
-            [Some(1), Some(1), Some(2), Some(2), Some(4)]
-        );
+        let most = if cfg!(miri) { 3 } else { 5 };
+        for (count, width) in [(0, 1), (128, 1), (129, 2), (32_768, 2), (32_769, 4)].into_iter().take(most) {
+            assert_eq!(of(count).codes_type().width(), Some(width), "{count} categories");
+        }
         assert!(of(256).check_codes(Datatype::UInt8).is_ok());
         assert!(of(257).check_codes(Datatype::UInt8).unwrap_err().message().contains("another attribute"));
         assert!(of(1).check_codes(Datatype::Int8).is_err());

@@ -89,7 +89,7 @@ fn many_small_tiles_come_together() {
     }
 }
 
-/// What lies far apart is asked for side by side: who asked for one after the other would wait for ever for the first.
+/// What lies far apart is asked for side by side: who asked for one after the other would wait for the first until that failed.
 #[test]
 fn tiles_far_apart_are_asked_for_side_by_side() {
     let (bucket, plan) = bucket();
@@ -146,5 +146,38 @@ fn a_condition_on_many_tiles_takes_few_requests() {
         let counts = requests(&plan);
         println!("{} cells of {fragments} fragments: {counts:?}", found.len());
         assert!(counts["get"] <= 8 * fragments && counts.len() == 1, "{counts:?}");
+    }
+}
+
+/// What the condition looks at comes for many tiles at once, and then the other values of the tiles in which something is selected.
+#[test]
+fn a_condition_on_a_dense_array_takes_few_requests() {
+    let (bucket, plan) = bucket();
+    let (mut expected, mut dice) = (vec![(0, None); ROWS * COLUMNS], Dice::new(5));
+    let writer = grid(&bucket);
+    write(&writer, ((0, ROWS - 1), (0, COLUMNS - 1)), &mut expected, &mut dice);
+    for (patched, text) in [(false, "v < 0"), (false, "n > 9000000000000000000"), (true, "n is null and v < 0")] {
+        if patched {
+            write(&writer, ((3, 90), (20, 300)), &mut expected, &mut dice);
+        }
+        let selected = expected.iter().filter(|(v, n)| match text {
+            "v < 0" => *v < 0,
+            "n > 9000000000000000000" => n.is_some_and(|n| n > 9_000_000_000_000_000_000),
+            _ => n.is_none() && *v < 0,
+        });
+        let mut selected: Vec<_> = selected.copied().collect();
+        let reader = opened(&bucket);
+        plan.clear();
+        let condition = Condition::parse(text).unwrap();
+        let (cells, _) = reader.read_where(None, None, &condition, ReadOrder::Row, &Call::default()).unwrap();
+        let valid = cells.attrs[1].view();
+        let n = numbers(&cells.attrs[1]).into_iter().enumerate().map(|(row, n)| valid.is_valid(row).then_some(n));
+        let mut found: Vec<_> = numbers(&cells.attrs[0]).into_iter().zip(n).collect();
+        found.sort_unstable();
+        selected.sort_unstable();
+        assert!(found == selected && !found.is_empty(), "{text}: {} cells, {} expected", found.len(), selected.len());
+        let counts = requests(&plan);
+        println!("{text}, {} cells: {counts:?}", found.len());
+        assert!(counts["get"] <= if patched { 12 } else { 6 } && counts.len() == 1, "{text}: {counts:?}");
     }
 }

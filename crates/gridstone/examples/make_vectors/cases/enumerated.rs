@@ -5,6 +5,7 @@ use super::super::world::{Case, World};
 use super::{ints, noise, signed, singles, texts, with_nulls};
 use gridstone::base::Result;
 use gridstone::engine::{UserFilter, register_filter};
+use gridstone::fragment::FragmentKind;
 use gridstone::schema::{Datatype, Evolution, Order};
 use std::sync::Arc;
 
@@ -61,7 +62,7 @@ fn categories() -> Result<Case> {
     world.write_box("/line", &[("12", "29")], values(4, 4, 3), Order::Row)?;
     world.write_cells("/points", &cells(-21), values(4, 4, 3))?;
     world.commit_and_expect(None)?;
-    world.merge("/points")?;
+    world.merge("/points", FragmentKind::Sparse)?;
     world.commit_and_expect(Some("merged"))?;
     Ok(world.finish())
 }

@@ -4,6 +4,8 @@ use super::super::world::{Case, World};
 use super::{ints, signed, singles, texts};
 use gridstone::array::Floor;
 use gridstone::base::{Error, Result};
+use gridstone::fragment::FragmentKind;
+use gridstone::maintain::Strategy;
 use gridstone::schema::{Attribute, Datatype, Evolution, Order};
 use gridstone::storage::{FLOOR, log_name};
 
@@ -74,7 +76,7 @@ fn moved() -> Result<Case> {
 }
 
 fn merged() -> Result<Case> {
-    let about = "fragments replaced by merged ones, in a sparse array and over a dense one, with tombstones that stay and that go";
+    let about = "fragments replaced by merged ones, in a sparse array and over a dense one, with tombstones that stay, that go, and that are left over a dense fragment";
     let mut world = World::new("merged", about)?;
     world.create_array("/line", SMALL)?;
     world.create_array("/points", POINTS)?;
@@ -91,11 +93,27 @@ fn merged() -> Result<Case> {
         }
         world.commit_and_expect(None)?;
     }
-    world.merge("/points")?;
-    world.merge("/line")?;
+    world.merge("/points", FragmentKind::Sparse)?;
+    world.merge("/line", FragmentKind::Sparse)?;
     world.commit_and_expect(Some("merged"))?;
     world.write_cells("/points", &cells(&[3]), vec![("v", ints(2, [-1]))])?;
     world.commit_and_expect(Some("newer than what was merged"))?;
+    for place in [2, 7, 8] {
+        world.delete("/line", &cells(&[place]))?;
+        world.delete("/points", &cells(&[40, place]))?;
+        world.commit(None)?;
+    }
+    world.merge("/line", FragmentKind::Tombstones)?;
+    world.merge("/points", FragmentKind::Tombstones)?;
+    world.commit_and_expect(Some("tombstones merged with each other"))?;
+    world.write_box("/line", &[("7", "9")], vec![("v", ints(2, 50..53))], Order::Row)?;
+    world.commit_and_expect(Some("a box over what was deleted"))?;
+    world.merge_by("/line", &Strategy::All)?;
+    world.commit_and_expect(Some("tombstones left over a dense fragment"))?;
+    world.delete("/line", &cells(&[4, 9]))?;
+    world.commit_and_expect(Some("and deleted since"))?;
+    world.merge_by("/line", &Strategy::All)?;
+    world.commit_and_expect(Some("and what was deleted since is forgotten"))?;
     Ok(world.finish())
 }
 
@@ -180,7 +198,7 @@ fn evolved() -> Result<Case> {
     let values = vec![("v", texts(Datatype::Int16, &["null", "41"])?), ("q", ints(2, [50, 51]))];
     world.write_cells("/points", &cells(&[3, 4]), values)?;
     world.commit_and_expect(Some("another q; nulls beside values written before they were allowed"))?;
-    world.merge("/points")?;
+    world.merge("/points", FragmentKind::Sparse)?;
     world.commit_and_expect(Some("merged"))?;
     world.delete_box("/points", &[("40", "55")])?;
     world.commit_and_expect(None)?;
@@ -231,7 +249,7 @@ fn tagged() -> Result<World> {
         world.write_cells("/points", &cells(&[-50 + step, 3]), vec![("v", ints(2, [step, 10 + step]))])?;
         world.commit_and_expect(None)?;
     }
-    world.merge("/points")?;
+    world.merge("/points", FragmentKind::Sparse)?;
     world.commit_and_expect(Some("merged"))?;
     world.inline = true;
     world.write_box("/line", &[("2", "6")], vec![("v", ints(2, 5..10))], Order::Row)?;

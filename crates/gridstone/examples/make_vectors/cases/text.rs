@@ -3,6 +3,7 @@
 use super::super::world::{Case, World};
 use super::{ints, noise, signed};
 use gridstone::base::Result;
+use gridstone::fragment::FragmentKind;
 use gridstone::schema::text::{interval_boxes, word, word_count, word_interval};
 use gridstone::schema::{KeyRange, Subarray};
 use std::ops::Bound;
@@ -62,7 +63,7 @@ fn genes() -> Result<Case> {
         world.delete_sub("/", Subarray::new([vec![sample], along].concat()))?;
     }
     world.commit_and_expect(Some("an interval of texts is several boxes"))?;
-    world.merge("/")?;
+    world.merge("/", FragmentKind::Sparse)?;
     world.commit_and_expect(Some("merged"))?;
     Ok(world.finish())
 }

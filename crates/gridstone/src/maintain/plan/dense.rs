@@ -3,9 +3,11 @@
 //! 1. Dense fragments with the same attributes are laid together ([`super::super::cover`]). Into a cluster goes what lies wholly inside its
 //!    boxes and has no other attribute: updates, and dense fragments of fewer attributes.
 //! 2. What touches an older input of a cluster and stands between its inputs breaks it: the inputs before and those after
-//!    are laid together anew, each for themselves. A tombstone breaks a cluster as well: a dense fragment has no way to say
-//!    that a cell was deleted. Only where all attributes may be null it is applied, since a cell without a value is null.
-//! 3. A deleted box that stands between the inputs is cut out of the boxes, as long as that makes few of them.
+//!    are laid together anew, each for themselves.
+//! 3. Tombstones between the inputs are applied. A dense fragment has no way to say that a cell was deleted; where not all attributes may
+//!    be null, which a cell without a value is, the merge leaves new tombstones right after its result. What is no input, or has fewer
+//!    attributes, and lies over the old ones and under the new, breaks the cluster.
+//! 4. A deleted box that stands between the inputs is cut out of the boxes, as long as that makes few of them.
 
 use super::super::box_index::{BoxIndex, Item};
 use super::super::cover::{Step, clusters, hold, left};
@@ -277,12 +279,65 @@ impl<'a> Planner<'a> {
                 },
             );
         }
+        let is_left = |place: usize| !clearable && self.at(place).is_some_and(|d| d.kind == FragmentKind::Tombstones);
+        let anew: Vec<(usize, usize)> = found.iter().copied().filter(|(_, place)| is_left(*place)).collect();
+        let over = self.over_tombstones(drafts, &anew, &boxes, &owners);
         for (number, place) in found {
-            let clears = clearable && self.at(place).is_some_and(|d| part(d) == Some(Part::Clears));
+            let clears = is_left(place) || clearable && self.at(place).is_some_and(|d| part(d) == Some(Part::Clears));
             if let Some(draft) = drafts.get_mut(number) {
                 if clears { draft.applied.push(place) } else { draft.breakers.push(place) }
             }
         }
+        for (number, place) in over {
+            if let Some(draft) = drafts.get_mut(number) {
+                draft.breakers.push(place);
+            }
+        }
+    }
+
+    /// What breaks drafts that leave tombstones anew (`anew`: the number of the draft, the place of the old ones): what lies over the old
+    /// ones and under the new and is not merged, or has fewer attributes. What comes after all inputs cuts nothing apart: the old ones do
+    /// instead. `boxes`: those of the drafts, by number; `owners`: the number of the draft that a fragment is an input of.
+    fn over_tombstones(
+        &self,
+        drafts: &[Draft],
+        anew: &[(usize, usize)],
+        boxes: &BoxIndex<'_>,
+        owners: &[usize],
+    ) -> Vec<(usize, usize)> {
+        let item = |(number, place): &(usize, usize)| {
+            let d = self.at(*place)?;
+            Some(Item { orders: (d.order, d.order), ..plain(&d.bounds, *number) })
+        };
+        let old = BoxIndex::new(anew.iter().filter_map(item).collect());
+        let oldest = anew.iter().filter_map(|(_, place)| self.at(*place)).map(|d| d.order).min();
+        let newest =
+            anew.iter().filter_map(|(number, _)| drafts.get(*number)).map(|draft| draft.orders.1.leftover()).max();
+        let (Some(lo), Some(hi)) = (oldest, newest) else { return Vec::new() };
+        let (mut found, start) = (Vec::new(), self.all.partition_point(|d| d.order <= lo));
+        for (d, place) in between(self.all, lo, hi).iter().zip(start..) {
+            let mut reached = BTreeSet::new();
+            if matches!(part(d), Some(Part::Box | Part::Cells)) {
+                boxes.each(&d.bounds, |item| _ = reached.insert(item.place));
+            }
+            for number in reached {
+                let Some(draft) = drafts.get(number).filter(|draft| d.order <= draft.orders.1.leftover()) else {
+                    continue;
+                };
+                let whole = draft.whole.first().and_then(|p| self.at(*p)).map(|d| &d.attrs);
+                let is_merged = owners.get(place) == Some(&number) && whole == Some(&d.attrs);
+                let over = |item: &Item<'_>| item.place == number && item.orders.0 < d.order;
+                if is_merged || !old.any(&d.bounds, |s| s.oldest < d.order, over) {
+                    continue;
+                }
+                if d.order <= draft.orders.1 {
+                    found.push((number, place));
+                } else {
+                    found.extend(anew.iter().filter(|(n, _)| *n == number));
+                }
+            }
+        }
+        found
     }
 
     /// The draft with the deleted boxes that break it cut out, if nothing else does, nothing of an input is lost by that, and the

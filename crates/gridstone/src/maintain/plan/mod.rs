@@ -3,7 +3,8 @@
 //! 1. Dense fragments that lie over each other or side by side, and updates inside them, become dense ones ([`dense`]).
 //! 2. Fragments of cells become larger ones ([`runs`]), small dense ones that lie scattered among them ([`patches`]).
 //! 3. Single fragments of which newer tombstones delete cells are written anew without them.
-//! 4. Fragments are taken as the newest schema sees them ([`evolved`]).
+//! 4. Fragments of tombstones that stay become fewer ([`buried`]).
+//! 5. Fragments are taken as the newest schema sees them ([`evolved`]).
 //!
 //! **A merge is legal** if no fragment that is left out, with an order above the least and up to the greatest of the inputs,
 //! touches an older input: whatever is older stays older than the result, whatever is newer stays newer. Tombstones are
@@ -11,6 +12,7 @@
 //! go once nothing older is left under them. Everything is found by sorting and by trees of boxes: the work is near-linear in the
 //! number of fragments.
 
+mod buried;
 mod dense;
 mod evolved;
 mod masks;
@@ -24,7 +26,7 @@ pub(super) use evolved::{attrs_seen, has_dropped};
 
 use crate::base::{Error, Id, Result};
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
-use crate::schema::{Schema, Subarray};
+use crate::schema::{Attribute, Schema, Subarray};
 use evolved::Seen;
 use patches::Patches;
 use std::collections::HashSet;
@@ -94,6 +96,17 @@ impl Merge {
     pub fn is_of_cells(&self) -> bool {
         // Of a dense fragment that is deleted wholly no box is left.
         self.as_cells || self.boxes.is_empty() && self.inputs.iter().all(|d| d.kind != FragmentKind::Dense)
+    }
+
+    /// Whether its inputs are tombstones, which become one fragment of them.
+    pub fn is_of_tombstones(&self) -> bool {
+        !self.inputs.is_empty() && self.inputs.iter().all(|d| d.kind == FragmentKind::Tombstones)
+    }
+
+    /// Whether every attribute of the inputs may be null: a dense result then needs no tombstone where a cell was deleted.
+    pub fn is_clearable(&self, schema: &Schema) -> bool {
+        let mut attrs = self.inputs.iter().flat_map(|d| attrs_seen(schema, d));
+        attrs.all(|id| schema.attr_by_id(id).is_some_and(Attribute::nullable))
     }
 
     /// Bytes that are read, at most.
@@ -181,7 +194,10 @@ fn chosen(schema: &Schema, fragments: &[Arc<Description>], strategy: &Strategy, 
     };
     let cells = runs.into_iter().filter_map(|run| runs::untied(run, &rest)).map(of_cells);
     let merges: Vec<Merge> = dense.into_iter().chain(cells.map(|merge| patches.restored(merge))).collect();
-    tombstones::applied(fragments, merges, strategy)
+    let mut plan = tombstones::applied(schema, fragments, merges, strategy);
+    let gone = plan.merges.iter().flat_map(|m| &m.retired).chain(&plan.swept).map(|d| d.id).collect();
+    plan.merges.extend(buried::merges(fragments, &gone, strategy, limits));
+    plan
 }
 
 type Run = Vec<Arc<Description>>;
@@ -245,18 +261,16 @@ fn named(schema: &Schema, fragments: &[Arc<Description>], ids: &[Id], limits: Pl
         let missing = ids.iter().find(|id| !known.contains(id)).map(Id::to_string).unwrap_or_default();
         return Err(Error::input(format!("the array has no fragment {missing}; look at its list of fragments")));
     }
+    if inputs.iter().all(|d| d.kind == FragmentKind::Tombstones) {
+        let merges = buried::of(fragments, &inputs, limits).ok_or_else(refused)?;
+        return Ok(Plan { merges, swept: Vec::new() });
+    }
     let merge = if inputs.iter().any(|d| part(d) == Some(Part::Box)) {
         dense::of(schema, fragments, &inputs)
     } else {
         runs::of(fragments, inputs)
     };
-    let Some(merge) = merge else {
-        return Err(Error::input(
-            "these fragments cannot be merged: they must be cells with the same attributes, or dense boxes that make few boxes \
-             together, with the updates that lie wholly inside; and no other fragment that touches one of them may stand \
-             between them in order",
-        ));
-    };
+    let merge = merge.ok_or_else(refused)?;
     let merges = if merge.is_of_cells() {
         let portions = runs::portions(merge.inputs, limits).into_iter();
         portions.filter_map(|run| runs::untied(run, fragments)).map(of_cells).collect()
@@ -265,5 +279,14 @@ fn named(schema: &Schema, fragments: &[Arc<Description>], ids: &[Id], limits: Pl
     } else {
         Vec::new()
     };
-    Ok(tombstones::applied(fragments, merges, &Strategy::Fragments(Vec::new())))
+    Ok(tombstones::applied(schema, fragments, merges, &Strategy::Fragments(Vec::new())))
+}
+
+/// What is said of fragments that were named and cannot be merged.
+fn refused() -> Error {
+    Error::input(
+        "these fragments cannot be merged: they must be cells with the same attributes, or dense boxes that make few boxes together, \
+         with the updates that lie wholly inside, or tombstones; and no other fragment that touches one of them may stand between \
+         them in order",
+    )
 }

@@ -80,10 +80,14 @@ pub(super) fn tier(bytes: u64) -> u32 {
 /// Groups of neighbours of which [`FAN_IN`] or more lie in the same tier or below, from the smallest tier on; the groups of a
 /// tier count as one fragment in the next.
 pub(super) fn tiers(run: Run, limits: PlanLimits) -> Vec<Run> {
+    tiers_of(run.chunk_by(|a, b| a.order == b.order).map(<[_]>::to_vec).collect(), limits)
+}
+
+/// As [`tiers`], of fragments that are in groups already.
+pub(super) fn tiers_of(groups: Vec<Run>, limits: PlanLimits) -> Vec<Run> {
     let sum = |group: &Run| group.iter().map(|d| d.location.len).sum::<u64>();
     let sized = |group: Run| (sum(&group), group);
-    let mut groups: Vec<(u64, Run)> =
-        run.chunk_by(|a, b| a.order == b.order).map(|siblings| sized(siblings.to_vec())).collect();
+    let mut groups: Vec<(u64, Run)> = groups.into_iter().map(sized).collect();
     let highest = groups.iter().map(|(bytes, _)| tier(*bytes)).max().unwrap_or(0);
     for level in 0..=highest {
         let mut next: Vec<(u64, Run)> = Vec::with_capacity(groups.len());

@@ -221,7 +221,7 @@ fn read(held: &[Held]) -> (Reading, bool) {
     (found, tied)
 }
 
-/// Does a plan to the model. A dense result holds a cell that is deleted only as null.
+/// Does a plan to the model. A dense result holds a cell that is deleted only as null, or under tombstones that are left over it.
 fn done(mut held: Vec<Held>, plan: &Plan, nullable: bool) -> Vec<Held> {
     for merge in &plan.merges {
         let of = |d: &Arc<Description>| held.iter().find(|h| h.description.id == d.id).unwrap().clone();
@@ -229,13 +229,18 @@ fn done(mut held: Vec<Held>, plan: &Plan, nullable: bool) -> Vec<Held> {
         let (found, _) = read(&sources);
         let mut cells: BTreeMap<(u64, u64), Vec<(u32, u64)>> = BTreeMap::new();
         found.iter().for_each(|((cell, attr), value)| cells.entry(*cell).or_default().push((*attr, *value)));
+        let mut left: BTreeMap<(u64, u64), Vec<(u32, u64)>> = BTreeMap::new();
         for bounds in &merge.boxes {
             let attrs = merge.inputs.iter().map(|d| &d.attrs).max_by_key(|a| a.len()).unwrap();
             for (x, y) in (bounds.ranges()[0].lo..=bounds.ranges()[0].hi)
                 .flat_map(|x| (bounds.ranges()[1].lo..=bounds.ranges()[1].hi).map(move |y| (x, y)))
             {
                 let there = cells.get(&(x, y)).map_or(0, Vec::len);
-                assert!(nullable || there == attrs.len(), "an unwritten cell in a dense result");
+                if !nullable && there != attrs.len() {
+                    let deletes = merge.applied.iter().any(|d| d.kind == FragmentKind::Tombstones);
+                    assert!(there == 0 && deletes, "an unwritten cell in a dense result");
+                    left.insert((x, y), Vec::new());
+                }
             }
         }
         if !merge.is_of_cells() {
@@ -245,10 +250,17 @@ fn done(mut held: Vec<Held>, plan: &Plan, nullable: bool) -> Vec<Held> {
         let mut made = Description::clone(&merge.inputs[0]);
         made.order = merge.order();
         made.kind = if merge.is_of_cells() { FragmentKind::Sparse } else { FragmentKind::Dense };
+        if merge.is_of_tombstones() {
+            made.kind = FragmentKind::Tombstones;
+            cells = sources.iter().flat_map(|h| h.cells.clone()).collect();
+        }
         made.id.0[15] = 1;
+        let mut over = Description { kind: FragmentKind::Tombstones, order: made.order.leftover(), ..made.clone() };
+        over.id.0[15] = 2;
         let gone: HashSet<Id> = merge.inputs.iter().chain(&merge.retired).map(|d| d.id).collect();
         held.retain(|h| !gone.contains(&h.description.id));
         held.push(Held { description: Arc::new(made), cells });
+        held.push(Held { description: Arc::new(over), cells: left });
     }
     let swept: HashSet<Id> = plan.swept.iter().map(|d| d.id).collect();
     held.retain(|h| !swept.contains(&h.description.id));
@@ -296,7 +308,8 @@ proptest! {
         sparse in any::<bool>(), nullable in any::<bool>(), which in 0u8..5, pick in any::<u32>(), memory in 1_000u64..20_000_000) {
         let before = held(&drawn, sparse);
         let fragments: Vec<_> = before.iter().map(|h| h.description.clone()).collect();
-        let some = |d: &(usize, &Arc<Description>)| !is_clear(d.1.kind) && pick >> d.0 & 1 == 1;
+        let named = |d: &Description| match pick >> 31 { 0 => !is_clear(d.kind), _ => d.kind == FragmentKind::Tombstones };
+        let some = |d: &(usize, &Arc<Description>)| named(d.1) && pick >> d.0 & 1 == 1;
         let strategy = match which {
             0 => Strategy::Tiered,
             1 => Strategy::Updates,

@@ -5,7 +5,7 @@ use super::super::cover::{Step, left};
 use super::{HOLES_MAX, Merge, Part, Plan, Strategy, UPDATED_SHARE, between, part};
 use crate::base::Id;
 use crate::fragment::{Description, FragmentKind, FragmentOrder};
-use crate::schema::Subarray;
+use crate::schema::{Schema, Subarray};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn is_tombstone(d: &Description) -> bool {
 
 /// The plan of `merges`, with the tombstones that they apply and those that can go, and merges of single fragments whose cells
 /// tombstones delete.
-pub(super) fn applied(all: All<'_>, mut merges: Vec<Merge>, strategy: &Strategy) -> Plan {
+pub(super) fn applied(schema: &Schema, all: All<'_>, mut merges: Vec<Merge>, strategy: &Strategy) -> Plan {
     let clears: Vec<Item<'_>> =
         all.iter().enumerate().filter(|(_, d)| is_tombstone(d)).map(|(p, d)| item(d, p)).collect();
     if clears.is_empty() {
@@ -43,12 +43,13 @@ pub(super) fn applied(all: All<'_>, mut merges: Vec<Merge>, strategy: &Strategy)
             apply(all, &index, merge, purges);
         } else if purges {
             cut_out(all, &index, merge);
+            erase(all, &index, merge);
         }
     }
     let mut alone = Vec::new();
     if matches!(strategy, Strategy::Tiered | Strategy::All | Strategy::Box(_)) {
         alone = singles(all, &merges, &index, strategy);
-        alone.extend(pierced(all, &merges, &index, strategy));
+        alone.extend(pierced(schema, all, &merges, &index, strategy));
     }
     for merge in merges.iter_mut().chain(&mut alone) {
         merge.retired = retired(all, &values, merge);
@@ -110,25 +111,45 @@ fn cut_out(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge) {
     merge.applied.extend(holes);
 }
 
-/// The deletions of boxes newer than `order` that touch `bounds`, oldest first; none if they are many.
-fn newer_holes(
+/// Gives a merge of dense fragments the tombstones that are newer than it; not those alone that an earlier merge left over its newest
+/// input: what they delete is not stored.
+fn erase(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge) {
+    let order = merge.order();
+    let mut new: Vec<Arc<Description>> = Vec::new();
+    for bounds in &merge.boxes {
+        new.extend(newer(all, clears, (bounds, order), FragmentKind::Tombstones, NEWER_MAX));
+    }
+    if new.iter().any(|d| d.order != order.leftover()) {
+        let mut known: HashSet<Id> = merge.applied.iter().map(|d| d.id).collect();
+        merge.applied.extend(new.into_iter().filter(|d| known.insert(d.id)));
+    }
+}
+
+/// What clears, is of this kind, newer than `order` and touches `bounds`, oldest first; none if it is more than `most`.
+fn newer(
     all: All<'_>,
     clears: &BoxIndex<'_>,
     (bounds, order): (&Subarray, FragmentOrder),
+    kind: FragmentKind,
+    most: usize,
 ) -> Vec<Arc<Description>> {
     let mut found = Vec::new();
     let many = clears.any(
         bounds,
         |s| s.newest > order,
         |item| {
-            if item.orders.0 > order && all.get(item.place).is_some_and(|d| d.kind == FragmentKind::Deletion) {
+            if item.orders.0 > order && all.get(item.place).is_some_and(|d| d.kind == kind) {
                 found.push(item.place);
             }
-            found.len() > HOLES_MAX
+            found.len() > most
         },
     );
     found.sort_unstable();
     if many { Vec::new() } else { found.into_iter().filter_map(|place| all.get(place)).cloned().collect() }
+}
+
+fn newer_holes(all: All<'_>, clears: &BoxIndex<'_>, at: (&Subarray, FragmentOrder)) -> Vec<Arc<Description>> {
+    newer(all, clears, at, FragmentKind::Deletion, HOLES_MAX)
 }
 
 /// Whether deletions leave few boxes of `before`: each cuts a box into two along every dimension at most.
@@ -137,9 +158,9 @@ fn is_worth(boxes: &[Subarray], before: usize, holes: &[Arc<Description>]) -> bo
     boxes.len() <= before + holes.len() * sides
 }
 
-/// The single dense fragments of which boxes were deleted since, without these: all of them, those of the box, or those that
-/// lose a tenth of their cells.
-fn pierced(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Strategy) -> Vec<Merge> {
+/// The single dense fragments of which boxes were deleted since, without these, and those of which cells were: all of them, those of
+/// the box, or those that lose a tenth of their cells.
+fn pierced(schema: &Schema, all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Strategy) -> Vec<Merge> {
     let taken: HashSet<Id> = merges.iter().flat_map(|m| &m.inputs).map(|d| d.id).collect();
     let asked = |d: &Description| match strategy {
         Strategy::Box(sub) => d.bounds.intersects(sub),
@@ -147,17 +168,21 @@ fn pierced(all: All<'_>, merges: &[Merge], clears: &BoxIndex<'_>, strategy: &Str
     };
     let mut made = Vec::new();
     for d in all.iter().filter(|d| part(d) == Some(Part::Box) && !taken.contains(&d.id) && asked(d)) {
-        let holes = newer_holes(all, clears, (&d.bounds, d.order));
-        if holes.is_empty() {
-            continue;
+        let (inputs, retired) = (vec![d.clone()], Vec::new());
+        let mut merge = Merge { inputs, applied: Vec::new(), retired, boxes: vec![d.bounds.clone()], as_cells: false };
+        cut_out(all, clears, &mut merge);
+        let kept: u128 = merge.boxes.iter().map(Subarray::cells).sum();
+        let mut lost = d.bounds.cells().saturating_sub(kept);
+        // Where the tombstones would only be others afterwards, that is done for who asks to be rid of what was deleted.
+        if *strategy != Strategy::Tiered || merge.is_clearable(schema) {
+            let holes = merge.applied.len();
+            erase(all, clears, &mut merge);
+            let cells = merge.applied.iter().skip(holes).map(|d| u128::from(d.cells)).sum();
+            lost = lost.saturating_add(cells);
         }
-        let steps = std::iter::once(Step::Write(&d.bounds)).chain(holes.iter().map(|d| Step::Delete(&d.bounds)));
-        let Some(boxes) = left(steps).filter(|boxes| is_worth(boxes, 1, &holes)) else { continue };
-        let kept: u128 = boxes.iter().map(Subarray::cells).sum();
-        let lost = d.bounds.cells().saturating_sub(kept);
-        if *strategy != Strategy::Tiered || lost.saturating_mul(UPDATED_SHARE) >= d.bounds.cells() {
-            let (inputs, retired) = (vec![d.clone()], Vec::new());
-            made.push(Merge { inputs, applied: holes, retired, boxes, as_cells: false });
+        let worth = *strategy != Strategy::Tiered || lost.saturating_mul(UPDATED_SHARE) >= d.bounds.cells();
+        if worth && !merge.applied.is_empty() {
+            made.push(merge);
         }
     }
     made

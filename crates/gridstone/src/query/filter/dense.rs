@@ -6,6 +6,7 @@ use super::Filter;
 use super::known::{Known, of_fill, spread, verdict_within};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::Description;
+use crate::query::begun::{BYTES_MAX, UNITS_MAX};
 use crate::query::condition::{Batch, Bound, Verdict};
 use crate::query::coordinates::coordinate_column;
 use crate::query::deliver::Origin;
@@ -37,6 +38,13 @@ pub(in crate::query) struct DenseSieve {
     units: VecDeque<(Subarray, Verdict)>,
     row_bytes: u64,
     done: u64,
+}
+
+/// A unit, the values in it that the condition looks at, and its rows that are selected.
+struct Selected {
+    region: Subarray,
+    early: Vec<Column>,
+    rows: Vec<u32>,
 }
 
 /// What is left of a unit.
@@ -209,13 +217,9 @@ impl DenseSieve {
             let cells: u64 = group.iter().map(|(region, _)| region.cells() as u64).sum();
             let held = cells.saturating_mul(self.row_bytes);
             self.context.budget.take(held);
-            let sift = |(region, verdict): (Subarray, Verdict)| self.sift(&region, verdict);
-            let parts = match held <= ALONE_BYTES_MAX {
-                true => group.into_iter().map(sift).collect(),
-                false => self.context.pool.map(group, self.context.cancel.as_ref(), sift),
-            };
+            let parts = if self.plan.is_far() { self.sift_far(group) } else { self.sift_near(group, held) };
             self.context.budget.give(held);
-            let found = self.cells_of(&parts?.into_iter().flatten().collect::<Vec<_>>())?;
+            let found = self.cells_of(&parts?)?;
             self.done += cells;
             let total = u64::try_from(self.plan.request.sub.cells()).unwrap_or(u64::MAX);
             self.context.progress.report(self.done, total);
@@ -226,11 +230,41 @@ impl DenseSieve {
         }
     }
 
+    /// What is selected in each unit, one after the other on each thread.
+    fn sift_near(&self, group: Vec<(Subarray, Verdict)>, held: u64) -> Result<Vec<Part>> {
+        let sift = |(region, verdict): (Subarray, Verdict)| {
+            self.select(region, verdict)?.map(|selected| self.complete(selected)).transpose()
+        };
+        let parts: Result<Vec<Option<Part>>> = match held <= ALONE_BYTES_MAX {
+            true => group.into_iter().map(sift).collect(),
+            false => self.context.pool.map(group, self.context.cancel.as_ref(), sift),
+        };
+        Ok(parts?.into_iter().flatten().collect())
+    }
+
+    /// The same where answers take long: what the condition looks at is asked for of all units together, and so are the other values of those
+    /// in which it selects a cell.
+    fn sift_far(&self, group: Vec<(Subarray, Verdict)>) -> Result<Vec<Part>> {
+        let (pool, cancel) = (&self.context.pool, self.context.cancel.as_ref());
+        let judged = group.iter().filter(|(_, verdict)| self.needs_early(*verdict)).map(|(region, _)| region).collect();
+        let begun = self.plan.begin(&self.context, judged, &self.attrs(&self.filter.early))?;
+        let selected = pool.map(group, cancel, |(region, verdict)| self.select(region, verdict))?;
+        drop(begun);
+        let selected: Vec<Selected> = selected.into_iter().flatten().collect();
+        let regions = selected.iter().map(|one| &one.region).collect();
+        let _begun = self.plan.begin(&self.context, regions, &self.attrs(&self.filter.late))?;
+        pool.map(selected, cancel, |one| self.complete(one))
+    }
+
     /// The next units, of about `bytes`; at least one while there is one.
     fn group(&mut self, bytes: u64) -> Result<Vec<(Subarray, Verdict)>> {
+        let (bytes, units_max) = match self.plan.is_far() {
+            true => (bytes.min(BYTES_MAX), UNITS_MAX),
+            false => (bytes, self.context.pool.threads() * 16),
+        };
         let cells_max = (bytes / self.row_bytes.max(1)).max(1);
         let (mut group, mut cells) = (Vec::new(), 0);
-        while cells < cells_max && group.len() < self.context.pool.threads() * 16 {
+        while cells < cells_max && group.len() < units_max {
             while self.units.is_empty() {
                 self.context.cancel.check()?;
                 let Some(next) = self.boxes.pop() else { return Ok(group) };
@@ -312,19 +346,22 @@ impl DenseSieve {
         Ok(if overlaid { Verdict::Some } else { verdict })
     }
 
-    /// The cells of a unit that are selected.
-    fn sift(&self, region: &Subarray, verdict: Verdict) -> Result<Option<Part>> {
-        let (schema, order) = (&self.plan.schema, self.plan.schema.options().cell_order);
-        let attrs = |places: &[usize]| -> Vec<&Attribute> {
-            places.iter().filter_map(|place| schema.attrs().get(*place)).collect()
-        };
-        let given = (0..self.filter.early.len()).any(|place| self.filter.gives(place));
-        let wanted = verdict == Verdict::Some || given;
-        let early = attrs(if wanted { &self.filter.early } else { &[] });
-        let early = if early.is_empty() { Vec::new() } else { self.plan.paint(&self.context, region, &early)? };
+    fn attrs(&self, places: &[usize]) -> Vec<&Attribute> {
+        places.iter().filter_map(|place| self.plan.schema.attrs().get(*place)).collect()
+    }
+
+    /// Whether the values that the condition looks at are read: to judge, or since they are asked for.
+    fn needs_early(&self, verdict: Verdict) -> bool {
+        verdict == Verdict::Some || (0..self.filter.early.len()).any(|place| self.filter.gives(place))
+    }
+
+    /// Which cells of a unit are selected; `None`: none is.
+    fn select(&self, region: Subarray, verdict: Verdict) -> Result<Option<Selected>> {
+        let early = self.attrs(if self.needs_early(verdict) { &self.filter.early } else { &[] });
+        let early = if early.is_empty() { Vec::new() } else { self.plan.paint(&self.context, &region, &early)? };
         let count = region.cells() as usize;
         let rows: Vec<u32> = if verdict == Verdict::Some {
-            let mut batch = Batch::new(count).with_box(region, order);
+            let mut batch = Batch::new(count).with_box(&region, self.plan.schema.options().cell_order);
             for (place, column) in self.filter.early.iter().zip(&early) {
                 batch = batch.with_attr(*place, column.view());
             }
@@ -336,12 +373,17 @@ impl DenseSieve {
             Counters::add(&self.context.counters.blocks_rejected, 1);
             return Ok(None);
         }
-        let late = attrs(&self.filter.late);
-        let late = if late.is_empty() { Vec::new() } else { self.plan.paint(&self.context, region, &late)? };
+        Ok(Some(Selected { region, early, rows }))
+    }
+
+    /// The cells that are selected.
+    fn complete(&self, Selected { region, early, rows }: Selected) -> Result<Part> {
+        let (count, late) = (region.cells() as usize, self.attrs(&self.filter.late));
+        let late = if late.is_empty() { Vec::new() } else { self.plan.paint(&self.context, &region, &late)? };
         let picked = |column: &Column| if rows.len() == count { column.clone() } else { column.view().gather(&rows) };
         let early = |place: usize| early.get(place).map_or_else(|| Column::empty(Datatype::UInt8, false), picked);
         let columns = self.filter.arranged(early, late.iter().map(picked).collect());
-        Ok(Some(Part { coords: coordinates(region, order, &rows), columns }))
+        Ok(Part { coords: coordinates(&region, self.plan.schema.options().cell_order, &rows), columns })
     }
 
     fn cells_of(&self, parts: &[Part]) -> Result<Cells> {

@@ -28,7 +28,7 @@ pub(in crate::query) struct Sieve {
     duties: Vec<Duty>,
     /// Whether all units are of one fragment, and the overlay is empty: then nothing is merged.
     alone: bool,
-    /// Whether the answer to a request takes long: then all blocks of a fragment are asked for together, and decoded side by side. Else each
+    /// Whether the answer to a request takes long: then all blocks of a fragment in a batch are asked for together, and decoded side by side. Else each
     /// thread takes some blocks from the first look to the last, while they are in its cache.
     far: bool,
     /// Cells of the blocks taken.

@@ -3,9 +3,10 @@
 
 use super::client::Found;
 use crate::base::{Begun, ByteRange, Result};
-use crate::runtime::{Asked, PerProcess};
+use crate::runtime::{Asked, PerProcess, standing};
 use bytes::Bytes;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 type Answer = object_store::Result<Found>;
 
@@ -22,15 +23,22 @@ impl std::fmt::Debug for ReadsAhead {
     }
 }
 
+/// How often those who wait for another's answer look whether they are to go on.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// A read under way, or its bytes.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     range: ByteRange,
     state: Mutex<State>,
+    /// Told when the answer is there, or lost.
+    answered: Condvar,
 }
 
 enum State {
     Asked(Asked<Answer>),
+    /// Somebody waits for the answer.
+    Awaited,
     Here(Bytes),
     /// It failed, or whoever waited for it was told to stop.
     Lost,
@@ -40,6 +48,7 @@ impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Asked(_) => "Asked",
+            Self::Awaited => "Awaited",
             Self::Here(_) => "Here",
             Self::Lost => "Lost",
         })
@@ -62,19 +71,44 @@ impl ReadsAhead {
         if begun.is_empty() {
             return None;
         }
-        let read = |(range, answer)| Arc::new(ReadAhead { range, state: Mutex::new(State::Asked(answer)) });
-        let begun: Vec<Arc<ReadAhead>> = begun.into_iter().map(read).collect();
+        let read =
+            |(range, answer)| ReadAhead { range, state: Mutex::new(State::Asked(answer)), answered: Condvar::new() };
+        let begun: Vec<Arc<ReadAhead>> = begun.into_iter().map(read).map(Arc::new).collect();
         let mut reads = self.reads().ok()?.lock().unwrap_or_else(PoisonError::into_inner);
         reads.retain(|read| read.strong_count() > 0);
         reads.extend(begun.iter().map(Arc::downgrade));
         Some(Arc::new(Together(begun)))
     }
 
-    /// The read that holds all of `range`, if there is one.
-    pub(super) fn holding(&self, range: ByteRange) -> Option<Arc<ReadAhead>> {
+    /// The reads that hold `range` together, by ascending offset, none of them lost; `None` if something is missing.
+    pub(super) fn holding(&self, range: ByteRange) -> Option<Vec<Arc<ReadAhead>>> {
         let reads = self.reads().ok()?.lock().unwrap_or_else(PoisonError::into_inner);
-        let holds = |read: &Arc<ReadAhead>| read.range.offset <= range.offset && range.end() <= read.range.end();
-        reads.iter().filter_map(Weak::upgrade).find(holds)
+        let touches = |read: &Arc<ReadAhead>| read.range.offset < range.end() && range.offset < read.range.end();
+        let mut touching: Vec<Arc<ReadAhead>> = reads.iter().filter_map(Weak::upgrade).filter(touches).collect();
+        drop(reads);
+        touching.retain(|read| !matches!(*read.state(), State::Lost));
+        touching.sort_by_key(|read| (read.range.offset, read.range.end()));
+        let (mut at, mut found) = (range.offset, Vec::new());
+        for read in touching {
+            if read.range.offset <= at && at < read.range.end().min(range.end()) {
+                at = read.range.end();
+                found.push(read);
+            }
+        }
+        (at >= range.end() && !found.is_empty()).then_some(found)
+    }
+}
+
+/// Whoever waits for the answer. When it goes, the others are told what came of it.
+struct Waiting<'a> {
+    read: &'a ReadAhead,
+    found: Option<Bytes>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        *self.read.state() = self.found.take().map_or(State::Lost, State::Here);
+        self.read.answered.notify_all();
     }
 }
 
@@ -84,20 +118,39 @@ impl ReadAhead {
         self.range
     }
 
-    /// Its bytes, as `received` takes them from the answer; `None` if another was told of its failure before. Blocks until they are there.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its bytes, as `received` takes them from the answer; `None` if another was told of its failure. Blocks until they are there.
+    ///
+    /// # Errors
+    /// Those of `received`, for the first who asks; Cancelled.
     pub(super) fn bytes(&self, received: impl FnOnce(Result<Answer>) -> Result<Bytes>) -> Result<Option<Bytes>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *state, State::Lost) {
-            State::Asked(answer) => {
-                let bytes = received(answer.wait())?;
-                *state = State::Here(bytes.clone());
-                Ok(Some(bytes))
+        let mut state = self.state();
+        loop {
+            match std::mem::replace(&mut *state, State::Awaited) {
+                State::Asked(answer) => {
+                    drop(state);
+                    let mut waiting = Waiting { read: self, found: None };
+                    let bytes = received(answer.wait())?;
+                    waiting.found = Some(bytes.clone());
+                    return Ok(Some(bytes));
+                }
+                State::Here(bytes) => {
+                    *state = State::Here(bytes.clone());
+                    return Ok(Some(bytes));
+                }
+                State::Lost => {
+                    *state = State::Lost;
+                    return Ok(None);
+                }
+                State::Awaited => {
+                    standing().map_or(Ok(()), |cancel| cancel.check())?;
+                    let woken = self.answered.wait_timeout(state, LOOK_EVERY);
+                    state = woken.unwrap_or_else(PoisonError::into_inner).0;
+                }
             }
-            State::Here(bytes) => {
-                *state = State::Here(bytes.clone());
-                Ok(Some(bytes))
-            }
-            State::Lost => Ok(None),
         }
     }
 }

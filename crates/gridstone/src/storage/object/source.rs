@@ -130,6 +130,12 @@ impl ObjectSource {
         Ok(Read { read, answer })
     }
 
+    /// The bytes of a range, whatever was begun before.
+    fn read_anew(&self, range: ByteRange) -> Result<Bytes> {
+        let Read { read, answer } = self.start(Merged { range, parts: Vec::new() })?;
+        self.received(read.range, answer.wait())
+    }
+
     fn failed(&self, error: Store) -> Error {
         match error {
             Store::NotFound { .. } => deleted(self.client.error("cannot read", &self.name, error)),
@@ -188,8 +194,8 @@ impl ByteSource for ObjectSource {
         for (index, (range, place)) in missing.iter_mut().zip(&mut found).enumerate() {
             if let Some(bytes) = self.tail_part(*range) {
                 *place = bytes;
-            } else if let Some(read) = self.ahead.holding(*range) {
-                begun.push((index, *range, read));
+            } else if let Some(reads) = self.ahead.holding(*range) {
+                begun.push((index, *range, reads));
             } else {
                 continue;
             }
@@ -229,28 +235,32 @@ struct Reads<'a> {
     found: Vec<Bytes>,
     reads: Vec<Read>,
     /// Places of ranges among those asked for, the ranges, and the reads begun before that hold them.
-    begun: Vec<(usize, ByteRange, Arc<ReadAhead>)>,
+    begun: Vec<(usize, ByteRange, Vec<Arc<ReadAhead>>)>,
 }
 
 impl Reads<'_> {
-    /// The bytes of a range that was begun before; asked for anew if that read is of the process that forked this one.
-    fn begun_bytes(&self, range: ByteRange, read: &ReadAhead) -> Result<Bytes> {
-        let received = |answer| self.source.received(read.range(), answer);
-        let all = if self.owner.is_here() { read.bytes(received)? } else { None };
-        match all {
-            Some(all) => {
-                let start = (range.offset - read.range().offset) as usize;
-                Ok(all.slice(start..start + range.len as usize))
-            }
-            None => self.source.read_one(range),
+    /// The bytes of a range that was begun before; asked for anew if that was lost, or is of the process that forked this one.
+    fn begun_bytes(&self, range: ByteRange, reads: &[Arc<ReadAhead>]) -> Result<Bytes> {
+        let (mut at, mut found) = (range.offset, Vec::with_capacity(reads.len()));
+        for read in reads {
+            let received = |answer| self.source.received(read.range(), answer);
+            let bytes = if self.owner.is_here() { read.bytes(received)? } else { None };
+            let Some(bytes) = bytes else { return self.source.read_anew(range) };
+            let (start, end) = (at - read.range().offset, range.end().min(read.range().end()) - read.range().offset);
+            found.push(bytes.slice(start as usize..end as usize));
+            at = read.range().end();
         }
+        Ok(match found.as_slice() {
+            [one] => one.clone(),
+            parts => parts.concat().into(),
+        })
     }
 }
 
 impl Pending for Reads<'_> {
     fn wait(self: Box<Self>) -> Result<Vec<Bytes>> {
         let ahead: Vec<(usize, Bytes)> = (self.begun.iter())
-            .map(|(index, range, read)| Ok((*index, self.begun_bytes(*range, read)?)))
+            .map(|(index, range, reads)| Ok((*index, self.begun_bytes(*range, reads)?)))
             .collect::<Result<_>>()?;
         let Self { source, owner, ranges, mut found, reads, .. } = *self;
         for (index, bytes) in ahead {
