@@ -23,7 +23,8 @@ class Merge:
     """One merge: fragments that new ones took the place of, in a commit of its own."""
 
     kind: str
-    """ "dense": boxes became dense fragments; "sparse": cells became fragments of cells."""
+    """ "dense": boxes became dense fragments; "sparse": cells became fragments of cells; "tombstones": fragments of
+    these became one."""
     fragments: int
     """Fragments taken out."""
     cells: int

@@ -28,7 +28,7 @@ pub enum MergeChoice<'a> {
 /// A merge that is planned, or was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeListing {
-    /// "dense": boxes become dense fragments; "sparse": cells become fragments of cells.
+    /// "dense": boxes become dense fragments; "sparse": cells become fragments of cells; "tombstones": fragments of these become one.
     pub kind: &'static str,
     /// Fragments that are taken out, tombstones among them.
     pub fragments: u64,
@@ -302,7 +302,11 @@ fn listing(merge: &Merge, context: &ReadContext, target: &Target, target_bytes: 
     let bytes = merge.bytes_written();
     let least = merge.boxes.len().max(1) as u64;
     MergeListing {
-        kind: if merge.is_of_cells() { "sparse" } else { "dense" },
+        kind: match merge {
+            merge if merge.is_of_tombstones() => "tombstones",
+            merge if merge.is_of_cells() => "sparse",
+            _ => "dense",
+        },
         fragments: (merge.inputs.len() + merge.retired.len()) as u64,
         cells: merge.cells(),
         bytes: merge.bytes(),
