@@ -194,8 +194,9 @@ mod tests {
 
     #[test]
     fn every_number_of_bits_and_the_full_range() {
-        for bits in 0..=64 {
-            for n in [1, 2, 63, 64, 65, 1024, 1025, 1026, 3000u64] {
+        let counts: &[u64] = if cfg!(miri) { &[1, 65] } else { &[1, 2, 63, 64, 65, 1024, 1025, 1026, 3000] };
+        for bits in (0..=64).step_by(if cfg!(miri) { 8 } else { 1 }) {
+            for n in counts.iter().copied() {
                 let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
                 let value = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17) & mask;
                 let input: Vec<u8> = (0..n).flat_map(|i| value(i).to_le_bytes()).collect();

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn every_half_is_rounded_to_the_nearest() {
         for keep in 1..10 {
-            for bits in 0..=u16::MAX {
+            for bits in (0..=u16::MAX).step_by(if cfg!(miri) { 1_021 } else { 1 }) {
                 let value = f16::from_bits(bits);
                 let mut bytes = value.to_le_bytes();
                 keeping(keep).round(&mut bytes, Element::float(2));
