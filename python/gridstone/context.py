@@ -55,7 +55,7 @@ class Context:
             for `az://`: account_name, account_key, sas_token; for all: timeout, connect_timeout (seconds), retries.
             What is not given comes from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`). Other stores ignore them.
         durability: "full" syncs files and directories before a commit counts; "close" leaves that to the system.
-        verify: "once" checks raw pages once per open snapshot, "always" on every read.
+        verify: "once" or "always"; both check every block whenever it is read.
         key: of sealed (encrypted) stores: 32 bytes, their hexadecimal digits or base64, or a function that is given the
             16 bytes of a key's id and returns that key, or None and returns the one to seal new objects with; it is
             asked once for each. With a key, new stores are sealed, and a store that is not sealed is refused. None: the

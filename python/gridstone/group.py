@@ -100,6 +100,19 @@ class Group(Retained):
         place = target if target.startswith("/") else joined(here, target)
         return copying.move(self.uri, joined(here, name), place, message=message, context=self._context)
 
+    @checked()
+    def remove(self, name: str, *, message: str | None = None) -> int:
+        """Removes what is called `name` in this group, with everything below it: earlier versions keep it until a
+        vacuum forgets them. `del group[name]` does the same; returns the version."""
+        from . import store
+
+        self._check_newest()
+        self._writable()
+        return store.removed(self.uri, joined(self.refreshed().path, name), message, self._context)
+
+    def __delitem__(self, name: str) -> None:
+        self.remove(name)
+
     @property
     def meta(self) -> Metadata:
         """Metadata: a mutable mapping of text to JSON values, always that of the newest version; of a group opened at a

@@ -14,6 +14,7 @@ from .context import Context, default
 from .dtypes import AnyArray
 from .errors import InputError, NotFoundError
 from .group import Entry, Group
+from .progress import Progress
 from .schema import Attr, Dim, Filters, Schema
 
 Uri = str | os.PathLike[str]
@@ -107,6 +108,7 @@ def array(
     path: str = "/",
     overwrite: bool = False,
     context: Context | None = None,
+    progress: Progress = None,
 ) -> Array:
     """Creates a dense array that holds `ndarray`, with dimensions d0, d1, … from 0.
 
@@ -121,6 +123,7 @@ def array(
         path: the place in the store.
         overwrite: replace an array that is there.
         context: None: the process's default.
+        progress: True for a bar, or a callable `f(done, total)`.
 
     Raises:
         InputError: no dimensions, an empty one, or a type that cannot be stored.
@@ -138,7 +141,7 @@ def array(
     nullable = isinstance(values, np.ma.MaskedArray)
     attrs = [Attr(field, kind, nullable=nullable, filters=filters) for field, kind in kinds.items()]
     made = create(uri, Schema(dims, attrs), path=path, overwrite=overwrite, context=context)
-    made.write(parts)
+    made.write(parts, progress=progress)
     return made
 
 
@@ -182,9 +185,39 @@ def exists(uri: Uri, *, context: Context | None = None) -> bool:
 
 
 @checked()
-def delete(uri: Uri, *, context: Context | None = None) -> None:
-    """Deletes a store and everything in it, for good; a `NotFoundError` if there is none."""
+def delete(uri: Uri, *, path: str | None = None, message: str | None = None, context: Context | None = None) -> None:
+    """Deletes a store and everything in it, for good; or what lies at `path` in it, with everything below, from its
+    newest version on: earlier versions keep it until a vacuum forgets them.
+
+    Args:
+        uri: a store that exists.
+        path: an array or a group, not the root; None: the whole store.
+        message: kept with the version that is without what lay at `path`.
+        context: None: the process's default.
+
+    Raises:
+        NotFoundError: there is no store, or nothing at `path`.
+        ConflictError: another commit moved or removed it meanwhile.
+    """
+    if path is not None:
+        removed(uri, path, message, context)
+        return
+    if message is not None:
+        raise InputError("a store that is deleted keeps no message; give path= to delete an array or a group")
     _native.delete_store((context or default()).native, _text(uri))
+
+
+def removed(uri: Uri, path: str, message: str | None, context: Context | None) -> int:
+    """The version that is without what lay at `path`."""
+    from .transaction import transaction
+
+    if not path.strip("/"):
+        raise InputError("the root of a store cannot be removed; delete the store as a whole: gs.delete(uri)")
+    with transaction(uri, message, context=context) as removal:
+        removal.remove(path)
+    version = removal.version
+    assert version is not None
+    return version
 
 
 @checked()

@@ -85,7 +85,7 @@ def test_interrupt_exits_with_130(loaded: str, monkeypatch, call) -> None:
 
     monkeypatch.setattr(gs.Array, "scan", interrupted)
     code, _, err = call("read", loaded)
-    assert code == 130 and "as it was" in err
+    assert code == 130 and "not committed" in err
 
 
 def test_info_and_ls(loaded: str, call) -> None:

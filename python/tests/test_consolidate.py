@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,3 +175,49 @@ def test_a_fork_and_an_end_do_not_wait_for_it(tmp_path: Path) -> None:
     array = gs.open(tmp_path / "a.gs")
     assert np.array_equal(array[19], np.arange(50) + 19)
     assert np.array_equal(array[50], np.zeros(50))
+
+
+KINDS: list[tuple[str, Any]] = [
+    ("bool", True),
+    ("int8", -3),
+    ("uint64", 2**63 + 5),
+    ("float16", 1.5),
+    ("float32", 2.5),
+    ("float64", -2.25),
+    ("complex64", 1 + 2j),
+    ("complex128", 3 - 4j),
+    ("datetime64[us]", np.datetime64("2026-11-21T01:02:03", "us")),
+    ("timedelta64[s]", np.timedelta64(77, "s")),
+    ("string", "häfen"),
+    ("bytes", b"\x00\xff"),
+    ("bytes[3]", b"abc"),
+    ("uint8[3]", np.array([1, 2, 3], "uint8")),
+    ("list[int32]", np.array([4, 5], "int32")),
+]
+
+
+@pytest.mark.parametrize(("dtype", "value"), KINDS, ids=[name for name, _ in KINDS])
+def test_deleted_cells_of_every_type_stay_deleted(tmp_path: Path, dtype: str, value: Any) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 19), 5)], [gs.Attr("v", dtype), gs.Attr("w", "int32", fill=-1)])
+    arrays = [gs.create(tmp_path / name, schema) for name in ("merged", "plain")]
+
+    def filled(count: int) -> np.ndarray[Any, Any]:
+        column = np.empty(count, object)
+        column[:] = [value] * count
+        return column
+
+    for array in arrays:
+        array.write({"v": filled(16), "w": np.arange(16, dtype="int32")}, box={"x": (0, 15)})
+        array.delete(coords={"x": [3, 7, 12]})
+        array.write({"v": filled(4), "w": np.arange(50, 54, dtype="int32")}, box={"x": (6, 9)})
+        array.delete(coords={"x": [0]})
+    merged, plain = arrays
+    report = merged.consolidate("all")
+    assert report.fragments_after == 2
+    assert [f["kind"] for f in merged.fragments.to_pylist()] == ["dense", "tombstones"]
+    expected, found = plain.read().to_arrow(), merged.read().to_arrow()
+    assert found.equals(expected)
+    assert found["w"].to_pylist()[:8] == [-1, 1, 2, -1, 4, 5, 50, 51]
+    version = merged.version
+    assert merged.consolidate("all").merges == ()
+    assert merged.version == version

@@ -14,6 +14,7 @@ from . import advice, bench, commands, completion, drawing, evolution, files, pl
 from .output import error_text
 
 _INTERRUPTED = 130
+_STOPPED = "interrupted: what was not committed by then is not in the store"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -37,10 +38,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         code = cli.main(args=arguments, prog_name="gridstone", standalone_mode=False)
     except click.exceptions.Abort:
-        click.echo("interrupted: the store is as it was", err=True)
+        click.echo(_STOPPED, err=True)
         return _INTERRUPTED
     except KeyboardInterrupt:
-        click.echo("interrupted: the store is as it was", err=True)
+        click.echo(_STOPPED, err=True)
         return _INTERRUPTED
     except click.ClickException as error:
         error.show()

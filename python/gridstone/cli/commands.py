@@ -165,7 +165,12 @@ def _written(array: Array, json_out: bool) -> None:
 @click.option("--csv", "source", type=_FILE, help="Cells from the dimensions' columns of a CSV file.")
 @options.within_box
 @click.option("--where", metavar="CONDITION", help='Cells for which it is true: "sog > 3 and status in (1, 5)".')
-@click.option("--all", "whole", is_flag=True, help="Delete the whole store, every version of it.")
+@click.option(
+    "--all",
+    "whole",
+    is_flag=True,
+    help="Delete the whole store, every version; with --path what lies there, from now on.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--message", "-m", help="Kept with the version.")
 @options.at_path
@@ -182,11 +187,14 @@ def delete(
     path: str,
     json_out: bool,
 ) -> None:
-    """Delete cells, or with --all the store."""
+    """Delete cells, or with --all the store, or the array or group at --path."""
     if sum((bool(coords), source is not None, bool(box) or where is not None, whole)) != 1:
         raise click.UsageError("give --coord, --csv, --all, or --box and --where: one of them")
     if whole:
-        _delete_store(uri, yes, json_out)
+        if path.strip("/"):
+            _delete_node(uri, path, yes, message, json_out)
+        else:
+            _delete_store(uri, yes, message, json_out)
         return
     array = options.opened(uri, path, "r+")
     if box or where is not None:
@@ -200,7 +208,20 @@ def delete(
     _written(array, json_out)
 
 
-def _delete_store(uri: str, yes: bool, json_out: bool) -> None:
+def _delete_node(uri: str, path: str, yes: bool, message: str | None, json_out: bool) -> None:
+    store.open(uri, path=path)
+    if not yes:
+        click.confirm(f"Remove {path} and all below it from {uri}? Earlier versions keep it.", abort=True, err=True)
+    version = store.removed(uri, path, message, None)
+    if json_out:
+        emit_json({"removed": path, "version": version})
+    else:
+        click.echo(f"version {version}: removed {path}; earlier versions keep it until a vacuum forgets them")
+
+
+def _delete_store(uri: str, yes: bool, message: str | None, json_out: bool) -> None:
+    if message is not None:
+        raise click.UsageError("a store that is deleted keeps no message; leave out --message, or give --path")
     if not store.exists(uri):
         store.delete(uri)
     if not yes:

@@ -16,6 +16,7 @@ use crate::base::Result;
 use crate::fragment::{EncodedTile, Field, FragmentKind, FragmentOrder, Packing, sampled};
 use crate::schema::Schema;
 use crate::tile::{Column, ColumnView, KeyLayout};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Cells in global order: coordinates as ordered keys, a column per dimension, and a column per attribute.
@@ -73,9 +74,9 @@ impl Uncut for Batch {
     }
 }
 
-/// Cells that a tile holds in memory for each of its own, at most: of chunks most of whose rows were overwritten few are its own, and those are
-/// gathered at once.
-const HELD_ROWS: usize = 4;
+/// Rows that a tile keeps in memory for each of its cells, at most: of chunks most of whose rows were overwritten few are its own, and those
+/// are gathered at once.
+const KEPT_ROWS: usize = 4;
 
 impl Merged {
     /// The same cells in a chunk of their own.
@@ -146,19 +147,18 @@ pub(super) struct RawTile<C> {
     settling: Arc<Settling<C>>,
     /// Whether it is the first that needs this choice.
     settles: bool,
-}
-
-impl RawTile<Merged> {
-    /// Bytes of the chunks that it keeps in memory.
-    pub(super) fn held_bytes(&self) -> u64 {
-        self.cells.stretches.chunks().iter().map(|chunk| chunk.size_bytes()).sum()
-    }
+    kept_bytes: u64,
 }
 
 impl<C: Uncut> RawTile<C> {
     /// How many cells it holds.
     pub(super) fn len(&self) -> usize {
         self.cells.len()
+    }
+
+    /// Bytes of memory that it alone keeps of what was loaded.
+    pub(super) fn kept_bytes(&self) -> u64 {
+        self.kept_bytes
     }
 }
 
@@ -213,6 +213,8 @@ pub(super) struct Cutter<C> {
     held: C,
     /// How the next tiles are packed, and for how many cells more.
     settled: Option<(Arc<Settling<C>>, usize)>,
+    /// Bytes of loaded chunks that only the held cells keep.
+    kept_bytes: u64,
 }
 
 impl Cutter<Batch> {
@@ -254,10 +256,19 @@ impl Cutter<Merged> {
     /// # Errors
     /// Those of gathering cells.
     pub(super) fn take(&mut self, cells: &mut Stretches) -> Result<Option<RawTile<Merged>>> {
+        let present: HashSet<*const Chunk> = cells.chunks().iter().map(Arc::as_ptr).collect();
         self.held.stretches.take_from(cells, self.capacity - self.held.len());
-        if self.held.stretches.rows_held() > self.capacity.saturating_mul(HELD_ROWS) {
+        // The sweep has those of the present cells anyway.
+        let gone = |held: &Merged| -> (usize, u64) {
+            let gone = held.stretches.chunks().iter().filter(|chunk| !present.contains(&Arc::as_ptr(chunk)));
+            gone.fold((0, 0), |(rows, bytes), chunk| (rows + chunk.len(), bytes + chunk.size_bytes()))
+        };
+        let (rows, bytes) = gone(&self.held);
+        self.kept_bytes = bytes;
+        if rows > self.capacity.saturating_mul(KEPT_ROWS) {
             let none = self.held.none(0);
             self.held = std::mem::replace(&mut self.held, none).compact()?;
+            self.kept_bytes = gone(&self.held).1;
         }
         Ok(self.full())
     }
@@ -265,7 +276,7 @@ impl Cutter<Merged> {
 
 impl<C: Uncut> Cutter<C> {
     fn new(schema: &Schema, held: C, form: TileForm) -> Self {
-        Self { form, capacity: schema.options().capacity as usize, held, settled: None }
+        Self { form, capacity: schema.options().capacity as usize, held, settled: None, kept_bytes: 0 }
     }
 
     /// How its tiles are to be encoded.
@@ -289,6 +300,6 @@ impl<C: Uncut> Cutter<C> {
         let (settling, left) = settled
             .unwrap_or_else(|| (Arc::new(Settling::of(&cells, self.form.block_cells)), settled_cells(self.capacity)));
         self.settled = Some((Arc::clone(&settling), left.saturating_sub(cells.len())));
-        Some(RawTile { cells, settling, settles })
+        Some(RawTile { cells, settling, settles, kept_bytes: std::mem::take(&mut self.kept_bytes) })
     }
 }

@@ -206,9 +206,9 @@ impl<'a> Source<'a> {
 
     fn push_raw(&mut self, tile: Option<RawTile<Merged>>) {
         if let Some(tile) = tile {
-            // The chunks that hold the cells, and the cells gathered.
+            // The chunks that hold the cells, or they themselves encoded, and they gathered.
             let cells = (tile.len() as u64).saturating_mul(self.row_bytes);
-            let bytes = tile.held_bytes().max(cells).saturating_add(cells);
+            let bytes = tile.kept_bytes().max(cells).saturating_add(cells);
             self.push(Tile::Raw(tile), bytes);
         }
     }

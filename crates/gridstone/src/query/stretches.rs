@@ -51,11 +51,6 @@ impl Stretches {
         self.cells
     }
 
-    /// How many rows its chunks have, which it keeps in memory.
-    pub(super) fn rows_held(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.len()).sum()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.cells == 0
     }
