@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from . import _native, cells, dense, dtypes, history, lists, receipt, reopening, selection
+from . import _native, cells, dense, dtypes, history, lists, positions, receipt, reopening, selection
 from .arguments import checked, known
 from .columns import Column
 from .consolidation import Mergeable
@@ -234,12 +234,13 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     def __getitem__(self, key: Any) -> Any:
         """Positions by NumPy's rules, or one attribute by its name.
 
-        Dense: an ndarray of the one attribute (a dict of several); integers drop their axis. Sparse: a `Result`.
+        Dense: an ndarray of the one attribute (a dict of several); integers drop their axis. Sparse: a `Result`, its
+        cells in row order whatever the sign of a step.
         """
         if isinstance(key, str):
             return AttrView(self, key)
         if self.sparse:
-            return self._steadily(lambda schema: self.read(selection.box_of_positions(schema, key)))
+            return self._steadily(lambda schema: positions.read(self, schema, key, None))
 
         def look(schema: Schema) -> dict[str, AnyArray]:
             return dense.read_at(self, schema, [attr.name for attr in schema.attrs], key)
@@ -259,7 +260,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
     @property
     def oindex(self) -> lists.OIndex:
-        """Lists of positions per axis: `a.oindex[[1, 5], :]`; dense arrays."""
+        """Lists of positions per axis: `a.oindex[[1, 5], :]`."""
         return lists.OIndex(self)
 
     @checked()

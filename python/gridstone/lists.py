@@ -60,10 +60,11 @@ class VIndex:
 
 
 class OIndex:
-    """Lists of positions per axis: `a.oindex[[1, 5], :]` gives the rows 1 and 5 of a dense array.
+    """Lists of positions per axis: `a.oindex[[1, 5], :]` gives the rows 1 and 5.
 
     There is an integer (which drops its axis), a slice, a list of integers or a boolean list per dimension, each for
-    its own axis; lists may be in any order and repeat. The result is an ndarray (a dict of them by attribute).
+    its own axis; lists may be in any order and repeat. The result is an ndarray (a dict of them by attribute); of a
+    sparse array a `Result` with the cells that exist there, each once, in row order.
 
     `a.oindex[[1, 5], :] = values` writes these cells in one commit, as a box where they make one and else one by one
     with their coordinates; values broadcast, and of a cell that is named twice the last value stays.
@@ -75,9 +76,11 @@ class OIndex:
     def __getitem__(self, key: Any) -> Any:
         array, schema = self._array, self._array.schema
         if array.sparse:
-            raise UnsupportedError(
-                "oindex is for dense arrays; of a sparse one read a box, or the cells at points with vindex or points()"
-            )
+            from . import positions
+
+            chosen = None if self._name is None else [self._name]
+            cells = array._steadily(lambda schema: positions.orthogonal(array, schema, key, chosen))
+            return cells if self._name is None else cells[self._name]
         names = array.schema_names if self._name is None else [self._name]
         pairs = _axis_lists(schema, key)
         made = _orthogonal(array, names, [offsets for offsets, _ in pairs])
@@ -245,11 +248,12 @@ def _points(schema: Schema, key: Any) -> tuple[dict[str, Column], tuple[int, ...
 def _axis_lists(schema: Schema, key: Any) -> list[tuple[AnyArray, bool]]:
     """The positions that `oindex[key]` asks for along each axis, and whether a single integer drops it."""
     parts = selection.expand(key, schema.ndim)
-    return [_axis_list(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))]
+    return [axis_list(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))]
 
 
-def _axis_list(dim: Dim, part: Any, axis: int) -> tuple[AnyArray, bool]:
+def axis_list(dim: Dim, part: Any, axis: int) -> tuple[AnyArray, bool]:
     """The positions along one axis (uint64), and whether a single integer drops it."""
+    selection.check_positions(dim, axis)
     if isinstance(part, slice):
         start, stop, step = part.indices(dim.size)
         count = len(range(start, stop, step))

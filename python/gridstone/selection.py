@@ -162,14 +162,15 @@ def _show(dim: Dim, bound: Bound) -> str:
 
 def domain_of(schema: Schema) -> Box:
     """The whole domain."""
-    return _box(schema.dims, [_whole(dim) for dim in schema.dims])
+    return box_of_parts(schema.dims, [whole(dim) for dim in schema.dims])
 
 
-def _whole(dim: Dim) -> "tuple[Bound, Bound] | TextSpan":
+def whole(dim: Dim) -> "tuple[Bound, Bound] | TextSpan":
+    """All coordinates of a dimension."""
     return TextSpan(None, None, False) if dim.is_text else (_bound(dim.domain[0]), _bound(dim.domain[1]))
 
 
-def _box(dims: tuple[Dim, ...], parts: "Sequence[tuple[Bound, Bound] | TextSpan]") -> Box:
+def box_of_parts(dims: tuple[Dim, ...], parts: "Sequence[tuple[Bound, Bound] | TextSpan]") -> Box:
     """The box of these parts, one per dimension."""
     spans = tuple(part if isinstance(part, TextSpan) else None for part in parts)
     bounds = tuple((0, -1 if part.empty else 0) if isinstance(part, TextSpan) else part for part in parts)
@@ -198,15 +199,12 @@ def expand(key: Any, ndim: int) -> tuple[Any, ...]:
 def axes_of(schema: Schema, key: Any) -> tuple[Axis, ...]:
     """The positions that `a[key]` asks for, by NumPy's rules."""
     parts = expand(key, schema.ndim)
-    return tuple([_axis(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))])
+    return tuple([axis_of(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))])
 
 
-def _axis(dim: Dim, part: Any, axis: int) -> Axis:
-    if dim.is_text:
-        raise BoundsError(
-            f"dimension {dim.name!r} (axis {axis}) is string and has no positions; give ':' for all of it, or ask for "
-            f"coordinates: a.loc[...] or a.read(box={{{dim.name!r}: ...}})"
-        )
+def axis_of(dim: Dim, part: Any, axis: int) -> Axis:
+    """The positions along one dimension that an integer or a slice asks for."""
+    check_positions(dim, axis)
     size = dim.size
     if isinstance(part, slice):
         start, stop, step = part.indices(size)
@@ -218,6 +216,15 @@ def _axis(dim: Dim, part: Any, axis: int) -> Axis:
             f"positions count from 0, coordinates are asked for with .loc[...]"
         )
     return Axis(position % size, 1, 1, True)
+
+
+def check_positions(dim: Dim, axis: int) -> None:
+    """A `BoundsError` for a dimension of texts."""
+    if dim.is_text:
+        raise BoundsError(
+            f"dimension {dim.name!r} (axis {axis}) is string and has no positions; give ':' for all of it, or ask for "
+            f"coordinates: a.loc[...] or a.read(box={{{dim.name!r}: ...}})"
+        )
 
 
 def _slice_count(start: int, stop: int, step: int) -> int:
@@ -254,24 +261,6 @@ def covering(schema: Schema, axes: Sequence[Axis]) -> Box:
         first, last = axis.covering if axis.count else (0, -1)
         bounds.append((low + first, low + last))
     return Box(schema.dims, tuple(bounds))
-
-
-def box_of_positions(schema: Schema, key: Any) -> Box:
-    """The box that `a[key]` asks for in a sparse array; `:` is the whole domain, of float dimensions too."""
-    bounds: list[tuple[Bound, Bound] | TextSpan] = []
-    parts = expand(key, schema.ndim)
-    for i, (dim, part) in enumerate(zip(schema.dims, parts, strict=True)):
-        if isinstance(part, slice) and part == slice(None):
-            bounds.append(_whole(dim))
-            continue
-        axis = _axis(dim, part, i)
-        first = _bound(dim.domain[0])
-        if axis.count > 1 and axis.step != 1:
-            raise UnsupportedError(
-                "a sparse array is read by boxes: slices with steps are not supported; filter the cells"
-            )
-        bounds.append((first + axis.covering[0], first + axis.covering[1]) if axis.count else (first, first - 1))
-    return _box(schema.dims, bounds)
 
 
 def axes_of_coordinates(schema: Schema, key: Any) -> tuple[Axis, ...]:
@@ -313,9 +302,9 @@ def box_of(schema: Schema, box: BoxLike) -> Box:
         if unknown:
             names = ", ".join(repr(d.name) for d in schema.dims)
             raise InputError(f"the box names {unknown[0]!r}, which is no dimension; there are {names}")
-        return _box(schema.dims, [_span(d, box.get(d.name, slice(None)), pairs=True) for d in schema.dims])
+        return box_of_parts(schema.dims, [_span(d, box.get(d.name, slice(None)), pairs=True) for d in schema.dims])
     parts = expand(tuple(box) if isinstance(box, list) else box, schema.ndim)
-    return _box(schema.dims, [_span(d, part) for d, part in zip(schema.dims, parts, strict=True)])
+    return box_of_parts(schema.dims, [_span(d, part) for d, part in zip(schema.dims, parts, strict=True)])
 
 
 def _is_list(box: Any) -> bool:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dense, dtypes, lists, selection
+from . import dense, dtypes, lists, positions, selection
 from .dtypes import AnyArray, Value
 from .errors import UnsupportedError
 from .schema import Schema
@@ -74,7 +74,7 @@ class AttrView:
 
     @property
     def oindex(self) -> lists.OIndex:
-        """This attribute at lists of positions per axis: `a["v"].oindex[[1, 5], :]`; dense arrays."""
+        """This attribute at lists of positions per axis: `a["v"].oindex[[1, 5], :]`."""
         return lists.OIndex(self._array, self.name)
 
     def points(self, coords: Any) -> AnyArray:
@@ -85,7 +85,7 @@ class AttrView:
     def __getitem__(self, key: Any) -> Any:
         array, name = self._array, self.name
         if array.sparse:
-            return array._steadily(lambda schema: array.read(selection.box_of_positions(schema, key), name)[name])
+            return array._steadily(lambda schema: positions.read(array, schema, key, [name])[name])
 
         def look(schema: Schema) -> Any:
             return dense.read_at(array, schema, array._names(name, schema), key)[name]

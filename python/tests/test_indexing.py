@@ -254,8 +254,7 @@ def test_positions_of_sparse_arrays(store_uri: str) -> None:
     assert array[0:3]["v"].tolist() == [1, 2]
     assert array["v"][-1].tolist() == [3]
     assert array["v"].loc[12:20].tolist() == [2, 3]
-    with pytest.raises(gs.errors.UnsupportedError, match="steps"):
-        array[::2]
+    assert array[::2]["v"].tolist() == [1, 2] and array["v"][::-9].tolist() == [1, 3]
     with pytest.raises(gs.errors.UnsupportedError, match="dense"):
         array[0] = 1
 

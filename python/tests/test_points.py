@@ -205,8 +205,7 @@ def test_vindex_of_a_sparse_array(store_uri: str) -> None:
     found = array.vindex[[-1, 0, 5], [3, 1, 1]]
     assert found["v"].tolist() == [3, 1] and found["x"].tolist() == [2**63 - 1, -(2**63)]
     assert array["v"].vindex[2**63, 2].tolist() == [2]
-    with pytest.raises(gs.errors.UnsupportedError, match="dense"):
-        array.oindex[[1], [2]]
+    assert array.oindex[[2**63, 3], [2, 2]]["v"].tolist() == [2]
     for way in (array.oindex, array.vindex):
         with pytest.raises(gs.errors.UnsupportedError, match="write_cells"):
             way[[1], [2]] = 1

@@ -1,7 +1,9 @@
 //! Promise: what is deleted goes, large parts of sparse arrays that nothing reaches into are copied, many tiny fragments are no
 //! matter, and all this may go on in the background.
 
-use crate::consolidate_dense::{consolidate, created, created_uncached, longs, noise, read, schema, write_box};
+use crate::consolidate_dense::{
+    BOTH, consolidate, created, created_uncached, longs, noise, read as read_box, schema, write_box,
+};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
     Array, At, AutoConsolidate, Call, CellData, Context, Dedup, Isolation, Opened, Options, ReadOrder, Staged,
@@ -106,9 +108,9 @@ fn tiles_that_nothing_reaches_into_are_copied() {
 
 #[test]
 fn many_tiny_fragments_are_merged_within_the_memory() {
-    for (budget, fragments) in [(16u64 << 20, 25_000), (64 << 20, 3_000), (1 << 30, 3_000)] {
+    for budget in [16u64 << 20, 64 << 20, 1 << 30] {
         let (array, _) = created(line(1_000), budget);
-        for portion in (0..fragments).collect::<Vec<i64>>().chunks(1_000) {
+        for portion in (0..25_000).collect::<Vec<i64>>().chunks(1_000) {
             let staged = portion.iter().map(|n| stage(&array, &[n * 13 % 5_000, 10_000 + n], *n)).collect();
             array.commit(staged, None).unwrap();
         }
@@ -119,6 +121,48 @@ fn many_tiny_fragments_are_merged_within_the_memory() {
         assert_eq!(cells(&array), before);
         let left = array.fragments().unwrap().len();
         assert!(left < 10, "{left} fragments are left");
+        assert!(array.context().peak_bytes() <= budget, "{} bytes", array.context().peak_bytes());
+    }
+}
+
+/// Single cells, boxes of four and tombstones over one large fragment.
+#[test]
+fn many_tiny_fragments_over_a_dense_one_are_merged_within_the_memory() {
+    for budget in [16u64 << 20, 64 << 20, 1 << 30] {
+        let (array, _) = created(schema(1_000, 100, false), budget);
+        write_box(&array, ((0, 999), (0, 999)), &BOTH, 1);
+        let column = |values: &[i64]| longs(values.iter().copied());
+        for portion in (0..25_000).collect::<Vec<i64>>().chunks(1_000) {
+            let tiny = |n: &i64| {
+                let (x, y) = (n * 7_919 % 998, n * 104_729 % 998);
+                let (v, call) = (column(&[*n; 4]), Call::default());
+                let (xs, ys) = (column(&[x]), column(&[y]));
+                match n % 5 {
+                    0 => {
+                        let data = BOTH.iter().map(|name| ((*name).to_owned(), v.view())).collect();
+                        let sub = [(x, x + 1), (y, y + 1)].map(|(from, to)| (from.to_string(), to.to_string()));
+                        array.stage_dense(Some(&sub), &data, gridstone::schema::Order::Row, &call).unwrap()
+                    }
+                    1 => array.stage_delete(&[xs.view(), ys.view()], &call).unwrap(),
+                    _ => {
+                        let one = column(&[-n]);
+                        let attrs = BOTH.iter().map(|name| ((*name).to_owned(), one.view())).collect();
+                        let dims = vec![xs.view(), ys.view()];
+                        let data = CellData { dims, attrs, sorted: false, dedup: Dedup::Error };
+                        array.stage_cells(data, &call).unwrap()
+                    }
+                }
+            };
+            array.commit(portion.iter().map(tiny).collect(), None).unwrap();
+        }
+        assert_eq!(array.fragments().unwrap().len(), 25_001);
+        let before = read_box(&array);
+        for strategy in [Strategy::Tiered, Strategy::All, Strategy::All] {
+            consolidate(&array, &strategy);
+            assert!(read_box(&array) == before, "{strategy:?}");
+        }
+        let kinds: Vec<&str> = array.fragments().unwrap().iter().map(|f| f.kind).collect();
+        assert_eq!(kinds, ["dense", "tombstones"]);
         assert!(array.context().peak_bytes() <= budget, "{} bytes", array.context().peak_bytes());
     }
 }
@@ -185,11 +229,11 @@ fn what_goes_wrong_in_the_background_is_told_by_the_next_call() {
     let outcome = array.consolidate_in_background(Strategy::All, 1 << 30).unwrap().wait(LONG).unwrap();
     assert_eq!(outcome.as_ref().as_ref().unwrap_err().kind(), ErrorKind::Corruption);
     storage.put(&name, &whole).unwrap();
-    let before = read(&array);
+    let before = read_box(&array);
     let report = consolidate(&array, &Strategy::All);
     assert!(report.background_failure.unwrap().contains("checksum"));
     assert_eq!((report.after, consolidate(&array, &Strategy::All).background_failure), (1, None));
-    assert_eq!(read(&array), before);
+    assert_eq!(read_box(&array), before);
 }
 
 #[test]
