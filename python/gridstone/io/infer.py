@@ -219,6 +219,11 @@ def schema_of(
         for c in columns
         if c.name not in dims
     ]
+    if not attrs:
+        raise InputError(
+            f"no column is left for an attribute: the dimensions are {', '.join(map(repr, dims))}, and there is no "
+            "other; values without coordinates go into a dense array: gridstone.array(uri, values)"
+        )
     texts = {name for name in dims if by_name[name].is_text}
     if texts and not sparse:
         raise UnsupportedError(f"column {min(texts)!r} is string, which only sparse arrays have as a dimension")
