@@ -33,7 +33,7 @@ def test_a_list_of_cities(store_uri: str) -> None:
 
 
 def test_a_list_has_no_coordinates(store_uri: str) -> None:
-    with pytest.raises(gs.errors.InputError, match=r"gridstone\.array"):
+    with pytest.raises(gs.errors.SchemaError, match=r"gridstone\.array"):
         io.from_csv(store_uri, path_of("zarr/cities.csv"), ["column_1"], header=False)
     assert not gs.exists(store_uri)
 

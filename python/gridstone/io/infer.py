@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from .. import arrow, categories, dtypes
 from ..columns import Field
-from ..errors import InputError, UnsupportedError
+from ..errors import InputError, SchemaError, UnsupportedError
 from ..schema import Attr, Dim, Schema
 from ..store import auto_tile
 
@@ -220,7 +220,7 @@ def schema_of(
         if c.name not in dims
     ]
     if not attrs:
-        raise InputError(
+        raise SchemaError(
             f"no column is left for an attribute: the dimensions are {', '.join(map(repr, dims))}, and there is no "
             "other; values without coordinates go into a dense array: gridstone.array(uri, values)"
         )
