@@ -221,7 +221,7 @@ def schema_of(
     ]
     if not attrs:
         raise SchemaError(
-            f"no column is left for an attribute: the dimensions are {', '.join(map(repr, dims))}, and there is no "
+            f"no column is left for attributes: the dimensions are {', '.join(map(repr, dims))}, and there is no "
             "other; values without coordinates go into a dense array: gridstone.array(uri, values)"
         )
     texts = {name for name in dims if by_name[name].is_text}
