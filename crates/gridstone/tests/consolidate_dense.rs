@@ -314,3 +314,29 @@ fn deleted_boxes_are_cut_out_and_their_cells_are_gone() {
     assert_eq!(array.fragments().unwrap().len(), 0);
     assert_eq!(read(&array.at(At::Version(version)).unwrap()), before);
 }
+
+/// What a merge has cut at the target size is not merged again and again; a larger target joins it, and what was written since goes into it.
+#[test]
+fn what_was_cut_at_the_target_is_left_alone() {
+    let (array, _) = created(schema(200, 20, false), 1 << 30);
+    write_box(&array, ((0, 199), (0, 199)), &BOTH, 1);
+    for n in 2..6 {
+        write_box(&array, ((n * 20, n * 20 + 30), (0, 99)), &BOTH, n);
+    }
+    delete(&array, &[(1, 1), (150, 150)]);
+    let before = read(&array);
+    let all = |target: u64| array.consolidate(&Strategy::All, target, false, &Call::default()).unwrap();
+    all(100_000);
+    // The tombstones that were left over each part become one.
+    all(100_000);
+    let (version, parts) = (array.version(), array.fragments().unwrap().len());
+    assert!(parts > 5, "{parts} fragments");
+    assert!(all(100_000).merges.is_empty() && all(50_000).merges.is_empty());
+    assert_eq!((array.version(), array.fragments().unwrap().len()), (version, parts));
+    write_box(&array, ((0, 3), (0, 3)), &BOTH, 9);
+    assert_eq!(all(100_000).merges.len(), 1);
+    let now = read(&array);
+    assert_ne!(now, before);
+    assert_eq!(all(1 << 30).after, 2);
+    assert_eq!(read(&array), now);
+}

@@ -339,3 +339,22 @@ fn the_policy_does_not_run_into_damage_after_every_commit() {
     array.refresh().unwrap();
     assert!(array.fragments().unwrap().len() < 7, "{} fragments", array.fragments().unwrap().len());
 }
+
+/// The same of cells.
+#[test]
+fn cells_that_were_cut_at_the_target_are_left_alone() {
+    let (array, _) = created(line(1_000), 1 << 30);
+    for n in 0..6 {
+        write(&array, &(n..900_000).step_by(7).collect::<Vec<_>>(), n);
+    }
+    let before = cells(&array);
+    let all = |target: u64| array.consolidate(&Strategy::All, target, false, &Call::default()).unwrap();
+    all(100_000);
+    let (version, parts) = (array.version(), array.fragments().unwrap().len());
+    assert!(parts > 3, "{parts} fragments");
+    assert!(all(100_000).merges.is_empty());
+    assert_eq!(array.version(), version);
+    write(&array, &[5], 9);
+    assert_eq!(all(100_000).merges.len(), 1);
+    assert!(all(1 << 30).after == 1 && cells(&array) != before);
+}

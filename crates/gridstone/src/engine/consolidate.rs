@@ -6,7 +6,7 @@ use super::{Array, Call, Staged};
 use crate::array::{ArrayState, Changes, MergeRules, Operation, Removed, Snapshot};
 use crate::base::{CounterSnapshot, Error, ErrorKind, FileRef, Id, Part, Result, Silent};
 use crate::fragment;
-use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, Written, merge, plan};
+use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, Written, is_done, merge, plan};
 use crate::query::{ReadContext, Target, WriteContext};
 use crate::schema::Region;
 use crate::storage::data_name;
@@ -115,7 +115,10 @@ impl Array {
         let target = Target { array: self.id(), schema: state.schema()?.clone(), fragments: fragments.clone() };
         let memory_bytes = (self.context().budget.limit_bytes() / 8).min(INPUT_BYTES_MAX);
         let limits = PlanLimits { memory_bytes, cell_bytes: target.row_bytes() };
-        let plan = plan(&target.schema, &fragments, strategy, limits)?;
+        let mut plan = plan(&target.schema, &fragments, strategy, limits)?;
+        if !matches!(strategy, Strategy::Fragments(_)) {
+            plan.merges.retain(|merge| !is_done(&target.schema, merge, target_bytes));
+        }
         let before = fragments.len() as u64;
         let mut report = ConsolidateReport { before, after: before, ..Default::default() };
         drop(fragments);

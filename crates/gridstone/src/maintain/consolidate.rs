@@ -67,7 +67,7 @@ pub fn merge(
     target_bytes: u64,
     written: &mut Written,
 ) -> Result<Option<Merged>> {
-    let cells_max = (target_bytes / merge.bytes_per_cell()).max(1);
+    let cells_max = cells_max(merge, target_bytes);
     if merge.is_of_tombstones() {
         written.done.extend(united(read, write, &target.schema, &merge.inputs)?);
     } else if merge.is_of_cells() {
@@ -93,6 +93,26 @@ pub fn merge(
     let removed = merge.inputs.iter().chain(older).map(|d| Removed::of(d)).collect();
     let retired = newer.into_iter().map(|d| Removed::of(d)).collect();
     Ok(Some(Merged { removed, fragments: done.clone(), retired }))
+}
+
+/// Whether a merge would give no fewer fragments than it takes: they are what an earlier merge was cut into, and nothing was written or deleted
+/// there since.
+pub fn is_done(schema: &Schema, merge: &Merge, target_bytes: u64) -> bool {
+    let (inputs, cells_max) = (&merge.inputs, cells_max(merge, target_bytes));
+    let siblings = inputs.len() > 1 && inputs.iter().all(|d| d.order == merge.order() && !has_dropped(schema, d));
+    if !siblings || !merge.applied.is_empty() || merge.as_cells || merge.is_of_tombstones() {
+        return false;
+    }
+    let made = match merge.is_of_cells() {
+        true => usize::try_from(merge.cells().div_ceil(cells_max)).unwrap_or(usize::MAX),
+        false => merge.boxes.iter().map(|bounds| parts(schema, bounds, cells_max).len()).sum(),
+    };
+    made >= inputs.len()
+}
+
+/// Cells of a fragment of about so many bytes.
+fn cells_max(merge: &Merge, target_bytes: u64) -> u64 {
+    (target_bytes / merge.bytes_per_cell()).max(1)
 }
 
 /// Bytes of memory that a merge takes, about: the tiles under way, or a batch of cells; what was decoded once; a stripe.

@@ -11,7 +11,7 @@ mod vacuum;
 mod verify;
 mod verify_store;
 
-pub use consolidate::{Merged, Written, memory_bytes, merge};
+pub use consolidate::{Merged, Written, is_done, memory_bytes, merge};
 pub use copy::Copier;
 pub use copy_history::{HistoryCopied, HistoryCopier};
 pub use plan::{Merge, Plan, PlanLimits, Strategy, plan};
