@@ -94,6 +94,17 @@ impl Array {
         }
     }
 
+    /// What `strategy` merges of the fragments of `target`, without what would give as many again.
+    fn plan_merges(&self, target: &Target, strategy: &Strategy, target_bytes: u64) -> Result<Plan> {
+        let memory_bytes = (self.context().budget.limit_bytes() / 8).min(INPUT_BYTES_MAX);
+        let limits = PlanLimits { memory_bytes, cell_bytes: target.row_bytes() };
+        let mut plan = plan(&target.schema, &target.fragments, strategy, limits)?;
+        if !matches!(strategy, Strategy::Fragments(_)) {
+            plan.merges.retain(|merge| !is_done(&target.schema, merge, target_bytes));
+        }
+        Ok(plan)
+    }
+
     /// Merges fragments as `strategy` says, into fragments of about `target_bytes`; each merge is a commit of its own, so
     /// that stopping loses at most one. `dry_run`: only says what would be done.
     ///
@@ -113,12 +124,7 @@ impl Array {
         let reading = Call { progress: Arc::new(Silent), ..call.clone() };
         let mut context = self.read_context(&snapshot, &reading).within(MERGE_BYTES_MAX);
         let target = Target { array: self.id(), schema: state.schema()?.clone(), fragments: fragments.clone() };
-        let memory_bytes = (self.context().budget.limit_bytes() / 8).min(INPUT_BYTES_MAX);
-        let limits = PlanLimits { memory_bytes, cell_bytes: target.row_bytes() };
-        let mut plan = plan(&target.schema, &fragments, strategy, limits)?;
-        if !matches!(strategy, Strategy::Fragments(_)) {
-            plan.merges.retain(|merge| !is_done(&target.schema, merge, target_bytes));
-        }
+        let plan = self.plan_merges(&target, strategy, target_bytes)?;
         let before = fragments.len() as u64;
         let mut report = ConsolidateReport { before, after: before, ..Default::default() };
         drop(fragments);

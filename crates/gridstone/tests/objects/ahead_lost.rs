@@ -122,7 +122,8 @@ fn what_is_covered_is_not_asked_for() {
         values = write(&array, number);
     }
     let expected = [values.clone(), values];
-    let reader = opened(&bucket, 2);
+    // Two threads may both ask for an index.
+    let reader = opened(&bucket, 1);
     plan.clear();
     assert!(read(&reader, &Call::default()).unwrap() == expected, "other cells");
     // Its end, its index, and both attributes.
