@@ -177,8 +177,11 @@ mod tests {
         refuse("complex64", &[], "complex64");
         refuse("int8[3]", &[], "int8[3]");
         refuse("bytes[3]", &[], "bytes[3]");
-        let many: Vec<String> = (0..=limits::CATEGORIES_MAX).map(|i| i.to_string()).collect();
-        assert!(Categories::new(Datatype::String, &many, false).unwrap_err().message().contains("too many"));
+        // Under Miri so many texts take minutes.
+        if !cfg!(miri) {
+            let many: Vec<String> = (0..=limits::CATEGORIES_MAX).map(|i| i.to_string()).collect();
+            assert!(Categories::new(Datatype::String, &many, false).unwrap_err().message().contains("too many"));
+        }
     }
 
     #[test]
