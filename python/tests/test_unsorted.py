@@ -53,6 +53,38 @@ def test_portions_in_any_order_read_as_one_write(store_uri: str, dedup: str) -> 
     assert _rows(a.read(order="row").to_arrow()) == expected
 
 
+@pytest.mark.parametrize("dedup", ["keep", "first", "last"])
+def test_one_write_sorts_more_than_the_budget_holds_in_runs(store_uri: str, dedup: str) -> None:
+    table, duplicates = _table(150_000, 500), dedup == "keep"
+    small = gs.Context(memory_budget="2MiB", threads=2)
+    rule = "error" if duplicates else dedup
+    a = gs.create(store_uri, _schema(500, duplicates), context=small)
+    before, told = a.version, []
+    a.write_cells(table, dedup=rule, progress=lambda done, total: told.append((done, total)))
+    assert a.version == before + 1, "it is one commit"
+    assert told[-1] == (150_000, 150_000) and told == sorted(told)
+    whole = gs.create("mem://whole", _schema(500, duplicates), overwrite=True)
+    whole.write_cells(table, dedup=rule)
+    assert _rows(a.read(order="row").to_arrow()) == _rows(whole.read(order="row").to_arrow())
+    # What is sorted at once would take 6 MiB.
+    assert small.peak_bytes <= small.memory_budget
+    with gs.transaction(store_uri, context=small) as tx:
+        tx["/"].write_cells(table.slice(0, 100_000), dedup=rule)
+        assert len(tx["/"].read()) == len(a.read()) + (100_000 if duplicates else 0)
+
+
+def test_what_is_wrong_with_a_write_in_runs_is_told_by_row(tmp_path: Path) -> None:
+    a = gs.create(tmp_path / "a.gs", _schema(5_000, False), context=SMALL)
+    table = _table(150_000, 5_000)
+    with pytest.raises(gs.errors.InputError, match=r"the same cell \(x=\d+, y=\d+\)"):
+        a.write_cells(table)
+    x = table["x"].to_numpy().copy()
+    x[123_456] = 5_000
+    with pytest.raises(gs.errors.BoundsError, match=r"row 123456: coordinate 5000 of dimension \"x\" is outside"):
+        a.write_cells(table.set_column(0, "x", pa.array(x)), dedup="last")
+    assert a.version == 1 and list((tmp_path / "a.gs" / "_data").iterdir()) == []
+
+
 def test_what_is_wrong_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     a = gs.create(tmp_path / "a.gs", _schema(5_000, False), context=SMALL)
     table = _table(150_000, 5_000)

@@ -1,7 +1,8 @@
 //! Long calls: the GIL released, Ctrl-C seen within 100 ms, progress told.
 //!
 //! Signal handlers of Python run on its main thread only, and only while it holds the GIL. So a call from the main
-//! thread works on a thread of the context's pool while the main thread looks for signals every 25 ms.
+//! thread works on a thread of the context's pool while the main thread looks for signals every 25 ms. With one thread
+//! (`threads=1`) it works itself, and looks where the work asks whether to go on.
 
 use crate::errors::raise;
 use gridstone::base::{Cancel, Progress, Result};
@@ -10,7 +11,7 @@ use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(25);
@@ -38,6 +39,50 @@ impl Progress for Reporter {
     }
 }
 
+/// Whether to go on with work that Python's main thread does itself.
+struct Looking {
+    flag: CancelFlag,
+    /// The only thread on which signals can be seen.
+    main: ThreadId,
+    /// When they were last looked for, and what a handler raised.
+    state: Mutex<(Instant, Option<PyErr>)>,
+}
+
+impl Looking {
+    fn new(flag: CancelFlag) -> Self {
+        Self { flag, main: thread::current().id(), state: Mutex::new((Instant::now(), None)) }
+    }
+
+    /// Whether it is time to look again.
+    fn is_due(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = state.0.elapsed() >= LOOK_EVERY;
+        if due {
+            state.0 = Instant::now();
+        }
+        due
+    }
+
+    fn raised(&self) -> Option<PyErr> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).1.take()
+    }
+}
+
+impl Cancel for Looking {
+    fn cancelled(&self) -> bool {
+        // No lock is held while a handler runs: it may call for more work.
+        if !self.flag.cancelled()
+            && thread::current().id() == self.main
+            && self.is_due()
+            && let Err(error) = Python::attach(|py| py.check_signals())
+        {
+            self.flag.cancel();
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(error);
+        }
+        self.flag.cancelled()
+    }
+}
+
 fn on_main_thread(py: Python<'_>) -> PyResult<bool> {
     let threading = py.import("threading")?;
     Ok(threading.call_method0("current_thread")?.is(&threading.call_method0("main_thread")?))
@@ -59,16 +104,20 @@ pub(crate) fn run<R: Send>(
         call.progress = reporter.clone();
     }
     let main = on_main_thread(py)?;
+    let looking = (main && context.threads() == 1).then(|| Arc::new(Looking::new(flag.clone())));
+    if let Some(looking) = &looking {
+        call.cancel = looking.clone();
+    }
     let mut interrupt = None;
     let outcome = py.detach(|| {
-        if main {
+        if main && looking.is_none() {
             watched(context, &call, &flag, work, &mut interrupt)
         } else {
             catch_unwind(AssertUnwindSafe(|| call.run(|| work(&call))))
         }
     });
     let outcome = outcome.map_err(|panic| failed(py, panic.as_ref()))?;
-    if let Some(error) = interrupt {
+    if let Some(error) = interrupt.or_else(|| looking.and_then(|looking| looking.raised())) {
         return Err(error);
     }
     if let Some(reporter) = reporter

@@ -461,7 +461,7 @@ impl Session {
         if let Some(row) = (0..found.len().max(expected.len())).find(|r| found.get(*r) != expected.get(*r)) {
             let (f, e) = (found.get(row), expected.get(row));
             panic!(
-                "{} cells read, {} expected; row {row} is {f:?}, expected {e:?}\n{self:?}",
+                "{} cells read in order {order:?}, {} expected; row {row} is {f:?}, expected {e:?}\n{self:?}",
                 found.len(),
                 expected.len()
             );

@@ -15,6 +15,7 @@ mod io;
 mod key;
 pub mod limits;
 mod services;
+mod wide;
 
 pub use ahead::Ahead;
 pub use buffer::AlignedBuf;
@@ -30,3 +31,4 @@ pub use services::{
     Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Part, Progress, Signal, Signals, Silent,
     Spawner, Task,
 };
+pub(crate) use wide::wide;

@@ -21,12 +21,14 @@
 use super::Filter;
 use super::filter::{check_whole, front, refused};
 use super::word::{Word, by_width, words, words_mut};
-use crate::base::{ByteReader, Element, ElementKind, Error, Result};
+use crate::base::{ByteReader, Element, ElementKind, Error, Result, wide};
 
 /// Values per group.
 const GROUP: usize = 1_024;
 /// Values that are unpacked at a time: as many as make every run of them end at a word.
 const RUN: usize = 64;
+/// Bytes of a run of the widest values, and as many as a word that begins in its last byte takes.
+const PADDED: usize = RUN * 8 + 8;
 
 /// The filter `for`.
 #[derive(Debug, Clone, Copy)]
@@ -79,8 +81,7 @@ fn encode<W: Word>(values: &[W::Bytes], signed: bool, out: &mut Vec<u8>) -> Resu
 
 fn encode_group<W: Word>(group: &[W::Bytes], sign: W, out: &mut Vec<u8>) {
     let ordered = || group.iter().map(|value| W::load(*value).flip(sign));
-    let min = ordered().min().unwrap_or(sign);
-    let max = ordered().max().unwrap_or(sign);
+    let (min, max) = W::extremes(group, sign);
     let bits = u64::BITS - max.minus(min).widen().leading_zeros();
     out.push(bits as u8);
     out.extend_from_slice(bytemuck::bytes_of(&min.flip(sign).store()));
@@ -141,27 +142,34 @@ fn word<W: Word>(reader: &mut ByteReader<'_>) -> Result<W> {
     words::<W>(bytes).first().map(|b| W::load(*b)).ok_or_else(|| Error::corruption("filter for: a value is cut off"))
 }
 
-/// Unpacks 64 values of `bits` bits; bytes that `packed` lacks count as 0.
-fn unpack_run(packed: &[u8], bits: usize) -> [u64; RUN] {
-    let mut bytes = [0u8; RUN * 8];
-    for (to, from) in bytes.iter_mut().zip(packed) {
-        *to = *from;
+wide! {
+    /// Unpacks 64 values of `bits` bits; bytes that `packed` lacks count as 0.
+    fn unpack_run(packed: &[u8], bits: usize) -> [u64; RUN] { unpack_run_any }
+}
+
+#[inline(always)]
+fn unpack_run_any(packed: &[u8], bits: usize) -> [u64; RUN] {
+    let mut bytes = [0u8; PADDED];
+    let len = packed.len().min(RUN * 8);
+    if let (Some(to), Some(from)) = (bytes.get_mut(..len), packed.get(..len)) {
+        to.copy_from_slice(from);
     }
     macro_rules! by_bits {
-        ($($b:literal)*) => { match bits { $($b => unpack_words::<$b>(&bytes),)* _ => [0; RUN] } };
+        ($($b:literal)*) => { match bits { $($b => unpack_values::<$b>(&bytes),)* _ => [0; RUN] } };
     }
     by_bits!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
         39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64)
 }
 
-/// Compiled once per number of bits, so that every shift is a constant.
-fn unpack_words<const BITS: usize>(bytes: &[u8; RUN * 8]) -> [u64; RUN] {
-    let words: &[[u8; 8]] = bytes.as_chunks().0;
-    let word = |i: usize| words.get(i).map_or(0, |w| u64::from_le_bytes(*w));
+/// Compiled once per number of bits, so that every shift is a constant. A value is taken from the eight bytes that it begins in, and the
+/// ninth if it reaches there.
+#[inline(always)]
+fn unpack_values<const BITS: usize>(bytes: &[u8; PADDED]) -> [u64; RUN] {
     std::array::from_fn(|i| {
-        let (at, shift) = (i * BITS / 64, i * BITS % 64);
-        let low = word(at) >> shift;
-        let value = if shift + BITS > 64 { low | word(at + 1) << (64 - shift) } else { low };
+        let (at, shift) = (i * BITS / 8, i * BITS % 8);
+        let word = bytes.get(at..at + 8).and_then(|w| w.first_chunk()).map_or(0, |w| u64::from_le_bytes(*w));
+        let ninth = || bytes.get(at + 8).map_or(0, |b| u64::from(*b));
+        let value = if shift + BITS > 64 { word >> shift | ninth() << (64 - shift) } else { word >> shift };
         value & (u64::MAX >> (64 - BITS))
     })
 }

@@ -1,5 +1,6 @@
 //! Unsigned words of 1, 2, 4 and 8 bytes, so that a filter's loop is written once and compiled per width.
 
+use crate::base::wide;
 use bytemuck::Pod;
 
 /// An unsigned integer as it lies in a block: little-endian, unaligned.
@@ -18,6 +19,8 @@ pub(super) trait Word: Copy + Ord {
     fn widen(self) -> u64;
     /// The low bits of `wide`.
     fn narrow(wide: u64) -> Self;
+    /// The least and the greatest word, each with `mask` flipped; of none, `mask` twice.
+    fn extremes(words: &[Self::Bytes], mask: Self) -> (Self, Self);
 }
 
 macro_rules! word {
@@ -53,6 +56,18 @@ macro_rules! word {
             #[inline(always)]
             fn narrow(wide: u64) -> Self {
                 wide as $t
+            }
+            fn extremes(words: &[Self::Bytes], mask: Self) -> (Self, Self) {
+                wide! { fn found(words: &[[u8; size_of::<$t>()]], mask: $t) -> ($t, $t) { found_any } }
+                #[inline(always)]
+                fn found_any(words: &[[u8; size_of::<$t>()]], mask: $t) -> ($t, $t) {
+                    if words.is_empty() {
+                        return (mask, mask);
+                    }
+                    let flipped = words.iter().map(|word| <$t>::from_le_bytes(*word) ^ mask);
+                    flipped.fold((<$t>::MAX, 0), |(low, high), word| (low.min(word), high.max(word)))
+                }
+                found(words, mask)
             }
         }
     )* };

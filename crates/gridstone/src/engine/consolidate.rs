@@ -61,13 +61,13 @@ pub struct ConsolidateReport {
     pub counters: CounterSnapshot,
 }
 
-/// Memory that a consolidation takes of its budget, at most. More makes it no quicker: pages touched for the first time cost more than
-/// larger portions save (design note 005).
+/// Memory that a consolidation takes of its budget, at most, besides small fragments. More makes it no quicker: pages touched for the first
+/// time cost more than larger portions save (design note 005).
 const MERGE_BYTES_MAX: u64 = 64 << 20;
 
-/// Memory that the small fragments of one merge take, at most, and an eighth of the budget at most: more of them are merged portion by
-/// portion.
-const INPUT_BYTES_MAX: u64 = 32 << 20;
+/// Memory that the small fragments of one merge take decoded, at most, and an eighth of the budget at most: more of them are merged portion
+/// by portion, and leave as many fragments.
+const INPUT_BYTES_MAX: u64 = 128 << 20;
 
 /// A consolidation that took out so many fragments packs the list of them: its records name each, in 150 bytes, which every opening of
 /// the store would decode until the next fold, of thousands for longer than the fragments themselves had taken.

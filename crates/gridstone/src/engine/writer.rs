@@ -1,9 +1,11 @@
 //! Cells being streamed: one fragment in global order, or cells in any order.
 
 use super::{Array, Call, Staged};
-use crate::base::{Error, Result};
-use crate::query::{CellStream, UnsortedCells, WriteContext};
+use crate::base::{Error, Result, Silent};
+use crate::query::{CellStream, CellWrite, Dedup, UnsortedCells, WriteContext, sorting_bytes};
+use crate::schema::Schema;
 use crate::tile::ColumnView;
+use std::sync::Arc;
 
 /// Cells being streamed; nothing is visible before their [`Staged`] is committed.
 #[derive(Debug)]
@@ -74,6 +76,31 @@ impl Writer {
     /// Drops what was written.
     pub fn abort(&mut self) {
         self.stream = None;
+    }
+}
+
+impl Array {
+    /// Whether there is no memory to sort these cells at once. Those that are said to be in order, or of which one of several at a place is to be
+    /// kept where the array keeps all, are not sorted in runs: a stream does neither.
+    pub(super) fn is_sorted_in_runs(&self, schema: &Schema, write: &CellWrite<'_>) -> bool {
+        let needed = sorting_bytes(schema, write.cells());
+        let whole = !write.columns.is_empty() && (!schema.sparse() || write.columns.len() == schema.attrs().len());
+        let streams = whole && !write.sorted && (write.dedup == Dedup::Error || !schema.options().duplicates);
+        streams && needed > self.context().budget.limit_bytes() / 2
+    }
+
+    /// Writes cells by way of a stream of cells in any order.
+    pub(super) fn stage_in_runs(&self, schema: &Schema, write: &CellWrite<'_>, call: &Call) -> Result<Staged> {
+        let named = write.columns.iter().filter_map(|(place, _)| schema.attrs().get(*place));
+        let names: Vec<String> = named.map(|attr| attr.name().to_owned()).collect();
+        let mut writer = self.unsorted_writer(Some(&names), write.dedup)?;
+        // What is told is how much was merged, not how much each run has.
+        let quiet = Call { progress: Arc::new(Silent), ..call.clone() };
+        let columns: Vec<ColumnView<'_>> = write.columns.iter().map(|(_, view)| *view).collect();
+        writer.append(&quiet, &write.dims, &columns)?;
+        let staged = writer.finish(call)?;
+        call.progress.report(write.cells(), write.cells());
+        Ok(staged)
     }
 }
 

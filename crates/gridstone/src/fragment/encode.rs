@@ -3,7 +3,7 @@
 use super::format::{CHUNK_BYTES, LARGE_PAGE_BYTES};
 use super::root::{Field, Role};
 use super::sample::{middle, sampled};
-use crate::base::{AlignedBuf, Result, crc32c};
+use crate::base::{AlignedBuf, Result, crc32c, wide};
 use crate::codec::{self, Effort, Pipeline, Rounding};
 use crate::schema::{Filters, KeyRange, Subarray};
 use crate::tile::{Column, ColumnView, Statistics, encode_block};
@@ -221,15 +221,24 @@ fn choose(view: ColumnView<'_>, cuts: &[usize], effort: Effort) -> Pipeline {
     codec::choose(&blocks, view.datatype().element(), effort)
 }
 
+wide! {
+    /// The least and the greatest of some keys; of none, an empty range.
+    fn extremes(keys: &[u64]) -> (u64, u64) { extremes_any }
+}
+
+#[inline(always)]
+fn extremes_any(keys: &[u64]) -> (u64, u64) {
+    keys.iter().fold((u64::MAX, 0), |(lo, hi), key| (lo.min(*key), hi.max(*key)))
+}
+
 /// The extent of a run of sparse cells whose coordinates are `keys`, a column per dimension, cut into blocks.
 pub fn sparse_shape(keys: &[&[u64]], cuts: &[usize]) -> SparseShape {
     let cells = cuts.last().copied().unwrap_or(0);
     let at = |row: usize| keys.iter().map(|k| k.get(row).copied().unwrap_or(0)).collect::<Vec<u64>>();
     let mbr = |from: usize, to: usize| {
         let range = |column: &&[u64]| {
-            let run = column.get(from..to).unwrap_or_default();
-            let lo = run.iter().copied().min().unwrap_or(0);
-            KeyRange::new(lo, run.iter().copied().max().unwrap_or(lo))
+            let (lo, hi) = extremes(column.get(from..to).unwrap_or_default());
+            if lo <= hi { KeyRange::new(lo, hi) } else { KeyRange::new(0, 0) }
         };
         Subarray::new(keys.iter().map(range).collect())
     };

@@ -8,10 +8,11 @@
 use super::coordinates::axis_keys;
 use super::deletions::{Deletions, clear_inside};
 use super::fetch::{Want, fetch};
+use super::live_chunks::{Taken, apart, grouped, live_chunk};
 use super::masks::{self, Masks};
 use super::merge::{Frontier, merge};
 use super::open::open_all;
-use super::overlay::{Entry, LiveCells, LiveOverlay, is_small, live_overlay};
+use super::overlay::{is_small, live_overlay};
 use super::run::{Chunk, Queue, Standing};
 use super::sparse_blocks::{SparseBlock, fetch_coordinates, for_each_block, outside_bounds, touched_blocks};
 use super::stretches::Stretches;
@@ -43,7 +44,10 @@ pub(super) struct Sweep {
     pub(super) units: Vec<Unit>,
     pub(super) firsts: CellKeys,
     next: usize,
+    /// Of the fragments, and then of those that are small.
     pub(super) queues: Vec<Queue>,
+    /// Memory that the latter take.
+    _taken: Option<Taken>,
     /// What was merged and waits for [`Sweep::next_part`].
     merged: Stretches,
     /// Bytes that a decoded row takes, about, and whether that is but a guess.
@@ -83,9 +87,37 @@ impl Sweep {
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
         let overlay =
             live_overlay(context, target, std::slice::from_ref(&request.sub), &request.attr_ids(&target.schema))?;
+        let held = overlay.is_some();
+        Self::over(context, (target, &|d: &Description| !held || !is_small(d)), request, |layout, deletions| {
+            let Some(overlay) = overlay else { return Ok((Vec::new(), None)) };
+            let mut queue = Queue::default();
+            if let Some(chunk) = live_chunk(context, &target.schema, layout, (&overlay, deletions), request)? {
+                queue.push(chunk);
+            }
+            Ok((vec![queue], None))
+        })
+    }
+
+    /// Plans a read for a merge of fragments, which looks at each of them once.
+    pub(super) fn of_merge(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
+        let (small, streamed) = apart(context, target);
+        let streams = |d: &Description| streamed.contains(&d.id);
+        Self::over(context, (target, &streams), request, |layout, deletions| {
+            let (queues, taken) = grouped(context, (target, small), layout, deletions, request)?;
+            Ok((queues, Some(taken)))
+        })
+    }
+
+    /// Plans a read. The fragments that it `streams` are opened one by one, the others come in queues as `small` gives them.
+    fn over(
+        context: &ReadContext,
+        (target, streams): (&Target, &dyn Fn(&Description) -> bool),
+        request: &Request,
+        small: impl FnOnce(&KeyLayout, &Deletions) -> Result<(Vec<Queue>, Option<Taken>)>,
+    ) -> Result<Self> {
         Counters::add(&context.counters.fragments_considered, target.fragments.len() as u64);
         let deletions = Deletions::of(&target.fragments, &request.sub);
-        let large = large_fragments(target, overlay.is_some(), |d| deletions.leave(d, &request.sub));
+        let large = large_fragments(target, false, |d| streams(d) && deletions.leave(d, &request.sub));
         let fragments = open_all(context, &target.schema, large)?;
         let layout = KeyLayout::new(&target.schema);
         let mut units = Vec::new();
@@ -106,13 +138,8 @@ impl Sweep {
         let units: Vec<Unit> = order.iter().filter_map(|i| units.get(*i as usize).cloned()).collect();
         let total = units.iter().map(|u| u.at.cells as u64).sum();
         let mut queues: Vec<Queue> = fragments.iter().map(|_| Queue::default()).collect();
-        if let Some(overlay) = overlay {
-            let mut queue = Queue::default();
-            if let Some(chunk) = overlay_chunk(context, &target.schema, &layout, (&overlay, &deletions), request)? {
-                queue.push(chunk);
-            }
-            queues.push(queue);
-        }
+        let (small, taken) = small(&layout, &deletions)?;
+        queues.extend(small);
         let schema = target.schema.clone();
         Ok(Self {
             context: context.clone(),
@@ -126,6 +153,7 @@ impl Sweep {
             firsts,
             next: 0,
             queues,
+            _taken: taken,
             merged: Stretches::default(),
             row_bytes: (target.row_bytes(), target.has_varied()),
             returned: 0,
@@ -430,57 +458,4 @@ pub(super) fn large_fragments(
     let in_file = |d: &Description| d.kind.holds_cells() || d.kind == FragmentKind::Tombstones;
     let opened = |d: &&Arc<Description>| in_file(d) && (!overlay || !is_small(d));
     target.fragments.iter().filter(opened).filter(|d| wanted(d)).cloned().collect()
-}
-
-/// The live entries of the overlay in the box as one chunk, places resolved among themselves: without duplicates the
-/// newest entry of a place stays, with them all cells newer than the newest tombstone, and that tombstone.
-fn overlay_chunk(
-    context: &ReadContext,
-    schema: &Schema,
-    layout: &KeyLayout,
-    (live, deletions): (&LiveOverlay, &Deletions),
-    request: &Request,
-) -> Result<Option<Chunk>> {
-    let LiveCells { keys, entries } = live.cells_in(context, schema, &request.sub)?;
-    let mut kept: Vec<Entry> = Vec::new();
-    let mut group: Vec<Entry> = Vec::new();
-    let mut group_row = 0;
-    for (row, entry) in entries.iter().enumerate() {
-        if !deletions.is_empty() && live.source(*entry).is_some_and(|held| held.is_deleted(entry.row, deletions)) {
-            continue;
-        }
-        if !group.is_empty() && keys.compare(row, &keys, group_row) != Ordering::Equal {
-            resolve_group(live, schema, &mut group, &mut kept);
-        }
-        group_row = row;
-        group.push(*entry);
-    }
-    resolve_group(live, schema, &mut group, &mut kept);
-    live.count(context, kept.len());
-    if kept.is_empty() {
-        return Ok(None);
-    }
-    let coordinate = |d: usize| {
-        let cell = |e: &Entry| live.source(*e)?.coordinate(d, e.row);
-        kept.iter().filter_map(cell).collect::<Vec<u64>>()
-    };
-    let coords: Vec<Vec<u64>> = (0..schema.ndim()).map(coordinate).collect();
-    let refs: Vec<&[u64]> = coords.iter().map(Vec::as_slice).collect();
-    let standing = |e: &Entry| live.source(*e).map(|held| (held.order(e.row), held.is_tombstone()));
-    let standing = kept.iter().filter_map(standing).collect();
-    let cells: Vec<(u32, u32)> = kept.iter().map(|e| (e.source, e.row)).collect();
-    let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p));
-    let columns = attrs.map(|attr| live.column(context, attr, &cells)).collect::<Result<_>>()?;
-    Ok(Some(Chunk { keys: layout.keys(&refs), coords, columns, standing: Standing::Rows(standing), sifted: None }))
-}
-
-/// Keeps what matters of the entries of one place, which come oldest first.
-fn resolve_group(live: &LiveOverlay, schema: &Schema, group: &mut Vec<Entry>, kept: &mut Vec<Entry>) {
-    let is_tombstone = |e: &Entry| live.source(*e).is_some_and(|held| held.is_tombstone());
-    let from = if schema.options().duplicates {
-        group.iter().rposition(is_tombstone).unwrap_or(0)
-    } else {
-        group.len().saturating_sub(1)
-    };
-    kept.extend(group.drain(..).skip(from));
 }

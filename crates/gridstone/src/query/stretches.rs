@@ -163,8 +163,8 @@ impl Stretches {
     pub(super) fn attribute_columns(&self, schema: &Schema, request: &Request) -> Result<Vec<Column>> {
         let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p)).enumerate();
         if self.cells < self.runs.len().saturating_mul(STRETCH_CELLS) {
-            let cells: Vec<(u32, u32)> =
-                self.runs.iter().flat_map(|run| (run.from..run.to).map(|row| (run.chunk, row))).collect();
+            let mut cells: Vec<(u32, u32)> = Vec::with_capacity(self.cells);
+            self.runs.iter().for_each(|run| cells.extend((run.from..run.to).map(|row| (run.chunk, row))));
             return Ok(attrs.map(|(place, attr)| self.gathered(place, attr, &cells)).collect());
         }
         attrs.map(|(place, attr)| self.appended(place, attr)).collect()

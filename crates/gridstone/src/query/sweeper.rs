@@ -6,6 +6,7 @@
 use super::cutter::TileForm;
 use super::masks::touch;
 use super::rewrite::{StripeStatistics, copied_tile};
+use super::run::Queue;
 use super::sparse::Sweep;
 use super::stretches::Stretches;
 use super::{ReadContext, Request, Target};
@@ -96,7 +97,7 @@ fn tiles_of(sweep: &Sweep) -> Result<Tiles> {
 impl Sweeper {
     /// Starts at the first cell of `target`, which has no dense fragment; `form` is how the cells will be written.
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request, form: &TileForm) -> Result<Self> {
-        let mut sweep = Sweep::new(context, target, request)?;
+        let mut sweep = Sweep::of_merge(context, target, request)?;
         let tiles = tiles_of(&sweep)?;
         let attrs = request.attrs.iter().filter_map(|p| target.schema.attrs().get(*p)).map(|a| a.id());
         let attrs: Vec<u32> = attrs.collect();
@@ -175,7 +176,8 @@ fn loses_nothing(sweep: &Sweep, fragment: &Fragment, tile: u64, cells: u64) -> b
 fn rows_apart(sweep: &Sweep, tiles: &Tiles) -> Result<Vec<usize>> {
     let (pool, cancel) = (sweep.context.pool.as_ref(), sweep.context.cancel.as_ref());
     let (_, order) = tiles.firsts.clone().sort(pool, cancel)?;
-    let entries = sweep.queues.last().filter(|_| sweep.queues.len() > sweep.fragments.len()).and_then(|q| q.head());
+    // Of a group of small fragments all chunks are there from the beginning.
+    let small = || sweep.queues.iter().skip(sweep.fragments.len()).flat_map(Queue::chunks);
     let mut found = Vec::new();
     let mut reach: Option<usize> = None;
     for (place, row) in order.iter().enumerate() {
@@ -183,7 +185,7 @@ fn rows_apart(sweep: &Sweep, tiles: &Tiles) -> Result<Vec<usize>> {
         let before = reach.is_none_or(|r| tiles.lasts.compare(r, &tiles.firsts, row) == Ordering::Less);
         let next = order.get(place + 1).map(|next| *next as usize);
         let after = next.is_none_or(|n| tiles.lasts.compare(row, &tiles.firsts, n) == Ordering::Less);
-        if before && after && !entries.is_some_and(|(chunk, _)| has_between(&chunk.keys, tiles, row)) {
+        if before && after && !small().any(|chunk| has_between(&chunk.keys, tiles, row)) {
             found.push(row);
         }
         if reach.is_none_or(|r| tiles.lasts.compare(r, &tiles.lasts, row) == Ordering::Less) {

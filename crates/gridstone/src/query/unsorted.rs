@@ -12,7 +12,7 @@ use super::points::{Points, rows_at};
 use super::rewrite::Held;
 use super::rewrite_cells::{RewriteCells, rewrite_cells};
 use super::sparse::Sweep;
-use super::write_cells::write_cells;
+use super::write_cells::stage_cells;
 use super::write_dense::check_columns;
 use super::{CellWrite, Dedup, ReadContext, ReadOrder, Request, Target, WriteContext, open_fragment};
 use crate::base::{Error, Id, Result};
@@ -66,7 +66,7 @@ impl UnsortedCells {
     /// after an error too. After an error this is of no more use.
     ///
     /// # Errors
-    /// As [`write_cells`]; rows are counted from the first of these cells, but those of two that are the same cell from the
+    /// As [`super::write_cells()`]; rows are counted from the first of these cells, but those of two that are the same cell from the
     /// first that is held.
     pub fn append(
         &mut self,
@@ -75,7 +75,7 @@ impl UnsortedCells {
         runs: &mut Vec<Staged>,
     ) -> Result<()> {
         // Everything is checked before it is taken, so that the row named is one of the caller's.
-        let cells = coordinate_keys(context.cancel, &self.schema, dims)?.first().map_or(0, Vec::len);
+        let cells = self.check_places(context, dims)?;
         if columns.len() != self.places.len() {
             let (given, needed) = (columns.len(), self.places.len());
             return Err(Error::input(format!("{given} columns were given, the stream has {needed}")));
@@ -94,6 +94,26 @@ impl UnsortedCells {
             }
         }
         Ok(())
+    }
+
+    /// How many cells these coordinates are of; the errors of [`coordinate_keys`].
+    fn check_places(&self, context: &WriteContext<'_>, dims: &[ColumnView<'_>]) -> Result<usize> {
+        let cells = dims.first().map_or(0, ColumnView::len);
+        let whole = || coordinate_keys(context.cancel, &self.schema, dims).map(|_| cells);
+        if cells <= PORTION || dims.iter().any(|dim| dim.len() != cells) {
+            return whole();
+        }
+        // Portion by portion: the keys of all would take as much memory as the coordinates.
+        for from in (0..cells).step_by(PORTION) {
+            let portion: Vec<Column> =
+                dims.iter().map(|dim| dim.copy_range(from, (from + PORTION).min(cells))).collect();
+            let portion: Vec<ColumnView<'_>> = portion.iter().map(Column::view).collect();
+            if coordinate_keys(context.cancel, &self.schema, &portion).is_err() {
+                // Once more over everything, for the number of the row.
+                return whole();
+            }
+        }
+        Ok(cells)
     }
 
     fn held_bytes(&self) -> usize {
@@ -125,7 +145,7 @@ impl UnsortedCells {
             sorted: false,
             dedup: self.dedup,
         };
-        write_cells(context, &self.schema, &write)
+        stage_cells(context, &self.schema, &write)
     }
 
     /// Ends the stream. The fragments are in `done`; `runs` are of no more use but for those among them that were moved

@@ -4,12 +4,13 @@ use super::WriteContext;
 use super::choices_ahead::{ChoicesAhead, Settles, Step};
 use super::coordinates::{coordinate_column, coordinate_keys};
 use super::ordered_cells::OrderedCells;
+use super::rewrite::Held;
 use super::stage::Stage;
 use super::write_dense::{check_columns, fields_and_packing};
 use crate::base::{Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sampled, sparse_shape};
 use crate::schema::Schema;
-use crate::tile::{Column, ColumnView};
+use crate::tile::{Column, ColumnView, KeyLayout};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -55,6 +56,32 @@ pub struct CellWrite<'a> {
 /// Bounds (a cell outside the domain), Input (types, lengths, NaN, duplicates, missing attributes, not sorted),
 /// Storage.
 pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrite<'_>) -> Result<Option<Staged>> {
+    // Who has more cells in order than memory for their keys streams them.
+    let bytes = if write.sorted { 0 } else { sorting_bytes(schema, write.cells()) };
+    let _held = Held::take(context.budget, bytes);
+    stage_cells(context, schema, write)
+}
+
+/// Bytes of memory that so many cells take while they are sorted, besides themselves: coordinates as keys, and keys of cells with
+/// their rows, twice.
+pub fn sorting_bytes(schema: &Schema, cells: u64) -> u64 {
+    let key = u64::from(KeyLayout::new(schema).bits()).div_ceil(64).max(1) * 8;
+    cells.saturating_mul(8 * schema.ndim() as u64 + 2 * (key + 4))
+}
+
+impl CellWrite<'_> {
+    /// How many cells there are.
+    pub fn cells(&self) -> u64 {
+        self.dims.first().map_or(0, |dim| dim.len() as u64)
+    }
+}
+
+/// As [`write_cells`], where the caller has taken the memory.
+pub(super) fn stage_cells(
+    context: &WriteContext<'_>,
+    schema: &Schema,
+    write: &CellWrite<'_>,
+) -> Result<Option<Staged>> {
     let keys = coordinate_keys(context.cancel, schema, &write.dims)?;
     let cells = keys.first().map_or(0, Vec::len);
     let ids = check_columns(schema, &write.columns, cells as u128)?;
@@ -226,7 +253,6 @@ mod tests {
     use crate::base::NeverCancel;
     use crate::runtime::Pool;
     use crate::schema::{Datatype, key};
-    use crate::tile::KeyLayout;
     use std::cmp::Ordering;
 
     const DIMS: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"float32","domain":["0","1e9"],"tile":"7"},

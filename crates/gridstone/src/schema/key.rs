@@ -8,7 +8,7 @@
 //! Differences between keys of integers are differences between the values.
 
 use super::{Datatype, KeyRange, Sorting};
-use crate::base::{Element, ElementKind, Error, Result};
+use crate::base::{Element, ElementKind, Error, Result, wide};
 use half::f16;
 
 const SIGN: u64 = 1 << 63;
@@ -107,25 +107,12 @@ fn floats(values: impl ExactSizeIterator<Item = f64>, keys: &mut Vec<u64>) -> Re
     Ok(())
 }
 
-/// Looks at a column of little-endian coordinates without making keys of them: clears the flags of the rows outside
-/// `wanted`, and tells whether all rows lie in `bounds`. NaN and NaT lie in no range.
-pub fn mark(datatype: Datatype, values: &[u8], bounds: KeyRange, wanted: KeyRange, flags: &mut [bool]) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has what the function is compiled for, which is safe in all else.
-        return unsafe { mark_wide(datatype, values, bounds, wanted, flags) };
-    }
-    mark_any(datatype, values, bounds, wanted, flags)
+wide! {
+    /// Looks at a column of little-endian coordinates without making keys of them: clears the flags of the rows outside
+    /// `wanted`, and tells whether all rows lie in `bounds`. NaN and NaT lie in no range.
+    pub fn mark(datatype: Datatype, values: &[u8], bounds: KeyRange, wanted: KeyRange, flags: &mut [bool]) -> bool { mark_any }
 }
 
-/// [`mark_any`] where four keys are compared at once: processors without AVX2 compare no words of 64 bits that way.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn mark_wide(datatype: Datatype, values: &[u8], bounds: KeyRange, wanted: KeyRange, flags: &mut [bool]) -> bool {
-    mark_any(datatype, values, bounds, wanted, flags)
-}
-
-/// Compiled into both, for the processor that each is for.
 #[inline(always)]
 fn mark_any(datatype: Datatype, values: &[u8], bounds: KeyRange, wanted: KeyRange, flags: &mut [bool]) -> bool {
     let (bounds, wanted) = (Span::of(without_nat(datatype, bounds)), Span::of(wanted));
@@ -136,8 +123,13 @@ fn mark_any(datatype: Datatype, values: &[u8], bounds: KeyRange, wanted: KeyRang
     }))
 }
 
-/// Whether all of a column of little-endian coordinates lie in `bounds`. NaN and NaT lie in no range.
-pub fn within(datatype: Datatype, values: &[u8], bounds: KeyRange) -> bool {
+wide! {
+    /// Whether all of a column of little-endian coordinates lie in `bounds`. NaN and NaT lie in no range.
+    pub fn within(datatype: Datatype, values: &[u8], bounds: KeyRange) -> bool { within_any }
+}
+
+#[inline(always)]
+fn within_any(datatype: Datatype, values: &[u8], bounds: KeyRange) -> bool {
     let bounds = Span::of(without_nat(datatype, bounds));
     with_keys!(datatype, values, |keys| keys.fold(true, |whole, k| whole & bounds.holds(k)))
 }
@@ -169,20 +161,25 @@ fn without_nat(datatype: Datatype, bounds: KeyRange) -> KeyRange {
 /// Appends the little-endian values of `keys` to `out`; the mirror of [`encode`].
 pub fn decode(datatype: Datatype, keys: impl IntoIterator<Item = u64>, out: &mut Vec<u8>) {
     let Element { kind, width } = datatype.element();
-    for key in keys {
-        match (kind, width) {
-            (ElementKind::Float, 2) => out.extend_from_slice(&f16::from_f64(to_float(key)).to_le_bytes()),
-            (ElementKind::Float, 4) => out.extend_from_slice(&(to_float(key) as f32).to_le_bytes()),
-            (ElementKind::Float, _) => out.extend_from_slice(&to_float(key).to_le_bytes()),
-            (ElementKind::Signed, w) => push(&to_signed(key).to_le_bytes(), w, out),
-            (ElementKind::Unsigned, w) => push(&key.to_le_bytes(), w, out),
-        }
+    let keys = keys.into_iter();
+    match (kind, width) {
+        (ElementKind::Float, 2) => append(keys.map(|key| f16::from_f64(to_float(key)).to_le_bytes()), out),
+        (ElementKind::Float, 4) => append(keys.map(|key| (to_float(key) as f32).to_le_bytes()), out),
+        (ElementKind::Float, _) => append(keys.map(|key| to_float(key).to_le_bytes()), out),
+        (ElementKind::Signed, 1) => append(keys.map(|key| (to_signed(key) as i8).to_le_bytes()), out),
+        (ElementKind::Signed, 2) => append(keys.map(|key| (to_signed(key) as i16).to_le_bytes()), out),
+        (ElementKind::Signed, 4) => append(keys.map(|key| (to_signed(key) as i32).to_le_bytes()), out),
+        (ElementKind::Signed, _) => append(keys.map(|key| to_signed(key).to_le_bytes()), out),
+        (ElementKind::Unsigned, 1) => append(keys.map(|key| (key as u8).to_le_bytes()), out),
+        (ElementKind::Unsigned, 2) => append(keys.map(|key| (key as u16).to_le_bytes()), out),
+        (ElementKind::Unsigned, 4) => append(keys.map(|key| (key as u32).to_le_bytes()), out),
+        (ElementKind::Unsigned, _) => append(keys.map(u64::to_le_bytes), out),
     }
 }
 
-/// The low `width` bytes of a little-endian word.
-fn push(word: &[u8; 8], width: u8, out: &mut Vec<u8>) {
-    out.extend(word.iter().take(usize::from(width)));
+fn append<const N: usize>(values: impl Iterator<Item = [u8; N]>, out: &mut Vec<u8>) {
+    out.reserve(values.size_hint().0 * N);
+    values.for_each(|value| out.extend_from_slice(&value));
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::sort::sort;
 use crate::base::{Cancel, Result, Spawner};
 use crate::schema::{Dimension, Extent, Order, Schema};
 use std::cmp::Ordering;
-use std::ops::Range;
+use std::ops::{BitOr, Range, Shl};
 
 /// One part of a key.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,12 @@ struct Part {
     tile: bool,
     bits: u32,
 }
+
+/// A machine word that holds a key.
+trait KeyWord: Copy + From<u64> + BitOr<Output = Self> + Shl<u32, Output = Self> {}
+
+impl KeyWord for u64 {}
+impl KeyWord for u128 {}
 
 /// How the keys of an array's cells are made.
 #[derive(Debug, Clone)]
@@ -108,17 +114,12 @@ impl KeyLayout {
 
     /// The keys of cells whose coordinates are given column by column as ordered keys in the domain.
     pub fn keys(&self, columns: &[&[u64]]) -> CellKeys {
-        let len = columns.first().map_or(0, |c| c.len());
         if self.bits <= 64 {
-            let mut keys = vec![0u64; len];
-            self.fill(columns, &mut keys, |key, bits, value| if bits == 64 { value } else { *key << bits | value });
-            CellKeys::Narrow(keys)
+            CellKeys::Narrow(self.fill(columns))
         } else if self.bits <= 128 {
-            let mut keys = vec![0u128; len];
-            self.fill(columns, &mut keys, |key, bits, value| *key << bits | u128::from(value));
-            CellKeys::Wide(keys)
+            CellKeys::Wide(self.fill(columns))
         } else {
-            self.long_keys(columns, len)
+            self.long_keys(columns, columns.first().map_or(0, |c| c.len()))
         }
     }
 
@@ -171,24 +172,33 @@ impl KeyLayout {
         self.keys(&cell.iter().map(<[u64; 1]>::as_slice).collect::<Vec<_>>()).word(0)
     }
 
-    fn fill<K: Copy>(&self, columns: &[&[u64]], keys: &mut [K], push: impl Fn(&K, u32, u64) -> K) {
+    fn fill<K: KeyWord>(&self, columns: &[&[u64]]) -> Vec<K> {
+        let mut keys = vec![K::from(0); columns.first().map_or(0, |c| c.len())];
+        // Where the parts of each dimension stand in a key, if they have any bits.
+        let mut shifts: Vec<(Option<u32>, Option<u32>)> = vec![(None, None); self.dims.len()];
+        let mut shift = self.bits;
         for part in &self.parts {
-            let Some(column) = columns.get(part.dim) else { continue };
-            for (key, coordinate) in keys.iter_mut().zip(*column) {
-                *key = push(key, part.bits, self.part_value(*part, *coordinate));
-            }
+            shift -= part.bits;
+            let Some((tile, offset)) = shifts.get_mut(part.dim) else { continue };
+            *(if part.tile { tile } else { offset }) = Some(shift);
+        }
+        for ((dim, column), shifts) in self.dims.iter().zip(columns).zip(shifts) {
+            add_parts(dim, column, shifts, &mut keys);
         }
         if self.curve_bits == 0 {
-            return;
+            return keys;
         }
         for (from, keys) in (0..).step_by(CURVE_CELLS).zip(keys.chunks_mut(CURVE_CELLS)) {
             let along = self.along(columns, from, keys.len());
+            let mut places = [K::from(0); CURVE_CELLS];
             for bit in (0..self.curve_bits).rev() {
                 for x in &along {
-                    keys.iter_mut().zip(x).for_each(|(key, x)| *key = push(key, 1, *x >> bit & 1));
+                    places.iter_mut().zip(x).for_each(|(place, x)| *place = *place << 1 | K::from(*x >> bit & 1));
                 }
             }
+            keys.iter_mut().zip(places).for_each(|(key, place)| *key = *key | place);
         }
+        keys
     }
 
     /// The offsets of `len` cells from `from` on, transposed along the curve.
@@ -226,6 +236,26 @@ impl KeyLayout {
             }
         }
         CellKeys::Long { words, data }
+    }
+}
+
+/// Adds to keys what one dimension has in them: the tile and the offset of its coordinates, each shifted so far.
+fn add_parts<K: KeyWord>(dim: &Dimension, column: &[u64], (tile, offset): (Option<u32>, Option<u32>), keys: &mut [K]) {
+    let placed = |value: u64, shift: Option<u32>| shift.map_or(K::from(0), |shift| K::from(value) << shift);
+    let (low, cells) = (dim.range().lo, keys.iter_mut().zip(column));
+    let Extent::Cells(extent) = dim.extent() else {
+        let in_tile = |k: u64| if tile.is_some() { placed(dim.tile_of(k), tile) } else { K::from(0) };
+        return cells.for_each(|(key, k)| *key = *key | in_tile(*k) | placed(*k - low, offset));
+    };
+    // Cells that lie in order come by the tile: only the first of one needs a division.
+    let (mut start, mut in_tile) = (0, K::from(0));
+    for (key, k) in cells {
+        let at = *k - low;
+        if at < start || at - start >= extent {
+            let number = at / extent;
+            (start, in_tile) = (number * extent, placed(number, tile));
+        }
+        *key = *key | in_tile | placed(at - start, offset);
     }
 }
 
@@ -489,6 +519,22 @@ mod tests {
             let float = |f: f64| key::from_float(if f.is_finite() { f % 1e3 } else { 0.25 });
             check(&wide, &cells.iter().map(|(a, _, f)| vec![*a, float(*f)]).collect::<Vec<_>>());
             check(&schema(ONE), &cells.iter().map(|(a, _, _)| vec![*a]).collect::<Vec<_>>());
+        }
+    }
+
+    /// Coordinates at both ends of the whole range, whose differences wrap.
+    #[test]
+    fn keys_of_the_widest_domain_are_those_of_one_cell_alone() {
+        let schema = Schema::from_json(
+            r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","domain":["-9223372036854775807","9223372036854775807"],
+            "tile":"6"}],"attrs":[{"name":"v","dtype":"int8"}]}"#,
+        )
+        .unwrap();
+        let layout = KeyLayout::new(&schema);
+        let column: Vec<u64> = [9, u64::MAX, 1, u64::MAX - 4, 2, 1 << 63, u64::MAX - 1, 7, 3].to_vec();
+        let keys = layout.keys(&[&column]);
+        for (place, coordinate) in column.iter().enumerate() {
+            assert_eq!(keys.word(place), layout.key(|_| *coordinate), "{coordinate}");
         }
     }
 

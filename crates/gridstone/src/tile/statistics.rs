@@ -8,7 +8,7 @@
 
 use super::ColumnView;
 use super::pairwise::Pairwise;
-use crate::base::{Element, ElementKind};
+use crate::base::{Element, ElementKind, wide};
 use crate::schema::{Datatype, Sorting, key};
 use half::f16;
 
@@ -65,7 +65,7 @@ impl Statistics {
         let datatype = view.datatype();
         let (mut low, mut high, mut sum, mut nat_count) = (i128::MAX, i128::MIN, 0i128, 0u64);
         if null_count == 0 && !datatype.is_time() {
-            (low, high, sum) = fold_integers(view);
+            (low, high, sum) = fold_integers(view.datatype().element(), view.values());
         } else {
             for_each_integer(view, |row, value| {
                 if !view.is_valid(row) {
@@ -106,8 +106,7 @@ impl Statistics {
             }
             let values = run.get(..kept).unwrap_or_default();
             count += kept as u64;
-            low = values.iter().fold(low, |a, b| if *b < a { *b } else { a });
-            high = values.iter().fold(high, |a, b| if *b > a { *b } else { a });
+            (low, high) = widened((low, high), values);
             sum.add(values);
         });
         let bound = |value: f64| {
@@ -149,13 +148,18 @@ fn upper_bound(value: &[u8]) -> Option<Bound> {
     None
 }
 
-/// Least, greatest and sum of integers without nulls. Runs are folded in the type itself, where the compiler can use
-/// vectors; a run's sum fits 64 bits for types of up to 32.
-fn fold_integers(view: ColumnView<'_>) -> (i128, i128, i128) {
+wide! {
+    /// Least, greatest and sum of integers without nulls. Runs are folded in the type itself, where the compiler can use
+    /// vectors; a run's sum fits 64 bits for types of up to 32.
+    fn fold_integers(element: Element, values: &[u8]) -> (i128, i128, i128) { fold_integers_any }
+}
+
+#[inline(always)]
+fn fold_integers_any(element: Element, values: &[u8]) -> (i128, i128, i128) {
     let (mut low, mut high, mut sum) = (i128::MAX, i128::MIN, 0i128);
     macro_rules! fold {
         ($t:ty, $sum:ty) => {
-            for run in view.values().as_chunks::<{ size_of::<$t>() }>().0.chunks(4_096) {
+            for run in values.as_chunks::<{ size_of::<$t>() }>().0.chunks(4_096) {
                 let values = || run.iter().map(|word| <$t>::from_le_bytes(*word));
                 low = low.min(i128::from(values().fold(<$t>::MAX, <$t>::min)));
                 high = high.max(i128::from(values().fold(<$t>::MIN, <$t>::max)));
@@ -166,7 +170,7 @@ fn fold_integers(view: ColumnView<'_>) -> (i128, i128, i128) {
     // The halves of a 64-bit value are summed apart, in 64 bits each, which vectors can do and 128 bits they cannot.
     macro_rules! fold_longs {
         ($t:ty) => {
-            for run in view.values().as_chunks::<8>().0.chunks(4_096) {
+            for run in values.as_chunks::<8>().0.chunks(4_096) {
                 let values = || run.iter().map(|word| <$t>::from_le_bytes(*word));
                 low = low.min(i128::from(values().fold(<$t>::MAX, <$t>::min)));
                 high = high.max(i128::from(values().fold(<$t>::MIN, <$t>::max)));
@@ -176,7 +180,7 @@ fn fold_integers(view: ColumnView<'_>) -> (i128, i128, i128) {
             }
         };
     }
-    match view.datatype().element() {
+    match element {
         Element { kind: ElementKind::Signed, width: 1 } => fold!(i8, i64),
         Element { kind: ElementKind::Signed, width: 2 } => fold!(i16, i64),
         Element { kind: ElementKind::Signed, width: 4 } => fold!(i32, i64),
@@ -207,6 +211,27 @@ fn for_each_integer(view: ColumnView<'_>, mut f: impl FnMut(usize, i128)) {
         Element { width: 4, .. } => each!(u32),
         Element { .. } => each!(u64),
     }
+}
+
+wide! {
+    /// A range widened to hold values, of which none is NaN or -0.0.
+    fn widened(range: (f64, f64), values: &[f64]) -> (f64, f64) { widened_any }
+}
+
+#[inline(always)]
+fn widened_any((low, high): (f64, f64), values: &[f64]) -> (f64, f64) {
+    // Side by side: the compiler may not change the order in which floats are compared.
+    let (mut lows, mut highs) = ([low; 8], [high; 8]);
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut take = |values: &[f64]| {
+        for ((low, high), value) in lows.iter_mut().zip(&mut highs).zip(values) {
+            *low = if *value < *low { *value } else { *low };
+            *high = if *value > *high { *value } else { *high };
+        }
+    };
+    eights.iter().for_each(|values| take(values));
+    take(rest);
+    (lows.into_iter().fold(low, f64::min), highs.into_iter().fold(high, f64::max))
 }
 
 /// Calls `f` with the row of the first value of every run, and the values, -0.0 made +0.0.

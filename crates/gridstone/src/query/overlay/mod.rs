@@ -305,12 +305,12 @@ impl Overlay {
 const TILES_SEARCHED_MAX: u128 = 16;
 
 impl LiveOverlay {
-    /// All fragments of `target`, which are small, each held alone; without a cache.
-    pub(super) fn of_all(context: &ReadContext, target: &Target) -> Result<Self> {
+    /// All fragments of `target`, which are small, each held alone, under these masks; without a cache.
+    pub(super) fn of_all(context: &ReadContext, target: &Target, masks: Masks) -> Result<Self> {
         let mut overlay = Overlay::default();
         overlay.hold_alone(context, target, target.fragments.clone())?;
         let live = vec![Live::All; overlay.sources.len()];
-        Ok(Self { overlay: Arc::new(overlay), live, masks: Masks::default() })
+        Ok(Self { overlay: Arc::new(overlay), live, masks })
     }
 
     /// Whether there is no live cell in `sub`, for all that is known without a look at cells.

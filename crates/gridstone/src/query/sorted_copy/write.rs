@@ -4,6 +4,7 @@ use super::{BLOCK_CELLS, Header, MEMBER, MEMBERS_MAX, Member};
 use crate::base::{AlignedBuf, ByteSink, Error, Id, Result};
 use crate::codec::Effort;
 use crate::fragment::{Field, FragmentKind, FragmentSpec, FragmentWriter, Packing, Role};
+use crate::query::masks::Masks;
 use crate::query::overlay::{LiveOverlay, small_bytes};
 use crate::query::rewrite::Held;
 use crate::query::write_cells::{columns_of, encode_sparse_tile};
@@ -40,7 +41,7 @@ pub fn write_sorted_copy(context: &ReadContext, target: &Target, pack: Id) -> Re
     // What reads would not hold is not copied. Here it is held, and once more as it is sorted.
     let Some(bytes) = small_bytes(context, target) else { return Ok(()) };
     let _held = Held::take(&context.budget, bytes.saturating_mul(2));
-    let live = LiveOverlay::of_all(context, target)?;
+    let live = LiveOverlay::of_all(context, target, Masks::default())?;
     let cells = live.cells_in(context, &target.schema, &target.schema.domain())?.entries;
     // Fragments have their numbers from their places, in the overlay as here.
     let places: Vec<(u32, u32)> = cells.iter().map(|e| (e.source, e.row)).collect();
