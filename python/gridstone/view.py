@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dense, dtypes, lists, positions, selection
+from . import dense, dtypes, fancy, lists, positions, selection
 from .dtypes import AnyArray, Value
 from .errors import UnsupportedError
 from .schema import Schema
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 
 class AttrView:
-    """One attribute of an array: `a["v"]`. Indexing gives an ndarray (masked if nullable), of positions; `.loc` takes
-    coordinates; assignment writes this attribute alone. For a sparse array the values of the cells found, in row order.
+    """One attribute of an array: `a["v"]`. Indexing gives an ndarray (masked if nullable), of positions, lists of them
+    and masks by NumPy's rules; `.loc` takes coordinates; assignment writes this attribute alone. For a sparse array the
+    values of the cells found, in row order.
     """
 
     def __init__(self, array: "Array", name: str) -> None:
@@ -88,13 +89,13 @@ class AttrView:
             return array._steadily(lambda schema: positions.read(array, schema, key, [name])[name])
 
         def look(schema: Schema) -> Any:
-            return dense.read_at(array, schema, array._names(name, schema), key)[name]
+            return fancy.read_at(array, schema, array._names(name, schema), key)[name]
 
         return array._steadily(look)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to positions")
-        dense.write(self._array, self.name, selection.axes_of(self._array.schema, key), value)
+        fancy.assign(self._array, self.name, key, value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         return self._array._as_numpy(self.name, dtype, copy)
