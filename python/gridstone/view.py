@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dense, dtypes, fancy, lists, positions, selection
+from .arguments import checked
 from .dtypes import AnyArray, Value
 from .errors import UnsupportedError
+from .progress import Progress
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -78,10 +80,11 @@ class AttrView:
         """This attribute at lists of positions per axis: `a["v"].oindex[[1, 5], :]`."""
         return lists.OIndex(self._array, self.name)
 
-    def points(self, coords: Any) -> AnyArray:
-        """This attribute's values at these coordinates (see `Array.points`); of a sparse array those of the cells that
-        exist."""
-        return self._array.points(coords, self.name)[self.name]
+    @checked()
+    def points(self, coords: Any, *, progress: Progress = None) -> AnyArray:
+        """This attribute's values at these coordinates (see `Array.points`), one per point; of a sparse array those of
+        the cells that exist."""
+        return self._array.points(coords, self.name, progress=progress)[self.name]
 
     def __getitem__(self, key: Any) -> Any:
         array, name = self._array, self.name
