@@ -5,9 +5,9 @@ broadcast together, point by point; slices stand for all their positions. The ax
 where the first of them stood in the key if they are neighbours there, and in front if something lies between them.
 
 Cells are read in whichever of three ways takes least: as the few boxes that hold every combination of the positions,
-point by point, or, where slices make much of each point, a box for each. All of it is of one version, and no step takes
-more memory than a bounded piece beside the result. An assignment is one commit; of a cell that is named twice, in row
-order of the selection, the last value stays.
+point by point, or, where slices make much of each point, a box for each. All of it is of one version. Beside the result
+a read takes a bounded piece, a mask over several dimensions included, which is looked at part by part. An assignment is
+one commit; of a cell that is named twice, in row order of the selection, the last value stays.
 """
 
 import math
@@ -41,7 +41,9 @@ _SPREAD = 4
 _MASK_SPREAD = 32
 """The box around a piece of a mask is read if it holds at most so many times as many cells as the mask chooses."""
 _POINTS_MAX = 1 << 22
-"""Cells read or written one by one in one go, which bounds the memory of their coordinates."""
+"""Cells read one by one in one go, which bounds the memory of their coordinates."""
+_STREAMED_CELLS = 1 << 20
+"""More cells than this are written piece by piece."""
 _ROW_CELLS = 512
 """Where slices make as many cells of each point they are read as a box."""
 
@@ -407,15 +409,15 @@ def _write(array: "Array", name: str | None, picks: Picks, value: Any) -> None:
     cells = math.prod(shape)
     if cells == 0:
         return
-    if cells <= _POINTS_MAX:
+    if cells <= _STREAMED_CELLS:
         flat = {n: dense.row_major(column) for n, column in made.items()}
         dims = picks.coordinates(schema, 0, cells)
         array._stage_cells(dims, flat, sorted=False, dedup="last", message=None, progress=None)
         return
     native = array._writable().unsorted_writer(list(made), "last")
     with Writer(array, native, None, None) as out:
-        for start in range(0, cells, _POINTS_MAX):
-            stop = min(start + _POINTS_MAX, cells)
+        for start in range(0, cells, _STREAMED_CELLS):
+            stop = min(start + _STREAMED_CELLS, cells)
             parts = {n: _part(column, shape, start, stop) for n, column in made.items()}
             out.append_columns(list(picks.coordinates(schema, start, stop).values()), parts)
 

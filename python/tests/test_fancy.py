@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from places import Stores
 
 import gridstone as gs
 from gridstone import fancy
-from gridstone.errors import BoundsError, InputError, UnsupportedError
+from gridstone.errors import AccessError, BoundsError, InputError, UnsupportedError
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, max_side=6)
 
@@ -88,7 +89,14 @@ def assign_last(values: np.ndarray, key: Any, piece: Any) -> None:
 def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Limits so low that a few cells are read box by box, in pieces, and written as a stream."""
     if request.param == "of some cells":
-        limits = {"_POINTS_MAX": 7, "_ROW_CELLS": 3, "PIECE_CELLS": 20, "_MASK_SPREAD": 2, "_SPREAD": 1}
+        limits = {
+            "_POINTS_MAX": 7,
+            "_STREAMED_CELLS": 5,
+            "_ROW_CELLS": 3,
+            "PIECE_CELLS": 20,
+            "_MASK_SPREAD": 2,
+            "_SPREAD": 1,
+        }
         for name, value in limits.items():
             monkeypatch.setattr(fancy, name, value)
     yield
@@ -321,6 +329,33 @@ def test_positions_of_the_largest_domains(stores: Stores) -> None:
     assert array[[-1, 0]].tolist() == [[0, 7, 0, 0], [0, 0, 8, 0]]
     with pytest.raises(BoundsError, match="out of bounds"):
         array[[2**64], 0]
+
+
+def test_lists_in_transactions_and_of_other_libraries(stores: Stores) -> None:
+    values = np.arange(50 * 60).reshape(50, 60)
+    array = gs.array(stores("staged"), values, tile=(10, 10), overwrite=True)
+    mask, rows = values % 3 == 0, np.arange(2_000) % 50
+    with gs.transaction(array.uri) as tx:
+        staged = tx["/"]
+        staged[mask] = values[mask] = -1
+        staged[[3, 4], [1, 2]] = values[[3, 4], [1, 2]] = [7, 8]
+        np.testing.assert_array_equal(staged[rows, rows[::-1]], values[rows, rows[::-1]])
+        np.testing.assert_array_equal(staged[mask], values[mask])
+    array.refresh()
+    for key in (
+        range(3),
+        pa.array([1, 2]),
+        array[:, 0] < 0,
+        [(1, 2), (3, 4)],
+        (np.int8(3), (4, 5)),
+        memoryview(b"\1\2"),
+    ):
+        np.testing.assert_array_equal(array[key], values[key if isinstance(key, tuple) else np.asarray(key)])
+    array[[1, 5]] = array[[5, 1]]
+    np.testing.assert_array_equal(array[[5, 1]], values[[1, 5]])
+    for closed in (gs.open(array.uri), gs.open(array.uri, version=1)):
+        with pytest.raises(AccessError):
+            closed[[1, 5]] = 0
 
 
 def test_lists_of_sparse_arrays(stores: Stores) -> None:
