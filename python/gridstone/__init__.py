@@ -21,7 +21,7 @@ from .diffing import Difference, diff
 from .expressions import Expression, col
 from .filters import register_filter, registered_filters
 from .group import Group
-from .health import Repair, repair, verify
+from .health import Repair, Report, repair, verify
 from .receipt import Receipt
 from .retention import tag, untag
 from .schema import Attr, Dim, Schema
@@ -49,6 +49,7 @@ __all__ = [
     "Group",
     "Receipt",
     "Repair",
+    "Report",
     "Result",
     "Schema",
     "Skipped",

@@ -55,6 +55,39 @@ def place(what: str, value: Any) -> None:
     utf8(what, found)
 
 
+def file(what: str, value: Any) -> None:
+    """Where a file is, or will be."""
+    found = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(found, str):
+        raise _wrong(what, "a path: text, or one such as pathlib makes", value)
+    if "\0" in utf8(what, found):
+        raise InputError(f"{what}={found!r} holds a NUL character, which no path does")
+
+
+def files(what: str, value: Any) -> None:
+    """Where files are: a path or a pattern, or several of them."""
+    for item in value if isinstance(value, list | tuple) else [value]:
+        file(what, item)
+
+
+def stored(what: str, value: Any) -> None:
+    """An array, or the store of one."""
+    from .array import Array
+
+    if not isinstance(value, Array):
+        place(what, value)
+
+
+def instance(kind: type, takes: str) -> Check:
+    """A check that a value is of this class, which is `takes` in words."""
+
+    def check(what: str, value: Any) -> None:
+        if not isinstance(value, kind):
+            raise _wrong(what, takes, value)
+
+    return check
+
+
 def number(what: str, value: Any) -> None:
     """A whole number of 64 bits, 0 or more."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from . import _native, cells, dense, dtypes, history, lists, positions, receipt, reopening, selection
+from . import _native, cells, dense, dtypes, fancy, history, lists, positions, receipt, reopening, selection
 from .arguments import checked, known
 from .columns import Column
 from .consolidation import Mergeable
@@ -234,8 +234,13 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     def __getitem__(self, key: Any) -> Any:
         """Positions by NumPy's rules, or one attribute by its name.
 
-        Dense: an ndarray of the one attribute (a dict of several); integers drop their axis. Sparse: a `Result`, its
-        cells in row order whatever the sign of a step.
+        Dense: an ndarray of the one attribute (a dict of several), of the shape that NumPy gives: integers drop their
+        axis, lists of positions and masks are taken point by point. Sparse: a `Result` of the cells there, each once
+        and in row order whatever the sign of a step or the order of a list, of which a key has one at most.
+
+        Raises:
+            BoundsError: a position that is not there, a mask of another shape, lists that do not broadcast together.
+            UnsupportedError: `numpy.newaxis`; several lists for a sparse array.
         """
         if isinstance(key, str):
             return AttrView(self, key)
@@ -243,7 +248,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             return self._steadily(lambda schema: positions.read(self, schema, key, None))
 
         def look(schema: Schema) -> dict[str, AnyArray]:
-            return dense.read_at(self, schema, [attr.name for attr in schema.attrs], key)
+            return fancy.read_at(self, schema, [attr.name for attr in schema.attrs], key)
 
         found = self._steadily(look)
         return next(iter(found.values())) if len(found) == 1 else found
@@ -310,12 +315,13 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     # Writing. Every call commits one version and returns its number.
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Writes a dense box (or, with steps, single cells) at positions; scalars and arrays broadcast as in NumPy."""
+        """Writes a dense box (or, with steps, lists or masks, single cells) at positions, in one commit; scalars and
+        arrays broadcast as in NumPy, and of a cell that is named twice the last value stays."""
         self._check_dense("assignment to positions")
         if isinstance(key, str):
             self[key][...] = value
             return
-        dense.write(self, None, selection.axes_of(self._schema, key), value)
+        fancy.assign(self, None, key, value)
 
     @overload
     def write(self, data: Any, box: BoxLike = ..., *, message: Message = ..., progress: Progress = ...) -> int: ...

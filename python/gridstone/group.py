@@ -131,7 +131,7 @@ class Group(Retained):
             raise AccessError(f'the group {self.path!r} was opened for reading; open it with mode="r+" to write')
         return self._native
 
-    def verify(self) -> dict[str, Any]:
+    def verify(self) -> health.Report:
         """Checks the whole store and all its versions; see `gridstone.verify`."""
         return health.verify(self.uri, context=self._context)
 

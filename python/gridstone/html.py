@@ -12,6 +12,7 @@ from .schema import Schema
 if TYPE_CHECKING:
     from .array import Array
     from .group import Group
+    from .health import Damage, Report
     from .result import Result
 
 _FRAGMENTS_MAX = 10
@@ -91,6 +92,30 @@ def group(shown: "Group") -> str:
     place = escape(shown.uri if shown.path == "/" else f"{shown.uri} {shown.path}")
     rows = [(entry.name, entry.kind, entry.path) for entry in shown.children()]
     return f"<div><b>gridstone.Group</b> {place}, version {shown.version}{table(('name', 'kind', 'path'), rows)}</div>"
+
+
+def report(shown: "Report") -> str:
+    """What was looked at, then what is damaged."""
+    title, verdict = str(shown).splitlines()[:2]
+    head = f"<div><b>gridstone.Report</b> {escape(title)}: <b>{escape(verdict)}</b>"
+    if shown.ok:
+        return f"{head}</div>"
+    rows = [(one.object or "", _pairs(one.versions), _cells(one), one.message) for one in shown.damage]
+    return f"{head}{table(('object', 'versions', 'cells', 'what'), rows)}</div>"
+
+
+def _pairs(spans: Iterable[tuple[object, object]]) -> str:
+    return ", ".join(f"{low}..{high}" for low, high in spans)
+
+
+def _cells(damage: "Damage") -> str:
+    """Which cells cannot be read."""
+    boxes = []
+    for part in damage.affected:
+        named = [part.array, part.fragment, None if part.tile is None else f"tile {part.tile}", part.attribute]
+        box = " x ".join(f"{low}..{high}" for low, high in part.domain)
+        boxes.append(f"{' '.join(name for name in named if name is not None)}: {box}")
+    return "; ".join(boxes)
 
 
 def result(shown: "Result") -> str:

@@ -47,15 +47,15 @@ class VIndex:
     def __getitem__(self, key: Any) -> Any:
         array = self._array
         names = array.schema_names if self._name is None else [self._name]
-        dims, shape = _points(array.schema, key)
+        dims, shape = points_of(array.schema, key)
         if array.sparse:
             found = read(array, dims, names)
             return found if self._name is None else found[self._name]
-        return _one(_values(array, dims, names, shape), self._name)
+        return _one(values_at(array, dims, names, shape), self._name)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to lists of positions")
-        dims, shape = _points(self._array.schema, key)
+        dims, shape = points_of(self._array.schema, key)
         _assign(self._array, self._name, dims, shape, value)
 
 
@@ -83,7 +83,7 @@ class OIndex:
             return cells if self._name is None else cells[self._name]
         names = array.schema_names if self._name is None else [self._name]
         pairs = _axis_lists(schema, key)
-        made = _orthogonal(array, names, [offsets for offsets, _ in pairs])
+        made = orthogonal(array, names, [offsets for offsets, _ in pairs])
         dropped = tuple(0 if drop else slice(None) for _, drop in pairs)
         dotted = any(part is Ellipsis for part in (key if isinstance(key, tuple) else (key,)))
         found = {name: values[(*dropped, ...)] for name, values in made.items()}
@@ -93,7 +93,7 @@ class OIndex:
         array, schema = self._array, self._array.schema
         array._check_dense("assignment to lists of positions")
         pairs = _axis_lists(schema, key)
-        if all(_is_run(offsets) for offsets, _ in pairs):
+        if all(is_run(offsets) for offsets, _ in pairs):
             axes = [Axis(int(offsets[0]) if offsets.size else 0, offsets.size, 1, drop) for offsets, drop in pairs]
             dense.write(array, self._name, axes, value)
             return
@@ -123,7 +123,7 @@ def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progr
     return array._steadily(look)
 
 
-def _values(array: "Array", dims: Mapping[str, Column], names: Sequence[str], shape: tuple[int, ...]) -> Arrays:
+def values_at(array: "Array", dims: Mapping[str, Column], names: Sequence[str], shape: tuple[int, ...]) -> Arrays:
     """The attributes of a dense array at these coordinates, as arrays of `shape`."""
     cells = array._read_points(dims, names, None)
     made = {name: columns.of_attr(array.schema.attr(name), cells.attrs[name]) for name in names}
@@ -152,7 +152,7 @@ def _box_around(schema: Schema, dims: Mapping[str, Column]) -> Box:
     return Box(schema.dims, tuple(bounds))
 
 
-def _coordinates(dim: Dim, offsets: AnyArray) -> AnyArray:
+def coordinates(dim: Dim, offsets: AnyArray) -> AnyArray:
     """The coordinates at these positions (uint64, from 0), in the dimension's dtype."""
     target = dtypes.numpy_of(dim.dtype)
     ticks = offsets + np.uint64(dtypes.ticks_of(dim.domain[0]) & (2**64 - 1))
@@ -163,8 +163,8 @@ def _integers(dim: Dim, part: Any, axis: int) -> AnyArray:
     """A list of positions, or the places where a boolean one is true, as an array; checked against nothing yet."""
     try:
         found = np.asarray(part)
-    except ValueError:
-        found = np.empty(0, object)
+    except ValueError as error:
+        raise BoundsError(f"dimension {dim.name!r} (axis {axis}): {part!r} is no list of positions: {error}") from error
     if found.size == 0 and not isinstance(part, np.ndarray):
         found = found.astype(np.int64)
     if found.dtype.kind in "fO" and not isinstance(part, np.ndarray):
@@ -208,6 +208,12 @@ def _offsets(dim: Dim, found: AnyArray, axis: int) -> AnyArray:
     return signed.view(np.uint64) + (signed < 0) * np.uint64(size & (2**64 - 1))
 
 
+def offsets_of(dim: Dim, part: Any, axis: int) -> AnyArray:
+    """The positions (uint64) that a list of integers along one axis asks for, in its shape."""
+    selection.check_positions(dim, axis)
+    return _offsets(dim, _integers(dim, part, axis), axis)
+
+
 def _point_lists(schema: Schema, key: Any) -> list[AnyArray]:
     """The positions that `vindex[key]` asks for, an array per dimension."""
     parts = key if isinstance(key, tuple) else (key,)
@@ -230,7 +236,7 @@ def _point_lists(schema: Schema, key: Any) -> list[AnyArray]:
     return made
 
 
-def _points(schema: Schema, key: Any) -> tuple[dict[str, Column], tuple[int, ...]]:
+def points_of(schema: Schema, key: Any) -> tuple[dict[str, Column], tuple[int, ...]]:
     """The coordinates of the cells that `vindex[key]` asks for, and the shape that they make."""
     given = _point_lists(schema, key)
     try:
@@ -239,7 +245,7 @@ def _points(schema: Schema, key: Any) -> tuple[dict[str, Column], tuple[int, ...
         shapes = " ".join(str(positions.shape) for positions in given)
         raise BoundsError(f"the lists of positions have shapes {shapes}, which do not broadcast together") from None
     dims = {
-        dim.name: Column(dim.dtype, _coordinates(dim, np.ravel(offsets)))
+        dim.name: Column(dim.dtype, coordinates(dim, np.ravel(offsets)))
         for dim, offsets in zip(schema.dims, lists, strict=True)
     }
     return dims, lists[0].shape
@@ -270,11 +276,13 @@ def axis_list(dim: Dim, part: Any, axis: int) -> tuple[AnyArray, bool]:
             return _offsets(dim, _integers(dim, [part], axis), axis), True
     found = _integers(dim, part, axis)
     if found.ndim != 1:
-        raise BoundsError(f"oindex takes flat lists of positions; axis {axis} was given one of shape {found.shape}")
+        raise BoundsError(
+            f"lists of positions along an axis are flat here; axis {axis} was given one of shape {found.shape}"
+        )
     return _offsets(dim, found, axis), False
 
 
-def _orthogonal(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) -> Arrays:
+def orthogonal(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) -> Arrays:
     """The cells at every combination of the lists, read as few boxes, or as points where boxes would be small."""
     schema = array.schema
     shape = tuple(offsets.size for offsets in lists)
@@ -317,14 +325,14 @@ def _longest(offsets: AnyArray, runs: Sequence[slice]) -> int:
     return max(int(offsets[run.stop - 1] - offsets[run.start]) + 1 for run in runs)
 
 
-def _is_run(offsets: AnyArray) -> bool:
+def is_run(offsets: AnyArray) -> bool:
     """Whether positions follow each other one by one."""
     return bool((np.diff(offsets) == 1).all())
 
 
 def _product(schema: Schema, lists: Sequence[AnyArray]) -> dict[str, Column]:
     """The coordinates of every combination of the lists, in row-major order."""
-    along = [_coordinates(dim, offsets) for dim, offsets in zip(schema.dims, lists, strict=True)]
+    along = [coordinates(dim, offsets) for dim, offsets in zip(schema.dims, lists, strict=True)]
     spread = np.broadcast_arrays(*np.ix_(*along))
     return {dim.name: Column(dim.dtype, np.ravel(s)) for dim, s in zip(schema.dims, spread, strict=True)}
 
@@ -344,7 +352,7 @@ def _by_boxes(
         if all(len(run) == 1 for run in runs):
             return {name: values[inside] for name, values in found.items()}
         for name, values in found.items():
-            _target(made, name, values, shape)[place] = values[inside]
+            target(made, name, values, shape)[place] = values[inside]
     return made
 
 
@@ -354,18 +362,18 @@ def _by_points(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) 
     step = max(1, _POINTS_MAX // max(1, math.prod(shape[1:])))
     for start in range(0, shape[0], step):
         part = [lists[0][start : start + step], *lists[1:]]
-        found = _values(array, _product(array.schema, part), names, tuple(offsets.size for offsets in part))
+        found = values_at(array, _product(array.schema, part), names, tuple(offsets.size for offsets in part))
         if step >= shape[0]:
             return found
         for name, values in found.items():
-            _target(made, name, values, shape)[start : start + step] = values
+            target(made, name, values, shape)[start : start + step] = values
     return made
 
 
-def _target(made: Arrays, name: str, values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
+def target(made: Arrays, name: str, values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
     """The array that an attribute's parts are put together in; masked if they are."""
     if name not in made:
-        target: AnyArray = np.empty(shape + values.shape[len(shape) :], values.dtype)
+        empty: AnyArray = np.empty(shape + values.shape[len(shape) :], values.dtype)
         masked = np.ma.isMaskedArray(values)
-        made[name] = np.ma.MaskedArray(target, mask=np.zeros(target.shape, np.bool_)) if masked else target
+        made[name] = np.ma.MaskedArray(empty, mask=np.zeros(empty.shape, np.bool_)) if masked else empty
     return made[name]

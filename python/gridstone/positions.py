@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import columns, dtypes, lists, selection
+from . import columns, dtypes, fancy, lists, selection
 from .dtypes import AnyArray
+from .errors import UnsupportedError
 from .result import Result
 from .schema import Dim, Schema
 from .selection import Box, Region
@@ -66,7 +67,11 @@ class _Wanted:
 
 
 def read(array: "Array", schema: Schema, key: Any, names: Sequence[str] | None) -> Result:
-    """The cells at the positions that `a[key]` asks for, in row order."""
+    """The cells at the positions that `a[key]` asks for, each once, in row order."""
+    given = key if isinstance(key, tuple) else (key,)
+    arrays = [found for found in map(fancy.array_of, given) if found is not None]
+    if arrays:
+        return _listed(array, schema, key, arrays, names)
     parts = selection.expand(key, schema.ndim)
     wanted = []
     for i, (dim, part) in enumerate(zip(schema.dims, parts, strict=True)):
@@ -75,6 +80,27 @@ def read(array: "Array", schema: Schema, key: Any, names: Sequence[str] | None) 
         else:
             wanted.append(_of_axis(selection.axis_of(dim, part, i)))
     return _read(array, schema, wanted, names)
+
+
+def _listed(
+    array: "Array", schema: Schema, key: Any, arrays: Sequence[AnyArray], names: Sequence[str] | None
+) -> Result:
+    """The cells at a list of positions, or where a mask is true."""
+    if len(arrays) > 1:
+        raise UnsupportedError(
+            f"{len(arrays)} lists were given for a sparse array, which could mean two things: .vindex[...] pairs them "
+            f"point by point, .oindex[...] takes every combination of them"
+        )
+    (found,) = arrays
+    if found.dtype.kind != "b" or found.ndim == 1:
+        return orthogonal(array, schema, key, names)
+    if isinstance(key, tuple) and len(key) > 1:
+        raise UnsupportedError(
+            f"a mask of {found.ndim} dimensions stands alone in the key of a sparse array, where it has the array's "
+            f"shape; along one axis a flat one is taken"
+        )
+    wanted = [attr.name for attr in schema.attrs] if names is None else names
+    return lists.read(array, lists.points_of(schema, found)[0], wanted)
 
 
 def orthogonal(array: "Array", schema: Schema, key: Any, names: Sequence[str] | None) -> Result:

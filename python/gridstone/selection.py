@@ -18,7 +18,7 @@ from .dtypes import AnyArray, Value
 from .errors import BoundsError, InputError, UnsupportedError
 from .schema import Dim, Schema
 
-_NEW_AXIS = "numpy.newaxis is not supported; index the result instead: a[...][None]"
+NEW_AXIS = "numpy.newaxis is not supported; index the result instead: a[...][None]"
 
 Bound = int | float
 """A coordinate: ticks for datetimes, a float for float dimensions."""
@@ -189,7 +189,7 @@ def expand(key: Any, ndim: int) -> tuple[Any, ...]:
         raise BoundsError("an index can have only one ellipsis (...)")
     if len(parts) - len(dots) > ndim:
         if any(part is None for part in parts):
-            raise UnsupportedError(_NEW_AXIS)
+            raise UnsupportedError(NEW_AXIS)
         raise BoundsError(f"too many indices: the array has {ndim} dimensions, {len(parts) - len(dots)} were given")
     at = dots[0] if dots else len(parts)
     fill = (slice(None),) * (ndim - len(parts) + len(dots))
@@ -234,21 +234,17 @@ def _slice_count(start: int, stop: int, step: int) -> int:
 
 def _position(dim: Dim, part: Any) -> int:
     if part is None:
-        raise UnsupportedError(_NEW_AXIS)
+        raise UnsupportedError(NEW_AXIS)
     if isinstance(part, bool | np.bool_) or (isinstance(part, np.ndarray) and part.dtype == np.bool_):
         raise UnsupportedError(
-            "boolean masks go to .vindex[...] (of the array's shape) or .oindex[...] (along one axis)"
+            "True or False alone would be a new axis, which is not supported; a mask has one value per position"
         )
     try:
         return operator.index(part)
     except TypeError:
         pass
-    if isinstance(part, list | tuple | np.ndarray):
-        raise UnsupportedError(
-            "lists of positions go to .oindex[...] (a list per axis) or .vindex[...] (point by point)"
-        )
     raise BoundsError(
-        f"dimension {dim.name!r}: an index is an integer, a slice or ..., not {part!r}; "
+        f"dimension {dim.name!r}: an index is an integer, a slice, a list of positions, a mask or ..., not {part!r}; "
         f"an attribute is chosen by its name first: a['attr'][...]"
     )
 

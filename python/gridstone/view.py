@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dense, dtypes, lists, positions, selection
+from . import dense, dtypes, fancy, lists, positions, selection
+from .arguments import checked
 from .dtypes import AnyArray, Value
 from .errors import UnsupportedError
+from .progress import Progress
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
 
 
 class AttrView:
-    """One attribute of an array: `a["v"]`. Indexing gives an ndarray (masked if nullable), of positions; `.loc` takes
-    coordinates; assignment writes this attribute alone. For a sparse array the values of the cells found, in row order.
+    """One attribute of an array: `a["v"]`. Indexing gives an ndarray (masked if nullable), of positions, lists of them
+    and masks by NumPy's rules; `.loc` takes coordinates; assignment writes this attribute alone. For a sparse array the
+    values of the cells found, in row order.
     """
 
     def __init__(self, array: "Array", name: str) -> None:
@@ -77,10 +80,11 @@ class AttrView:
         """This attribute at lists of positions per axis: `a["v"].oindex[[1, 5], :]`."""
         return lists.OIndex(self._array, self.name)
 
-    def points(self, coords: Any) -> AnyArray:
-        """This attribute's values at these coordinates (see `Array.points`); of a sparse array those of the cells that
-        exist."""
-        return self._array.points(coords, self.name)[self.name]
+    @checked()
+    def points(self, coords: Any, *, progress: Progress = None) -> AnyArray:
+        """This attribute's values at these coordinates (see `Array.points`), one per point; of a sparse array those of
+        the cells that exist."""
+        return self._array.points(coords, self.name, progress=progress)[self.name]
 
     def __getitem__(self, key: Any) -> Any:
         array, name = self._array, self.name
@@ -88,13 +92,13 @@ class AttrView:
             return array._steadily(lambda schema: positions.read(array, schema, key, [name])[name])
 
         def look(schema: Schema) -> Any:
-            return dense.read_at(array, schema, array._names(name, schema), key)[name]
+            return fancy.read_at(array, schema, array._names(name, schema), key)[name]
 
         return array._steadily(look)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to positions")
-        dense.write(self._array, self.name, selection.axes_of(self._array.schema, key), value)
+        fancy.assign(self._array, self.name, key, value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         return self._array._as_numpy(self.name, dtype, copy)

@@ -4,6 +4,7 @@ of the caller. Rules for the machine of `test_state_machine`.
 
 import copy
 import itertools
+import math
 import pickle
 from random import Random
 from typing import Any
@@ -151,6 +152,42 @@ class AccessRules:
             where = [(*place, v) for place in where for v in values]
         name = r.choice(self.a.schema_names)
         self._put_or_look(r, self.a[name].oindex, tuple(key), name, where, tuple(shape))
+
+    @precondition(is_dense)
+    @rule(r=RANDOM)
+    def plain_lists(self, r: Random) -> None:
+        """Lists, masks, slices and integers in plain brackets, an ellipsis among them: what NumPy makes of them."""
+        axes, small, key = [], [], []
+        together = r.choice([0, 1, 3])
+        for w, part in zip(self.windows, drawing.positions(r, self.windows), strict=True):
+            low, size = bounds_of(w.dim)[0], w.dim.size
+            form = r.choice(["as it is", "list", "list", "column", "mask"])
+            if form == "as it is":
+                found = range(size)[part]
+                chosen = list(found) if isinstance(found, range) else [found]
+                small.append(slice(None) if isinstance(found, range) else 0)
+            elif form == "mask" and size <= MASK_CELLS_MAX:
+                part = np.zeros(size, bool)
+                part[[v - low for v in r.choices(w.values, k=min(together, 1))]] = True
+                chosen = np.flatnonzero(part).tolist()
+                small.append(np.arange(len(chosen)))
+            else:
+                chosen = [v - low for v in r.choices(w.values, k=r.choice([1, together]))]
+                at = (-1, 1) if form == "column" else (-1,)
+                part = np.array(chosen, np.uint64).reshape(at) if form == "column" or r.random() < 0.5 else chosen
+                small.append(np.arange(len(chosen)).reshape(at))
+            axes.append([low + p for p in chosen])
+            key.append(part)
+        if r.random() < 0.3:
+            at = r.randint(0, len(key))
+            key, small = [*key[:at], ..., *key[at:]], [*small[:at], ..., *small[at:]]
+        grid = np.arange(math.prod(map(len, axes))).reshape([len(axis) for axis in axes])
+        picked = grid[tuple(small)]
+        spread = np.unravel_index(np.ravel(picked), grid.shape) if grid.size else [[]] * grid.ndim
+        where = list(zip(*([axis[i] for i in along] for axis, along in zip(axes, spread, strict=True)), strict=True))
+        name = r.choice(self.a.schema_names)
+        event("plain lists", f"{sum(isinstance(part, np.ndarray) for part in small)} of them")
+        self._put_or_look(r, self.a[name], tuple(key), name, where, np.shape(picked))
 
     @precondition(is_dense)
     @rule(r=RANDOM)

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import gridstone as gs
-from gridstone import errors
+from gridstone import errors, io
+from gridstone.view import AttrView
 
 NUMBERS = itertools.count()
 SCHEMA = gs.Schema(
@@ -168,6 +169,10 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "Array.loc": lambda w: (lambda key: w.dense.loc[key], {"key": 3}),
     "Array.oindex": lambda w: (lambda key: w.dense.oindex[key], {"key": ([1], [2])}),
     "Array.vindex": lambda w: (lambda key: w.dense.vindex[key], {"key": ([1], [2])}),
+    "AttrView.points": _of(lambda w: w.dense["v"], "points", coords={"y": [1], "x": [2]}),
+    "io.to_arrow": lambda w: (io.to_arrow, {"array": w.dense}),
+    "io.to_mtx": lambda w: (io.to_mtx, {"array": w.dense, "target": "m.mtx", "attr": "v"}),
+    "io.read_csv": lambda w: (io.read_csv, {"source": "cells.csv", "schema": LOOSE}),
     "Array.meta": lambda w: (lambda key, value: w.dense.meta.__setitem__(key, value), {"key": "a", "value": 1}),
     "Group.__getitem__": lambda w: (lambda name: w.group[name], {"name": "loose"}),
     "Group.children": _of(_group, "children"),
@@ -232,6 +237,7 @@ def test_a_wrong_argument_is_told(
 ) -> None:
     # Some of what is wrong elsewhere is a good place for a store.
     monkeypatch.chdir(tmp_path)
+    pathlib.Path("cells.csv").write_text("t,n,v\na,1,5\n")
     world: World | None = None
     for wrong in WRONG:
         if name == "progress" and callable(wrong):
@@ -253,15 +259,26 @@ def test_a_wrong_argument_is_told(
 
 def test_every_public_call_is_in_the_table() -> None:
     called = {label.split(" ")[0] for label in CALLS}
-    kinds = (gs.Array, gs.Group, gs.Transaction, gs.Result, gs.Stream, gs.Filling, gs.Schema, gs.Expression, gs.Receipt)
+    kinds = (
+        gs.Array,
+        gs.Group,
+        gs.Transaction,
+        gs.Result,
+        gs.Stream,
+        gs.Filling,
+        gs.Schema,
+        gs.Expression,
+        gs.Receipt,
+        AttrView,
+    )
     for kind in kinds:
         for name in dir(kind):
             if not name.startswith("_") and callable(getattr(kind, name)):
                 takes = list(inspect.signature(getattr(kind, name)).parameters)
                 assert takes in ([], ["self"]) or f"{kind.__name__}.{name}" in called, f"{kind.__name__}.{name}"
     # Classes that calls give, and modules, have tests of their own.
-    given = {"Array", "DamageWarning", "Difference", "Expression", "Filling", "Group", "Repair", "Result", "Skipped"}
-    given |= {"Stream", "Transaction", "__version__", "errors", "io", "plot"}
+    given = {"Array", "DamageWarning", "Difference", "Expression", "Filling", "Group", "Repair", "Report", "Result"}
+    given |= {"Skipped", "Stream", "Transaction", "__version__", "errors", "io", "plot"}
     assert set(gs.__all__) - given <= called
 
 

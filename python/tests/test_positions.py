@@ -71,6 +71,15 @@ def test_lists_are_those_of_numpy(data: st.DataObject) -> None:
     where = chosen[0][:, None] & chosen[1][None, :]
     check(array.oindex[tuple(key)], box, (-5, 7), where)
     assert array["v"].oindex[tuple(key)].tolist() == box[where & (box >= 0)].tolist()
+    if sum(isinstance(part, list | np.ndarray) for part in key) < 2:
+        check(array[tuple(key)], box, (-5, 7), where)
+    else:
+        with pytest.raises(UnsupportedError, match="point by point"):
+            array[tuple(key)]
+    mask = np.zeros(SHAPE, bool)
+    mask[where] = True
+    check(array[mask], box, (-5, 7), where)
+    assert array["v"][mask].tolist() == box[where & (box >= 0)].tolist()
 
 
 def test_many_positions_are_read_as_one_box_and_left_out(store_uri: str) -> None:

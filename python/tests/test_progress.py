@@ -1,5 +1,6 @@
 """What an exception of a progress callable leaves behind, and what is told where little is to be done."""
 
+import inspect
 import threading
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 
 import gridstone as gs
-from gridstone import progress
+from gridstone import io, progress
 from gridstone.errors import BudgetError, CorruptionError, InputError, NotFoundError
+from gridstone.view import AttrView
 
 
 class Stop(Exception):
@@ -177,6 +179,76 @@ def test_a_bar_ends_with_what_it_is_of(tmp_path: Path, monkeypatch: pytest.Monke
         pass
     assert ended
     assert ended[-1] == 1
+
+
+def test_an_arrow_stream_never_goes_on_behind_a_batch_that_was_lost(tmp_path: Path) -> None:
+    a, told = points(tmp_path), []
+    reader = io.to_arrow(a, batch_bytes="256KiB", progress=lambda done, total: told.append((done, total)))
+    assert told == [], "nothing is read before it is asked for"
+    assert reader.read_all().num_rows == 100_000
+    done = [d for d, _ in told]
+    assert len(told) > 2 and done == sorted(done) and told[-1] == (100_000, 100_000)
+    assert all(total == 0 for _, total in told[:-1])
+    reader = io.to_arrow(a, batch_bytes="256KiB", progress=stops)
+    with pytest.raises(Stop):
+        reader.read_next_batch()
+    for again in (reader.read_next_batch, reader.read_all):
+        with pytest.raises(InputError, match="cells went with it"):
+            again()
+
+
+def test_points_of_one_attribute_tell_how_far_they_are(tmp_path: Path) -> None:
+    a, told = points(tmp_path), []
+    found = a["v"].points({"x": np.arange(99_999, -1, -1)}, progress=lambda done, total: told.append((done, total)))
+    np.testing.assert_array_equal(found, a.read()["v"][::-1])
+    assert [d for d, _ in told] == sorted(d for d, _ in told) and told[-1][0] == told[-1][1] > 0
+    with pytest.raises(Stop):
+        a["v"].points({"x": np.arange(100_000)}, progress=stops)
+    assert len(a["v"].points({"x": np.arange(100_000)})) == 100_000
+
+
+def test_a_matrix_file_that_a_report_has_stopped_is_not_there(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    schema = gs.Schema([gs.Dim("i", (0, 999)), gs.Dim("j", (0, 999))], [gs.Attr("v", "float64")], sparse=True)
+    a = gs.create(str(tmp_path / "m.gs"), schema, context=gs.Context("16MiB", 1, durability="close"))
+    at = np.random.default_rng(2016).choice(10**6, 50_000, replace=False)
+    a.write_cells({"i": at // 1000, "j": at % 1000}, at / 7)
+    told: list[tuple[int, int]] = []
+    assert io.to_mtx(a, tmp_path / "m.mtx", progress=lambda done, total: told.append((done, total))) == 50_000
+    assert [d for d, _ in told] == sorted(d for d, _ in told) and told[-1][0] == told[-1][1] > 0
+    with pytest.raises(Stop):
+        io.to_mtx(a, tmp_path / "n.mtx", progress=stops)
+    assert [path.name for path in tmp_path.glob("*.mtx*")] == ["m.mtx"]
+
+
+def test_reading_csv_tells_how_far_it_is(tmp_path: Path) -> None:
+    a = points(tmp_path)
+    files = [tmp_path / "a.csv", tmp_path / "b.csv.gz"]
+    for file in files:
+        io.to_csv(a, file)
+    told: list[tuple[int, int]] = []
+    table = io.read_csv(files, a.schema, progress=lambda done, total: told.append((done, total)))
+    assert table.num_rows == 200_000
+    total = sum(file.stat().st_size for file in files)
+    assert [d for d, _ in told] == sorted(d for d, _ in told) and told[-1] == (total, total)
+    with pytest.raises(Stop):
+        io.read_csv(files, a.schema, progress=stops)
+    threads = [thread.name for thread in threading.enumerate() if thread.name.startswith("gridstone-csv")]
+    assert threads == [], "what reads ahead has ended"
+
+
+def test_every_read_and_write_takes_progress() -> None:
+    """What looks at cells, or moves them. What is left out works on a sample, on names, or on what is in memory."""
+    without = {"advise", "commit", "repair", "verify"}  # The core does not tell how far these are.
+    calls = {
+        **{f"io.{name}": getattr(io, name) for name in io.__all__},
+        **{name: getattr(gs, name) for name in ("array", "copy", "diff", *without)},
+        **{name: getattr(gs.Array, name) for name in ("read", "scan", "read_into", "points", "write", "write_cells")},
+        **{name: getattr(gs.Array, name) for name in ("writer", "delete", "consolidate", "vacuum")},
+        "a['v'].points": AttrView.points,
+    }
+    calls = {name: call for name, call in calls.items() if inspect.isfunction(call)}
+    assert {name for name, call in calls.items() if "progress" not in inspect.signature(call).parameters} == without
 
 
 def test_what_has_nothing_to_do_tells_of_nothing(tmp_path: Path) -> None:

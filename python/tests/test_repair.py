@@ -1,6 +1,8 @@
 """Whole stores are checked, and what can be made again is made again."""
 
+import dataclasses
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +99,81 @@ def test_cells_of_damage(tmp_path: Path) -> None:
     assert [(c["array"], c["domain"], c["cells"]) for c in damage["cells"]] == [("/", [["680", "689"]], 10)]
     (one,) = a.verify()["damage"]
     assert one["domain"] == [["680", "689"]] and one["cells"] == 10
+
+
+def damaged_file(folder: Path) -> gs.Array:
+    """An array of four tiles, a byte of the second of which is wrong."""
+    a = gs.array(folder / "d.gs", np.arange(40_000), tile=10_000, filters="none")
+    file = next((folder / "d.gs" / "_data").iterdir())
+    content = bytearray(file.read_bytes())
+    content[100_000] ^= 1
+    file.write_bytes(content)
+    return a
+
+
+def test_a_report_of_an_array(tmp_path: Path) -> None:
+    a = damaged_file(tmp_path)
+    report = a.verify()
+    assert isinstance(report, gs.Report) and not report.ok and report.fragments == 1 and report.tiles == 4
+    (one,) = report.damage
+    (cells,) = one.affected
+    assert (one.object, one.versions, cells.array, cells.tile, cells.attribute) == (None, (), None, 1, "value")
+    assert cells.domain == (("10000", "19999"),) and cells.cells == 10_000
+    assert one.message and report.oldest is None and report.orphans is None
+    # As the mapping that it was.
+    assert list(report) == ["fragments", "tiles", "blocks", "bytes", "damage"] == list(report.keys())
+    (told,) = report["damage"]
+    assert list(told) == ["fragment", "tile", "attribute", "domain", "cells", "message"]
+    assert (told["fragment"], told["tile"], told["domain"]) == (cells.fragment, 1, [["10000", "19999"]])
+    assert dict(report) == report.as_dict() == json.loads(report.to_json()) == report and "oldest" not in report
+    with pytest.raises(KeyError):
+        report["oldest"]
+    assert pickle.loads(pickle.dumps(report)) == report == a.verify()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        report.blocks = 1  # type: ignore[misc]
+    lines = str(report).splitlines()
+    assert lines[0].startswith("1 fragments, ") and lines[1] == "1 damaged"
+    assert cells.fragment in lines[2] and "10000..19999" in lines[2] and one.message in lines[2]
+    shown = report._repr_html_()
+    assert "1 damaged" in shown and cells.fragment in shown and "10000..19999" in shown
+    assert gs.array("mem://report", np.arange(3), overwrite=True).verify().ok
+
+
+def test_a_report_of_a_store(tmp_path: Path) -> None:
+    damaged_file(tmp_path)
+    report = gs.verify(tmp_path / "d.gs")
+    names = ["oldest", "newest", "records", "manifest", "files", "blocks", "bytes", "leases", "orphans", "damage"]
+    assert list(report) == names and not report.ok
+    assert (report.oldest, report.newest, report.records, report.files, report.fragments) == (1, 2, 2, 1, None)
+    assert report.orphans is not None and report.orphans.objects == 0
+    (one,) = report.damage
+    assert one.object is not None and one.object.startswith("_data/") and one.versions == ((2, 2),)
+    assert [(c.array, c.tile, c.cells) for c in one.affected] == [("/", 1, 10_000)]
+    (told,) = report["damage"]
+    assert list(told) == ["object", "versions", "cells", "message"] and told["versions"] == [[2, 2]]
+    assert told == gs.repair(tmp_path / "d.gs").damage[0]
+    assert json.loads(report.to_json()) == report.as_dict() == report
+    lines = str(report).splitlines()
+    assert lines[0].startswith("versions 1 to 2: 2 records, 0 roots and pages, 1 data files, ")
+    assert lines[1] == "1 damaged" and one.object in lines[2] and "version 2" in lines[2]
+    assert one.object in report._repr_html_() and "<script" not in report._repr_html_()
+    # What is lost whole has no cells of its own.
+    (tmp_path / "d.gs" / "_log" / f"{1:020}").unlink()
+    lost = gs.verify(tmp_path / "d.gs")
+    assert any(damage.affected == () for damage in lost.damage) and str(lost) and lost._repr_html_()
+
+
+def test_the_command_prints_what_it_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = damaged_file(tmp_path)
+    for options in ([], ["--store"]):
+        report = gs.verify(a.uri) if options else a.verify()
+        assert run(["verify", a.uri, *options]) == 1
+        out = capsys.readouterr().out
+        assert out.splitlines()[0] == str(report).splitlines()[0] and "10000..19999" in out and "damaged" in out
+        assert run(["verify", a.uri, *options, "--json"]) == 1
+        assert json.loads(capsys.readouterr().out) == report.as_dict()
+    assert run(["verify", gs.array(tmp_path / "s.gs", np.arange(3)).uri]) == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("1 fragments, 1 blocks, ")
 
 
 def test_a_sealed_store(tmp_path: Path) -> None:

@@ -45,6 +45,12 @@ def fill(a: gs.Array, values: npt.NDArray[np.float32]) -> int:
     return max(version, committed)
 
 
+def sound(a: gs.Array) -> bool:
+    report: gs.Report = a.verify()
+    boxes: list[tuple[tuple[str, str], ...]] = [part.domain for one in report.damage for part in one.affected]
+    return report.ok and gs.verify(a.uri).ok and not boxes and not report["damage"]
+
+
 def look(a: gs.Array) -> float:
     found: gs.Result = a.read({"x": (0, 9)}, attrs=["v"], where=(gs.col("v") > 1) & gs.col("n").is_not_null())
     values: npt.NDArray[Any] = found["v"]

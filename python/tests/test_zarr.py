@@ -130,12 +130,38 @@ def test_points(stores: Stores, data: st.DataObject) -> None:
         shapes = hnp.array_shapes(min_side=1, max_dims=None)
         key = data.draw(hnp.integer_array_indices(shape=values.shape, result_shape=shapes))
         expected = values[key]
-        assert_same(array.vindex[key], expected)
-        assert_same(array["value"].vindex[key], expected)
+        for found in (array.vindex[key], array["value"].vindex[key], array[key], array["value"][key]):
+            assert_same(found, expected)
         piece = replacement(data.draw, values, expected.shape)
         target = array if data.draw(st.booleans()) else array["value"]
-        target.vindex[key] = piece
+        if data.draw(st.booleans()):
+            target[key] = piece
+        else:
+            target.vindex[key] = piece
         assign_last(values, key, piece)
+        assert_same(array[...], values)
+    gs.delete(array.uri)
+
+
+@patient
+@given(st.data())
+def test_lists_in_plain_brackets(stores: Stores, data: st.DataObject) -> None:
+    """One list or mask beside slices and integers, which zarr takes as well."""
+    array, values = drawn(data.draw, stores())
+    for _ in range(2):
+        key = list(
+            data.draw(strategies.basic_indices(shape=values.shape, allow_ellipsis=False).map(np.index_exp.__getitem__))
+        )
+        axis = data.draw(st.integers(0, values.ndim - 1))
+        key += [slice(None)] * (axis + 1 - len(key))
+        size = values.shape[axis]
+        key[axis] = data.draw(st.lists(st.integers(-size, size - 1), max_size=8) | hnp.arrays(np.bool_, size))
+        expected = values[tuple(key)]
+        assert_same(array[tuple(key)], expected)
+        piece = replacement(data.draw, values, expected.shape)
+        array[tuple(key)] = piece
+        places = np.arange(values.size).reshape(values.shape)[tuple(key)]
+        assign_last(values.reshape(-1), (places,), piece)
         assert_same(array[...], values)
     gs.delete(array.uri)
 
@@ -145,15 +171,20 @@ def test_points(stores: Stores, data: st.DataObject) -> None:
 def test_masks(stores: Stores, data: st.DataObject) -> None:
     array, values = drawn(data.draw, stores())
     mask = data.draw(hnp.arrays(np.bool_, values.shape))
-    assert_same(array.vindex[mask], values[mask])
+    for found in (array.vindex[mask], array[mask], array["value"][mask]):
+        assert_same(found, values[mask])
     piece = replacement(data.draw, values, values[mask].shape)
-    array.vindex[mask] = piece
+    if data.draw(st.booleans()):
+        array[mask] = piece
+    else:
+        array.vindex[mask] = piece
     values[mask] = piece
     assert_same(array[...], values)
     axis = data.draw(st.integers(0, values.ndim - 1))
     along = data.draw(hnp.arrays(np.bool_, values.shape[axis]))
     key = (slice(None),) * axis + (along,)
     assert_same(array.oindex[key], values[key])
+    assert_same(array[key], values[key])
     array.oindex[key] = piece = replacement(data.draw, values, values[key].shape)
     values[key] = piece
     assert_same(array[...], values)

@@ -58,25 +58,16 @@ def consolidate(
 def verify(uri: str, store: bool, path: str, json_out: bool) -> int:
     """Check every stored byte; exit status 1 if something is damaged."""
     report = health.verify(uri) if store else options.opened(uri, path).verify()
-    damage = report["damage"]
     if json_out:
         emit_json(report)
-    elif store:
-        _show_store(report)
-    else:
-        click.echo(f"{report['fragments']:,} fragments, {report['blocks']:,} blocks, {report['bytes']:,} bytes checked")
-        if damage:
-            rows = [(d["fragment"], d["tile"], d["attribute"], _box(d), d["message"]) for d in damage]
-            emit_table("damaged", ("fragment", "tile", "column", "cells", "what"), rows)
-    return 1 if damage else 0
-
-
-def _show_store(report: dict[str, Any]) -> None:
-    click.echo(
-        f"versions {report['oldest']} to {report['newest']}: {report['records']:,} records, {report['manifest']:,} "
-        f"roots and pages, {report['files']:,} data files, {report['bytes']:,} bytes checked"
-    )
-    _show_damage(report["damage"])
+        return 0 if report.ok else 1
+    click.echo(str(report).splitlines()[0])
+    if store:
+        _show_damage(report["damage"])
+    elif not report.ok:
+        rows = [(d["fragment"], d["tile"], d["attribute"], _box(d), d["message"]) for d in report["damage"]]
+        emit_table("damaged", ("fragment", "tile", "column", "cells", "what"), rows)
+    return 0 if report.ok else 1
 
 
 def _show_damage(damage: list[dict[str, Any]]) -> None:

@@ -7,9 +7,10 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from .. import arrow, store
+from ..arguments import checked, files, instance, several, text
 from ..array import Array
 from ..context import Context, default
-from ..progress import Progress
+from ..progress import Progress, reporting
 from ..schema import Schema
 from . import sources
 from .csv_feed import CsvFeed
@@ -104,6 +105,13 @@ def _tuple(names: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
+@checked(
+    source=files,
+    schema=instance(Schema, "a gridstone.Schema"),
+    attrs=several,
+    encoding=text,
+    dialect=instance(Dialect, "a gridstone.io.Dialect"),
+)
 def read_csv(
     source: Source,
     schema: Schema,
@@ -111,10 +119,20 @@ def read_csv(
     attrs: Sequence[str] | None = None,
     encoding: str = "utf8",
     dialect: Dialect | None = None,
+    progress: Progress = None,
 ) -> "pa.Table":
-    """The columns of a schema's dimensions and attributes (`attrs`; None: all) as one table in memory, checked as
-    `from_csv` checks them.
+    """The columns of a schema's dimensions and attributes as one table in memory, checked as `from_csv` checks them.
+
+    Args:
+        source, encoding, dialect: as in `from_csv`.
+        schema: what the columns must hold.
+        attrs: the attributes wanted; None: all.
+        progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
+
+    Raises:
+        InputError: a value that does not fit, named by file, line and column; a column that is missing.
     """
     feed = CsvFeed(sources.expand(source), dialect or Dialect(), encoding, None, default(), Rejects("fail", None))
-    tables: list[Any] = list(feed.typed(schema, attrs))
+    with reporting(progress, "reading") as feed.meter.report:
+        tables: list[Any] = list(feed.typed(schema, attrs))
     return pa.concat_tables(tables) if tables else arrow.schema_of(schema, list(attrs or [])).empty_table()

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from .. import arrow, dtypes, selection, store
+from ..arguments import checked, file, stored
 from ..array import Array
 from ..columns import Column
 from ..context import Context
@@ -206,12 +207,14 @@ def from_mtx(
     return from_scipy(uri, matrix, dims, schema, kept, context, progress, name=name, **options)
 
 
+@checked(array=stored, target=file)
 def to_mtx(
     array: Array | store.Uri,
     target: str | os.PathLike[str],
     box: BoxLike = None,
     attr: str | None = None,
     *,
+    progress: Progress = None,
     damaged: Damaged = "error",
 ) -> int:
     """Writes a box of a two-dimensional array as a Matrix Market file, through a sparse array of SciPy in memory.
@@ -221,6 +224,7 @@ def to_mtx(
         target: the file; it appears, or is replaced, once all is written.
         box: in coordinates, as in `Array.read`; None: everything. Positions count from its low corner.
         attr: the attribute; None: the only one.
+        progress: True for a bar, or a callable `f(done, total)`: bytes read. The file is written after that.
         damaged: "error", or "skip" to leave out what is damaged, with a warning; as in `Array.read`.
 
     Returns the number of values stored.
@@ -233,7 +237,8 @@ def to_mtx(
         raise UnsupportedError("to_mtx writes plain files; compress the file afterwards")
     source = opened(array)
     where = selection.box_of(source.schema, box)
-    matrix = source.read(where, None if attr is None else [attr], damaged=damaged).to_scipy(attr)
+    found = source.read(where, None if attr is None else [attr], progress=progress, damaged=damaged)
+    matrix = found.to_scipy(attr)
 
     def write(part: Path) -> None:
         with part.open("wb") as file:

@@ -209,7 +209,7 @@ def _uncommented(pieces: Iterator[bytes], mark: str, quotes: Quotes) -> Iterator
 def _decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder | None]:
     try:
         name = codecs.lookup(encoding).name
-    except LookupError:
+    except (LookupError, ValueError):  # The latter of a NUL character.
         raise InputError(
             f"unknown encoding {encoding!r}; use a name that Python knows, such as utf8 or latin1"
         ) from None

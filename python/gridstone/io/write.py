@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from .. import selection, store
+from ..arguments import checked, stored
 from ..array import Array
 from ..damage import Damaged
 from ..errors import InputError
@@ -29,6 +30,7 @@ def opened(array: Array | store.Uri) -> Array:
     return array if isinstance(array, Array) else store.open_array(array)
 
 
+@checked(array=stored)
 def to_arrow(
     array: Array | store.Uri,
     box: BoxLike = None,
@@ -36,6 +38,7 @@ def to_arrow(
     *,
     order: str = "row",
     batch_bytes: int | str = "64MiB",
+    progress: Progress = None,
     damaged: Damaged = "error",
 ) -> "pa.RecordBatchReader":
     """The cells of a box as a stream of record batches, in bounded memory, one row per cell.
@@ -46,16 +49,17 @@ def to_arrow(
         attrs: None: all.
         order: of the rows: "row", "col", "global" or "any".
         batch_bytes: the size of a batch, about.
+        progress: True for a bar, or a callable `f(done, total)`: cells given; the total is 0 until the end.
         damaged: "error", or "skip" to leave out what is damaged, with a warning; as in `Array.read`.
 
     Its metadata holds the schema of the array, which `from_arrow` and its kin take where no `dims` are given.
     """
     source = opened(array)
-    stream = source.scan(
-        selection.box_of(source.schema, box), attrs, order=order, batch_bytes=batch_bytes, damaged=damaged
-    )
+    where = selection.box_of(source.schema, box)
+    stream = source.scan(where, attrs, order=order, batch_bytes=batch_bytes, progress=progress, damaged=damaged)
     schema = _described(source, stream.schema)
-    batches = (batch.replace_schema_metadata(schema.metadata) for batch in stream)
+    # No generator, which an exception would end: the stream itself says afterwards that cells are lost.
+    batches = map(lambda batch: batch.replace_schema_metadata(schema.metadata), stream)
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
