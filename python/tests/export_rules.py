@@ -4,7 +4,6 @@
 
 import shutil
 import tempfile
-import uuid
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +18,7 @@ from hypothesis import event
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 from model import Bounds, Model, Place, Plain, Row, as_arrow_shows, coordinates, plain, stored, unplain
+from places import Anywhere
 from wheres import condition
 
 import gridstone as gs
@@ -40,6 +40,8 @@ class ExportRules:
     model: Model
     schema: gs.Schema
     windows: list[Window]
+    places: Anywhere
+    kinds: tuple[str, ...]
 
     # What is asked for.
 
@@ -190,11 +192,13 @@ class ExportRules:
             assert made.nnz == len(cells) or not matrix
         event("matrix", "scipy" if matrix else "sparse")
         if matrix:
-            self._matrix_there_and_back(made, asked, attr, with_file=not listed or repeats == "last")
+            self._matrix_there_and_back(r, made, asked, attr, with_file=not listed or repeats == "last")
 
-    def _matrix_there_and_back(self, made: Any, asked: dict[str, Any], attr: gs.Attr, *, with_file: bool) -> None:
+    def _matrix_there_and_back(
+        self, r: Random, made: Any, asked: dict[str, Any], attr: gs.Attr, *, with_file: bool
+    ) -> None:
         """SciPy's matrix as an array, and the cells as a Matrix Market file, which keeps the last of a place."""
-        folder, uri = Path(tempfile.mkdtemp(prefix="gridstone-machine-")), f"mem://back-{uuid.uuid4().hex}"
+        folder, uri = Path(tempfile.mkdtemp(prefix="gridstone-machine-")), self.places(r.choice(self.kinds))
         try:
             back = io.from_scipy(uri, made, context=self.a.context)
             found = back.read().to_scipy(repeats="error")
@@ -234,7 +238,7 @@ class ExportRules:
         )
         if not rows or not self._can_go(how, bounds, rows, names):
             return
-        folder, uri = Path(tempfile.mkdtemp(prefix="gridstone-machine-")), f"mem://back-{uuid.uuid4().hex}"
+        folder, uri = Path(tempfile.mkdtemp(prefix="gridstone-machine-")), self.places(r.choice(self.kinds))
         schema = self._part(names)
         try:
             if how == "csv" and not _is_text(self.schema, rows, names):
@@ -317,7 +321,7 @@ class ExportRules:
         bounds, asked, rows = self._asked(r, "row")
         if not self.in_arrow(bounds):  # type: ignore[attr-defined]
             return  # Columns of cells are loaded by way of Arrow.
-        folder, uri = Path(tempfile.mkdtemp(prefix="gridstone-machine-")), f"mem://back-{uuid.uuid4().hex}"
+        folder, uri = Path(tempfile.mkdtemp(prefix="gridstone-machine-")), self.places(r.choice(self.kinds))
         names = [attr.name for attr in self.schema.attrs if not dtypes.is_var(attr.dtype)]
         file = folder / f"a.{how}"
         try:

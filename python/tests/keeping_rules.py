@@ -1,8 +1,5 @@
 """Tags, vacuum and copies in the life of an array: rules for the machine of `test_state_machine`."""
 
-import shutil
-import tempfile
-import uuid
 from random import Random
 from typing import Any
 
@@ -11,6 +8,7 @@ from hypothesis import event
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from model import Model, State
+from places import Anywhere, kind_of
 
 import gridstone as gs
 from gridstone import errors
@@ -26,7 +24,8 @@ class KeepingRules:
     reader: gs.Array
     uri: str
     key: str | None
-    folder: str | None
+    places: Anywhere
+    kinds: tuple[str, ...]
     model: Model
     schema: gs.Schema
     second: list[int]
@@ -82,18 +81,16 @@ class KeepingRules:
 
     # Copies.
 
-    def _place(self, r: Random) -> tuple[str, str | None, str | None]:
-        """A place for a store in memory or in a folder, and a key or none."""
-        folder = tempfile.mkdtemp(prefix="gridstone-machine-") if r.random() < 0.5 else None
-        uri = f"mem://machine-{uuid.uuid4().hex}" if folder is None else f"{folder}/b.gs"
-        return uri, folder, r.choice([None, "5a" * 32, "a5" * 32])
+    def _place(self, r: Random) -> tuple[str, str | None]:
+        """A place for a store of one of the machine's kinds, and a key or none."""
+        return self.places(r.choice(self.kinds)), r.choice([None, "5a" * 32, "a5" * 32])
 
     @rule(r=RANDOM)
     def copy_a_version(self, r: Random) -> None:
         """One version in another store, of any kind and under any key: its cells, schema and metadata."""
         version = r.choice(sorted(self.model.versions))
         state: State = self.model.versions[version]
-        uri, folder, key = self._place(r)
+        uri, key = self._place(r)
         context = gs.Context(r.choice(["8MiB", "1GiB"]), 1, durability="close", key=key)
         named = [name for name, v in self.tags.items() if v == version]
         options: dict[str, Any] = {"context": self.a.context, "target_context": context}
@@ -104,28 +101,23 @@ class KeepingRules:
             assert dict(made.meta) == state.meta and not made.verify()["damage"]
             for _ in range(3):
                 self.look(made, state, r)  # type: ignore[attr-defined]
-            event("copy", f"{self.uri.partition(':')[0][:3]} to {uri.partition(':')[0][:3]}")
+            event("copy", f"{kind_of(self.uri)} to {kind_of(uri)}")
         finally:
             gs.delete(uri, context=context)
-            if folder is not None:
-                shutil.rmtree(folder)
 
     @rule(r=RANDOM)
     def move_to_a_copy(self, r: Random) -> None:
         """The store with all its versions is copied to another place, and life goes on there."""
-        uri, folder, key = self._place(r)
-        old, old_folder, old_context = self.uri, self.folder, self.a.context
-        self.key = key
+        uri, self.key = self._place(r)
+        old, old_context = self.uri, self.a.context
         context = self.context(r)  # type: ignore[attr-defined]
         gs.copy(old, uri, history=True, context=old_context, target_context=context)
         gs.delete(old, context=old_context)
-        if old_folder is not None:
-            shutil.rmtree(old_folder)
-        self.uri, self.folder = uri, folder
+        self.uri = uri
         self.a = gs.open(uri, path="/main", mode="r+", context=context)  # type: ignore[assignment]
         self.reader = gs.open(uri, path="/main", context=context)  # type: ignore[assignment]
         assert self.a.version == self.model.newest and self.a.tags == self.tags
-        event("history", f"{old.partition(':')[0][:3]} to {uri.partition(':')[0][:3]}")
+        event("history", f"{kind_of(old)} to {kind_of(uri)}")
         for version in r.sample(sorted(self.model.versions), min(3, len(self.model.versions))):
             found = self.a.at(version=version)
             assert dict(found.meta) == self.model.versions[version].meta

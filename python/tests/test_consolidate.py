@@ -197,9 +197,9 @@ KINDS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("dtype", "value"), KINDS, ids=[name for name, _ in KINDS])
-def test_deleted_cells_of_every_type_stay_deleted(tmp_path: Path, dtype: str, value: Any) -> None:
+def test_deleted_cells_of_every_type_stay_deleted(stores: Stores, dtype: str, value: Any) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 19), 5)], [gs.Attr("v", dtype), gs.Attr("w", "int32", fill=-1)])
-    arrays = [gs.create(tmp_path / name, schema) for name in ("merged", "plain")]
+    arrays = [gs.create(stores(name), schema) for name in ("merged", "plain")]
 
     def filled(count: int) -> np.ndarray[Any, Any]:
         column = np.empty(count, object)

@@ -4,7 +4,6 @@ import itertools
 import json
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -152,13 +151,13 @@ def test_tags_and_what_was_vacuumed(ends: tuple[Stores, Stores]) -> None:
     assert not gs.exists(there("other"))
 
 
-def test_what_was_vacuumed_cannot_be_tagged_in_a_history_that_ends_before_the_vacuum(tmp_path: Path) -> None:
-    root = gs.group(tmp_path / "a.gs")
+def test_what_was_vacuumed_cannot_be_tagged_in_a_history_that_ends_before_the_vacuum(stores: Stores) -> None:
+    root = gs.group(stores("a"))
     root.group("x")
     assert root.vacuum("0s").committed == 3
-    gs.copy(tmp_path / "a.gs", tmp_path / "b.gs", version=2, history=True)
+    gs.copy(stores("a"), stores("b"), version=2, history=True)
     with pytest.raises(gs.errors.SnapshotExpiredError):
-        gs.tag(tmp_path / "b.gs", "first", 1)
+        gs.tag(stores("b"), "first", 1)
 
 
 def test_progress_interrupts_and_tells_bytes(ends: tuple[Stores, Stores]) -> None:
@@ -219,13 +218,12 @@ def test_moves(store_uri: str) -> None:
         second.commit()
 
 
-def test_a_pickle_means_the_array_and_not_its_path(tmp_path: Path) -> None:
-    uri = tmp_path / "a.gs"
-    a = gs.create(uri, schema(True), path="/x")
+def test_a_pickle_means_the_array_and_not_its_path(store_uri: str) -> None:
+    a = gs.create(store_uri, schema(True), path="/x")
     act(a, "cells", 1)
-    writer, reader = pickle.dumps(a), pickle.dumps(gs.open(uri, path="/x"))
-    gs.move(uri, "/x", "/y")
-    other = gs.create(uri, schema(True), path="/x")
+    writer, reader = pickle.dumps(a), pickle.dumps(gs.open(store_uri, path="/x"))
+    gs.move(store_uri, "/x", "/y")
+    other = gs.create(store_uri, schema(True), path="/x")
     act(other, "cells", 2)
     found = pickle.loads(writer)
     assert (found.path, found.mode, content(found)) == ("/y", "r+", content(a))
@@ -233,7 +231,7 @@ def test_a_pickle_means_the_array_and_not_its_path(tmp_path: Path) -> None:
     assert (old.path, content(old)) == ("/x", content(a))
     old.refresh()
     assert (old.path, content(old)) == ("/y", content(a))
-    gs.create(uri, schema(True), path="/y", overwrite=True)
+    gs.create(store_uri, schema(True), path="/y", overwrite=True)
     with pytest.raises(NotFoundError):
         pickle.loads(writer)
     with pytest.raises(NotFoundError):

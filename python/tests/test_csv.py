@@ -69,45 +69,45 @@ def test_dialects(tmp_path: Path, store_uri: str, text: str | bytes, options: di
     assert {n: v.tolist() for n, v in found.items()} == {"x": [1, 4], "y": [2, 5], "v": [3, 6]}
 
 
-def test_lengths_of_time_are_ticks_of_their_own_unit(tmp_path: Path, memory_uri: str) -> None:
+def test_lengths_of_time_are_ticks_of_their_own_unit(tmp_path: Path, stores: Stores) -> None:
     dim = gs.Dim("d", (np.timedelta64(-9, "h"), np.timedelta64(9, "h")), dtype="timedelta64[h]")
     known = [np.timedelta64(5, "m"), np.timedelta64(7, "m")]
     attrs = [gs.Attr("w", "timedelta64[D]", nullable=True), gs.Attr("c", "timedelta64[m]", categories=known)]
     attrs.append(gs.Attr("t", "timedelta64[ms]"))
-    a = gs.create(memory_uri, gs.Schema([dim], attrs, sparse=True))
+    a = gs.create(stores("a"), gs.Schema([dim], attrs, sparse=True))
     days = np.ma.MaskedArray(np.array([4, 5], "m8[D]"), [False, True])
     values = {"w": days, "c": np.array([7, 5], "m8[m]"), "t": np.array([9, "NaT"], "m8[ms]")}
     a.write_cells({"d": np.array([-2, 3], "m8[h]")}, values)
     to_csv(a, tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text().split() == ['"d","w","c","t"', "-2,4,7,9", "3,,5,"]
-    back = from_csv(memory_uri + "b", tmp_path / "a.csv", schema=a.schema)
+    back = from_csv(stores("b"), tmp_path / "a.csv", schema=a.schema)
     assert back.read().to_arrow().equals(a.read().to_arrow()) and np.isnat(back.read()["t"][1])
 
 
 @pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
-def test_times_of_every_unit_come_back(tmp_path: Path, memory_uri: str, unit: str) -> None:
+def test_times_of_every_unit_come_back(tmp_path: Path, stores: Stores, unit: str) -> None:
     kind = f"datetime64[{unit}]"
     times = np.array(["1961-05-04", "2020-02-29", "1970-01-01"], "datetime64[D]").astype(kind)
     attrs = [gs.Attr("v", kind), gs.Attr("n", kind, nullable=True), gs.Attr("c", kind, categories=times[::-1])]
-    a = gs.create(memory_uri, gs.Schema([gs.Dim("t", (times.min(), times.max()), dtype=kind)], attrs, sparse=True))
+    a = gs.create(stores("a"), gs.Schema([gs.Dim("t", (times.min(), times.max()), dtype=kind)], attrs, sparse=True))
     a.write_cells({"t": times}, {"v": times[::-1], "n": np.ma.MaskedArray(times, [True, False, False]), "c": times})
     to_csv(a, tmp_path / "a.csv")
-    back = from_csv(memory_uri + "b", tmp_path / "a.csv", schema=a.schema)
+    back = from_csv(stores("b"), tmp_path / "a.csv", schema=a.schema)
     assert back.read().to_arrow().equals(a.read().to_arrow())
 
 
-def test_dates(tmp_path: Path, memory_uri: str) -> None:
+def test_dates(tmp_path: Path, stores: Stores) -> None:
     """Days are written as days; midnight behind them is read, any other time refused; too far away is refused too."""
     schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "datetime64[D]")], sparse=True)
-    a = gs.create(memory_uri, schema)
+    a = gs.create(stores("a"), schema)
     a.write_cells({"x": [1, 2]}, {"v": np.array(["2026-01-31", "1969-12-31"], "datetime64[D]")})
     to_csv(a, tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text() == '"x","v"\n1,2026-01-31\n2,1969-12-31\n'
     midnight = put(tmp_path, "x,v\n1,2026-01-31 00:00:00\n2,1969-12-31T00:00:00\n", "b.csv")
-    back = from_csv(memory_uri + "b", midnight, schema=schema)
+    back = from_csv(stores("b"), midnight, schema=schema)
     assert back.read().to_arrow().equals(a.read().to_arrow())
     with pytest.raises(gs.errors.InputError, match="2026-01-31T00:00:01"):
-        from_csv(memory_uri + "c", put(tmp_path, "x,v\n1,2026-01-31 00:00:01\n", "c.csv"), schema=schema)
+        from_csv(stores("c"), put(tmp_path, "x,v\n1,2026-01-31 00:00:01\n", "c.csv"), schema=schema)
     a.write_cells({"x": [3]}, {"v": np.array([2**33], "datetime64[D]")})
     with pytest.raises(gs.errors.InputError, match="cannot be written as text"):
         to_csv(a, tmp_path / "a.csv")

@@ -178,11 +178,11 @@ def test_schemas_and_what_cannot_be_compared(stores: Stores) -> None:
     assert gs.diff(empty, b).only_b == 1 and gs.diff(empty, b, box={"d0": (2, 4)}).cells_equal
 
 
-def test_domains_that_differ(tmp_path: Path) -> None:
+def test_domains_that_differ(stores: Stores) -> None:
     for kind, values in (("int64", (1, 50)), ("float64", (1.5, 50.5))):
         lo, hi = (0, 9) if kind == "int64" else (0.0, 9.5)
         schema = gs.Schema([gs.Dim("x", (lo, hi), dtype=kind)], [gs.Attr("v", "int8")], sparse=True)
-        a = gs.create(tmp_path / kind, schema)
+        a = gs.create(stores(kind), schema)
         a.write_cells({"x": [values[0]]}, {"v": [1]})
         before = a.version
         a.resize({"x": (lo, hi * 10)})
@@ -191,9 +191,9 @@ def test_domains_that_differ(tmp_path: Path) -> None:
         assert (found.same, found.only_a, found.only_b, found.different) == (1, 0, 1, 0)
         assert found.examples[0].coords == {"x": values[1]} and found.examples[0].b == {"v": 2}
         assert gs.diff(a, a.at(version=before)).only_a == 1
-    far = gs.create(tmp_path / "far", gs.Schema([gs.Dim("x", (60, 70))], [gs.Attr("v", "int8")], sparse=True))
+    far = gs.create(stores("far"), gs.Schema([gs.Dim("x", (60, 70))], [gs.Attr("v", "int8")], sparse=True))
     far.write_cells({"x": [65]}, {"v": [3]})
-    found = gs.diff(far, gs.open(tmp_path / "int64"))
+    found = gs.diff(far, gs.open(stores("int64")))
     assert (found.same, found.only_a, found.only_b, found.different) == (0, 1, 2, 0)
 
 
@@ -237,10 +237,10 @@ def test_dimensions_of_texts(
             gs.delete(stores("diff-text-b"))
 
 
-def test_schemas_that_differ_in_categories(tmp_path: Path) -> None:
+def test_schemas_that_differ_in_categories(stores: Stores) -> None:
     def one(name: str, **options: Any) -> gs.Array:
         attr = gs.Attr("v", "string", **{"categories": ["lo", "hi"], **options})
-        a = gs.create(tmp_path / name, gs.Schema([gs.Dim("x", (0, 9))], [attr], sparse=True))
+        a = gs.create(stores(name), gs.Schema([gs.Dim("x", (0, 9))], [attr], sparse=True))
         a.write_cells({"x": [1, 2]}, {"v": ["hi", "lo"]})
         return a
 
@@ -280,12 +280,12 @@ def test_what_is_no_array(stores: Stores) -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_great_floats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_great_floats(stores: Stores, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(comparing, "_CELLS", (2, 2))
     most = float(np.finfo(kind).max)
     schema = gs.Schema([gs.Dim("x", (-most, most), dtype=kind)], [gs.Attr("v", kind)], sparse=True, capacity=4)
     at = np.linspace(-1, 1, 20).astype(kind) * np.finfo(kind).max
-    arrays = [gs.create(tmp_path / name, schema) for name in "ab"]
+    arrays = [gs.create(stores(name), schema) for name in "ab"]
     for a in arrays:
         a.write_cells({"x": at}, {"v": at})
         a.write_cells({"x": at[:1]}, {"v": at[-1:]})

@@ -385,11 +385,11 @@ def test_random_histories_agree_with_a_model(stores, r, sparse, tile):
 @pytest.mark.parametrize("ask", [lambda a: a["c"][0:2], lambda a: a[0:2]["c"], lambda a: a.read()["c"][0:2],
                                  lambda a: a.vindex[[0, 1]]["c"]])  # fmt: skip
 def test_a_read_beside_a_change_is_of_one_schema(
-    ask: Callable[[gs.Array], Any], monkeypatch: pytest.MonkeyPatch
+    ask: Callable[[gs.Array], Any], store_uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit through the same handle, as another thread may make it, after a read has looked at the schema."""
     attrs = [gs.Attr("c", "string", categories=["a"]), gs.Attr("v", "int64")]
-    array = gs.create("mem://beside-a-change", gs.Schema([gs.Dim("x", (0, 3))], attrs), overwrite=True)
+    array = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 3))], attrs))
     array.write({"c": np.array(["a"] * 4), "v": np.arange(4)})
     native, waiting = type(array).native, [1]
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone.interrupt import interruptible
@@ -236,9 +237,21 @@ WORKS: dict[str, Callable[[gs.Array, Any, Path], Any]] = {
 }
 
 
+def beside(a: gs.Array, name: str) -> str:
+    """A place beside an array's store."""
+    return f"{a.uri.rpartition('/')[0]}/{name}.gs"
+
+
+def with_room_beside(stores: Stores) -> gs.Array:
+    """The array of `cells`; what `repeated` and `dense_beside` put beside it goes with it."""
+    for name in ("repeated", "dense"):
+        stores(name)
+    return cells(stores("cells"))[0]
+
+
 def repeated(a: gs.Array) -> gs.Array:
     """A sparse array of half a million cells in a store of its own, where places may have several."""
-    uri = f"{a.uri}.repeated"
+    uri = beside(a, "repeated")
     if gs.exists(uri):
         return gs.open(uri, mode="r+", context=a.context)
     schema = gs.Schema([gs.Dim("x", (0, 10**6), 10_000)], [gs.Attr("v", "int64")], sparse=True, duplicates=True)
@@ -250,7 +263,7 @@ def repeated(a: gs.Array) -> gs.Array:
 
 def dense_beside(a: gs.Array) -> gs.Array:
     """A dense array of two million cells in a store of its own."""
-    uri = f"{a.uri}.dense"
+    uri = beside(a, "dense")
     if gs.exists(uri):
         return gs.open(uri, mode="r+", context=a.context)
     schema = gs.Schema([gs.Dim("y", (0, 1999), 100), gs.Dim("x", (0, 999), 100)], [gs.Attr("v", "int64")])
@@ -261,8 +274,8 @@ def dense_beside(a: gs.Array) -> gs.Array:
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_progress_grows_to_its_end(tmp_path: Path, name: str) -> None:
-    a, csv = cells(str(tmp_path / "a.gs"))[0], csv_file(tmp_path)
+def test_progress_grows_to_its_end(tmp_path: Path, stores: Stores, name: str) -> None:
+    a, csv = with_room_beside(stores), csv_file(tmp_path)
     told: list[tuple[int, int]] = []
     WORKS[name](a, lambda done, total: told.append((done, total)), csv)
     done = [d for d, _ in told]
@@ -276,8 +289,8 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_an_exception_of_progress_stops_the_work(tmp_path: Path, name: str) -> None:
-    a, csv = cells(str(tmp_path / "a.gs"))[0], csv_file(tmp_path)
+def test_an_exception_of_progress_stops_the_work(tmp_path: Path, stores: Stores, name: str) -> None:
+    a, csv = with_room_beside(stores), csv_file(tmp_path)
     arrays = [a, dense_beside(a), repeated(a)]
     before, kept = [array.version for array in arrays], set().union(*(files(array.uri) for array in arrays))
     told: list[tuple[int, int]] = []
@@ -302,9 +315,9 @@ def csv_file(folder: Path) -> Path:
     return file
 
 
-def test_ctrl_c_in_a_progress_callable(tmp_path: Path) -> None:
+def test_ctrl_c_in_a_progress_callable(store_uri: str) -> None:
     """A KeyboardInterrupt raised by the callable itself, as a bar's drawing may be hit by one."""
-    a, _ = cells(str(tmp_path / "a.gs"))
+    a, _ = cells(store_uri)
 
     def report(done: int, total: int) -> None:
         raise KeyboardInterrupt

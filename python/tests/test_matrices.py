@@ -320,33 +320,33 @@ def test_npz(tmp_path: Path, stores: Stores, store_uri: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:Constructing a DIA")
 @pytest.mark.parametrize("cell_order", ["row", "col"])
-def test_vectors_in_numpy_files(tmp_path: Path, memory_uri: str, cell_order: str) -> None:
+def test_vectors_in_numpy_files(tmp_path: Path, stores: Stores, cell_order: str) -> None:
     dims = [gs.Dim("x", (0, 4), 2), gs.Dim("y", (1, 3))]
     attrs = [gs.Attr("m", "int16", shape=(2, 2)), gs.Attr("c", "uint8", shape=(3,), nullable=True), gs.Attr("v", "f8")]
-    a = gs.create(memory_uri, gs.Schema(dims, attrs, cell_order=cell_order))
+    a = gs.create(stores("a"), gs.Schema(dims, attrs, cell_order=cell_order))
     values = {"m": rng.integers(0, 99, (5, 3, 2, 2)), "c": rng.integers(0, 99, (5, 3, 3)), "v": rng.random((5, 3))}
     a.write(values)
     assert io.to_npy(a, tmp_path / "m.npy", attr="m") == (5, 3, 2, 2)
     np.testing.assert_array_equal(np.load(tmp_path / "m.npy"), values["m"])
-    one = io.from_npy(memory_uri + "1", tmp_path / "m.npy", schema=gs.Schema(dims, attrs[:1], cell_order=cell_order))
+    one = io.from_npy(stores("1"), tmp_path / "m.npy", schema=gs.Schema(dims, attrs[:1], cell_order=cell_order))
     np.testing.assert_array_equal(one[...], values["m"])
     box = {"x": (1, 3), "y": (2, 3)}
     io.to_npz(a, tmp_path / "a.npz", box)
-    gs.create(memory_uri + "2", a.schema)
-    back = io.from_npz(memory_uri + "2", tmp_path / "a.npz", box=box)
+    gs.create(stores("2"), a.schema)
+    back = io.from_npz(stores("2"), tmp_path / "a.npz", box=box)
     for name, expected in values.items():
         np.testing.assert_array_equal(back.read(box)[name], expected[1:4, 1:])
     with pytest.raises(
         gs.errors.InputError, match=r"shape \(3, 2, 2, 2\), the box .* \(3, 3\), and each value \(2, 2\)"
     ):
-        io.from_npz(memory_uri + "2", tmp_path / "a.npz", box={"x": (1, 3)})
+        io.from_npz(stores("2"), tmp_path / "a.npz", box={"x": (1, 3)})
     a.delete({"x": (0, 0)})
     io.to_npy(a, tmp_path / "c.npy", attr="c", fill=[7, 8, 9])
     assert np.load(tmp_path / "c.npy")[0].tolist() == [[7, 8, 9]] * 3
-    cells = gs.create(memory_uri + "3", gs.Schema(dims, [attrs[0], attrs[2]], sparse=True))
+    cells = gs.create(stores("3"), gs.Schema(dims, [attrs[0], attrs[2]], sparse=True))
     cells.write_cells({"x": [1, 3], "y": [2, 2]}, {"m": values["m"][:2, 0], "v": [0.5, 1.5]})
     io.to_npz(cells, tmp_path / "s.npz")
-    again = io.from_npz(memory_uri + "4", tmp_path / "s.npz", schema=cells.schema, sparse=True)
+    again = io.from_npz(stores("4"), tmp_path / "s.npz", schema=cells.schema, sparse=True)
     assert again.read().to_arrow().equals(cells.read().to_arrow())
 
 

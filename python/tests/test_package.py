@@ -143,8 +143,8 @@ def test_threads_share_an_array(store_uri: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_reads(tmp_path) -> None:
-    array = gs.array(tmp_path / "a.gs", np.arange(10_000))
+def test_a_forked_child_reads(store_uri) -> None:
+    array = gs.array(store_uri, np.arange(10_000))
     assert array[...].sum() == 49_995_000
     child = os.fork()
     if child == 0:

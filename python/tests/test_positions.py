@@ -44,10 +44,10 @@ def slices(size: int) -> st.SearchStrategy[slice]:
     return st.builds(slice, ends, ends, st.one_of(st.none(), st.integers(-7, 7).filter(bool)))
 
 
-@given(st.data())
-def test_steps_are_those_of_numpy(data: st.DataObject) -> None:
+@given(data=st.data())
+def test_steps_are_those_of_numpy(store_uri: str, data: st.DataObject) -> None:
     low = data.draw(st.sampled_from([(0, 0), (-30, 2**40), (10, -(2**63))]))
-    array, box = made("mem://steps", SHAPE, low, 1)
+    array, box = made(store_uri, SHAPE, low, 1)
     parts = [data.draw(st.one_of(slices(size), st.integers(-size, size - 1))) for size in SHAPE]
     key: Any = tuple(parts) if data.draw(st.booleans()) else parts[0]
     where = np.zeros(SHAPE, bool)
@@ -56,9 +56,9 @@ def test_steps_are_those_of_numpy(data: st.DataObject) -> None:
     assert array["v"][key].tolist() == box[where & (box >= 0)].tolist()
 
 
-@given(st.data())
-def test_lists_are_those_of_numpy(data: st.DataObject) -> None:
-    array, box = made("mem://lists", SHAPE, (-5, 7), 2)
+@given(data=st.data())
+def test_lists_are_those_of_numpy(store_uri: str, data: st.DataObject) -> None:
+    array, box = made(store_uri, SHAPE, (-5, 7), 2)
     chosen, key = [], []
     for size in SHAPE:
         integers = st.integers(-size, size - 1)

@@ -331,9 +331,9 @@ def test_an_array_is_a_sequence(stored: dict[int, gs.Array]) -> None:
         np.asarray(plane, copy=False)
 
 
-def test_oindex_takes_single_positions_of_the_largest_domains(memory_uri: str) -> None:
+def test_oindex_takes_single_positions_of_the_largest_domains(store_uri: str) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 2**64 - 1), 100, "uint64"), gs.Dim("y", (0, 3))], [gs.Attr("v", "int8")])
-    a = gs.create(memory_uri, schema)
+    a = gs.create(store_uri, schema)
     a.oindex[-(2**64), 1] = 7
     a.oindex[2**64 - 1, 1] = 8
     assert a.oindex[0, 1] == a[-(2**64), 1] == 7 and a.oindex[-1, [1, 2]].tolist() == [8, 0]

@@ -1,18 +1,18 @@
 """The whole life of an array, at random, beside a model in plain Python: whatever is written, deleted, refused, opened
 again or looked at in the past, both must show the same.
 
-HYPOTHESIS_PROFILE=deep runs very many more cases.
+It begins in a folder, in memory, or in the bucket of a server where there is one. HYPOTHESIS_PROFILE=deep runs very
+many more cases.
 """
 
 import os
 import pickle
-import shutil
-import tempfile
-import uuid
 from collections import Counter
 from random import Random
 from typing import Any
+from unittest import TestCase
 
+import buckets
 import drawing
 import numpy as np
 import pytest
@@ -36,6 +36,7 @@ from model import (
     shaped,
     unplain,
 )
+from places import Anywhere
 from read_rules import ReadRules
 from schema_rules import SchemaRules
 from wheres import WhereRules
@@ -53,25 +54,22 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
 
     a: gs.Array
     reader: gs.Array
+    kind: str
+    kinds: tuple[str, ...] = ("local", "memory")
+    """Of the stores that it copies to and exports to; it begins in one of its own `kind`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder: str | None = None
+        self.places = Anywhere()
         self.seen = 0
 
-    @initialize(
-        r=RANDOM, sparse=st.booleans(), ndim=st.integers(1, 4), memory=st.booleans(), sealed=st.sampled_from([0, 0, 1])
-    )
-    def create(self, r: Random, sparse: bool, ndim: int, memory: bool, sealed: int) -> None:
-        """Starts with an array of any kind, on disk or in memory, sealed or not."""
+    @initialize(r=RANDOM, sparse=st.booleans(), ndim=st.integers(1, 4), sealed=st.sampled_from([0, 0, 1]))
+    def create(self, r: Random, sparse: bool, ndim: int, sealed: int) -> None:
+        """Starts with an array of any kind, sealed or not."""
         gs.register_filter("machine.xor", encode=_xor, decode=_xor, overwrite=True)
         self.key, self.tags = ("c3" * 32 if sealed else None), {}
         self.schema, self.windows = drawing.schema(r, sparse, ndim)
-        if memory:
-            self.uri = f"mem://machine-{uuid.uuid4().hex}"
-        else:
-            self.folder = tempfile.mkdtemp(prefix="gridstone-machine-")
-            self.uri = f"{self.folder}/a.gs"
+        self.uri = self.places(self.kind)
         self.model = Model(self.schema)
         gs.create(self.uri, SECOND, path="/second", context=self.context(r))
         self.a = gs.create(self.uri, self.schema, path="/main", context=self.context(r))
@@ -84,20 +82,20 @@ class Machine(ReadRules, CommitRules, WhereRules, BoxRules, AccessRules, ExportR
             self.committed(self.change(r, self.a))
 
     def teardown(self) -> None:
-        if hasattr(self, "a") and self.a.verify()["damage"]:
-            pytest.fail(f"damage in {self.schema!r}")
-        if self.folder is not None:
-            shutil.rmtree(self.folder)
-        elif hasattr(self, "a"):
-            gs.delete(self.uri, context=self.a.context)
+        try:
+            if hasattr(self, "a") and self.a.verify()["damage"]:
+                pytest.fail(f"damage in {self.schema!r}")
+        finally:
+            self.places.clear()
 
-    def context(self, r: Random) -> gs.Context:
+    def context(self, r: Random, **options: Any) -> gs.Context:
         """A context with little memory or much; a few fragments with blobs pass the first one's overlay."""
         budget = r.choice(["1MiB", "1GiB"])
         durability = "full" if r.random() < 0.1 else "close"
         verify = r.choice(["once", "always"])
         cache = r.choice([0, "256MiB"])
-        return gs.Context(budget, r.choice([1, 2]), cache=cache, durability=durability, verify=verify, key=self.key)
+        options |= {"cache": cache, "durability": durability, "verify": verify, "key": self.key}
+        return gs.Context(budget, r.choice([1, 2]), **options)
 
     def again(self, a: gs.Array) -> gs.Array:
         """An array pickled and back; the key is left behind and comes from the environment."""
@@ -475,11 +473,43 @@ def _xor(data: bytes, width: int) -> bytes:
     return bytes(byte ^ (0x50 | width) for byte in data)
 
 
-TestMachine = Machine.TestCase
-TestMachine.settings = settings(
-    max_examples=10_000 if DEEP else 300,
-    stateful_step_count=60 if DEEP else 25,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    report_multiple_bugs=False,
-)
+class OnDisk(Machine):
+    """Begins in a folder."""
+
+    kind = "local"
+
+
+class InMemory(Machine):
+    """Begins in memory."""
+
+    kind = "memory"
+
+
+class InBucket(Machine):
+    """Begins in a bucket, and more often goes to another place in it than to a folder or to memory."""
+
+    kind = "bucket"
+    kinds = ("bucket", "bucket", "local", "memory")
+
+    def context(self, r: Random, **options: Any) -> gs.Context:
+        """What reaches the bucket is given, or comes from the environment."""
+        return super().context(r, storage_options=r.choice([None, buckets.options()]), **options)
+
+
+def _lives(machine: type[Machine], number: int) -> type[TestCase]:
+    """Lives of so many examples."""
+    case = machine.TestCase
+    case.settings = settings(
+        max_examples=number,
+        stateful_step_count=60 if DEEP else 25,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    return case
+
+
+TestOnDisk, TestInMemory = (_lives(machine, 5_000 if DEEP else 150) for machine in (OnDisk, InMemory))
+if buckets.BUCKET:
+    # A life is some 430 requests: so many take half a minute, and a minute beside other work.
+    TestInBucket = _lives(InBucket, 1_000 if DEEP else 120)

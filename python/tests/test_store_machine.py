@@ -6,18 +6,16 @@ HYPOTHESIS_PROFILE=deep runs very many more cases.
 
 import copy
 import os
-import shutil
-import tempfile
-import uuid
 from random import Random
 from typing import Any
 
 import pytest
-from buckets import BUCKET
+from buckets import KINDS
 from group_rules import Store
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
+from places import Anywhere
 from tree_model import SCHEMAS, Node, look, parents, put
 from version_rules import VersionRules
 
@@ -35,7 +33,7 @@ class Stores(VersionRules, RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.mkdtemp(prefix="gridstone-machine-")
+        self.places = Anywhere()
         self.stores: list[Store] = []
         self.handles: list[tuple[Store, int, Any]] = []
         self.seen: dict[str, int] = {}
@@ -65,21 +63,18 @@ class Stores(VersionRules, RuleBasedStateMachine):
 
     def new_store(self, r: Random, kind: str | None = None, sealed: bool | None = None) -> Store:
         """A place where there is no store yet."""
-        kind = kind or r.choice(["local", "memory", *(["bucket"] if BUCKET else [])])
         sealed = r.random() < 0.4 if sealed is None else sealed
-        name = uuid.uuid4().hex
-        uri = {"local": f"{self.folder}/{name}.gs", "memory": f"mem://{name}", "bucket": f"{BUCKET}/machine/{name}"}
         durability = "full" if r.random() < 0.1 else "close"
         context = gs.Context("64MiB", r.choice([1, 2]), durability=durability, key=KEY if sealed else None)
-        return Store(uri[kind], context, sealed)
+        return Store(self.places(kind or r.choice(KINDS)), context, sealed)
 
     def teardown(self) -> None:
-        damage = [gs.verify(store.uri, context=store.context)["damage"] for store in self.stores]
-        for store in self.stores:
-            gs.delete(store.uri, context=store.context)
-        shutil.rmtree(self.folder)
-        if any(damage):
-            pytest.fail(f"damage: {damage}")
+        try:
+            damage = [gs.verify(store.uri, context=store.context)["damage"] for store in self.stores]
+            if any(damage):
+                pytest.fail(f"damage: {damage}")
+        finally:
+            self.places.clear()
 
     @invariant()
     def shows_what_was_done(self) -> None:

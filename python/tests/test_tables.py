@@ -235,15 +235,15 @@ def test_from_pandas(store_uri: str, stores: Stores) -> None:
     assert not gs.exists(stores("b"))
 
 
-def test_bytes_of_a_fixed_length_come_back_from_lazy_polars(memory_uri: str) -> None:
+def test_bytes_of_a_fixed_length_come_back_from_lazy_polars(stores: Stores) -> None:
     schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("b", "bytes[3]", nullable=True)], sparse=True)
     frame = pl.DataFrame({"x": [1, 2, 3], "b": [b"\0a", b"abc", None]})
     for place, source in enumerate((frame, frame.lazy())):
-        found = io.from_polars(f"{memory_uri}-{place}", source, schema=schema).read()
+        found = io.from_polars(stores(str(place)), source, schema=schema).read()
         assert found["b"].tolist() == [b"\0a", b"abc", None]
 
 
-def test_complex_numbers_and_arrays_come_back_from_pandas(memory_uri: str) -> None:
+def test_complex_numbers_and_arrays_come_back_from_pandas(stores: Stores) -> None:
     attrs = [
         gs.Attr("z", "complex64"),
         gs.Attr("n", "complex128", nullable=True),
@@ -251,7 +251,7 @@ def test_complex_numbers_and_arrays_come_back_from_pandas(memory_uri: str) -> No
         gs.Attr("f", "list[float64]"),
         gs.Attr("w", "complex64", shape=(2,)),
     ]
-    a = gs.create(memory_uri, gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True))
+    a = gs.create(stores("a"), gs.Schema([gs.Dim("x", (0, 9))], attrs, sparse=True))
     lists = np.empty(3, object)
     lists[:] = [np.array([1.5, np.nan]), np.array([]), np.array([np.inf])]
     values = {
@@ -263,9 +263,9 @@ def test_complex_numbers_and_arrays_come_back_from_pandas(memory_uri: str) -> No
     }
     a.write_cells({"x": [1, 2, 3]}, values)
     frame = a.read().to_pandas()
-    back = io.from_pandas(memory_uri + "b", frame, schema=a.schema)
+    back = io.from_pandas(stores("b"), frame, schema=a.schema)
     assert repr(back.read().to_arrow().to_pylist()) == repr(a.read().to_arrow().to_pylist())  # NaN equals NaN so
-    told = io.from_pandas(memory_uri + "c", frame[["x", "z", "n", "m"]], dims=["x"])
+    told = io.from_pandas(stores("c"), frame[["x", "z", "n", "m"]], dims=["x"])
     assert [(attr.dtype, attr.nullable) for attr in told.schema.attrs] == [
         ("complex64", True),
         ("complex128", True),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from places import Stores
+from places import Stores, data_files
 
 import gridstone as gs
 from gridstone import context
@@ -86,9 +86,9 @@ class Appending:
 
     CELLS = 1 << 18
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, uri: str) -> None:
         schema = gs.Schema([gs.Dim("x", (0, self.CELLS - 1), 1 << 16)], [gs.Attr("v", "float64", filters="zstd:19")])
-        self.array = gs.create(str(folder / "appended.gs"), schema, context=gs.Context("64MiB", 1))
+        self.array = gs.create(uri, schema, context=gs.Context("64MiB", 1))
         self.values = np.random.default_rng(1).standard_normal(self.CELLS).round(2)
         self.writer = self.array.writer()
         self.error: BaseException | None = None
@@ -115,9 +115,9 @@ class Appending:
         return turns
 
 
-def test_a_writer_is_aborted_while_another_thread_appends(tmp_path: Path) -> None:
+def test_a_writer_is_aborted_while_another_thread_appends(store_uri: str) -> None:
     """The thread that aborts goes on at once, and keeps no other from running; nothing is left of what was written."""
-    appending, early = Appending(tmp_path), []
+    appending, early = Appending(store_uri), []
 
     def abort() -> None:
         appending.writer.abort()
@@ -129,12 +129,12 @@ def test_a_writer_is_aborted_while_another_thread_appends(tmp_path: Path) -> Non
     with pytest.raises(gs.errors.InputError, match="finished"):
         appending.writer.append(appending.values)
     assert appending.array.refresh() == 1
-    assert not list((tmp_path / "appended.gs").rglob("*.frag"))
+    assert not data_files(store_uri)
 
 
-def test_a_writer_is_not_closed_while_another_thread_appends(tmp_path: Path) -> None:
+def test_a_writer_is_not_closed_while_another_thread_appends(store_uri: str) -> None:
     """To close or to append then is an error that leaves the writer as it is: it is closed after the append."""
-    appending, refused = Appending(tmp_path), []
+    appending, refused = Appending(store_uri), []
 
     def close() -> None:
         for work in (appending.writer.close, lambda: appending.writer.append(appending.values)):
@@ -178,9 +178,9 @@ def in_child(work: Callable[[], None]) -> None:
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_an_array_survives_fork(tmp_path: Path) -> None:
+def test_an_array_survives_fork(between_processes: None, store_uri: str) -> None:
     """After use (pool and caches are warm) a child reads, writes and scans; the parent goes on and sees it."""
-    a = dense(str(tmp_path / "forked.gs"))
+    a = dense(store_uri)
     a[...] = np.arange(THREADS * SIDE).reshape(THREADS, SIDE)
     before = a[...]
 
@@ -201,9 +201,9 @@ def test_an_array_survives_fork(tmp_path: Path) -> None:
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_fork_while_other_threads_work(tmp_path: Path) -> None:
+def test_fork_while_other_threads_work(between_processes: None, store_uri: str) -> None:
     """A fork in the midst of other threads' reads and writes leaves no lock held in the child."""
-    a = dense(str(tmp_path / "busy.gs"))
+    a = dense(store_uri)
     a[...] = 7
     stop = threading.Event()
 
@@ -237,14 +237,13 @@ LARGE_ATTRS, LARGE_CELLS = 400, 16_384
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_context_that_another_thread_is_making_is_made_anew(tmp_path: Path) -> None:
-    uri = str(tmp_path / "a.gs")
-    gs.array(uri, np.arange(10))
+def test_a_context_that_another_thread_is_making_is_made_anew(store_uri: str) -> None:
+    gs.array(store_uri, np.arange(10))
     used = gs.Context(threads=1)
     with used._lock.here():
-        in_child(lambda: gs.open(uri, context=used)[3])
+        in_child(lambda: gs.open(store_uri, context=used)[3])
     with context._Default.lock.here():
-        in_child(lambda: gs.open(uri)[3])
+        in_child(lambda: gs.open(store_uri)[3])
 
 
 @needs_fork
@@ -327,7 +326,12 @@ def test_gridstone_threads_bounds_the_threads(threads: int, caller: str) -> None
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         env[name] = "1"
     done = subprocess.run(
-        [sys.executable, "-c", COUNT_THREADS, caller], env=env, capture_output=True, text=True, timeout=WATCHDOG_S, check=False
+        [sys.executable, "-c", COUNT_THREADS, caller],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=WATCHDOG_S,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     more, more_of_any_name, told = map(int, done.stdout.split())

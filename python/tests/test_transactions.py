@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import data_files
 
 import gridstone as gs
 from gridstone.errors import (
@@ -33,10 +34,6 @@ def array(uri: str, path: str, mode: str = "r") -> gs.Array:
     found = gs.open(uri, path=path, mode=mode)
     assert isinstance(found, gs.Array)
     return found
-
-
-def data_files(uri: str) -> list[str]:
-    return [] if "://" in uri else sorted(os.listdir(Path(uri) / "_data"))
 
 
 def test_several_arrays_change_in_one_version(store: str) -> None:

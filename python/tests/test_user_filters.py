@@ -226,8 +226,8 @@ def _sum(a: gs.Array, answer: Any) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
-def test_forked_processes_have_them(tmp_path: Path) -> None:
-    a = array(tmp_path / "a.gs", "test.zlib")
+def test_forked_processes_have_them(store_uri: str) -> None:
+    a = array(store_uri, "test.zlib")
     a[...] = np.arange(100_000, dtype="int32")
     assert a[999] == 999
     context = multiprocessing.get_context("fork")

@@ -13,6 +13,7 @@ from group_rules import NAMES, GroupRules, Store, change_cells
 from hypothesis import event
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
+from places import kind_of
 from tree_model import (
     SCHEMAS,
     Node,
@@ -345,7 +346,8 @@ class VersionRules(GroupRules):
 
         found = self.attempt(target, change, act, message=COPIED)
         if found is not None:
-            event("copy", f"{_kind(source)} to {_kind(target)}" if source is not target else "within a store")
+            between = f"{kind_of(source.uri)} to {kind_of(target.uri)}"
+            event("copy", between if source is not target else "within a store")
             assert found.path == place and found.version == target.model.newest
         assert source.open().version == source.model.newest
 
@@ -360,7 +362,7 @@ class VersionRules(GroupRules):
         gs.copy(source.uri, target.uri, version=version, history=True, **contexts)
         target.model = _until(source.model, version or source.model.newest)
         self.stores.append(target)
-        event("history", f"{_kind(source)} to {_kind(target)}")
+        event("history", f"{kind_of(source.uri)} to {kind_of(target.uri)}")
         assert target.open().tags == target.model.tags
         for number, tree in target.model.versions.items():
             look(target.open(version=number), tree)
@@ -416,10 +418,6 @@ class _Nothing:
     def write(self, *given: Any, **options: Any) -> None: ...
 
     write_cells = delete = write
-
-
-def _kind(store: Store) -> str:
-    return store.uri.partition(":")[0] if ":" in store.uri else "local"
 
 
 def _within(path: str, other: str) -> bool:
