@@ -1,7 +1,7 @@
 """Arrays and groups taken away, one at a time: the store and its earlier versions stay."""
 
 import json
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from gridstone.cli import run
 from gridstone.errors import AccessError, InputError, NotFoundError
 
 
-def filled(uri: str | Path) -> gs.Group:
+def filled(uri: str) -> gs.Group:
     for path in ("/a/x", "/a/y", "/b"):
         gs.array(uri, np.arange(5), path=path)
     return gs.group(uri)
@@ -62,8 +62,8 @@ def test_what_cannot_be_removed(stores: Stores) -> None:
     assert gs.open(uri).version == version and gs.exists(uri)
 
 
-def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    uri = str(tmp_path / "s.gs")
+def test_from_the_command_line(stores: Stores, capsys: pytest.CaptureFixture[str]) -> None:
+    uri = stores("s")
     filled(uri)
     version = gs.open(uri).version
     assert run(["delete", uri, "--path", "/a", "--all", "--yes", "--json", "-m", "why"]) == 0
@@ -79,7 +79,39 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not gs.exists(uri)
 
 
-def test_progress_of_a_new_array(tmp_path: Path) -> None:
+def test_progress_of_a_new_array(store_uri: str) -> None:
     told: list[tuple[int, int]] = []
-    gs.array(tmp_path / "s.gs", np.arange(100_000), progress=lambda done, total: told.append((done, total)))
+    gs.array(store_uri, np.arange(100_000), progress=lambda done, total: told.append((done, total)))
     assert told and told[-1] == (100_000, 100_000)
+
+
+def _is_told(work: Callable[[], object]) -> None:
+    """What is committed to a store that is gone is refused: it would lie among what others make there."""
+    with pytest.raises((gs.errors.NotFoundError, gs.errors.StorageError, gs.errors.ConflictError)):
+        work()
+
+
+@pytest.mark.parametrize("again", [0, 1, 2, 5])
+def test_a_store_that_is_gone_takes_no_commits(store_uri: str, again: int) -> None:
+    """Deleted after it was opened; `again`: versions of another one in its place, 0: none."""
+    a = gs.array(store_uri, np.arange(10))
+    gs.delete(store_uri)
+    if again:
+        made = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 2))], [gs.Attr("value", "int64")]))
+        for version in range(again - 1):
+            made[:] = [version] * 3
+        made.meta["kept"] = again
+    _is_told(lambda: a.write(np.full(10, 7)))
+    _is_told(lambda: a.write_cells(([1],), {"value": [5]}))
+    _is_told(lambda: a.meta.update(broken=1))
+    _is_told(lambda: a.delete([slice(1, 3)]))
+    assert gs.exists(store_uri) == bool(again)
+    if again:
+        found = gs.open(store_uri, mode="r+")
+        assert found[...].tolist() == [max(again - 2, 0)] * 3 and dict(found.meta) == {"kept": again}
+        found[:] = [4, 5, 6]
+        assert gs.open(store_uri)[...].tolist() == [4, 5, 6]
+        assert gs.verify(store_uri).ok
+    else:
+        gs.array(store_uri, np.arange(3)).close()
+        assert gs.open(store_uri)[...].tolist() == [0, 1, 2] and gs.verify(store_uri).ok

@@ -500,3 +500,28 @@ def test_a_life_with_texts(
         life.check(life.a, life.cells, boxes, order)
     finally:
         gs.delete(stores("texts"))
+
+
+@pytest.mark.parametrize("order", ["row", "col"])
+@pytest.mark.parametrize("dims", ["texts", "far"])
+def test_a_stream_in_small_batches_cuts_between_cells(memory_uri: str, dims: str, order: str) -> None:
+    """Not between all coordinates that there could be, which takes a step for each bit of them."""
+    rng = np.random.default_rng(5)
+    names = np.array(["Ærø", "a", "harbour of the north", "harbour of the south", "zz", "z"])
+    if dims == "texts":
+        schema_dims = [gs.Dim("a", dtype="string"), gs.Dim("b", dtype="string")]
+        places = {"a": rng.choice(names, 60).tolist(), "b": rng.choice(names, 60).tolist()}
+    else:
+        schema_dims = [gs.Dim(n, (-(2**62), 2**62), 2**40) for n in "ab"]
+        places = {n: (rng.choice([-(2**62), -5, 0, 3, 2**61], 60) + rng.integers(0, 2, 60)) for n in "ab"}
+    schema = gs.Schema(schema_dims, [gs.Attr("v", "bytes", filters="none")], sparse=True, duplicates=True, capacity=3)
+    a = gs.create(memory_uri, schema)
+    values = [bytes([n]) * 9_000 for n in range(60)]
+    for part in (slice(0, 30), slice(30, 60)):
+        a.write_cells({n: column[part] for n, column in places.items()}, {"v": values[part]})
+    whole = a.read(order=order).to_arrow()
+    stream = a.scan(order=order, batch_bytes=1)
+    batches = list(stream)
+    found = pa.Table.from_batches(batches)
+    assert len(batches) > 20 and found.equals(whole.cast(found.schema))
+    assert stream.stats["requests"] < 1_500, "each cell is read a few times, not once a bit"

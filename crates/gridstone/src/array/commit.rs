@@ -5,8 +5,9 @@
 //!    whether later ones are there: then the slot is free because its record was lost.
 //! 3. Not plainly created? Read the slot. Our id in it: committed, and made durable now. Another's: lost. Nothing: try
 //!    the same slot again, a few times. Unreadable: the outcome is unknown, and nothing is deleted.
-//! 4. Created: read the floor. A version below it counted if the next one names it as its parent; else it is lost, since nobody looks for
-//!    it there: the record is removed.
+//! 4. Created: read the floor, and the record before. A version below the floor counted if the next one names it as its parent; else it is
+//!    lost, since nobody looks for it there: the record is removed. If the record before is not the one that was followed, the store was
+//!    deleted meanwhile, and perhaps another made in its place: the record is removed, and nothing was committed.
 //! 5. Lost: read what came in between, a few versions at a time, let the caller rebase; if a vacuum was among it, look whether the files
 //!    of the changes are still there; go to 1.
 //!
@@ -218,13 +219,18 @@ impl Store {
         }))
     }
 
-    /// Gives a version up that was made below the floor.
+    /// Gives a version up that was made below the floor, or in another store than the one that it was made for.
     fn obey_floor(&self, draft: &Draft) -> Result<Fate> {
         let record = &draft.record;
         let mut refusal = None;
         for _ in 0..ATTEMPTS {
-            match self.log.floor_version() {
-                Ok(floor) if floor <= record.version => return Ok(Fate::Committed),
+            match self.log.followed(record.version, record.parent) {
+                Ok((floor, true)) if floor <= record.version => return Ok(Fate::Committed),
+                Ok((floor, false)) if floor <= record.version => {
+                    // Best effort: whoever finds it says that the log is mixed with another one.
+                    let _ = self.log.storage.delete(&log_name(record.version));
+                    return Err(self.log.gone());
+                }
                 Ok(_) => match self.is_followed(draft) {
                     Ok(true) => return Ok(Fate::Committed),
                     Ok(false) => {
@@ -271,7 +277,7 @@ impl Store {
             if self.log.floor_version()? > newest.version() + 1 {
                 return self.pass_floor(rebase, changes);
             }
-            let at_end = outcome?;
+            let at_end = outcome.map_err(|e| self.or_gone(&newest, e))?;
             for (record, snapshot) in missed {
                 self.saw(snapshot.version());
                 newest = self.rebased(&record, snapshot, rebase, changes)?;
@@ -283,6 +289,17 @@ impl Store {
             if at_end {
                 return if condemned { self.rested(newest, rebase, changes) } else { Ok(newest) };
             }
+        }
+    }
+
+    /// The error of what follows `newest` if it is damage; or that the store is another one by now, whose records follow others.
+    fn or_gone(&self, newest: &Snapshot, error: Error) -> Error {
+        if error.kind() != ErrorKind::Corruption {
+            return error;
+        }
+        match self.log.followed(newest.version() + 1, newest.record()) {
+            Ok((_, false)) => self.log.gone().with_source(error),
+            _ => error,
         }
     }
 

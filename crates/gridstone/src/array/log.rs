@@ -116,6 +116,31 @@ impl Log {
         Ok(self.floor()?.map_or(1, |f| f.version))
     }
 
+    /// The floor, and whether the record before `version` is the one with this checksum, or cannot be there any more. One that is damaged is
+    /// taken for it: that is for others to say.
+    pub(super) fn followed(&self, version: u64, parent: Option<u64>) -> Result<(u64, bool)> {
+        let Some(parent) = parent else { return Ok((self.floor_version()?, true)) };
+        let before = version.saturating_sub(1);
+        // The record first: a vacuum moves the floor before it takes records away.
+        let found = match self.read(before) {
+            Ok(found) => found.map(|record| record.xxh3 == parent),
+            Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::Unsupported) => Some(true),
+            // Sealed with another key, or not sealed.
+            Err(e) if e.kind() == ErrorKind::Access => Some(false),
+            Err(e) => return Err(e),
+        };
+        let floor = self.floor_version()?;
+        Ok((floor, found.unwrap_or(floor > before)))
+    }
+
+    /// The error of a store that is not the one that was opened.
+    pub(super) fn gone(&self) -> Error {
+        Error::not_found(format!(
+            "the store {} was deleted since it was opened, or another one was made in its place; open it again. Nothing was committed",
+            self.storage.describe()
+        ))
+    }
+
     /// The root that `reference` names.
     pub(super) fn root(&self, reference: RootRef) -> Result<Root> {
         let bytes = self.read_object(&manifest_name(reference.id))?.ok_or_else(|| {

@@ -63,8 +63,9 @@ impl Writer {
             Stream::Unsorted(cells, mut runs, schema_number) => {
                 let (snapshot, state) = self.array.state()?;
                 let write = WriteContext { schema_number, ..self.array.write_context(&state, call)? };
-                // The runs go: no cache that others share is to hold anything of them.
-                let read = self.array.read_context(&snapshot, call).apart();
+                // The runs go: no cache that others share is to hold anything of them. What is told is how much was merged, not how much was
+                // read for it.
+                let read = self.array.read_context(&snapshot, &quiet(call)).apart();
                 // The files of both go with them after an error.
                 let mut done = self.array.staged(Vec::new());
                 let ended = cells.finish(&read, &write, self.array.id(), &mut runs.fragments, &mut done.fragments);
@@ -94,14 +95,17 @@ impl Array {
         let named = write.columns.iter().filter_map(|(place, _)| schema.attrs().get(*place));
         let names: Vec<String> = named.map(|attr| attr.name().to_owned()).collect();
         let mut writer = self.unsorted_writer(Some(&names), write.dedup)?;
-        // What is told is how much was merged, not how much each run has.
-        let quiet = Call { progress: Arc::new(Silent), ..call.clone() };
         let columns: Vec<ColumnView<'_>> = write.columns.iter().map(|(_, view)| *view).collect();
-        writer.append(&quiet, &write.dims, &columns)?;
+        writer.append(&quiet(call), &write.dims, &columns)?;
         let staged = writer.finish(call)?;
         call.progress.report(write.cells(), write.cells());
         Ok(staged)
     }
+}
+
+/// The same call, of whose progress nobody is told.
+fn quiet(call: &Call) -> Call {
+    Call { progress: Arc::new(Silent), ..call.clone() }
 }
 
 fn closed() -> Error {

@@ -41,7 +41,8 @@ pub(super) fn live_chunk(
 /// What a merge takes in groups, of the fragments of `target`, and the ids of those that it streams: the large ones; and, if there is no memory
 /// for all of the small ones, those of them that are no smaller than what is held of a stream.
 pub(super) fn apart(context: &ReadContext, target: &Target) -> (Vec<Arc<Description>>, HashSet<Id>) {
-    let fits = small_bytes(context, target).is_some();
+    // They are decoded, and then lie in chunks.
+    let fits = small_bytes(context, target).is_some_and(|bytes| bytes <= context.overlay_bytes() / 2);
     let groups = |d: &&Arc<Description>| is_small(d) && (fits || d.cells <= GROUPED_CELLS_MAX);
     let (small, streamed): (Vec<_>, Vec<_>) = target.fragments.iter().partition(groups);
     (small.into_iter().cloned().collect(), streamed.into_iter().map(|d| d.id).collect())

@@ -3,20 +3,24 @@
 //! - Sparse, global order: a [`Sweep`] gives batch after batch.
 //! - Sparse, row or column order: slabs along the slowest dimension (where that is one coordinate thick,
 //!   the next), halved until one should fit a batch, each read and
-//!   sorted. A block is read once for every slab that it touches.
+//!   sorted. A block is read once for every slab that it touches. Where few cells are left they are halved, not the slab.
 //! - Dense: pieces that are contiguous in the order asked for, each read as a box.
 //! - With a condition dense arrays go the way of sparse ones, through a `filter::Source`.
 
 use super::condition::Bound;
+use super::coordinates::axis_keys;
 use super::dense::absolute;
 use super::filter::{Filter, Source, narrowed};
 use super::layout::{Strided, move_cells};
 use super::sparse::Sweep;
-use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense};
+use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense, read_sparse};
 use crate::base::{AlignedBuf, Cancel, Error, Result};
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{BlockGrid, Column, TileGrid};
 use std::sync::Arc;
+
+/// So few cells are looked at one by one to halve them.
+const HALVED_CELLS_MAX: u64 = 1 << 18;
 
 enum State {
     Sweep(Source),
@@ -165,18 +169,44 @@ impl Scan {
             let thick = |d: &usize| reach.ranges().get(*d).is_some_and(|r| r.lo < r.hi);
             let slowest = self.target.schema.slowest_first(plain(self.request.order)).into_iter().find(thick);
             let estimate = sweep.estimate(slowest.unwrap_or(0));
-            let halves = slowest.and_then(|dim| halve(&reach, dim));
-            let limit = if halves.is_some() { cells_max.saturating_mul(2) } else { u64::MAX };
+            let limit = if slowest.is_some() { cells_max.saturating_mul(2) } else { u64::MAX };
+            let near = sweep.cells_near();
             let cells = if estimate <= limit { sweep.collect(limit)? } else { None };
-            match (cells, halves) {
+            match (cells, slowest) {
                 (Some(cells), _) if cells.count > 0 => return Ok(Some(cells)),
                 (Some(_), _) | (None, None) => {}
-                (None, Some((low, high))) => {
-                    slabs.push(high);
-                    slabs.push(low);
+                (None, Some(dim)) => {
+                    let halves = self.halves(&reach, dim, near)?;
+                    if let State::Slabs(slabs) = &mut self.state {
+                        // The lower one comes next.
+                        slabs.extend(halves.into_iter().rev());
+                    }
                 }
             }
         }
+    }
+
+    /// Both halves of what cells reach, along one dimension; of `near` cells at most. Few cells of a sparse array are halved themselves: texts and
+    /// far-off coordinates take a step for each of their bits else, in each of which what lies there is read.
+    fn halves(&self, reach: &Subarray, dim: usize, near: u64) -> Result<Vec<Subarray>> {
+        let schema = &self.target.schema;
+        let held = near.saturating_mul(8 * schema.ndim() as u64);
+        if !schema.sparse() || near > HALVED_CELLS_MAX || held > self.context.batch_bytes() {
+            return Ok(halve(reach, dim).into_iter().flat_map(|(low, high)| [low, high]).collect());
+        }
+        let request = Request { sub: reach.clone(), attrs: Vec::new(), order: ReadOrder::Global };
+        let cells = read_sparse(&self.context, &within(&self.target, reach), &request)?;
+        let mut along = axis_keys(schema, &cells.dims)?.into_iter().nth(dim).unwrap_or_default();
+        along.sort_unstable();
+        let (Some(first), Some(last)) = (along.first().copied(), along.last().copied()) else { return Ok(Vec::new()) };
+        let part = |lo: u64, hi: u64| with(reach, dim, KeyRange::new(lo, hi));
+        // The least coordinate of the upper half. Cells with one coordinate stay together.
+        let second = along.iter().copied().find(|key| *key > first);
+        let middle = along.get(along.len() / 2).copied().unwrap_or(last);
+        Ok(match second.map(|second| middle.max(second)) {
+            Some(cut) => vec![part(first, cut - 1), part(cut, last)],
+            None => vec![part(first, last)],
+        })
     }
 
     /// The next box of a dense stream.
@@ -243,14 +273,17 @@ fn within(target: &Target, sub: &Subarray) -> Target {
 fn halve(sub: &Subarray, dim: usize) -> Option<(Subarray, Subarray)> {
     let range = *sub.ranges().get(dim)?;
     let middle = range.lo + (range.hi - range.lo) / 2;
-    let with = |range: KeyRange| {
-        let mut ranges = sub.ranges().to_vec();
-        if let Some(slot) = ranges.get_mut(dim) {
-            *slot = range;
-        }
-        Subarray::new(ranges)
-    };
-    (range.lo < range.hi).then(|| (with(KeyRange::new(range.lo, middle)), with(KeyRange::new(middle + 1, range.hi))))
+    let part = |lo: u64, hi: u64| with(sub, dim, KeyRange::new(lo, hi));
+    (range.lo < range.hi).then(|| (part(range.lo, middle), part(middle + 1, range.hi)))
+}
+
+/// A box with another range along one dimension.
+fn with(sub: &Subarray, dim: usize, range: KeyRange) -> Subarray {
+    let mut ranges = sub.ranges().to_vec();
+    if let Some(slot) = ranges.get_mut(dim) {
+        *slot = range;
+    }
+    Subarray::new(ranges)
 }
 
 /// The coordinates of all cells of a box in `order`, a column per dimension.

@@ -193,6 +193,11 @@ impl Sweep {
         blocks as u64 + self.queues.iter().filter_map(Queue::head).map(|(c, _)| c.len() as u64).sum::<u64>()
     }
 
+    /// The cells of all blocks and entries that the box touches. To be asked before the first batch.
+    pub(super) fn cells_near(&self) -> u64 {
+        self.total + self.queues.iter().filter_map(Queue::head).map(|(c, _)| c.len() as u64).sum::<u64>()
+    }
+
     /// All cells in the order asked for; `None`, found out early, if they are more than `cells_max`.
     pub(super) fn collect(mut self, cells_max: u64) -> Result<Option<Cells>> {
         let found = if self.stands_apart() { self.collect_apart(cells_max)? } else { self.collect_merged(cells_max)? };

@@ -15,7 +15,7 @@ use super::sparse::Sweep;
 use super::write_cells::stage_cells;
 use super::write_dense::check_columns;
 use super::{CellWrite, Dedup, ReadContext, ReadOrder, Request, Target, WriteContext, open_fragment};
-use crate::base::{Error, Id, Result};
+use crate::base::{Error, Id, Result, Silent};
 use crate::fragment::{Description, FragmentOrder, Staged};
 use crate::schema::Schema;
 use crate::tile::{Column, ColumnView};
@@ -166,7 +166,9 @@ impl UnsortedCells {
             done.extend(self.write(write)?);
             return Ok(());
         }
-        self.spill(write, runs)?;
+        // What is told is how much was merged.
+        let silent = WriteContext { progress: &Silent, ..write.clone() };
+        self.spill(&silent, runs)?;
         if runs.len() == 1 || (self.schema.options().duplicates && runs.len() <= RUNS_KEPT) {
             done.append(runs);
             return Ok(());
@@ -175,7 +177,7 @@ impl UnsortedCells {
         let (bytes, cells) = runs.iter().fold((0, 0u64), |(bytes, cells), run| {
             (bytes + run.description.location.len, cells + run.description.cells)
         });
-        let fragments = gathered(read, write, &target, target.fragments.clone(), runs)?;
+        let fragments = gathered(read, &silent, &target, target.fragments.clone(), runs)?;
         let merged = Target { fragments, ..target.clone() };
         let cells_max = (FRAGMENT_BYTES / (bytes / cells.max(1) + 1)).max(1);
         rewrite_cells(read, write, &RewriteCells { target: &merged, places: self.places.clone(), cells_max }, done)?;

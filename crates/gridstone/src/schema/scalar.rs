@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn every_half_survives_as_text_in_few_digits() {
-        for bits in 0..=u16::MAX {
+        for bits in (0..=u16::MAX).step_by(if cfg!(miri) { 1_021 } else { 1 }) {
             let value = f16::from_bits(bits);
             let text = bytes_to_text(Datatype::Float16, &value.to_le_bytes());
             let back = text_to_bytes(Datatype::Float16, &text).unwrap();

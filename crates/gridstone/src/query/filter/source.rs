@@ -70,6 +70,15 @@ impl Source {
         }
     }
 
+    /// The cells of all blocks and entries that the box touches, before the condition.
+    pub(in crate::query) fn cells_near(&self) -> u64 {
+        match self {
+            Self::Plain(sweep) => sweep.cells_near(),
+            Self::Sparse(sieve) => sieve.sweep().cells_near(),
+            Self::Dense(sieve) => sieve.cells_max(),
+        }
+    }
+
     /// All cells in the order asked for; `None`, found out early, if they are more than `cells_max`.
     pub(in crate::query) fn collect(self, cells_max: u64) -> Result<Option<Cells>> {
         match self {

@@ -12,7 +12,8 @@
 //! To who has seen the store alive, the tombstone is an error; nobody else sees a store.
 //!
 //! One thing this cannot exclude: a commit that has read the floor just before the tombstone may create its record after the
-//! remains were listed. They are listed until nothing is found; what comes later than that lies around. Stop the writers of
+//! remains were listed. They are listed until nothing is found; what comes later than that lies around, unless its writer lives to find that the
+//! record before is gone, and takes it away. Stop the writers of
 //! a store before you delete it. For the same reason nobody should create a store while another process deletes one there:
 //! a deletion looks for its tombstone before every thousand names, and stops where it is gone.
 
