@@ -122,8 +122,9 @@ impl Log {
         let Some(parent) = parent else { return Ok((self.floor_version()?, true)) };
         let before = version.saturating_sub(1);
         // The record first: a vacuum moves the floor before it takes records away.
-        let found = match self.read(before) {
-            Ok(found) => found.map(|record| record.xxh3 == parent),
+        let file = self.read_object(&log_name(before));
+        let found = match file.and_then(|file| file.map(|file| Record::checksum(&file, before)).transpose()) {
+            Ok(found) => found.map(|checksum| checksum == parent),
             Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::Unsupported) => Some(true),
             // Sealed with another key, or not sealed.
             Err(e) if e.kind() == ErrorKind::Access => Some(false),

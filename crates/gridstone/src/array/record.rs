@@ -135,6 +135,14 @@ impl Record {
         Ok(record)
     }
 
+    /// The checksum of the line of the record of `version`, of which nothing else is looked at.
+    ///
+    /// # Errors
+    /// Corruption or Unsupported, as [`Record::decode`].
+    pub(super) fn checksum(bytes: &[u8], version: u64) -> Result<u64> {
+        line::open(bytes, &format!("the log record of version {version}")).map(|line| line.xxh3)
+    }
+
     fn check(&self, version: u64, body: u64, file_len: u64) -> Result<()> {
         let wrong = |why: String| Err(Error::corruption(why));
         if self.version != version {
