@@ -6,8 +6,9 @@ where the first of them stood in the key if they are neighbours there, and in fr
 
 Cells are read in whichever of three ways takes least: as the few boxes that hold every combination of the positions,
 point by point, or, where slices make much of each point, a box for each. All of it is of one version. Beside the result
-a read takes a bounded piece, a mask over several dimensions included, which is looked at part by part. An assignment is
-one commit; of a cell that is named twice, in row order of the selection, the last value stays.
+a read takes a bounded piece or, where lists broadcast, up to four times as much; a mask over several dimensions is
+looked at part by part. An assignment is one commit, and holds the coordinates of the cells that it chooses; of a cell
+that is named twice, in row order of the selection, the last value stays.
 """
 
 import math

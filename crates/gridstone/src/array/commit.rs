@@ -126,7 +126,7 @@ impl Store {
                     return Ok(Arc::new(next));
                 }
                 Fate::Lost => newest = self.catch_up(newest, rebase, &mut changes)?,
-                Fate::BelowFloor => newest = self.pass_floor(rebase, &mut changes)?,
+                Fate::BelowFloor => newest = self.pass_floor(&newest, rebase, &mut changes)?,
             }
         }
     }
@@ -158,7 +158,7 @@ impl Store {
         }
         match self.resettled(newest) {
             Ok(Some(settled)) => Ok(settled),
-            Err(e) if e.kind() == ErrorKind::SnapshotExpired => self.pass_floor(rebase, changes),
+            Err(e) if e.kind() == ErrorKind::SnapshotExpired => self.pass_floor(newest, rebase, changes),
             _ => Err(error),
         }
     }
@@ -227,15 +227,18 @@ impl Store {
             match self.log.followed(record.version, record.parent) {
                 Ok((floor, true)) if floor <= record.version => return Ok(Fate::Committed),
                 Ok((floor, false)) if floor <= record.version => {
-                    // Best effort: whoever finds it says that the log is mixed with another one.
-                    let _ = self.log.storage.delete(&log_name(record.version));
+                    self.take_back(record);
                     return Err(self.log.gone());
+                }
+                // Nobody can follow it: who opens the store is stopped by the record before.
+                Err(e) if e.kind() == ErrorKind::Corruption => {
+                    self.take_back(record);
+                    return Err(e.context("nothing was committed: the record before is damaged, or of another store"));
                 }
                 Ok(_) => match self.is_followed(draft) {
                     Ok(true) => return Ok(Fate::Committed),
                     Ok(false) => {
-                        // Left behind, it does no harm: nobody looks below the floor.
-                        let _ = self.log.storage.delete(&log_name(record.version));
+                        self.take_back(record);
                         return Ok(Fate::BelowFloor);
                     }
                     Err(e) => refusal = Some(e),
@@ -245,6 +248,16 @@ impl Store {
         }
         let cause = refusal.unwrap_or_else(|| Error::storage("the log's floor cannot be read"));
         Err(unknown(record.version, cause))
+    }
+
+    /// Removes a record that does not count, if it is still this one. Left behind below the floor it does no harm, since nobody looks there; in
+    /// a store that was made in the place of another, whoever finds it says that the log is mixed.
+    fn take_back(&self, record: &Record) {
+        if let Ok(Some(found)) = self.log.read(record.version)
+            && found.commit_id == record.commit_id
+        {
+            let _ = self.log.storage.delete(&log_name(record.version));
+        }
     }
 
     /// Whether a version that the floor has passed counted before: then the next one names it as its parent. Nobody follows a record
@@ -269,13 +282,13 @@ impl Store {
         let (mut newest, mut condemned) = (base, false);
         loop {
             if rebase.newest_suffices() && newest.version() > near {
-                return self.pass_floor(rebase, changes);
+                return self.pass_floor(&newest, rebase, changes);
             }
             let mut missed = Vec::new();
             let outcome = self.read_on(&newest, &mut missed);
             // Below the floor records may be missing, or be left from commits that were lost there.
             if self.log.floor_version()? > newest.version() + 1 {
-                return self.pass_floor(rebase, changes);
+                return self.pass_floor(&newest, rebase, changes);
             }
             let at_end = outcome.map_err(|e| self.or_gone(&newest, e))?;
             for (record, snapshot) in missed {
@@ -308,7 +321,7 @@ impl Store {
     /// forgotten since, of which the state says nothing any more.
     fn rested(&self, newest: Arc<Snapshot>, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
         match self.at_version(newest.version()) {
-            Err(e) if e.kind() == ErrorKind::SnapshotExpired => self.pass_floor(rebase, changes),
+            Err(e) if e.kind() == ErrorKind::SnapshotExpired => self.pass_floor(&newest, rebase, changes),
             opened => opened.and_then(|opened| check_files(&self.log, changes).map(|()| opened)),
         }
     }
@@ -341,9 +354,13 @@ impl Store {
         })
     }
 
-    fn pass_floor(&self, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
+    /// The newest version, if it is of the store that `base` is of; of none, any.
+    fn pass_floor(&self, base: &Snapshot, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
         loop {
             let newest = self.latest()?;
+            if base.version() > 0 && newest.store() != base.store() {
+                return Err(self.log.gone());
+            }
             match rebase.rebase_past_floor(&newest, changes) {
                 // The floor has moved again.
                 Err(e) if e.may_be_missing() && self.log.floor_version()? > newest.root_version() => {}

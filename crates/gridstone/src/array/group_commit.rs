@@ -19,6 +19,7 @@ use super::record::Record;
 use super::snapshot::Snapshot;
 use super::store::Store;
 use crate::base::{Error, ErrorKind, Result, Signal, Signals};
+use crate::storage::patiently;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -121,12 +122,13 @@ impl GroupCommit {
             Verdict::Alone => store.commit_alone(base.version(), base, changes, rebase),
             Verdict::Lead(followers) => {
                 let mut turn = Turn { queue: self, followers };
+                // Who asks whether to go on may have a handler of signals run, which may commit and wait for the end of this turn.
                 if turn.followers.is_empty() {
-                    let outcome = turn.single(store, base, changes, rebase);
+                    let outcome = patiently(|| turn.single(store, base, changes, rebase));
                     turn.note(&outcome);
                     return outcome;
                 }
-                if let Some(outcome) = turn.lead(store, &entry) {
+                if let Some(outcome) = patiently(|| turn.lead(store, &entry)) {
                     return outcome;
                 }
                 drop(turn);

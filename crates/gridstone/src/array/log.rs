@@ -116,8 +116,10 @@ impl Log {
         Ok(self.floor()?.map_or(1, |f| f.version))
     }
 
-    /// The floor, and whether the record before `version` is the one with this checksum, or cannot be there any more. One that is damaged is
-    /// taken for it: that is for others to say.
+    /// The floor, and whether the record before `version`, which exists, is the one with this checksum, or cannot be there any more.
+    ///
+    /// # Errors
+    /// Corruption if it is damaged, so that nobody can tell; Access if nothing can be read any more; Storage.
     pub(super) fn followed(&self, version: u64, parent: Option<u64>) -> Result<(u64, bool)> {
         let Some(parent) = parent else { return Ok((self.floor_version()?, true)) };
         let before = version.saturating_sub(1);
@@ -125,9 +127,9 @@ impl Log {
         let file = self.read_object(&log_name(before));
         let found = match file.and_then(|file| file.map(|file| Record::checksum(&file, before)).transpose()) {
             Ok(found) => found.map(|checksum| checksum == parent),
-            Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::Unsupported) => Some(true),
-            // Sealed with another key, or not sealed.
-            Err(e) if e.kind() == ErrorKind::Access => Some(false),
+            // Of a format that was not there; sealed with another key or not sealed, if anything can be read at all.
+            Err(e) if e.kind() == ErrorKind::Unsupported => Some(false),
+            Err(e) if e.kind() == ErrorKind::Access => self.read_object(&log_name(version)).map(|_| Some(false))?,
             Err(e) => return Err(e),
         };
         let floor = self.floor_version()?;

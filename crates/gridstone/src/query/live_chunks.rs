@@ -10,7 +10,7 @@ use super::overlay::{Entry, LiveCells, LiveOverlay, is_small, small_bytes};
 use super::run::{Chunk, Queue, Standing};
 use super::{ReadContext, Request, Target};
 use crate::base::{Budget, Id, Result};
-use crate::fragment::Description;
+use crate::fragment::{Description, FragmentOrder};
 use crate::schema::Schema;
 use crate::tile::KeyLayout;
 use std::cmp::Ordering;
@@ -26,6 +26,9 @@ const CHUNK_CELLS: usize = 4 << 10;
 /// A small fragment of more cells goes into a group only where there is memory for all.
 const GROUPED_CELLS_MAX: u64 = 2 << 10;
 
+/// Nor one that takes more than this share of a batch.
+const GROUPED_SHARE: u64 = 16;
+
 /// The live entries of the overlay in the box as one chunk.
 pub(super) fn live_chunk(
     context: &ReadContext,
@@ -39,11 +42,14 @@ pub(super) fn live_chunk(
 }
 
 /// What a merge takes in groups, of the fragments of `target`, and the ids of those that it streams: the large ones; and, if there is no memory
-/// for all of the small ones, those of them that are no smaller than what is held of a stream.
-pub(super) fn apart(context: &ReadContext, target: &Target) -> (Vec<Arc<Description>>, HashSet<Id>) {
+/// for all of the small ones, those of them that are larger than what is held of a stream, or of which that is not known.
+pub(super) fn split_small(context: &ReadContext, target: &Target) -> (Vec<Arc<Description>>, HashSet<Id>) {
     // They are decoded, and then lie in chunks.
     let fits = small_bytes(context, target).is_some_and(|bytes| bytes <= context.overlay_bytes() / 2);
-    let groups = |d: &&Arc<Description>| is_small(d) && (fits || d.cells <= GROUPED_CELLS_MAX);
+    let (row_bytes, varied) = (target.row_bytes(), target.has_varied());
+    let held = |d: &Description| d.cells.saturating_mul(row_bytes) <= context.batch_bytes() / GROUPED_SHARE;
+    let brief = |d: &Description| !varied && d.cells <= GROUPED_CELLS_MAX && held(d);
+    let groups = |d: &&Arc<Description>| is_small(d) && (fits || brief(d));
     let (small, streamed): (Vec<_>, Vec<_>) = target.fragments.iter().partition(groups);
     (small.into_iter().cloned().collect(), streamed.into_iter().map(|d| d.id).collect())
 }
@@ -69,12 +75,14 @@ pub(super) fn grouped(
     let masks = Masks::load(context, &target.fragments)?;
     let cells = small.iter().map(|d| d.cells).sum::<u64>();
     // The columns, coordinates and keys, and what each cell's fragment is.
-    let taken = cells.saturating_mul(target.row_bytes() + size_of::<Entry>() as u64 * 4);
+    let key_bytes = u64::from(layout.bits()).div_ceil(64) * 8;
+    let taken = cells.saturating_mul(target.row_bytes() + key_bytes + size_of::<(FragmentOrder, bool)>() as u64);
     context.budget.take(taken);
     let taken = Taken(Arc::clone(&context.budget), taken);
     let queue = |group: Vec<Arc<Description>>| {
         let schema = &target.schema;
-        let live = LiveOverlay::of_all(context, &Target { fragments: group, ..target.clone() }, masks.clone())?;
+        let group = Target { array: target.array, schema: Arc::clone(schema), fragments: group };
+        let live = LiveOverlay::of_all(context, &group, masks.clone())?;
         let kept = live_entries(context, schema, (&live, deletions), request)?;
         let mut queue = Queue::default();
         for cells in kept.chunks(CHUNK_CELLS) {

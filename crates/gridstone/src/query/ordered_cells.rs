@@ -21,7 +21,7 @@ pub(super) struct OrderedCells {
 }
 
 impl OrderedCells {
-    /// Sorts cells, given as a column of ordered keys per dimension. `sorted`: the caller says that they are, which is
+    /// Sorts cells, given as a column of ordered keys per dimension, with the number of the first for errors. `sorted`: the caller says that they are, which is
     /// checked.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl OrderedCells {
     pub(super) fn new(
         context: &WriteContext<'_>,
         schema: &Schema,
-        given: Vec<Vec<u64>>,
+        (given, first_row): (Vec<Vec<u64>>, u64),
         sorted: bool,
         dedup: Dedup,
     ) -> Result<Self> {
@@ -46,7 +46,7 @@ impl OrderedCells {
             Dedup::Error if schema.options().duplicates => {}
             Dedup::Error => {
                 if let Some(at) = keys.first_step(Ordering::Equal, cancel)? {
-                    return Err(same_cell(schema, &given, rows.get(at - 1..=at).unwrap_or_default()));
+                    return Err(same_cell(schema, &given, first_row, rows.get(at - 1..=at).unwrap_or_default()));
                 }
             }
             Dedup::First | Dedup::Last => {
@@ -104,14 +104,14 @@ pub(super) fn order_keys(pool: &Pool, cancel: &dyn Cancel, schema: &Schema, give
 const SHARE: usize = 1 << 16;
 
 /// The error for two rows of one cell, which come in row order.
-fn same_cell(schema: &Schema, given: &[Vec<u64>], rows: &[u32]) -> Error {
+fn same_cell(schema: &Schema, given: &[Vec<u64>], first_row: u64, rows: &[u32]) -> Error {
     let at = |place: usize| rows.get(place).copied().unwrap_or(0);
     let key = |axis: usize| given.get(axis).and_then(|column| column.get(at(0) as usize)).copied().unwrap_or(0);
     Error::input(format!(
         "rows {} and {} are the same cell ({}); drop one, pass dedup=\"first\" or \"last\", or let the array allow \
          duplicates",
-        at(0),
-        at(1),
+        first_row + u64::from(at(0)),
+        first_row + u64::from(at(1)),
         schema.describe_cell(key)
     ))
 }

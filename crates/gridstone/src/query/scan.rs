@@ -13,8 +13,8 @@ use super::dense::absolute;
 use super::filter::{Filter, Source, narrowed};
 use super::layout::{Strided, move_cells};
 use super::sparse::Sweep;
-use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense, read_sparse};
-use crate::base::{AlignedBuf, Cancel, Error, Result};
+use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense};
+use crate::base::{AlignedBuf, Cancel, Counters, Error, Result};
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::{BlockGrid, Column, TileGrid};
 use std::sync::Arc;
@@ -170,13 +170,13 @@ impl Scan {
             let slowest = self.target.schema.slowest_first(plain(self.request.order)).into_iter().find(thick);
             let estimate = sweep.estimate(slowest.unwrap_or(0));
             let limit = if slowest.is_some() { cells_max.saturating_mul(2) } else { u64::MAX };
-            let near = sweep.cells_near();
+            let cells_near = sweep.cells_near();
             let cells = if estimate <= limit { sweep.collect(limit)? } else { None };
             match (cells, slowest) {
                 (Some(cells), _) if cells.count > 0 => return Ok(Some(cells)),
                 (Some(_), _) | (None, None) => {}
                 (None, Some(dim)) => {
-                    let halves = self.halves(&reach, dim, near)?;
+                    let halves = self.halves(&reach, dim, cells_near)?;
                     if let State::Slabs(slabs) = &mut self.state {
                         // The lower one comes next.
                         slabs.extend(halves.into_iter().rev());
@@ -186,16 +186,24 @@ impl Scan {
         }
     }
 
-    /// Both halves of what cells reach, along one dimension; of `near` cells at most. Few cells of a sparse array are halved themselves: texts and
+    /// Both halves of what cells reach, along one dimension; `cells_near` is how many there are at most. Few cells of a sparse array are halved themselves: texts and
     /// far-off coordinates take a step for each of their bits else, in each of which what lies there is read.
-    fn halves(&self, reach: &Subarray, dim: usize, near: u64) -> Result<Vec<Subarray>> {
+    fn halves(&self, reach: &Subarray, dim: usize, cells_near: u64) -> Result<Vec<Subarray>> {
         let schema = &self.target.schema;
-        let held = near.saturating_mul(8 * schema.ndim() as u64);
-        if !schema.sparse() || near > HALVED_CELLS_MAX || held > self.context.batch_bytes() {
-            return Ok(halve(reach, dim).into_iter().flat_map(|(low, high)| [low, high]).collect());
+        let few = |cells: u64| {
+            cells <= HALVED_CELLS_MAX && cells.saturating_mul(8 * schema.ndim() as u64) <= self.context.batch_bytes()
+        };
+        let blindly = || Ok(halve(reach, dim).into_iter().flat_map(|(low, high)| [low, high]).collect());
+        if !schema.sparse() || !few(cells_near) {
+            return blindly();
         }
+        // What is read to cut is not what is given.
+        let context = ReadContext { counters: Arc::new(Counters::default()), ..self.context.clone() };
         let request = Request { sub: reach.clone(), attrs: Vec::new(), order: ReadOrder::Global };
-        let cells = read_sparse(&self.context, &within(&self.target, reach), &request)?;
+        let sweep = Sweep::new(&context, &within(&self.target, reach), &request)?;
+        // Of a read with a condition the blocks that it rules out were not counted.
+        let cells = if few(sweep.cells_near()) { sweep.collect(u64::MAX)? } else { None };
+        let Some(cells) = cells else { return blindly() };
         let mut along = axis_keys(schema, &cells.dims)?.into_iter().nth(dim).unwrap_or_default();
         along.sort_unstable();
         let (Some(first), Some(last)) = (along.first().copied(), along.last().copied()) else { return Ok(Vec::new()) };

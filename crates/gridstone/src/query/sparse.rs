@@ -8,7 +8,7 @@
 use super::coordinates::axis_keys;
 use super::deletions::{Deletions, clear_inside};
 use super::fetch::{Want, fetch};
-use super::live_chunks::{Taken, apart, grouped, live_chunk};
+use super::live_chunks::{Taken, grouped, live_chunk, split_small};
 use super::masks::{self, Masks};
 use super::merge::{Frontier, merge};
 use super::open::open_all;
@@ -100,7 +100,7 @@ impl Sweep {
 
     /// Plans a read for a merge of fragments, which looks at each of them once.
     pub(super) fn of_merge(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
-        let (small, streamed) = apart(context, target);
+        let (small, streamed) = split_small(context, target);
         let streams = |d: &Description| streamed.contains(&d.id);
         Self::over(context, (target, &streams), request, |layout, deletions| {
             let (queues, taken) = grouped(context, (target, small), layout, deletions, request)?;

@@ -197,8 +197,15 @@ fn rows_apart(sweep: &Sweep, tiles: &Tiles) -> Result<Vec<usize>> {
 
 /// Whether one of `keys`, which ascend, lies between the first and the last cell of a tile.
 fn has_between(keys: &CellKeys, tiles: &Tiles, row: usize) -> bool {
+    let Some(last) = keys.len().checked_sub(1) else { return false };
+    // Most lie wholly before or behind.
+    if keys.compare(0, &tiles.lasts, row) == Ordering::Greater
+        || keys.compare(last, &tiles.firsts, row) == Ordering::Less
+    {
+        return false;
+    }
     let at = keys.lower_bound(0, &tiles.firsts, row);
-    at < keys.len() && keys.compare(at, &tiles.lasts, row) != Ordering::Greater
+    keys.compare(at, &tiles.lasts, row) != Ordering::Greater
 }
 
 /// Takes the blocks of tiles out of a sweep that has not begun.

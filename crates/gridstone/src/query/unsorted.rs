@@ -12,7 +12,7 @@ use super::points::{Points, rows_at};
 use super::rewrite::Held;
 use super::rewrite_cells::{RewriteCells, rewrite_cells};
 use super::sparse::Sweep;
-use super::write_cells::stage_cells;
+use super::write_cells::{sorting_bytes, stage_cells};
 use super::write_dense::check_columns;
 use super::{CellWrite, Dedup, ReadContext, ReadOrder, Request, Target, WriteContext, open_fragment};
 use crate::base::{Error, Id, Result, Silent};
@@ -67,7 +67,7 @@ impl UnsortedCells {
     ///
     /// # Errors
     /// As [`super::write_cells()`]; rows are counted from the first of these cells, but those of two that are the same cell from the
-    /// first that is held.
+    /// first of all that were appended.
     pub fn append(
         &mut self,
         context: &WriteContext<'_>,
@@ -89,7 +89,7 @@ impl UnsortedCells {
             held.for_each(|(held, view)| held.append(*view, from, to));
             // A write numbers its cells in 32 bits.
             let many = self.dims.first().map_or(0, Column::len) >= (u32::MAX as usize) / 2;
-            if self.held_bytes() >= self.run_bytes || many {
+            if self.held_bytes().max(self.sorted_bytes() / 2) >= self.run_bytes || many {
                 self.spill(context, runs)?;
             }
         }
@@ -116,6 +116,12 @@ impl UnsortedCells {
         Ok(cells)
     }
 
+    /// Bytes that sorting what is held takes, besides it.
+    fn sorted_bytes(&self) -> usize {
+        let cells = self.dims.first().map_or(0, Column::len) as u64;
+        usize::try_from(sorting_bytes(&self.schema, cells)).unwrap_or(usize::MAX)
+    }
+
     fn held_bytes(&self) -> usize {
         self.dims.iter().chain(&self.attrs).map(Column::size_bytes).sum()
     }
@@ -134,18 +140,19 @@ impl UnsortedCells {
             let next = held.iter().map(empty).collect();
             std::mem::replace(held, next)
         };
-        let (dims, attrs) = (empty(&mut self.dims), empty(&mut self.attrs));
-        self.spilled += dims.first().map_or(0, Column::len) as u64;
         // The cells, and what they are sorted by or the same again encoded.
-        let bytes: usize = dims.iter().chain(&attrs).map(Column::size_bytes).sum();
-        let _held = Held::take(context.budget, 2 * bytes as u64);
+        let bytes = self.held_bytes() + self.held_bytes().max(self.sorted_bytes());
+        let _held = Held::take(context.budget, bytes as u64);
+        let (dims, attrs) = (empty(&mut self.dims), empty(&mut self.attrs));
+        let first_row = self.spilled;
+        self.spilled += dims.first().map_or(0, Column::len) as u64;
         let write = CellWrite {
             dims: dims.iter().map(Column::view).collect(),
             columns: self.places.iter().copied().zip(attrs.iter().map(Column::view)).collect(),
             sorted: false,
             dedup: self.dedup,
         };
-        stage_cells(context, &self.schema, &write)
+        stage_cells(context, &self.schema, &write, first_row)
     }
 
     /// Ends the stream. The fragments are in `done`; `runs` are of no more use but for those among them that were moved

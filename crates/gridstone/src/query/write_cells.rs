@@ -59,7 +59,7 @@ pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrit
     // Who has more cells in order than memory for their keys streams them.
     let bytes = if write.sorted { 0 } else { sorting_bytes(schema, write.cells()) };
     let _held = Held::take(context.budget, bytes);
-    stage_cells(context, schema, write)
+    stage_cells(context, schema, write, 0)
 }
 
 /// Bytes of memory that so many cells take while they are sorted, besides themselves: coordinates as keys, and keys of cells with
@@ -76,11 +76,13 @@ impl CellWrite<'_> {
     }
 }
 
-/// As [`write_cells`], where the caller has taken the memory.
+/// As [`write_cells`], where the caller has taken the memory. `first_row`: the number of the first of these cells among all that are written,
+/// for errors.
 pub(super) fn stage_cells(
     context: &WriteContext<'_>,
     schema: &Schema,
     write: &CellWrite<'_>,
+    first_row: u64,
 ) -> Result<Option<Staged>> {
     let keys = coordinate_keys(context.cancel, schema, &write.dims)?;
     let cells = keys.first().map_or(0, Vec::len);
@@ -98,7 +100,7 @@ pub(super) fn stage_cells(
     if cells == 0 {
         return Ok(None);
     }
-    let ordered = OrderedCells::new(context, schema, keys, write.sorted, write.dedup)?;
+    let ordered = OrderedCells::new(context, schema, (keys, first_row), write.sorted, write.dedup)?;
     let values: Vec<ColumnView<'_>> = write.columns.iter().map(|(_, v)| *v).collect();
     stage_ordered(context, schema, FragmentKind::Sparse, ids, &values, &ordered).map(Some)
 }
@@ -113,7 +115,7 @@ pub fn write_tombstones(
     if keys.first().is_none_or(Vec::is_empty) {
         return Ok(None);
     }
-    let ordered = OrderedCells::new(context, schema, keys, false, Dedup::First)?;
+    let ordered = OrderedCells::new(context, schema, (keys, 0), false, Dedup::First)?;
     stage_ordered(context, schema, FragmentKind::Tombstones, Vec::new(), &[], &ordered).map(Some)
 }
 
