@@ -227,18 +227,18 @@ impl Store {
             match self.log.followed(record.version, record.parent) {
                 Ok((floor, true)) if floor <= record.version => return Ok(Fate::Committed),
                 Ok((floor, false)) if floor <= record.version => {
-                    self.take_back(record);
+                    self.take_back(record).map_err(|e| unknown(record.version, e))?;
                     return Err(self.log.gone());
                 }
-                // Nobody can follow it: who opens the store is stopped by the record before.
+                // Who opens the store is stopped by the record before, and finds no way to this one.
                 Err(e) if e.kind() == ErrorKind::Corruption => {
-                    self.take_back(record);
+                    self.take_back(record).map_err(|e| unknown(record.version, e))?;
                     return Err(e.context("nothing was committed: the record before is damaged, or of another store"));
                 }
                 Ok(_) => match self.is_followed(draft) {
                     Ok(true) => return Ok(Fate::Committed),
                     Ok(false) => {
-                        self.take_back(record);
+                        let _ = self.take_back(record);
                         return Ok(Fate::BelowFloor);
                     }
                     Err(e) => refusal = Some(e),
@@ -252,11 +252,10 @@ impl Store {
 
     /// Removes a record that does not count, if it is still this one. Left behind below the floor it does no harm, since nobody looks there; in
     /// a store that was made in the place of another, whoever finds it says that the log is mixed.
-    fn take_back(&self, record: &Record) {
-        if let Ok(Some(found)) = self.log.read(record.version)
-            && found.commit_id == record.commit_id
-        {
-            let _ = self.log.storage.delete(&log_name(record.version));
+    fn take_back(&self, record: &Record) -> Result<()> {
+        match self.log.read(record.version)? {
+            Some(found) if found.commit_id == record.commit_id => self.log.storage.delete(&log_name(record.version)),
+            _ => Ok(()),
         }
     }
 
