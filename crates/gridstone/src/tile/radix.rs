@@ -9,7 +9,7 @@
 use crate::base::{Cancel, Result, Spawner, Task};
 
 /// Pairs handled between two questions whether to go on: a few milliseconds of work.
-const PORTION: usize = 1 << 18;
+const PORTION: usize = if cfg!(miri) { 1 << 10 } else { 1 << 18 };
 /// Runs of up to so many pairs are sorted by comparison.
 const COMPARED_MAX: usize = 192;
 /// Bits that one deal looks at.

@@ -4,7 +4,7 @@ use crate::base::{Cancel, Result};
 use std::cmp::Ordering;
 
 /// Items sorted or merged between two questions: a few tens of milliseconds of work.
-const PORTION: usize = 1 << 18;
+const PORTION: usize = if cfg!(miri) { 1 << 8 } else { 1 << 18 };
 
 /// Sorts `items` by `compare`, which must tell any two of them apart. Cancelled if `cancel` says so.
 pub(super) fn sort<T: Copy>(
