@@ -359,7 +359,7 @@ class Array:
         """A JSON report: {"oldest_before", "oldest", "newest": versions, "records", "data", "manifest", "temporary",
         "young": {objects, bytes}, "leases": n, "held_by": [{tag, version}], "committed": version | null}."""
 
-    def verify(self) -> str:
+    def verify(self, progress: _Progress | None) -> str:
         """A JSON report: {"fragments": n, "tiles": n, "blocks": n, "bytes": n,
         "damage": [{fragment, tile, attribute, message}]}."""
 
@@ -488,8 +488,8 @@ def copy(
 def move_node(context: Context, uri: str, path: str, target_path: str, message: str | None) -> int:
     """Puts a node at another path of its store; gives the version."""
 
-def verify_store(context: Context, uri: str) -> str:
+def verify_store(context: Context, uri: str, progress: _Progress | None) -> str:
     """What is damaged in a store, as JSON."""
 
-def repair(context: Context, uri: str, dry_run: bool) -> str:
+def repair(context: Context, uri: str, dry_run: bool, progress: _Progress | None) -> str:
     """What was done about it, as JSON."""

@@ -8,6 +8,7 @@ from .arguments import checked, text
 from .context import Context
 from .errors import AccessError, InputError, NotFoundError
 from .meta import Metadata
+from .progress import Progress
 from .retention import Retained
 
 if TYPE_CHECKING:
@@ -131,9 +132,14 @@ class Group(Retained):
             raise AccessError(f'the group {self.path!r} was opened for reading; open it with mode="r+" to write')
         return self._native
 
-    def verify(self) -> health.Report:
-        """Checks the whole store and all its versions; see `gridstone.verify`."""
-        return health.verify(self.uri, context=self._context)
+    @checked()
+    def verify(self, *, progress: Progress = None) -> health.Report:
+        """Checks the whole store and all its versions; see `gridstone.verify`.
+
+        Args:
+            progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments.
+        """
+        return health.verify(self.uri, context=self._context, progress=progress)
 
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
         if self._mode != "r+" and not dry_run:

@@ -10,6 +10,7 @@ from typing import Any
 from . import _native
 from .arguments import checked
 from .context import Context, default
+from .progress import Progress, reporting
 from .retention import Tally
 
 
@@ -180,8 +181,14 @@ def _report_of(text: str) -> Report:
 
 
 @checked()
-def verify(uri: str | os.PathLike[str], *, context: Context | None = None) -> Report:
+def verify(uri: str | os.PathLike[str], *, context: Context | None = None, progress: Progress = None) -> Report:
     """Checks everything that a kept version of a store needs, also where nothing of it can be opened.
+
+    Args:
+        uri: the store.
+        context: None: the process's default, whose threads all read and decode.
+        progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments. It begins anew if a vacuum
+            came between and the check is made once more.
 
     Returns:
         What was looked at, and for each damaged or missing object the versions that cannot be read whole and the cells
@@ -190,7 +197,8 @@ def verify(uri: str | os.PathLike[str], *, context: Context | None = None) -> Re
     Raises:
         NotFoundError: there is no store.
     """
-    return _report_of(_native.verify_store((context or default()).native, os.fspath(uri)))
+    with reporting(progress, "checking") as report:
+        return _report_of(_native.verify_store((context or default()).native, os.fspath(uri), report))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +232,13 @@ def _versions(pairs: Sequence[Sequence[int]]) -> str:
 
 
 @checked()
-def repair(uri: str | os.PathLike[str], *, dry_run: bool = True, context: Context | None = None) -> Repair:
+def repair(
+    uri: str | os.PathLike[str],
+    *,
+    dry_run: bool = True,
+    context: Context | None = None,
+    progress: Progress = None,
+) -> Repair:
     """Makes damaged and lost objects of a store again, as far as the rest of it tells how.
 
     Nothing that is sound is deleted or written over; a damaged object is kept in `_damaged/`.
@@ -233,12 +247,15 @@ def repair(uri: str | os.PathLike[str], *, dry_run: bool = True, context: Contex
         uri: the store.
         dry_run: only say what would be done.
         context: None: the process's default.
+        progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments that a check has read. There
+            is one before and, where something is damaged, more of what was made; each begins anew.
 
     Raises:
         NotFoundError: there is no store.
         ConflictError: the store was written to meanwhile.
     """
-    done = json.loads(_native.repair((context or default()).native, os.fspath(uri), dry_run))
+    with reporting(progress, "checking") as report:
+        done = json.loads(_native.repair((context or default()).native, os.fspath(uri), dry_run, report))
     return Repair(**done, dry_run=dry_run)
 
 
@@ -256,12 +273,14 @@ class Checked:
         """Budget and threads."""
 
     @checked()
-    def verify(self, *, store: bool = False) -> Report:
+    def verify(self, *, store: bool = False, progress: Progress = None) -> Report:
         """Checks every stored byte of the array at its version, and says what is damaged and which cells it affects.
 
         Args:
             store: check the whole store and all its versions; see `gridstone.verify`.
+            progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments.
         """
         if store:
-            return verify(self.native.uri, context=self.context)
-        return _report_of(self.native.verify())
+            return verify(self.native.uri, context=self.context, progress=progress)
+        with reporting(progress, "checking") as report:
+            return _report_of(self.native.verify(report))

@@ -101,6 +101,82 @@ def test_cells_of_damage(tmp_path: Path) -> None:
     assert one["domain"] == [["680", "689"]] and one["cells"] == 10
 
 
+def stored_bytes(path: Path) -> int:
+    return sum(file.stat().st_size for file in (path / "_data").iterdir())
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_checks_tell_how_far_they_are(tmp_path: Path, threads: int) -> None:
+    context = gs.Context(threads=threads, durability="close")
+    path = tmp_path / "a.gs"
+    group = gs.group(path, context=context)
+    for name in "ab":
+        a = group.create(name, gs.Schema([gs.Dim("x", (0, 99_999), 500)], [gs.Attr("v", "int64", filters="none")]))
+        a.write(np.arange(100_000))
+        a.write(np.arange(7), {"x": (0, 6)})
+    told: list[tuple[int, int]] = []
+
+    def report(done: int, total: int) -> None:
+        told.append((done, total))
+
+    checks = [
+        (lambda: a.verify(progress=report), 1),
+        (lambda: group.verify(progress=report), 2),
+        (lambda: gs.verify(path, context=context, progress=report), 2),
+        (lambda: gs.repair(path, context=context, progress=report), 2),
+    ]
+    for check, arrays in checks:
+        told.clear()
+        check()
+        done = [d for d, _ in told]
+        (total,) = {t for _, t in told}
+        assert done == sorted(done) and done[-1] == total
+        # The small write lies in the log.
+        assert stored_bytes(path) * arrays // 2 <= total < stored_bytes(path) * arrays // 2 + 10_000
+        # 200 tiles for each array: it is told on the way, not at the end alone.
+        assert any(0 < d < total for d in done)
+
+    def stops(done: int, total: int) -> None:
+        raise InterruptedError(f"{done}")
+
+    for stopped in (
+        lambda: a.verify(progress=stops),
+        lambda: gs.verify(path, progress=stops),
+        lambda: gs.repair(path, dry_run=False, progress=stops),
+    ):
+        with pytest.raises(InterruptedError):
+            stopped()
+    assert gs.verify(path).ok
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_several_threads_find_what_one_finds(tmp_path: Path, sparse: bool) -> None:
+    """Every damaged page once, in the order of the file."""
+    path = tmp_path / "a.gs"
+    attrs = [gs.Attr("v", "int64", filters="none"), gs.Attr("w", "int32", filters="none")]
+    schema = gs.Schema([gs.Dim("x", (0, 39_999), None if sparse else 1000)], attrs, sparse=sparse)
+    a = gs.create(path, schema, context=gs.Context(durability="close"))
+    values = {"v": np.arange(40_000), "w": np.arange(40_000, dtype=np.int32)}
+    if sparse:
+        a.write_cells({"x": np.arange(40_000)}, values)
+    else:
+        a.write(values)
+    (file,) = (path / "_data").iterdir()
+    sound = file.read_bytes()
+    random = np.random.default_rng(2016)
+    for _ in range(4):
+        content = bytearray(sound)
+        for place in random.integers(4096, len(content) // 2, 12):
+            content[place] ^= 0x40
+        file.write_bytes(content)
+        one, three = (gs.open(path, context=gs.Context(threads=threads, cache=0)).verify() for threads in (1, 3))
+        assert one == three and 1 <= len(one.damage) <= 12
+        tiles = [cells.tile for damage in one.damage for cells in damage.affected]
+        assert tiles == sorted(tiles, key=lambda tile: -1 if tile is None else tile)
+    file.write_bytes(sound)
+    assert gs.verify(path).ok
+
+
 def damaged_file(folder: Path) -> gs.Array:
     """An array of four tiles, a byte of the second of which is wrong."""
     a = gs.array(folder / "d.gs", np.arange(40_000), tile=10_000, filters="none")

@@ -505,8 +505,8 @@ impl Array {
         interrupt::run(py, self.inner.context(), progress, |call| self.inner.vacuum(&options, call)).map(report)
     }
 
-    fn verify(&self, py: Python<'_>) -> PyResult<String> {
-        let report = interrupt::run(py, self.inner.context(), None, |call| self.inner.verify(call))?;
+    fn verify(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
+        let report = interrupt::run(py, self.inner.context(), progress, |call| self.inner.verify(call))?;
         let damage: Vec<_> = report
             .damage
             .iter()

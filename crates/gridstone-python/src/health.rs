@@ -7,14 +7,25 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 #[pyfunction]
-pub(crate) fn verify_store(py: Python<'_>, context: &Context, uri: &str) -> PyResult<String> {
-    let found = interrupt::run(py, &context.inner, None, |call| engine::verify_uri(&context.inner, uri, call))?;
+pub(crate) fn verify_store(
+    py: Python<'_>,
+    context: &Context,
+    uri: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let found = interrupt::run(py, &context.inner, progress, |call| engine::verify_uri(&context.inner, uri, call))?;
     Ok(checked(&found).to_string())
 }
 
 #[pyfunction]
-pub(crate) fn repair(py: Python<'_>, context: &Context, uri: &str, dry_run: bool) -> PyResult<String> {
-    let done = interrupt::run(py, &context.inner, None, |call| engine::repair(&context.inner, uri, dry_run, call))?;
+pub(crate) fn repair(
+    py: Python<'_>,
+    context: &Context,
+    uri: &str,
+    dry_run: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let done = interrupt::run(py, &context.inner, progress, |call| engine::repair(&context.inner, uri, dry_run, call))?;
     Ok(repaired(&done).to_string())
 }
 

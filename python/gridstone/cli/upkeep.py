@@ -57,7 +57,8 @@ def consolidate(
 @options.as_json
 def verify(uri: str, store: bool, path: str, json_out: bool) -> int:
     """Check every stored byte; exit status 1 if something is damaged."""
-    report = health.verify(uri) if store else options.opened(uri, path).verify()
+    shown = True if on_terminal() and not json_out else None
+    report = health.verify(uri, progress=shown) if store else options.opened(uri, path).verify(progress=shown)
     if json_out:
         emit_json(report)
         return 0 if report.ok else 1
@@ -93,7 +94,7 @@ def _spans(damage: dict[str, Any]) -> str:
 @options.as_json
 def repair(uri: str, yes: bool, json_out: bool) -> int:
     """Make lost and damaged objects again where the rest tells how; exit status 1 if damage remains."""
-    done = health.repair(uri, dry_run=not yes)
+    done = health.repair(uri, dry_run=not yes, progress=True if on_terminal() and not json_out else None)
     if json_out:
         emit_json(asdict(done))
     else:

@@ -1,7 +1,7 @@
 //! Reads and decodes every block of every fragment and reports what is damaged instead of stopping at it.
 
-use crate::base::{Counters, Error, ErrorKind, Id, Result};
-use crate::fragment::{Description, Fragment, FragmentKind, Role};
+use crate::base::{ByteRange, Counters, Error, ErrorKind, Id, Result};
+use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, Role};
 use crate::query::{ReadContext, open_uncached, read_mask};
 use crate::schema::{Schema, Subarray};
 use crate::tile::{BlockGrid, TileGrid};
@@ -40,10 +40,42 @@ pub struct VerifyReport {
     pub damage: Vec<Damage>,
 }
 
-/// Checks every byte of `fragments`. Damage and missing files go into the report; any other error (of the storage, or
-/// being stopped, or that a user-defined filter is not registered) ends the check.
+/// Pages that are read and decoded side by side before it is told how far the check is, for each thread.
+const PAGES_PER_THREAD: usize = 16;
+
+/// Stored bytes that each thread reads at once: of a bucket a page is few requests, and little memory is held.
+const READ_BYTES_MAX: u64 = 4 << 20;
+
+/// How far a check is: bytes of fragments, as they are stored.
+#[derive(Debug)]
+pub(super) struct Meter {
+    done: u64,
+    total: u64,
+}
+
+impl Meter {
+    /// Of a check of all of `fragments`.
+    pub(super) fn of<'a>(fragments: impl Iterator<Item = &'a Arc<Description>>) -> Self {
+        Self { done: 0, total: fragments.map(|d| d.location.len).fold(0, u64::saturating_add) }
+    }
+
+    /// Tells of `bytes` of the fragment that is being checked.
+    fn tell(&self, context: &ReadContext, bytes: u64) {
+        context.progress.report(self.done.saturating_add(bytes).min(self.total), self.total);
+    }
+
+    /// A fragment is checked, or will not be.
+    pub(super) fn pass(&mut self, context: &ReadContext, fragment: &Description) {
+        self.done = self.done.saturating_add(fragment.location.len);
+        self.tell(context, 0);
+    }
+}
+
+/// Checks every byte of `fragments`, by all threads. Damage and missing files go into the report; any other error (of the storage, or
+/// being stopped, or that a user-defined filter is not registered) ends the check. Progress counts stored bytes.
 pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Description>]) -> Result<VerifyReport> {
-    verify_among(context, schema, fragments, &fragments.iter().map(|d| (d.id, d.cells)).collect())
+    let cells = fragments.iter().map(|d| (d.id, d.cells)).collect();
+    verify_among(context, schema, fragments, &cells, &mut Meter::of(fragments.iter()))
 }
 
 /// As [`verify`]; `cells` are those of all fragments of the array, over which masks may lie.
@@ -52,28 +84,13 @@ pub(super) fn verify_among(
     schema: &Schema,
     fragments: &[Arc<Description>],
     cells: &HashMap<Id, u64>,
+    meter: &mut Meter,
 ) -> Result<VerifyReport> {
     let mut check = Check { context, schema, cells, report: VerifyReport::default() };
     for description in fragments {
         context.cancel.check()?;
-        check.report.fragments += 1;
-        match description.kind {
-            FragmentKind::Dense | FragmentKind::Sparse | FragmentKind::Tombstones => {}
-            FragmentKind::Deletion => continue,
-            FragmentKind::Mask => {
-                check.mask(description)?;
-                continue;
-            }
-        }
-        // Not from the cache: what matters is what lies in the files now.
-        match open_uncached(context, schema, description) {
-            Ok(fragment) => {
-                // What lacks a filter is not damaged, and nobody can say that it is not.
-                fragment.check_filters().map_err(|e| e.context(format!("fragment {}", description.id)))?;
-                check.fragment(&fragment)?;
-            }
-            Err(error) => check.note(description.id, (None, None), (&description.bounds, description.cells), error)?,
-        }
+        check.description(description, meter)?;
+        meter.pass(context, description);
     }
     Ok(check.report)
 }
@@ -102,6 +119,24 @@ impl Check<'_> {
         Ok(())
     }
 
+    fn description(&mut self, description: &Arc<Description>, meter: &Meter) -> Result<()> {
+        self.report.fragments += 1;
+        match description.kind {
+            FragmentKind::Dense | FragmentKind::Sparse | FragmentKind::Tombstones => {}
+            FragmentKind::Deletion => return Ok(()),
+            FragmentKind::Mask => return self.mask(description),
+        }
+        // Not from the cache: what matters is what lies in the files now.
+        match open_uncached(self.context, self.schema, description) {
+            Ok(fragment) => {
+                // What lacks a filter is not damaged, and nobody can say that it is not.
+                fragment.check_filters().map_err(|e| e.context(format!("fragment {}", description.id)))?;
+                self.fragment(&fragment, meter)
+            }
+            Err(error) => self.note(description.id, (None, None), (&description.bounds, description.cells), error),
+        }
+    }
+
     /// A mask is checked whole, against the fragment that it lies over.
     fn mask(&mut self, mask: &Arc<Description>) -> Result<()> {
         let over = mask.over.and_then(|over| Some((over, *self.cells.get(&over)?)));
@@ -115,9 +150,9 @@ impl Check<'_> {
     }
 
     /// Stripe by stripe: where the index of one is damaged, that is reported once, and its tiles cannot be found.
-    fn fragment(&mut self, fragment: &Fragment) -> Result<()> {
+    fn fragment(&mut self, fragment: &Fragment, meter: &Meter) -> Result<()> {
         let Description { id, bounds, cells, .. } = fragment.description().as_ref();
-        let (id, whole) = (*id, (bounds, *cells));
+        let (id, whole, before) = (*id, (bounds, *cells), self.report.bytes);
         let columns = columns(self.schema, fragment);
         for (stripe, info) in fragment.root().stripes.iter().enumerate() {
             self.context.cancel.check()?;
@@ -130,16 +165,83 @@ impl Check<'_> {
             if let Err(error) = fragment.statistics(stripe) {
                 self.note(id, (Some(first), None), whole, error)?;
             }
-            for tile in first..first + info.tiles {
-                for (field, column) in &columns {
-                    if let Err(error) =
-                        verify_page(self.context, self.schema, fragment, (tile, *field), &mut self.report)
-                    {
-                        let place = tile_place(self.schema, fragment, tile);
-                        let place = place.as_ref().map_or(whole, |(bounds, cells)| (bounds, *cells));
-                        self.note(id, (Some(tile), Some(column.clone())), place, error)?;
-                    }
+            // The column runs fastest: pages of a tile lie side by side.
+            let mut pages =
+                (first..first + info.tiles).flat_map(|tile| (0..columns.len()).map(move |field| (tile, field)));
+            loop {
+                let some: Vec<_> = pages.by_ref().take(PAGES_PER_THREAD * self.context.pool.threads()).collect();
+                if some.is_empty() {
+                    break;
                 }
+                for (tile, field, flaw) in self.pages(fragment, some)? {
+                    let place = tile_place(self.schema, fragment, tile);
+                    let place = place.as_ref().map_or(whole, |(bounds, cells)| (bounds, *cells));
+                    let column = columns.get(field).map(|(_, name)| name.clone());
+                    self.note(id, (Some(tile), column), place, flaw)?;
+                }
+                meter.tell(self.context, (self.report.bytes - before).min(fragment.description().location.len));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the pages of some tiles and columns side by side; gives the damaged ones and what is wrong with them, in the order given.
+    fn pages(&mut self, fragment: &Fragment, pages: Vec<(u64, usize)>) -> Result<Vec<(u64, usize, Error)>> {
+        let (context, schema) = (self.context, self.schema);
+        let one = |(tile, field)| {
+            let mut page = Page::default();
+            let checked = page.check(context, schema, fragment, (tile, field));
+            page.flaw = checked.err().map(damage_or).transpose()?;
+            Ok((tile, field, page))
+        };
+        let mut damaged = Vec::new();
+        for (tile, field, page) in context.pool.map(pages, context.cancel.as_ref(), one)? {
+            self.report.blocks += page.blocks;
+            self.report.bytes += page.bytes;
+            damaged.extend(page.flaw.map(|flaw| (tile, field, flaw)));
+        }
+        Ok(damaged)
+    }
+}
+
+/// What the check of a page, the blocks of one column of a tile, came to.
+#[derive(Debug, Default)]
+struct Page {
+    blocks: u64,
+    bytes: u64,
+    flaw: Option<Error>,
+}
+
+impl Page {
+    /// Reads and decodes the blocks, neighbours together, up to the first that is damaged.
+    fn check(
+        &mut self,
+        context: &ReadContext,
+        schema: &Schema,
+        fragment: &Fragment,
+        (tile, field): (u64, usize),
+    ) -> Result<()> {
+        let cells = block_cells(schema, fragment, tile)?.into_iter().enumerate();
+        let blocks = cells.map(|(block, cells)| fragment.block(field, tile, block, cells));
+        let blocks = blocks.collect::<Result<Vec<BlockRef>>>()?;
+        let mut rest = blocks.as_slice();
+        while !rest.is_empty() {
+            context.cancel.check()?;
+            let mut bytes = 0u64;
+            let fits = |block: &&BlockRef| {
+                bytes = bytes.saturating_add(block.range.len);
+                bytes <= READ_BYTES_MAX
+            };
+            let (some, later) = rest.split_at(rest.iter().take_while(fits).count().clamp(1, rest.len()));
+            rest = later;
+            let ranges: Vec<ByteRange> = some.iter().map(|block| block.range).collect();
+            Counters::add(&context.counters.requests, 1);
+            for (block, bytes) in some.iter().zip(fragment.source().submit(&ranges)?.wait()?) {
+                context.cancel.check()?;
+                self.blocks += 1;
+                self.bytes += bytes.len() as u64;
+                Counters::add(&context.counters.bytes_fetched, bytes.len() as u64);
+                fragment.decode(block, &bytes)?;
             }
         }
         Ok(())
@@ -173,25 +275,6 @@ fn columns(schema: &Schema, fragment: &Fragment) -> Vec<(usize, String)> {
     };
     let fields = fragment.root().fields.iter().enumerate();
     fields.map(|(i, f)| (i, name(f.role).unwrap_or_else(|| format!("{:?}", f.role)))).collect()
-}
-
-fn verify_page(
-    context: &ReadContext,
-    schema: &Schema,
-    fragment: &Fragment,
-    (tile, field): (u64, usize),
-    report: &mut VerifyReport,
-) -> Result<()> {
-    for (block, cells) in block_cells(schema, fragment, tile)?.into_iter().enumerate() {
-        context.cancel.check()?;
-        let block = fragment.block(field, tile, block, cells)?;
-        let bytes = fragment.source().read_one(block.range)?;
-        report.blocks += 1;
-        report.bytes += bytes.len() as u64;
-        Counters::add(&context.counters.bytes_fetched, bytes.len() as u64);
-        fragment.decode(&block, &bytes)?;
-    }
-    Ok(())
 }
 
 /// How many cells every block of a tile holds.
