@@ -61,7 +61,8 @@ fn read(array: &Array) -> Vec<Cell> {
 fn more_than_memory_is_loaded_as_if_at_once() {
     // 400,000 cells of 32 bytes: three times the budget, in twenty-five runs and more.
     let given = cells(400_000, 2_000);
-    for (duplicates, dedup) in [(true, Dedup::Error), (false, Dedup::First), (false, Dedup::Last)] {
+    let rules = [(true, Dedup::Error), (true, Dedup::First), (true, Dedup::Last)];
+    for (duplicates, dedup) in rules.into_iter().chain([(false, Dedup::First), (false, Dedup::Last)]) {
         let (array, storage) = created(cells_schema(duplicates), BUDGET);
         let staged = streamed(&array, &given, dedup).unwrap();
         assert_eq!(
@@ -73,7 +74,7 @@ fn more_than_memory_is_loaded_as_if_at_once() {
         assert_eq!(array.commit(vec![staged], None).unwrap(), version + 1);
         let mut expected = given.clone();
         expected.sort_by_key(|c| (c.0, c.1));
-        if !duplicates {
+        if dedup != Dedup::Error {
             let mut kept: BTreeMap<(i64, i64), i64> = BTreeMap::new();
             for (x, y, v) in &given {
                 let slot = kept.entry((*x, *y)).or_insert(*v);
@@ -123,9 +124,67 @@ fn what_is_wrong_is_named_before_it_is_taken_and_an_aborted_load_leaves_nothing(
     assert!(error.message().contains("row 1") && error.message().contains("10000"), "{error}");
     assert_eq!(storage.list("_data").unwrap(), Vec::<String>::new());
     assert_eq!(writer.finish(&Call::default()).unwrap_err().kind(), ErrorKind::Input);
-    let error = array.unsorted_writer(None, Dedup::Last).unwrap_err();
-    assert!(error.message().contains("without duplicates"), "{error}");
     assert_eq!(array.fragments().unwrap().len(), 0);
+}
+
+/// Writes cells that are said to be in order.
+fn in_order(array: &Array, cells: &[Cell], dedup: Dedup) -> gridstone::base::Result<Staged> {
+    let [x, y, v] = columns(cells);
+    let attrs = ["v", "w"].map(|name| (name.to_owned(), v.view())).to_vec();
+    array.stage_cells(CellData { dims: vec![x.view(), y.view()], attrs, sorted: true, dedup }, &Call::default())
+}
+
+/// Cells in global order: by space tiles of 100 x 100, then by place.
+fn ordered_cells(count: i64, side: i64) -> Vec<Cell> {
+    let mut all = cells(count, side);
+    all.sort_by_key(|c| (c.0 / 100, c.1 / 100, c.0, c.1));
+    all
+}
+
+#[test]
+fn cells_in_order_are_written_as_they_come_within_the_budget() {
+    let given = ordered_cells(400_000, 2_000);
+    for (duplicates, dedup) in [(true, Dedup::Error), (true, Dedup::Last), (false, Dedup::First), (false, Dedup::Last)]
+    {
+        let (small, storage) = created(cells_schema(duplicates), BUDGET);
+        let (large, _) = created(cells_schema(duplicates), 1 << 30);
+        for array in [&small, &large] {
+            array.commit(vec![in_order(array, &given, dedup).unwrap()], None).unwrap();
+        }
+        assert_eq!(storage.list("_data").unwrap().len(), 1);
+        assert!(read(&small) == read(&large), "{duplicates} {dedup:?}");
+        assert!(small.context().peak_bytes() <= BUDGET, "{}", small.context().peak_bytes());
+        assert!(large.context().peak_bytes() > 4 * BUDGET, "the large one did it at once");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_cells_in_order_is_told_by_row_and_as_of_a_write_at_once() {
+    let mut given: Vec<Cell> = ordered_cells(300_000, 9_000);
+    given.dedup_by_key(|c| (c.0, c.1));
+    // Of 64 KiB of keys and more portions begin at these rows, and at 1, which is no border.
+    for row in [1, 4_096, 6_553, 6_554, 8_192, 16_384, 200_000, given.len() - 1] {
+        for (later, wrong) in
+            [(false, given[row - 1]), (true, given[row - 1]), (false, (0, 0, 1)), (false, (9_000, 10_000, 1))]
+        {
+            let mut bad = given.clone();
+            bad[row] = wrong;
+            if later && row + 2 < bad.len() {
+                // A row that is out of order is named before two that are one cell.
+                let last = bad.len() - 1;
+                bad[last] = (0, 0, 7);
+            }
+            let told = [BUDGET, 1 << 30].map(|budget| {
+                let (array, storage) = created(cells_schema(false), budget);
+                let error = in_order(&array, &bad, Dedup::Error).unwrap_err();
+                assert_eq!(storage.list("_data").unwrap(), Vec::<String>::new());
+                (error.kind(), error.to_string())
+            });
+            assert_eq!(told[0], told[1], "row {row}");
+            let named = if later && row + 2 < bad.len() { bad.len() - 1 } else { row };
+            assert!(told[0].1.contains(&format!("{named}")), "{} does not name row {named}", told[0].1);
+        }
+    }
 }
 
 /// How many files of a folder this process holds open that are deleted.

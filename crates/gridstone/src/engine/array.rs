@@ -411,15 +411,19 @@ impl Array {
     }
 
     /// Writes cells, into a sparse or a dense array; nothing is visible before the commit. What takes more than half of the budget to sort
-    /// is sorted in runs, which are merged.
+    /// is sorted in runs, which are merged; what is in order already is written in portions.
     pub fn stage_cells(&self, data: CellData<'_>, call: &Call) -> Result<Staged> {
         let (_, state) = self.state()?;
         let schema = state.schema()?;
         let context = self.write_context(&state, call)?;
         let columns = by_place(schema, &data.attrs)?;
         let write = CellWrite { dims: data.dims, columns, sorted: data.sorted, dedup: data.dedup };
-        if self.is_sorted_in_runs(schema, &write) {
-            return self.stage_in_runs(schema, &write, call);
+        if self.is_beyond_memory(schema, &write) {
+            return if write.sorted {
+                self.stage_sorted(&context, schema, &write, call)
+            } else {
+                self.stage_in_runs(schema, &write, call)
+            };
         }
         Ok(self.staged(write_cells(&context, schema, &write)?.into_iter().collect()))
     }

@@ -2,7 +2,9 @@
 
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result, Silent};
-use crate::query::{CellStream, CellWrite, Dedup, UnsortedCells, WriteContext, sorting_bytes};
+use crate::query::{
+    CellStream, CellWrite, Dedup, UnsortedCells, WriteContext, check_sorted, sorting_bytes, write_sorted,
+};
 use crate::schema::Schema;
 use crate::tile::ColumnView;
 use std::sync::Arc;
@@ -81,13 +83,25 @@ impl Writer {
 }
 
 impl Array {
-    /// Whether there is no memory to sort these cells at once. Those that are said to be in order, or of which one of several at a place is to be
-    /// kept where the array keeps all, are not sorted in runs: a stream does neither.
-    pub(super) fn is_sorted_in_runs(&self, schema: &Schema, write: &CellWrite<'_>) -> bool {
-        let needed = sorting_bytes(schema, write.cells());
+    /// Whether there is no memory for the keys of these cells at once. What a stream refuses is left to a write at once, which says so.
+    pub(super) fn is_beyond_memory(&self, schema: &Schema, write: &CellWrite<'_>) -> bool {
         let whole = !write.columns.is_empty() && (!schema.sparse() || write.columns.len() == schema.attrs().len());
-        let streams = whole && !write.sorted && (write.dedup == Dedup::Error || !schema.options().duplicates);
-        streams && needed > self.context().budget.limit_bytes() / 2
+        whole && sorting_bytes(schema, write.cells()) > self.context().budget.limit_bytes() / 2
+    }
+
+    /// Writes cells that are said to be in order by way of a stream, or of one of cells in any order where of some a place is to have one.
+    pub(super) fn stage_sorted(
+        &self,
+        context: &WriteContext<'_>,
+        schema: &Arc<Schema>,
+        write: &CellWrite<'_>,
+        call: &Call,
+    ) -> Result<Staged> {
+        check_sorted(context, schema, write)?;
+        if !schema.sparse() || write.dedup != Dedup::Error {
+            return self.stage_in_runs(schema, write, call);
+        }
+        Ok(self.staged(write_sorted(context, schema, write)?.into_iter().collect()))
     }
 
     /// Writes cells by way of a stream of cells in any order.

@@ -8,6 +8,8 @@ use crate::tile::{Column, ColumnView};
 
 /// Rows handled between two questions whether to go on: a few milliseconds of work.
 pub(super) const PORTION: usize = 1 << 18;
+/// Rows whose keys are made to be looked at once only.
+const CHECKED: usize = 16_384;
 
 /// The coordinates as ordered keys, a column per axis, checked: one column per dimension of the right type and equal length, no
 /// null, no NaN, inside the domain, no text that is too long.
@@ -47,6 +49,25 @@ pub(super) fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[Colu
         all.push(keys);
     }
     Ok(all)
+}
+
+/// How many cells these coordinates are of, checked as [`coordinate_keys`] does, with little memory: the keys of all would take as much as
+/// the coordinates.
+pub(super) fn check_coordinates(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<usize> {
+    let cells = dims.first().map_or(0, ColumnView::len);
+    let whole = || coordinate_keys(cancel, schema, dims).map(|_| cells);
+    if cells <= CHECKED || dims.len() != schema.coordinates().count() || dims.iter().any(|dim| dim.len() != cells) {
+        return whole();
+    }
+    for from in (0..cells).step_by(CHECKED) {
+        let portion: Vec<Column> = dims.iter().map(|dim| dim.copy_range(from, (from + CHECKED).min(cells))).collect();
+        let portion: Vec<ColumnView<'_>> = portion.iter().map(Column::view).collect();
+        if coordinate_keys(cancel, schema, &portion).is_err() {
+            // Once more over everything, for the number of the row.
+            return whole();
+        }
+    }
+    Ok(cells)
 }
 
 fn check_domain(cancel: &dyn Cancel, dim: &Dimension, keys: &[u64]) -> Result<()> {

@@ -52,6 +52,7 @@ mod units_ahead;
 mod unsorted;
 mod write_cells;
 mod write_dense;
+mod write_sorted;
 
 pub use buried::united;
 pub use damage::{Around, LostPage, Skipped, around, is_damage};
@@ -74,3 +75,4 @@ pub use unboxed::unboxed;
 pub use unsorted::UnsortedCells;
 pub use write_cells::{CellWrite, Dedup, sorting_bytes, write_cells, write_tombstones};
 pub use write_dense::{DenseWrite, write_dense};
+pub use write_sorted::{check_sorted, write_sorted};

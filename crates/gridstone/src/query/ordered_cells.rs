@@ -36,10 +36,7 @@ impl OrderedCells {
         let cancel = context.cancel;
         let (layout, order) = (KeyLayout::new(schema), order_keys(context.pool, cancel, schema, &given)?);
         if sorted && let Some(row) = order.first_step(Ordering::Less, cancel)? {
-            return Err(Error::input(format!(
-                "row {row} comes before row {} in global order, but sorted=True was given; sort the cells or leave it out",
-                row - 1
-            )));
+            return Err(not_sorted(row));
         }
         let (keys, rows) = order.sort(context.pool, cancel)?;
         match dedup {
@@ -103,8 +100,16 @@ pub(super) fn order_keys(pool: &Pool, cancel: &dyn Cancel, schema: &Schema, give
 /// Cells whose keys one thread makes at once: about a millisecond of work.
 const SHARE: usize = 1 << 16;
 
-/// The error for two rows of one cell, which come in row order.
-fn same_cell(schema: &Schema, given: &[Vec<u64>], first_row: u64, rows: &[u32]) -> Error {
+/// The error for a row that comes before the one before it.
+pub(super) fn not_sorted(row: usize) -> Error {
+    Error::input(format!(
+        "row {row} comes before row {} in global order, but sorted=True was given; sort the cells or leave it out",
+        row.saturating_sub(1)
+    ))
+}
+
+/// The error for two rows of one cell, which come in row order: counted in `given`, whose first has the number `first_row`.
+pub(super) fn same_cell(schema: &Schema, given: &[Vec<u64>], first_row: u64, rows: &[u32]) -> Error {
     let at = |place: usize| rows.get(place).copied().unwrap_or(0);
     let key = |axis: usize| given.get(axis).and_then(|column| column.get(at(0) as usize)).copied().unwrap_or(0);
     Error::input(format!(

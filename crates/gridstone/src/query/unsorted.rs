@@ -6,7 +6,7 @@
 //!
 //! The runs stand in the order that they came in, so what a merge does with cells at one place is what a single write does.
 
-use super::coordinates::{axis_keys, coordinate_keys, no_coordinates};
+use super::coordinates::{axis_keys, check_coordinates, no_coordinates};
 use super::gather::gathered;
 use super::points::{Points, rows_at};
 use super::rewrite::Held;
@@ -45,15 +45,10 @@ impl UnsortedCells {
     /// Without a cell yet; those of the attributes at `places` (ascending) come.
     ///
     /// # Errors
-    /// Input: attributes are missing, or one of several cells is to be kept where the array keeps all.
+    /// Input: attributes are missing.
     pub fn new(context: &WriteContext<'_>, schema: Arc<Schema>, places: Vec<usize>, dedup: Dedup) -> Result<Self> {
         if places.is_empty() || (schema.sparse() && places.len() != schema.attrs().len()) {
             return Err(Error::input("a stream needs at least one attribute, of a sparse array every one"));
-        }
-        if schema.options().duplicates && dedup != Dedup::Error {
-            return Err(Error::input(
-                "the array keeps all cells at one place: leave dedup out, or create it without duplicates",
-            ));
         }
         let dims = no_coordinates(&schema);
         let attrs = places.iter().filter_map(|p| schema.attrs().get(*p));
@@ -75,7 +70,7 @@ impl UnsortedCells {
         runs: &mut Vec<Staged>,
     ) -> Result<()> {
         // Everything is checked before it is taken, so that the row named is one of the caller's.
-        let cells = self.check_places(context, dims)?;
+        let cells = check_coordinates(context.cancel, &self.schema, dims)?;
         if columns.len() != self.places.len() {
             let (given, needed) = (columns.len(), self.places.len());
             return Err(Error::input(format!("{given} columns were given, the stream has {needed}")));
@@ -94,26 +89,6 @@ impl UnsortedCells {
             }
         }
         Ok(())
-    }
-
-    /// How many cells these coordinates are of; the errors of [`coordinate_keys`].
-    fn check_places(&self, context: &WriteContext<'_>, dims: &[ColumnView<'_>]) -> Result<usize> {
-        let cells = dims.first().map_or(0, ColumnView::len);
-        let whole = || coordinate_keys(context.cancel, &self.schema, dims).map(|_| cells);
-        if cells <= PORTION || dims.iter().any(|dim| dim.len() != cells) {
-            return whole();
-        }
-        // Portion by portion: the keys of all would take as much memory as the coordinates.
-        for from in (0..cells).step_by(PORTION) {
-            let portion: Vec<Column> =
-                dims.iter().map(|dim| dim.copy_range(from, (from + PORTION).min(cells))).collect();
-            let portion: Vec<ColumnView<'_>> = portion.iter().map(Column::view).collect();
-            if coordinate_keys(context.cancel, &self.schema, &portion).is_err() {
-                // Once more over everything, for the number of the row.
-                return whole();
-            }
-        }
-        Ok(cells)
     }
 
     /// Bytes that sorting what is held takes, besides it.
@@ -176,11 +151,14 @@ impl UnsortedCells {
         // What is told is how much was merged.
         let silent = WriteContext { progress: &Silent, ..write.clone() };
         self.spill(&silent, runs)?;
-        if runs.len() == 1 || (self.schema.options().duplicates && runs.len() <= RUNS_KEPT) {
+        // Of these cells one of each place is to be left, though the array could hold all.
+        let one_each = self.schema.options().duplicates && self.dedup != Dedup::Error;
+        let schema = if one_each { Arc::new(self.schema.with_one_cell_each()) } else { self.schema.clone() };
+        if runs.len() == 1 || (schema.options().duplicates && runs.len() <= RUNS_KEPT) {
             done.append(runs);
             return Ok(());
         }
-        let target = Target { array, schema: self.schema.clone(), fragments: self.ordered(runs) };
+        let target = Target { array, schema, fragments: self.ordered(runs) };
         let (bytes, cells) = runs.iter().fold((0, 0u64), |(bytes, cells), run| {
             (bytes + run.description.location.len, cells + run.description.cells)
         });

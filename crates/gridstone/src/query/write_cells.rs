@@ -56,9 +56,7 @@ pub struct CellWrite<'a> {
 /// Bounds (a cell outside the domain), Input (types, lengths, NaN, duplicates, missing attributes, not sorted),
 /// Storage.
 pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrite<'_>) -> Result<Option<Staged>> {
-    // Who has more cells in order than memory for their keys streams them.
-    let bytes = if write.sorted { 0 } else { sorting_bytes(schema, write.cells()) };
-    let _held = Held::take(context.budget, bytes);
+    let _held = Held::take(context.budget, sorting_bytes(schema, write.cells()));
     stage_cells(context, schema, write, 0)
 }
 

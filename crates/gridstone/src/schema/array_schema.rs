@@ -47,6 +47,12 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// The same, but of arrays with one cell at each place: what cells that are to be so are merged by.
+    #[must_use]
+    pub fn with_one_cell_each(&self) -> Self {
+        Self { options: SchemaOptions { duplicates: false, ..self.options.clone() }, ..self.clone() }
+    }
+
     /// A valid schema, or a Schema error that says what contradicts what. Attributes are numbered by their places.
     pub fn new(dims: Vec<Dimension>, attrs: Vec<Attribute>, options: SchemaOptions) -> Result<Self> {
         let attrs: Vec<Attribute> = attrs.into_iter().zip(0u32..).map(|(a, id)| a.with_id(id)).collect();
