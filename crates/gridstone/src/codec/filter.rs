@@ -40,6 +40,22 @@ pub trait Filter: Send + Sync + Debug {
     /// `element` is the one that `encode` was given. Errors: Corruption if `input` is malformed or holds more than
     /// `out.len()` bytes; `out` is then unspecified.
     fn decode(&self, input: &[u8], element: Element, out: &mut [u8]) -> Result<usize>;
+
+    /// Decodes of `input`, which holds `count` elements, those in `rows` (ascending) alone, side by side into `out`, which has room
+    /// for them. Gives the bytes that [`Filter::decode`] would write; what that refuses is refused, with the same errors.
+    ///
+    /// `None`: the filter knows no way shorter than to decode everything.
+    fn decode_rows(
+        &self,
+        input: &[u8],
+        element: Element,
+        count: usize,
+        rows: &[u32],
+        out: &mut [u8],
+    ) -> Option<Result<usize>> {
+        let _ = (input, element, count, rows, out);
+        None
+    }
 }
 
 /// An Input error unless `input` holds whole elements.

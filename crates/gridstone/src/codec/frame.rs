@@ -19,14 +19,17 @@
 //! 2^(8 W), so it need not know the sign.
 
 use super::Filter;
-use super::filter::{check_whole, front, refused};
+use super::filter::{check_whole, front, refused, too_long};
 use super::word::{Word, by_width, words, words_mut};
 use crate::base::{ByteReader, Element, ElementKind, Error, Result, wide};
+use std::ops::Range;
 
 /// Values per group.
 const GROUP: usize = 1_024;
 /// Values that are unpacked at a time: as many as make every run of them end at a word.
 const RUN: usize = 64;
+/// Fewer values of a run are unpacked one by one, which takes as long as a dozen and a half of them take together with the others.
+const FEW: usize = 16;
 /// Bytes of a run of the widest values, and as many as a word that begins in its last byte takes.
 const PADDED: usize = RUN * 8 + 8;
 
@@ -65,6 +68,17 @@ impl Filter for Frame {
 
     fn decode(&self, input: &[u8], element: Element, out: &mut [u8]) -> Result<usize> {
         by_width!(element, W => decode::<W>(input, out), else Err(refused("for", element)))
+    }
+
+    fn decode_rows(
+        &self,
+        input: &[u8],
+        element: Element,
+        count: usize,
+        rows: &[u32],
+        out: &mut [u8],
+    ) -> Option<Result<usize>> {
+        Some(by_width!(element, W => decode_rows::<W>(input, count, rows, out), else Err(refused("for", element))))
     }
 }
 
@@ -120,13 +134,89 @@ fn decode<W: Word>(input: &[u8], out: &mut [u8]) -> Result<usize> {
     Ok(len)
 }
 
-fn decode_group<W: Word>(reader: &mut ByteReader<'_>, group: &mut [W::Bytes]) -> Result<()> {
+/// The values `rows` alone of a block that should hold `count`; how many bytes all of them are.
+fn decode_rows<W: Word>(input: &[u8], count: usize, rows: &[u32], out: &mut [u8]) -> Result<usize> {
+    let mut reader = ByteReader::new(input, "a block of filter for");
+    let held = reader.u32()? as usize;
+    let len = held.saturating_mul(W::SIZE);
+    if held > count {
+        return Err(too_long("for", len, count.saturating_mul(W::SIZE)));
+    }
+    if held > 0 {
+        let first = word::<W>(&mut reader)?.store();
+        let (firsts, mut rows) = rows.split_at(rows.partition_point(|row| *row == 0));
+        let (to, mut slots) = split_words::<W>(words_mut::<W>(out), firsts.len());
+        to.fill(first);
+        // Every group is looked at, so that what is damaged anywhere is refused.
+        for from in (1..held).step_by(GROUP) {
+            let group = from..held.min(from + GROUP);
+            let (here, later) = rows.split_at(rows.partition_point(|row| (*row as usize) < group.end));
+            let (to, behind) = split_words::<W>(slots, here.len());
+            decode_group_rows::<W>(&mut reader, group, here, to)?;
+            (rows, slots) = (later, behind);
+        }
+    }
+    reader.expect_end()?;
+    Ok(len)
+}
+
+/// The first `count` words, or as many as there are, and the others.
+fn split_words<W: Word>(words: &mut [W::Bytes], count: usize) -> (&mut [W::Bytes], &mut [W::Bytes]) {
+    words.split_at_mut(count.min(words.len()))
+}
+
+/// The values `rows` of those numbered `group`.
+fn decode_group_rows<W: Word>(
+    reader: &mut ByteReader<'_>,
+    group: Range<usize>,
+    rows: &[u32],
+    out: &mut [W::Bytes],
+) -> Result<()> {
+    let (bits, min, packed) = open_group::<W>(reader, group.len())?;
+    let place = |row: &u32| *row as usize - group.start;
+    let mut slots = out.iter_mut();
+    for wanted in rows.chunk_by(|a, b| place(a) / RUN == place(b) / RUN) {
+        let run = wanted.first().map_or(0, |row| place(row) / RUN);
+        if wanted.len() < FEW {
+            for (row, slot) in wanted.iter().zip(&mut slots) {
+                *slot = min.plus(W::narrow(unpack_one(packed, place(row), bits))).store();
+            }
+            continue;
+        }
+        let differences = unpack_run(packed.get(run * RUN * bits / 8..).unwrap_or_default(), bits);
+        for (row, slot) in wanted.iter().zip(&mut slots) {
+            let difference = differences.get(place(row) % RUN).copied().unwrap_or(0);
+            *slot = min.plus(W::narrow(difference)).store();
+        }
+    }
+    Ok(())
+}
+
+/// Value number `place` of those packed with `bits` bits; bytes that `packed` lacks count as 0.
+#[inline(always)]
+fn unpack_one(packed: &[u8], place: usize, bits: usize) -> u64 {
+    let (at, shift) = (place * bits / 8, place * bits % 8);
+    let rest = packed.get(at..).unwrap_or_default();
+    let word = rest.first_chunk().map_or_else(
+        || rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        |word| u64::from_le_bytes(*word),
+    );
+    let ninth = if shift + bits > 64 { rest.get(8).map_or(0, |b| u64::from(*b) << (64 - shift)) } else { 0 };
+    (word >> shift | ninth) & u64::MAX.checked_shr((64 - bits) as u32).unwrap_or(0)
+}
+
+/// Bits per value, least value and packed differences of a group of `len` values.
+fn open_group<'a, W: Word>(reader: &mut ByteReader<'a>, len: usize) -> Result<(usize, W, &'a [u8])> {
     let bits = usize::from(reader.u8()?);
     if bits > 8 * W::SIZE {
         return Err(Error::corruption(format!("filter for: {bits} bits per value of {} bytes", W::SIZE)));
     }
     let min = word::<W>(reader)?;
-    let mut packed = reader.take((group.len() * bits).div_ceil(8))?;
+    Ok((bits, min, reader.take((len * bits).div_ceil(8))?))
+}
+
+fn decode_group<W: Word>(reader: &mut ByteReader<'_>, group: &mut [W::Bytes]) -> Result<()> {
+    let (bits, min, mut packed) = open_group::<W>(reader, group.len())?;
     for run in group.chunks_mut(RUN) {
         let (now, later) = packed.split_at(packed.len().min(RUN * bits / 8));
         packed = later;

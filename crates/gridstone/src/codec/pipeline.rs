@@ -175,12 +175,37 @@ impl Pipeline {
             [only] => only.decode(stored, element, out)?,
             _ => with_scratch(|a, b| self.decode_stages(stored, element, out, [a, b]))?,
         };
-        if found != expected {
-            let name = self.name();
-            let message = format!("a block of pipeline {name:?} decodes to {found} bytes, {expected} were expected");
-            return Err(Error::corruption(message));
+        self.check_decoded(found, expected)
+    }
+
+    /// Fills `out` with the elements `rows` (ascending) alone of the `count` that `stored` was made from, side by side, if that is shorter
+    /// than to decode all of them: false if it is not, and nothing was done.
+    ///
+    /// Errors: those of [`Self::decode_into`] of all elements.
+    pub fn decode_rows(
+        &self,
+        stored: &[u8],
+        element: Element,
+        count: usize,
+        rows: &[u32],
+        out: &mut [u8],
+    ) -> Result<bool> {
+        let [only] = self.filters.as_slice() else { return Ok(false) };
+        if !only.accepts(element) {
+            return Ok(false);
         }
-        Ok(())
+        let Some(found) = only.decode_rows(stored, element, count, rows, out) else { return Ok(false) };
+        self.check_decoded(found?, count.saturating_mul(element.size()))?;
+        Ok(true)
+    }
+
+    fn check_decoded(&self, found: usize, expected: usize) -> Result<()> {
+        if found == expected {
+            return Ok(());
+        }
+        let name = self.name();
+        let message = format!("a block of pipeline {name:?} decodes to {found} bytes, {expected} were expected");
+        Err(Error::corruption(message))
     }
 
     fn decode_stages(

@@ -11,7 +11,7 @@ use super::{Description, FragmentKind, statistics};
 use crate::base::{ByteRange, ByteSource, Error, MemorySource, Result, crc32c, xxh3};
 use crate::codec::Pipeline;
 use crate::schema::Schema;
-use crate::tile::{Column, Statistics, TileGrid, decode_block};
+use crate::tile::{Column, Statistics, TileGrid, decode_block, decode_rows};
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
 
@@ -326,6 +326,34 @@ impl Fragment {
     /// As [`Fragment::decode`], of a field of fixed width without nulls, into `out`, which is as long as its cells.
     pub fn decode_into(&self, block: &BlockRef, bytes: &[u8], out: &mut [u8]) -> Result<()> {
         self.decode_fixed(block, bytes, out).map_err(|e| self.named(e, block.field, block.tile))
+    }
+
+    /// As [`Fragment::decode_into`], of the cells `rows` (ascending) alone, side by side; `scratch` is for pipelines that have to decode all
+    /// cells to find some.
+    pub fn decode_rows_into(
+        &self,
+        block: &BlockRef,
+        bytes: &[u8],
+        rows: &[u32],
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<()> {
+        self.decode_rows(block, bytes, rows, scratch, out).map_err(|e| self.named(e, block.field, block.tile))
+    }
+
+    fn decode_rows(
+        &self,
+        block: &BlockRef,
+        bytes: &[u8],
+        rows: &[u32],
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<()> {
+        let (stored, field, pipeline) = self.stored(block, bytes)?;
+        if field.nullable || field.datatype.is_var() {
+            return Err(Error::corruption("a block of cells without a fixed width or with nulls"));
+        }
+        decode_rows(stored, (field.datatype, block.cells), pipeline, rows, scratch, out)
     }
 
     fn decode_fixed(&self, block: &BlockRef, bytes: &[u8], out: &mut [u8]) -> Result<()> {

@@ -10,7 +10,7 @@
 //! The decoded length of the values is cells x width, or the last offset. Nothing is allocated before these were
 //! checked against the limits.
 
-use super::{Column, ColumnView};
+use super::{Column, ColumnView, gather_into};
 use crate::base::{AlignedBuf, ByteReader, Element, Error, Result, limits};
 use crate::codec::{Pipeline, bits};
 use crate::schema::Datatype;
@@ -122,6 +122,36 @@ pub fn decode_block(
     let len = offsets.last().copied().unwrap_or(0) as usize;
     let values = unpacked(packed_values, datatype, len, pipeline)?;
     checked(datatype, values, Some(offsets), validity)
+}
+
+/// Decodes the cells `rows` (ascending) of a block of `cells` cells of fixed width without nulls, side by side into `out`, which has room
+/// for them. Where the pipeline knows no shorter way all cells are decoded, into `scratch`, and those picked. Refused is what is refused of
+/// the whole block.
+pub fn decode_rows(
+    stored: &[u8],
+    (datatype, cells): (Datatype, usize),
+    pipeline: &Pipeline,
+    rows: &[u32],
+    scratch: &mut Vec<u8>,
+    out: &mut [u8],
+) -> Result<()> {
+    let (element, width) = (datatype.element(), datatype.width().unwrap_or(1));
+    let len = cells.checked_mul(width).filter(|len| *len <= limits::BLOCK_BYTES_MAX);
+    let len = len.ok_or_else(|| Error::corruption(format!("a block claims {cells} cells")))?;
+    if rows.last().is_some_and(|row| *row as usize >= cells) || rows.len().checked_mul(width) != Some(out.len()) {
+        return Err(Error::corruption(format!("{} rows do not fit a block of {cells} cells", rows.len())));
+    }
+    if pipeline.is_none() && stored.len() == len {
+        gather_into(stored, rows, width, out);
+        return Ok(());
+    }
+    if width == element.size() && pipeline.decode_rows(stored, element, cells, rows, out)? {
+        return Ok(());
+    }
+    scratch.resize(len, 0);
+    pipeline.decode_into(stored, element, scratch)?;
+    gather_into(scratch, rows, width, out);
+    Ok(())
 }
 
 fn checked(

@@ -16,7 +16,7 @@ mod sort;
 mod statistics;
 mod width;
 
-pub use block::{decode_block, encode_block};
+pub use block::{decode_block, decode_rows, encode_block};
 pub use cells::{BlockGrid, RelativeBox};
 pub use column::{Column, ColumnView, gather_into, try_vec};
 pub use grid::{TileGrid, offsets_in, ravel, unravel};

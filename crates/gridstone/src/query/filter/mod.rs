@@ -12,6 +12,7 @@
 //! Invariants: what is given equals a read without a condition of which the rows selected are kept; memory is bounded by
 //! batches; the reads without a condition know nothing of this.
 
+mod apart;
 mod candidates;
 mod dense;
 mod known;

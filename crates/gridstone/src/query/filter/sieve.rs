@@ -5,15 +5,16 @@ use super::candidates::{Duty, assign};
 use crate::base::{Cancel, Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::condition::{Selection, Verdict};
+use crate::query::coordinates::joined_texts;
 use crate::query::dense::ALONE_BYTES_MAX;
 use crate::query::fetch::{Want, fetch};
 use crate::query::merge::{Frontier, merge};
 use crate::query::run::{Chunk, Sifted, Standing};
 use crate::query::sparse::{Sweep, Unit};
-use crate::query::sparse_blocks::{SparseBlock, fetch_coordinates, fetch_places, outside_bounds};
+use crate::query::sparse_blocks::{SparseBlock, fetch_coordinates};
 use crate::query::stretches::{Run, Stretches};
 use crate::query::{Cells, ReadContext, Request, Target};
-use crate::schema::{Attribute, Datatype, key};
+use crate::schema::{Attribute, Datatype};
 use crate::tile::{CellKeys, Column};
 use std::sync::Arc;
 
@@ -39,10 +40,8 @@ pub(in crate::query) struct Sieve {
 struct Look<'a> {
     unit: &'a Unit,
     duty: Duty,
-    /// Coordinates as keys; none while they were not needed.
+    /// Coordinates as keys.
     coords: Vec<Vec<u64>>,
-    /// Coordinates as they are stored, where no more is needed of them.
-    places: Vec<Column>,
     /// The rows wanted; `None`: all.
     inside: Option<Vec<u32>>,
     /// The condition's attributes; none where statistics decide.
@@ -97,12 +96,6 @@ fn picked_keys(coords: &[Vec<u64>], rows: Option<&[u32]>) -> Vec<Vec<u64>> {
     coords.iter().map(|keys| rows.map_or_else(|| keys.clone(), |rows| pick(keys, rows))).collect()
 }
 
-/// The keys of the rows of coordinates as they are stored, `None`: of all of them.
-fn keys_of(places: Vec<Column>, rows: Option<&[u32]>) -> Result<Vec<Vec<u64>>> {
-    let keys = |column: Column| key::encode(column.datatype(), picked(column, rows).view().values());
-    places.into_iter().map(keys).collect()
-}
-
 impl Sieve {
     /// Plans the read.
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request, filter: Arc<Filter>) -> Result<Self> {
@@ -130,57 +123,85 @@ impl Sieve {
         self.sweep.set_cancel(cancel);
     }
 
+    pub(super) fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
     /// The next cells, of about `bytes` of blocks; `None` at the end.
     pub(super) fn next(&mut self, bytes: u64) -> Result<Option<Cells>> {
         loop {
             self.sweep.context.cancel.check()?;
-            let chunks = self.load(bytes)?;
-            let more = self.sweep.units_left() > 0;
-            let found = if self.alone { Stretches::whole(chunks) } else { self.merged(more)? };
+            let cells = if self.alone { self.next_apart(bytes)? } else { self.next_merged(bytes)? };
             let total = self.sweep.total;
             self.sweep.context.progress.report(self.scanned, total);
-            if found.is_empty() && more {
-                continue;
+            if let Some(cells) = cells {
+                Counters::add(&self.sweep.context.counters.cells_returned, cells.count as u64);
+                return Ok(Some(cells));
             }
-            if found.is_empty() {
+            if self.sweep.units_left() == 0 {
                 return Ok(None);
             }
-            let cells = found.to_cells(&self.sweep.schema, &self.sweep.request)?;
-            Counters::add(&self.sweep.context.counters.cells_returned, cells.count as u64);
-            return Ok(Some(cells));
         }
     }
 
-    /// Takes the next blocks, about `bytes` of them; gives those of a fragment that stands alone, in order.
-    fn load(&mut self, bytes: u64) -> Result<Vec<Arc<Chunk>>> {
-        let (mut room, mut chunks) = (bytes, Vec::new());
+    /// The cells that the next blocks give; `None` if there are none.
+    fn next_merged(&mut self, bytes: u64) -> Result<Option<Cells>> {
+        self.load(bytes)?;
+        let found = self.merged(self.sweep.units_left() > 0)?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        found.to_cells(&self.sweep.schema, &self.sweep.request).map(Some)
+    }
+
+    /// The same of a fragment that stands alone.
+    fn next_apart(&mut self, bytes: u64) -> Result<Option<Cells>> {
+        let items = self.next_items(bytes);
+        let mut found = self.sift_all(&items, |run| self.sift_apart(run))?.into_iter().flatten();
+        let Some(mut all) = found.next() else { return Ok(None) };
+        found.try_for_each(|cells| all.append(cells))?;
+        Ok(Some(Cells { dims: joined_texts(&self.sweep.schema, all.dims)?, ..all }))
+    }
+
+    /// The next blocks, about `bytes` of them, those of each fragment in its order.
+    fn next_items(&mut self, bytes: u64) -> Vec<(Unit, Duty)> {
+        let start = self.sweep.units.len() - self.sweep.units_left();
+        let group = self.sweep.next_group(bytes);
+        self.scanned += group.iter().map(|unit| unit.at.cells as u64).sum::<u64>();
+        let duties = self.duties.get(start..).unwrap_or_default().iter().copied();
+        let mut items: Vec<(Unit, Duty)> = group.into_iter().zip(duties).collect();
+        items.sort_by_key(|(unit, _)| (unit.queue, unit.at.tile, unit.at.block));
+        items
+    }
+
+    /// Takes the next blocks, about `bytes` of them, into the queues.
+    fn load(&mut self, bytes: u64) -> Result<()> {
+        let mut room = bytes;
         loop {
-            let start = self.sweep.units.len() - self.sweep.units_left();
-            let group = self.sweep.next_group(room);
-            if group.is_empty() {
-                return Ok(chunks);
+            let items = self.next_items(room);
+            if items.is_empty() {
+                return Ok(());
             }
-            self.scanned += group.iter().map(|unit| unit.at.cells as u64).sum::<u64>();
-            let duties = self.duties.get(start..).unwrap_or_default().iter().copied();
-            let mut items: Vec<(Unit, Duty)> = group.into_iter().zip(duties).collect();
-            items.sort_by_key(|(unit, _)| (unit.queue, unit.at.tile, unit.at.block));
             let mut taken = 0;
-            for (queue, chunk) in self.sift_all(&items)? {
+            for (queue, chunk) in self.sift_all(&items, |run| self.sift(run))?.into_iter().flatten() {
                 taken += chunk.size_bytes();
-                match self.sweep.queues.get_mut(queue) {
-                    Some(queue) if !self.alone => queue.push(chunk),
-                    _ => chunks.push(Arc::new(chunk)),
+                if let Some(queue) = self.sweep.queues.get_mut(queue) {
+                    queue.push(chunk);
                 }
             }
             if !self.sweep.row_bytes.1 || taken >= room {
-                return Ok(chunks);
+                return Ok(());
             }
             room -= taken;
         }
     }
 
-    /// What is left of blocks, each fragment's in its order, with the queue of each.
-    fn sift_all(&self, items: &[(Unit, Duty)]) -> Result<Vec<(usize, Chunk)>> {
+    /// What `one` makes of runs of neighbouring blocks, in their order.
+    fn sift_all<R: Send>(
+        &self,
+        items: &[(Unit, Duty)],
+        one: impl Fn(&[(Unit, Duty)]) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
         let context = &self.sweep.context;
         let same_tile = |a: &(Unit, Duty), b: &(Unit, Duty)| (a.0.queue, a.0.at.tile) == (b.0.queue, b.0.at.tile);
         let runs: Vec<&[(Unit, Duty)]> = match self.far {
@@ -190,11 +211,11 @@ impl Sieve {
         let held = items.iter().map(|(u, _)| u.at.cells as u64).sum::<u64>().saturating_mul(self.sweep.row_bytes.0);
         context.budget.take(held);
         let sifted = match held <= ALONE_BYTES_MAX && !self.far {
-            true => runs.into_iter().map(|run| self.sift(run)).collect(),
-            false => context.pool.map(runs, context.cancel.as_ref(), |run| self.sift(run)),
+            true => runs.into_iter().map(one).collect(),
+            false => context.pool.map(runs, context.cancel.as_ref(), one),
         };
         context.budget.give(held);
-        Ok(sifted?.into_iter().flatten().collect())
+        sifted
     }
 
     /// What is left of blocks of one tile, or of one fragment.
@@ -212,41 +233,20 @@ impl Sieve {
         let before = looks.len();
         looks.retain(|look| look.selected_count() > 0 || look.duty.hides);
         Counters::add(&context.counters.blocks_rejected, (before - looks.len()) as u64);
-        let chunks = if self.alone {
-            self.finish(fragment, looks)?
-        } else {
-            looks.into_iter().map(|l| self.sifted(l)).collect()
-        };
-        Ok(chunks.into_iter().map(|chunk| (first.queue, chunk)).collect())
+        Ok(looks.into_iter().map(|look| (first.queue, self.sifted(look))).collect())
     }
 
-    /// Which rows of blocks are wanted at all; coordinates are read where they have a say, and made keys where rows are merged, a
-    /// condition looks at them, or a deleted box.
+    /// Which rows of blocks are wanted at all.
     fn place<'a>(&self, fragment: &Arc<Fragment>, run: &'a [(Unit, Duty)]) -> Result<Vec<Look<'a>>> {
         let sweep = &self.sweep;
-        let asks = |duty: &Duty| duty.verdict == Verdict::Some && !self.filter.dims.is_empty();
-        let merged = |unit: &Unit| !self.alone || sweep.is_tombstones(unit);
-        let needs = |(unit, duty): &(Unit, Duty)| merged(unit) || asks(duty) || sweep.is_cut(unit);
-        let split = |item: &(Unit, Duty)| !needs(item) && !sweep.takes_all(&item.0);
-        let blocks = |wanted: &dyn Fn(&(Unit, Duty)) -> bool| -> Vec<(&Arc<Fragment>, &SparseBlock)> {
-            run.iter().filter(|item| wanted(item)).map(|(unit, _)| (fragment, &unit.at)).collect()
-        };
-        let mut keys = fetch_coordinates(&sweep.context, &sweep.schema, &blocks(&needs), self.far)?.into_iter();
-        let mut stored = fetch_places(&sweep.context, &sweep.schema, &blocks(&split), self.far)?.into_iter();
-        let mut looks = Vec::with_capacity(run.len());
-        for item @ (unit, duty) in run {
+        let blocks: Vec<_> = run.iter().map(|(unit, _)| (fragment, &unit.at)).collect();
+        let keys = fetch_coordinates(&sweep.context, &sweep.schema, &blocks, self.far)?;
+        let look = |((unit, duty), coords): (&'a (Unit, Duty), Vec<Vec<u64>>)| {
             Counters::add(&sweep.context.counters.cells_scanned, unit.at.cells as u64);
-            let (mut coords, mut places, mut inside) = (Vec::new(), Vec::new(), None);
-            if needs(item) {
-                coords = keys.next().unwrap_or_default();
-                inside = sweep.rows_inside(unit, &coords);
-            } else if split(item) {
-                places = stored.next().unwrap_or_default();
-                inside = Some(sweep.rows_placed(unit, &places)?);
-            }
-            looks.push(Look { unit, duty: *duty, coords, places, inside, early: Vec::new(), selected: None });
-        }
-        Ok(looks)
+            let inside = sweep.rows_inside(unit, &coords);
+            Look { unit, duty: *duty, coords, inside, early: Vec::new(), selected: None }
+        };
+        Ok(run.iter().zip(keys).map(look).collect())
     }
 
     /// Which rows are selected; the condition's attributes are read where statistics do not tell.
@@ -272,7 +272,12 @@ impl Sieve {
     }
 
     /// The values of `attrs`, by place, in blocks of one fragment: for each block a column per attribute.
-    fn values(&self, fragment: &Arc<Fragment>, attrs: &[usize], blocks: &[&SparseBlock]) -> Result<Vec<Vec<Column>>> {
+    pub(super) fn values(
+        &self,
+        fragment: &Arc<Fragment>,
+        attrs: &[usize],
+        blocks: &[&SparseBlock],
+    ) -> Result<Vec<Vec<Column>>> {
         let attrs: Vec<_> = attrs.iter().filter_map(|place| self.sweep.schema.attrs().get(*place)).collect();
         let mut wants = Vec::with_capacity(blocks.len() * attrs.len());
         for at in blocks {
@@ -294,42 +299,6 @@ impl Sieve {
             all.push(of_block.collect::<Result<Vec<Column>>>()?);
         }
         Ok(all)
-    }
-
-    /// The cells of blocks as they are given: only what is selected, with all attributes asked for.
-    fn finish(&self, fragment: &Arc<Fragment>, mut looks: Vec<Look<'_>>) -> Result<Vec<Chunk>> {
-        let sweep = &self.sweep;
-        let unplaced = |l: &Look<'_>| l.coords.is_empty() && l.places.is_empty();
-        let blocks: Vec<_> = looks.iter().filter(|l| unplaced(l)).map(|l| (fragment, &l.unit.at)).collect();
-        let mut places = fetch_places(&sweep.context, &sweep.schema, &blocks, self.far)?.into_iter();
-        for look in looks.iter_mut().filter(|l| unplaced(l)) {
-            look.places = places.next().unwrap_or_default();
-            self.check_places(fragment, look)?;
-        }
-        let blocks: Vec<&SparseBlock> = looks.iter().map(|l| &l.unit.at).collect();
-        let late = self.values(fragment, &self.filter.late, &blocks)?;
-        let finished = looks.into_iter().zip(late).map(|(look, late)| {
-            let rows = look.selected.as_deref();
-            let late = late.into_iter().map(|column| picked(column, rows)).collect();
-            let columns = self.filter.arranged(|place| early_of(&look.early, place, rows), late);
-            let keys = match look.coords.is_empty() {
-                true => keys_of(look.places, rows)?,
-                false => picked_keys(&look.coords, rows),
-            };
-            Ok(self.chunk(look.unit, keys, columns, None))
-        });
-        finished.collect()
-    }
-
-    /// Corruption if a coordinate of a block lies outside its MBR, and so perhaps outside the box or the domain.
-    fn check_places(&self, fragment: &Fragment, look: &Look<'_>) -> Result<()> {
-        let at = &look.unit.at;
-        for ((column, dim), bounds) in look.places.iter().zip(self.sweep.schema.dims()).zip(at.bounds.ranges()) {
-            if !key::within(dim.datatype(), column.view().values(), *bounds) {
-                return Err(outside_bounds(fragment, at.tile, dim));
-            }
-        }
-        Ok(())
     }
 
     /// Rows of a block on their way into the merge: those selected, and the others if they may hide something.
@@ -362,7 +331,7 @@ impl Sieve {
     }
 
     fn chunk(&self, unit: &Unit, coords: Vec<Vec<u64>>, columns: Vec<Column>, sifted: Option<Sifted>) -> Chunk {
-        let refs: Vec<&[u64]> = coords.iter().map(|c| if self.alone { &[] } else { c.as_slice() }).collect();
+        let refs: Vec<&[u64]> = coords.iter().map(Vec::as_slice).collect();
         let description = self.sweep.fragments.get(unit.queue).map(|f| f.description());
         let order = description.map_or(FragmentOrder { version: 0, index: 0 }, |d| d.order);
         let kind = description.map_or(FragmentKind::Sparse, |d| d.kind);
