@@ -41,21 +41,17 @@ pub trait Filter: Send + Sync + Debug {
     /// `out.len()` bytes; `out` is then unspecified.
     fn decode(&self, input: &[u8], element: Element, out: &mut [u8]) -> Result<usize>;
 
-    /// Decodes of `input`, which holds `count` elements, those in `rows` (ascending) alone, side by side into `out`, which has room
-    /// for them. Gives the bytes that [`Filter::decode`] would write; what that refuses is refused, with the same errors.
-    ///
-    /// `None`: the filter knows no way shorter than to decode everything.
-    fn decode_rows(
-        &self,
-        input: &[u8],
-        element: Element,
-        count: usize,
-        rows: &[u32],
-        out: &mut [u8],
-    ) -> Option<Result<usize>> {
-        let _ = (input, element, count, rows, out);
+    /// The way to decode single elements, of a filter that has one shorter than to decode everything.
+    fn picks(&self) -> Option<&dyn Picks> {
         None
     }
+}
+
+/// A filter that decodes some elements without the others.
+pub trait Picks {
+    /// Decodes of `input`, which should hold `count` elements, those in `rows` (ascending) alone, side by side into `out`, which has
+    /// room for them. Gives the bytes that [`Filter::decode`] would write, and refuses what that refuses given room for `count`.
+    fn decode_rows(&self, input: &[u8], element: Element, count: usize, rows: &[u32], out: &mut [u8]) -> Result<usize>;
 }
 
 /// An Input error unless `input` holds whole elements.

@@ -18,9 +18,9 @@
 //! 1,023 others its width. Floats are packed as bit patterns, which pays where they are equal. A decoder adds modulo
 //! 2^(8 W), so it need not know the sign.
 
-use super::Filter;
 use super::filter::{check_whole, front, refused, too_long};
 use super::word::{Word, by_width, words, words_mut};
+use super::{Filter, Picks};
 use crate::base::{ByteReader, Element, ElementKind, Error, Result, wide};
 use std::ops::Range;
 
@@ -70,15 +70,14 @@ impl Filter for Frame {
         by_width!(element, W => decode::<W>(input, out), else Err(refused("for", element)))
     }
 
-    fn decode_rows(
-        &self,
-        input: &[u8],
-        element: Element,
-        count: usize,
-        rows: &[u32],
-        out: &mut [u8],
-    ) -> Option<Result<usize>> {
-        Some(by_width!(element, W => decode_rows::<W>(input, count, rows, out), else Err(refused("for", element))))
+    fn picks(&self) -> Option<&dyn Picks> {
+        Some(self)
+    }
+}
+
+impl Picks for Frame {
+    fn decode_rows(&self, input: &[u8], element: Element, count: usize, rows: &[u32], out: &mut [u8]) -> Result<usize> {
+        by_width!(element, W => decode_rows::<W>(input, count, rows, out), else Err(refused("for", element)))
     }
 }
 
@@ -218,11 +217,10 @@ fn open_group<'a, W: Word>(reader: &mut ByteReader<'a>, len: usize) -> Result<(u
 fn decode_group<W: Word>(reader: &mut ByteReader<'_>, group: &mut [W::Bytes]) -> Result<()> {
     let (bits, min, mut packed) = open_group::<W>(reader, group.len())?;
     for run in group.chunks_mut(RUN) {
-        let (now, later) = packed.split_at(packed.len().min(RUN * bits / 8));
-        packed = later;
-        for (slot, difference) in run.iter_mut().zip(unpack_run(now, bits)) {
+        for (slot, difference) in run.iter_mut().zip(unpack_run(packed, bits)) {
             *slot = min.plus(W::narrow(difference)).store();
         }
+        packed = packed.get(RUN * bits / 8..).unwrap_or_default();
     }
     Ok(())
 }
@@ -233,28 +231,32 @@ fn word<W: Word>(reader: &mut ByteReader<'_>) -> Result<W> {
 }
 
 wide! {
-    /// Unpacks 64 values of `bits` bits; bytes that `packed` lacks count as 0.
+    /// Unpacks the first 64 values of `bits` bits; bytes that `packed` lacks count as 0.
     fn unpack_run(packed: &[u8], bits: usize) -> [u64; RUN] { unpack_run_any }
 }
 
 #[inline(always)]
 fn unpack_run_any(packed: &[u8], bits: usize) -> [u64; RUN] {
-    let mut bytes = [0u8; PADDED];
-    let len = packed.len().min(RUN * 8);
-    if let (Some(to), Some(from)) = (bytes.get_mut(..len), packed.get(..len)) {
-        to.copy_from_slice(from);
-    }
     macro_rules! by_bits {
-        ($($b:literal)*) => { match bits { $($b => unpack_values::<$b>(&bytes),)* _ => [0; RUN] } };
+        ($($b:literal)*) => { match bits { $($b => unpack_values::<$b>(packed),)* _ => [0; RUN] } };
     }
     by_bits!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38
         39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64)
 }
 
 /// Compiled once per number of bits, so that every shift is a constant. A value is taken from the eight bytes that it begins in, and the
-/// ninth if it reaches there.
+/// ninth if it reaches there. Of the last run of a group, behind which there are too few bytes for that, a copy is unpacked.
 #[inline(always)]
-fn unpack_values<const BITS: usize>(bytes: &[u8; PADDED]) -> [u64; RUN] {
+fn unpack_values<const BITS: usize>(packed: &[u8]) -> [u64; RUN] {
+    let len = RUN / 8 * BITS + 8;
+    let mut copy = [0u8; PADDED];
+    let bytes = match packed.get(..len) {
+        Some(bytes) => bytes,
+        None => {
+            copy.iter_mut().zip(packed).for_each(|(to, from)| *to = *from);
+            copy.get(..len).unwrap_or_default()
+        }
+    };
     std::array::from_fn(|i| {
         let (at, shift) = (i * BITS / 8, i * BITS % 8);
         let word = bytes.get(at..at + 8).and_then(|w| w.first_chunk()).map_or(0, |w| u64::from_le_bytes(*w));

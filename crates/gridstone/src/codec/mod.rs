@@ -56,7 +56,7 @@ pub mod zstd;
 mod conformance;
 
 pub use auto::{Effort, choose};
-pub use filter::Filter;
+pub use filter::{Filter, Picks};
 pub use pipeline::Pipeline;
 pub use rounding::Rounding;
 pub use user::{UserFilter, register, registered_ids};

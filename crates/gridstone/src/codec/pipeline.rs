@@ -173,13 +173,16 @@ impl Pipeline {
             }
             [] => stored.len(),
             [only] => only.decode(stored, element, out)?,
-            _ => with_scratch(|a, b| self.decode_stages(stored, element, out, [a, b]))?,
+            [first, ..] => {
+                let last = |input: &[u8]| first.decode(input, element, out);
+                with_scratch(|a, b| self.decode_stages(stored, element, expected, [a, b], last))?
+            }
         };
         self.check_decoded(found, expected)
     }
 
-    /// Fills `out` with the elements `rows` (ascending) alone of the `count` that `stored` was made from, side by side, if that is shorter
-    /// than to decode all of them: false if it is not, and nothing was done.
+    /// Fills `out` with the elements `rows` (ascending) alone of the `count` that `stored` was made from, side by side, if the filter that
+    /// comes last can find them: false if it cannot, and nothing was done.
     ///
     /// Errors: those of [`Self::decode_into`] of all elements.
     pub fn decode_rows(
@@ -190,12 +193,15 @@ impl Pipeline {
         rows: &[u32],
         out: &mut [u8],
     ) -> Result<bool> {
-        let [only] = self.filters.as_slice() else { return Ok(false) };
-        if !only.accepts(element) {
-            return Ok(false);
-        }
-        let Some(found) = only.decode_rows(stored, element, count, rows, out) else { return Ok(false) };
-        self.check_decoded(found?, count.saturating_mul(element.size()))?;
+        let Some(picks) = self.filters.first().and_then(|filter| filter.picks()) else { return Ok(false) };
+        self.check(element)?;
+        let expected = count.saturating_mul(element.size());
+        let mut last = |input: &[u8]| picks.decode_rows(input, element, count, rows, out);
+        let found = match self.filters.len() {
+            1 => last(stored)?,
+            _ => with_scratch(|a, b| self.decode_stages(stored, element, expected, [a, b], last))?,
+        };
+        self.check_decoded(found, expected)?;
         Ok(true)
     }
 
@@ -212,11 +218,12 @@ impl Pipeline {
         &self,
         stored: &[u8],
         element: Element,
-        out: &mut [u8],
+        expected: usize,
         [mut from, mut to]: [&mut Vec<u8>; 2],
+        last: impl FnOnce(&[u8]) -> Result<usize>,
     ) -> Result<usize> {
         // What each filter was given at encode, and the most bytes that this can have been.
-        let mut bound = out.len();
+        let mut bound = expected;
         let mut stages = Vec::with_capacity(self.filters.len());
         for (filter, element) in self.stages(element) {
             stages.push((filter, element, bound));
@@ -225,7 +232,7 @@ impl Pipeline {
         for (i, (filter, element, bound)) in stages.iter().enumerate().rev() {
             let input = if i + 1 == stages.len() { stored } else { from.as_slice() };
             if i == 0 {
-                return filter.decode(input, *element, out);
+                return last(input);
             }
             to.resize(*bound, 0);
             let len = filter.decode(input, *element, to)?;

@@ -8,8 +8,8 @@
 //! stored[N * W ..]  = input[N * W ..]         the length mod W bytes left over, as they are
 //! ```
 
-use super::Filter;
-use super::filter::{front, grow};
+use super::filter::{front, grow, too_long};
+use super::{Filter, Picks};
 use crate::base::{Element, Result};
 
 /// The filter `shuffle`.
@@ -57,6 +57,36 @@ impl Filter for Shuffle {
             _ => out.copy_from_slice(input),
         }
         Ok(input.len())
+    }
+
+    fn picks(&self) -> Option<&dyn Picks> {
+        Some(self)
+    }
+}
+
+impl Picks for Shuffle {
+    fn decode_rows(&self, input: &[u8], element: Element, count: usize, rows: &[u32], out: &mut [u8]) -> Result<usize> {
+        let room = count.saturating_mul(element.size());
+        if input.len() > room {
+            return Err(too_long("shuffle", input.len(), room));
+        }
+        match element.width {
+            2 => pick::<2>(input, rows, out),
+            4 => pick::<4>(input, rows, out),
+            8 => pick::<8>(input, rows, out),
+            _ => pick::<1>(input, rows, out),
+        }
+        Ok(input.len())
+    }
+}
+
+/// The elements `rows`, each of the bytes that it has in the planes.
+fn pick<const W: usize>(input: &[u8], rows: &[u32], out: &mut [u8]) {
+    let count = input.len() / W;
+    let mut planes = input.chunks_exact(count.max(1));
+    let planes: [&[u8]; W] = std::array::from_fn(|_| planes.next().unwrap_or_default());
+    for (element, row) in out.as_chunks_mut::<W>().0.iter_mut().zip(rows) {
+        *element = planes.map(|plane| plane.get(*row as usize).copied().unwrap_or(0));
     }
 }
 

@@ -9,7 +9,7 @@ use super::bind::{Bound, Field, Node, Place};
 use super::interval::{Cut, Intervals};
 use super::selection::Selection;
 use super::values::{Values, last_below};
-use crate::base::{Element, ElementKind, Result};
+use crate::base::{Element, ElementKind, Result, wide};
 use crate::schema::{Datatype, Region, key};
 use crate::tile::ColumnView;
 use half::f16;
@@ -86,6 +86,7 @@ fn members(field: Field, values: &Values, batch: &Batch<'_>) -> Result<Selection
 }
 
 /// A bit per value, 64 a word.
+#[inline(always)]
 pub(super) fn words<T>(values: &[T], test: impl Fn(&T) -> bool) -> Vec<u64> {
     let word = |run: &[T]| run.iter().enumerate().fold(0u64, |word, (i, value)| word | u64::from(test(value)) << i);
     values.chunks(64).map(word).collect()
@@ -95,6 +96,7 @@ pub(super) fn words<T>(values: &[T], test: impl Fn(&T) -> bool) -> Vec<u64> {
 const LINEAR_MAX: usize = 8;
 
 /// Tests `values` against inclusive ranges, ascending.
+#[inline(always)]
 fn in_ranges<T, N: Copy + PartialOrd>(values: &[T], read: impl Fn(&T) -> N, ranges: &[(N, N)]) -> Vec<u64> {
     match ranges {
         [] => vec![0; values.len().div_ceil(64)],
@@ -122,9 +124,14 @@ fn in_keys(values: &Values, keys: &[u64]) -> Vec<u64> {
     in_ranges(keys, |k| *k, &ranges)
 }
 
-/// The rows of a fixed-width column whose value is in `set`, or is NaN (NaT) where `nan` says so. What null cells hold
-/// is tested too.
-fn in_fixed(set: &Intervals<u128>, nan: bool, view: ColumnView<'_>) -> Vec<u64> {
+wide! {
+    /// The rows of a fixed-width column whose value is in `set`, or is NaN (NaT) where `nan` says so. What null cells hold
+    /// is tested too.
+    fn in_fixed(set: &Intervals<u128>, nan: bool, view: ColumnView<'_>) -> Vec<u64> { in_fixed_any }
+}
+
+#[inline(always)]
+fn in_fixed_any(set: &Intervals<u128>, nan: bool, view: ColumnView<'_>) -> Vec<u64> {
     let datatype = view.datatype();
     // The ends of the intervals as values of the type.
     let ends =

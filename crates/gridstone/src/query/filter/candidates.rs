@@ -49,12 +49,23 @@ pub(super) fn assign(sweep: &mut Sweep, filter: &Filter) -> Result<Vec<Duty>> {
 
 fn verdicts(sweep: &Sweep, filter: &Filter) -> Result<Vec<Verdict>> {
     let mut known = Known::default();
+    // What is said of a tile goes for each of its blocks, which most often follow each other, unless it matters where they lie.
+    let (alike, mut last) = (filter.dims.is_empty(), None);
     let one = |unit: &Unit| {
         if sweep.is_tombstones(unit) {
             return Ok(Verdict::None);
         }
+        let tile = (unit.queue, unit.at.tile);
+        if let Some((of, verdict)) = last
+            && alike
+            && of == tile
+        {
+            return Ok(verdict);
+        }
         sweep.context.cancel.check()?;
-        known.verdict(filter, &sweep.schema, (sweep.fragment(unit)?, &unit.at), &sweep.request.sub)
+        let verdict = known.verdict(filter, &sweep.schema, (sweep.fragment(unit)?, &unit.at), &sweep.request.sub)?;
+        last = Some((tile, verdict));
+        Ok(verdict)
     };
     sweep.units.iter().map(one).collect()
 }
