@@ -59,6 +59,36 @@ pub(super) fn roundtrip(filter: &dyn Filter, input: &[u8], element: Element) {
     let written = filter.decode(&stored[3..], element, &mut out[1..=input.len()]).unwrap();
     assert_eq!(written, input.len(), "{name} {element:?}");
     assert!(&out[1..=written] == input, "{name} {element:?}: other bytes came back");
+    if input.len().is_multiple_of(element.size()) {
+        picks(filter, &stored[3..], input, element);
+    }
+}
+
+/// Rows of `count` elements: none, all, the first, the last, every third, those of a stretch, a few anywhere.
+fn selections(count: u32) -> [Vec<u32>; 7] {
+    let few = |row: &u32| row.wrapping_mul(0x9e37_79b9).rotate_left(9).is_multiple_of(23);
+    [
+        vec![],
+        (0..count).collect(),
+        (0..count.min(1)).collect(),
+        (count.saturating_sub(1)..count).collect(),
+        (0..count).step_by(3).collect(),
+        (count / 3..count / 2).collect(),
+        (0..count).filter(few).collect(),
+    ]
+}
+
+/// The elements that a filter finds in `stored` are those of `input`.
+fn picks(filter: &dyn Filter, stored: &[u8], input: &[u8], element: Element) {
+    let Some(picks) = filter.picks() else { return };
+    let count = input.len() / element.size();
+    for rows in selections(count as u32) {
+        let mut out = vec![0xee; rows.len() * element.size() + 1];
+        let found = picks.decode_rows(stored, element, count, &rows, &mut out[1..]).unwrap();
+        let wanted = rows.iter().flat_map(|row| &input[*row as usize * element.size()..][..element.size()]);
+        assert_eq!(found, input.len(), "{} {element:?}", filter.name());
+        assert!(out[1..].iter().eq(wanted), "{} {element:?}: other elements were found", filter.name());
+    }
 }
 
 fn roundtrips(filter: &dyn Filter, element: Element) {
@@ -109,6 +139,30 @@ fn shape(kind: usize, len: usize, seed: u64, element: Element) -> Vec<u8> {
     (0..len.div_ceil(element.size()) as u64).map(value).flat_map(number).take(len).collect()
 }
 
+/// Where all elements decode to something, those found are the same; where they do not, that is said in the same words.
+fn picks_of_damaged(
+    filter: &dyn Filter,
+    bytes: &[u8],
+    element: Element,
+    decoded: crate::base::Result<&[u8]>,
+    len: usize,
+) {
+    let Some(picks) = filter.picks() else { return };
+    let (size, count) = (element.size(), len / element.size());
+    let rows: Vec<u32> = (0..count as u32).step_by(7).collect();
+    let mut found = vec![0; rows.len() * size];
+    match (picks.decode_rows(bytes, element, count, &rows, &mut found), decoded) {
+        (Ok(written), Ok(all)) => {
+            assert_eq!(written, all.len(), "{}", filter.name());
+            let held =
+                rows.iter().zip(found.chunks_exact(size)).take_while(|(row, _)| (**row as usize + 1) * size <= written);
+            held.for_each(|(row, value)| assert_eq!(value, &all[*row as usize * size..][..size]));
+        }
+        (Err(error), Err(whole)) => assert_eq!((error.kind(), error.message()), (whole.kind(), whole.message())),
+        (found, whole) => panic!("{}: {found:?} of some elements, {whole:?} of all", filter.name()),
+    }
+}
+
 /// Every cut and every changed byte of encoded blocks decodes to something or is Corruption.
 fn damage(filter: &dyn Filter, element: Element) {
     let inputs: &[(usize, usize)] = &[(0, 96), (1, 4000), (2, 1600), (3, 2400), (4, 2400), (5, 2400)];
@@ -116,9 +170,13 @@ fn damage(filter: &dyn Filter, element: Element) {
         let mut stored = vec![];
         filter.encode(&shape(kind, len, 77, element), element, &mut stored).unwrap();
         let mut out = vec![0; len];
-        let mut decode = |bytes: &[u8]| match filter.decode(bytes, element, &mut out) {
-            Ok(written) => assert!(written <= len),
-            Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{error}"),
+        let mut decode = |bytes: &[u8]| {
+            let decoded = filter.decode(bytes, element, &mut out);
+            match &decoded {
+                Ok(written) => assert!(*written <= len),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{error}"),
+            }
+            picks_of_damaged(filter, bytes, element, decoded.map(|written| &out[..written]), len);
         };
         (0..stored.len()).for_each(|cut| decode(&stored[..cut]));
         for at in 0..stored.len() {

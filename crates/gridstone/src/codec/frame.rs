@@ -270,6 +270,7 @@ fn unpack_values<const BITS: usize>(packed: &[u8]) -> [u64; RUN] {
 mod tests {
     use super::*;
     use crate::codec::conformance;
+    use proptest::prelude::*;
 
     #[test]
     fn conforms() {
@@ -304,6 +305,31 @@ mod tests {
                     conformance::roundtrip(&Frame, &input, element);
                 }
             }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
+        #[test]
+        fn values_found_are_those_decoded(
+            values in prop::collection::vec(any::<u64>(), 1..2_200),
+            (bits, width, share) in (0u32..=64, 0u32..4, 1u32..80),
+            seed in any::<u32>(),
+        ) {
+            let element = Element::unsigned(1 << width);
+            let mask = u64::MAX.checked_shr(64 - bits.min(8 << width)).unwrap_or(0);
+            let input: Vec<u8> =
+                values.iter().flat_map(|v| (v & mask).to_le_bytes().into_iter().take(element.size())).collect();
+            let mut stored = vec![];
+            Frame.encode(&input, element, &mut stored).unwrap();
+            let chosen = |row: &u32| (row ^ seed).wrapping_mul(0x9e37_79b9).rotate_left(13) % share == 0;
+            let rows: Vec<u32> = (0..values.len() as u32).filter(chosen).collect();
+            let mut found = vec![0; rows.len() * element.size()];
+            let len = Frame.decode_rows(&stored, element, values.len(), &rows, &mut found).unwrap();
+            let size = element.size();
+            let wanted: Vec<u8> = rows.iter().flat_map(|row| input[*row as usize * size..][..size].to_vec()).collect();
+            prop_assert_eq!(len, input.len());
+            prop_assert_eq!(found, wanted);
         }
     }
 

@@ -357,7 +357,20 @@ mod tests {
             let mut stored = vec![9];
             pipeline.encode_into(&input, Element::signed(4), &mut stored).unwrap();
             prop_assert_eq!(stored[0], 9);
-            prop_assert_eq!(pipeline.decode(&stored[1..], Element::signed(4), input.len()).unwrap(), input);
+            prop_assert_eq!(&pipeline.decode(&stored[1..], Element::signed(4), input.len()).unwrap(), &input);
+            let rows: Vec<u32> = (0..values.len() as u32).filter(|row| row % 37 < 3).collect();
+            let mut found = vec![0; rows.len() * 4];
+            if pipeline.decode_rows(&stored[1..], Element::signed(4), values.len(), &rows, &mut found).unwrap() {
+                let wanted: Vec<u8> = rows.iter().flat_map(|row| values[*row as usize].to_le_bytes()).collect();
+                prop_assert_eq!(found, wanted);
+                // As of all of them: another number of elements is corruption.
+                for wrong in [values.len() - rows.len().min(1), values.len() + 1] {
+                    let decoded = pipeline.decode(&stored[1..], Element::signed(4), wrong * 4);
+                    let mut found = vec![0; rows.len() * 4];
+                    let picked = pipeline.decode_rows(&stored[1..], Element::signed(4), wrong, &rows, &mut found);
+                    prop_assert_eq!(decoded.map(drop).map_err(|e| e.kind()), picked.map(drop).map_err(|e| e.kind()));
+                }
+            }
         }
     }
 }

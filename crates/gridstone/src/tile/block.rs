@@ -304,6 +304,49 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_those_of_the_whole_block() {
+        let cells = if cfg!(miri) { 80 } else { 1_100 };
+        let pipelines = ["none", "for", "delta,for", "lz4", "shuffle,lz4", "shuffle", "pco", "shuffle,zstd:1", "dict"];
+        for name in pipelines.into_iter().filter(|name| !cfg!(miri) || !["pco", "shuffle,zstd:1"].contains(name)) {
+            let pipeline = Pipeline::parse(name).unwrap();
+            for dtype in ["int64", "uint8", "float32", "int16[2,2]", "bytes[5]", "complex128"] {
+                let datatype = Datatype::parse(dtype).unwrap();
+                if pipeline.check(datatype.element()).is_err() {
+                    continue;
+                }
+                let width = datatype.width().unwrap();
+                let bytes: Vec<u8> = (0..cells * width).map(|i| (i * i % 253) as u8).collect();
+                let column = Column::new(datatype, AlignedBuf::from_slice(&bytes), None, None).unwrap();
+                let mut stored = Vec::new();
+                encode_block(column.view(), 0, cells, false, &pipeline, &mut stored).unwrap();
+                for step in [1, 2, 50, cells] {
+                    let rows: Vec<u32> = (0..cells as u32).step_by(step).collect();
+                    let (mut scratch, mut out) = (vec![9; 3], vec![0; rows.len() * width]);
+                    decode_rows(&stored, (datatype, cells), &pipeline, &rows, &mut scratch, &mut out).unwrap();
+                    assert_eq!(out, column.view().gather(&rows).view().values(), "{name} {dtype}");
+                    let kinds = [(cells + 1, stored.len()), (cells, stored.len() - 1), (cells - 1, stored.len())];
+                    for (cells, end) in kinds.into_iter().filter(|(_, end)| *end > 0) {
+                        let whole = decode_block(&stored[..end], datatype, false, cells, &pipeline).map(drop);
+                        let rows: Vec<u32> = rows.iter().copied().filter(|row| (*row as usize) < cells).collect();
+                        let out = &mut out[..rows.len() * width];
+                        let some = decode_rows(&stored[..end], (datatype, cells), &pipeline, &rows, &mut scratch, out);
+                        assert_eq!(
+                            some.map_err(|e| e.kind()),
+                            whole.map_err(|e| e.kind()),
+                            "{name} {dtype} {cells} {end}"
+                        );
+                    }
+                }
+            }
+        }
+        let none = Pipeline::none();
+        for (rows, room) in [(&[0, 3][..], 2), (&[0], 2), (&[0, 1], 1)] {
+            let wrong = decode_rows(&[1, 2, 3], (Datatype::UInt8, 3), &none, rows, &mut vec![], &mut vec![0; room]);
+            assert_eq!(wrong.unwrap_err().kind(), crate::base::ErrorKind::Corruption);
+        }
+    }
+
+    #[test]
     fn damage_is_an_error_or_harmless() {
         let (len, bits) = if cfg!(miri) { (10, 1) } else { (40, 8) };
         let values: Vec<u8> = (0..len).flat_map(|i: i32| i.to_le_bytes()).collect();

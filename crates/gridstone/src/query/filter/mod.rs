@@ -2,11 +2,12 @@
 //!
 //! 1. Statistics and boxes: tiles and blocks in which no cell can be selected are left out, unless a cell in them hides an
 //!    older one that may be (`candidates.rs`, `known.rs`).
-//! 2. The condition's attributes, and coordinates where the box or the condition asks for them: which rows survive.
-//! 3. The other attributes, of blocks where a row survived.
+//! 2. The condition's attributes, and coordinates where the condition asks for them or rows are merged: which rows survive.
+//! 3. The rest of blocks where a row survived.
 //!
-//! Sparse arrays (`sieve.rs`): where one fragment holds all blocks that are left, these are taken side by side, each to its
-//! end. Else rows are merged between steps 2 and 3; a row that is not selected takes part if it may hide an older one.
+//! Sparse arrays: where one fragment holds all blocks that are left (`apart.rs`), runs of blocks are taken side by side, each to its end; of
+//! coordinates and other attributes the rows that survive alone are decoded, if the filters allow it, and the box is judged on those. Else
+//! (`sieve.rs`) rows are merged between steps 2 and 3; a row that is not selected takes part if it may hide an older one.
 //! Dense arrays (`dense.rs`): units of blocks, painted with the condition's attributes, then with the others.
 //!
 //! Invariants: what is given equals a read without a condition of which the rows selected are kept; memory is bounded by

@@ -206,6 +206,8 @@ impl Sieve {
         let same_tile = |a: &(Unit, Duty), b: &(Unit, Duty)| (a.0.queue, a.0.at.tile) == (b.0.queue, b.0.at.tile);
         let runs: Vec<&[(Unit, Duty)]> = match self.far {
             true => items.chunk_by(|a, b| a.0.queue == b.0.queue).collect(),
+            // Columns of neighbouring tiles lie close together.
+            false if self.alone => items.chunks(RUN_BLOCKS_MAX).collect(),
             false => items.chunk_by(same_tile).flat_map(|tile| tile.chunks(RUN_BLOCKS_MAX)).collect(),
         };
         let held = items.iter().map(|(u, _)| u.at.cells as u64).sum::<u64>().saturating_mul(self.sweep.row_bytes.0);
