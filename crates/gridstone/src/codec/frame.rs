@@ -322,7 +322,7 @@ mod tests {
                 values.iter().flat_map(|v| (v & mask).to_le_bytes().into_iter().take(element.size())).collect();
             let mut stored = vec![];
             Frame.encode(&input, element, &mut stored).unwrap();
-            let chosen = |row: &u32| (row ^ seed).wrapping_mul(0x9e37_79b9).rotate_left(13) % share == 0;
+            let chosen = |row: &u32| (row ^ seed).wrapping_mul(0x9e37_79b9).rotate_left(13).is_multiple_of(share);
             let rows: Vec<u32> = (0..values.len() as u32).filter(chosen).collect();
             let mut found = vec![0; rows.len() * element.size()];
             let len = Frame.decode_rows(&stored, element, values.len(), &rows, &mut found).unwrap();
