@@ -338,22 +338,13 @@ impl Fragment {
         scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<()> {
-        self.decode_rows(block, bytes, rows, scratch, out).map_err(|e| self.named(e, block.field, block.tile))
-    }
-
-    fn decode_rows(
-        &self,
-        block: &BlockRef,
-        bytes: &[u8],
-        rows: &[u32],
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<()> {
-        let (stored, field, pipeline) = self.stored(block, bytes)?;
-        if field.nullable || field.datatype.is_var() {
-            return Err(Error::corruption("a block of cells without a fixed width or with nulls"));
-        }
-        decode_rows(stored, (field.datatype, block.cells), pipeline, rows, scratch, out)
+        let decoded = self.stored(block, bytes).and_then(|(stored, field, pipeline)| {
+            if field.nullable || field.datatype.is_var() {
+                return Err(Error::corruption("a block of cells without a fixed width or with nulls"));
+            }
+            decode_rows(stored, (field.datatype, block.cells), pipeline, rows, scratch, out)
+        });
+        decoded.map_err(|e| self.named(e, block.field, block.tile))
     }
 
     fn decode_fixed(&self, block: &BlockRef, bytes: &[u8], out: &mut [u8]) -> Result<()> {
