@@ -207,7 +207,7 @@ impl Array {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Cells> {
         let Asked { region, condition, order } = self.asked(py, boxes, condition_json, order)?;
-        let (cells, stats) = interrupt::run(py, self.inner.context(), progress, |call| {
+        let (cells, stats) = interrupt::read(py, self.inner.context(), &self.inner.uri(), progress, |call| {
             self.inner.read_region(region.as_ref(), attrs.as_deref(), condition.as_ref(), order, call)
         })?;
         let home = Some(self.inner.context().arena());

@@ -2,7 +2,8 @@
 //!
 //! Signal handlers of Python run on its main thread only, and only while it holds the GIL. So a call from the main
 //! thread works on a thread of the context's pool while the main thread looks for signals every 25 ms. With one thread
-//! (`threads=1`) it works itself, and looks where the work asks whether to go on.
+//! (`threads=1`) it works itself, and looks where the work asks whether to go on. So it does in reads of cells ([`read`]), which ask so
+//! once per block and most of which take a millisecond: waking a thread, and being woken by it, would be a third of that.
 
 use crate::errors::raise;
 use gridstone::base::{Cancel, Progress, Result};
@@ -96,6 +97,39 @@ pub(crate) fn run<R: Send>(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&Call) -> Result<R> + Send,
 ) -> PyResult<R> {
+    let how = if context.threads() == 1 { How::Itself } else { How::Beside };
+    run_how(py, context, how, progress, work)
+}
+
+/// As [`run`], for a read of the store at `uri`, which asks often whether to go on; unless a network is waited for, the main thread works
+/// itself beside the pool's.
+pub(crate) fn read<R: Send>(
+    py: Python<'_>,
+    context: &Context,
+    uri: &str,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Call) -> Result<R> + Send,
+) -> PyResult<R> {
+    let how = if context.threads() == 1 || !is_remote(uri) { How::Itself } else { How::Beside };
+    run_how(py, context, how, progress, work)
+}
+
+/// Where the work of a call from the main thread is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// On the main thread.
+    Itself,
+    /// On a thread of the pool.
+    Beside,
+}
+
+fn run_how<R: Send>(
+    py: Python<'_>,
+    context: &Context,
+    how: How,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Call) -> Result<R> + Send,
+) -> PyResult<R> {
     let flag = CancelFlag::new();
     let reporter =
         progress.map(|callable| Arc::new(Reporter { callable, flag: flag.clone(), state: Mutex::new((None, None)) }));
@@ -104,7 +138,7 @@ pub(crate) fn run<R: Send>(
         call.progress = reporter.clone();
     }
     let main = on_main_thread(py)?;
-    let looking = (main && context.threads() == 1).then(|| Arc::new(Looking::new(flag.clone())));
+    let looking = (main && how == How::Itself).then(|| Arc::new(Looking::new(flag.clone())));
     if let Some(looking) = &looking {
         call.cancel = looking.clone();
     }

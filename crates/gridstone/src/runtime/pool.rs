@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::iter::Enumerate;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +17,9 @@ pub const THREADS_VARIABLE: &str = "GRIDSTONE_THREADS";
 
 /// More threads than any machine has cores: a larger number is a mistake, and would only exhaust the process.
 const THREADS_MAX: usize = 4_096;
+
+/// How often a thread that waits for its helpers asks whether to go on.
+const ASK_EVERY: Duration = Duration::from_millis(25);
 
 /// A pool of a fixed number of threads. With one thread none is kept: work runs where it is asked for.
 #[derive(Debug)]
@@ -75,8 +78,12 @@ impl Pool {
         // they come.
         let work = Work::new(items);
         self.rayon()?.in_place_scope(|scope| {
-            (0..helpers).for_each(|_| scope.spawn(|_| work.go_on(&one)));
+            (0..helpers).for_each(|_| scope.spawn(|_| work.help(&one)));
             work.go_on(&one);
+            // A thread of the pool finds other work meanwhile.
+            if rayon::current_thread_index().is_none() {
+                work.wait(helpers, cancel);
+            }
         });
         work.results()
     }
@@ -194,12 +201,38 @@ struct Work<T, R> {
     left: Mutex<Enumerate<std::vec::IntoIter<T>>>,
     /// What is done, each with its place among the items.
     done: Mutex<Result<Vec<(usize, R)>>>,
+    /// How many helpers have ended.
+    ended: Mutex<usize>,
+    one_ended: Condvar,
 }
 
 impl<T, R> Work<T, R> {
     fn new(items: Vec<T>) -> Self {
         let done = Vec::with_capacity(items.len());
-        Self { left: Mutex::new(items.into_iter().enumerate()), done: Mutex::new(Ok(done)) }
+        let left = Mutex::new(items.into_iter().enumerate());
+        Self { left, done: Mutex::new(Ok(done)), ended: Mutex::new(0), one_ended: Condvar::new() }
+    }
+
+    /// Works beside the thread whose work it is.
+    fn help(&self, one: &impl Fn(T) -> Result<R>) {
+        // After a panic too.
+        let _ended = Ended { count: &self.ended, changed: &self.one_ended };
+        self.go_on(one);
+    }
+
+    /// Waits until all helpers have ended. `cancel` is asked now and then, as it is before each item: it may be one that finds out only where it is
+    /// asked on this thread.
+    fn wait(&self, helpers: usize, cancel: &dyn Cancel) {
+        loop {
+            let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let waited = self.one_ended.wait_timeout_while(ended, ASK_EVERY, |ended| *ended < helpers);
+            let (ended, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            if !timeout.timed_out() {
+                return;
+            }
+            drop(ended);
+            cancel.cancelled();
+        }
     }
 
     /// Does one item after the other until none is left.
@@ -234,6 +267,19 @@ impl<T, R> Work<T, R> {
         let mut done = self.done.into_inner().unwrap_or_else(PoisonError::into_inner)?;
         done.sort_unstable_by_key(|(place, _)| *place);
         Ok(done.into_iter().map(|(_, result)| result).collect())
+    }
+}
+
+/// Counts when it is dropped.
+struct Ended<'a> {
+    count: &'a Mutex<usize>,
+    changed: &'a Condvar,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.changed.notify_all();
     }
 }
 
@@ -534,6 +580,36 @@ mod tests {
             let nested = pool.beside(|| pool.map(vec![1, 2, 3], &NeverCancel, |i| Ok(i * 2)), MILLISECOND, || ());
             assert_eq!(nested.unwrap().unwrap(), [2, 4, 6]);
         }
+    }
+
+    /// Raised on one thread alone, once it was asked often enough there.
+    struct OnlyHere(std::thread::ThreadId, AtomicUsize);
+
+    impl Cancel for OnlyHere {
+        fn cancelled(&self) -> bool {
+            if std::thread::current().id() == self.0 {
+                self.1.fetch_add(1, Ordering::Relaxed);
+            }
+            self.1.load(Ordering::Relaxed) > 3
+        }
+    }
+
+    #[test]
+    fn who_waits_for_helpers_asks_whether_to_go_on() {
+        let pool = Pool::new(Some(2)).unwrap();
+        let here = std::thread::current().id();
+        let cancel = OnlyHere(here, AtomicUsize::new(0));
+        // The helper's item ends only when this thread, whose own is over at once, is asked while it waits.
+        let begun = std::sync::Barrier::new(2);
+        let done = pool.map(vec![(); 2], &cancel, |()| {
+            begun.wait();
+            while std::thread::current().id() != here && !cancel.cancelled() {
+                std::thread::yield_now();
+            }
+            Ok(())
+        });
+        assert_eq!(done.unwrap().len(), 2);
+        assert_eq!(cancel.1.load(Ordering::Relaxed), 4);
     }
 
     #[test]
