@@ -17,6 +17,7 @@ mod per_process;
 mod pool;
 mod signal;
 mod system;
+mod work;
 
 pub use arena::Arena;
 pub use background::Background;

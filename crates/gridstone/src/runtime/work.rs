@@ -1,0 +1,96 @@
+//! Items that the threads of a [`super::Pool`] share: each takes the next one until none is left.
+
+use crate::base::{Cancel, Result};
+use std::iter::Enumerate;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often a thread that waits for its helpers asks whether to go on.
+const ASK_EVERY: Duration = Duration::from_millis(25);
+
+/// Items that several threads take, coarse ones: a block to decode, a range to read.
+pub(super) struct Work<T, R> {
+    left: Mutex<Enumerate<std::vec::IntoIter<T>>>,
+    /// What is done, each with its place among the items.
+    done: Mutex<Result<Vec<(usize, R)>>>,
+    /// How many helpers have ended.
+    ended: Mutex<usize>,
+    one_ended: Condvar,
+}
+
+impl<T, R> Work<T, R> {
+    pub(super) fn new(items: Vec<T>) -> Self {
+        let done = Vec::with_capacity(items.len());
+        let left = Mutex::new(items.into_iter().enumerate());
+        Self { left, done: Mutex::new(Ok(done)), ended: Mutex::new(0), one_ended: Condvar::new() }
+    }
+
+    /// Works beside the thread whose work it is.
+    pub(super) fn help(&self, one: &impl Fn(T) -> Result<R>) {
+        // After a panic too.
+        let _ended = Ended { count: &self.ended, changed: &self.one_ended };
+        self.go_on(one);
+    }
+
+    /// Waits until all helpers have ended. `cancel` is asked now and then, as it is before each item: it may be one that finds out only where it is
+    /// asked on this thread.
+    pub(super) fn wait(&self, helpers: usize, cancel: &dyn Cancel) {
+        loop {
+            let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let waited = self.one_ended.wait_timeout_while(ended, ASK_EVERY, |ended| *ended < helpers);
+            let (ended, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            if !timeout.timed_out() {
+                return;
+            }
+            drop(ended);
+            cancel.cancelled();
+        }
+    }
+
+    /// Does one item after the other until none is left.
+    pub(super) fn go_on(&self, one: &impl Fn(T) -> Result<R>) {
+        let mut mine = Vec::new();
+        // Whoever waits for the lock waits for a few instructions.
+        let next = || self.left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some((place, item)) = next() {
+            match one(item) {
+                Ok(result) => mine.push((place, result)),
+                Err(error) => {
+                    let rest = std::mem::replace(
+                        &mut *self.left.lock().unwrap_or_else(PoisonError::into_inner),
+                        Vec::new().into_iter().enumerate(),
+                    );
+                    drop(rest);
+                    let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+                    if done.is_ok() {
+                        *done = Err(error);
+                    }
+                    return;
+                }
+            }
+        }
+        if let Ok(done) = &mut *self.done.lock().unwrap_or_else(PoisonError::into_inner) {
+            done.append(&mut mine);
+        }
+    }
+
+    /// The results in the order of the items.
+    pub(super) fn results(self) -> Result<Vec<R>> {
+        let mut done = self.done.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+        done.sort_unstable_by_key(|(place, _)| *place);
+        Ok(done.into_iter().map(|(_, result)| result).collect())
+    }
+}
+
+/// Counts when it is dropped.
+struct Ended<'a> {
+    count: &'a Mutex<usize>,
+    changed: &'a Condvar,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.changed.notify_all();
+    }
+}
