@@ -188,9 +188,10 @@ impl Array {
     ) -> PyResult<Cells> {
         let order = ordered(py, order)?;
         let work = |call: &engine::Call| self.inner.read(r#box.as_deref(), attrs.as_deref(), order, call);
-        let near = !engine::is_remote(&self.inner.uri());
-        let quick = near && progress.is_none() && self.inner.is_quick(r#box.as_deref());
-        let found = if quick { run_quick(py, work) } else { interrupt::run(py, self.inner.context(), progress, work) };
+        let uri = self.inner.uri();
+        let quick = !engine::is_remote(&uri) && progress.is_none() && self.inner.is_quick(r#box.as_deref());
+        let context = self.inner.context();
+        let found = if quick { run_quick(py, work) } else { interrupt::read(py, context, &uri, progress, work) };
         let (cells, shape, stats) = found?;
         let home = Some(self.inner.context().arena());
         Cells::new(py, &self.names(py, attrs.as_deref(), shape.is_none())?, cells, shape, stats, home)
@@ -266,7 +267,7 @@ impl Array {
         let mut held = Outs::new(py, &outs)?;
         let work =
             |call: &engine::Call| self.inner.read_into(r#box.as_deref(), Some(&attrs), order, &mut held.slices(), call);
-        let stats = interrupt::run(py, self.inner.context(), progress, work)?;
+        let stats = interrupt::read(py, self.inner.context(), &self.inner.uri(), progress, work)?;
         stats_dict(py, &stats)
     }
 
@@ -281,7 +282,7 @@ impl Array {
         let schema = self.schema(py)?;
         let held = hold_dims(&schema, dims)?;
         let work = |call: &engine::Call| self.inner.points(&columns(&held, call)?, attrs.as_deref(), call);
-        let (cells, stats) = interrupt::run(py, self.inner.context(), progress, work)?;
+        let (cells, stats) = interrupt::read(py, self.inner.context(), &self.inner.uri(), progress, work)?;
         Cells::new(py, &self.names(py, attrs.as_deref(), schema.sparse())?, cells, None, stats, None)
     }
 

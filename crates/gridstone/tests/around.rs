@@ -3,9 +3,10 @@
 
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
-    Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Opened, Options, ReadOrder, SkippedCells, Span,
-    open_on,
+    Array, At, BlockCells, Call, CellData, Cells, Condition, Context, Dedup, Durability, Opened, Options, ReadOrder,
+    SkippedCells, Span, create_array_on, open_on,
 };
+use gridstone::schema::{Order, Schema};
 use gridstone::storage::{MemoryStorage, Storage, log_name};
 use gridstone_testkit::{
     Case, Coord, Dice, Expected, Model, Place, Session, Size, Value, box_cells, box_texts, cases, on_random, rows_of,
@@ -212,8 +213,6 @@ fn arrays_of_many_blocks_are_read_around_damage() {
 
 /// A dense array of 40 by 40 cells in blocks of 100, in a file of its own, and an update on top.
 fn layered() -> (MemoryStorage, Array) {
-    use gridstone::engine::{CellData, Dedup, create_array_on};
-    use gridstone::schema::{Order, Schema};
     let json = r#"{"dims":[{"name":"y","dtype":"int64","domain":["0","199"],"tile":"100"},{"name":"x","dtype":"int64","domain":["0","199"],"tile":"100"}],
         "attrs":[{"name":"v","dtype":"int64","filters":"none"},{"name":"w","dtype":"int64","filters":"none"}]}"#;
     let storage = MemoryStorage::new();
@@ -332,4 +331,40 @@ fn damage_where_nobody_looks_is_not_told() {
         let within: Vec<_> = std::iter::repeat_n(of_rows((0, 50), (0, 199)), boxes).collect();
         assert_eq!(streamed(&array, &within, Some(nothing)), (0, vec![]), "{nothing}");
     }
+}
+
+/// A fragment that has only `v` is damaged at each of its bytes in turn: reads by a condition on `w` go around it.
+#[test]
+fn a_damaged_fragment_of_another_attribute_is_read_around_under_a_condition() {
+    let json = r#"{"dims":[{"name":"x","dtype":"int64","domain":["0","9"],"tile":"5"}],
+        "attrs":[{"name":"v","dtype":"int64","nullable":true,"filters":"none"},{"name":"w","dtype":"int64","filters":"none"}]}"#;
+    let storage = MemoryStorage::new();
+    let context = Context::new(&Options { threads: Some(1), ..Options::default() }).unwrap();
+    let schema = Schema::from_json(json).unwrap();
+    let array = create_array_on(&context, Arc::new(storage.clone()), "/", schema, false).unwrap();
+    let write = |(low, high): (i64, i64), names: &[&str]| {
+        let values = crate::writer::bytes_of(low..=high);
+        let data: Vec<_> = names.iter().map(|name| ((*name).to_owned(), crate::writer::view(&values))).collect();
+        let sides = [(low.to_string(), high.to_string())];
+        array.commit(vec![array.stage_dense(Some(&sides), &data, Order::Row, &Call::default()).unwrap()], None).unwrap()
+    };
+    write((0, 9), &["v", "w"]);
+    let damaged = log_name(write((3, 8), &["v"]));
+    write((0, 0), &["v", "w"]);
+    let (whole, condition) = (storage.read_all(&damaged).unwrap(), Condition::parse("w >= 0").unwrap());
+    let expected: Vec<u8> = crate::writer::bytes_of(0..10);
+    let mut skipped = 0;
+    for at in 0..whole.len() {
+        let mut bad = whole.to_vec();
+        bad[at] ^= 4;
+        storage.put(&damaged, &bad).unwrap();
+        let Ok(opened) = open(&storage) else { continue };
+        let found = opened.read_around(None, None, Some(&condition), ReadOrder::Row, &Call::default());
+        let found = found.unwrap_or_else(|error| panic!("flipped at {at}: {error}"));
+        if found.skipped.is_empty() {
+            assert_eq!(found.cells.attrs[1].view().values(), expected, "flipped at {at}");
+        }
+        skipped += usize::from(!found.skipped.is_empty());
+    }
+    assert!(skipped > 100, "{skipped} of {}", whole.len());
 }

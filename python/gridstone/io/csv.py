@@ -60,7 +60,7 @@ def from_csv(
         dims: the columns that are the dimensions; needed unless a schema is given.
         schema: the schema of the new array; columns that it does not name are left out.
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.
-        context: None: the process's default. What passes an eighth of its budget is sorted in the store and merged.
+        context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
         delimiter: what separates values.
         nulls: unquoted texts that mean null.

@@ -54,7 +54,7 @@ def from_scipy(
             are two.
         schema: the schema of the new array; None: made of shape and dtype.
         sparse: False: a dense array; what is not stored reads as its fill.
-        context: None: the process's default. What passes an eighth of its budget is sorted in the store and merged.
+        context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done_cells, total_cells)`.
         name: of the attribute; None: that of the array or schema, else "value".
         options: `path overwrite duplicates capacity dedup message`: see `gridstone.io.Options`.

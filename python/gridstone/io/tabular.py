@@ -43,7 +43,7 @@ def from_arrow(
         dims: the columns that are the dimensions.
         schema: the schema of the new array; columns that it does not name are left out.
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.
-        context: None: the process's default. What passes an eighth of its budget is sorted in the store and merged.
+        context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done, total)` (rows).
         options: `path overwrite duplicates attrs capacity dedup message`: see `gridstone.io.Options`.
 

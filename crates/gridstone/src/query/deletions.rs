@@ -47,7 +47,7 @@ impl Deletions {
     /// Whether the cell at these coordinates that was written with `order` is deleted.
     pub(super) fn take(&self, order: FragmentOrder, cell: impl Iterator<Item = u64> + Clone) -> bool {
         let from = self.boxes.partition_point(|d| d.order <= order);
-        self.boxes.get(from..).unwrap_or_default().iter().any(|d| d.bounds.contains(cell.clone()))
+        self.boxes.get(from..).unwrap_or_default().iter().any(|d| d.attrs.is_empty() && d.bounds.contains(cell.clone()))
     }
 
     /// Whether there is none.
@@ -92,6 +92,9 @@ mod tests {
         let order = |version| FragmentOrder { version, index: 0 };
         let takes = |version, x| deletions.take(order(version), [x, 4].into_iter());
         assert!(takes(2, 0) && takes(2, 20) && takes(4, 5) && takes(4, 20));
+        let hole = Arc::new(Description { attrs: vec![1], ..Description::clone(&deletion(9, 0, 50)) });
+        let beside = Deletions::of(&[hole], &sub);
+        assert!(!beside.take(order(2), [0, 4].into_iter()), "a hole in one attribute takes no cell");
         assert!(!takes(3, 0) && !takes(4, 4) && !takes(5, 5) && !takes(2, 21));
         let part = |lo, hi| Subarray::new(vec![KeyRange::new(lo, hi), KeyRange::new(2, 3)]);
         assert!(deletions.cover(order(4), &part(6, 20)) && !deletions.cover(order(4), &part(4, 6)));

@@ -419,8 +419,10 @@ impl DensePlan {
         Counters::add(&context.counters.tiles_considered, 1);
         let mut held =
             canvases.iter().map(Canvas::attr).filter(|a| fragment.description().attrs.contains(&a.id())).peekable();
-        if held.peek().is_some() && held.all(|attr| self.shadowed(place, attr, &part)) {
-            Counters::add(&context.counters.tiles_shadowed, 1);
+        let some = held.peek().is_some();
+        // Nothing of it is asked for: not its index either, which may be damaged.
+        if held.all(|attr| self.shadowed(place, attr, &part)) {
+            Counters::add(&context.counters.tiles_shadowed, u64::from(some));
             return Ok(());
         }
         let Located { fragment, tile, tile_box, blocks, wanted } = self.locate(fragment, grid, &part)?;

@@ -1,6 +1,6 @@
 //! Cells that come in any order and any number, written as if they had come at once, in bounded memory.
 //!
-//! 1. Cells are held until they take an eighth of the budget; then they are sorted and written as a *run*, a fragment that
+//! 1. Cells are held until they take a sixteenth of the budget; then they are sorted and written as a *run*, a fragment that
 //!    nothing refers to.
 //! 2. At the end the runs are merged into fragments. A few runs of an array with duplicates are fragments as they are.
 //!
@@ -53,7 +53,7 @@ impl UnsortedCells {
         let dims = no_coordinates(&schema);
         let attrs = places.iter().filter_map(|p| schema.attrs().get(*p));
         let attrs = attrs.map(|a| Column::empty(a.datatype(), a.nullable())).collect();
-        let run_bytes = usize::try_from(context.budget.limit_bytes() / 8).unwrap_or(usize::MAX);
+        let run_bytes = usize::try_from(context.budget.limit_bytes() / 16).unwrap_or(usize::MAX);
         Ok(Self { dims, attrs, schema, places, dedup, run_bytes, spilled: 0 })
     }
 
