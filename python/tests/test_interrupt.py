@@ -32,7 +32,7 @@ import numpy as np
 import gridstone as gs
 from gridstone.interrupt import interruptible
 uri = sys.argv[1]
-context = gs.Context("64MiB", 1, durability="close")
+context = gs.Context("64MiB", int(sys.argv[2]), durability="close")
 
 def begin(work):
     told = []
@@ -128,10 +128,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     return uri
 
 
-def interrupted(body: str, uri: str) -> tuple[dict[str, float], float]:
+def interrupted(body: str, uri: str, threads: int = 1) -> tuple[dict[str, float], float]:
     """Runs a script, interrupts it once it works; what it says of it, and the seconds from the signal to the answer."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HEAD + body, uri], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", HEAD + body, uri, str(threads)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     try:
@@ -154,10 +154,11 @@ def interrupted(body: str, uri: str) -> tuple[dict[str, float], float]:
     return answer, seconds
 
 
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("body", [READ, SCAN, WRITE, CSV], ids=["read", "scan", "write_cells", "from_csv"])
-def test_ctrl_c_stops_long_work(store: str, body: str) -> None:
+def test_ctrl_c_stops_long_work(store: str, body: str, threads: int) -> None:
     before = gs.open(store).version
-    answer, seconds = interrupted(body, store)
+    answer, seconds = interrupted(body, store, threads)
     assert answer["done"] < answer["total"], "the work stopped before its end"
     assert seconds < WATCHDOG_S, "the work went on after Ctrl-C"
     a = gs.open(store, mode="r+")
@@ -167,6 +168,58 @@ def test_ctrl_c_stops_long_work(store: str, body: str) -> None:
         a[0, 0] = 0
     assert int(a[1, 0]) == 4
     assert a.verify()["damage"] == []
+
+
+@pytest.fixture(scope="module")
+def specks(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A million cells in blocks of sixteen."""
+    uri = str(tmp_path_factory.mktemp("specks") / "specks.gs")
+    schema = gs.Schema([gs.Dim("x", (0, 10**6), 1000)], [gs.Attr("v", "int64")], sparse=True, capacity=16)
+    gs.create(uri, schema).write_cells({"x": np.arange(10**6)}, np.arange(10**6))
+    return uri
+
+
+SINGLE: dict[str, Callable[[gs.Array, Any], Any]] = {
+    "read": lambda a, report: a.read(progress=report),
+    "read in row order": lambda a, report: a.read(order="row", progress=report),
+    "read by a condition": lambda a, report: a.read(where="v >= 0", progress=report),
+    "points": lambda a, report: a.points({"x": np.arange(10**6)}, progress=report),
+    "dense read": lambda a, report: a.read(order="col", progress=report),
+    "dense read by a condition": lambda a, report: a.read(where="v >= 0", progress=report),
+    "dense read into": lambda a, report: a.read(out={"v": np.empty(a.shape, "int64")}, progress=report),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", SINGLE)
+def test_ctrl_c_is_seen_within_a_single_read(store: str, specks: str, name: str, threads: int) -> None:
+    """The thread that looks for it works itself, and waits for others."""
+    uri, tries = store if name.startswith("dense") else specks, 20
+    for _ in range(tries):
+        a = gs.open(uri, context=gs.Context("64MiB", threads))
+        told: list[tuple[int, int]] = []
+        begun = threading.Event()
+
+        def report(done: int, total: int, told: list[tuple[int, int]] = told, begun: threading.Event = begun) -> None:
+            told.append((done, total))
+            begun.set()
+
+        def send(begun: threading.Event = begun) -> None:
+            begun.wait()
+            os.kill(os.getpid(), signal.SIGINT)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        with pytest.raises(KeyboardInterrupt):
+            SINGLE[name](a, report)
+            # The signal is late: it comes here.
+            begun.set()
+            sender.join()
+            time.sleep(START_S)
+        sender.join()
+        if told and told[-1][0] < told[-1][1]:
+            return
+    pytest.fail(f"of {tries} reads none was stopped before its end")
 
 
 @pytest.fixture
