@@ -131,7 +131,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
 def interrupted(body: str, uri: str, threads: int = 1) -> tuple[dict[str, float], float]:
     """Runs a script, interrupts it once it works; what it says of it, and the seconds from the signal to the answer."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HEAD + body, uri, str(threads)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", HEAD + body, uri, str(threads)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     try:

@@ -144,17 +144,33 @@ fn ordered_cells(count: i64, side: i64) -> Vec<Cell> {
 #[test]
 fn cells_in_order_are_written_as_they_come_within_the_budget() {
     let given = ordered_cells(400_000, 2_000);
-    for (duplicates, dedup) in [(true, Dedup::Error), (true, Dedup::Last), (false, Dedup::First), (false, Dedup::Last)]
-    {
+    let mut once = given.clone();
+    once.dedup_by_key(|c| (c.0, c.1));
+    let repeated =
+        [(true, Dedup::Error), (true, Dedup::First), (true, Dedup::Last), (false, Dedup::First), (false, Dedup::Last)];
+    let repeated = repeated.map(|(duplicates, dedup)| (duplicates, dedup, &given));
+    for (duplicates, dedup, given) in repeated.into_iter().chain([(false, Dedup::Error, &once)]) {
         let (small, storage) = created(cells_schema(duplicates), BUDGET);
         let (large, _) = created(cells_schema(duplicates), 1 << 30);
         for array in [&small, &large] {
-            array.commit(vec![in_order(array, &given, dedup).unwrap()], None).unwrap();
+            array.commit(vec![in_order(array, given, dedup).unwrap()], None).unwrap();
         }
         assert_eq!(storage.list("_data").unwrap().len(), 1);
         assert!(read(&small) == read(&large), "{duplicates} {dedup:?}");
         assert!(small.context().peak_bytes() <= BUDGET, "{}", small.context().peak_bytes());
         assert!(large.context().peak_bytes() > 4 * BUDGET, "the large one did it at once");
+    }
+}
+
+/// Runs of cells at one place lie across the ends of portions, wherever these are.
+#[test]
+fn of_many_cells_at_one_place_one_is_taken_across_portions() {
+    let given: Vec<Cell> = (0..200_000).map(|i| (i / 4_999, 0, i)).collect();
+    for (dedup, expected) in [(Dedup::First, 0), (Dedup::Last, 4_998)] {
+        let (array, _) = created(cells_schema(false), BUDGET);
+        array.commit(vec![in_order(&array, &given, dedup).unwrap()], None).unwrap();
+        let expected: Vec<Cell> = (0..41).map(|x| (x, 0, (x * 4_999 + expected).min(199_999))).collect();
+        assert!(read(&array) == expected, "{dedup:?}");
     }
 }
 
@@ -184,6 +200,32 @@ fn what_is_wrong_with_cells_in_order_is_told_by_row_and_as_of_a_write_at_once() 
             let named = if later && row + 2 < bad.len() { bad.len() - 1 } else { row };
             assert!(told[0].1.contains(&format!("{named}")), "{} does not name row {named}", told[0].1);
         }
+    }
+}
+
+/// Coordinates come before values, values before the order.
+#[test]
+fn of_several_things_wrong_the_one_is_told_that_a_write_at_once_tells() {
+    let mut given: Vec<Cell> = ordered_cells(300_000, 9_000);
+    given.dedup_by_key(|c| (c.0, c.1));
+    given[100_000] = (0, 0, 1);
+    for (outside, short) in [(true, true), (false, true), (true, false), (false, false)] {
+        let mut bad = given.clone();
+        bad[200_000].1 += if outside { 10_000 } else { 0 };
+        let [x, y, v] = columns(&bad);
+        let fewer = v.view().copy_range(0, if short { 299 } else { bad.len() });
+        let told = [BUDGET, 1 << 30].map(|budget| {
+            let (array, storage) = created(cells_schema(false), budget);
+            let attrs = ["v", "w"].map(|name| (name.to_owned(), fewer.view())).to_vec();
+            let data = CellData { dims: vec![x.view(), y.view()], attrs, sorted: true, dedup: Dedup::Error };
+            let error = array.stage_cells(data, &Call::default()).unwrap_err();
+            assert_eq!(storage.list("_data").unwrap(), Vec::<String>::new());
+            error.to_string()
+        });
+        assert_eq!(told[0], told[1]);
+        let named = [(outside, "row 200000"), (short, "299"), (true, "row 100000 comes before")];
+        let first = named.iter().find(|(is, _)| *is).unwrap().1;
+        assert!(told[0].contains(first), "{} does not tell {first}", told[0]);
     }
 }
 

@@ -2,9 +2,7 @@
 
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result, Silent};
-use crate::query::{
-    CellStream, CellWrite, Dedup, UnsortedCells, WriteContext, check_sorted, sorting_bytes, write_sorted,
-};
+use crate::query::{CellStream, CellWrite, UnsortedCells, WriteContext, check_sorted, sorting_bytes, write_sorted};
 use crate::schema::Schema;
 use crate::tile::ColumnView;
 use std::sync::Arc;
@@ -89,7 +87,8 @@ impl Array {
         whole && sorting_bytes(schema, write.cells()) > self.context().budget.limit_bytes() / 2
     }
 
-    /// Writes cells that are said to be in order by way of a stream, or of one of cells in any order where of some a place is to have one.
+    /// Writes cells that are said to be in order, which is checked: those of a sparse array as they come, single cells of a dense one as cells
+    /// in any order.
     pub(super) fn stage_sorted(
         &self,
         context: &WriteContext<'_>,
@@ -98,7 +97,7 @@ impl Array {
         call: &Call,
     ) -> Result<Staged> {
         check_sorted(context, schema, write)?;
-        if !schema.sparse() || write.dedup != Dedup::Error {
+        if !schema.sparse() {
             return self.stage_in_runs(schema, write, call);
         }
         Ok(self.staged(write_sorted(context, schema, write)?.into_iter().collect()))

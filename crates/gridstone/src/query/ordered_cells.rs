@@ -122,7 +122,7 @@ pub(super) fn same_cell(schema: &Schema, given: &[Vec<u64>], first_row: u64, row
 }
 
 /// Of the places of each cell, which stand together in row order, the first or the last.
-fn kept(cancel: &dyn Cancel, keys: &CellKeys, dedup: Dedup) -> Result<Vec<u32>> {
+pub(super) fn kept(cancel: &dyn Cancel, keys: &CellKeys, dedup: Dedup) -> Result<Vec<u32>> {
     let cells = keys.len();
     let same = |a: usize| a + 1 < cells && keys.compare(a, keys, a + 1) == Ordering::Equal;
     let keep = |at: usize| if dedup == Dedup::Last { !same(at) } else { at == 0 || !same(at - 1) };

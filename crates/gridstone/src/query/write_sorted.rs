@@ -1,8 +1,8 @@
 //! Cells that come in global order already, more than there is memory to hold the keys of: checked, then encoded, a portion at a time.
 
 use super::WriteContext;
-use super::coordinates::{check_coordinates, coordinate_keys};
-use super::ordered_cells::{not_sorted, order_keys, same_cell};
+use super::coordinates::coordinate_keys;
+use super::ordered_cells::{kept, not_sorted, order_keys, same_cell};
 use super::rewrite::Held;
 use super::stream::CellStream;
 use super::write_cells::{CellWrite, Dedup, sorting_bytes};
@@ -23,40 +23,57 @@ const PORTION: Range<u64> = 4_096..1 << 18;
 /// # Errors
 /// Those of a write at once, with the same rows: Bounds, Input.
 pub fn check_sorted(context: &WriteContext<'_>, schema: &Schema, write: &CellWrite<'_>) -> Result<()> {
-    let cells = check_coordinates(context.cancel, schema, &write.dims)?;
+    let cells = write.cells() as usize;
+    let whole = || coordinate_keys(context.cancel, schema, &write.dims).map(drop);
+    if write.dims.len() != schema.coordinates().count() || write.dims.iter().any(|dim| dim.len() != cells) {
+        return whole();
+    }
     let one_each = write.dedup == Dedup::Error && !schema.options().duplicates;
-    let mut shared = None;
+    let (mut disordered, mut shared) = (None, None);
     for rows in portions(context, schema, cells) {
         context.cancel.check()?;
         // The last row of the portion before is looked at once more: what comes next is compared with it.
         let from = rows.start.saturating_sub(1);
-        let (given, keys) = keys_of(context, schema, write, from..rows.end)?;
-        if let Some(at) = keys.first_step(Ordering::Less, context.cancel)? {
-            return Err(not_sorted(from + at));
+        let placed = match Placed::of(context, schema, write, from..rows.end) {
+            Ok(placed) => placed,
+            // Once more over everything, for the number of the row.
+            Err(error) => return whole().and(Err(error)),
+        };
+        if disordered.is_none()
+            && let Some(at) = placed.keys.first_step(Ordering::Less, context.cancel)?
+        {
+            disordered = Some(not_sorted(from + at));
         }
         if one_each
             && shared.is_none()
-            && let Some(at) = keys.first_step(Ordering::Equal, context.cancel)?
+            && let Some(at) = placed.keys.first_step(Ordering::Equal, context.cancel)?
         {
-            // That a later row is out of order is said first, as of a write at once.
-            shared = Some(same_cell(schema, &given, from as u64, &[at as u32 - 1, at as u32]));
+            shared = Some(same_cell(schema, &placed.given, from as u64, &[at as u32 - 1, at as u32]));
         }
     }
-    shared.map_or(Ok(()), Err)
+    // In the order in which a write at once looks: any row's place, the values, the order of all rows, then two that are one cell.
+    check_columns(schema, &write.columns, cells as u128)?;
+    disordered.or(shared).map_or(Ok(()), Err)
 }
 
-/// Stages cells of a sparse array that [`check_sorted`] found in order and, where the array has one of a place, each at its own.
+/// Stages cells of a sparse array that [`check_sorted`] found in order, and, where the array has one of a place and `dedup` refuses more,
+/// each at its own. Of several at one place, which stand together, `dedup` may take one.
 ///
 /// # Errors
 /// As [`super::write_cells()`].
 pub fn write_sorted(context: &WriteContext<'_>, schema: &Arc<Schema>, write: &CellWrite<'_>) -> Result<Option<Staged>> {
-    // Before a row of them is written: they may be shorter than the coordinates.
-    check_columns(schema, &write.columns, u128::from(write.cells()))?;
     let places = write.columns.iter().map(|(place, _)| *place).collect();
     let mut stream = CellStream::new(context, schema.clone(), schema.domain(), places)?;
     let cells = write.cells();
     for rows in portions(context, schema, cells as usize) {
-        let copied = |view: &ColumnView<'_>| view.copy_range(rows.start, rows.end);
+        let taken = taken_of(context, schema, write, rows.clone())?;
+        let copied = |view: &ColumnView<'_>| {
+            let portion = view.copy_range(rows.start, rows.end);
+            match &taken {
+                Some(taken) => portion.view().gather(taken),
+                None => portion,
+            }
+        };
         let dims: Vec<Column> = write.dims.iter().map(copied).collect();
         let attrs: Vec<Column> = write.columns.iter().map(|(_, view)| copied(view)).collect();
         let bytes = dims.iter().chain(&attrs).map(Column::size_bytes).sum::<usize>() as u64;
@@ -69,6 +86,26 @@ pub fn write_sorted(context: &WriteContext<'_>, schema: &Arc<Schema>, write: &Ce
     stream.finish(context.cancel)
 }
 
+/// Which of some rows are taken, counted from the first of them, where `dedup` takes one of each place; `None`: all are.
+fn taken_of(
+    context: &WriteContext<'_>,
+    schema: &Schema,
+    write: &CellWrite<'_>,
+    rows: Range<usize>,
+) -> Result<Option<Vec<u32>>> {
+    // The row before tells whether the first one is the first of its place, the row behind whether the last one is the last.
+    let looked = match write.dedup {
+        Dedup::Error => return Ok(None),
+        Dedup::First => rows.start.saturating_sub(1)..rows.end,
+        Dedup::Last => rows.start..(rows.end + 1).min(write.cells() as usize),
+    };
+    let before = (rows.start - looked.start) as u32;
+    let placed = Placed::of(context, schema, write, looked)?;
+    let inside = kept(context.cancel, &placed.keys, write.dedup)?.into_iter().filter_map(|at| at.checked_sub(before));
+    let taken: Vec<u32> = inside.filter(|at| (*at as usize) < rows.len()).collect();
+    Ok((taken.len() < rows.len()).then_some(taken))
+}
+
 /// Rows whose keys take a sixteenth of the budget at most, one after the other.
 fn portions(context: &WriteContext<'_>, schema: &Schema, cells: usize) -> impl Iterator<Item = Range<usize>> + use<> {
     let each = sorting_bytes(schema, 1).max(1);
@@ -76,16 +113,21 @@ fn portions(context: &WriteContext<'_>, schema: &Schema, cells: usize) -> impl I
     (0..cells).step_by(portion).map(move |from| from..(from + portion).min(cells))
 }
 
-/// The coordinates of some rows as keys, a column per axis, and the keys of these cells.
-fn keys_of(
-    context: &WriteContext<'_>,
-    schema: &Schema,
-    write: &CellWrite<'_>,
-    rows: Range<usize>,
-) -> Result<(Vec<Vec<u64>>, CellKeys)> {
-    let _held = Held::take(context.budget, sorting_bytes(schema, rows.len() as u64));
-    let dims: Vec<Column> = write.dims.iter().map(|dim| dim.copy_range(rows.start, rows.end)).collect();
-    let given = coordinate_keys(context.cancel, schema, &dims.iter().map(Column::view).collect::<Vec<_>>())?;
-    let keys = order_keys(context.pool, context.cancel, schema, &given)?;
-    Ok((given, keys))
+/// The places of some rows.
+struct Placed<'b> {
+    /// The coordinates as keys, a column per axis.
+    given: Vec<Vec<u64>>,
+    /// The keys of the cells in global order.
+    keys: CellKeys,
+    _held: Held<'b>,
+}
+
+impl<'b> Placed<'b> {
+    fn of(context: &WriteContext<'b>, schema: &Schema, write: &CellWrite<'_>, rows: Range<usize>) -> Result<Self> {
+        let _held = Held::take(context.budget, sorting_bytes(schema, rows.len() as u64));
+        let dims: Vec<Column> = write.dims.iter().map(|dim| dim.copy_range(rows.start, rows.end)).collect();
+        let given = coordinate_keys(context.cancel, schema, &dims.iter().map(Column::view).collect::<Vec<_>>())?;
+        let keys = order_keys(context.pool, context.cancel, schema, &given)?;
+        Ok(Self { given, keys, _held })
+    }
 }
