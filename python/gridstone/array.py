@@ -417,6 +417,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         box: BoxLike = None,
         order: str = "global",
         *,
+        attrs: str | Sequence[str] | None = None,
         dedup: str = "error",
         message: Message = None,
         progress: Progress = None,
@@ -429,6 +430,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             order: "global": pieces follow each other in global order and become one fragment. "any": cells with their
                 coordinates in any order, of a sparse array or into a dense one; more than memory holds are sorted part
                 by part in the store and merged at the end.
+            attrs: the attributes that come, of a dense array some if need be, the others stay as they are; None: all.
             dedup: with order="any": what to do with several cells at one place, of all pieces: "error", or keep the
                 "first" or "last".
             message: kept with the version.
@@ -441,14 +443,16 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         unsorted = order == "any"
         if box is not None and (self.sparse or unsorted):
             raise InputError("cells say themselves where they are: leave box=None")
-        closing = receipt.closing(message, commit)
+        closing, wanted = receipt.closing(message, commit), self._names(attrs)
+        names = [attr.name for attr in self._schema.attrs if attr.name in wanted]
         if unsorted:
-            return Writer(self, self._writable().unsorted_writer(None, dedup), None, closing, progress)
+            native = self._writable().unsorted_writer(names, dedup)
+            return Writer(self, native, None, names, closing, progress)
         if dedup != "error":
             raise InputError('cells in global order ascend: dedup= is for order="any"')
         where = None if self.sparse else selection.box_of(self._schema, box)
-        native = self._writable().writer(None if where is None else where.texts, None)
-        return Writer(self, native, where, closing, progress)
+        native = self._writable().writer(None if where is None else where.texts, names)
+        return Writer(self, native, where, names, closing, progress)
 
     def _writable(self) -> "_native.Array":
         if not self.native.writable:

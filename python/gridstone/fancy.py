@@ -416,7 +416,7 @@ def _write(array: "Array", name: str | None, picks: Picks, value: Any) -> None:
         array._stage_cells(dims, flat, sorted=False, dedup="last", message=None, progress=None)
         return
     native = array._writable().unsorted_writer(list(made), "last")
-    with Writer(array, native, None, None) as out:
+    with Writer(array, native, None, list(made), None) as out:
         for start in range(0, cells, _STREAMED_CELLS):
             stop = min(start + _STREAMED_CELLS, cells)
             parts = {n: _part(column, shape, start, stop) for n, column in made.items()}

@@ -1,6 +1,6 @@
 """Streaming cells into one commit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,15 @@ class Writer:
     """
 
     def __init__(
-        self, array: "Array", native: "_native.Writer", box: Box | None, message: Closing, progress: Progress = None
+        self,
+        array: "Array",
+        native: "_native.Writer",
+        box: Box | None,
+        attrs: Sequence[str],
+        message: Closing,
+        progress: Progress = None,
     ) -> None:
-        self._array, self._native, self._box, self._message = array, native, box, message
+        self._array, self._native, self._box, self._attrs, self._message = array, native, box, attrs, message
         self._told = Told(progress, "writing")
         self._open = True
         self._receipt: Receipt | None = None
@@ -45,7 +51,7 @@ class Writer:
 
         Args:
             data: coordinates as in `write_cells`, or a table. Dense, in global order: flat values (a dict of them by
-                attribute).
+                attribute, where the writer takes several).
             attrs: attribute values, where `data` are coordinates.
 
         Raises:
@@ -55,22 +61,35 @@ class Writer:
         if not self._open:
             raise InputError("this writer is finished; open another one with array.writer()")
         schema = self._array.schema
+        only = self._attrs[0] if len(self._attrs) == 1 else None
         if self._box is None:
+            if attrs is not None and only is not None and not isinstance(attrs, Mapping):
+                attrs = {only: attrs}
             dims, values = cells.of_cells(schema, data, attrs)
             self.append_columns(list(dims.values()), values)
             return
         if attrs is not None:
             raise InputError("a dense fragment is written from values alone; their place follows from the global order")
-        made = {n: self._flat(n, v) for n, v in by_attribute(schema, data, None).items()}
+        given = by_attribute(schema, data, None if isinstance(data, Mapping) else only)
+        self._check_attrs(given)
+        made = {n: self._flat(n, v) for n, v in given.items()}
         cells.check_lengths(made)
         self._native.append(None, {name: column.native() for name, column in made.items()})
         self._told.more(len(next(iter(made.values()))))
 
     def append_columns(self, dims: Sequence[Column], values: Mapping[str, Column]) -> None:
         """Appends cells from columns that fit the schema, one per dimension and attribute."""
+        self._check_attrs(values)
         native = {name: column.native() for name, column in values.items()}
         self._native.append([column.native() for column in dims], native)
         self._told.more(len(dims[0]))
+
+    def _check_attrs(self, given: Iterable[str]) -> None:
+        if set(given) != set(self._attrs):
+            raise InputError(
+                f"this writer takes the attributes {list(self._attrs)} in each piece, found {list(given)}; "
+                "writer(attrs=) says which ones come"
+            )
 
     def _flat(self, name: str, data: Any) -> Column:
         field = cells.attr_field(self._array.schema, name)

@@ -147,6 +147,14 @@ def test_write_npy(tmp_path: Path, stores: Stores, call) -> None:
     assert gs.open(stores("d"))[...].sum(axis=1).tolist() == [0, 5, 5, 0]
     code, _, err = call("write", stores("d"), tmp_path / "v.npy")
     assert code == 1 and "(2, 5)" in err
+    schema = gs.Schema([gs.Dim("x", (0, 19), 5)], [gs.Attr("v", "float32"), gs.Attr("w", "int32", fill=-1)])
+    gs.create(stores("two"), schema)
+    np.save(tmp_path / "n.npy", np.arange(20))
+    assert call("write", stores("two"), tmp_path / "n.npy", "--attr", "v")[0] == 0
+    assert gs.open(stores("two"))["v"][...].tolist() == list(range(20))
+    assert gs.open(stores("two"))["w"][...].tolist() == [-1] * 20
+    code, _, err = call("write", stores("two"), tmp_path / "n.npy")
+    assert code == 1 and "say which one" in err
     (tmp_path / "bad.npy").write_bytes(b"no array")
     assert call("write", stores("d"), tmp_path / "bad.npy")[0] == 1
 

@@ -1,5 +1,7 @@
 """What may be written, and how what may not is refused."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -137,6 +139,47 @@ def test_writer_dense(store_uri: str, stores: Stores) -> None:
     assert array.version == version and gs.open(store_uri).version == version
     with pytest.raises(gs.errors.InputError, match="finished"):
         writer.append(flat)
+
+
+@pytest.mark.parametrize("order", ["global", "any"])
+def test_a_writer_of_some_attributes_leaves_the_others(store_uri: str, order: str) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9), 4)], [gs.Attr(name, int) for name in "abc"])
+    array = gs.create(store_uri, schema)
+    array.write({name: np.arange(10) for name in "abc"})
+
+    def append(writer: Any, places: range, values: object) -> None:
+        if order == "any":
+            writer.append({"x": places}, values)
+        else:
+            writer.append(values)
+
+    with array.writer(order=order, attrs="b") as writer:
+        append(writer, range(0, 6), np.arange(6) + 10)
+        append(writer, range(6, 10), {"b": np.arange(4) + 16})
+    with array.writer(order=order, attrs=["c", "a"]) as writer:
+        append(writer, range(0, 10), {"a": np.arange(10) + 20, "c": np.arange(10) + 30})
+    for name, first in zip("abc", (20, 10, 30), strict=True):
+        assert array[name][...].tolist() == list(range(first, first + 10)), name
+    version = array.version
+    for values in ({"a": np.zeros(10, int), "b": np.zeros(10, int)}, {"c": np.zeros(10, int)}):
+        with (
+            pytest.raises(gs.errors.InputError, match=r"\['b'\] in each piece"),
+            array.writer(order=order, attrs=["b"]) as writer,
+        ):
+            append(writer, range(10), values)
+    with pytest.raises(gs.errors.InputError, match=r"\['a', 'b', 'c'\] in each"), array.writer(order=order) as writer:
+        append(writer, range(10), {"b": np.zeros(10, int)})
+    with pytest.raises(gs.errors.InputError, match="no attribute 'z'"):
+        array.writer(order=order, attrs="z")
+    assert array.version == version
+
+
+def test_a_writer_of_cells_takes_all_attributes(store_uri: str) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("a", int), gs.Attr("b", int)], sparse=True)
+    array = gs.create(store_uri, schema)
+    for order in ("global", "any"):
+        with pytest.raises(gs.errors.InputError, match="of a sparse array every one"):
+            array.writer(order=order, attrs="a")
 
 
 def test_writer_sparse(store_uri: str) -> None:

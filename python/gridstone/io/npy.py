@@ -381,11 +381,12 @@ def _write(
     schema, where = array.schema, selection.box_of(array.schema, box)
     _check_shapes(data, schema, name, where.shape, f"the box {where}")
     only, ndim = name or schema.attrs[0].name, schema.ndim
+    names = [given or only for given in data.dtypes]
     total, done = math.prod(where.shape), 0
     width = sum(
         max(1, np.dtype(kind).itemsize) * math.prod(data.shapes[given][ndim:]) for given, kind in data.dtypes.items()
     )
-    with reporting(progress, "loading", "cells") as report, array.writer(where, message=message) as out:
+    with reporting(progress, "loading", "cells") as report, array.writer(where, attrs=names, message=message) as out:
         for part in runs(schema, where, max(1, _PIECE_BYTES // width)):
             found = data.take(part)
             out.append({given or only: _listed(values, ndim, schema.cell_order) for given, values in found.items()})
