@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from .errors import AccessError, InputError
@@ -11,8 +12,10 @@ _SECRET = ("secret", "token", "password", "account_key", "access_key", "service_
 _PUBLIC = ("access_key_id", "aws_access_key_id", "token_file", "_uri")
 """What would be taken for a secret by a part of its name, and is none: an id, a path, an address."""
 
-_NESTED = "client_kwargs"
-"""Where users of s3fs put what belongs to its client."""
+_NESTED = ("client_kwargs", "client_options")
+"""Where users of s3fs and of obstore put what belongs to the client."""
+_RETRYING = "retry_config"
+"""Where users of obstore say how often a request is repeated."""
 
 
 def is_secret(name: str) -> bool:
@@ -57,22 +60,38 @@ class Given:
 
 
 def given_options(options: Mapping[str, Any] | None) -> Given:
-    """The options a user gave; None: none. Nested `client_kwargs` are taken as if they stood beside the others."""
+    """The options a user gave; None: none. Nested `client_kwargs` and `client_options` are taken as if they stood
+    beside the others, of a `retry_config` the `max_retries`.
+    """
     if options is None:
         return Given()
     if not isinstance(options, Mapping):
         raise InputError(f"storage_options is a mapping of names to values, not {type(options).__name__}")
     flat = dict(options)
-    nested = flat.pop(_NESTED, None) or {}
-    if not isinstance(nested, Mapping):
-        raise InputError(f"storage_options[{_NESTED!r}] is a mapping of names to values, not {type(nested).__name__}")
-    if twice := sorted(set(nested) & set(flat)):
-        raise InputError(f"the storage option {twice[0]!r} is given twice, once in {_NESTED}; give it once")
-    texts = {str(name).lower(): _text(name, value) for name, value in {**flat, **nested}.items() if value is not None}
+    for place in (*_NESTED, _RETRYING):
+        nested = flat.pop(place, None) or {}
+        if not isinstance(nested, Mapping):
+            raise InputError(f"storage_options[{place!r}] is a mapping of names to values, not {type(nested).__name__}")
+        if place == _RETRYING:
+            nested = _retries(nested)
+        if twice := sorted(set(nested) & set(flat)):
+            raise InputError(f"the storage option {twice[0]!r} is given twice, once in {place}; give it once")
+        flat |= nested
+    texts = {str(name).lower(): _text(name, value) for name, value in flat.items() if value is not None}
     pairs = sorted(texts.items())
     return Given(
         tuple(pair for pair in pairs if not is_secret(pair[0])), tuple(pair for pair in pairs if is_secret(pair[0]))
     )
+
+
+def _retries(config: Mapping[Any, Any]) -> dict[str, Any]:
+    """What of obstore's configuration of retries there is here."""
+    if others := [name for name in config if name != "max_retries"]:
+        raise InputError(
+            f"storage_options[{_RETRYING!r}] has {others[0]!r}; here it takes max_retries alone: waits between retries "
+            "are chosen, and end a minute after the request began"
+        )
+    return {"retries": config["max_retries"]} if config else {}
 
 
 def _text(name: Any, value: Any) -> str:
@@ -80,7 +99,11 @@ def _text(name: Any, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise InputError(f"the storage option {name!r} is text, a number, True or False, not {type(value).__name__}")
+    if isinstance(value, timedelta):
+        return str(value.total_seconds())
+    raise InputError(
+        f"the storage option {name!r} is text, a number, a timedelta, True or False, not {type(value).__name__}"
+    )
 
 
 def _has_credentials() -> bool:

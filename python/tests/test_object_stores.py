@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import buckets
 import numpy as np
@@ -38,13 +39,31 @@ def test_options_are_kept_and_credentials_not_shown() -> None:
     assert "hunter" not in repr(context._given)
     nested = gs.Context(storage_options={"client_kwargs": {"endpoint_url": "http://x"}, "key": None})
     assert nested.storage_options == {"endpoint_url": "http://x"}
+    of_obstore = {
+        "client_options": {"connect_timeout": timedelta(seconds=2), "timeout": "30s"},
+        "retry_config": {"max_retries": 3},
+        "region": "r",
+    }
+    assert gs.Context(storage_options=of_obstore).storage_options == {
+        "connect_timeout": "2.0", "timeout": "30s", "retries": "3", "region": "r",
+    }  # fmt: skip
+    assert gs.exists("mem://nothing", context=gs.Context(storage_options={"retry_config": {}})) is False
     assert gs.Context(storage_options=SECRETS) == gs.Context(storage_options=dict(reversed(SECRETS.items())))
     assert gs.Context(storage_options=SECRETS) != gs.Context(storage_options={**SECRETS, "secret": "other"})
     assert "storage_options" not in repr(gs.Context())
 
 
 @pytest.mark.parametrize(
-    "wrong", ["region", {"region": ["a"]}, {"client_kwargs": 1}, {"region": "a", "client_kwargs": {"region": "b"}}]
+    "wrong",
+    [
+        "region",
+        {"region": ["a"]},
+        {"client_kwargs": 1},
+        {"region": "a", "client_kwargs": {"region": "b"}},
+        {"client_options": {"timeout": 1}, "client_kwargs": {"timeout": 2}},
+        {"retry_config": {"max_retries": 1, "backoff": {"base": 2}}},
+        {"retry_config": {"max_retries": 1}, "retries": 2},
+    ],
 )
 def test_options_of_the_wrong_shape_are_refused(wrong: object) -> None:
     with pytest.raises(errors.InputError, match=r"storage.option"):

@@ -146,7 +146,7 @@ def test_spawned_workers_write_through_arrays_sent_to_them(between_processes: No
 
 
 SAMPLES, SIDE, WORKERS = 48, 40, 3
-EPOCHS = {"fork": 6, "spawn": 1}
+EPOCHS = {"fork": 6, "spawn": 1, "forkserver": 1}
 
 
 class Samples:

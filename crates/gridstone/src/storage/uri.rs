@@ -4,7 +4,7 @@ use super::{Durability, LocalStorage, MemoryStorage, Storage, StorageOptions};
 use crate::base::{Error, Result};
 use std::sync::Arc;
 
-const SUPPORTED: &str = "a path, file:///path, mem://name, s3://bucket/key (or s3a), gs://bucket/key (gcs) or az://container/key (azure, abfs, abfss)";
+const SUPPORTED: &str = "a path, file:///path (or local), mem://name (or memory), s3://bucket/key (or s3a, s3n), gs://bucket/key (gcs) or az://container/key (azure, abfs, abfss)";
 
 /// The storage at `uri`: a path, `file:///path` (with `%20` and the like decoded), `mem://name`, the memory of
 /// this process, or `s3://bucket/key`, `gs://bucket/key`, `az://container/key` (taken as they are, nothing is decoded); the other
@@ -31,7 +31,7 @@ pub fn is_remote(uri: &str) -> bool {
 /// The one scheme of an object store that goes by several.
 fn bucket_scheme(scheme: &str) -> Option<&'static str> {
     match scheme {
-        "s3" | "s3a" => Some("s3"),
+        "s3" | "s3a" | "s3n" => Some("s3"),
         "gs" | "gcs" => Some("gs"),
         "az" | "azure" | "abfs" | "abfss" => Some("az"),
         _ => None,
@@ -46,11 +46,11 @@ fn open_scheme(
     options: &StorageOptions,
 ) -> Result<Arc<dyn Storage>> {
     match scheme {
-        "file" => Ok(Arc::new(LocalStorage::new(file_path(uri, rest)?, durability)?)),
-        "mem" if rest.is_empty() || rest.contains(['#', '\0']) => {
+        "file" | "local" => Ok(Arc::new(LocalStorage::new(file_path(uri, rest)?, durability)?)),
+        "mem" | "memory" if rest.is_empty() || rest.contains(['#', '\0']) => {
             Err(Error::input(format!("{uri:?} names no memory store; give mem://name, without # and NUL")))
         }
-        "mem" => Ok(Arc::new(MemoryStorage::named(rest))),
+        "mem" | "memory" => Ok(Arc::new(MemoryStorage::named(rest))),
         _ => match bucket_scheme(scheme) {
             Some(scheme) => open_bucket(uri, scheme, without_account(uri, scheme, rest)?, options),
             None => Err(Error::input(format!("{uri}: there is no storage named {scheme:?}; give {SUPPORTED}"))),
@@ -132,6 +132,8 @@ mod tests {
         assert_eq!(described("file:///data/a%20b.gs"), "/data/a b.gs");
         assert_eq!(described("FILE://localhost/data/100%25"), "/data/100%");
         assert_eq!(described("mem://a/b"), "mem://a/b");
+        assert_eq!(described("memory://a/b"), "mem://a/b");
+        assert_eq!(described("local:///data/ais.gs"), "/data/ais.gs");
         let here = std::env::current_dir().unwrap();
         assert_eq!(described("./a.gs"), here.join("a.gs").to_str().unwrap());
         assert_eq!(described("a b://c"), here.join("a b:/c").to_str().unwrap());
@@ -140,7 +142,9 @@ mod tests {
     #[test]
     fn buckets_are_remote_and_nothing_else() {
         assert!(
-            ["s3://b/k", "S3://b", "gs://b", "az://c/k", "s3a://b", "GCS://b", "abfss://c"].into_iter().all(is_remote)
+            ["s3://b/k", "S3://b", "gs://b", "az://c/k", "s3a://b", "s3n://b", "GCS://b", "abfss://c"]
+                .into_iter()
+                .all(is_remote)
         );
         assert!(["/s3/a", "mem://a", "file:///a", "s3", "a b://c"].into_iter().all(|uri| !is_remote(uri)));
     }

@@ -74,6 +74,7 @@ impl Kind {
                 ("secret", "secret_access_key"),
                 ("anon", "skip_signature"),
                 ("region_name", "region"),
+                ("requester_pays", "request_payer"),
             ],
             Self::Google => &[("token", "service_account"), ("anon", "skip_signature"), ("endpoint_url", "base_url")],
             Self::Azure => &[("anon", "skip_signature"), ("endpoint_url", "endpoint")],
