@@ -2,8 +2,9 @@
 //!
 //! Signal handlers of Python run on its main thread only, and only while it holds the GIL. So a call from the main
 //! thread works on a thread of the context's pool while the main thread looks for signals every 25 ms. With one thread
-//! (`threads=1`) it works itself, and looks where the work asks whether to go on. So it does in reads of cells ([`read`]), which ask so
-//! once per block and most of which take a millisecond: waking a thread, and being woken by it, would be a third of that.
+//! (`threads=1`) it works itself, and looks where the work asks whether to go on. So it does in reads ([`read`]), which ask so once per
+//! block and most of which take a millisecond: waking a thread, and being woken by it, would be a third of that. Not where a network is
+//! waited for, in which nothing is asked.
 
 use crate::errors::raise;
 use gridstone::base::{Cancel, Progress, Result};

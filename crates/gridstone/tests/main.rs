@@ -59,6 +59,7 @@ mod together;
 mod transactions;
 mod unsorted;
 mod upkeep;
+mod user_filters;
 mod vacuum;
 mod vacuum_schedules;
 mod vectors;
