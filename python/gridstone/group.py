@@ -1,7 +1,7 @@
 """A group: named arrays and groups in a store."""
 
 import contextlib
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -70,9 +70,7 @@ class Group(Retained):
     @property
     def path(self) -> str:
         """The place in the store; "/" is its root."""
-        if self._native is not None:
-            self._now()
-        return self._path
+        return self._path if self._native is None else self._now().path
 
     @property
     def key_id(self) -> str | None:
@@ -131,14 +129,24 @@ class Group(Retained):
     def walk(self) -> list[Entry]:
         """The arrays and groups in it and in all groups below, each group followed by what is in it, all of one version
         of the store."""
-        return list(self._below(self._now()))
+        return list(self._entries_below())
 
-    def _below(self, native: "_native.Group") -> Iterator[Entry]:
-        for entry in entries(native):
-            yield entry
-            if entry.kind == "group":
-                child = _native.open(self._context.native, self._uri, entry.path, False, native.version, None)
-                yield from self._below(cast("_native.Group", child))
+    def _entries_below(self) -> Iterator[Entry]:
+        """What `walk` gives, one by one."""
+        if self._pinned:
+            return _below(self.native.path, lambda path: self._at_version(path).children())
+        # A transaction, of which nothing comes, holds all groups of one version: none has to be opened, and no vacuum
+        # takes the version away in the middle. The group lies in it where it lay before and after.
+        while True:
+            path = self._now().path
+            snapshot = _native.Transaction(self._context.native, self._uri, "snapshot")
+            if self._now().path == path:
+                return _below(path, snapshot.children)
+
+    def _at_version(self, path: str) -> "_native.Group":
+        """The group at a path of the version that this one was opened at."""
+        found = _native.open(self._context.native, self._uri, path, False, self.native.version, None)
+        return cast("_native.Group", found)
 
     @checked()
     def __getitem__(self, name: str) -> "Array | Group":
@@ -167,9 +175,10 @@ class Group(Retained):
         parts = name.strip("/").split("/")
         if len(parts) == 1 and parts[0]:
             return any(child == parts[0] for child, _ in now.children())
+        version = now.version if self._pinned else None
         try:
             place = joined(now.path, utf8("name", name))
-            _native.open(self._context.native, self._uri, place, False, now.version, None)
+            _native.open(self._context.native, self._uri, place, False, version, None)
         except (NotFoundError, InputError):
             return False
         return True
@@ -261,7 +270,7 @@ class Group(Retained):
         Args:
             progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments.
         """
-        return health.verify(self._uri, context=self._context, progress=progress)
+        return health.verify(self.native.uri, context=self._context, progress=progress)
 
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
         if self._mode != "r+" and not dry_run:
@@ -323,6 +332,15 @@ class Group(Retained):
         from . import html
 
         return html.group(self)
+
+
+def _below(path: str, children: Callable[[str], list[tuple[str, str]]]) -> Iterator[Entry]:
+    """What lies below a group, each group followed by what is in it."""
+    for name, kind in children(path):
+        entry = Entry(name, joined(path, name), kind)
+        yield entry
+        if kind == "group":
+            yield from _below(entry.path, children)
 
 
 @contextlib.contextmanager

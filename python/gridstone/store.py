@@ -99,8 +99,8 @@ def open_array(uri: Uri, **options: Any) -> Array:
 
 
 def _arrays_of(group: Group) -> str:
-    """What arrays there are instead; of many groups, each of which costs a look, not all are looked into."""
-    looked = list(itertools.islice(group._below(group._now()), _ENTRIES_NAMED + 1))
+    """What arrays there are instead; of a version of the past each group costs a look, so not all are looked into."""
+    looked = list(itertools.islice(group._entries_below(), _ENTRIES_NAMED + 1))
     names = [entry.path for entry in looked if entry.kind == "array"]
     if len(looked) > _ENTRIES_NAMED:
         return f"some of its arrays: {names}; Group.walk() and `gridstone ls -r` list all"

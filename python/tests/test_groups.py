@@ -183,6 +183,28 @@ def test_walking(store_uri: str) -> None:
     assert gs.group(store_uri, path="/x/d/empty").walk() == []
 
 
+def test_walking_beside_moves_and_vacuums(store_uri: str) -> None:
+    """What is told is of one version, which nobody takes away meanwhile."""
+    root = gs.group(store_uri, context=gs.Context(durability="close"))
+    inner = root.group("a")
+    for i in range(20):
+        inner.group(f"{i}/below")
+    done = threading.Event()
+
+    def move() -> None:
+        for i in range(30):
+            root.move("ab"[i % 2], "ba"[i % 2])
+            root.vacuum(versions=1, safety_age=0)
+        done.set()
+
+    thread = threading.Thread(target=move)
+    thread.start()
+    while not done.is_set():
+        walked = [entry.path for entry in inner.walk()]
+        assert len(walked) == 40 and {path[:3] for path in walked} in ({"/a/"}, {"/b/"})
+    thread.join()
+
+
 def test_an_array_that_is_a_group_names_the_arrays_below(store_uri: str) -> None:
     root = gs.group(store_uri)
     with pytest.raises(gs.errors.NotFoundError, match="there is no array in it"):
@@ -207,7 +229,7 @@ def test_a_closed_group(store_uri: str) -> None:
     asked = [
         *(lambda: list(group), lambda: group["a"], lambda: "a" in group, lambda: group.version, lambda: group.key_id),
         *(lambda: dict(meta), lambda: pickle.dumps(group), lambda: group.create("b", SCHEMA), lambda: group.tags),
-        *(group.children, group.walk, group.refresh, group.refreshed),
+        *(group.children, group.walk, group.refresh, group.refreshed, group.verify),
     ]
     for act in asked:
         with pytest.raises(gs.errors.InputError, match="closed"):
