@@ -43,6 +43,10 @@ class NotFoundError(GridstoneError, FileNotFoundError):
     """The store, array, group, attribute or version does not exist."""
 
 
+class MissingNameError(NotFoundError, KeyError):
+    """A group has nothing of that name; for those who catch `NotFoundError`, and for those who catch `KeyError`."""
+
+
 class ExistsError(GridstoneError, FileExistsError):
     """The thing to be created exists."""
 

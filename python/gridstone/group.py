@@ -1,12 +1,14 @@
 """A group: named arrays and groups in a store."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+import contextlib
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from . import _native, health
-from .arguments import checked, text
+from .arguments import checked, text, utf8
 from .context import Context
-from .errors import AccessError, InputError, NotFoundError
+from .errors import AccessError, BoundsError, GridstoneError, InputError, MissingNameError, NotFoundError
 from .meta import Metadata
 from .progress import Progress
 from .retention import Retained
@@ -30,48 +32,180 @@ def joined(path: str, name: str) -> str:
     return f"{path.rstrip('/')}/{name.strip('/')}"
 
 
+def entries(native: "_native.Group") -> list[Entry]:
+    """The arrays and groups in it at its version, by name."""
+    return [Entry(name, joined(native.path, name), kind) for name, kind in native.children()]
+
+
 class Group(Retained):
-    """A group at one version of its store. `g["name"]` opens a child; iterating gives the children's names.
+    """A group: its children, arrays and groups, by name. `g["name"]` and `g["path/below"]` open what is there.
 
-    A handle means the group, as that of an array does, and not what lies at a path: after a move what is asked of it is
-    found where it lies now. A group that was removed, or replaced by something else, raises `NotFoundError`.
+    A handle follows its store: whatever is asked of it is answered by the store's newest version, `version` and `path`
+    included, whoever made it. (An `Array` shows one version instead, until it is refreshed.) It means the group and
+    not what lies at a path: after a move it is found where it lies now. A group that was removed, or replaced by
+    something else, raises `NotFoundError`.
 
-    Of a group opened at a version everything is as it was then: its children, what they hold, its metadata.
+    A group opened at a version or time stays there: its children, what they hold, its metadata are as they were.
     """
 
     def __init__(self, native: "_native.Group", context: Context, mode: str, *, pinned: bool = False) -> None:
-        self._native, self._context, self._mode, self._pinned = native, context, mode, pinned
+        self._native: _native.Group | None = native
+        self._context, self._mode, self._pinned = context, mode, pinned
+        self._uri, self._path = native.uri, native.path
+
+    # What it is.
+
+    @property
+    def native(self) -> "_native.Group":
+        """The core's group as it was last looked at; an `InputError` once closed."""
+        if self._native is None:
+            raise InputError(f"the group {self._path!r} of {self._uri!r} is closed; open it again with gridstone.open")
+        return self._native
 
     @property
     def uri(self) -> str:
         """The store."""
-        return self._native.uri
+        return self._uri
 
     @property
     def path(self) -> str:
-        """The place in the store at this version; "/" is its root. `refreshed().path` is where it lies now."""
-        return self._native.path
+        """The place in the store; "/" is its root."""
+        return self._path if self._native is None else self._now().path
 
     @property
     def key_id(self) -> str | None:
         """The id, in hexadecimal digits, of the key that seals (encrypts) the store; None if it is not sealed."""
-        return self._native.key_id
+        return self.native.key_id
+
+    @property
+    def mode(self) -> str:
+        """ "r" or "r+"."""
+        return self._mode
 
     @property
     def version(self) -> int:
-        """The store's version when it was opened."""
-        return self._native.version
+        """The store's newest version, or the one that the group was opened at."""
+        return self._now().version
+
+    @property
+    def meta(self) -> Metadata:
+        """Metadata: a mutable mapping of text to JSON values."""
+        return Metadata(self._now, self._writable)
+
+    def refresh(self) -> int:
+        """The store's newest version; a `BoundsError` on a group opened at a version. An array has to be refreshed to
+        get there; a group is there without it."""
+        if self._pinned:
+            raise BoundsError(
+                f"this group is opened at version {self.version}; open it without one to follow the store"
+            )
+        return self.version
+
+    def refreshed(self) -> "Group":
+        """A handle of the group that follows the store, also of a group that was opened at a version."""
+        return Group(self.native.refreshed(self._context.native), self._context, self._mode)
+
+    def _still(self) -> "Group":
+        """The group as it is now, whatever becomes of it: for several questions whose answers are to fit together."""
+        return Group(self._now(), self._context, "r", pinned=True)
+
+    def _now(self) -> "_native.Group":
+        """The core's group at the version that is shown."""
+        if self._pinned:
+            return self.native
+        found = self.native.refreshed(self._context.native)
+        # The next look reads only what was committed since this one. Of two threads either may be the last here: what
+        # is kept is where a look begins, never what it finds.
+        if self._native is not None:
+            self._native, self._path = found, found.path
+        return found
+
+    # What is in it.
 
     def children(self) -> list[Entry]:
         """The arrays and groups in it, by name."""
-        return [Entry(name, joined(self.path, name), kind) for name, kind in self._native.children()]
+        return entries(self._now())
+
+    def walk(self) -> list[Entry]:
+        """The arrays and groups in it and in all groups below, each group followed by what is in it, all of one version
+        of the store."""
+        return list(self._entries_below())
+
+    def _entries_below(self) -> Iterator[Entry]:
+        """What `walk` gives, one by one."""
+        if self._pinned:
+            return _below(self.native.path, lambda path: self._at_version(path).children())
+        # A transaction, of which nothing comes, holds all groups of one version: none has to be opened, and no vacuum
+        # takes the version away in the middle. The group lies in it where it lay before and after.
+        while True:
+            path = self._now().path
+            snapshot = _native.Transaction(self._context.native, self._uri, "snapshot")
+            if self._now().path == path:
+                return _below(path, snapshot.children)
+
+    def _at_version(self, path: str) -> "_native.Group":
+        """The group at a path of the version that this one was opened at."""
+        found = _native.open(self._context.native, self._uri, path, False, self.native.version, None)
+        return cast("_native.Group", found)
 
     @checked()
     def __getitem__(self, name: str) -> "Array | Group":
+        """The array or group of this name, or at this path below; what is not there is a `NotFoundError` that is a
+        `KeyError` too."""
         from . import store
 
-        version = self.version if self._pinned else None
-        return store.open(self.uri, path=self._place(name), mode=self._mode, version=version, context=self._context)
+        place = self._place(name)
+        version = self.native.version if self._pinned else None
+        with _lookup():
+            return store.open(self._uri, path=place, mode=self._mode, version=version, context=self._context)
+
+    @checked()
+    def get(self, name: str, default: Any = None) -> Any:
+        """`g[name]`, or `default` if there is nothing."""
+        try:
+            return self[name]
+        except MissingNameError:
+            return default
+
+    def __contains__(self, name: object) -> bool:
+        """Whether `g[name]` opens something: a child, or what lies at a path below."""
+        if not isinstance(name, str):
+            return False
+        now = self._now()
+        parts = name.strip("/").split("/")
+        if len(parts) == 1 and parts[0]:
+            return any(child == parts[0] for child, _ in now.children())
+        version = now.version if self._pinned else None
+        try:
+            place = joined(now.path, utf8("name", name))
+            _native.open(self._context.native, self._uri, place, False, version, None)
+        except (NotFoundError, InputError):
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, _ in self._now().children()])
+
+    def __len__(self) -> int:
+        return len(self._now().children())
+
+    def keys(self) -> KeysView[str]:
+        """The names of its children."""
+        return KeysView(self._mapping())
+
+    def values(self) -> "ValuesView[Array | Group]":
+        """Its children, each opened when it is its turn."""
+        return ValuesView(self._mapping())
+
+    def items(self) -> "ItemsView[str, Array | Group]":
+        """Pairs of name and child, each opened when it is its turn."""
+        return ItemsView(self._mapping())
+
+    def _mapping(self) -> "Mapping[str, Array | Group]":
+        # It has what the views ask for. It is no `Mapping`, whose instances are equal when their contents are.
+        return cast("Mapping[str, Array | Group]", self)
+
+    # Changes. Every call commits one version.
 
     @checked()
     def create(self, name: str, schema: "Schema", *, overwrite: bool = False) -> "Array":
@@ -80,7 +214,7 @@ class Group(Retained):
 
         self._check_newest()
         path = self._place(name)
-        return store.create(self.uri, schema, path=path, overwrite=overwrite, context=self._context)
+        return store.create(self._uri, schema, path=path, overwrite=overwrite, context=self._context)
 
     @checked()
     def group(self, name: str) -> "Group":
@@ -88,7 +222,7 @@ class Group(Retained):
         from . import store
 
         self._check_newest()
-        return store.group(self.uri, path=self._place(name), context=self._context)
+        return store.group(self._uri, path=self._place(name), context=self._context)
 
     @checked(target=text)
     def move(self, name: str, target: str, *, message: str | None = None) -> int:
@@ -97,40 +231,37 @@ class Group(Retained):
         from . import copying
 
         self._writable()
-        here = self.refreshed().path
+        here = self._now().path
         place = target if target.startswith("/") else joined(here, target)
-        return copying.move(self.uri, joined(here, name), place, message=message, context=self._context)
+        return copying.move(self._uri, joined(here, name), place, message=message, context=self._context)
 
     @checked()
     def remove(self, name: str, *, message: str | None = None) -> int:
         """Removes what is called `name` in this group, with everything below it: earlier versions keep it until a
-        vacuum forgets them. `del group[name]` does the same; returns the version."""
+        vacuum forgets them. `del group[name]` does the same; returns the version. What is not there is a
+        `NotFoundError` that is a `KeyError` too."""
         from . import store
 
         self._check_newest()
         self._writable()
-        return store.removed(self.uri, joined(self.refreshed().path, name), message, self._context)
+        place = self._place(name)
+        with _lookup():
+            return store.removed(self._uri, place, message, self._context)
 
     def __delitem__(self, name: str) -> None:
         self.remove(name)
 
-    @property
-    def meta(self) -> Metadata:
-        """Metadata: a mutable mapping of text to JSON values, always that of the newest version; of a group opened at a
-        version that of then."""
-        return Metadata(lambda: self._now()._native, self._writable)
-
     def _check_newest(self) -> None:
         if self._pinned:
             raise InputError(
-                f"the group {self.path!r} was opened at version {self.version}, which is the past and cannot be "
+                f"the group {self._path!r} was opened at version {self.version}, which is the past and cannot be "
                 "written; open it without a version"
             )
 
     def _writable(self) -> "_native.Group":
         if self._mode != "r+":
-            raise AccessError(f'the group {self.path!r} was opened for reading; open it with mode="r+" to write')
-        return self._native
+            raise AccessError(f'the group {self._path!r} was opened for reading; open it with mode="r+" to write')
+        return self.native
 
     @checked()
     def verify(self, *, progress: Progress = None) -> health.Report:
@@ -139,51 +270,86 @@ class Group(Retained):
         Args:
             progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments.
         """
-        return health.verify(self.uri, context=self._context, progress=progress)
+        return health.verify(self.native.uri, context=self._context, progress=progress)
 
     def _vacuum(self, dry_run: bool, *options: Any) -> str:
         if self._mode != "r+" and not dry_run:
             raise AccessError('this group was opened for reading; open it with mode="r+" to vacuum its store')
-        return self._native.vacuum(self._context.native, *options)
+        return self.native.vacuum(self._context.native, *options)
 
     def _tags(self) -> list[tuple[str, int]]:
-        return self._now()._native.tags
-
-    def __bool__(self) -> bool:
-        """True, also of an empty group: a handle is there. How many children it has is `len`."""
-        return True
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([entry.name for entry in self._now().children()])
-
-    def __len__(self) -> int:
-        return len(self._now().children())
-
-    def __contains__(self, name: object) -> bool:
-        return any(entry.name == name for entry in self._now().children())
-
-    def _now(self) -> "Group":
-        return self if self._pinned else self.refreshed()
-
-    def refreshed(self) -> "Group":
-        """The group at the store's newest version, wherever it lies there."""
-        return Group(self._native.refreshed(self._context.native), self._context, self._mode)
+        return self._now().tags
 
     def _place(self, name: str) -> str:
         """The path of `name` in the group, where it lies now."""
         return joined(self._now().path, name)
 
+    # As a Python object.
+
+    def close(self) -> None:
+        """Lets go of the store; nothing else can be asked of this handle. What was opened through it stays open."""
+        self._native = None
+
+    def __enter__(self) -> "Group":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __bool__(self) -> bool:
+        """True, also of an empty group: a handle is there. How many children it has is `len`."""
+        return True
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self.uri, self.path, self.version, self._mode, self._context, self._pinned)
+        # The newest version is the one that will be there longest; of a group that is gone, the last that had it.
+        native = self.native
+        with contextlib.suppress(GridstoneError):
+            native = self._now()
+        return _reopen, (self._uri, native.path, native.version, self._mode, self._context, self._pinned)
+
+    def _shown(self) -> tuple[str, list[Entry] | None]:
+        """A word on its state, and its children if that can be told: what shows a handle never fails."""
+        native = self._native
+        if native is None:
+            return "(closed)", None
+        try:
+            native = self._now()
+        except NotFoundError:
+            return "(removed)", None
+        except GridstoneError:
+            pass  # The store cannot be read: shown is what was seen last, with its version.
+        return f"version {native.version}", entries(native)
 
     def __repr__(self) -> str:
-        names = ", ".join(f"{entry.name} ({entry.kind})" for entry in self.children())
-        return f"<gridstone.Group {self.uri!r} {self.path!r}: {names or 'empty'}>"
+        state, children = self._shown()
+        if children is not None:
+            state += ": " + (", ".join(f"{entry.name} ({entry.kind})" for entry in children) or "empty")
+        return f"<gridstone.Group {self._uri!r} {self._path!r} {state}>"
 
     def _repr_html_(self) -> str:
         from . import html
 
         return html.group(self)
+
+
+def _below(path: str, children: Callable[[str], list[tuple[str, str]]]) -> Iterator[Entry]:
+    """What lies below a group, each group followed by what is in it."""
+    for name, kind in children(path):
+        entry = Entry(name, joined(path, name), kind)
+        yield entry
+        if kind == "group":
+            yield from _below(entry.path, children)
+
+
+@contextlib.contextmanager
+def _lookup() -> Iterator[None]:
+    """What is not found within is a name that the group does not have."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise MissingNameError(str(error)) from None
 
 
 def _reopen(uri: str, path: str, version: int, mode: str, context: Context, pinned: bool = False) -> Group:

@@ -89,9 +89,11 @@ def _fragments(shown: "Array") -> str:
 
 def group(shown: "Group") -> str:
     """Place and version, then the children."""
-    place = escape(shown.uri if shown.path == "/" else f"{shown.uri} {shown.path}")
-    rows = [(entry.name, entry.kind, entry.path) for entry in shown.children()]
-    return f"<div><b>gridstone.Group</b> {place}, version {shown.version}{table(('name', 'kind', 'path'), rows)}</div>"
+    state, children = shown._shown()
+    place = escape(shown.uri if shown._path == "/" else f"{shown.uri} {shown._path}")
+    rows = [(entry.name, entry.kind, entry.path) for entry in children or ()]
+    listed = "" if children is None else table(("name", "kind", "path"), rows)
+    return f"<div><b>gridstone.Group</b> {place}, {state}{listed}</div>"
 
 
 def report(shown: "Report") -> str:

@@ -1,5 +1,6 @@
 """Stores: creating, opening, listing and deleting what they hold."""
 
+import itertools
 import math
 import os
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ Uri = str | os.PathLike[str]
 
 _TILE_BYTES = 2 << 20
 _TILE_CELLS = (1 << 18, 1 << 20)
+_ENTRIES_NAMED = 20
 
 
 def _text(uri: Uri) -> str:
@@ -92,9 +94,17 @@ def open_array(uri: Uri, **options: Any) -> Array:
     """`open`, where only an array will do."""
     found = open(uri, **options)
     if isinstance(found, Group):
-        names = [entry.path for entry in found.children() if entry.kind == "array"]
-        raise NotFoundError(f"{_text(uri)!r} holds a group at {found.path!r}, not an array; its arrays: {names}")
+        raise NotFoundError(f"{_text(uri)!r} holds a group at {found.path!r}, not an array; {_arrays_of(found)}")
     return found
+
+
+def _arrays_of(group: Group) -> str:
+    """What arrays there are instead; of a version of the past each group costs a look, so not all are looked into."""
+    looked = list(itertools.islice(group._entries_below(), _ENTRIES_NAMED + 1))
+    names = [entry.path for entry in looked if entry.kind == "array"]
+    if len(looked) > _ENTRIES_NAMED:
+        return f"some of its arrays: {names}; Group.walk() and `gridstone ls -r` list all"
+    return f"its arrays: {names}" if names else "there is no array in it"
 
 
 @checked()

@@ -22,6 +22,7 @@ from tree_model import (
     add_groups,
     children,
     look_at_array,
+    look_at_group,
     move,
     parents,
     put,
@@ -104,6 +105,11 @@ class GroupRules:
             store.follow(trial, message, *touched)
         return found
 
+    def look_at_groups(self, store: Store, handles: list[gs.Group]) -> None:
+        """Handles through which something was done, or refused, show what there is now."""
+        for handle in handles:
+            look_at_group(handle, store.model.now, handle.path, store.model.newest)
+
     def message(self, r: Random) -> str | None:
         return r.choice([None, "why", "naïve"])
 
@@ -115,11 +121,13 @@ class GroupRules:
         store = r.choice(self.stores)
         path = self.path(r, store.model.now)
         groups = [*parents(path), path]
+        used: list[gs.Group] = []
 
         def act() -> Any:
             if how == "method" and path != "/":
                 above = store.open(r.choice([p for p in parents(path) if p in store.model.now]), mode="r+")
                 if isinstance(above, gs.Group):
+                    used.append(above)
                     return above.group(path[len(above.path.rstrip("/")) + 1 :])
             return gs.group(store.uri, path=path, context=store.context)
 
@@ -127,6 +135,7 @@ class GroupRules:
             store, lambda tree: add_groups(tree, groups), act, commits=not set(groups) <= set(store.model.now)
         )
         assert found is None or (found.path == path and isinstance(found, gs.Group))
+        self.look_at_groups(store, [*used, *([] if found is None else [found])])
 
     @rule(r=RANDOM, kind=st.sampled_from(sorted(SCHEMAS)), overwrite=st.booleans())
     def create_array(self, r: Random, kind: str, overwrite: bool) -> None:
@@ -137,10 +146,12 @@ class GroupRules:
         if path == "/":
             return
         node = Node(kind)
+        used: list[gs.Group] = []
 
         def act() -> Any:
             if r.random() < 0.5:
                 group = store.open(mode="r+")
+                used.append(group)
                 return group.create(path[1:], SCHEMAS[kind], overwrite=overwrite)
             return gs.create(store.uri, SCHEMAS[kind], path=path, overwrite=overwrite, context=store.context)
 
@@ -148,6 +159,7 @@ class GroupRules:
             store, lambda tree: put(tree, path, node, overwrite=overwrite), act, touched=(node.number,)
         )
         assert found is None or (found.path == path and found.mode == "r+" and found.version == store.model.newest)
+        self.look_at_groups(store, used)
 
     def any_array(self) -> bool:
         return any(node.is_array for store in self.stores for node in store.model.now.values())
@@ -207,6 +219,7 @@ class GroupRules:
         store = r.choice(self.stores)
         path, message = self.path(r, store.model.now), self.message(r)
         target = self.path(r, store.model.now) if r.random() < 0.2 else self.new_path(r, store.model.now)
+        used: list[gs.Group] = []
 
         def act() -> Any:
             if how == "transaction":
@@ -216,6 +229,7 @@ class GroupRules:
                 above = r.choice([p for p in parents(path) if p in store.model.now])
                 group = store.open(above, mode="r+")
                 if isinstance(group, gs.Group):
+                    used.append(group)
                     group.move(path[len(above.rstrip("/")) + 1 :], target, message=message)
                     return
                 gs.move(store.uri, path, target, message=message, context=store.context)
@@ -223,6 +237,7 @@ class GroupRules:
                 gs.move(store.uri, path, target, message=message, context=store.context)
 
         self.attempt(store, lambda tree: move(tree, path, target), act, message=message)
+        self.look_at_groups(store, used)
 
     @rule(r=RANDOM)
     def remove_node(self, r: Random) -> None:
@@ -257,9 +272,10 @@ class GroupRules:
             above, _, name = path.rpartition("/")
             if above in tree and not tree[above].is_array:
                 group = store.open(above)
-                assert name not in group
-                with pytest.raises(errors.NotFoundError):
+                assert name not in group and group.get(name) is None
+                with pytest.raises(errors.NotFoundError) as caught:
                     group[name]
+                assert isinstance(caught.value, KeyError)
             return
         listed = [(e.name, e.path, e.kind) for e in gs.ls(store.uri, path=path, context=store.context)]
         if tree[path].is_array:
@@ -270,7 +286,8 @@ class GroupRules:
         lead = path.rstrip("/")
         found = children(tree, path)
         assert listed == [(n, f"{lead}/{n}", "array" if c.is_array else "group") for n, c in found.items()]
-        assert all(name in store.open(path) for name in found) and repr(store.open(path))
+        assert all(name in store.open(path) for name in found)
+        look_at_group(store.open(path), tree, path, store.model.newest)
 
     # Handles.
 
@@ -291,20 +308,25 @@ class GroupRules:
         if path is None:
             event("handle", "gone")
             with pytest.raises(errors.NotFoundError):
-                handle.refresh() if isinstance(handle, gs.Array) else handle.refreshed()
+                handle.refresh()
+            if isinstance(handle, gs.Group):
+                assert "(removed)" in repr(handle) and "(removed)" in handle._repr_html_()
+                with pytest.raises(errors.NotFoundError):
+                    handle.children()
             return
         if not store.sealed and r.random() < 0.2:
-            if handle.version < store.model.oldest:
+            if isinstance(handle, gs.Array) and handle.version < store.model.oldest:
                 with pytest.raises(errors.GridstoneError):
                     pickle.loads(pickle.dumps(handle))
                 return
             handle = pickle.loads(pickle.dumps(handle))
         node = store.model.now[path]
-        event("handle", "moved" if handle.path != path else "there")
-        if not isinstance(handle, gs.Array):
-            assert handle.refreshed().path == path and dict(handle.meta) == node.meta
-            assert list(handle) == list(children(store.model.now, path))
+        if isinstance(handle, gs.Group):
+            event("handle", "of a group")
+            assert handle.refreshed().path == path and handle.mode == "r+"
+            look_at_group(handle, store.model.now, path, store.model.newest)
             return
+        event("handle", "moved" if handle.path != path else "there")
         assert handle.refresh() == store.model.newest
         look_at_array(handle, path, node)
         trial = copy.deepcopy(store.model.now)

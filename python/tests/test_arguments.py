@@ -177,6 +177,7 @@ CALLS: dict[str, Callable[[World], Target]] = {
     "Group.__getitem__": lambda w: (lambda name: w.group[name], {"name": "loose"}),
     "Group.children": _of(_group, "children"),
     "Group.create": _of(_group, "create", name="new", schema=SCHEMA),
+    "Group.get": _of(_group, "get", name="loose"),
     "Group.group": _of(_group, "group", name="new"),
     "Group.move": _of(_group, "move", name="loose", target="tight"),
     "Group.remove": _of(_group, "remove", name="loose"),

@@ -105,6 +105,71 @@ def test_info_of_a_dense_array(stores: Stores, call) -> None:
     assert "a" in call("info", stores("g"))[1]
 
 
+@pytest.fixture
+def tree(stores: Stores) -> str:
+    """A store of groups: /a/b, /a/g/c, and /e without anything."""
+    root = gs.group(stores("tree"))
+    root.meta["title"] = "of trees"
+    array = root.create("a/b", gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int8")]))
+    array.write(np.arange(10, dtype="int8"), message="numbers")
+    root.create("a/g/c", array.schema)
+    root.group("e")
+    with gs.transaction(stores("tree"), "both") as tx:
+        tx["/a/b"][0] = tx["/a/g/c"][0] = 5
+    root.meta["title"] = "trees"
+    gs.tag(stores("tree"), "kept", 7)
+    return stores("tree")
+
+
+def test_info_of_a_group(tree: str, call) -> None:
+    code, out, err = call("info", tree)
+    assert (code, err) == (0, "") and "group, version 9" in out and "meta title = 'trees'" in out and "/a" in out
+    told = json.loads(call("info", tree, "--json")[1])
+    assert (told["path"], told["version"], told["metadata"], told["key_id"]) == ("/", 9, {"title": "trees"}, None)
+    assert [(c["name"], c["path"], c["kind"]) for c in told["children"]] == [("a", "/a", "group"), ("e", "/e", "group")]
+    then = json.loads(call("info", tree, "--version", "3", "--path", "/a", "--json")[1])
+    assert (then["path"], then["version"], then["metadata"]) == ("/a", 3, {})
+    assert [child["path"] for child in then["children"]] == ["/a/b"]
+
+
+def test_ls_of_all_below(tree: str, loaded: str, call) -> None:
+    below = ["/a", "/a/b", "/a/g", "/a/g/c", "/e"]
+    for option in ("-r", "--recursive"):
+        found = json.loads(call("ls", tree, option, "--json")[1])
+        assert [entry["path"] for entry in found] == below and set(found[0]) == {"name", "path", "kind"}
+    assert [entry["path"] for entry in json.loads(call("ls", tree, "--json")[1])] == ["/a", "/e"]
+    code, out, err = call("ls", tree, "-r", "--path", "/a")
+    assert (code, err) == (0, "") and all(path in out for path in below[1:4]) and "/e" not in out
+    assert call("ls", loaded, "-r", "--json")[1] == call("ls", loaded, "--json")[1]
+    assert call("ls", tree, "-r", "--path", "/zz")[0] == 1
+
+
+def test_history_of_a_group(tree: str, call) -> None:
+    code, out, err = call("history", tree, "--json")
+    assert code == 0 and "are not listed" in err
+    found = json.loads(out)
+    assert [(v["version"], v["message"], v["arrays"]) for v in found] == [
+        (3, None, ["/a/b"]),
+        (4, "numbers", ["/a/b"]),
+        (5, None, ["/a/g/c"]),
+        (7, "both", ["/a/b", "/a/g/c"]),
+    ]
+    assert [operation["op"] for operation in found[-1]["operations"]] == ["add_fragments"] * 2
+    assert found[-1]["tags"] == ["kept"]
+    alone = json.loads(call("history", tree, "--path", "/a/b", "--json")[1])
+    assert [v["version"] for v in alone] == [3, 4, 7] and "arrays" not in alone[0]
+    code, out, _ = call("history", tree, "--path", "/a/g")
+    assert code == 0 and "/a/g/c" in out and "both" in out and "numbers" not in out
+    assert json.loads(call("history", tree, "--path", "/e", "--json")[1]) == []
+    assert call("history", tree, "--path", "/zz")[0] == 1
+
+
+def test_what_needs_an_array_names_those_in_a_group(tree: str, call) -> None:
+    for command in (["read", tree], ["consolidate", tree], ["verify", tree]):
+        code, out, err = call(*command)
+        assert (code, out) == (1, "") and "its arrays: ['/a/b', '/a/g/c']" in err
+
+
 def test_read(loaded: str, tmp_path: Path, call) -> None:
     code, out, _ = call("read", loaded, "--box", "x=3:9", "--format", "csv")
     assert code == 0 and out.splitlines()[1:] == ['3,4,,"b"', '3,4,1.5,"c"', "9,9,2.5,"]

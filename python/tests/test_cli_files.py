@@ -191,3 +191,9 @@ def test_the_shell_completes() -> None:
     asked = {**os.environ, "_GRIDSTONE_COMPLETE": "bash_complete", "COMP_WORDS": "gridstone ex", "COMP_CWORD": "1"}
     done = subprocess.run([sys.executable, "-m", "gridstone"], env=asked, capture_output=True, text=True, timeout=60)
     assert "plain,export" in done.stdout and "load" not in done.stdout, done.stderr
+
+
+def test_the_shell_completes_options() -> None:
+    asked = {**os.environ, "_GRIDSTONE_COMPLETE": "bash_complete", "COMP_WORDS": "gridstone ls --r", "COMP_CWORD": "2"}
+    done = subprocess.run([sys.executable, "-m", "gridstone"], env=asked, capture_output=True, text=True, timeout=60)
+    assert "plain,--recursive" in done.stdout, done.stderr

@@ -6,6 +6,7 @@ A node keeps its number wherever it is moved; a copy, and what replaces somethin
 import copy
 import itertools
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -177,23 +178,39 @@ def shown(kind: str, found: dict[str, Any]) -> dict[int, Cell]:
 
 def look(root: gs.Group, tree: Tree) -> None:
     """Compares a store, from its root on, with a tree: groups, arrays, their metadata and cells."""
-    _look_below(root, tree, "/")
+    _look_below(root, tree, "/", root.version)
 
 
-def _look_below(group: gs.Group, tree: Tree, path: str) -> None:
-    assert group.path == path and dict(group.meta) == tree[path].meta, path
-    expected = children(tree, path)
-    assert list(group) == list(expected) and len(group) == len(expected)
-    lead = path.rstrip("/")
-    kinds = {name: "array" if node.is_array else "group" for name, node in expected.items()}
-    assert [tuple(entry) for entry in group.children()] == [(n, f"{lead}/{n}", kind) for n, kind in kinds.items()]
-    for name, node in expected.items():
-        child = group[name]
+def _look_below(group: gs.Group, tree: Tree, path: str, version: int) -> None:
+    look_at_group(group, tree, path, version)
+    for name, node in children(tree, path).items():
+        child, place = group[name], f"{path.rstrip('/')}/{name}"
         if node.is_array:
-            look_at_array(child, f"{lead}/{name}", node)
+            look_at_array(child, place, node)
         else:
             assert isinstance(child, gs.Group)
-            _look_below(child, tree, f"{lead}/{name}")
+            _look_below(child, tree, place, version)
+
+
+def look_at_group(group: gs.Group, tree: Tree, path: str, version: int) -> None:
+    """Compares all that a handle of a group says with a tree: of one version, however it is asked."""
+    assert (group.path, group.version, dict(group.meta)) == (path, version, tree[path].meta)
+    expected = children(tree, path)
+    assert list(group) == list(expected) == list(group.keys()) and len(group) == len(expected)
+    assert [tuple(entry) for entry in group.children()] == [_entry(f"{path.rstrip('/')}/{n}", tree) for n in expected]
+    shown = ", ".join(f"{name} ({'array' if node.is_array else 'group'})" for name, node in expected.items())
+    assert repr(group) == f"<gridstone.Group {group.uri!r} {path!r} version {version}: {shown or 'empty'}>"
+    html = group._repr_html_()
+    assert f", version {version}<" in html and all(escape(f"{path.rstrip('/')}/{name}") in html for name in expected)
+    inside = sorted((p for p in below(tree, path) if p != path), key=lambda p: p.split("/"))
+    assert [tuple(entry) for entry in group.walk()] == [_entry(p, tree) for p in inside]
+    assert all(p[len(path.rstrip("/")) + 1 :] in group for p in inside) and "nothing" not in group
+    assert "nothing/below" not in group and group.get("nothing/below") is None
+
+
+def _entry(path: str, tree: Tree) -> tuple[str, str, str]:
+    """What is listed of a node."""
+    return path.rpartition("/")[2], path, "array" if tree[path].is_array else "group"
 
 
 def look_at_array(found: Any, path: str, node: Node) -> None:

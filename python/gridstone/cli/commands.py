@@ -12,7 +12,7 @@ from ..array import Array
 from ..damage import Damaged
 from ..group import Group
 from . import files, options, report
-from .output import bytes_text, emit_json, emit_table
+from .output import bytes_text, emit_json, emit_table, note
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -59,33 +59,32 @@ def create(
 @options.at_version
 @options.as_json
 def info(uri: str, path: str, version: int | str | None, timestamp: str | None, json_out: bool) -> None:
-    """Show the schema, the versions, the fragments, and how full and overlapping the tiles are."""
+    """Show the schema, the versions, the fragments, and how full and overlapping the tiles are.
+
+    Of a group: its version, what is in it, and its metadata.
+    """
     found = store.open(uri, path=path, version=version, timestamp=timestamp)
-    if isinstance(found, Group):
-        if not json_out:
-            click.echo(report.sealed(found))
-        _list(found.children(), json_out)
-        return
     if json_out:
-        emit_json(report.details(found))
+        emit_json(report.group_details(found._still()) if isinstance(found, Group) else report.details(found))
+    elif isinstance(found, Group):
+        report.show_group(found._still())
     else:
         report.show(found)
 
 
 @click.command()
 @click.argument("uri")
+@click.option("-r", "--recursive", is_flag=True, help="Also what is in the groups below.")
 @options.at_path
 @options.as_json
-def ls(uri: str, path: str, json_out: bool) -> None:
+def ls(uri: str, recursive: bool, path: str, json_out: bool) -> None:
     """List the arrays and groups of a store."""
-    _list(store.ls(uri, path=path), json_out)
-
-
-def _list(entries: Sequence[Any], json_out: bool) -> None:
+    found = store.open(uri, path=path) if recursive else None
+    entries = found.walk() if isinstance(found, Group) else store.ls(uri, path=path)
     if json_out:
         emit_json([entry._asdict() for entry in entries])
     else:
-        emit_table(None, ("name", "kind", "path"), [(e.name, e.kind, e.path) for e in entries])
+        report.show_entries(entries)
 
 
 @click.command()
@@ -238,13 +237,29 @@ def _delete_store(uri: str, yes: bool, message: str | None, json_out: bool) -> N
 @options.at_path
 @options.as_json
 def history(uri: str, path: str, json_out: bool) -> None:
-    """List the versions that touched an array, oldest first."""
-    versions = options.opened(uri, path).history()
+    """List the versions that touched an array, or any array in a group, oldest first."""
+    found = store.open(uri, path=path)
+    if isinstance(found, Group):
+        _history_below(found, json_out)
+        return
+    versions = found.history()
     if json_out:
         emit_json([report.version(v) for v in versions])
         return
-    rows = [(str(v.version), v.timestamp, v.message, report.operations(v), ", ".join(v.tags)) for v in versions]
-    emit_table(None, ("version", "time (UTC)", "message", "operations", "tags"), rows)
+    emit_table(None, report.VERSION_HEADER, [report.version_row(v) for v in versions])
+
+
+def _history_below(group: Group, json_out: bool) -> None:
+    note(
+        "versions that touched the arrays which are in the group now; those that moved or removed something, or "
+        "changed groups alone, are not listed"
+    )
+    versions = report.versions_below(group)
+    if json_out:
+        emit_json([{**report.version(v), "arrays": paths} for v, paths in versions])
+        return
+    rows = [(*report.version_row(v), ", ".join(paths)) for v, paths in versions]
+    emit_table(None, (*report.VERSION_HEADER, "arrays"), rows)
 
 
 COMMANDS: tuple[click.Command, ...] = (create, info, ls, read, write, delete, history)

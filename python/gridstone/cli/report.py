@@ -1,7 +1,9 @@
-"""What `info` and `history` say of an array."""
+"""What `info` and `history` say of arrays and groups."""
 
 import json
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -9,8 +11,9 @@ import click
 from .. import tiling
 from ..array import Array
 from ..dtypes import show as show_value
-from ..group import Group
+from ..group import Entry, Group
 from ..history import Version
+from ..store import open_array
 from .output import bytes_text, emit_table
 
 
@@ -43,6 +46,18 @@ def details(array: Array) -> dict[str, Any]:
     }
 
 
+def group_details(group: Group) -> dict[str, Any]:
+    """Everything that `info` tells of a group, in plain values."""
+    return {
+        "uri": group.uri,
+        "path": group.path,
+        "version": group.version,
+        "key_id": group.key_id,
+        "metadata": dict(group.meta),
+        "children": [entry._asdict() for entry in group.children()],
+    }
+
+
 def version(found: Version) -> dict[str, Any]:
     """A version in plain values."""
     return {
@@ -59,6 +74,43 @@ def operations(found: Version) -> str:
     """What a version did, in a few words."""
     counted = Counter(str(operation.get("op", "?")) for operation in found.operations)
     return ", ".join(name if count == 1 else f"{count} x {name}" for name, count in counted.items())
+
+
+VERSION_HEADER = ("version", "time (UTC)", "message", "operations", "tags")
+
+
+def version_row(found: Version) -> tuple[Any, ...]:
+    """A version in a table."""
+    return (str(found.version), found.timestamp, found.message, operations(found), ", ".join(found.tags))
+
+
+def versions_below(group: Group) -> list[tuple[Version, list[str]]]:
+    """The versions that touched the arrays in a group and below, oldest first, each with what it did to all of them and
+    with their paths."""
+    found: dict[int, tuple[Version, list[str]]] = {}
+    for entry in group.walk():
+        if entry.kind != "array":
+            continue
+        with open_array(group.uri, path=entry.path, context=group._context) as array:
+            for one in array.history():
+                known, paths = found.get(one.version, (None, []))
+                whole = one if known is None else replace(known, operations=(*known.operations, *one.operations))
+                found[one.version] = whole, [*paths, entry.path]
+    return [found[number] for number in sorted(found)]
+
+
+def show_entries(entries: Sequence[Entry]) -> None:
+    """What a group holds, for people."""
+    emit_table(None, ("name", "kind", "path"), [(e.name, e.kind, e.path) for e in entries])
+
+
+def show_group(group: Group) -> None:
+    """`info` of a group for people."""
+    click.echo(f"{group.uri} {group.path}: group, version {group.version}")
+    click.echo(sealed(group))
+    show_entries(group.children())
+    for key, value in group.meta.items():
+        click.echo(f"meta {key} = {value!r}")
 
 
 def show(array: Array) -> None:
