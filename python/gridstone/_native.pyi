@@ -378,6 +378,8 @@ class Group:
     def version(self) -> int: ...
     def refreshed(self, context: Context) -> Group:
         """The same group at the newest version of its store, wherever it was moved to."""
+    def history(self, context: Context) -> list[str]:
+        """The versions of the store up to this one, oldest first, each as JSON."""
     def children(self) -> list[tuple[str, str]]:
         """(name, "array" | "group") of each child, sorted by name."""
     def meta_get(self, key: str) -> str | None: ...

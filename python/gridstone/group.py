@@ -9,6 +9,7 @@ from . import _native, health
 from .arguments import checked, text, utf8
 from .context import Context
 from .errors import AccessError, BoundsError, GridstoneError, InputError, MissingNameError, NotFoundError
+from .history import Version, version_of
 from .meta import Metadata
 from .progress import Progress
 from .retention import Retained
@@ -125,6 +126,11 @@ class Group(Retained):
     def children(self) -> list[Entry]:
         """The arrays and groups in it, by name."""
         return entries(self._now())
+
+    def history(self) -> list[Version]:
+        """The versions of the store, oldest first, with all that each did, in this group or elsewhere: what was made,
+        moved and removed too. An array's own are `g["name"].history()`."""
+        return [version_of(text) for text in self._now().history(self._context.native)]
 
     def walk(self) -> list[Entry]:
         """The arrays and groups in it and in all groups below, each group followed by what is in it, all of one version

@@ -352,3 +352,19 @@ def test_a_handle_means_the_group_and_not_its_path(store_uri: str) -> None:
     with pytest.raises(gs.errors.NotFoundError):
         inner.meta["units"] = "m"
     assert list(other) == ["others"]
+
+
+def test_history_of_a_group_is_that_of_its_store(store_uri: str) -> None:
+    g = gs.group(store_uri)
+    g.create("a/b", SCHEMA)
+    g.move("a/b", "c")
+    then = gs.open(store_uri, path="/a", version=2)
+    assert isinstance(then, gs.Group)
+    del g["c"]
+    told = [[operation["op"] for operation in version.operations] for version in g.history()]
+    assert [version.version for version in g.history()] == [1, 2, 3, 4]
+    assert [
+        any(word in op for op in ops) for word, ops in zip(("create", "create", "move", "remove"), told, strict=True)
+    ] == [True] * 4, told
+    assert [version.version for version in then.history()] == [1, 2]
+    assert g["a"].history() == g.history(), "of any group of the store"

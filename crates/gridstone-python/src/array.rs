@@ -136,14 +136,7 @@ impl Array {
 
     fn history(&self, py: Python<'_>) -> PyResult<Py<PyList>> {
         let versions = interrupt::run(py, self.inner.context(), None, |call| self.inner.history(call))?;
-        let operations = |v: &engine::VersionListing| {
-            v.operations.iter().map(|(op, count)| json!({"op": op, "count": count})).collect::<Vec<_>>()
-        };
-        let one = |v: &engine::VersionListing| {
-            json!({"version": v.version, "time_us": v.time_us, "message": v.message, "operations": operations(v),
-                "commit_id": v.commit_id.to_string(), "tags": v.tags})
-        };
-        texts(py, versions.iter().map(one))
+        texts(py, versions.iter().map(version_json))
     }
 
     fn nonempty_domain(&self, py: Python<'_>) -> PyResult<Option<Box>> {
@@ -520,4 +513,11 @@ impl Array {
             "damage": damage});
         Ok(all.to_string())
     }
+}
+
+/// A version of a store, for Python's `history.version_of`.
+pub(crate) fn version_json(version: &engine::VersionListing) -> serde_json::Value {
+    let operations: Vec<_> = version.operations.iter().map(|(op, count)| json!({"op": op, "count": count})).collect();
+    json!({"version": version.version, "time_us": version.time_us, "message": version.message, "operations": operations,
+        "commit_id": version.commit_id.to_string(), "tags": version.tags})
 }

@@ -1,11 +1,14 @@
 //! Groups.
 
+use crate::array::version_json;
 use crate::context::Context;
 use crate::errors::raise;
 use crate::interrupt;
 use crate::retention::{options, report};
+use crate::writer::texts;
 use gridstone::engine;
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 use std::collections::BTreeMap;
 
 /// A group at one version of its store.
@@ -73,6 +76,12 @@ impl Group {
     fn refreshed(&self, py: Python<'_>, context: &Context) -> PyResult<Self> {
         let inner = interrupt::ask(py, &context.inner, &self.inner.uri(), || self.inner.refreshed())?;
         Ok(Self { inner })
+    }
+
+    /// The versions of the store up to this one, oldest first, each as JSON.
+    fn history(&self, py: Python<'_>, context: &Context) -> PyResult<Py<PyList>> {
+        let versions = interrupt::run(py, &context.inner, None, |call| self.inner.history(call))?;
+        texts(py, versions.iter().map(version_json))
     }
 
     /// (name, "array" | "group") of each child, sorted by name.

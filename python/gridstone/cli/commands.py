@@ -12,7 +12,7 @@ from ..array import Array
 from ..damage import Damaged
 from ..group import Group
 from . import files, options, report
-from .output import bytes_text, emit_json, emit_table, note
+from .output import bytes_text, emit_json, emit_table
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -237,29 +237,12 @@ def _delete_store(uri: str, yes: bool, message: str | None, json_out: bool) -> N
 @options.at_path
 @options.as_json
 def history(uri: str, path: str, json_out: bool) -> None:
-    """List the versions that touched an array, or any array in a group, oldest first."""
-    found = store.open(uri, path=path)
-    if isinstance(found, Group):
-        _history_below(found, json_out)
-        return
-    versions = found.history()
+    """List the versions that touched an array, or of a group all of its store, oldest first."""
+    versions = store.open(uri, path=path).history()
     if json_out:
         emit_json([report.version(v) for v in versions])
         return
     emit_table(None, report.VERSION_HEADER, [report.version_row(v) for v in versions])
-
-
-def _history_below(group: Group, json_out: bool) -> None:
-    note(
-        "versions that touched the arrays which are in the group now; those that moved or removed something, or "
-        "changed groups alone, are not listed"
-    )
-    versions = report.versions_below(group)
-    if json_out:
-        emit_json([{**report.version(v), "arrays": paths} for v, paths in versions])
-        return
-    rows = [(*report.version_row(v), ", ".join(paths)) for v, paths in versions]
-    emit_table(None, (*report.VERSION_HEADER, "arrays"), rows)
 
 
 COMMANDS: tuple[click.Command, ...] = (create, info, ls, read, write, delete, history)

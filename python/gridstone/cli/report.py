@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -13,7 +12,6 @@ from ..array import Array
 from ..dtypes import show as show_value
 from ..group import Entry, Group
 from ..history import Version
-from ..store import open_array
 from .output import bytes_text, emit_table
 
 
@@ -82,21 +80,6 @@ VERSION_HEADER = ("version", "time (UTC)", "message", "operations", "tags")
 def version_row(found: Version) -> tuple[Any, ...]:
     """A version in a table."""
     return (str(found.version), found.timestamp, found.message, operations(found), ", ".join(found.tags))
-
-
-def versions_below(group: Group) -> list[tuple[Version, list[str]]]:
-    """The versions that touched the arrays in a group and below, oldest first, each with what it did to all of them and
-    with their paths."""
-    found: dict[int, tuple[Version, list[str]]] = {}
-    for entry in group.walk():
-        if entry.kind != "array":
-            continue
-        with open_array(group.uri, path=entry.path, context=group._context) as array:
-            for one in array.history():
-                known, paths = found.get(one.version, (None, []))
-                whole = one if known is None else replace(known, operations=(*known.operations, *one.operations))
-                found[one.version] = whole, [*paths, entry.path]
-    return [found[number] for number in sorted(found)]
 
 
 def show_entries(entries: Sequence[Entry]) -> None:

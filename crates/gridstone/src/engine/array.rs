@@ -242,7 +242,7 @@ impl Array {
             call.cancel.check()?;
             let record = record?;
             if record.touches(self.id) {
-                versions.push(VersionListing::of(&record, self.id, snapshot.retained().tags()));
+                versions.push(VersionListing::of(&record, Some(self.id), snapshot.retained().tags()));
             }
         }
         Ok(versions)

@@ -1,7 +1,8 @@
 //! A group at one version of its store.
 
-use super::Context;
+use super::listing::VersionListing;
 use super::sorted_copies::commit_copying;
+use super::{Call, Context};
 use crate::array::{Changes, GroupState, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Error, Id, Result};
 use std::sync::Arc;
@@ -96,6 +97,19 @@ impl Group {
         }
         let changes = Changes::new(vec![Operation::SetMetadata { node, changes }]);
         Ok(commit_copying(&self.context, &self.store, &newest, changes, &mut StandardRules)?.version())
+    }
+
+    /// The versions of the store up to this one, oldest first, with all that each did, in this group or elsewhere.
+    ///
+    /// # Errors
+    /// Corruption, Storage, Cancelled.
+    pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
+        let mut versions = Vec::new();
+        for record in self.store.history(1, self.version())? {
+            call.cancel.check()?;
+            versions.push(VersionListing::of(&record?, None, self.snapshot.retained().tags()));
+        }
+        Ok(versions)
     }
 
     /// Name and kind ("array" or "group") of every child, sorted by name.

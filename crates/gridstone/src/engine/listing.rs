@@ -7,7 +7,7 @@ use crate::schema::{Coordinate, Datatype, Schema, Subarray, key};
 use crate::tile::{Column, TileGrid};
 use std::collections::BTreeMap;
 
-/// A version of a store, as one array's history tells it.
+/// A version of a store, as the history of one array, or of the store, tells it.
 #[derive(Debug, Clone)]
 pub struct VersionListing {
     /// The version.
@@ -25,7 +25,8 @@ pub struct VersionListing {
 }
 
 impl VersionListing {
-    pub(super) fn of(record: &Record, node: Id, tags: &BTreeMap<String, u64>) -> Self {
+    /// Of what was done to `node`; `None`: all that was done.
+    pub(super) fn of(record: &Record, node: Option<Id>, tags: &BTreeMap<String, u64>) -> Self {
         let count = |op: &Recorded| match op {
             Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
                 fragments.len() as u64
@@ -33,7 +34,7 @@ impl VersionListing {
             Recorded::SetMetadata { changes, .. } => changes.len() as u64,
             _ => 1,
         };
-        let mine = record.operations.iter().filter(|op| op.node() == Some(node));
+        let mine = record.operations.iter().filter(|op| node.is_none() || op.node() == node);
         Self {
             version: record.version,
             time_us: record.time_us,
