@@ -262,3 +262,13 @@ def test_to_csv(tmp_path: Path, store_uri: str) -> None:
     assert (tmp_path / "out.csv").read_text().splitlines() == ['"x","y","v"', "4,5,6"]
     assert [p.name for p in tmp_path.iterdir()] == ["a.csv", "out.csv"] or not (tmp_path / "out.csv.part").exists()
     assert to_csv(array, tmp_path / "none.csv", {"x": (8, 9)}) == 0
+
+
+def test_what_lies_outside_the_domain_says_how_to_widen_it(tmp_path: Path, store_uri: str) -> None:
+    array = from_csv(store_uri, put(tmp_path, "x,v\n1.5,1\n3.5,2\n"), dims=["x"])
+    more = put(tmp_path, "x,v\n9.5,3\n", "b.csv")
+    told = r"line 2, column 'x': 9\.5 is outside the domain \(1\.5, 3\.5\); widen it with resize\(\) .* schema"
+    with pytest.raises(gs.errors.InputError, match=told):
+        from_csv(store_uri, more)
+    array.resize(x=(1.5, 9.5))
+    assert from_csv(store_uri, more).read()["x"].tolist() == [1.5, 3.5, 9.5]
