@@ -17,6 +17,7 @@ from .cells import field_of
 from .dtypes import AnyArray
 from .errors import GridstoneError, InputError
 from .io import infer, integers
+from .io.sources import delimiter_of
 from .schema import Attr, Dim, Schema
 
 if TYPE_CHECKING:
@@ -139,7 +140,8 @@ def _first_of_csv(path: Path, text: str | None) -> tuple[pa.Table, bool]:
         if text is None
         else csv.ConvertOptions(include_columns=[text], column_types={text: pa.string()}, strings_can_be_null=True)
     )
-    with csv.open_csv(path, csv.ReadOptions(block_size=_CSV_BYTES), convert_options=wanted) as reader:
+    parsing = csv.ParseOptions(delimiter=delimiter_of([path]))
+    with csv.open_csv(path, csv.ReadOptions(block_size=_CSV_BYTES), parsing, wanted) as reader:
         table = pa.Table.from_batches([next(iter(reader), pa.record_batch([], pa.schema([])))])
         return table, next(iter(reader), None) is not None
 

@@ -131,5 +131,6 @@ def test_what_was_written_comes_back(tmp_path: Path, stores: Stores) -> None:
 
 def test_advice_tells_the_types_that_a_load_makes(tmp_path: Path) -> None:
     text = "x,u,s,f\n1,9223372036854775809,-1,0.5\n2,1,9223372036854775809,9223372036854775809\n"
-    schema = gs.advise(put(tmp_path, text), dims=["x"]).schema
-    assert [(attr.name, attr.dtype) for attr in schema.attrs] == [("u", "uint64"), ("s", "string"), ("f", "float64")]
+    for file in (put(tmp_path, text), put(tmp_path, text.replace(",", "\t"), "a.tsv")):
+        found = [(attr.name, attr.dtype) for attr in gs.advise(file, dims=["x"]).schema.attrs]
+        assert found == [("u", "uint64"), ("s", "string"), ("f", "float64")]
