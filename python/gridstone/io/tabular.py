@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..optional import needed
 from ..progress import Progress
 from ..schema import Schema
-from . import frames, sources, tables
+from . import frames, partitions, sources, tables
 from .load import Keywords, Options, Place, context_or_default, load
 from .sources import Scratch, Source
 from .table_feed import TableFeed, Tables
@@ -100,14 +100,16 @@ def from_parquet(
     Args:
         uri, dims, schema, sparse, context, options: as in `from_arrow`.
         source: a path, a pattern or a list of them, read side by side, ahead of what is written meanwhile; rows stay in
-            the order of the files. Columns are matched by name.
+            the order of the files. Columns are matched by name. Folders such as `year=2024` in the paths of all files
+            are columns too, unless the files have them.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
         statistics: take domains from the files' footers where they are complete; False: from a pass over the values.
     """
     used = context_or_default(context)
     place = Place(uri, dims, schema, sparse, Options.of(options))
-    files = tables.ParquetFiles(sources.expand(source), statistics)
-    return load(place, TableFeed(files, used, readahead=True), progress)
+    files = sources.expand(source)
+    found = partitions.with_folders(files, tables.ParquetFiles(files, statistics))
+    return load(place, TableFeed(found, used, readahead=True), progress)
 
 
 def from_feather(
@@ -124,12 +126,15 @@ def from_feather(
 
     Args:
         uri, dims, schema, sparse, context, options: as in `from_arrow`.
-        source: a path, a pattern or a list of them. Columns are matched by name.
+        source: a path, a pattern or a list of them. Columns are matched by name, and folders such as `year=2024` are
+            columns, as in `from_parquet`.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
     """
     used = context_or_default(context)
     place = Place(uri, dims, schema, sparse, Options.of(options))
-    return load(place, TableFeed(tables.ArrowFiles(sources.expand(source)), used, readahead=True), progress)
+    files = sources.expand(source)
+    found = partitions.with_folders(files, tables.ArrowFiles(files))
+    return load(place, TableFeed(found, used, readahead=True), progress)
 
 
 def from_pandas(
