@@ -386,7 +386,7 @@ def with_nan_for_null(data: Any, dtype: str) -> Any:
 def columns_of_table(data: Any) -> dict[str, Any]:
     """Columns by name of an Arrow table, record batch or anything that exports an Arrow stream."""
     if not isinstance(data, pa.Table | pa.RecordBatch):
-        data = arrow_foreign.stream_of(data).read_all()
+        data = arrow_foreign.table_of(data)
     if len(set(data.schema.names)) != len(data.schema.names):
         raise SchemaError(f"the table has columns of the same name: {data.schema.names}")
     return {name: data.column(name) for name in data.schema.names}

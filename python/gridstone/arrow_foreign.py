@@ -1,5 +1,7 @@
 """What other libraries hand over through Arrow's C interface, and what of it is no data."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -35,18 +37,32 @@ def refusals(frame: Any) -> dict[str, GridstoneError]:
     return {name: error for name, error in found.items() if error is not None}
 
 
+@contextmanager
+def _taking(title: str) -> Iterator[None]:
+    """Turns what pyarrow, pandas and polars raise of data that they cannot hand over into an `InputError`."""
+    try:
+        yield
+    except (GridstoneError, MemoryError):
+        raise
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
+        told = " ".join(str(error).split())
+        raise InputError(f"{title} cannot be taken over as Arrow data: {told}; cast its columns first") from error
+
+
 def stream_of(data: Any) -> Any:
     """A reader of the record batches of what has `__arrow_c_stream__`."""
     if is_polars(data) and hasattr(data, "columns"):
         for error in refusals(data).values():
             raise error
-    try:
+    with _taking(f"this {type(data).__name__}"):
         return pa.RecordBatchReader.from_stream(data)
-    except (pa.ArrowException, TypeError) as error:
-        raise InputError(
-            f"{type(data).__name__} gives no table that pyarrow {pa.__version__} knows: {error}; cast the columns of "
-            f"such types first"
-        ) from error
+
+
+def table_of(data: Any) -> Any:
+    """All that has `__arrow_c_stream__` gives."""
+    reader = stream_of(data)
+    with _taking(f"this {type(data).__name__}"):
+        return reader.read_all()
 
 
 def chunks_of(title: str, data: Any) -> Any:
@@ -54,7 +70,5 @@ def chunks_of(title: str, data: Any) -> Any:
     error = refusal(title, data) if is_polars(data) and hasattr(data, "dtype") else None
     if error is not None:
         raise error
-    try:
+    with _taking(f"{title}: this {type(data).__name__}"):
         return pa.chunked_array(data)
-    except (pa.ArrowException, TypeError) as error:
-        raise InputError(f"{title}: {type(data).__name__} makes no column: {error}; cast it first") from error

@@ -91,8 +91,11 @@ def test_streams_that_break_off_or_have_unknown_types(store_uri: str) -> None:
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
             return pl.DataFrame({"x": [1], "i": LONG.head(1)}).__arrow_c_stream__(requested_schema)
 
-    with pytest.raises(gs.errors.InputError, match="Foreign gives no table"):
+    with pytest.raises(gs.errors.InputError, match="this Foreign cannot be taken over"):
         io.from_arrow(store_uri, Foreign(), ["x"])
+    for bad in ([1, "a"], [2**70, 1], pd.arrays.SparseArray([0, 1])):
+        with pytest.raises(gs.errors.InputError, match="this DataFrame cannot be taken over"):
+            io.from_arrow(store_uri, pd.DataFrame({"x": [1, 2], "bad": bad}), ["x"])
     schema = pa.schema([("x", pa.int64()), ("v", pa.int64())])
 
     def batches() -> Any:
@@ -102,3 +105,14 @@ def test_streams_that_break_off_or_have_unknown_types(store_uri: str) -> None:
     with pytest.raises(gs.errors.InputError, match=r"the stream broke off: .*gone"):
         io.from_arrow(store_uri, pa.RecordBatchReader.from_batches(schema, batches()), ["x"])
     assert not gs.exists(store_uri)
+    a = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int64")], sparse=True))
+
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            return pa.RecordBatchReader.from_batches(schema, batches()).__arrow_c_stream__(requested_schema)
+
+    with pytest.raises(gs.errors.InputError, match="this Broken cannot be taken over"):
+        a.write_cells(Broken())
+    with pytest.raises(gs.errors.InputError, match="this Foreign cannot be taken over"):
+        a.write_cells(Foreign())
+    assert len(a.read()) == 0
