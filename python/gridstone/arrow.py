@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from . import categories, dtypes
+from . import arrow_foreign, categories, dtypes
 from .columns import Column, Field
 from .dtypes import AnyArray
 from .errors import InputError, SchemaError, UnsupportedError
@@ -230,7 +230,7 @@ def _check_kind(field: Field, array: Any) -> None:
 
 def _one_chunk(field: Field, data: Any) -> Any:
     if not isinstance(data, pa.Array | pa.ChunkedArray):
-        data = pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.array(data)
+        data = arrow_foreign.chunks_of(field.title, data) if hasattr(data, "__arrow_c_stream__") else pa.array(data)
     if isinstance(data, pa.ChunkedArray):
         if len(data.chunks) == 1:
             data = data.chunk(0)
@@ -386,7 +386,7 @@ def with_nan_for_null(data: Any, dtype: str) -> Any:
 def columns_of_table(data: Any) -> dict[str, Any]:
     """Columns by name of an Arrow table, record batch or anything that exports an Arrow stream."""
     if not isinstance(data, pa.Table | pa.RecordBatch):
-        data = pa.RecordBatchReader.from_stream(data).read_all()
+        data = arrow_foreign.table_of(data)
     if len(set(data.schema.names)) != len(data.schema.names):
         raise SchemaError(f"the table has columns of the same name: {data.schema.names}")
     return {name: data.column(name) for name in data.schema.names}

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ from .advising import check
 from .cells import field_of
 from .dtypes import AnyArray
 from .errors import GridstoneError, InputError
-from .io import infer
+from .io import infer, integers
+from .io.sources import delimiter_of
 from .schema import Attr, Dim, Schema
 
 if TYPE_CHECKING:
@@ -119,14 +121,34 @@ def _of_parquet(path: Path, rows: int) -> tuple[pa.Table, int]:
 
 
 def _of_csv(path: Path, rows: int) -> tuple[pa.Table, int]:
-    from pyarrow import csv
-
-    with csv.open_csv(path, read_options=csv.ReadOptions(block_size=_CSV_BYTES)) as reader:
-        table = pa.Table.from_batches([next(iter(reader), pa.record_batch([], pa.schema([])))])
-        more = next(iter(reader), None) is not None
+    table, more = _first_of_csv(path, None)
+    for place, name in enumerate(table.column_names):
+        texts = partial(_texts_of_csv, path, name)
+        found = integers.exact(table.column(place), texts)
+        table = table.set_column(place, name, texts() if found.type == integers.LONG else found)
     plain = path.suffix not in (".gz", ".zst", ".bz2")
     total = round(table.num_rows * path.stat().st_size / _CSV_BYTES) if more and plain else table.num_rows
     return _thinned(table, rows), max(total, table.num_rows)
+
+
+def _first_of_csv(path: Path, text: str | None) -> tuple[pa.Table, bool]:
+    """The first block, or one column of it as text, and whether there are more."""
+    from pyarrow import csv
+
+    wanted = (
+        None
+        if text is None
+        else csv.ConvertOptions(include_columns=[text], column_types={text: pa.string()}, strings_can_be_null=True)
+    )
+    parsing = csv.ParseOptions(delimiter=delimiter_of([path]))
+    with csv.open_csv(path, csv.ReadOptions(block_size=_CSV_BYTES), parsing, wanted) as reader:
+        table = pa.Table.from_batches([next(iter(reader), pa.record_batch([], pa.schema([])))])
+        return table, next(iter(reader), None) is not None
+
+
+def _texts_of_csv(path: Path, name: str) -> Any:
+    """A column of the first block as it is written."""
+    return _first_of_csv(path, name)[0].column(0)
 
 
 def _thinned(table: pa.Table, rows: int) -> pa.Table:

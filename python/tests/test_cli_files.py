@@ -197,3 +197,99 @@ def test_the_shell_completes_options() -> None:
     asked = {**os.environ, "_GRIDSTONE_COMPLETE": "bash_complete", "COMP_WORDS": "gridstone ls --r", "COMP_CWORD": "2"}
     done = subprocess.run([sys.executable, "-m", "gridstone"], env=asked, capture_output=True, text=True, timeout=60)
     assert "plain,--recursive" in done.stdout, done.stderr
+
+
+def test_export_to_standard_output_is_csv(tmp_path: Path, store: str, call, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call("export", store, "o.csv")[0] == 0
+    assert call("export", store, "-") == (0, (tmp_path / "o.csv").read_text(), "")
+    code, out, err = call("export", store, "-", "--where", "v == 3", "--attr", "s", "--delimiter", "\\t")
+    assert (code, out, err) == (0, '"x"\t"y"\t"s"\n3\t1.5\t""\n', "")
+    assert not (tmp_path / "-").exists()
+    for arguments in (["--format", "parquet"], ["--json"]):
+        code, out, err = call("export", store, "-", *arguments)
+        assert code == 2 and out == "" and "standard output" in err
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.tsv", "o.parquet", "o.arrow"])
+def test_export_takes_a_condition(tmp_path: Path, stores: Stores, store: str, call, name: str) -> None:
+    code, _, err = call("export", store, tmp_path / name, "--where", "v > 1", "--box", "x=2:")
+    assert code == 0, err
+    assert call("load", stores("b"), tmp_path / name, "--dims", "x,y")[0] == 0
+    assert gs.open(stores("b")).read().to_arrow().to_pylist() == [{"x": 3, "y": 1.5, "v": 3, "s": ""}]
+    assert call("export", store, tmp_path / name, "--where", "nonsense >")[0] == 1
+    code, _, err = call("export", store, tmp_path / "o.npy", "--where", "v > 1")
+    assert code == 2 and "--where is for csv and parquet and feather" in err
+
+
+def test_export_says_what_nulls_are(tmp_path: Path, stores: Stores, store: str, call) -> None:
+    assert call("export", store, tmp_path / "o.csv", "--null", "NA")[0] == 0
+    assert "NA" in (tmp_path / "o.csv").read_text()
+    assert call("load", stores("b"), tmp_path / "o.csv", "--dims", "x,y", "--null", "NA")[0] == 0
+    assert sorted(gs.open(stores("b")).read()["v"].tolist(), key=str) == [1, 3, None]
+    assert call("export", store, tmp_path / "o.parquet", "--null", "NA")[0] == 2
+
+
+@pytest.mark.parametrize("name", ["o.xyz", "o.zip", "o.csv.zip", "o.xlsx", "o.xyz.gz", "o.gs"])
+def test_formats_that_are_not_known_by_their_names(
+    tmp_path: Path, stores: Stores, store: str, call, monkeypatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(b"PK")
+    for command in (["load", stores("u"), name, "--dims", "x"], ["export", store, name], ["write", store, name]):
+        code, _, err = call(*command)
+        assert code == 2 and "no format is known by" in err and ".parquet" in err and "--format" in err, err
+    assert (tmp_path / name).read_bytes() == b"PK" and not gs.exists(stores("u"))
+    assert call("load", stores("u"), "*.*", "--dims", "x")[0] == 2
+    if not name.endswith(".gz"):
+        (tmp_path / name).write_text("x,y,v,s\n1,0.5,3,a\n")
+        assert call("load", stores("u"), name, "--dims", "x,y", "--format", "csv")[0] == 0
+        assert call("write", store, name, "--format", "csv")[0] == 0
+        assert call("export", store, name, "--format", "csv")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["o", "o.csv", "o.txt", "o.dat", "o.gz", "o.TXT.gz", "o.tab"])
+def test_text_is_csv(tmp_path: Path, stores: Stores, store: str, call, name: str) -> None:
+    assert call("export", store, tmp_path / name)[0] == 0
+    assert call("load", stores("b"), tmp_path / name, "--dims", "x,y")[0] == 0
+    assert len(gs.open(stores("b")).read()) == 3
+
+
+def test_patterns_have_the_format_of_the_files_that_they_name(tmp_path: Path, stores: Stores, call) -> None:
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    (tmp_path / "folder").mkdir()
+    assert call("load", stores("a"), tmp_path / "*", "--dims", "x,y")[0] == 0
+    (tmp_path / "b.csv").write_text("x,y,v,s\n")
+    code, _, err = call("load", stores("a"), tmp_path / "*")
+    assert code == 2 and "several formats (csv, parquet)" in err
+
+
+@pytest.mark.parametrize(
+    ("dim", "domain", "tile"),
+    [
+        ("t:datetime64[s]:2020-01-01T00:00:00..2020-01-02T00:00:00:3600", ("2020-01-01", "2020-01-02"), 3600),
+        ("t:datetime64[s]:2020-01-01T00:00..2020-01-01T01:30", ("2020-01-01", "2020-01-01T01:30"), None),
+        ("t:datetime64[ms]:2020-01-01 00:00..2020-01-02 00:00:00.5:10", ("2020-01-01", "2020-01-02T00:00:00.5"), 10),
+        ("t:datetime64[D]:2020-01-01..2020-01-31:7", ("2020-01-01", "2020-01-31"), 7),
+        ("t;datetime64[s];2020-01-01T00:00:00;2020-01-02T00:00:00;3600", ("2020-01-01", "2020-01-02"), 3600),
+        ("x:int64:-5..5:4", (-5, 5), 4),
+        ("x:float64:-0.5..1.5", (-0.5, 1.5), None),
+        ("a..b:int64:0:9", (0, 9), None),
+    ],
+)
+def test_dimensions_of_times_of_day(
+    store_uri: str, call, dim: str, domain: tuple[object, object], tile: object
+) -> None:
+    code, _, err = call("create", store_uri, "--dim", dim, "--attr", "v:int8", "--sparse")
+    assert code == 0, err
+    made = gs.open(store_uri).schema.dims[0]
+    kind = np.dtype(made.dtype)
+    assert made.domain == tuple(np.array(domain, kind).tolist() if kind.kind != "M" else np.array(domain, kind))
+    assert tile is None or int(np.asarray(made.tile).astype(np.int64)) == tile
+
+
+def test_a_dimension_of_times_with_colons_alone_says_how(store_uri: str, call) -> None:
+    dim = "t:datetime64[s]:2020-01-01T00:00:00:2020-01-02T00:00:00:3600"
+    code, _, err = call("create", store_uri, "--dim", dim, "--attr", "v:int8")
+    assert code == 2 and "2020-01-01T00:00:00..2020-01-02T00:00:00" in err
+    assert "LOW..HIGH" in call("create", "--help")[1]

@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from places import Stores
 
 import gridstone as gs
-from gridstone.io import from_csv, to_csv
+from gridstone import io
+from gridstone.io import from_csv, read_csv, to_csv
 
 
 def put(folder: Path, text: str | bytes, name: str = "a.csv") -> Path:
@@ -262,3 +264,67 @@ def test_to_csv(tmp_path: Path, store_uri: str) -> None:
     assert (tmp_path / "out.csv").read_text().splitlines() == ['"x","y","v"', "4,5,6"]
     assert [p.name for p in tmp_path.iterdir()] == ["a.csv", "out.csv"] or not (tmp_path / "out.csv.part").exists()
     assert to_csv(array, tmp_path / "none.csv", {"x": (8, 9)}) == 0
+
+
+def test_what_lies_outside_the_domain_says_how_to_widen_it(tmp_path: Path, store_uri: str) -> None:
+    array = from_csv(store_uri, put(tmp_path, "x,v\n1.5,1\n3.5,2\n"), dims=["x"])
+    more = put(tmp_path, "x,v\n9.5,3\n", "b.csv")
+    told = r"line 2, column 'x': 9\.5 is outside the domain \(1\.5, 3\.5\); widen it with resize\(\) .* schema"
+    with pytest.raises(gs.errors.InputError, match=told):
+        from_csv(store_uri, more)
+    array.resize(x=(1.5, 9.5))
+    assert from_csv(store_uri, more).read()["x"].tolist() == [1.5, 3.5, 9.5]
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.TAB", "a.tsv.gz"])
+def test_tabs_by_the_name_of_the_file(tmp_path: Path, stores: Stores, name: str) -> None:
+    text = "x\ty\tv\n1\t2\t3\n"
+    put(tmp_path, gzip.compress(text.encode()) if name.endswith("gz") else text, name)
+    a = from_csv(stores("a"), tmp_path / name, schema=SMALL)
+    assert a.read()["v"].tolist() == [3]
+    assert read_csv(tmp_path / name, SMALL).num_rows == 1
+    to_csv(a, tmp_path / name)
+    assert from_csv(stores("b"), str(tmp_path / name), dims=["x", "y"]).read()["v"].tolist() == [3]
+    to_csv(a, tmp_path / name, delimiter=",")
+    assert from_csv(stores("c"), tmp_path / name, dims=["x", "y"], delimiter=",").read()["v"].tolist() == [3]
+    put(tmp_path, "x,y,v\n4,5,6\n")
+    with pytest.raises(gs.errors.InputError, match="give delimiter="):
+        from_csv(stores("d"), [tmp_path / name, tmp_path / "a.csv"], dims=["x", "y"])
+
+
+def test_nulls_as_a_word(tmp_path: Path, stores: Stores) -> None:
+    text = "x,v,s,t\n1,,,\n2,2,NA,2026-01-01\n3,3,,2026-01-02\n"
+    a = from_csv(stores("a"), put(tmp_path, text), dims=["x"])
+    assert to_csv(a, tmp_path / "b.csv", null="NA") == 3
+    assert (tmp_path / "b.csv").read_text().splitlines()[1] == "1,NA,NA,NA"
+    b = from_csv(stores("b"), tmp_path / "b.csv", dims=["x"], nulls=["NA"])
+    assert b.read().to_arrow().to_pylist() == a.read().to_arrow().to_pylist()
+    for null in ('"', "a,b", "\n", None):
+        with pytest.raises(gs.errors.InputError, match="null is text without"):
+            to_csv(a, tmp_path / "b.csv", null=null)
+    for delimiter in ("", ";;", '"', "é"):
+        with pytest.raises(gs.errors.InputError, match="delimiter is one ASCII"):
+            to_csv(a, tmp_path / "b.csv", delimiter=delimiter)
+
+
+def test_cells_that_a_condition_selects_are_written(tmp_path: Path, stores: Stores) -> None:
+    a = from_csv(stores("a"), put(tmp_path, "x,v\n1,1\n2,2\n3,3\n"), dims=["x"])
+    assert to_csv(a, tmp_path / "b.csv", {"x": (2, 3)}, where="v != 3") == 1
+    assert (tmp_path / "b.csv").read_text() == '"x","v"\n2,2\n'
+    assert io.to_parquet(a, tmp_path / "b.parquet", where=gs.col("v") > 1) == 2
+    assert io.to_feather(a, tmp_path / "b.arrow", where="v in (1, 3)") == 2
+    assert io.to_arrow(a, where="v < 3").read_all().column("x").to_pylist() == [1, 2]
+
+
+def test_open_files_are_refused(tmp_path: Path, store_uri: str) -> None:
+    file = put(tmp_path, "x,v\n1,1\n")
+    with file.open() as text, file.open("rb") as binary:
+        for source in (text, binary, StringIO("x,v\n"), [text], b"a.csv", 5, [5]):
+            with pytest.raises(gs.errors.InputError, match=r"named by their paths.* give its path"):
+                from_csv(store_uri, source, dims=["x"])
+            with pytest.raises(gs.errors.InputError, match=r"named by their paths.* give its path"):
+                io.from_parquet(store_uri, source, dims=["x"])
+    a = from_csv(store_uri, file, dims=["x"])
+    for write in (to_csv, io.to_parquet, io.to_feather):
+        with pytest.raises(gs.errors.InputError, match=r"found an open file \(StringIO\); give its path"):
+            write(a, StringIO())

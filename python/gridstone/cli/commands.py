@@ -20,7 +20,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("uri")
 @click.option(
-    "--dim", "dims", multiple=True, metavar="NAME:DTYPE:LOW:HIGH[:TILE]", help='"x:int64:0:999:100", "gene:string:32"'
+    "--dim",
+    "dims",
+    multiple=True,
+    metavar="NAME:DTYPE:LOW:HIGH[:TILE]",
+    help='"x:int64:0:999:100", "gene:string:32"; LOW..HIGH for times of day, with their seconds: '
+    '"t:datetime64[s]:2020-01-01T00:00:00..2020-01-31T23:59:59:3600".',
 )
 @click.option(
     "--attr", "attrs", multiple=True, metavar="NAME:DTYPE[:nullable][:fill=V][:FILTERS]", help='"v:float32:zstd"'
@@ -132,16 +137,24 @@ def read(
 @click.command()
 @click.argument("uri")
 @click.argument("source", type=_FILE, metavar="FILE")
+@click.option("--format", "form", type=click.Choice(files.FORMATS), help="Of the file.  [default: by its name]")
 @options.within_box
 @click.option("--attr", help="The attribute that a .npy file holds.  [default: the only one]")
 @click.option("--message", "-m", help="Kept with the version.")
 @options.at_path
 @options.as_json
 def write(
-    uri: str, source: Path, box: Sequence[str], attr: str | None, message: str | None, path: str, json_out: bool
+    uri: str,
+    source: Path,
+    form: str | None,
+    box: Sequence[str],
+    attr: str | None,
+    message: str | None,
+    path: str,
+    json_out: bool,
 ) -> None:
     """Write cells from a file of a format that load knows, or a dense box from a .npy file."""
-    array, kind = options.opened(uri, path, "r+"), files.kind_of([source], None)
+    array, kind = options.opened(uri, path, "r+"), files.kind_of([source], form)
     placed: dict[str, Any] = {"box": options.box_of(array, box), "name": attr} if kind == "npy" else {}
     if (box or attr) and not placed:
         raise click.UsageError("--box and --attr are for .npy files; other files say themselves where their cells are")

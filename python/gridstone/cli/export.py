@@ -9,10 +9,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 
-from ..io import text
-from ..io.write import no_text
+from ..io.write import csv_into, csv_options
+from ..progress import Progress
 from .output import emit_table, note, plain
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def write(stream: "Stream", form: str, out: Path | None, limit: int | None) -> N
                 for row in batch.to_pylist():
                     file.write((json.dumps(plain(row), ensure_ascii=False) + "\n").encode())
         elif form == "csv":
-            _csv(stream.schema, batches, file)
+            csv_into(file, stream.schema, batches, csv_options(",", ""), None)
         else:
             with pa.ipc.new_stream(file, stream.schema) as writer:
                 for batch in batches:
@@ -58,14 +57,11 @@ def _opened(out: Path | None) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _csv(schema: Any, batches: Iterator[Any], file: IO[bytes]) -> None:
-    fields = text.written_schema(schema)
-    with pa_csv.CSVWriter(file, fields, write_options=pa_csv.WriteOptions(quoting_style="needed")) as writer:
-        for batch in batches:
-            try:
-                writer.write_batch(text.written(batch, fields))
-            except pa.ArrowInvalid as error:
-                raise no_text(error) from error
+def csv_to_standard_output(stream: "Stream", delimiter: str, null: str, progress: Progress) -> int:
+    """Writes the stream's cells as CSV to standard output; the number of rows."""
+    options = csv_options(delimiter, null)
+    with _opened(None) as file:
+        return csv_into(file, stream.schema, stream, options, progress)
 
 
 def _table(stream: "Stream", batches: Iterator[Any], limit: int | None) -> None:

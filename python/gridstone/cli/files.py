@@ -1,5 +1,6 @@
 """Loading files of any known format, and exporting to them."""
 
+import glob
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from .output import bytes_text, emit_json, note, on_terminal
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _ENDS = {
+    **dict.fromkeys(("", ".csv", ".tsv", ".tab", ".txt", ".dat"), "csv"),
     ".parquet": "parquet",
     ".parq": "parquet",
     ".pq": "parquet",
@@ -65,13 +67,30 @@ def _csv_options(command: Any) -> Any:
 
 
 def kind_of(files: Sequence[str | Path], form: str | None) -> str:
-    """The format of files, by the ends of their names unless it is given; text of any other kind is CSV."""
+    """The format of files, by the ends of their names unless it is given; without an end they are CSV."""
     if form is not None:
         return form
-    kinds = {_ENDS.get(sources.kind_of(Path(file)), "csv") for file in files}
+    kinds = {_kind_of(found) for file in files for found in _matches(file)}
     if len(kinds) > 1:
         raise click.UsageError(f"files of several formats ({', '.join(sorted(kinds))}); load them one by one")
     return kinds.pop()
+
+
+def _matches(file: str | Path) -> list[Path]:
+    """The files that a pattern names; what names none as it stands."""
+    found = [Path(name) for name in glob.glob(str(file), recursive=True)] if glob.has_magic(str(file)) else []
+    return [path for path in found if path.is_file()] or [Path(file)]
+
+
+def _kind_of(file: Path) -> str:
+    kind = _ENDS.get(sources.kind_of(file))
+    if kind is None:
+        known = " ".join(end for end in _ENDS if end)
+        raise click.UsageError(
+            f"{file}: no format is known by {sources.kind_of(file)!r}; name it by one of {known}, for text also "
+            f"compressed as in .csv.gz, or say what it is: --format {'|'.join(FORMATS)}"
+        )
+    return kind
 
 
 @click.command()
@@ -123,7 +142,7 @@ def load(
     rest |= {} if name is None else {"name": name}
     rest |= {} if sparse is None else {"sparse": sparse}
     rest |= {} if duplicates is None else {"duplicates": duplicates}
-    rest |= _csv_arguments(csv, sources) if kind == "csv" else {}
+    rest |= _csv_arguments(csv) if kind == "csv" else {}
     schema = None if schema_file is None else Schema.from_json(schema_file.read_text())
     array = loaded(kind, uri, sources, schema=schema, **rest)
     if json_out:
@@ -162,11 +181,11 @@ def _check_use(context: click.Context, kind: str) -> None:
                 raise click.UsageError(f"{option} is for {forms} files; these are {kind}")
 
 
-def _csv_arguments(given: dict[str, Any], files: Sequence[str]) -> dict[str, Any]:
+def _csv_arguments(given: dict[str, Any]) -> dict[str, Any]:
     """The options of CSV as the arguments of `from_csv`."""
-    tabs = all(sources.kind_of(Path(file)) in (".tsv", ".tab") for file in files)
     made = {key: value for key, value in given.items() if value not in (None, (), False)}
-    made["delimiter"] = (given["delimiter"] or ("\t" if tabs else ",")).replace("\\t", "\t")
+    if given["delimiter"]:
+        made["delimiter"] = _mark(given["delimiter"])
     if given["quote"] is not None:
         made["quote"] = given["quote"] or None
     if made.pop("no_header", False):
@@ -178,19 +197,26 @@ def _csv_arguments(given: dict[str, Any], files: Sequence[str]) -> dict[str, Any
     return made
 
 
+def _mark(text: str) -> str:
+    """A delimiter, of which a shell gives a tab best as two characters."""
+    return text.replace("\\t", "\t")
+
+
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 @click.command()
 @click.argument("uri")
-@click.argument("target", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("target", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Of the file.  [default: by its name]")
 @options.within_box
 @click.option("--attr", "attrs", multiple=True, help="An attribute; may be given again.  [default: all]")
+@click.option("--where", metavar="CONDITION", help="Tables: cells for which it is true, as for read.")
 @click.option("--order", type=click.Choice(["row", "col", "global", "any"]), default="row", show_default=True)
 @click.option("--compression", help="parquet: zstd, snappy, gzip, brotli, lz4, none; feather: zstd, lz4, none.")
-@click.option("--delimiter", help="What separates the values of CSV.  [default: ,]")
+@click.option("--delimiter", help="What separates the values of CSV.  [default: , or a tab for .tsv]")
+@click.option("--null", help="The text of nulls in CSV.  [default: empty]")
 @click.option("--fill", help="npy, npz: the value of nulls and empty cells.")
 @options.around_damage
 @options.with_memory
@@ -204,9 +230,6 @@ def export(
     box: Sequence[str],
     attrs: Sequence[str],
     order: str,
-    compression: str | None,
-    delimiter: str | None,
-    fill: str | None,
     damaged: Damaged,
     memory: str,
     threads: int | None,
@@ -214,78 +237,79 @@ def export(
     version: int | str | None,
     timestamp: str | None,
     json_out: bool,
+    **some: str | None,
 ) -> None:
-    """Write the cells of a box to a file: CSV, Parquet, Arrow (Feather), NumPy, Matrix Market."""
-    kind = kind_of([target], form)
-    for option, value, kinds in (
-        ("--compression", compression, ("parquet", "feather")),
-        ("--delimiter", delimiter, ("csv",)),
-        ("--fill", fill, ("npy", "npz")),
-    ):
-        if value is not None and kind not in kinds:
-            raise click.UsageError(f"{option} is for {' and '.join(kinds)} files; this is {kind}")
+    """Write the cells of a box to a file: CSV, Parquet, Arrow (Feather), NumPy, Matrix Market; "-" is CSV on standard
+    output."""
+    piped = str(target) == "-"
+    kind = "csv" if piped and form is None else kind_of([target], form)
+    _check_export(kind, piped, json_out, some)
     array = store.open_array(
         uri, path=path, version=version, timestamp=timestamp, context=options.context_of(memory, threads)
     )
-    where = options.box_of(array, box)
     if kind in ("npy", "mtx") and len(attrs) > 1:
         raise click.UsageError(f"a {kind} file holds one attribute; give --attr once")
+    cells = {"box": options.box_of(array, box), "order": order, "damaged": damaged}
     with options.telling_damage():
-        told = _exported(kind, array, target, where, list(attrs), (order, damaged), compression, delimiter, fill)
+        told = _exported(kind, array, None if piped else target, cells, list(attrs), some)
     if json_out:
         emit_json({"file": str(target), "format": kind, **told})
-    else:
+    elif not piped:
         shown = ", ".join(
             f"{key} {value:,}" if isinstance(value, int) else f"{key} {value}" for key, value in told.items()
         )
         click.echo(f"{target}: {shown}, {bytes_text(target.stat().st_size)}")
 
 
+def _check_export(kind: str, piped: bool, json_out: bool, some: Mapping[str, str | None]) -> None:
+    """Options of another format are a mistake, and so is more than one thing on standard output."""
+    for name, kinds in (
+        ("where", ("csv", "parquet", "feather")),
+        ("compression", ("parquet", "feather")),
+        ("delimiter", ("csv",)),
+        ("null", ("csv",)),
+        ("fill", ("npy", "npz")),
+    ):
+        if some[name] is not None and kind not in kinds:
+            raise click.UsageError(f"--{name} is for {' and '.join(kinds)} files; this is {kind}")
+    if piped and kind != "csv":
+        raise click.UsageError(f"standard output takes CSV alone, not {kind}; give the name of a file")
+    if piped and json_out:
+        raise click.UsageError("--json and - both write to standard output; give one of them")
+
+
 def _exported(
     kind: str,
     array: Array,
-    target: Path,
-    box: Any,
+    target: Path | None,
+    cells: Mapping[str, Any],
     attrs: list[str],
-    how: tuple[str, Damaged],
-    compression: str | None,
-    delimiter: str | None,
-    fill: str | None,
+    some: Mapping[str, str | None],
 ) -> dict[str, Any]:
-    """Writes the file, and tells how much there is in it."""
+    """Writes the file (None: standard output), and tells how much there is in it."""
     from .. import io
 
-    order, damaged = how
     progress = True if on_terminal() else None
-    one = attrs[0] if attrs else None
-    if kind == "npy":
+    one, fill = attrs[0] if attrs else None, some["fill"]
+    if target is None:
+        from .export import csv_to_standard_output
+
+        stream = array.scan(cells["box"], attrs or None, some["where"], cells["order"], damaged=cells["damaged"])
+        return {"rows": csv_to_standard_output(stream, _mark(some["delimiter"] or ","), some["null"] or "", progress)}
+    if kind in ("npy", "npz", "mtx"):
+        where = {key: cells[key] for key in ("box", "damaged")}
+        if kind == "mtx":
+            return {"values": io.to_mtx(array, target, attr=one, **where)}
         value = None if fill is None else options.value_of(array, one, fill)
-        return {"shape": list(io.to_npy(array, target, box, one, fill=value, progress=progress, damaged=damaged))}
-    if kind == "npz":
-        value = None if fill is None else options.value_of(array, one, fill)
-        made = io.to_npz(array, target, box, attrs or None, fill=value, progress=progress, damaged=damaged)
-        return {"arrays": made}
-    if kind == "mtx":
-        return {"values": io.to_mtx(array, target, box, one, damaged=damaged)}
+        if kind == "npy":
+            return {"shape": list(io.to_npy(array, target, attr=one, fill=value, progress=progress, **where))}
+        return {"arrays": io.to_npz(array, target, attrs=attrs or None, fill=value, progress=progress, **where)}
+    table = {**cells, "attrs": attrs or None, "where": some["where"], "progress": progress}
     if kind == "csv":
-        mark = delimiter or ","
-        told = io.to_csv(
-            array, target, box, attrs or None, order=order, delimiter=mark, progress=progress, damaged=damaged
-        )
-        return {"rows": told}
+        mark = None if some["delimiter"] is None else _mark(some["delimiter"])
+        return {"rows": io.to_csv(array, target, delimiter=mark, null=some["null"] or "", **table)}
     write: Callable[..., int] = io.to_parquet if kind == "parquet" else io.to_feather
-    return {
-        "rows": write(
-            array,
-            target,
-            box,
-            attrs or None,
-            order=order,
-            compression=compression or "zstd",
-            progress=progress,
-            damaged=damaged,
-        )
-    }
+    return {"rows": write(array, target, compression=some["compression"] or "zstd", **table)}
 
 
 COMMANDS: tuple[click.Command, ...] = (load, export)

@@ -1,6 +1,7 @@
 """Options that several commands take, and how their text is understood."""
 
 import contextlib
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -166,15 +167,28 @@ def schema_of(dims: Sequence[str], attrs: Sequence[str], file: Path | None, opti
     return Schema([dim_of(text) for text in dims], [attr_of(text) for text in attrs], **options)
 
 
+_RANGE = re.compile(
+    r"(?P<name>[^:]*):(?P<dtype>[^:]*):(?P<low>.*?)\.\."
+    r"(?P<high>[^T :]*(?:[T ]\d\d(?::\d\d(?::\d\d(?:\.\d+)?)?)?Z?)?)(?::(?P<tile>[^:]*))?"
+)
+"""A dimension whose ends are parted by two dots. The colons within them are of times of day, as many as can be."""
+
+
 def dim_of(text: str) -> Dim:
-    """A dimension from "name:dtype:low:high[:tile]" or "name:string[:max_bytes]"; ISO times are parted from the rest by
-    ";" instead of ":"."""
-    parts = text.split(";" if ";" in text else ":")
+    """A dimension from "name:dtype:low:high[:tile]" or "name:string[:max_bytes]". Times of day have colons themselves:
+    then two dots part the ends, low..high, or ";" parts everything instead of ":"."""
+    found = _RANGE.fullmatch(text)
+    if found is not None:
+        parts = [part for part in found.groups() if part is not None]
+    else:
+        parts = text.split(";" if ";" in text else ":")
     if len(parts) in (2, 3) and dtypes.parse(parts[1]) == "string":
         return Dim(parts[0], dtype="string", max_bytes=_value("int64", parts[2], text) if len(parts) == 3 else None)
     if len(parts) not in (4, 5):
         raise click.BadParameter(
-            f'{text!r} is not "name:dtype:low:high[:tile]" or "name:string[:max_bytes]"', param_hint="--dim"
+            f'{text!r} is not "name:dtype:low:high[:tile]" or "name:string[:max_bytes]"; times of day need two dots '
+            f'between them: "t:datetime64[s]:2020-01-01T00:00:00..2020-01-02T00:00:00:3600"',
+            param_hint="--dim",
         )
     name, dtype, low, high = parts[:4]
     kind = dtypes.parse(dtype)

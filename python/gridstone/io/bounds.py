@@ -11,6 +11,8 @@ from ..dtypes import AnyArray
 from ..schema import Dim
 from .load import column_of
 
+_WIDEN = "widen it with resize() if the array is there, or give a new one a schema with a wider domain"
+
 
 def outside(dim: Dim, data: Any) -> Iterator[tuple[int, str]]:
     """The rows outside the domain, or of a text that is too long or holds NUL, each with what is wrong."""
@@ -20,7 +22,7 @@ def outside(dim: Dim, data: Any) -> Iterator[tuple[int, str]]:
         low, high = (np.array([bound], dtypes.numpy_of(dim.dtype)) for bound in dim.domain)
         domain = f"({dtypes.show(dim.domain[0])}, {dtypes.show(dim.domain[1])})"
         for row in np.flatnonzero((values < low) | (values > high)):
-            yield int(row), f"{values[row]} is outside the domain {domain}"
+            yield int(row), f"{values[row]} is outside the domain {domain}; {_WIDEN}"
         return
     yield from _texts(dim, values, column.offsets)
 

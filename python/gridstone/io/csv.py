@@ -29,7 +29,7 @@ def from_csv(
     context: Context | None = None,
     progress: Progress = None,
     *,
-    delimiter: str = ",",
+    delimiter: str | None = None,
     nulls: Sequence[str] = ("",),
     quote: str | None = '"',
     escape: str | None = None,
@@ -62,7 +62,7 @@ def from_csv(
         sparse: make a sparse array; else a dense one, whose dimensions are integers or times.
         context: None: the process's default. What passes a sixteenth of its budget is sorted in the store and merged.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
-        delimiter: what separates values.
+        delimiter: what separates values; None: a comma, or a tab in files that end in `.tsv` or `.tab`.
         nulls: unquoted texts that mean null.
         quote: what values with delimiters or line breaks in them stand between, doubled within; None: there is none.
         escape: what takes the meaning from the character behind it; None: there is none.
@@ -91,13 +91,15 @@ def from_csv(
             created is removed again, any other is as it was.
         ExistsError: the array exists, and a schema was given without `overwrite`.
     """
+    found = sources.expand(source)
+    mark = sources.delimiter_of(found) if delimiter is None else delimiter
     dialect = Dialect(
-        delimiter, tuple(nulls), quote, escape, decimal, comment, header, _tuple(names), skip_lines,
+        mark, tuple(nulls), quote, escape, decimal, comment, header, _tuple(names), skip_lines,
         tuple(true_words), tuple(false_words), tuple(times), timezone,
     )  # fmt: skip
     chosen = Options.of(options)
     rejects = Rejects(on_error, rejected)
-    feed = CsvFeed(sources.expand(source), dialect, encoding, block_bytes, context_or_default(context), rejects)
+    feed = CsvFeed(found, dialect, encoding, block_bytes, context_or_default(context), rejects)
     return load(Place(uri, dims, schema, sparse, chosen), feed, progress)
 
 
@@ -124,7 +126,8 @@ def read_csv(
     """The columns of a schema's dimensions and attributes as one table in memory, checked as `from_csv` checks them.
 
     Args:
-        source, encoding, dialect: as in `from_csv`.
+        source, encoding: as in `from_csv`.
+        dialect: None: with commas, or tabs in files that end in `.tsv` or `.tab`.
         schema: what the columns must hold.
         attrs: the attributes wanted; None: all.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
@@ -132,7 +135,9 @@ def read_csv(
     Raises:
         InputError: a value that does not fit, named by file, line and column; a column that is missing.
     """
-    feed = CsvFeed(sources.expand(source), dialect or Dialect(), encoding, None, default(), Rejects("fail", None))
+    found = sources.expand(source)
+    dialect = dialect or Dialect(sources.delimiter_of(found))
+    feed = CsvFeed(found, dialect, encoding, None, default(), Rejects("fail", None))
     with reporting(progress, "reading") as feed.meter.report:
         tables: list[Any] = list(feed.typed(schema, attrs))
     return pa.concat_tables(tables) if tables else arrow.schema_of(schema, list(attrs or [])).empty_table()

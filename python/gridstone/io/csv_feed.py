@@ -103,7 +103,7 @@ class CsvFeed:
         for table in self._kept:
             for found, field in zip(table.schema, wanted, strict=True):
                 textual = pa.types.is_string(field.type) and not pa.types.is_null(found.type)
-                if textual and not pa.types.is_string(found.type):
+                if (textual and not pa.types.is_string(found.type)) or pa.types.is_decimal(found.type):
                     self._kept = None
                     return
         try:

@@ -13,9 +13,12 @@ from ..columns import Field
 from ..errors import InputError, SchemaError, UnsupportedError
 from ..schema import Attr, Dim, Schema
 from ..store import auto_tile
+from . import integers
 
 _TILES_PER_DATA_TILE = 16
 _TILES_MAX = 1 << 20
+_NUMBERS = (pa.int64(), pa.uint64(), integers.LONG, pa.float64())
+"""The types of numbers that a CSV file is inferred to have, each with what the ones before it hold."""
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
@@ -35,6 +38,8 @@ class Column:
     """What an empty cell of a dense array reads as, if not the type's own fill."""
     longest: int = 0
     """Bytes of UTF-8 of the longest text, of columns whose bounds were asked for."""
+    negative: bool = False
+    """Whether a column of int64 has had values below zero, which uint64 does not hold."""
     numeric: bool = False
     """Whether a column of texts has many that are numbers, so that the others may be mistakes."""
     entries: list[Any] | None = None
@@ -50,7 +55,8 @@ class Column:
         kind = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
         made = cls(field.name, None if pa.types.is_null(kind) else kind, told=arrow.told_dtype(field))
         try:
-            dtype = made.dtype
+            # Of the field, not of the column: decimals are no numbers of any length here, they are refused.
+            dtype = made.told or arrow.dtype_of(pa.string() if made.type is None else made.type)
         except UnsupportedError as error:
             raise UnsupportedError(f"column {field.name!r}: {error}, or leave it out with attrs=") from error
         # Parquet gives dictionaries of text only; what this package wrote says what there were.
@@ -99,6 +105,8 @@ class Column:
         if bounds and pa.types.is_string(kind):
             self.numeric = self.numeric or _mostly_numbers(found)
             self.see_texts(found)
+        if pa.types.is_int64(kind) and not self.negative:
+            self.negative = bool(pc.any(pc.less(found, 0)).as_py())
         self.type = kind if self.type is None else _wider(self.type, kind)
         if bounds and found.null_count < len(found):
             low, high = _range(found, zoned)
@@ -111,6 +119,16 @@ class Column:
         self.longest = max(self.longest, longest or 0)
 
     @property
+    def beyond(self) -> bool:
+        """Whether it has whole numbers only, and no type of integers holds all of them."""
+        return self.type == integers.LONG or (self.type == pa.uint64() and self.negative)
+
+    @property
+    def _settled(self) -> Any:
+        """The type of its values: text where any other would lose some of them."""
+        return pa.string() if self.type is None or self.beyond else self.type
+
+    @property
     def is_text(self) -> bool:
         """Whether a dimension made of it is one of texts."""
         return self.dtype == "string"
@@ -118,7 +136,7 @@ class Column:
     @property
     def read_type(self) -> Any:
         """The type to read the file with."""
-        kind = pa.string() if self.type is None else self.type
+        kind = self._settled
         return pa.timestamp(kind.unit, "UTC") if self.zoned and pa.types.is_timestamp(kind) else kind
 
     @property
@@ -126,7 +144,7 @@ class Column:
         """The datatype of an attribute or dimension made of it."""
         if self.told is not None:
             return self.told
-        return arrow.dtype_of(pa.string() if self.type is None else self.type)
+        return arrow.dtype_of(self._settled)
 
 
 def _plain(found: Any) -> Any:
@@ -174,8 +192,8 @@ def _wider(a: Any, b: Any) -> Any:
     if kinds.is_timestamp(a) and kinds.is_timestamp(b):
         units = ("s", "us", "ns")
         return pa.timestamp(max(a.unit, b.unit, key=units.index))
-    if {str(a), str(b)} == {"int64", "double"}:
-        return pa.float64()
+    if a in _NUMBERS and b in _NUMBERS:
+        return max(a, b, key=_NUMBERS.index)
     if kinds.is_date32(a) and kinds.is_timestamp(b):
         return b
     if kinds.is_timestamp(a) and kinds.is_date32(b):
@@ -224,6 +242,8 @@ def schema_of(
             f"no column is left for attributes: the dimensions are {', '.join(map(repr, dims))}, and there is no "
             "other; values without coordinates go into a dense array: gridstone.array(uri, values)"
         )
+    for name in dims:
+        _check_integers(by_name[name])
     texts = {name for name in dims if by_name[name].is_text}
     if texts and not sparse:
         raise UnsupportedError(f"column {min(texts)!r} is string, which only sparse arrays have as a dimension")
@@ -247,6 +267,16 @@ def schema_of(
     return Schema(made, attrs, sparse=True, duplicates=duplicates, capacity=capacity)
 
 
+def _check_integers(column: Column) -> None:
+    """No coordinates that would be compared as text, digit by digit, without being asked for."""
+    if column.beyond:
+        raise InputError(
+            f"column {column.name!r} has whole numbers from {column.low} to {column.high}, and neither int64 nor "
+            f"uint64 holds all of them; correct those that are wrong, or give a schema with "
+            f"gridstone.Dim({column.name!r}, dtype='string') for one of texts, or float64, which rounds them"
+        )
+
+
 def _text_dim(column: Column) -> Dim:
     if column.numeric:
         raise UnsupportedError(
@@ -266,11 +296,18 @@ def _domain(column: Column) -> tuple[Any, Any]:
     if column.low is None:
         raise InputError(f"column {column.name!r} has no values; a dimension needs a coordinate in every row")
     try:
-        ends = pa.array([bound.cast(column.type) for bound in (column.low, column.high)], column.type)
+        ends = pa.array([_as(bound, column.type) for bound in (column.low, column.high)], column.type)
     except pa.ArrowInvalid as error:
         raise InputError(f"column {column.name!r}: {error}; no type holds all of its values") from error
     low, high = arrow.column_of(Field(column.name, kind, False, "dimension"), ends).values
     return (low, high) if dtypes.is_time(kind) else (low.item(), high.item())
+
+
+def _as(bound: Any, kind: Any) -> Any:
+    """A bound in the type of the column; of whole numbers beyond int64 the float that their text is read as."""
+    if pa.types.is_float64(kind) and bound.type in (pa.uint64(), integers.LONG):
+        return float(bound.as_py())
+    return bound.cast(kind)
 
 
 def _extent(dtype: str, bounds: tuple[Any, Any], parts: int) -> Any:

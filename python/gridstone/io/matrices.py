@@ -233,7 +233,7 @@ def to_mtx(
         UnsupportedError: a file name that asks for compression, and as in `Result.to_scipy`.
     """
     writer = needed("scipy.io", "scipy", "to_mtx")
-    if sources.compression_of(Path(os.fspath(target))) is not None:
+    if sources.compression_of(sources.path_of(target)) is not None:
         raise UnsupportedError("to_mtx writes plain files; compress the file afterwards")
     source = opened(array)
     where = selection.box_of(source.schema, box)

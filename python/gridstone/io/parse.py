@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from ..errors import InputError
+from . import integers
 from .dialect import Dialect, header_names
 from .rows import Block
 
@@ -77,6 +78,20 @@ def table(dialect: Dialect, block: Block, types: Types, wanted: Sequence[str]) -
         if pa.types.is_binary(made.schema.field(name).type) and name not in types:
             fault = next(_undecoded(dialect, block, types, wanted), None)
             raise InputError(f"{block.file}: not UTF-8") if fault is None else fault.error(block)
+    return _with_integers(dialect, block, types, made)
+
+
+def _with_integers(dialect: Dialect, block: Block, types: Types, made: Any) -> Any:
+    """The table, no column of inferred type with whole numbers that lost digits."""
+    for place, field in enumerate(made.schema):
+        if field.name in types:
+            continue
+
+        def texts(name: str = field.name) -> Any:
+            return _read(dialect, block.data, block.names, {name: pa.string()}, [name]).column(0)
+
+        found = integers.exact(made.column(place), texts)
+        made = made if found.type == field.type else made.set_column(place, field.name, found)
     return made
 
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,11 +30,15 @@ _SUFFIXES = {
 }
 
 
-def expand(source: Source) -> list[Path]:
+def expand(source: Any) -> list[Path]:
     """The files that `source` names: a path, a pattern (`*`, `?`, `[…]`, `**`), or several of them."""
-    given = [source] if isinstance(source, str | os.PathLike) else list(source)
+    single = (
+        isinstance(source, str | bytes | os.PathLike) or hasattr(source, "read") or not isinstance(source, Iterable)
+    )
+    given = [source] if single else list(source)
     files: list[Path] = []
     for item in given:
+        path_of(item)
         text = os.fspath(item)
         if Path(text).is_file():
             files.append(Path(text))
@@ -51,6 +55,25 @@ def expand(source: Source) -> list[Path]:
     if not files:
         raise NotFoundError("no files to load were given")
     return files
+
+
+def path_of(given: Any) -> Path:
+    """The path of a file; an `InputError` for what is none, such as a file that is open."""
+    if isinstance(given, str) or (isinstance(given, os.PathLike) and isinstance(given.__fspath__(), str)):
+        return Path(given)
+    what = "an open file" if hasattr(given, "read") or hasattr(given, "write") else repr(given)
+    raise InputError(
+        f"files are named by their paths, found {what} ({type(given).__name__}); give its path, or write what it "
+        f"holds to a file first"
+    )
+
+
+def delimiter_of(files: Sequence[Path]) -> str:
+    """What separates values in CSV files, by their names: a tab in `.tsv` and `.tab`, in all others a comma."""
+    tabs = {kind_of(file) in (".tsv", ".tab") for file in files}
+    if len(tabs) > 1:
+        raise InputError("some of the files are .tsv and some are not; give delimiter=, or load them one by one")
+    return "\t" if True in tabs else ","
 
 
 def shown(files: Sequence[Path]) -> str:
@@ -146,7 +169,7 @@ def check_target(target: str | os.PathLike[str]) -> None:
 
 
 def _final(target: str | os.PathLike[str]) -> Path:
-    final = Path(os.fspath(target))
+    final = path_of(target)
     if final.is_dir():
         raise InputError(f"{str(final)!r} is a folder; give the path of a file in it")
     if not final.parent.is_dir():

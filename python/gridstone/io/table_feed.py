@@ -75,11 +75,20 @@ class Tables(Protocol):
 
 class TableFeed:
     """The rows of a source of typed columns. `nan_is_null`: nulls of float columns came from NaN, which they become
-    again where the schema has no null. `readahead`: pieces may be read on other threads.
+    again where the schema has no null. `readahead`: pieces may be read on other threads. `refused`: columns that there
+    are besides, and what is wrong with them, which is an error if they are wanted.
     """
 
-    def __init__(self, source: Tables, context: Context, *, nan_is_null: bool = False, readahead: bool = False) -> None:
-        self.meter, self.context = Meter(), context
+    def __init__(
+        self,
+        source: Tables,
+        context: Context,
+        *,
+        nan_is_null: bool = False,
+        readahead: bool = False,
+        refused: Mapping[str, GridstoneError] | None = None,
+    ) -> None:
+        self.meter, self.context, self._refused = Meter(), context, refused or {}
         self._source, self._nan_is_null = source, nan_is_null
         # A piece has some MiB: a small budget has none to spare.
         lanes = min(_LANES_MAX, context.threads, context.memory_budget // _BUDGET_PER_LANE)
@@ -100,7 +109,7 @@ class TableFeed:
         if dims is None and told is not None:
             return _restricted(self._told(told), options.attrs, self._source.schema.names)
         dims = named_dims(dims)
-        others = [name for name in self._source.schema.names if name not in dims]
+        others = [name for name in [*self._source.schema.names, *self._refused] if name not in dims]
         names = [*dims, *(others if options.attrs is None else options.attrs)]
         self._check_names(names)
         columns = {name: infer.Column.of_field(self._source.schema.field(name)) for name in names}
@@ -171,6 +180,9 @@ class TableFeed:
         found = self._source.schema.names
         if len(set(found)) < len(found):
             raise InputError(f"{self._source.title} has columns of the same name: {found}")
+        for name in names:
+            if name in self._refused:
+                raise self._refused[name]
         missing = [name for name in names if name not in found]
         if missing:
             raise InputError(

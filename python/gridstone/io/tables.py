@@ -107,7 +107,7 @@ class Once:
                     self._kept.append(batch)
                     held += batch.nbytes
                 yield batch
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             raise InputError(f"{self.title} broke off: {error}") from error
         finally:
             if out is not None:

@@ -5,14 +5,14 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from .. import series, store
+from .. import arrow_foreign, store
 from ..array import Array
 from ..context import Context
 from ..errors import InputError
 from ..optional import needed
 from ..progress import Progress
 from ..schema import Schema
-from . import sources, tables
+from . import frames, partitions, sources, tables
 from .load import Keywords, Options, Place, context_or_default, load
 from .sources import Scratch, Source
 from .table_feed import TableFeed, Tables
@@ -56,6 +56,9 @@ def from_arrow(
     """
     used = context_or_default(context)
     place = Place(uri, dims, schema, sparse, Options.of(options))
+    if arrow_foreign.is_polars(source) and hasattr(source, "to_arrow"):
+        taken, refused = frames.of_polars(source)
+        return load(place, TableFeed(tables.Whole(taken, "the data frame"), used, refused=refused), progress)
     return load(place, TableFeed(_tables_of(source, used), used), progress)
 
 
@@ -70,10 +73,8 @@ def _tables_of(source: Any, context: Context) -> Tables:
         return tables.Dataset(source, "the dataset")
     if isinstance(source, pa.RecordBatchReader):
         return tables.Once(source, "the stream", context)
-    if type(source).__module__.partition(".")[0] == "polars" and hasattr(source, "to_arrow"):
-        return tables.Whole(pa.table(source), "the data frame")
     if hasattr(source, "__arrow_c_stream__"):
-        return tables.Once(pa.RecordBatchReader.from_stream(source), "the stream", context)
+        return tables.Once(arrow_foreign.stream_of(source), "the stream", context)
     if hasattr(source, "__arrow_c_array__"):
         return tables.Whole(pa.table(pa.record_batch(source)), "the record batch")
     raise InputError(
@@ -99,14 +100,16 @@ def from_parquet(
     Args:
         uri, dims, schema, sparse, context, options: as in `from_arrow`.
         source: a path, a pattern or a list of them, read side by side, ahead of what is written meanwhile; rows stay in
-            the order of the files. Columns are matched by name.
+            the order of the files. Columns are matched by name. Folders such as `year=2024` in the paths of all files
+            are columns too, unless the files have them.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
         statistics: take domains from the files' footers where they are complete; False: from a pass over the values.
     """
     used = context_or_default(context)
     place = Place(uri, dims, schema, sparse, Options.of(options))
-    files = tables.ParquetFiles(sources.expand(source), statistics)
-    return load(place, TableFeed(files, used, readahead=True), progress)
+    files = sources.expand(source)
+    found = partitions.with_folders(files, tables.ParquetFiles(files, statistics))
+    return load(place, TableFeed(found, used, readahead=True), progress)
 
 
 def from_feather(
@@ -123,12 +126,15 @@ def from_feather(
 
     Args:
         uri, dims, schema, sparse, context, options: as in `from_arrow`.
-        source: a path, a pattern or a list of them. Columns are matched by name.
+        source: a path, a pattern or a list of them. Columns are matched by name, and folders such as `year=2024` are
+            columns, as in `from_parquet`.
         progress: True for a bar, or a callable `f(done_bytes, total_bytes)`.
     """
     used = context_or_default(context)
     place = Place(uri, dims, schema, sparse, Options.of(options))
-    return load(place, TableFeed(tables.ArrowFiles(sources.expand(source)), used, readahead=True), progress)
+    files = sources.expand(source)
+    found = partitions.with_folders(files, tables.ArrowFiles(files))
+    return load(place, TableFeed(found, used, readahead=True), progress)
 
 
 def from_pandas(
@@ -153,16 +159,11 @@ def from_pandas(
     pandas = needed("pandas", "pandas", "from_pandas")
     if not isinstance(source, pandas.DataFrame):
         raise InputError(f"from_pandas takes a data frame, not {type(source).__name__}")
-    named = [name for name in source.index.names if name is not None]
-    try:
-        table = series.table_of(source)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, OverflowError) as error:
-        raise InputError(f"the data frame makes no table: {' '.join(map(str, error.args))}") from error
-    wanted = [*map(str, named), *(str(name) for name in source.columns)]
+    taken, refused = frames.of_pandas(source)
     used = context_or_default(context)
     place = Place(uri, dims, schema, sparse, Options.of(options))
-    whole = tables.Whole(table.select(wanted).replace_schema_metadata(None), "the data frame")
-    return load(place, TableFeed(whole, used, nan_is_null=True), progress)
+    feed = TableFeed(tables.Whole(taken, "the data frame"), used, nan_is_null=True, refused=refused)
+    return load(place, feed, progress)
 
 
 def from_polars(
@@ -186,10 +187,13 @@ def from_polars(
         if not isinstance(source, polars.DataFrame):
             raise InputError(f"from_polars takes a data frame or lazy frame, not {type(source).__name__}")
         return from_arrow(uri, source, dims, schema, sparse, context, progress, **options)
+    used = context_or_default(context)
+    place = Place(uri, dims, schema, sparse, Options.of(options))
     scratch = Scratch()
     try:
         computed = scratch.file("lazy.arrow")
-        source.sink_ipc(computed)
-        return from_feather(uri, computed, dims, schema, sparse, context, progress, **options)
+        refused = frames.computed(source, computed)
+        files = tables.ArrowFiles([computed])
+        return load(place, TableFeed(files, used, readahead=True, refused=refused), progress)
     finally:
         scratch.close()

@@ -15,11 +15,12 @@ from .. import selection, store
 from ..arguments import checked, stored
 from ..array import Array
 from ..damage import Damaged
-from ..errors import InputError
+from ..errors import InputError, UnsupportedError
+from ..expressions import Where
 from ..progress import Progress, reporting
 from ..selection import BoxLike
 from . import text
-from .sources import compression_of, written
+from .sources import compression_of, delimiter_of, path_of, written
 from .table_feed import SCHEMA_KEY
 
 _BATCH_BYTES = 64 << 20
@@ -36,6 +37,7 @@ def to_arrow(
     box: BoxLike = None,
     attrs: Sequence[str] | None = None,
     *,
+    where: Where | None = None,
     order: str = "row",
     batch_bytes: int | str = "64MiB",
     progress: Progress = None,
@@ -47,6 +49,7 @@ def to_arrow(
         array: an array, or the store of one.
         box: in coordinates, as in `Array.read`; None: everything.
         attrs: None: all.
+        where: a condition, as in `Array.read`: the cells that it is true for.
         order: of the rows: "row", "col", "global" or "any".
         batch_bytes: the size of a batch, about.
         progress: True for a bar, or a callable `f(done, total)`: cells given; the total is 0 until the end.
@@ -55,8 +58,8 @@ def to_arrow(
     Its metadata holds the schema of the array, which `from_arrow` and its kin take where no `dims` are given.
     """
     source = opened(array)
-    where = selection.box_of(source.schema, box)
-    stream = source.scan(where, attrs, order=order, batch_bytes=batch_bytes, progress=progress, damaged=damaged)
+    inside = selection.box_of(source.schema, box)
+    stream = source.scan(inside, attrs, where, order, batch_bytes, progress=progress, damaged=damaged)
     schema = _described(source, stream.schema)
     # No generator, which an exception would end: the stream itself says afterwards that cells are lost.
     batches = map(lambda batch: batch.replace_schema_metadata(schema.metadata), stream)
@@ -73,6 +76,7 @@ def to_parquet(
     box: BoxLike = None,
     attrs: Sequence[str] | None = None,
     *,
+    where: Where | None = None,
     order: str = "row",
     compression: str = "zstd",
     progress: Progress = None,
@@ -81,7 +85,7 @@ def to_parquet(
     """Writes the cells of a box as a Parquet file, in bounded memory, a row group per 64 MiB.
 
     Args:
-        array, box, attrs, order, damaged: as in `to_arrow`.
+        array, box, attrs, where, order, damaged: as in `to_arrow`.
         target: the file; it appears, or is replaced, once all is written.
         compression: "zstd", "snappy", "gzip", "brotli", "lz4" or "none".
         progress: True for a bar, or a callable `f(rows, 0)`.
@@ -97,7 +101,7 @@ def to_parquet(
 
         return pq.ParquetWriter(part, schema, compression=compression)
 
-    return _into_file(array, target, box, attrs, (order, damaged), progress, writer)
+    return _into_file(array, target, box, attrs, (where, order, damaged), progress, writer)
 
 
 def to_feather(
@@ -106,6 +110,7 @@ def to_feather(
     box: BoxLike = None,
     attrs: Sequence[str] | None = None,
     *,
+    where: Where | None = None,
     order: str = "row",
     compression: str = "zstd",
     progress: Progress = None,
@@ -114,7 +119,7 @@ def to_feather(
     """Writes the cells of a box as an Arrow IPC file (Feather, version 2), in bounded memory.
 
     Args:
-        array, box, attrs, order, damaged: as in `to_arrow`.
+        array, box, attrs, where, order, damaged: as in `to_arrow`.
         target: the file; it appears, or is replaced, once all is written.
         compression: "zstd", "lz4" or "none".
         progress: True for a bar, or a callable `f(rows, 0)`.
@@ -128,7 +133,7 @@ def to_feather(
     def writer(part: Path, schema: Any) -> Any:
         return pa.ipc.new_file(str(part), schema, options=options)
 
-    return _into_file(array, target, box, attrs, (order, damaged), progress, writer)
+    return _into_file(array, target, box, attrs, (where, order, damaged), progress, writer)
 
 
 def _into_file(
@@ -136,13 +141,14 @@ def _into_file(
     target: str | os.PathLike[str],
     box: BoxLike,
     attrs: Sequence[str] | None,
-    how: tuple[str, Damaged],
+    how: tuple[Where | None, str, Damaged],
     progress: Progress,
     writer: Callable[[Path, Any], Any],
 ) -> int:
     source = opened(array)
     batch_bytes = min(_BATCH_BYTES, source.context.memory_budget // 4)
-    reader = to_arrow(source, box, attrs, order=how[0], batch_bytes=batch_bytes, damaged=how[1])
+    where, order, damaged = how
+    reader = to_arrow(source, box, attrs, where=where, order=order, batch_bytes=batch_bytes, damaged=damaged)
     rows = 0
 
     def write(part: Path) -> None:
@@ -172,8 +178,10 @@ def to_csv(
     box: BoxLike = None,
     attrs: Sequence[str] | None = None,
     *,
+    where: Where | None = None,
     order: str = "row",
-    delimiter: str = ",",
+    delimiter: str | None = None,
+    null: str = "",
     progress: Progress = None,
     damaged: Damaged = "error",
 ) -> int:
@@ -181,41 +189,64 @@ def to_csv(
     memory.
 
     Args:
-        array, box, attrs, order, damaged: as in `to_arrow`.
+        array, box, attrs, where, order, damaged: as in `to_arrow`.
         target: the file; it appears, or is replaced, once all is written.
-        delimiter: what separates values.
+        delimiter: what separates values; None: a comma, or a tab where the target ends in `.tsv` or `.tab`.
+        null: the text of nulls and NaT, which stands without quotes; `from_csv` takes it as null with `nulls=[null]`.
         progress: True for a bar, or a callable `f(rows, 0)`.
 
     Returns:
-        The number of rows. Nulls and NaT are empty; timedeltas are ticks of their unit; bytes are their own
-        text; vectors and lists are JSON, complex numbers JSON of two numbers.
+        The number of rows. Timedeltas are ticks of their unit; bytes are their own text; vectors and lists are JSON,
+        complex numbers JSON of two numbers.
 
     Raises:
         InputError: bytes that are no text, days beyond Arrow's (5.8 million years from 1970).
     """
+    final = path_of(target)
+    options = csv_options(delimiter_of([final]) if delimiter is None else delimiter, null)
     source = opened(array)
-    stream = source.scan(selection.box_of(source.schema, box), attrs, order=order, batch_bytes="16MiB", damaged=damaged)
-    fields = text.written_schema(stream.schema)
-    options = pa_csv.WriteOptions(delimiter=delimiter)
+    inside = selection.box_of(source.schema, box)
+    stream = source.scan(inside, attrs, where, order, "16MiB", damaged=damaged)
     rows = 0
 
     def write(part: Path) -> None:
         nonlocal rows
-        with (
-            _created(part, Path(os.fspath(target))) as file,
-            pa_csv.CSVWriter(file, fields, write_options=options) as out,
-        ):
-
-            def write_batch(batch: Any) -> None:
-                try:
-                    out.write_batch(text.written(batch, fields))
-                except pa.ArrowInvalid as error:
-                    raise no_text(error) from error
-
-            rows = _pour(stream, write_batch, progress)
+        with _created(part, final) as file:
+            rows = csv_into(file, stream.schema, stream, options, progress)
 
     written(target, write)
     return rows
+
+
+def csv_options(delimiter: Any, null: Any) -> Any:
+    """How CSV is written; an `InputError` for what could not be read again."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n"':
+        raise InputError(f"delimiter is one ASCII character, not {delimiter!r}")
+    if not isinstance(null, str) or any(mark in null for mark in (delimiter, '"', "\r", "\n")):
+        raise InputError(f"null is text without quotes, line breaks and the delimiter {delimiter!r}, not {null!r}")
+    options = pa_csv.WriteOptions(delimiter=delimiter)
+    if null:
+        try:
+            options.null_string = null
+        except AttributeError:
+            raise UnsupportedError(
+                f"pyarrow {pa.__version__} writes nulls as nothing; null= needs a newer one"
+            ) from None
+    return options
+
+
+def csv_into(file: IO[Any], schema: Any, batches: Iterable[Any], options: Any, progress: Progress) -> int:
+    """Writes batches of cells as CSV; the number of rows."""
+    fields = text.written_schema(schema)
+    with pa_csv.CSVWriter(file, fields, write_options=options) as out:
+
+        def write_batch(batch: Any) -> None:
+            try:
+                out.write_batch(text.written(batch, fields))
+            except pa.ArrowInvalid as error:
+                raise no_text(error) from error
+
+        return _pour(batches, write_batch, progress)
 
 
 def no_text(error: Exception) -> InputError:
