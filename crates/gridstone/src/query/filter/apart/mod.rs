@@ -8,6 +8,8 @@
 //!
 //! Rows are numbered from the first row of the run's first block on.
 
+mod spare;
+
 use super::Filter;
 use super::candidates::Duty;
 use super::sieve::Sieve;
@@ -23,39 +25,8 @@ use crate::query::sparse_blocks::{SparseBlock, outside_bounds};
 use crate::query::{Cells, masks};
 use crate::schema::{Attribute, Datatype, key};
 use crate::tile::Column;
-use std::cell::Cell;
+use spare::{give_back, lend};
 use std::sync::Arc;
-
-/// Buffers that a thread keeps, and the bytes of each, at most.
-const SPARE_BUFFERS_MAX: usize = 8;
-const SPARE_BYTES_MAX: usize = 1 << 20;
-
-thread_local! {
-    /// What held the columns of earlier runs.
-    static SPARE: Cell<Vec<AlignedBuf>> = const { Cell::new(Vec::new()) };
-}
-
-/// A buffer of `len` bytes of any content.
-fn lend(len: usize) -> Result<AlignedBuf> {
-    let mut spare = SPARE.take();
-    let place = spare.iter().position(|buf| buf.capacity() >= len);
-    let found = place.map(|place| spare.swap_remove(place));
-    SPARE.set(spare);
-    let Some(mut buf) = found else { return AlignedBuf::try_zeroed(len) };
-    buf.set_len(len);
-    Ok(buf)
-}
-
-/// Takes back what [`lend`] gave.
-fn give_back(columns: impl IntoIterator<Item = Column>) {
-    let mut spare = SPARE.take();
-    for (buf, _, _) in columns.into_iter().map(Column::into_parts) {
-        if spare.len() < SPARE_BUFFERS_MAX && buf.capacity() <= SPARE_BYTES_MAX {
-            spare.push(buf);
-        }
-    }
-    SPARE.set(spare);
-}
 
 /// Neighbouring blocks of one fragment.
 struct Run<'a> {
