@@ -6,26 +6,29 @@
 //! 2. Place: of blocks in which a row is selected the coordinates, of those rows alone; which of them lie in the box and are not deleted.
 //! 3. Fill: the other attributes of the rows that are left.
 //!
+//! Of a source whose answers take long, one run is all blocks of a batch, decoded by all threads; the other attributes come with the coordinates, so
+//! that two answers are waited for.
+//!
 //! Rows are numbered from the first row of the run's first block on.
 
+mod columns;
 mod spare;
 
 use super::Filter;
 use super::candidates::Duty;
 use super::sieve::Sieve;
-use crate::base::{AlignedBuf, Counters, Error, Result};
-use crate::fragment::{BlockRef, Fragment, Role};
+use crate::base::{Counters, Result};
+use crate::fragment::Fragment;
 use crate::query::condition::{Selection, Verdict};
 use crate::query::deletions::clear_inside;
-use crate::query::deliver::is_deliverable;
 use crate::query::masks::is_masked;
-use crate::query::neighbours::Neighbours;
 use crate::query::sparse::{Sweep, Unit};
 use crate::query::sparse_blocks::{SparseBlock, outside_bounds};
 use crate::query::{Cells, masks};
-use crate::schema::{Attribute, Datatype, key};
+use crate::schema::{Datatype, key};
 use crate::tile::Column;
-use spare::{give_back, lend};
+use columns::Asked;
+use spare::give_back;
 use std::sync::Arc;
 
 /// Neighbouring blocks of one fragment.
@@ -43,16 +46,6 @@ struct Part<'a> {
     start: usize,
     /// Some of its rows, ascending.
     rows: &'a [u32],
-}
-
-/// A block of a column that is to be read, and the place of its cells.
-struct Wanted<'a> {
-    block: BlockRef,
-    width: usize,
-    start: usize,
-    /// Those that are wanted; `None`: all.
-    rows: Option<&'a [u32]>,
-    out: &'a mut [u8],
 }
 
 /// What a run was judged by, all rows of it.
@@ -78,10 +71,17 @@ impl Sieve {
         let Judged { early, places, rows } = judged;
         let kept = run.parts(&rows).len();
         Counters::add(&context.counters.blocks_rejected, (items.len() - kept) as u64);
-        let (rows, dims) = run.place(rows, &places)?;
+        let late = run.attrs(&self.filter().late);
+        // Whoever waits long for an answer asks for the other attributes too, before it is known which rows lie in the box.
+        let besides = if self.is_far() { late.as_slice() } else { &[] };
+        let (rows, mut dims) = run.place(rows, &places, besides)?;
+        let besides = dims.split_off(self.sweep().schema.ndim());
         let cells = match rows.is_empty() {
             true => None,
-            false => Some(Cells { count: rows.len(), dims, attrs: run.fill(&rows, &early)? }),
+            false => {
+                let late = if self.is_far() { besides } else { run.read_rows(&late, &rows)? };
+                Some(Cells { count: rows.len(), dims, attrs: run.arranged(&rows, &early, late) })
+            }
         };
         give_back(early.into_iter().chain(places));
         Ok(cells)
@@ -125,8 +125,14 @@ impl<'a> Run<'a> {
         let is_some = |duty: &Duty| duty.verdict == Verdict::Some;
         let reads = |duty: &Duty| is_some(duty) || (duty.verdict == Verdict::All && given);
         let asked = self.items.iter().any(|(_, duty)| is_some(duty));
-        let places = if asked && !filter.dims.is_empty() { self.read_places()? } else { Vec::new() };
-        let early = if self.items.iter().any(|(_, duty)| reads(duty)) { self.read_early(&reads)? } else { Vec::new() };
+        let mut wanted = if asked && !filter.dims.is_empty() { self.axes() } else { Vec::new() };
+        let axes = wanted.len();
+        if self.items.iter().any(|(_, duty)| reads(duty)) {
+            wanted.extend(self.attrs(&filter.early));
+        }
+        let mut places = self.read_whole(&wanted, reads)?;
+        let early = places.split_off(axes);
+        self.check_places(&places)?;
         let found = if asked {
             let keys =
                 places.iter().map(|c| key::encode(c.datatype(), c.view().values())).collect::<Result<Vec<_>>>()?;
@@ -157,69 +163,42 @@ impl<'a> Run<'a> {
         rows
     }
 
-    /// All coordinates of the run.
-    fn read_places(&self) -> Result<Vec<Column>> {
-        let dims = self.sweep().schema.dims().iter().zip(0u32..);
-        let columns: Vec<_> = dims.map(|(dim, n)| (Role::Dimension(n), dim.datatype())).collect();
-        let places = self.read_whole(&columns, &|_| true)?;
-        let all: Vec<u32> = (0..self.cells() as u32).collect();
-        for part in self.parts(&all) {
-            for ((column, dim), bounds) in
-                places.iter().zip(self.sweep().schema.dims()).zip(part.unit.at.bounds.ranges())
-            {
+    /// Corruption if one of all coordinates of the run lies outside its block's MBR.
+    fn check_places(&self, places: &[Column]) -> Result<()> {
+        let dims = self.sweep().schema.dims();
+        let mut start = 0;
+        for SparseBlock { tile, cells, bounds, .. } in self.items.iter().map(|(unit, _)| &unit.at) {
+            let end = start + cells;
+            for ((column, dim), bounds) in places.iter().zip(dims).zip(bounds.ranges()) {
                 let width = dim.datatype().width().unwrap_or(1);
-                let values = column.view().values().get(part.start * width..(part.start + part.rows.len()) * width);
-                if !key::within(dim.datatype(), values.unwrap_or_default(), *bounds) {
-                    return Err(outside_bounds(self.fragment, part.unit.at.tile, dim));
+                let values = column.view().values().get(start * width..end * width).unwrap_or_default();
+                if !key::within(dim.datatype(), values, *bounds) {
+                    return Err(outside_bounds(self.fragment, *tile, dim));
                 }
             }
+            start = end;
         }
-        Ok(places)
+        Ok(())
     }
 
-    /// The condition's attributes, of the blocks that `reads` says; what stands in the other rows nobody looks at.
-    fn read_early(&self, reads: &impl Fn(&Duty) -> bool) -> Result<Vec<Column>> {
-        let attrs = self.attrs(&self.filter().early);
-        let plain: Vec<_> = attrs.iter().filter(|attr| self.is_plain(attr)).map(|attr| column_of(attr)).collect();
-        let mut plain = self.read_whole(&plain, reads)?.into_iter();
-        let blocks: Vec<&SparseBlock> =
-            self.items.iter().filter(|(_, duty)| reads(duty)).map(|(unit, _)| &unit.at).collect();
-        let mut columns = Vec::with_capacity(attrs.len());
-        for (attr, place) in attrs.iter().zip(&self.filter().early) {
-            if self.is_plain(attr) {
-                columns.extend(plain.next());
-                continue;
-            }
-            let mut found = self.sieve.values(self.fragment, &[*place], &blocks)?.into_iter().flatten();
-            let mut column = Column::empty(attr.datatype(), attr.nullable());
-            for (unit, duty) in self.items {
-                let of_block = if reads(duty) { found.next() } else { None };
-                let of_block = of_block.map_or_else(|| Column::blanks(attr, unit.at.cells), Ok)?;
-                column.try_append(of_block.view())?;
-            }
-            columns.push(column);
-        }
-        Ok(columns)
+    /// The coordinates.
+    fn axes(&self) -> Vec<Asked<'a>> {
+        self.sweep().schema.dims().iter().zip(0u32..).map(|(dim, n)| Asked::Dim(n, dim.datatype())).collect()
     }
 
     /// The attributes at `places` in the schema.
-    fn attrs(&self, places: &[usize]) -> Vec<&'a Attribute> {
-        places.iter().filter_map(|place| self.sweep().schema.attrs().get(*place)).collect()
+    fn attrs(&self, places: &[usize]) -> Vec<Asked<'a>> {
+        let attrs = &self.sweep().schema.attrs();
+        places.iter().filter_map(|place| Some(Asked::Attr(*place, attrs.get(*place)?))).collect()
     }
 
-    /// Whether an attribute is in the fragment, and its cells need nothing but their bytes.
-    fn is_plain(&self, attr: &Attribute) -> bool {
-        is_deliverable(attr) && self.fragment.field(Role::Attribute(attr.id())).is_some()
-    }
-
-    /// Which of `rows` lie in the box and are not deleted, and their coordinates. `places`: of all rows, if they are known.
-    fn place(&self, rows: Vec<u32>, places: &[Column]) -> Result<(Vec<u32>, Vec<Column>)> {
-        let dims = self.sweep().schema.dims().iter().zip(0u32..);
-        let columns: Vec<_> = dims.map(|(dim, n)| (Role::Dimension(n), dim.datatype())).collect();
-        let mut found: Vec<Column> = match places {
-            [] => self.read_rows(&columns, &rows)?,
-            places => places.iter().map(|column| column.view().gather(&rows)).collect(),
-        };
+    /// Which of `rows` lie in the box and are not deleted, their coordinates, and the columns `besides` of them. `places`: the coordinates of all
+    /// rows, if they are known.
+    fn place(&self, rows: Vec<u32>, places: &[Column], besides: &[Asked<'_>]) -> Result<(Vec<u32>, Vec<Column>)> {
+        let mut unknown = if places.is_empty() { self.axes() } else { Vec::new() };
+        unknown.extend(besides);
+        let mut found: Vec<Column> = places.iter().map(|column| column.view().gather(&rows)).collect();
+        found.extend(self.read_rows(&unknown, &rows)?);
         let (mut wanted, mut from) = (vec![true; rows.len()], 0);
         for part in self.parts(&rows) {
             let to = from + part.rows.len();
@@ -265,100 +244,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The columns asked for of `rows`; `early`: the condition's attributes, of all rows.
-    fn fill(&self, rows: &[u32], early: &[Column]) -> Result<Vec<Column>> {
-        let filter = self.filter();
-        let attrs = self.attrs(&filter.late);
-        let plain: Vec<_> = attrs.iter().filter(|attr| self.is_plain(attr)).map(|attr| column_of(attr)).collect();
-        let mut plain = self.read_rows(&plain, rows)?.into_iter();
-        let parts = self.parts(rows);
-        let blocks: Vec<&SparseBlock> = parts.iter().map(|part| &part.unit.at).collect();
-        let mut late = Vec::with_capacity(attrs.len());
-        for (attr, place) in attrs.iter().zip(&filter.late) {
-            if self.is_plain(attr) {
-                late.extend(plain.next());
-                continue;
-            }
-            let found = self.sieve.values(self.fragment, &[*place], &blocks)?.into_iter().flatten();
-            let mut column = Column::empty(attr.datatype(), attr.nullable());
-            for (part, of_block) in parts.iter().zip(found) {
-                let mine: Vec<u32> = part.rows.iter().map(|row| row - part.start as u32).collect();
-                column.try_append(of_block.view().gather(&mine).view())?;
-            }
-            late.push(column);
-        }
+    /// The columns asked for of `rows`, of which `late` are those of the attributes that the condition does not look at; `early`: the condition's
+    /// attributes, of all rows.
+    fn arranged(&self, rows: &[u32], early: &[Column], late: Vec<Column>) -> Vec<Column> {
         let picked = |place: usize| early.get(place).map(|column| column.view().gather(rows));
-        Ok(filter.arranged(|place| picked(place).unwrap_or_else(|| Column::empty(Datatype::UInt8, false)), late))
+        self.filter().arranged(|place| picked(place).unwrap_or_else(|| Column::empty(Datatype::UInt8, false)), late)
     }
-
-    /// Columns of fixed width without nulls, all rows of them: those of blocks that `reads` says are read, what stands in the others is
-    /// anything. In buffers that [`give_back`] takes.
-    fn read_whole(&self, columns: &[(Role, Datatype)], reads: &dyn Fn(&Duty) -> bool) -> Result<Vec<Column>> {
-        let (mut near, cells) = (Neighbours::new(), self.cells());
-        let mut buffers = columns.iter().map(|(_, d)| lend(cells * width_of(*d))).collect::<Result<Vec<_>>>()?;
-        for ((role, datatype), buffer) in columns.iter().zip(&mut buffers) {
-            let (field, width) = (self.fragment.promised_field(*role)?, width_of(*datatype));
-            let mut rest = buffer.as_mut_slice();
-            for (unit, duty) in self.items {
-                let at = &unit.at;
-                let (out, later) = rest.split_at_mut((at.cells * width).min(rest.len()));
-                rest = later;
-                if reads(duty) {
-                    let block = self.fragment.block(field, at.tile, at.block, at.cells)?;
-                    near.push(block.range, Wanted { block, width, start: 0, rows: None, out });
-                }
-            }
-        }
-        self.decode(near)?;
-        made(columns, buffers)
-    }
-
-    /// The cells `rows` of columns of fixed width without nulls.
-    fn read_rows(&self, columns: &[(Role, Datatype)], rows: &[u32]) -> Result<Vec<Column>> {
-        let (mut near, parts) = (Neighbours::new(), self.parts(rows));
-        let buffer = |(_, d): &(Role, Datatype)| AlignedBuf::try_zeroed(rows.len() * width_of(*d));
-        let mut buffers = columns.iter().map(buffer).collect::<Result<Vec<_>>>()?;
-        for ((role, datatype), buffer) in columns.iter().zip(&mut buffers) {
-            let (field, width) = (self.fragment.promised_field(*role)?, width_of(*datatype));
-            let mut rest = buffer.as_mut_slice();
-            for Part { unit, start, rows } in &parts {
-                let (out, later) = rest.split_at_mut((rows.len() * width).min(rest.len()));
-                rest = later;
-                let at = &unit.at;
-                let block = self.fragment.block(field, at.tile, at.block, at.cells)?;
-                let some = (rows.len() < at.cells).then_some(*rows);
-                near.push(block.range, Wanted { block, width, start: *start, rows: some, out });
-            }
-        }
-        self.decode(near)?;
-        made(columns, buffers)
-    }
-
-    fn decode(&self, near: Neighbours<Wanted<'_>>) -> Result<()> {
-        let (context, mut mine) = (&self.sweep().context, Vec::new());
-        near.read(context, self.fragment, |wanted, bytes, decoded| {
-            let Wanted { block, width, start, rows, out } = wanted;
-            Counters::add(&context.counters.bytes_decoded, (block.cells() * width) as u64);
-            let Some(rows) = rows else { return self.fragment.decode_into(&block, bytes, out) };
-            mine.clear();
-            mine.extend(rows.iter().map(|row| row - start as u32));
-            self.fragment.decode_rows_into(&block, bytes, &mine, decoded, out)
-        })
-    }
-}
-
-fn width_of(datatype: Datatype) -> usize {
-    datatype.width().unwrap_or(1)
-}
-
-fn column_of(attr: &Attribute) -> (Role, Datatype) {
-    (Role::Attribute(attr.id()), attr.datatype())
-}
-
-fn made(columns: &[(Role, Datatype)], buffers: Vec<AlignedBuf>) -> Result<Vec<Column>> {
-    let impossible = |e: Error| Error::corruption("a block holds impossible values").with_source(e);
-    let column = |((_, datatype), buffer): (&(Role, Datatype), AlignedBuf)| {
-        Column::new(*datatype, buffer, None, None).map_err(impossible)
-    };
-    columns.iter().zip(buffers).map(column).collect()
 }
