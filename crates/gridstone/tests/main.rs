@@ -5,6 +5,7 @@
 mod ahead;
 mod apart;
 mod around;
+mod astray;
 mod block_sizes;
 mod child;
 mod commit_schedules;

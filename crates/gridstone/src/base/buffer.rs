@@ -40,6 +40,11 @@ impl AlignedBuf {
         self.blocks.len() * ALIGNMENT
     }
 
+    /// Bytes of memory that it takes.
+    pub fn allocated_bytes(&self) -> usize {
+        self.blocks.capacity() * ALIGNMENT
+    }
+
     /// Shows the first `len` bytes, whatever they hold; fewer if there is less memory.
     pub fn set_len(&mut self, len: usize) {
         self.len = len.min(self.capacity());

@@ -309,7 +309,7 @@ impl Fragment {
     }
 
     /// Checks and decodes the bytes fetched for `block`. A Corruption error names fragment, tile and attribute.
-    pub fn decode(&self, block: &BlockRef, bytes: &Bytes) -> Result<Column> {
+    pub fn decode(&self, block: &BlockRef, bytes: &[u8]) -> Result<Column> {
         self.decode_unnamed(block, bytes).map_err(|e| self.named(e, block.field, block.tile))
     }
 

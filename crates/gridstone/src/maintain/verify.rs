@@ -2,9 +2,9 @@
 
 use crate::base::{ByteRange, Counters, Error, ErrorKind, Id, Result};
 use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, Role};
-use crate::query::{ReadContext, open_uncached, read_mask};
-use crate::schema::{Schema, Subarray};
-use crate::tile::{BlockGrid, TileGrid};
+use crate::query::{ReadContext, open_uncached, outside_bounds, read_mask};
+use crate::schema::{Schema, Subarray, key};
+use crate::tile::{BlockGrid, Column, TileGrid};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -232,19 +232,41 @@ impl Page {
                 bytes = bytes.saturating_add(block.range.len);
                 bytes <= READ_BYTES_MAX
             };
+            let first = blocks.len() - rest.len();
             let (some, later) = rest.split_at(rest.iter().take_while(fits).count().clamp(1, rest.len()));
             rest = later;
             let ranges: Vec<ByteRange> = some.iter().map(|block| block.range).collect();
             Counters::add(&context.counters.requests, 1);
-            for (block, bytes) in some.iter().zip(fragment.source().submit(&ranges)?.wait()?) {
+            for ((block, number), bytes) in some.iter().zip(first..).zip(fragment.source().submit(&ranges)?.wait()?) {
                 context.cancel.check()?;
                 self.blocks += 1;
                 self.bytes += bytes.len() as u64;
                 Counters::add(&context.counters.bytes_fetched, bytes.len() as u64);
-                fragment.decode(block, &bytes)?;
+                check_bounds(schema, fragment, (tile, field, number), &fragment.decode(block, &bytes)?)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Corruption if coordinates lie outside the MBR of their block, the `number`-th of a tile: reads would miss them.
+fn check_bounds(
+    schema: &Schema,
+    fragment: &Fragment,
+    (tile, field, number): (u64, usize, usize),
+    column: &Column,
+) -> Result<()> {
+    let Some(Role::Dimension(n)) = fragment.root().fields.get(field).map(|field| field.role) else { return Ok(()) };
+    let wrong =
+        || Error::corruption(format!("fragment {}: no block {number} in tile {tile}", fragment.description().id));
+    let (stripe, local) = fragment.stripe_of(tile).ok_or_else(wrong)?;
+    let stripe = fragment.stripe(stripe)?;
+    let (from, _) = stripe.block_span(local).ok_or_else(wrong)?;
+    let bounds = stripe.block_bounds(from + number).and_then(|bounds| bounds.ranges().nth(n as usize));
+    let (bounds, dim) = bounds.zip(schema.dims().get(n as usize)).ok_or_else(wrong)?;
+    match key::within(dim.datatype(), column.view().values(), bounds) {
+        true => Ok(()),
+        false => Err(outside_bounds(fragment, tile, dim)),
     }
 }
 

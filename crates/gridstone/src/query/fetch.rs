@@ -14,7 +14,7 @@ pub(super) struct Want {
 }
 
 /// Bytes submitted at once: enough to keep a device busy, few enough that stopping is noticed soon.
-const SUBMIT_BYTES_MAX: u64 = 32 << 20;
+pub(super) const SUBMIT_BYTES_MAX: u64 = 32 << 20;
 
 /// The decoded blocks, in the order wanted. `parallel`: side by side; not inside a task that is itself one of many, unless each of them has many to
 /// wait for.

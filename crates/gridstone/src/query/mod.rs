@@ -70,6 +70,7 @@ pub use rewrite_cells::{RewriteCells, rewrite_cells};
 pub use scan::Scan;
 pub use sorted_copy::{MEMBERS_MAX, MEMBERS_MIN, write_sorted_copy};
 pub use sparse::read_sparse;
+pub use sparse_blocks::outside_bounds;
 pub use stream::CellStream;
 pub use unboxed::unboxed;
 pub use unsorted::UnsortedCells;

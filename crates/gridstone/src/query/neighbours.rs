@@ -1,10 +1,11 @@
 //! Blocks that lie close together in a file: read in one go into a scratch buffer that stays in a core's cache.
 
 use super::ReadContext;
-use super::fetch::submissions;
+use super::fetch::{SUBMIT_BYTES_MAX, submissions};
 use super::rewrite::Held;
 use crate::base::{Ahead, ByteRange, Counters, Error, Result, limits};
 use crate::fragment::Fragment;
+use bytes::Bytes;
 use std::cell::Cell;
 
 /// Bytes read at once, at most: with what is decoded from them they stay in a core's second-level cache.
@@ -29,6 +30,15 @@ struct Run<T> {
 impl<T> Run<T> {
     fn range(&self) -> ByteRange {
         ByteRange::new(self.start, self.end - self.start)
+    }
+
+    /// Its blocks, each with its bytes in `read`, those of the run.
+    fn blocks_in(self, read: &[u8]) -> impl Iterator<Item = (T, &[u8])> {
+        let start = self.start;
+        self.blocks.into_iter().map(move |(range, block)| {
+            let at = (range.offset - start) as usize;
+            (block, read.get(at..at + range.len as usize).unwrap_or_default())
+        })
     }
 
     /// Whether a block at `range` can be read with the others.
@@ -69,11 +79,14 @@ impl<T> Neighbours<T> {
         fragment: &Fragment,
         mut each: impl FnMut(T, &[u8], &mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
-        let ranges: Vec<ByteRange> = self.runs.iter().map(Run::range).collect();
         let source = fragment.source();
         if let Some(gap) = source.far_gap() {
-            return self.read_far(context, fragment, &spans(&ranges, gap), each);
+            let mut decoded = Vec::new();
+            return self.read_far(context, fragment, (gap, FAR_BYTES_MAX), |found| {
+                found.into_iter().try_for_each(|(run, read)| hand_out(run, &read, &mut decoded, &mut each))
+            });
         }
+        let ranges: Vec<ByteRange> = self.runs.iter().map(Run::range).collect();
         let named = |e: Error| e.context(format!("fragment {}", fragment.description().id));
         let mut ahead = Ahead::default();
         for (at, run) in self.runs.into_iter().enumerate() {
@@ -94,15 +107,44 @@ impl<T> Neighbours<T> {
         Ok(())
     }
 
-    /// As `read`, of a source whose answers take long: many runs are asked for at once, and the next many while what came is
-    /// decoded. `spans` are the ranges of the runs, each with the bytes that are fetched for it.
+    /// As `read`, but of a source whose answers take long all runs are asked for at once, as far as memory goes, and what came is decoded
+    /// side by side.
+    pub(super) fn read_side_by_side(
+        self,
+        context: &ReadContext,
+        fragment: &Fragment,
+        each: impl Fn(T, &[u8], &mut Vec<u8>) -> Result<()> + Sync,
+    ) -> Result<()>
+    where
+        T: Send,
+    {
+        let Some(gap) = fragment.source().far_gap() else { return self.read(context, fragment, each) };
+        let one = |(block, bytes): (T, &[u8])| {
+            let [unused, mut decoded] = SCRATCH.take();
+            let done = each(block, bytes, &mut decoded);
+            if unused.capacity() + decoded.capacity() <= SCRATCH_BYTES_MAX {
+                SCRATCH.set([unused, decoded]);
+            }
+            done
+        };
+        self.read_far(context, fragment, (gap, SUBMIT_BYTES_MAX), |found| {
+            let (runs, reads): (Vec<Run<T>>, Vec<Bytes>) = found.into_iter().unzip();
+            let blocks = runs.into_iter().zip(&reads).flat_map(|(run, read)| run.blocks_in(read)).collect();
+            context.pool.map(blocks, context.cancel.as_ref(), one).map(drop)
+        })
+    }
+
+    /// As `read`, of a source whose answers take long: many runs are asked for at once, about `bytes_max` with what lies between those no further
+    /// apart than `gap`, and the next many while `each` is given those that came.
     fn read_far(
         self,
         context: &ReadContext,
         fragment: &Fragment,
-        spans: &[(ByteRange, u64)],
-        mut each: impl FnMut(T, &[u8], &mut Vec<u8>) -> Result<()>,
+        (gap, bytes_max): (u64, u64),
+        mut each: impl FnMut(Vec<(Run<T>, Bytes)>) -> Result<()>,
     ) -> Result<()> {
+        let ranges: Vec<ByteRange> = self.runs.iter().map(Run::range).collect();
+        let spans = spans(&ranges, gap);
         let source = fragment.source();
         let named = |e: Error| e.context(format!("fragment {}", fragment.description().id));
         let begin = |group: &[(ByteRange, u64)]| {
@@ -111,16 +153,15 @@ impl<T> Neighbours<T> {
             let held = Held::take(&context.budget, group.iter().map(|(_, bytes)| bytes).sum());
             Ok((source.submit(&ranges).map_err(named)?, held))
         };
-        let mut groups = submissions(spans, |(_, bytes)| *bytes, FAR_BYTES_MAX).into_iter();
+        let mut groups = submissions(&spans, |(_, bytes)| *bytes, bytes_max).into_iter();
         let mut under_way = groups.next().map(begin).transpose()?;
-        let (mut runs, mut decoded) = (self.runs.into_iter(), Vec::new());
+        let mut runs = self.runs.into_iter();
         while let Some((pending, _held)) = under_way {
             let found = pending.wait().map_err(named)?;
             under_way = groups.next().map(begin).transpose()?;
-            found.iter().zip(&mut runs).try_for_each(|(read, run)| {
-                count(context, &run);
-                hand_out(run, read, &mut decoded, &mut each)
-            })?;
+            let found: Vec<_> = found.into_iter().zip(&mut runs).map(|(read, run)| (run, read)).collect();
+            found.iter().for_each(|(run, _)| count(context, run));
+            each(found)?;
         }
         Ok(())
     }
@@ -152,11 +193,7 @@ fn hand_out<T>(
     decoded: &mut Vec<u8>,
     each: &mut impl FnMut(T, &[u8], &mut Vec<u8>) -> Result<()>,
 ) -> Result<()> {
-    let start = run.start;
-    run.blocks.into_iter().try_for_each(|(range, block)| {
-        let at = (range.offset - start) as usize;
-        each(block, read.get(at..at + range.len as usize).unwrap_or_default(), decoded)
-    })
+    run.blocks_in(read).try_for_each(|(block, bytes)| each(block, bytes, decoded))
 }
 
 #[cfg(test)]

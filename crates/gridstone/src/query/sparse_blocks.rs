@@ -137,7 +137,7 @@ fn keys_of_block(
 }
 
 /// What is said of a block whose coordinates do not lie in its MBR.
-pub(super) fn outside_bounds(fragment: &Fragment, tile: u64, dim: &Dimension) -> Error {
+pub fn outside_bounds(fragment: &Fragment, tile: u64, dim: &Dimension) -> Error {
     let (id, name) = (fragment.description().id, dim.name());
     Error::corruption(format!("fragment {id}, tile {tile}: a coordinate of {name:?} lies outside its block's MBR"))
 }

@@ -30,7 +30,7 @@ pub(in crate::query) struct Sieve {
     /// Whether all units are of one fragment, and the overlay is empty: then nothing is merged.
     alone: bool,
     /// Whether the answer to a request takes long: then all blocks of a fragment in a batch are asked for together, and decoded side by side. Else each
-    /// thread takes some blocks from the first look to the last, while they are in its cache.
+    /// thread takes some blocks from the first look to the last, while they are in its cache. Where one fragment stands alone that is for it to say.
     far: bool,
     /// Cells of the blocks taken.
     scanned: u64,
@@ -111,7 +111,8 @@ impl Sieve {
         let first = sweep.units.first().map(|u| u.queue);
         let one = sweep.units.iter().all(|u| Some(u.queue) == first);
         let alone = one && sweep.queues.iter().all(|q| q.head().is_none());
-        let far = sweep.fragments.iter().any(|fragment| fragment.source().far_gap().is_some());
+        let mut asked = sweep.fragments.iter().zip(0..).filter(|(_, queue)| !alone || Some(*queue) == first);
+        let far = asked.any(|(fragment, _)| fragment.source().far_gap().is_some());
         Ok(Self { sweep, filter, duties, alone, far, scanned: 0 })
     }
 
@@ -125,6 +126,10 @@ impl Sieve {
 
     pub(super) fn filter(&self) -> &Filter {
         &self.filter
+    }
+
+    pub(super) fn is_far(&self) -> bool {
+        self.far
     }
 
     /// The next cells, of about `bytes` of blocks; `None` at the end.
