@@ -379,8 +379,10 @@ def targets(
             )
     for name in names:
         attr, array = schema.attr(name), given[name]
-        changes = attr.nullable or dtypes.is_var(attr.dtype) or attr.dtype == "bool" or attr.enumeration is not None
-        if changes or np.ma.isMaskedArray(array):
+        bits = dtypes.base_of(attr.dtype) == "bool"
+        if attr.nullable or dtypes.is_var(attr.dtype) or bits or attr.enumeration is not None:
+            return None
+        if np.ma.isMaskedArray(array):
             return None
         dtype, whole = dtypes.numpy_of(attr.dtype), shape + dtypes.shape_of(attr.dtype)
         if array.shape != whole or array.dtype != dtype:
