@@ -31,7 +31,11 @@ class Tabular:
         """The cells as a table."""
 
     def to_pandas(self) -> "pd.DataFrame":
-        """One row per cell, as `to_arrow()`; complex numbers as pandas has them, NaN where null."""
+        """One row per cell, as `to_arrow()`, no value rounded.
+
+        Integers that have a null are of pandas' nullable types, "Int8" to "UInt64", and booleans "boolean"; columns
+        without a null are NumPy's. Floats and complex numbers are NaN where null, times NaT.
+        """
         from . import arrow
 
         needed("pandas", "pandas", "to_pandas()")

@@ -267,9 +267,7 @@ class ExportRules:
         if how in ("polars", "parquet") and not self._fits_polars(rows, names):
             return False
         if how == "pandas":
-            # Whole numbers beside nulls are floats there.
-            whole = [n for n in names if self.model.dtypes[n][:3] in ("int", "uin")]
-            return all(row[n] is not None for _, row in rows for n in whole) and self._fits_polars(rows, names)
+            return self._fits_polars(rows, names)
         return how != "csv" or _has_years(self.schema, rows, names)
 
     def _there_and_back(
@@ -405,9 +403,7 @@ def in_pandas(dtype: str, value: Plain, cell: Any) -> bool:
         return int(found.astype(dtype).view(np.int64)) == value
     if dtypes.is_fixed_bytes(dtype):
         return bytes(cell.rstrip(b"\0")) == value
-    if isinstance(value, int) and isinstance(cell, float):
-        return float(value) == cell
-    return bool(cell == value)
+    return not (isinstance(value, int) and isinstance(cell, float)) and bool(cell == value)
 
 
 def _without_dictionary(column: Any) -> Any:
