@@ -277,7 +277,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
         Args:
             coords: a dict by dimension, an (n, ndim) array, or a tuple of arrays.
-            attrs: the attributes wanted; None: all.
+            attrs: the attributes wanted; None: all; [], of a sparse array: coordinates alone.
             progress: True for a bar, or a callable `f(done, total)`.
 
         Raises:

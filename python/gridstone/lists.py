@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import columns, dense, dtypes, selection
-from .cells import attr_field
+from .cells import asked_of_core, attr_field
 from .columns import Column
 from .dtypes import AnyArray
 from .errors import BoundsError, UnsupportedError
@@ -111,7 +111,7 @@ def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progr
     those that exist."""
 
     def look(schema: Schema) -> Result:
-        cells = array._read_points(dims, names, progress)
+        cells = array._read_points(dims, asked_of_core(schema, names), progress)
         found = dict(dims)
         if schema.sparse:
             found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}

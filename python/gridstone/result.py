@@ -188,6 +188,8 @@ class Result(exports.Tabular):
             BudgetError: the box is larger than the context's memory budget.
             SchemaError: a dimension is float or string.
         """
+        if not self._names:
+            raise InputError("to_dense() shows attributes, and none was read; leave out attrs=[]")
         if self._shape is not None:
             made = {name: self._dense_column(name) for name in self._names}
         else:

@@ -1,6 +1,7 @@
 """Results in NumPy, Arrow and pandas."""
 
 import uuid
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -303,3 +304,52 @@ def test_out_must_be_an_array_that_may_be_written(stores: Stores) -> None:
     for wrong in (closed, [0, 0, 0, 0]):
         with pytest.raises(gs.errors.InputError, match="may be written"):
             array.read(out=wrong)  # type: ignore[arg-type]
+
+
+PLACES = st.lists(st.tuples(st.integers(0, 30), st.sampled_from("abc")), max_size=9)
+COORDINATES = [gs.Dim("x", (0, 30), 7, "int16"), gs.Dim("s", dtype="string", max_bytes=8)]
+
+
+@given(
+    written=st.lists(PLACES, min_size=1, max_size=3),
+    duplicates=st.booleans(),
+    order=st.sampled_from(["row", "col", "global", "any"]),
+    where=st.sampled_from([None, "v > 3", "x < 9 or t = 'b'"]),
+    box=st.sampled_from([None, {"x": (3, 20)}, [{"x": (0, 4)}, {"x": (3, 9), "s": ("b", "b")}]]),
+)
+def test_coordinates_alone(
+    written: list[list[tuple[int, str]]], duplicates: bool, order: str, where: str | None, box: Any
+) -> None:
+    """`attrs=[]` gives the coordinates of the cells that a read with attributes gives, whatever it selects."""
+    uri = f"mem://{uuid.uuid4().hex}"
+    attrs = [gs.Attr("t", "string"), gs.Attr("v", "int8", nullable=True), gs.Attr("w", "float64")]
+    a = gs.create(uri, gs.Schema(COORDINATES, attrs, sparse=True, duplicates=duplicates, capacity=4))
+    for cells in written:
+        places = {"x": [x for x, _ in cells], "s": [s for _, s in cells]}
+        values = {"t": places["s"], "v": [x if x % 3 else None for x in places["x"]], "w": places["x"]}
+        a.write_cells(places, values, dedup="error" if duplicates else "last")
+    whole, alone = a.read(box, None, where, order), a.read(box, [], where, order)
+    assert list(alone) == ["x", "s"] and len(alone) == len(whole) and alone.stats["cells_returned"] == len(whole)
+    expected = whole.to_arrow().select(["x", "s"])
+    assert alone.to_arrow().equals(expected) and alone.schema.equals(expected.schema)
+    stream = a.scan(box, [], where, order)
+    assert stream.schema.equals(expected.schema) and stream.to_arrow().num_rows == len(whole)
+    assert alone.to_pandas().equals(expected.to_pandas()) and alone.to_polars().height == len(whole)
+    places = [a.points(expected.to_pydict(), attrs) for attrs in (None, [])]
+    assert places[1].to_arrow().equals(places[0].to_arrow().select(["x", "s"]))
+    gs.delete(uri)
+
+
+def test_coordinates_alone_have_no_attribute_to_show(stores: Stores) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9)), gs.Dim("y", (0, 9))], [gs.Attr("v", int)], sparse=True)
+    found = gs.create(stores("s"), schema).read(attrs=[])
+    for show in (found.to_dense, found.to_scipy, found.to_sparse):
+        with pytest.raises(gs.errors.InputError, match=r"leave out attrs=\[\]"):
+            show()
+    dense = gs.array(stores("d"), np.arange(4))
+    for read in (dense.read, dense.scan, lambda attrs: dense.read(attrs=attrs, where="value > 1")):
+        with pytest.raises(gs.errors.InputError, match="sparse array; of a dense one"):
+            read(attrs=[])
+    for a, name in ((gs.open(stores("s")), "x"), (dense, "d0")):
+        with pytest.raises(gs.errors.InputError, match=f"'{name}' is a dimension.*coordinates always come along"):
+            a.read(attrs=[name])
