@@ -44,6 +44,9 @@ class VIndex:
     def __init__(self, array: "Array", name: str | None = None) -> None:
         self._array, self._name = array, name
 
+    def __repr__(self) -> str:
+        return told("VIndex", self._array, self._name)
+
     def __getitem__(self, key: Any) -> Any:
         array = self._array
         names = array.schema_names if self._name is None else [self._name]
@@ -73,6 +76,9 @@ class OIndex:
     def __init__(self, array: "Array", name: str | None = None) -> None:
         self._array, self._name = array, name
 
+    def __repr__(self) -> str:
+        return told("OIndex", self._array, self._name)
+
     def __getitem__(self, key: Any) -> Any:
         array, schema = self._array, self._array.schema
         if array.sparse:
@@ -99,6 +105,11 @@ class OIndex:
             return
         shape = tuple(offsets.size for offsets, drop in pairs if not drop)
         _assign(array, self._name, _product(schema, [offsets for offsets, _ in pairs]), shape, value)
+
+
+def told(kind: str, array: "Array", name: str | None) -> str:
+    """What access to an array, or to one of its attributes, says that it is."""
+    return f"<gridstone.{kind} of {'' if name is None else f'attribute {name!r} of '}{array!r}>"
 
 
 def _one(found: Arrays, name: str | None) -> Any:

@@ -107,7 +107,7 @@ class AttrView:
         return len(self._array)
 
     def __repr__(self) -> str:
-        return f"<gridstone.AttrView {self.name!r} of {self._array!r}>"
+        return f"<gridstone.AttrView {self.name!r}: {self._attr.described}, of {self._array!r}>"
 
 
 class Loc:
@@ -117,6 +117,9 @@ class Loc:
 
     def __init__(self, array: "Array", name: str | None = None) -> None:
         self._array, self._name = array, name
+
+    def __repr__(self) -> str:
+        return lists.told("Loc", self._array, self._name)
 
     def __getitem__(self, key: Any) -> "AnyArray | dict[str, AnyArray] | Result | Any":
         array, name = self._array, self._name
