@@ -12,7 +12,7 @@ from .arguments import among
 from .columns import Column
 from .damage import Skipped
 from .dtypes import AnyArray
-from .errors import BudgetError, InputError, UnsupportedError
+from .errors import BudgetError, InputError, UnsupportedError, _NoColumnError
 from .schema import Schema
 from .selection import Box
 
@@ -108,7 +108,7 @@ class Result(exports.Tabular):
         for axis, dim in enumerate(self._schema.dims):
             if among(name, (dim.name,)) and self._shape is not None:
                 return self._box.coordinates(axis)
-        raise InputError(f"the result has no column {name!r}; there are {', '.join(map(repr, self._columns))}")
+        raise _NoColumnError(f"the result has no column {name!r}; there are {', '.join(map(repr, self._columns))}")
 
     def to_numpy(self) -> dict[str, AnyArray]:
         """One array per column: coordinates (of a sparse array, or with a condition) and attributes.
