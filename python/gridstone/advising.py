@@ -91,6 +91,19 @@ class Advice:
             lines.append(f"  {trial.what}: {trial.candidate}: {figures}{'  <- chosen' if trial.chosen else ''}")
         return "\n".join([*lines, "", self.code])
 
+    def __repr__(self) -> str:
+        kind = "sparse" if self.schema.sparse else "dense"
+        names = ", ".join([*(dim.name for dim in self.schema.dims), *(attr.name for attr in self.schema.attrs)])
+        return (
+            f"<gridstone.Advice: a {kind} schema of {names}; {len(self.trials):,} candidates measured on "
+            f"{self.rows:,} cells>"
+        )
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.advice(self)
+
 
 @checked(queries=several)
 def advise(

@@ -128,6 +128,11 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         return self._schema.shape
 
     @property
+    def size(self) -> int:
+        """Cells of the domain, of a sparse array empty ones too; a `SchemaError` if a dimension is float or string."""
+        return math.prod(self.shape)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the one attribute, or a structured dtype of several; object for strings, bytes and lists. One
         of vectors has the dtype of their numbers (and adds axes to what is read)."""
@@ -141,7 +146,13 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         """Dense: bytes of all cells in memory (without the content of strings). Sparse: bytes of the fragments."""
         if self.sparse:
             return sum(json.loads(text)["bytes"] for text in self.native.fragments())
-        return math.prod(self.shape) * sum(dtypes.cell_bytes(attr.dtype) for attr in self._schema.attrs)
+        return self.size * sum(dtypes.cell_bytes(attr.dtype) for attr in self._schema.attrs)
+
+    def _cells_held(self) -> int:
+        """All cells of a dense array; those in the fragments of a sparse one."""
+        if not self.sparse:
+            return self.size
+        return sum(json.loads(text)["cells"] for text in self.native.fragments())
 
     @property
     def tile(self) -> tuple[Any, ...]:
@@ -277,7 +288,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
         Args:
             coords: a dict by dimension, an (n, ndim) array, or a tuple of arrays.
-            attrs: the attributes wanted; None: all.
+            attrs: the attributes wanted; None: all; [], of a sparse array: coordinates alone.
             progress: True for a bar, or a callable `f(done, total)`.
 
         Raises:
@@ -515,6 +526,16 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __contains__(self, value: object) -> bool:
+        raise self._no_membership(self.schema_names[0])
+
+    def _no_membership(self, name: str) -> TypeError:
+        """Python would compare row by row what is read for it; what is meant is better said."""
+        return TypeError(
+            f"`in` does not look through an array: read(where=gridstone.col({name!r}) == value) finds cells, "
+            f"`name in array.schema_names` an attribute"
+        )
 
     def __iter__(self) -> Any:
         self._check_dense("iteration")

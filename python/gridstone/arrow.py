@@ -345,13 +345,14 @@ def _refuse_strangers(field: Field, flat: AnyArray) -> None:
 def pandas_of(table: "pa.Table") -> "pd.DataFrame":
     """A data frame of a table made here. Complex numbers, which Arrow lacks, are NaN where null.
 
-    Vectors of several axes are arrays of that shape, not arrays of arrays.
+    Integers and booleans that have nulls become pandas' nullable types, since NumPy's have no place for a null and
+    floats none for all integers. Vectors of several axes are arrays of that shape, not arrays of arrays.
     """
     for place, field in enumerate(table.schema):
         # pandas has no index, and so no categories, of halves.
         if pa.types.is_dictionary(field.type) and pa.types.is_float16(field.type.value_type):
             table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
-    made = table.to_pandas()
+    made = _frame_of(table)
     for field in table.schema:
         dtype = (field.metadata or {}).get(_DTYPE, b"").decode()
         if not dtypes.is_complex(dtypes.base_of(dtype)) and len(dtypes.shape_of(dtype)) < 2:
@@ -362,7 +363,31 @@ def pandas_of(table: "pa.Table") -> "pd.DataFrame":
             made[field.name] = values.astype(dtype, copy=False)
         else:
             made[field.name] = _objects(column)
-    return made  # type: ignore[no-any-return]
+    return made
+
+
+def _frame_of(table: "pa.Table") -> "pd.DataFrame":
+    """A data frame of a table; integers and booleans that have nulls in pandas' nullable types."""
+    import pandas as pd
+
+    exact = {field.name: _exact(table.column(place)) for place, field in enumerate(table.schema)}
+    plain = table.select([name for name, column in exact.items() if column is None]).to_pandas()
+    if len(plain.columns) == len(exact):
+        return plain  # type: ignore[no-any-return]
+    columns = {name: plain[name] if column is None else column for name, column in exact.items()}
+    return pd.DataFrame(columns, copy=False)
+
+
+def _exact(column: "pa.ChunkedArray") -> Any:
+    """Integers or booleans with nulls as an array of pandas' nullable type; None for all other columns."""
+    import pandas as pd
+
+    kind = column.type
+    if not column.null_count or not (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        return None
+    name = "boolean" if pa.types.is_boolean(kind) else str(kind).replace("uint", "UInt").replace("int", "Int")
+    dtype: Any = pd.api.types.pandas_dtype(name)
+    return dtype.__from_arrow__(column)
 
 
 def _objects(column: Column) -> AnyArray:

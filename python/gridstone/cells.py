@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import columns
+from . import columns, dtypes
 from .columns import Column, Field
 from .errors import InputError
 from .schema import Attr, Schema
@@ -31,6 +31,17 @@ def attr_field(schema: Schema, name: str) -> Field:
             return field_of(attr)
     known = ", ".join(repr(attr.name) for attr in schema.attrs)
     raise InputError(f"no attribute {name!r}; there are {known}")
+
+
+def asked_of_core(schema: Schema, names: Sequence[str]) -> list[str]:
+    """The attributes to read where these are wanted: of none the narrowest, for the core gives no coordinates alone."""
+
+    def width(attr: Attr) -> int:
+        if attr.var and attr.enumeration is None:
+            return 1 << 17
+        return dtypes.cell_bytes(attr.codes or attr.dtype)
+
+    return list(names) or [min(schema.attrs, key=width).name]
 
 
 def of_cells(schema: Schema, coords: Any, attrs: Any = None) -> tuple[Columns, Columns]:

@@ -72,6 +72,18 @@ class Consolidation:
             lines.append(f"the last one in the background failed: {self.background_failure}")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        planned = " planned" if any(merge.bytes_written is None for merge in self.merges) else ""
+        return (
+            f"<gridstone.Consolidation: {self.fragments_before:,} fragments, {self.fragments_after:,} after "
+            f"{len(self.merges):,} merges{planned}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.consolidation(self)
+
 
 def of_json(text: str) -> Consolidation:
     """The report that the core gives in JSON."""

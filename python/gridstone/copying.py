@@ -1,11 +1,12 @@
 """Copying arrays, groups and whole stores to another place, and moving them within their store."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .arguments import checked, place
 from .context import Context, default
+from .errors import InputError, UnsupportedError
 from .progress import Progress, reporting
 
 if TYPE_CHECKING:
@@ -13,9 +14,18 @@ if TYPE_CHECKING:
     from .group import Group
 
 
-@checked(target=place)
+def _source(what: str, value: Any) -> None:
+    """A store, or an array or group that is open."""
+    from .array import Array
+    from .group import Group
+
+    if not isinstance(value, Array | Group):
+        place(what, value)
+
+
+@checked(source=_source, target=place)
 def copy(
-    source: str | os.PathLike[str],
+    source: "str | os.PathLike[str] | Array | Group",
     target: str | os.PathLike[str],
     *,
     path: str = "/",
@@ -34,7 +44,7 @@ def copy(
     that can be seen.
 
     Args:
-        source: the store that is read.
+        source: the store that is read; or an array or group, which is copied at the version that it shows.
         target: the store that is written to; it is created if there is none.
         path: what is copied; "/": all that the store holds.
         target_path: where it is put.
@@ -52,12 +62,16 @@ def copy(
     Raises:
         NotFoundError: no store, no such version, nothing at the path.
         ExistsError: something lies at `target_path`, or, with `history`, there is a store.
-        InputError: a place within itself, or a part of a store with its history.
+        InputError: a place within itself, or a part of a store with its history; `path` or `version` beside an array or
+            a group, which have their own.
         SnapshotExpiredError: a vacuum of the source forgot the version while it was copied.
         CorruptionError: what is copied is damaged.
     """
     from . import store
 
+    if not isinstance(source, str | os.PathLike):
+        context = context or source._context
+        source, path, version = _place_of(source, path, version)
     used = context or default()
     aimed = target_context or used
     with reporting(progress, "copying", "objects" if history else "bytes") as report:
@@ -74,6 +88,17 @@ def copy(
             report,
         )
     return store.open(target, path=target_path, mode="r+", context=aimed)
+
+
+def _place_of(source: "Array | Group", path: str, version: int | str | None) -> tuple[str, str, int]:
+    """The store, path and version of what is open."""
+    from .array import Array
+
+    if path != "/" or version is not None:
+        raise InputError("an array or group has its own path and version; leave path= and version= out, or give a uri")
+    if isinstance(source, Array) and source.native.in_transaction:
+        raise UnsupportedError("an array of a transaction cannot be copied before that commits; open it outside of it")
+    return source.uri, source.path, source.version
 
 
 @checked()

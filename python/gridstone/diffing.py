@@ -90,6 +90,18 @@ class Difference:
         lines += [f"{name}: {count:,} cells differ" for name, count in self.values.items() if count]
         return "\n".join([*lines, *map(_example_text, self.examples)])
 
+    def __repr__(self) -> str:
+        schema = f"{len(self.schema):,} parts of the schema" if self.schema else "not the schema"
+        if not self.compared:
+            return f"<gridstone.Difference: {schema}; the cells cannot be compared>"
+        cells = f"{self.different:,} cells differ, {self.only_a:,} are only in a, {self.only_b:,} only in b"
+        return f"<gridstone.Difference: {'nothing differs' if self.equal else f'{schema}; {cells}'}>"
+
+    def _repr_html_(self) -> str:
+        from . import html
+
+        return html.difference(self)
+
 
 def _shown(value: Any) -> str:
     if not isinstance(value, tuple):

@@ -89,3 +89,11 @@ class UnsupportedError(GridstoneError):
 
 class InputError(GridstoneError, ValueError):
     """The values given are wrong: type, shape, NaN, duplicates; names the row and column where known."""
+
+
+class _NoAttributeError(SchemaError, KeyError):
+    """An array has no attribute of the name that its brackets were given: also what a mapping would raise."""
+
+
+class _NoColumnError(InputError, KeyError):
+    """A result has no column of the name that its brackets were given: also what a mapping would raise."""

@@ -31,7 +31,11 @@ class Tabular:
         """The cells as a table."""
 
     def to_pandas(self) -> "pd.DataFrame":
-        """One row per cell, as `to_arrow()`; complex numbers as pandas has them, NaN where null."""
+        """One row per cell, as `to_arrow()`, no value rounded.
+
+        Integers that have a null are of pandas' nullable types, "Int8" to "UInt64", and booleans "boolean"; columns
+        without a null are NumPy's. Floats and complex numbers are NaN where null, times NaT.
+        """
         from . import arrow
 
         needed("pandas", "pandas", "to_pandas()")
@@ -74,14 +78,20 @@ def to_sparse(result: "Result", attr: str | None, repeats: str) -> Any:
 
 def only_attribute(result: "Result", what: str) -> str:
     """The name of the one attribute; an `InputError` if there are several."""
-    names = list(result._names)
+    names = _names(result, what)
     if len(names) != 1:
         raise InputError(f"{what} takes one attribute, the result has {names}; read one: a.read(attrs={names[0]!r})")
     return names[0]
 
 
+def _names(result: "Result", what: str) -> list[str]:
+    if not result._names:
+        raise InputError(f"{what} shows attributes, and none was read; leave out attrs=[]")
+    return list(result._names)
+
+
 def _attribute(result: "Result", attr: str | None, what: str) -> str:
-    names = list(result._names)
+    names = _names(result, what)
     if attr is None and len(names) == 1:
         return names[0]
     if attr is None:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import reprlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,13 @@ class Version:
     commit_id: str
     tags: tuple[str, ...] = ()
     """The names that the version has."""
+
+    def __repr__(self) -> str:
+        told = [f"{self.timestamp:%Y-%m-%d %H:%M:%S} UTC"]
+        told += [] if self.message is None else [reprlib.repr(self.message)]
+        told += [f"tagged {', '.join(map(repr, self.tags))}"] if self.tags else []
+        done = list(dict.fromkeys(str(operation.get("op")) for operation in self.operations))
+        return f"<gridstone.Version {self.version}: {', '.join([*told, *done])}>"
 
 
 def version_of(text: str) -> Version:

@@ -1,4 +1,4 @@
-"""What notebooks show of schemas, arrays, groups and results."""
+"""What notebooks show of schemas, arrays, groups, results, and what advice, comparisons and merges tell."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,10 @@ from .result import preview
 from .schema import Schema
 
 if TYPE_CHECKING:
+    from .advising import Advice
     from .array import Array
+    from .consolidation import Consolidation
+    from .diffing import Difference, Example
     from .group import Group
     from .health import Damage, Report
     from .result import Result
@@ -128,3 +131,77 @@ def result(shown: "Result") -> str:
     return (
         f"<div><b>gridstone.Result</b> {len(shown):,} cells{table(('column', 'type', 'shape', 'values'), rows)}</div>"
     )
+
+
+def _lines(lines: Iterable[str]) -> str:
+    """Lines of text below each other."""
+    return "".join(f"<br>{escape(line)}" for line in lines)
+
+
+def advice(shown: "Advice") -> str:
+    """Why the schema is proposed, what was measured, and the code that makes it."""
+    rows = [
+        (
+            trial.what,
+            trial.candidate,
+            f"{trial.bytes:,}",
+            "" if trial.blocks is None else f"{trial.blocks:.1f}",
+            "" if trial.fetched is None else f"{trial.fetched:,.0f}",
+            "chosen" if trial.chosen else "",
+        )
+        for trial in shown.trials
+    ]
+    measured = table(("choice", "candidate", "bytes", "blocks a box", "bytes a box", ""), rows) if rows else ""
+    return f"<div><b>gridstone.Advice</b>{_lines(shown.reasons)}{measured}<pre>{escape(shown.code)}</pre></div>"
+
+
+def difference(shown: "Difference") -> str:
+    """How much differs, then which parts of the schemas and some of the cells."""
+    head = [f"a: {shown.a}", f"b: {shown.b}", "nothing differs" if shown.equal else _counts(shown)]
+    parts = [f"<div><b>gridstone.Difference</b>{_lines(head)}"]
+    if shown.schema:
+        rows = [(one.what, "" if one.a is None else one.a, "" if one.b is None else one.b) for one in shown.schema]
+        parts.append(table(("schema", "a", "b"), rows))
+    counts = [(name, f"{count:,}") for name, count in shown.values.items() if count]
+    parts.append(table(("attribute", "cells that differ"), counts) if counts else "")
+    parts.append(table(("cell", "a", "b"), map(_example, shown.examples)) if shown.examples else "")
+    return f"{''.join(parts)}</div>"
+
+
+def _counts(shown: "Difference") -> str:
+    if not shown.compared:
+        return "the cells cannot be compared: the arrays are of different kinds"
+    return (
+        f"{shown.same:,} cells are the same, {shown.different:,} differ, {shown.only_a:,} are only in a, "
+        f"{shown.only_b:,} only in b"
+    )
+
+
+def _example(shown: "Example") -> tuple[str, str, str]:
+    ends = [
+        "" if values is None else ", ".join(f"{name}={value}" for name, value in values.items())
+        for values in (shown.coords, shown.a, shown.b)
+    ]
+    return ends[0], ends[1], ends[2]
+
+
+def consolidation(shown: "Consolidation") -> str:
+    """What was merged, or would be, then each merge."""
+    rows = [
+        (
+            merge.kind,
+            f"{merge.fragments:,}",
+            f"{merge.cells:,}",
+            f"{merge.bytes_read:,}",
+            _made(merge.fragments_written, merge.fragments_expected),
+            _made(merge.bytes_written, merge.bytes_expected),
+        )
+        for merge in shown.merges
+    ]
+    header = ("kind", "fragments", "cells", "bytes read", "fragments written", "bytes written")
+    told = _lines(str(shown).splitlines())
+    return f"<div><b>gridstone.Consolidation</b>{told}{table(header, rows) if rows else ''}</div>"
+
+
+def _made(written: int | None, expected: int) -> str:
+    return f"about {expected:,}" if written is None else f"{written:,}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import columns, dense, dtypes, selection
-from .cells import attr_field
+from .cells import asked_of_core, attr_field
 from .columns import Column
 from .dtypes import AnyArray
 from .errors import BoundsError, UnsupportedError
@@ -44,6 +44,9 @@ class VIndex:
     def __init__(self, array: "Array", name: str | None = None) -> None:
         self._array, self._name = array, name
 
+    def __repr__(self) -> str:
+        return told("VIndex", self._array, self._name)
+
     def __getitem__(self, key: Any) -> Any:
         array = self._array
         names = array.schema_names if self._name is None else [self._name]
@@ -73,6 +76,9 @@ class OIndex:
     def __init__(self, array: "Array", name: str | None = None) -> None:
         self._array, self._name = array, name
 
+    def __repr__(self) -> str:
+        return told("OIndex", self._array, self._name)
+
     def __getitem__(self, key: Any) -> Any:
         array, schema = self._array, self._array.schema
         if array.sparse:
@@ -101,6 +107,11 @@ class OIndex:
         _assign(array, self._name, _product(schema, [offsets for offsets, _ in pairs]), shape, value)
 
 
+def told(kind: str, array: "Array", name: str | None) -> str:
+    """What access to an array, or to one of its attributes, says that it is."""
+    return f"<gridstone.{kind} of {'' if name is None else f'attribute {name!r} of '}{array!r}>"
+
+
 def _one(found: Arrays, name: str | None) -> Any:
     """One array where one attribute was asked for or is all there is."""
     return next(iter(found.values())) if name is not None or len(found) == 1 else found
@@ -111,7 +122,7 @@ def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progr
     those that exist."""
 
     def look(schema: Schema) -> Result:
-        cells = array._read_points(dims, names, progress)
+        cells = array._read_points(dims, asked_of_core(schema, names), progress)
         found = dict(dims)
         if schema.sparse:
             found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}

@@ -72,10 +72,9 @@ def density(array: "Array", dims: tuple[str, str], box: Box, bins: tuple[int, in
     """Cells per bin of two dimensions of a sparse array, as an array of `bins` (x, y), counted in bounded memory."""
     if box.empty:
         return np.zeros(bins)
-    narrow = min(array.schema.attrs, key=lambda a: 1 << 17 if a.var else dtypes.cell_bytes(a.dtype))
     ranges = [_range(box, array, name) for name in dims]
     counts = np.zeros(bins[0] * bins[1], np.int64)
-    for batch in array.scan(box, [narrow.name]):
+    for batch in array.scan(box, []):
         place = np.zeros(batch.num_rows, np.int64)
         for name, (low, high), count in zip(dims, ranges, bins, strict=True):
             values = _numbers(batch.column(name))

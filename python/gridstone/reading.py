@@ -57,7 +57,8 @@ class Readable:
             box: in coordinates: `{dim: (lo, hi)}` (inclusive), `{dim: slice}` or a tuple of slices (half-open); None:
                 the whole domain. A list of boxes, which may overlap: the cells that lie in any of them, each once (of
                 a dense array as with `where`: a list of cells with their coordinates).
-            attrs: the attributes wanted; None: all.
+            attrs: the attributes wanted; None: all. []: of a sparse array, its cells' coordinates alone (the narrowest
+                attribute is read with them, and dropped).
             where: a condition on dimensions and attributes, as a text (`"sog > 3"`) or made with `gs.col`. The result
                 is a list of cells with their coordinates then, of a dense array too, where unwritten cells are what
                 they read as; `.to_dense()` makes arrays of them.
@@ -177,7 +178,7 @@ class Readable:
         else:
             read = self.native.read_cells if damaged == "error" else self.native.read_around
             with reporting(progress, "reading") as report:
-                found = read(region.native, names, condition, order, report)
+                found = read(region.native, cells.asked_of_core(schema, names), condition, order, report)
             made = result.of_selected(schema, region.hull, names, order, found, budget)
             made._damage = damage.told(schema, found.damage, 3)
         self._stats = made.stats
@@ -207,8 +208,9 @@ class Readable:
         size = size_bytes(batch_bytes, "batch_bytes")
         if region.empty and condition is not None:
             _native.check_condition(condition, self._schema.to_json())
+        asked = cells.asked_of_core(self._schema, names)
         start = self.native.scan if damaged == "error" else self.native.scan_around
-        scan = None if region.empty else start(region.native, names, order, size, condition)
+        scan = None if region.empty else start(region.native, asked, order, size, condition)
         left_out = () if scan is None else damage.told(self._schema, scan.damage, 2)
         return Stream(self._schema, names, scan, region.hull, self._context.memory_budget, left_out, progress)
 
@@ -254,6 +256,16 @@ class Readable:
             return [attr.name for attr in schema.attrs]
         several("attrs", attrs)
         names = [attrs] if isinstance(attrs, str) else list(attrs)
-        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        if not names and not schema.sparse:
+            raise InputError(
+                "attrs=[] reads coordinates alone, of the cells of a sparse array; of a dense one there is a cell at "
+                "every position: name an attribute, or leave attrs out for all of them"
+            )
+        if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
             raise InputError(f"attrs= names each attribute wanted once, found {names}; leave it out for all of them")
+        for dim in schema.dims:
+            if dim.name in names:
+                raise InputError(
+                    f"attrs= names attributes, {dim.name!r} is a dimension: leave it out, coordinates always come along"
+                )
         return [cells.attr_field(schema, name).name for name in names]

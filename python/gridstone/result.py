@@ -12,7 +12,7 @@ from .arguments import among
 from .columns import Column
 from .damage import Skipped
 from .dtypes import AnyArray
-from .errors import BudgetError, InputError, UnsupportedError
+from .errors import BudgetError, InputError, UnsupportedError, _NoColumnError
 from .schema import Schema
 from .selection import Box
 
@@ -108,7 +108,7 @@ class Result(exports.Tabular):
         for axis, dim in enumerate(self._schema.dims):
             if among(name, (dim.name,)) and self._shape is not None:
                 return self._box.coordinates(axis)
-        raise InputError(f"the result has no column {name!r}; there are {', '.join(map(repr, self._columns))}")
+        raise _NoColumnError(f"the result has no column {name!r}; there are {', '.join(map(repr, self._columns))}")
 
     def to_numpy(self) -> dict[str, AnyArray]:
         """One array per column: coordinates (of a sparse array, or with a condition) and attributes.
@@ -188,6 +188,8 @@ class Result(exports.Tabular):
             BudgetError: the box is larger than the context's memory budget.
             SchemaError: a dimension is float or string.
         """
+        if not self._names:
+            raise InputError("to_dense() shows attributes, and none was read; leave out attrs=[]")
         if self._shape is not None:
             made = {name: self._dense_column(name) for name in self._names}
         else:
@@ -379,8 +381,10 @@ def targets(
             )
     for name in names:
         attr, array = schema.attr(name), given[name]
-        changes = attr.nullable or dtypes.is_var(attr.dtype) or attr.dtype == "bool" or attr.enumeration is not None
-        if changes or np.ma.isMaskedArray(array):
+        bits = dtypes.base_of(attr.dtype) == "bool"
+        if attr.nullable or dtypes.is_var(attr.dtype) or bits or attr.enumeration is not None:
+            return None
+        if np.ma.isMaskedArray(array):
             return None
         dtype, whole = dtypes.numpy_of(attr.dtype), shape + dtypes.shape_of(attr.dtype)
         if array.shape != whole or array.dtype != dtype:

@@ -1,6 +1,7 @@
 """What an array is: dimensions, attributes, and how its cells are laid out. Immutable; one that exists is valid."""
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,12 +13,13 @@ from .arguments import among, checked, flag, label, several
 from .categories import Categories, codes_type
 from .categories import made as enumerated
 from .dtypes import Value
-from .errors import SchemaError, UnsupportedError
+from .errors import InputError, SchemaError, UnsupportedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Filters = str | Sequence[str]
+_VALUE_BYTES_MAX = 65_536
 
 
 def filters_text(filters: Any) -> str:
@@ -206,6 +208,16 @@ def _extent_type(kind: str) -> str:
     return "float64" if dtypes.is_float(kind) else "uint64"
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def sides(what: str, value: Any) -> None:
+    """The shape of a vector: one side, or several."""
+    if not _is_whole(value):
+        several(what, value)
+
+
 class Attr(_Frozen):
     """An attribute: one value per cell.
 
@@ -221,7 +233,7 @@ class Attr(_Frozen):
             "bitround:N" in front of them ("bitround:7" alone: in front of "auto") keeps N bits of the mantissa of what
             is written: values are rounded, for good.
         var: True: a value is a list of any number of `dtype`. (Strings and bytes are variable-length without it.)
-        shape: a value is a vector of this shape, (3,) say, of `dtype`; at most 4 axes and 65,536 bytes.
+        shape: a value is a vector of this shape, (3,) or 3 say, of `dtype`; at most 4 axes and 65,536 bytes.
         categories: the values that there may be, of `dtype` (strings, bytes, numbers, booleans, times): the attribute
             is *enumerated*, and cells hold small codes. `Array.alter` adds more of them. The fill is the first one
             unless given; with none yet the attribute must be nullable.
@@ -238,7 +250,7 @@ class Attr(_Frozen):
     filters: str
     enumeration: Categories | None
 
-    @checked(name=label, nullable=flag, var=flag, ordered=flag, shape=several)
+    @checked(name=label, nullable=flag, var=flag, ordered=flag, shape=sides)
     def __init__(
         self,
         name: str,
@@ -248,7 +260,7 @@ class Attr(_Frozen):
         fill: Any = None,
         filters: Filters = "auto",
         var: bool = False,
-        shape: tuple[int, ...] = (),
+        shape: int | tuple[int, ...] = (),
         categories: Iterable[Any] | None = None,
         ordered: bool = False,
         codes: Any = None,
@@ -256,8 +268,8 @@ class Attr(_Frozen):
         kind = dtypes.parse(dtype)
         what = f"attribute {name!r}"
         try:
-            if tuple(shape) != ():
-                kind = dtypes.shaped(kind, _sides(shape))
+            if inner := _sides(shape):
+                kind = dtypes.shaped(kind, inner)
             if var and not dtypes.is_var(kind):
                 kind = dtypes.list_of(kind)
         except SchemaError as error:
@@ -451,6 +463,9 @@ class Schema(_Frozen):
             arrow_schema: fields of primitive, temporal, string or binary types.
             dims: the dimensions; Arrow knows neither their domains nor their tiles.
             options: `sparse` and the other options of `Schema`; sparse is True unless given.
+
+        Raises:
+            InputError: a name among the dimensions, where a `gridstone.Dim` is needed.
         """
         import pyarrow as pa
 
@@ -458,6 +473,13 @@ class Schema(_Frozen):
 
         if not isinstance(arrow_schema, pa.Schema):
             raise SchemaError(f"from_arrow() takes a pyarrow.Schema, found {type(arrow_schema).__name__}")
+        dims = list(dims)
+        for dim in dims:
+            if isinstance(dim, str):
+                raise InputError(
+                    f"dims= takes dimensions, found the name {dim!r}: an Arrow schema tells no domains, so give "
+                    f"gridstone.Dim({dim!r}, domain=(lowest, highest), dtype=…)"
+                )
         names = {_checked(dim, Dim).name for dim in dims}
         attrs = [arrow.attr_of(field) for field in arrow_schema if field.name not in names]
         return cls(dims, attrs, **{"sparse": True, **options})
@@ -490,9 +512,17 @@ class Schema(_Frozen):
 
 
 def _sides(shape: Any) -> tuple[int, ...]:
+    shape = (shape,) if _is_whole(shape) else tuple(shape)
     if not all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side > 0 for side in shape):
         raise SchemaError(f"the shape of a vector is a tuple of positive integers, not {shape!r}")
-    return tuple(int(side) for side in shape)
+    sides = tuple(int(side) for side in shape)
+    # The core looks at the bytes; its fill, which has all of these values, must not be made before.
+    if math.prod(sides) > _VALUE_BYTES_MAX:
+        raise SchemaError(
+            f"a vector of shape {sides} is too long: a value of fixed width takes {_VALUE_BYTES_MAX} bytes at most; "
+            f"use a list, or a dimension more"
+        )
+    return sides
 
 
 _Part = TypeVar("_Part")

@@ -150,6 +150,11 @@ class Stream(Tabular):
         reader = pa.RecordBatchReader.from_batches(self._arrow_schema, iter(self))
         return reader.__arrow_c_stream__(requested_schema)
 
+    def __repr__(self) -> str:
+        names = ", ".join(self._arrow_schema.names)
+        left = "at its end" if self._scan is None else "an exception ended it" if self._lost else "cells are left"
+        return f"<gridstone.Stream of {names}: {left}>"
+
     def close(self) -> None:
         """Ends the scan early."""
         self._told.give_up()

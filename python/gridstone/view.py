@@ -7,7 +7,7 @@ import numpy as np
 from . import dense, dtypes, fancy, lists, positions, selection
 from .arguments import checked
 from .dtypes import AnyArray, Value
-from .errors import UnsupportedError
+from .errors import SchemaError, UnsupportedError, _NoAttributeError
 from .progress import Progress
 from .schema import Schema
 
@@ -23,7 +23,10 @@ class AttrView:
     """
 
     def __init__(self, array: "Array", name: str) -> None:
-        self._array, self._attr = array, array.schema.attr(name)
+        try:
+            self._array, self._attr = array, array.schema.attr(name)
+        except SchemaError as error:
+            raise _NoAttributeError(str(error)) from None
 
     @property
     def array(self) -> "Array":
@@ -59,6 +62,17 @@ class AttrView:
     def ndim(self) -> int:
         """The number of dimensions."""
         return self._array.ndim
+
+    @property
+    def size(self) -> int:
+        """Cells of the domain, of a sparse array empty ones too."""
+        return self._array.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory (without the content of strings and lists) of all cells; of a sparse array of those that its
+        fragments hold."""
+        return self._array._cells_held() * dtypes.cell_bytes(self._attr.dtype)
 
     @property
     def chunks(self) -> tuple[int, ...]:
@@ -106,8 +120,11 @@ class AttrView:
     def __len__(self) -> int:
         return len(self._array)
 
+    def __contains__(self, value: object) -> bool:
+        raise self._array._no_membership(self.name)
+
     def __repr__(self) -> str:
-        return f"<gridstone.AttrView {self.name!r} of {self._array!r}>"
+        return f"<gridstone.AttrView {self.name!r}: {self._attr.described}, of {self._array!r}>"
 
 
 class Loc:
@@ -117,6 +134,9 @@ class Loc:
 
     def __init__(self, array: "Array", name: str | None = None) -> None:
         self._array, self._name = array, name
+
+    def __repr__(self) -> str:
+        return lists.told("Loc", self._array, self._name)
 
     def __getitem__(self, key: Any) -> "AnyArray | dict[str, AnyArray] | Result | Any":
         array, name = self._array, self._name

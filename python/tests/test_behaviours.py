@@ -337,7 +337,8 @@ def test_attributes_come_alone_in_any_order_and_number(store_uri: str) -> None:
         assert found.keys() == ["x", *listed] and found.to_arrow().column_names == ["x", *listed]
         assert all(found[name].tolist() == [i * names.index(name) for i in range(5)] for name in listed)
     assert a.read(attrs="a", where="d == 9")["a"].tolist() == [0], "a condition may be on what is not asked for"
-    for wrong in ([], ["a", "a"], ["e"], "x"):
+    assert a.read(attrs=[]).keys() == ["x"], "coordinates come with every read, and without attributes too"
+    for wrong in (["a", "a"], ["e"], "x"):
         with pytest.raises(gs.errors.InputError):
             a.read(attrs=wrong)
 

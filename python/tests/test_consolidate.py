@@ -221,3 +221,22 @@ def test_deleted_cells_of_every_type_stay_deleted(stores: Stores, dtype: str, va
     version = merged.version
     assert merged.consolidate("all").merges == ()
     assert merged.version == version
+
+
+@pytest.mark.parametrize("strategy", ["all", "tiered", "updates"])
+def test_what_one_commit_deletes_and_writes_again_stays(store_uri: str, strategy: str) -> None:
+    """A box, cells deleted of it, and cells written where they were: all of one commit, merged afterwards."""
+    a = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 15), 4)], [gs.Attr("v", "int64", fill=-1)]))
+    with gs.transaction(store_uri) as tx:
+        tx["/"][0:12] = np.arange(12)
+        tx["/"].delete(coords={"x": np.arange(2, 14)})
+        tx["/"].write_cells({"x": [3, 7, 13]}, [30, 70, 130])
+    expected = [0, 1, -1, 30, -1, -1, -1, 70, -1, -1, -1, -1, -1, 130, -1, -1]
+    a.refresh()
+    assert a[...].tolist() == expected
+    a.consolidate(strategy, target_size=1)
+    assert a[...].tolist() == expected
+    a.write_cells({"x": [4]}, [40])
+    a.consolidate("all")
+    expected[4] = 40
+    assert gs.open(store_uri)[...].tolist() == expected

@@ -15,7 +15,7 @@ from places import Stores
 
 import gridstone as gs
 from gridstone.cli import run
-from gridstone.errors import ConflictError, ExistsError, InputError, NotFoundError
+from gridstone.errors import ConflictError, ExistsError, InputError, NotFoundError, UnsupportedError
 
 KEYS = ["11" * 32, "22" * 32]
 STEPS = ["cells", "box", "delete cells", "delete box", "delete where", "merge", "alter", "meta", "many"]
@@ -129,6 +129,34 @@ def test_a_copy_of_all_history_equals_every_version(
         assert not gs.verify(found.uri)["damage"]
     act(b, "cells", seed)
     assert b.version == a.version + 1
+
+
+def test_what_is_open_is_copied_as_it_shows(stores: Stores) -> None:
+    """An array or group is copied at its place and version, by the context that it was opened with."""
+    context = gs.Context(key=KEYS[0])
+    a = gs.create(stores("from"), schema(True), path="/g/a", context=context)
+    for seed in range(3):
+        act(a, "cells", seed)
+    old, late = a.at(version=2), gs.open(stores("from"), path="/g/a", context=context)
+    act(a, "many", 9)
+    for n, handle in enumerate((old, late, a)):
+        copied = gs.copy(handle, stores(f"to{n}"))
+        assert content(copied) == content(handle) and copied.path == "/" and copied.mode == "r+"
+        assert copied.key_id == a.key_id
+    assert len({len(handle.read()) for handle in (old, late, a)}) == 3
+    group = gs.open(stores("from"), path="/g", version=2, context=context)
+    assert content(gs.copy(group, stores("group"), target_path="/h")["a"]) == content(old)
+    for wrong in ({"path": "/g"}, {"version": 2}):
+        with pytest.raises(InputError, match="own path and version"):
+            gs.copy(a, stores("none"), **wrong)
+    with pytest.raises(InputError, match="history"):
+        gs.copy(a, stores("none"), history=True)
+    with gs.transaction(stores("from"), context=context) as tx, pytest.raises(UnsupportedError, match="transaction"):
+        gs.copy(tx["/g/a"], stores("none"))
+    a.close()
+    with pytest.raises(InputError, match="closed"):
+        gs.copy(a, stores("none"))
+    assert not gs.exists(stores("none"))
 
 
 def test_tags_and_what_was_vacuumed(ends: tuple[Stores, Stores]) -> None:

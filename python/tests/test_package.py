@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from places import Stores
 
 import gridstone as gs
 from gridstone import errors
@@ -92,6 +93,40 @@ def test_what_an_array_says_of_itself(store_uri: str) -> None:
     with pytest.raises(errors.InputError, match="closed"):
         array[0]
     assert "closed" in repr(array)
+
+
+def test_brackets_raise_what_a_mapping_would(store_uri: str) -> None:
+    """A name that is not there is a KeyError too, told as all errors are, and pickled."""
+    array = gs.array(store_uri, np.arange(6).reshape(2, 3))
+    for found, kind in ((array, errors.SchemaError), (array.read(), errors.InputError)):
+        with pytest.raises(KeyError, match=r"^[a-z ]+ 'zz'; there are 'value'$") as told:
+            found["zz"]
+        assert isinstance(told.value, kind) and isinstance(told.value, ValueError)
+        again = pickle.loads(pickle.dumps(told.value))
+        assert type(again) is type(told.value) and str(again) == str(told.value) and again.args == told.value.args
+    with pytest.raises(KeyError):
+        array["zz"] = 3
+    with pytest.raises(errors.SchemaError) as plain:
+        array.schema.attr("zz")
+    assert type(plain.value) is errors.SchemaError
+
+
+def test_sizes_and_membership(store_uri: str, stores: Stores) -> None:
+    array = gs.array(store_uri, np.zeros((4, 5), [("a", "f4"), ("b", "i8")]))
+    assert (array.size, array.nbytes, np.size(array)) == (20, 240, 20)
+    assert [(array[name].size, array[name].nbytes) for name in "ab"] == [(20, 80), (20, 160)]
+    dims = [gs.Dim("x", (0, 2**40 - 1), 10), gs.Dim("y", (0, 2**40 - 1), 10)]
+    cells = gs.create(stores("s"), gs.Schema(dims, [gs.Attr("v", "float32[3]")], sparse=True))
+    assert cells.size == 2**80 and cells["v"].nbytes == 0
+    cells.write_cells({"x": [1, 2], "y": [1, 2]}, np.zeros((2, 3), "f4"))
+    assert cells["v"].nbytes == 24 and cells["v"].size == 2**80
+    floats = gs.create(stores("f"), gs.Schema([gs.Dim("x", (0.0, 1.0), dtype="f8")], [gs.Attr("v", int)], sparse=True))
+    with pytest.raises(errors.SchemaError, match="no number of positions"):
+        floats.size  # noqa: B018
+    for held, name in ((array, "a"), (array["b"], "b"), (cells, "v"), (floats["v"], "v")):
+        for value in (3, "a", None):
+            with pytest.raises(TypeError, match=rf"gridstone\.col\('{name}'\) == value.*schema_names"):
+                assert value in held
 
 
 def test_nothing_written(store_uri: str) -> None:

@@ -1,9 +1,14 @@
 """Results in NumPy, Arrow and pandas."""
 
+import uuid
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from places import Stores
 
 import gridstone as gs
@@ -61,6 +66,61 @@ def test_pandas(cells: gs.Array) -> None:
     frame = cells.read(attrs=["i", "s0"]).to_pandas()
     assert frame["i"].tolist() == [-1, 2, 3]
     assert frame["s0"].isna().tolist() == [False, True, False]
+
+
+def test_pandas_types(cells: gs.Array) -> None:
+    """Nulls make integers and booleans nullable in pandas, of results, streams and points alike; nothing else does."""
+    kinds = {"b": "bool", "i": "int16", "f": "float32", "b0": "boolean", "i0": "Int16", "f0": "float32"}
+    for found in (cells.read(), cells.scan(order="row"), cells.points({"x": [0.5, 1.5, 9.75], "y": [7, 8, 9]})):
+        frame = found.to_pandas()
+        assert list(frame.columns) == ["x", "y", *cells.schema_names]
+        assert {name: str(frame[name].dtype) for name in kinds} == kinds
+        assert frame["b0"].tolist() == [True, pd.NA, True] and frame["i0"].tolist() == [-1, pd.NA, 3]
+        assert np.isnan(frame["f0"][1]) and frame["t0"].dtype == "M8[us]" and frame["t0"][1] is pd.NaT
+    assert cells.read({"x": (3.0, 4.0)}).to_pandas()["i0"].dtype == np.int16
+    assert cells.read({"x": (0.5, 0.5)}).to_pandas()["b0"].dtype == np.bool_
+
+
+def test_ticks_that_pandas_has_no_time_for_are_exact(store_uri: str) -> None:
+    a = gs.create(store_uri, gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("t", "datetime64[ps]")], sparse=True))
+    a.write_cells([1, 2], np.array([2**62 + 1, np.iinfo(np.int64).min]).view("M8[ps]"))
+    assert a.read().to_pandas()["t"].tolist() == [2**62 + 1, pd.NA]
+
+
+WHOLE = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+
+
+@st.composite
+def nullable_series(draw: st.DrawFn) -> pd.Series:
+    """Integers or booleans, some of them null, in a type of pandas that knows nulls."""
+    kind = draw(st.sampled_from([*WHOLE, "bool"]))
+    values: st.SearchStrategy = st.booleans()
+    if kind != "bool":
+        low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+        values = st.sampled_from([low, low + 1, 0, 1, high - 1, high]) | st.integers(low, high)
+    told = "boolean" if kind == "bool" else kind.replace("uint", "UInt").replace("int", "Int")
+    dtype = draw(st.sampled_from([told, f"{kind}[pyarrow]"]))
+    return pd.Series(draw(st.lists(st.none() | values, min_size=1, max_size=8)), dtype=dtype)
+
+
+@given(series=nullable_series(), loaded=st.booleans())
+def test_pandas_there_and_back_is_exact(series: pd.Series, loaded: bool) -> None:
+    uri, frame = f"mem://{uuid.uuid4().hex}", pd.DataFrame({"x": range(len(series)), "v": series})
+    plain = str(series.dtype).removesuffix("[pyarrow]").lower().replace("boolean", "bool")
+    if loaded:
+        a = gs.io.from_pandas(uri, frame, dims=["x"])
+    else:
+        attr = gs.Attr("v", plain, nullable=True)
+        a = gs.create(uri, gs.Schema([gs.Dim("x", (0, 9))], [attr], sparse=True))
+        a.write_cells(frame)
+    found = a.read(order="row").to_pandas()
+    gs.delete(uri)
+    nullable = "boolean" if plain == "bool" else plain.replace("uint", "UInt").replace("int", "Int")
+    assert found["v"].dtype == (nullable if series.isna().any() else plain)
+    assert found["v"].tolist() == series.tolist()
+    assert [type(value) for value in found["v"].tolist()] == [type(value) for value in series.tolist()]
+    if series.dtype == nullable and series.isna().any():
+        pd.testing.assert_frame_equal(found, frame)
 
 
 def test_one_column_and_what_there_is(cells: gs.Array) -> None:
@@ -244,3 +304,52 @@ def test_out_must_be_an_array_that_may_be_written(stores: Stores) -> None:
     for wrong in (closed, [0, 0, 0, 0]):
         with pytest.raises(gs.errors.InputError, match="may be written"):
             array.read(out=wrong)  # type: ignore[arg-type]
+
+
+PLACES = st.lists(st.tuples(st.integers(0, 30), st.sampled_from("abc")), max_size=9)
+COORDINATES = [gs.Dim("x", (0, 30), 7, "int16"), gs.Dim("s", dtype="string", max_bytes=8)]
+
+
+@given(
+    written=st.lists(PLACES, min_size=1, max_size=3),
+    duplicates=st.booleans(),
+    order=st.sampled_from(["row", "col", "global", "any"]),
+    where=st.sampled_from([None, "v > 3", "x < 9 or t = 'b'"]),
+    box=st.sampled_from([None, {"x": (3, 20)}, [{"x": (0, 4)}, {"x": (3, 9), "s": ("b", "b")}]]),
+)
+def test_coordinates_alone(
+    written: list[list[tuple[int, str]]], duplicates: bool, order: str, where: str | None, box: Any
+) -> None:
+    """`attrs=[]` gives the coordinates of the cells that a read with attributes gives, whatever it selects."""
+    uri = f"mem://{uuid.uuid4().hex}"
+    attrs = [gs.Attr("t", "string"), gs.Attr("v", "int8", nullable=True), gs.Attr("w", "float64")]
+    a = gs.create(uri, gs.Schema(COORDINATES, attrs, sparse=True, duplicates=duplicates, capacity=4))
+    for cells in written:
+        places = {"x": [x for x, _ in cells], "s": [s for _, s in cells]}
+        values = {"t": places["s"], "v": [x if x % 3 else None for x in places["x"]], "w": places["x"]}
+        a.write_cells(places, values, dedup="error" if duplicates else "last")
+    whole, alone = a.read(box, None, where, order), a.read(box, [], where, order)
+    assert list(alone) == ["x", "s"] and len(alone) == len(whole) and alone.stats["cells_returned"] == len(whole)
+    expected = whole.to_arrow().select(["x", "s"])
+    assert alone.to_arrow().equals(expected) and alone.schema.equals(expected.schema)
+    stream = a.scan(box, [], where, order)
+    assert stream.schema.equals(expected.schema) and stream.to_arrow().num_rows == len(whole)
+    assert alone.to_pandas().equals(expected.to_pandas()) and alone.to_polars().height == len(whole)
+    places = [a.points(expected.to_pydict(), attrs) for attrs in (None, [])]
+    assert places[1].to_arrow().equals(places[0].to_arrow().select(["x", "s"]))
+    gs.delete(uri)
+
+
+def test_coordinates_alone_have_no_attribute_to_show(stores: Stores) -> None:
+    schema = gs.Schema([gs.Dim("x", (0, 9)), gs.Dim("y", (0, 9))], [gs.Attr("v", int)], sparse=True)
+    found = gs.create(stores("s"), schema).read(attrs=[])
+    for show in (found.to_dense, found.to_scipy, found.to_sparse):
+        with pytest.raises(gs.errors.InputError, match=r"leave out attrs=\[\]"):
+            show()
+    dense = gs.array(stores("d"), np.arange(4))
+    for read in (dense.read, dense.scan, lambda attrs: dense.read(attrs=attrs, where="value > 1")):
+        with pytest.raises(gs.errors.InputError, match="sparse array; of a dense one"):
+            read(attrs=[])
+    for a, name in ((gs.open(stores("s")), "x"), (dense, "d0")):
+        with pytest.raises(gs.errors.InputError, match=f"'{name}' is a dimension.*coordinates always come along"):
+            a.read(attrs=[name])

@@ -133,6 +133,29 @@ def test_a_curve_is_for_sparse_cells() -> None:
             gs.Schema(dims, attrs, **wrong)
 
 
+def test_one_side_of_a_vector_is_a_number() -> None:
+    for side in (3, np.int8(3)):
+        assert gs.Attr("v", "uint8", shape=side) == gs.Attr("v", "uint8", shape=(3,))
+    for wrong in (0, -1, (0,), ("3",)):
+        with pytest.raises(gs.errors.SchemaError, match="shape of a vector"):
+            gs.Attr("v", "uint8", shape=wrong)
+    for large in (2**70, (2**70,), (65_536, 65_536), 65_537):
+        with pytest.raises(gs.errors.SchemaError, match="65536 bytes"):
+            gs.Attr("v", "uint8", shape=large)
+    for other in (True, 2.5):
+        with pytest.raises(TypeError, match="shape="):
+            gs.Attr("v", "uint8", shape=other)  # type: ignore[arg-type]
+
+
+def test_names_are_no_dimensions_of_an_arrow_schema() -> None:
+    fields = pa.schema([("x", pa.int64()), ("v", pa.float64())])
+    for names in (["x"], "x", ("x", "y")):
+        with pytest.raises(gs.errors.InputError, match=r"the name 'x'.*gridstone\.Dim\('x', domain="):
+            gs.Schema.from_arrow(fields, dims=names)  # type: ignore[arg-type]
+    made = gs.Schema.from_arrow(fields, dims=(dim for dim in [gs.Dim("x", (0, 9))]))  # type: ignore[arg-type]
+    assert [attr.name for attr in made.attrs] == ["v"]
+
+
 def test_unknown_keys_in_json_are_refused() -> None:
     found = json.loads(ais().to_json())
     found["attrs"][0]["nulable"] = True

@@ -220,7 +220,7 @@ def test_from_pandas(store_uri: str, stores: Stores) -> None:
     assert found["v"].isna().tolist() == [False, True, False] and array.schema.attr("v").nullable
     assert found["n"].tolist()[::2] == [1, 3] and found["c"].tolist()[:2] == ["u", "v"]
     assert found["t"].tolist()[0] == pd.Timestamp("2025-12-31T23:00") and pd.isna(found["t"].tolist()[1])
-    assert found["b"].tolist() == [True, None, False] and found["s"].tolist()[::2] == ["a", "c"]
+    assert found["b"].tolist() == [True, pd.NA, False] and found["s"].tolist()[::2] == ["a", "c"]
     array.write_cells(frame.reset_index())
     assert len(array.read()) == 6
     # Where the schema has no nulls, NaN stays NaN.

@@ -390,6 +390,11 @@ def test_out_takes_vectors_in_any_order(store_uri: str, stores: Stores) -> None:
     for bad in (np.empty((7, 9), "i2"), np.empty((7, 9, 4), "i2"), np.empty((7, 9, 2, 2), "i4")):
         with pytest.raises(gs.errors.InputError, match=r"int16 of shape \(7, 9, 2, 2\)"):
             a.read(out=bad)
+    flags = dense(stores("flags"), "bool[3]")
+    flags.write(truths := np.arange(7 * 9 * 3).reshape(7, 9, 3) % 5 < 2)
+    for order in ("row", "col"):
+        flags.read(order=order, out=(made := np.zeros((7, 9, 3), bool)))
+        assert np.array_equal(made, truths)
     lists = dense(stores(), "list[int8]")
     target = np.empty((7, 9), object)
     lists.write([[[1, 2]] * 9] * 7)

@@ -1,4 +1,7 @@
-"""Arrays as NumPy's files, written in parts that fit the memory budget."""
+"""Arrays as NumPy's files, written in parts that fit the memory budget.
+
+Texts are of NumPy's fixed width there, that of the longest one: a pass over the cells finds it before they are written.
+"""
 
 import itertools
 import math
@@ -10,8 +13,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from .. import cells, dtypes, selection, store
+from .. import arrow, cells, dtypes, selection, store
 from ..array import Array
 from ..damage import Damaged
 from ..dtypes import AnyArray
@@ -20,6 +25,9 @@ from ..progress import Callback, Progress, reporting
 from ..selection import Box, BoxLike
 from .sources import Scratch, written
 from .write import opened
+
+_OBJECT_BYTES = 64
+"""What a text takes as a Python object beside its characters, about."""
 
 
 def to_npy(
@@ -44,11 +52,13 @@ def to_npy(
         progress: True for a bar, or a callable `f(done_cells, total_cells)`.
         damaged: "error", or "skip" to write fill (or `fill`) for what is damaged, with a warning; as in `Array.read`.
 
-    Returns the shape of the file's array; vectors add their axes at the end.
+    Returns the shape of the file's array; vectors add their axes at the end, texts are as wide as the longest of them
+    (`<U12`, say).
 
     Raises:
-        InputError: a null and no `fill`, or several attributes and none chosen.
-        UnsupportedError: the attribute is text or bytes, of which `.npy` files hold Python objects.
+        InputError: a null and no `fill`, or several attributes and none chosen; a text that ends in NUL, which NumPy
+            would drop.
+        UnsupportedError: the attribute is lists or bytes of any length, of which `.npy` files hold Python objects.
     """
     source = opened(array)._still()
     where = selection.box_of(source.schema, box)
@@ -76,7 +86,7 @@ def to_npz(
     """Writes a box as a `.npz` file, in bounded memory.
 
     Of a dense array it holds one array per attribute, of the box's shape; of a sparse one an array per dimension and
-    attribute, with a value per cell. Vectors have their length as one axis more, the last.
+    attribute, with a value per cell. Vectors have their length as one axis more, the last. Texts are as in `to_npy`.
 
     Args:
         array, box, progress, damaged: as in `to_npy`; cells of a sparse array that are damaged are left out.
@@ -118,7 +128,7 @@ def _one(array: Array, attr: str | None) -> str:
         raise InputError(f"the array has the attributes {array.schema_names}; say which one with attr=")
     name = array.schema_names[0] if attr is None else attr
     kind = cells.attr_field(array.schema, name).dtype
-    if dtypes.is_var(kind):
+    if dtypes.is_var(kind) and kind != "string":
         raise UnsupportedError(
             f"attribute {name!r} is {kind}, of which NumPy's files hold Python objects; use to_parquet or to_csv"
         )
@@ -128,10 +138,13 @@ def _one(array: Array, attr: str | None) -> str:
 def _grid(array: Array, box: Box, name: str, how: tuple[Any, Damaged], file: Path, report: Callback | None) -> None:
     """One attribute over a box as a `.npy` file."""
     fill, damaged = how
-    kind = array.schema.attr(name).dtype
-    inner, dtype = dtypes.shape_of(kind), dtypes.numpy_of(kind)
+    attr = array.schema.attr(name)
+    kind, inner = attr.dtype, dtypes.shape_of(attr.dtype)
     shape = box.shape + inner
     fill = None if fill is None else dtypes.scalar(kind, fill, f"attribute {name!r}: the fill")
+    blank = (attr.fill if fill is None else fill) if array.sparse or fill is not None else ""
+    texts = _widths(array, box, {name: f"attribute {name!r}"}, damaged, blank) if kind == "string" else {}
+    dtype = _dtype(kind, texts.get(name))
     if 0 in shape:
         with file.open("wb") as empty:
             np.save(empty, np.empty(shape, dtype))
@@ -145,7 +158,7 @@ def _grid(array: Array, box: Box, name: str, how: tuple[Any, Damaged], file: Pat
             f"an array of shape {shape} takes {need:,} bytes, {str(file.parent)!r} has {free:,}; write a smaller box"
         )
     out = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=shape)
-    cells_max = max(1, array.context.memory_budget // (8 * width))
+    cells_max = max(1, array.context.memory_budget // (8 * (width + (_OBJECT_BYTES if texts else 0))))
     for part in _parts(array, box, cells_max):
         bounds = [(int(low) + p.start, int(low) + p.stop - 1) for (low, _), p in zip(box.bounds, part, strict=True)]
         found = array.read(Box(box.dims, tuple(bounds)), [name], damaged=damaged)
@@ -155,6 +168,35 @@ def _grid(array: Array, box: Box, name: str, how: tuple[Any, Damaged], file: Pat
         if report is not None:
             report(done, total)
     out.flush()
+
+
+def _dtype(kind: str, width: int | None) -> np.dtype[Any]:
+    """The dtype in a file of values of a type, of texts of this width."""
+    return dtypes.numpy_of(kind) if width is None else np.dtype(f"<U{width}")
+
+
+def _widths(array: Array, box: Box, titles: dict[str, str], damaged: Damaged, blank: Any = "") -> dict[str, int]:
+    """The characters of the longest text in each of these columns, `blank` among them and at least 1; nulls have none.
+    An `InputError` if a text ends in NUL, which NumPy takes for what is left of the width."""
+    if blank.endswith("\0"):
+        raise _padded(f"the fill of {', '.join(titles.values())}")
+    found = dict.fromkeys(titles, max(1, len(blank)))
+    names = [name for name in titles if name in array.schema_names]
+    batch_bytes = max(1, array.context.memory_budget // 8)
+    for batch in array.scan(box, names, batch_bytes=batch_bytes, damaged=damaged):
+        for name, title in titles.items():
+            texts = batch.column(name)
+            texts = arrow.decoded(texts) if pa.types.is_dictionary(texts.type) else texts
+            if pc.any(pc.ends_with(texts, "\0")).as_py():
+                raise _padded(title)
+            found[name] = max(found[name], pc.max(pc.utf8_length(texts)).as_py() or 0)
+    return found
+
+
+def _padded(title: str) -> InputError:
+    return InputError(
+        f"{title} has a text that ends in NUL, which NumPy's texts of fixed width drop; use to_parquet or to_csv"
+    )
 
 
 def _filled(name: str, values: AnyArray, fill: Any) -> AnyArray:
@@ -196,13 +238,18 @@ def _columns(
     kinds |= {name: array.schema.attr(name).dtype for name in names}
     files = {name: scratch.file("column") for name in kinds}
     (box, damaged), rows = what, 0
-    batch_bytes = max(1, array.context.memory_budget // 8)
+    titles = {dim.name: f"dimension {dim.name!r}" for dim in array.schema.dims if dim.is_text}
+    titles |= {name: f"attribute {name!r}" for name in names if kinds[name] == "string"}
+    widths = _widths(array, box, titles, damaged) if titles else {}
+    batch_bytes = max(1, array.context.memory_budget // (64 if widths else 8))
     stream = array.scan(box, names, order="row", batch_bytes=batch_bytes, damaged=damaged)
     outs: dict[str, IO[bytes]] = {name: file.open("wb") for name, file in files.items()}
     try:
         while (found := stream._next_columns()) is not None:
             for name, column in found.items():
-                outs[name].write(np.ascontiguousarray(_filled(name, column.numpy(), None)).tobytes())
+                values = _filled(name, column.numpy(), None)
+                for part in _pieces(values, widths[name], batch_bytes) if name in widths else [values]:
+                    outs[name].write(np.ascontiguousarray(part).tobytes())
             rows += len(found[array.dims[0]])
             if report is not None:
                 report(rows, 0)
@@ -210,9 +257,17 @@ def _columns(
         for out in outs.values():
             out.close()
     for name, file in files.items():
-        header = {"descr": np.lib.format.dtype_to_descr(dtypes.numpy_of(kinds[name])), "fortran_order": False}
+        dtype = _dtype(kinds[name], widths.get(name))
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False}
         shape = (rows, *dtypes.shape_of(kinds[name]))
         with archive.open(f"{name}.npy", "w", force_zip64=True) as member, file.open("rb") as raw:
             np.lib.format.write_array_header_1_0(member, {**header, "shape": shape})
             shutil.copyfileobj(raw, member, 1 << 20)
         file.unlink()
+
+
+def _pieces(texts: AnyArray, width: int, bytes_max: int) -> Iterator[AnyArray]:
+    """Texts as NumPy's of fixed width, so many at a time: short ones beside a long one grow."""
+    step = max(1, bytes_max // (4 * width))
+    for start in range(0, len(texts), step):
+        yield texts[start : start + step].astype(f"<U{width}")

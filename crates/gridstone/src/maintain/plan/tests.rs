@@ -270,7 +270,8 @@ fn done(mut held: Vec<Held>, plan: &Plan, nullable: bool) -> Vec<Held> {
 /// What is drawn of a fragment: kind, corner, extents, attributes, a mask of cells, how large.
 type Drawn = (u8, (u64, u64), (u64, u64), u8, u64, u64);
 
-fn held(drawn: &[Drawn], sparse: bool) -> Vec<Held> {
+/// `together`: how many of them each commit has.
+fn held(drawn: &[Drawn], sparse: bool, together: u64) -> Vec<Held> {
     let mut all = Vec::new();
     for (number, (kind, (x, y), (w, h), attrs, mask, len)) in (1u64..).zip(drawn) {
         let kind = match kind {
@@ -291,6 +292,7 @@ fn held(drawn: &[Drawn], sparse: bool) -> Vec<Held> {
         }
         let values = if is_clear(kind) { Vec::new() } else { attrs.iter().map(|a| (*a, number)).collect() };
         let mut description = described(number, kind, area, *len);
+        description.order = FragmentOrder { version: number / together, index: (number % together) as u32 };
         if !is_clear(kind) {
             description.attrs = attrs;
         }
@@ -305,8 +307,8 @@ proptest! {
     #[test]
     fn reading_is_the_same_after_every_plan(
         drawn in proptest::collection::vec((0u8..8, (0u64..12, 0u64..6), (0u64..8, 0u64..4), 0u8..4, any::<u64>(), 1u64..4_000_000), 1..24),
-        sparse in any::<bool>(), nullable in any::<bool>(), which in 0u8..5, pick in any::<u32>(), memory in 1_000u64..20_000_000) {
-        let before = held(&drawn, sparse);
+        sparse in any::<bool>(), nullable in any::<bool>(), which in 0u8..5, pick in any::<u32>(), memory in 1_000u64..20_000_000, together in 1u64..6) {
+        let before = held(&drawn, sparse, together);
         let fragments: Vec<_> = before.iter().map(|h| h.description.clone()).collect();
         let named = |d: &Description| match pick >> 31 { 0 => !is_clear(d.kind), _ => d.kind == FragmentKind::Tombstones };
         let some = |d: &(usize, &Arc<Description>)| named(d.1) && pick >> d.0 & 1 == 1;

@@ -119,6 +119,13 @@ fn erase(all: All<'_>, clears: &BoxIndex<'_>, merge: &mut Merge) {
     for bounds in &merge.boxes {
         new.extend(newer(all, clears, (bounds, order), FragmentKind::Tombstones, NEWER_MAX));
     }
+    // What is left over the result takes the place of those, behind all that was committed with its newest input: were something of that
+    // commit newer than the tombstone, it would be deleted.
+    let inputs: HashSet<Id> = merge.inputs.iter().map(|d| d.id).collect();
+    let is_above = |v: &Arc<Description>| !is_tombstone(v) && !inputs.contains(&v.id);
+    new.retain(|d| {
+        !between(all, d.order, order.leftover()).iter().any(|v| is_above(v) && v.bounds.intersects(&d.bounds))
+    });
     if new.iter().any(|d| d.order != order.leftover()) {
         let mut known: HashSet<Id> = merge.applied.iter().map(|d| d.id).collect();
         merge.applied.extend(new.into_iter().filter(|d| known.insert(d.id)));
