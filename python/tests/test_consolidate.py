@@ -234,7 +234,7 @@ def test_what_one_commit_deletes_and_writes_again_stays(store_uri: str, strategy
     expected = [0, 1, -1, 30, -1, -1, -1, 70, -1, -1, -1, -1, -1, 130, -1, -1]
     a.refresh()
     assert a[...].tolist() == expected
-    a.consolidate(strategy, target_size=1)
+    a.consolidate(strategy, target=1 << 20)
     assert a[...].tolist() == expected
     a.write_cells({"x": [4]}, [40])
     a.consolidate("all")
