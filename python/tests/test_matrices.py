@@ -385,6 +385,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 def test_texts_as_npy(tmp_path: Path, texts: list[str], budget: str, enumerated: bool) -> None:
     """Texts come back from a file of fixed width, or end in NUL, which is told; of boxes, and of cells with texts."""
     uri, n, file = f"mem://{uuid.uuid4().hex}", len(texts), tmp_path / "t.npy"
+    file.unlink(missing_ok=True)  # Of the example before.
     context, known = gs.Context(budget), list(dict.fromkeys(texts)) if enumerated else None
     attr = gs.Attr("t", "string", nullable=True, categories=known)
     dense = gs.create(uri, gs.Schema([gs.Dim("x", (0, n - 1), min(n, 5))], [attr]), context=context)
