@@ -98,7 +98,9 @@ def _place_of(source: "Array | Group", path: str, version: int | str | None) -> 
         raise InputError("an array or group has its own path and version; leave path= and version= out, or give a uri")
     if isinstance(source, Array) and source.native.in_transaction:
         raise UnsupportedError("an array of a transaction cannot be copied before that commits; open it outside of it")
-    return source.uri, source.path, source.version
+    # A group follows its store: place and version are to be of one moment.
+    still = source if isinstance(source, Array) else source._still()
+    return still.uri, still.path, still.version
 
 
 @checked()
