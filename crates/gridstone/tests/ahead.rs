@@ -91,6 +91,10 @@ impl Storage for Slow {
         self.inner.create(name)
     }
 
+    fn now_us(&self) -> Result<i64> {
+        self.inner.now_us()
+    }
+
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
         self.inner.put_if_absent(name, bytes)
     }

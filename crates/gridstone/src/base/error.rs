@@ -47,13 +47,14 @@ pub enum ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    without_effect: bool,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of `kind` that says `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: message.into(), without_effect: false, source: None }
     }
 
     /// The same error with the error that caused it.
@@ -68,6 +69,18 @@ impl Error {
     pub fn context(mut self, context: impl fmt::Display) -> Self {
         self.message = format!("{context}: {}", self.message);
         self
+    }
+
+    /// The same error of a write that certainly did not happen, and will not.
+    #[must_use]
+    pub fn without_effect(mut self) -> Self {
+        self.without_effect = true;
+        self
+    }
+
+    /// Whether the write that failed certainly did not happen, and will not. Of other errors nobody knows.
+    pub fn had_no_effect(&self) -> bool {
+        self.without_effect
     }
 
     /// What the caller would do about it.

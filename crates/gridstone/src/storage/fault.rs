@@ -141,7 +141,8 @@ impl Layer for FaultPlan {
             }
             Some(_) => {}
         }
-        Err(injected(fault, call))
+        let error = injected(fault, call);
+        Err(if fault == Some(Fault::ErrorAfter) { error } else { error.without_effect() })
     }
 
     fn sink(self: Arc<Self>, name: &str, inner: Box<dyn ByteSink>) -> Box<dyn ByteSink> {

@@ -1,7 +1,7 @@
 //! What all decorators of a storage share: every call to the storage, its sources and its sinks passes one place.
 
-use super::{Listed, PutOutcome, Storage, Swept};
-use crate::base::{Begun, ByteRange, ByteSink, ByteSource, KeyId, Pending, Result};
+use super::{FLOOR, Listed, PutOutcome, Storage, Swept};
+use crate::base::{Begun, ByteRange, ByteSink, ByteSource, Id, KeyId, Pending, Result};
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub enum Operation {
     Open,
     /// Waiting for the ranges submitted to a source, whatever their number.
     Read,
-    /// [`Storage::read_all`].
+    /// [`Storage::read_all`] and [`Storage::read_start`].
     ReadAll,
     /// [`Storage::create`].
     Create,
@@ -31,7 +31,7 @@ pub enum Operation {
     PutHint,
     /// [`Storage::sync`].
     Sync,
-    /// [`Storage::delete`].
+    /// [`Storage::delete`] and [`Storage::delete_each`].
     Delete,
     /// [`Storage::list`].
     List,
@@ -43,6 +43,8 @@ pub enum Operation {
     Survey,
     /// [`Storage::sweep`].
     Sweep,
+    /// [`Storage::now_us`].
+    Now,
 }
 
 impl Operation {
@@ -131,6 +133,22 @@ impl<L: Layer> Storage for Layered<L> {
         self.inner.is_near()
     }
 
+    fn defers_sync(&self) -> bool {
+        self.inner.defers_sync()
+    }
+
+    fn now_us(&self) -> Result<i64> {
+        self.call(Operation::Now, "", || self.inner.now_us())
+    }
+
+    fn is_removed(&self) -> Result<bool> {
+        self.call(Operation::ReadAll, FLOOR, || self.inner.is_removed())
+    }
+
+    fn prove_exclusive(&self, id: Id) -> Result<()> {
+        self.inner.prove_exclusive(id)
+    }
+
     fn key_id(&self) -> Option<KeyId> {
         self.inner.key_id()
     }
@@ -146,6 +164,12 @@ impl<L: Layer> Storage for Layered<L> {
 
     fn read_all(&self, name: &str) -> Result<Bytes> {
         let bytes = self.call(Operation::ReadAll, name, || self.inner.read_all(name))?;
+        self.layer.received(name, bytes.len() as u64);
+        Ok(bytes)
+    }
+
+    fn read_start(&self, name: &str, len: u64) -> Result<Bytes> {
+        let bytes = self.call(Operation::ReadAll, name, || self.inner.read_start(name, len))?;
         self.layer.received(name, bytes.len() as u64);
         Ok(bytes)
     }
@@ -177,6 +201,11 @@ impl<L: Layer> Storage for Layered<L> {
 
     fn delete(&self, name: &str) -> Result<()> {
         self.call(Operation::Delete, name, || self.inner.delete(name))
+    }
+
+    fn delete_each(&self, names: &[String]) -> Result<()> {
+        let [first, ..] = names else { return Ok(()) };
+        self.call(Operation::Delete, first, || self.inner.delete_each(names))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {

@@ -22,12 +22,6 @@ struct Object {
     modified_us: i64,
 }
 
-impl Object {
-    fn new(bytes: Bytes) -> Self {
-        Self { bytes, modified_us: SystemClock.now_us() }
-    }
-}
-
 static REGISTRY: Mutex<BTreeMap<String, Arc<Mutex<Objects>>>> = Mutex::new(BTreeMap::new());
 
 /// A store in memory. Clones share their objects.
@@ -35,6 +29,7 @@ static REGISTRY: Mutex<BTreeMap<String, Arc<Mutex<Objects>>>> = Mutex::new(BTree
 pub struct MemoryStorage {
     uri: String,
     near: bool,
+    clock: Arc<dyn Clock>,
     objects: Arc<Mutex<Objects>>,
 }
 
@@ -43,7 +38,7 @@ impl MemoryStorage {
     pub fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        Self { uri: format!("mem://#{number}"), near: false, objects: Arc::default() }
+        Self { uri: format!("mem://#{number}"), near: false, clock: Arc::new(SystemClock), objects: Arc::default() }
     }
 
     /// The same, used as a folder is: asking whether an object is there counts as nothing.
@@ -52,11 +47,21 @@ impl MemoryStorage {
         Self { near: true, ..self }
     }
 
+    /// The same, which dates what is written by `clock`.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    fn object(&self, bytes: Bytes) -> Object {
+        Object { bytes, modified_us: self.clock.now_us() }
+    }
+
     /// The store of this name in this process; empty when it is named for the first time.
     pub fn named(name: &str) -> Self {
         let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
         let objects = registry.entry(name.to_owned()).or_default().clone();
-        Self { uri: format!("mem://{name}"), near: false, objects }
+        Self { uri: format!("mem://{name}"), near: false, clock: Arc::new(SystemClock), objects }
     }
 
     /// The lock is held for the time of one look-up, never while bytes are copied or a caller's code runs.
@@ -82,6 +87,10 @@ impl Storage for MemoryStorage {
 
     fn is_near(&self) -> bool {
         self.near
+    }
+
+    fn now_us(&self) -> Result<i64> {
+        Ok(self.clock.now_us())
     }
 
     fn prepare(&self) -> Result<()> {
@@ -113,13 +122,13 @@ impl Storage for MemoryStorage {
         if objects.contains_key(name) {
             return Ok(PutOutcome::Exists);
         }
-        objects.insert(name.to_owned(), Some(Object::new(bytes)));
+        objects.insert(name.to_owned(), Some(self.object(bytes)));
         Ok(PutOutcome::Created)
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let (name, bytes) = (names::checked(name)?, Bytes::copy_from_slice(bytes));
-        self.objects().insert(name.to_owned(), Some(Object::new(bytes)));
+        self.objects().insert(name.to_owned(), Some(self.object(bytes)));
         Ok(())
     }
 
@@ -163,7 +172,7 @@ impl Storage for MemoryStorage {
         let mut objects = self.objects();
         let unchanged = objects.get(name).cloned().flatten().map(|object| object.bytes).as_deref() == expected;
         if unchanged {
-            objects.insert(name.to_owned(), Some(Object::new(bytes)));
+            objects.insert(name.to_owned(), Some(self.object(bytes)));
         }
         Ok(unchanged)
     }
@@ -199,7 +208,7 @@ impl ByteSink for MemorySink {
 
     fn finish(mut self: Box<Self>) -> Result<()> {
         let bytes = Bytes::from(std::mem::take(&mut self.bytes));
-        self.storage.objects().insert(self.name.clone(), Some(Object::new(bytes)));
+        self.storage.objects().insert(self.name.clone(), Some(self.storage.object(bytes)));
         Ok(())
     }
 }

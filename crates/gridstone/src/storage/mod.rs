@@ -53,7 +53,7 @@ pub use overlay::OverlayStorage;
 pub use sealed::{KeyRing, SealedStorage, Sealing, key_from_environment, key_id};
 pub use uri::{is_remote, open_uri};
 
-use crate::base::{ByteSink, ByteSource, KeyId, Result};
+use crate::base::{ByteSink, ByteSource, Id, KeyId, Result};
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -113,6 +113,34 @@ pub trait Storage: Send + Sync + Debug {
         false
     }
 
+    /// Whether what a write reported as done may be lost in a power failure until [`Storage::sync`] was asked for it.
+    fn defers_sync(&self) -> bool {
+        false
+    }
+
+    /// The time by the storage's own clock, by which it dates what is written: UTC, in microseconds. Costs a write.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn now_us(&self) -> Result<i64>;
+
+    /// Whether the deletion of the store here was begun and is not at its end.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn is_removed(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Makes sure that [`Storage::put_if_absent`] is exclusive here, once per process and store `id`, before the first commit to it.
+    ///
+    /// # Errors
+    /// Unsupported where two writers would overwrite each other; Access, Storage.
+    fn prove_exclusive(&self, id: Id) -> Result<()> {
+        let _ = id;
+        Ok(())
+    }
+
     /// The key of the first object that was read or written, if the objects are sealed; `None` as long as there was none.
     fn key_id(&self) -> Option<KeyId> {
         None
@@ -136,6 +164,21 @@ pub trait Storage: Send + Sync + Debug {
     /// NotFound if it is not there, Access, Storage.
     fn read_all(&self, name: &str) -> Result<Bytes>;
 
+    /// The first bytes of an object, `len` of them or all that it has.
+    ///
+    /// # Errors
+    /// Those of [`Storage::read_all`].
+    fn read_start(&self, name: &str, len: u64) -> Result<Bytes> {
+        let whole = self.read_all(name)?;
+        Ok(whole.slice(..whole.len().min(usize::try_from(len).unwrap_or(usize::MAX))))
+    }
+
+    /// The first bytes of a record, as [`Storage::read_start`], and the floor of the log. Where a read is a request both go out together;
+    /// else the floor is read last.
+    fn read_start_and_floor(&self, name: &str, len: u64) -> (Result<Bytes>, Result<Bytes>) {
+        (self.read_start(name, len), self.read_all(FLOOR))
+    }
+
     /// Shows the whole content of objects of one folder to `visit`, in the order of `names`, each with its name; an error of `visit` ends
     /// it. Where a read is a request all of them are asked for side by side, so they should be few and small. The floor of the log is never
     /// one of several.
@@ -157,7 +200,8 @@ pub trait Storage: Send + Sync + Debug {
     /// object appears with its whole content, and is durable when this returns.
     ///
     /// # Errors
-    /// Unsupported where the storage has no such operation (nothing happened), Access, Storage.
+    /// Unsupported where the storage has no such operation (nothing happened), Access, Storage. Unless the error says that it had
+    /// [no effect](crate::base::Error::had_no_effect), the object may be there, or may come to be there later.
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome>;
 
     /// Creates or replaces an object in one step, durably.
@@ -173,8 +217,8 @@ pub trait Storage: Send + Sync + Debug {
     /// Access, Storage.
     fn put_hint(&self, name: &str, bytes: &[u8]) -> Result<()>;
 
-    /// Makes an object that is there, and its name, durable: for whoever finds that a write whose outcome was in
-    /// doubt took effect.
+    /// Makes an object that is there, and its name, durable, whatever the storage [defers](Storage::defers_sync): after a write whose
+    /// outcome was in doubt, and for what a durable commit stands on.
     ///
     /// # Errors
     /// NotFound if it is not there, Access, Storage.
@@ -194,6 +238,15 @@ pub trait Storage: Send + Sync + Debug {
     /// # Errors
     /// Access, Storage.
     fn delete(&self, name: &str) -> Result<()>;
+
+    /// Deletes objects as [`Storage::delete`] does, in any order; where a deletion is a request, many by one. After an error any of
+    /// them may be gone.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn delete_each(&self, names: &[String]) -> Result<()> {
+        names.iter().try_for_each(|name| self.delete(name))
+    }
 
     /// The whole names (`folder/…`) of the objects directly in `folder`, sorted, without temporary files. A folder
     /// that is not there is empty.

@@ -94,6 +94,15 @@ impl Storage for OverlayStorage {
         self.inner.is_near()
     }
 
+    /// What is written here is in memory, and dated by the machine's clock.
+    fn now_us(&self) -> Result<i64> {
+        Ok(SystemClock.now_us())
+    }
+
+    fn is_removed(&self) -> Result<bool> {
+        self.inner.is_removed()
+    }
+
     fn key_id(&self) -> Option<KeyId> {
         self.inner.key_id()
     }

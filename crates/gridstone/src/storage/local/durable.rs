@@ -39,6 +39,21 @@ impl Disk {
         Self { durability, failed: AtomicBool::new(false), calls }
     }
 
+    /// What a write that returned success survives.
+    pub(super) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// The time by which the filesystem of `folder` dates files: UTC, in microseconds.
+    pub(super) fn now_us(&self, folder: &Path) -> Result<i64> {
+        let failed = |e| os_error(format_args!("cannot ask {} for its time", folder.display()), e);
+        let path = temporary_path(&folder.join("time"));
+        let file = DiskFile::create(&path, self).map_err(failed)?;
+        let _gone = Temporary { path: Some(path), calls: Arc::clone(&self.calls) };
+        let modified = file.file.metadata().and_then(|metadata| metadata.modified()).map_err(failed)?;
+        Ok(super::entries::micros_utc(modified))
+    }
+
     /// The calls that change it.
     pub(super) fn calls(&self) -> &dyn DiskCalls {
         self.calls.as_ref()

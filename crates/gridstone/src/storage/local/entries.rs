@@ -5,7 +5,7 @@ use crate::storage::os_error::os_error;
 use std::fs::{self, DirEntry};
 use std::io::ErrorKind as Os;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Shows every file of `folder` to `visit`, by name; a folder that is not there has none.
 pub(super) fn each(folder: &Path, mut visit: impl FnMut(&str, &DirEntry) -> Result<()>) -> Result<()> {
@@ -33,10 +33,14 @@ pub(super) fn looked_at(entry: &DirEntry) -> Result<Option<(u64, i64)>> {
         metadata => metadata.map_err(failed)?,
     };
     let modified = metadata.modified().map_err(failed)?;
+    Ok(Some((metadata.len(), micros_utc(modified))))
+}
+
+/// A moment as microseconds since 1970, UTC.
+pub(super) fn micros_utc(moment: SystemTime) -> i64 {
     let micros = |d: std::time::Duration| i64::try_from(d.as_micros()).unwrap_or(i64::MAX);
-    let modified_us = match modified.duration_since(UNIX_EPOCH) {
+    match moment.duration_since(UNIX_EPOCH) {
         Ok(since) => micros(since),
         Err(before) => -micros(before.duration()),
-    };
-    Ok(Some((metadata.len(), modified_us)))
+    }
 }

@@ -116,6 +116,14 @@ impl Storage for LocalStorage {
         true
     }
 
+    fn defers_sync(&self) -> bool {
+        self.disk.durability() == Durability::Close
+    }
+
+    fn now_us(&self) -> Result<i64> {
+        self.disk.now_us(&self.root.join(names::LOG))
+    }
+
     fn prepare(&self) -> Result<()> {
         if !durable::there(&self.root.join(names::LOG))? {
             self.make_log()?;

@@ -179,6 +179,18 @@ impl Storage for ObjectStorage {
         self.identity.clone()
     }
 
+    fn now_us(&self) -> Result<i64> {
+        let name = format!("{}/{TEMPORARY}{}", names::LOG, self.mark());
+        self.client.put(&name, b"time")?;
+        let found = self.client.head(&name)?;
+        self.client.delete(&[name.clone()])?;
+        found.map(|found| found.meta.last_modified.timestamp_micros()).ok_or_else(|| self.absent(&name))
+    }
+
+    fn is_removed(&self) -> Result<bool> {
+        removal::is_removed(&self.client)
+    }
+
     fn prepare(&self) -> Result<()> {
         if removal::is_removed(&self.client)? {
             removal::finish(&self.client)?;
@@ -251,6 +263,11 @@ impl Storage for ObjectStorage {
 
     fn delete(&self, name: &str) -> Result<()> {
         self.client.delete(&[names::checked(name)?.to_owned()])
+    }
+
+    fn delete_each(&self, names: &[String]) -> Result<()> {
+        names.iter().try_for_each(|name| names::checked(name).map(drop))?;
+        self.client.delete(names)
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {

@@ -23,7 +23,7 @@ pub use environment::key_from_environment;
 pub use ring::KeyRing;
 
 use super::{FLOOR, LATEST, Listed, PutOutcome, Storage, Swept, log_name};
-use crate::base::{ByteRange, ByteSink, ByteSource, Entropy, Error, ErrorKind, KeyId, Result};
+use crate::base::{ByteRange, ByteSink, ByteSource, Entropy, Error, ErrorKind, Id, KeyId, Result};
 use bytes::Bytes;
 use environment::{KEY_FILE_VARIABLE, KEY_VARIABLE};
 use header::{HEADER_BYTES, Header, Looks, Segments};
@@ -220,6 +220,22 @@ impl Storage for SealedStorage {
         self.inner.is_near()
     }
 
+    fn defers_sync(&self) -> bool {
+        self.inner.defers_sync()
+    }
+
+    fn now_us(&self) -> Result<i64> {
+        self.inner.now_us()
+    }
+
+    fn is_removed(&self) -> Result<bool> {
+        self.inner.is_removed()
+    }
+
+    fn prove_exclusive(&self, id: Id) -> Result<()> {
+        self.inner.prove_exclusive(id)
+    }
+
     fn key_id(&self) -> Option<KeyId> {
         self.key_id.get().copied()
     }
@@ -245,6 +261,11 @@ impl Storage for SealedStorage {
 
     fn read_all(&self, name: &str) -> Result<Bytes> {
         self.opened(name, self.inner.read_all(name)?)
+    }
+
+    fn read_start(&self, name: &str, len: u64) -> Result<Bytes> {
+        let source = self.open(name)?;
+        source.read_one(ByteRange::new(0, source.len().min(len)))
     }
 
     fn read_each(&self, names: &[String], visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>) -> Result<()> {
@@ -306,6 +327,10 @@ impl Storage for SealedStorage {
 
     fn delete(&self, name: &str) -> Result<()> {
         self.inner.delete(name)
+    }
+
+    fn delete_each(&self, names: &[String]) -> Result<()> {
+        self.inner.delete_each(names)
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {
