@@ -18,6 +18,7 @@ from .context import Context
 from .copying import copy, move
 from .damage import DamageWarning, Skipped
 from .diffing import Difference, diff
+from .errors import ClockWarning
 from .expressions import Expression, col
 from .filters import register_filter, registered_filters
 from .group import Group
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Array",
     "Attr",
+    "ClockWarning",
     "Context",
     "DamageWarning",
     "Difference",

@@ -493,5 +493,5 @@ def move_node(context: Context, uri: str, path: str, target_path: str, message: 
 def verify_store(context: Context, uri: str, progress: _Progress | None) -> str:
     """What is damaged in a store, as JSON."""
 
-def repair(context: Context, uri: str, dry_run: bool, progress: _Progress | None) -> str:
+def repair(context: Context, uri: str, dry_run: bool, cut: bool, progress: _Progress | None) -> str:
     """What was done about it, as JSON."""

@@ -91,6 +91,10 @@ class InputError(GridstoneError, ValueError):
     """The values given are wrong: type, shape, NaN, duplicates; names the row and column where known."""
 
 
+class ClockWarning(UserWarning):
+    """The clock of a machine that writes to a store is far off. Nothing failed: times of versions label, and decide nothing."""
+
+
 class _NoAttributeError(SchemaError, KeyError):
     """An array has no attribute of the name that its brackets were given: also what a mapping would raise."""
 

@@ -215,14 +215,24 @@ class Repair:
     """Where damaged objects were put that something else took the name of."""
     committed: int | None
     """The version that was committed to name a new root."""
+    lost: list[dict[str, Any]]
+    """Versions that are cut off the log, oldest first: "version", "time_us" (UTC, microseconds since 1970; None where the
+    record does not tell), "message", "operations" (their names in the log)."""
     dry_run: bool
 
     def __str__(self) -> str:
         done = "to be done" if self.dry_run else "done"
         lines = [f"{len(self.damage)} damaged, {len(self.actions)} {done}, {len(self.remaining)} not mended"]
         lines += [f"{action['object']}: {action['what']}" for action in self.actions]
+        lines += [_lost_text(lost, self.dry_run) for lost in self.lost]
         lines += [f"{d['object']}: {_versions(d['versions'])}: {d['message']}" for d in self.remaining]
         return "\n".join(lines)
+
+
+def _lost_text(lost: Mapping[str, Any], dry_run: bool) -> str:
+    done = ", ".join(lost["operations"]) or "its record does not tell what it did"
+    message = "" if lost["message"] is None else f" ({lost['message']!r})"
+    return f"version {lost['version']} {'would be' if dry_run else 'is'} lost: {done}{message}"
 
 
 def _versions(pairs: Sequence[Sequence[int]]) -> str:
@@ -236,16 +246,24 @@ def repair(
     uri: str | os.PathLike[str],
     *,
     dry_run: bool = True,
+    cut: bool = False,
     context: Context | None = None,
     progress: Progress = None,
 ) -> Repair:
     """Makes damaged and lost objects of a store again, as far as the rest of it tells how.
 
-    Nothing that is sound is deleted or written over; a damaged object is kept in `_damaged/`.
+    Nothing that is sound is deleted or written over; a damaged object is kept in `_damaged/`. After a power cut that a
+    store with `durability="close"` did not survive whole, look at `gs.repair(uri, cut=True)`, then do it:
+
+        print(gs.repair("quick.gs", cut=True))
+        gs.repair("quick.gs", cut=True, dry_run=False)
 
     Args:
         uri: the store.
         dry_run: only say what would be done.
+        cut: also cut the log at its last sound version, if a record after it is missing or damaged, or a commit that was
+            not durable (`durability="close"`) names a file that is. The versions after it are lost: `lost` lists them, in
+            a dry run too. Their records are kept in `_damaged/`. Never done unless asked for.
         context: None: the process's default.
         progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments that a check has read. There
             is one before and, where something is damaged, more of what was made; each begins anew.
@@ -255,7 +273,7 @@ def repair(
         ConflictError: the store was written to meanwhile.
     """
     with reporting(progress, "checking") as report:
-        done = json.loads(_native.repair((context or default()).native, os.fspath(uri), dry_run, report))
+        done = json.loads(_native.repair((context or default()).native, os.fspath(uri), dry_run, cut, report))
     return Repair(**done, dry_run=dry_run)
 
 

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::interrupt;
-use gridstone::engine::{self, AffectedCells, RepairReport, StoreDamage, StoreReport};
+use gridstone::engine::{self, AffectedCells, LostVersion, RepairOptions, RepairReport, StoreDamage, StoreReport};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -23,9 +23,12 @@ pub(crate) fn repair(
     context: &Context,
     uri: &str,
     dry_run: bool,
+    cut: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let done = interrupt::run(py, &context.inner, progress, |call| engine::repair(&context.inner, uri, dry_run, call))?;
+    let done = interrupt::run(py, &context.inner, progress, |call| {
+        engine::repair(&context.inner, uri, RepairOptions { dry_run, cut }, call)
+    })?;
     Ok(repaired(&done).to_string())
 }
 
@@ -50,6 +53,8 @@ fn checked(found: &StoreReport) -> Value {
 
 fn repaired(done: &RepairReport) -> Value {
     let actions: Vec<Value> = done.actions.iter().map(|a| json!({"object": a.object, "what": a.what})).collect();
+    let lost = |l: &LostVersion| json!({"version": l.version, "time_us": l.time_us, "message": l.message, "operations": l.operations});
+    let lost: Vec<Value> = done.lost.iter().map(lost).collect();
     json!({"damage": damage(&done.damage), "actions": actions, "remaining": damage(&done.remaining), "kept": done.kept,
-        "committed": done.committed})
+        "committed": done.committed, "lost": lost})
 }

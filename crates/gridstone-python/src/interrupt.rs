@@ -160,7 +160,17 @@ fn run_how<R: Send>(
     {
         return Err(error);
     }
-    outcome.map_err(|e| raise(py, &e))
+    let found = outcome.map_err(|e| raise(py, &e))?;
+    warn(py, context).map(|()| found)
+}
+
+/// Warns of what a call noticed.
+fn warn(py: Python<'_>, context: &Context) -> PyResult<()> {
+    for text in context.take_notices() {
+        let category = py.import("gridstone.errors")?.getattr("ClockWarning")?;
+        py.import("warnings")?.call_method1("warn", (text, category, 2))?;
+    }
+    Ok(())
 }
 
 /// Runs what asks the store at `uri` something small: where that goes over a network it may wait for long, and is run as
@@ -171,7 +181,11 @@ pub(crate) fn ask<R: Send>(
     uri: &str,
     work: impl FnOnce() -> Result<R> + Send,
 ) -> PyResult<R> {
-    if is_remote(uri) { run(py, context, None, |_| work()) } else { run_quick(py, |_| work()) }
+    if is_remote(uri) {
+        return run(py, context, None, |_| work());
+    }
+    let found = run_quick(py, |_| work())?;
+    warn(py, context).map(|()| found)
 }
 
 /// As [`run`], for work that is over before anybody could want to stop it: done on this thread.

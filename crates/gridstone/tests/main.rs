@@ -42,6 +42,7 @@ mod points;
 mod portions;
 mod power;
 mod processes;
+mod protocol_schedules;
 mod pure_rust;
 mod receipts;
 mod refusals;

@@ -5,8 +5,8 @@ use crate::vacuum::{Cells, context, create, open, options, read, store_of, write
 use gridstone::array::{Changes, Operation, StandardRules};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
-    Array, At, Call, Condition, Context, Keep, Opened, RepairReport, StoreReport, Strategy, VacuumOptions, open_on,
-    repair_on, verify_on,
+    Array, At, Call, Condition, Context, Keep, Opened, RepairOptions, RepairReport, StoreReport, Strategy,
+    VacuumOptions, open_on, repair_on, verify_on,
 };
 use gridstone::storage::{FLOOR, MemoryStorage, Storage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ fn verified(storage: &Arc<dyn Storage>) -> StoreReport {
 }
 
 fn repaired(storage: &Arc<dyn Storage>, dry_run: bool) -> RepairReport {
-    repair_on(&context(4), storage.clone(), dry_run, &call()).unwrap()
+    repair_on(&context(4), storage.clone(), RepairOptions { dry_run, cut: false }, &call()).unwrap()
 }
 
 fn named(report: &StoreReport) -> BTreeSet<&str> {
@@ -299,7 +299,10 @@ fn a_repair_of_a_sound_store_does_nothing_and_of_none_says_so() {
     let report = repaired(&storage, false);
     assert!(report.actions.is_empty() && report.damage.is_empty() && objects(storage.as_ref()) == before);
     let nothing: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    assert_eq!(repair_on(&context(4), nothing, false, &call()).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        repair_on(&context(4), nothing, RepairOptions { dry_run: false, cut: false }, &call()).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
 }
 
 #[test]

@@ -56,6 +56,11 @@ impl World {
         Self { clock: Arc::new(SystemClock), ..self }
     }
 
+    /// The same, with this clock.
+    pub(crate) fn dated(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
     /// The same, seen through `storage`, which leads to where it is kept.
     pub(crate) fn through(&self, storage: Arc<dyn Storage>) -> Self {
         Self { storage, ..self.clone() }

@@ -91,10 +91,11 @@ def _spans(damage: dict[str, Any]) -> str:
 @click.command()
 @click.argument("uri")
 @click.option("--yes", is_flag=True, help="Do it; without this option it is only said what would be done.")
+@click.option("--cut", is_flag=True, help="Cut the log at its last sound version; what is lost is listed first.")
 @options.as_json
-def repair(uri: str, yes: bool, json_out: bool) -> int:
+def repair(uri: str, yes: bool, cut: bool, json_out: bool) -> int:
     """Make lost and damaged objects again where the rest tells how; exit status 1 if damage remains."""
-    done = health.repair(uri, dry_run=not yes, progress=True if on_terminal() and not json_out else None)
+    done = health.repair(uri, dry_run=not yes, cut=cut, progress=True if on_terminal() and not json_out else None)
     if json_out:
         emit_json(asdict(done))
     else:
@@ -102,6 +103,9 @@ def repair(uri: str, yes: bool, json_out: bool) -> int:
         click.echo(str(done).splitlines()[0])
         if rows:
             emit_table("done" if yes else "would be done", ("object", "what"), rows)
+        if done.lost:
+            lost = [(v["version"], ", ".join(v["operations"]) or "unknown", v["message"] or "") for v in done.lost]
+            emit_table("lost" if yes else "would be lost", ("version", "what it did", "message"), lost)
         _show_damage(done.remaining)
     return 1 if done.remaining else 0
 

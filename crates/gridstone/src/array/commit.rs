@@ -3,60 +3,39 @@
 //! 1. If the newest root is `fold_versions` behind, or the records since it are many bytes, fold.
 //! 2. Write the record that follows the newest version known, naming that root; put it if absent. Where looking costs nothing, look first
 //!    whether later ones are there: then the slot is free because its record was lost.
-//! 3. Not plainly created? Read the slot. Our id in it: committed, and made durable now. Another's: lost. Nothing: try
-//!    the same slot again, a few times. Unreadable: the outcome is unknown, and nothing is deleted.
-//! 4. Created: read the floor, and the record before. A version below the floor counted if the next one names it as its parent; else it is
-//!    lost, since nobody looks for it there: the record is removed. If the record before is not the one that was followed, the store was
-//!    deleted meanwhile, and perhaps another made in its place: the record is removed, and nothing was committed.
-//! 5. Lost: read what came in between, a few versions at a time, let the caller rebase; if a vacuum was among it, look whether the files
-//!    of the changes are still there; go to 1.
+//! 3. Find out what became of it ([`super::outcome`]): committed, lost, or not known.
+//! 4. Lost: read what came in between, a few versions at a time, let the caller rebase; if a vacuum was among it, look whether the files
+//!    of the changes are still there; go to 1. Below the floor: look whether the changes are there already, then go to 1.
 //!
 //! Fragments are durable before they are given to a commit, packs and pages before step 2: so whatever a record
-//! names is there.
+//! names is there. Where the storage defers syncs, a commit that is to be durable asks for them ([`super::durability`]).
 
 use super::conflict::{Queueing, Rebase, StandardRules};
 use super::draft;
+use super::durability::is_durable;
 use super::fold::fold;
-use super::log::Log;
+use super::log::{Before, Log};
 use super::operation::{Changes, Operation, Recorded};
+use super::outcome::{Draft, Fate};
 use super::record::{self, Head, Record};
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
 use super::store::Store;
 use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Staged;
-use crate::storage::{PutOutcome, data_name, log_name, patiently};
+use crate::storage::{data_name, patiently};
 use std::collections::HashSet;
 use std::sync::Arc;
-
-/// How often the same step is tried against a storage that fails without effect.
-const ATTEMPTS: usize = 3;
 
 /// How many versions that came in between are held at once.
 const MISSED_MAX: u64 = 16;
 
-/// Vacuums leave younger records, though the floor has passed them: whoever has just put one there may be about to ask whether it counts.
-pub const RECORD_GRACE_US: i64 = 3600 * 1_000_000;
-
-/// How far ahead of the clock the previous version's time may be.
-const AHEAD_US_MAX: i64 = 24 * 3600 * 1_000_000;
-
-/// What became of a record that was put into a slot.
-enum Fate {
-    /// It is the version.
-    Committed,
-    /// Another commit has the slot.
-    Lost,
-    /// The log has been truncated beyond the slot.
-    BelowFloor,
-}
-
-/// A record that is to be put.
-struct Draft {
-    record: Record,
-    bytes: Vec<u8>,
-    /// What the clock showed before it was.
-    made_us: i64,
+/// What stays the same of a commit in whichever slot it is tried.
+#[derive(Debug, Clone, Copy)]
+struct Attempts {
+    commit_id: Id,
+    read_version: u64,
+    fold_versions: u64,
 }
 
 impl Store {
@@ -106,12 +85,11 @@ impl Store {
         rebase: &mut dyn Rebase,
         fold_versions: u64,
     ) -> Result<Arc<Snapshot>> {
-        let commit_id = self.entropy.id();
+        let attempts = Attempts { commit_id: self.entropy.id(), read_version, fold_versions };
         let mut newest = Arc::clone(base);
         check_files(&self.log, &changes)?;
         loop {
-            let head = (commit_id, read_version, fold_versions);
-            let (draft, next) = match self.prepare(&mut newest, head, &changes) {
+            let (draft, next) = match self.prepare(&mut newest, attempts, &changes) {
                 Ok(prepared) => prepared,
                 Err(e) => {
                     newest = self.reopened(&newest, e, rebase, &mut changes)?;
@@ -126,23 +104,59 @@ impl Store {
                     return Ok(Arc::new(next));
                 }
                 Fate::Lost => newest = self.catch_up(newest, rebase, &mut changes)?,
-                Fate::BelowFloor => newest = self.pass_floor(&newest, rebase, &mut changes)?,
+                Fate::BelowFloor => {
+                    if let Some(committed) = self.already_in(&newest, &changes)? {
+                        return Ok(committed);
+                    }
+                    newest = self.pass_floor(&newest, rebase, &mut changes)?;
+                }
             }
         }
     }
 
-    /// The record that does `changes` after `newest`, which is folded if it is time, with its bytes and the snapshot after it.
-    fn prepare(
-        &self,
-        newest: &mut Arc<Snapshot>,
-        (commit_id, read_version, fold_versions): (Id, u64, u64),
-        changes: &Changes,
-    ) -> Result<(Draft, Snapshot)> {
-        *newest = self.folded(Arc::clone(newest), fold_versions)?;
-        let draft = self.draft(newest, commit_id, read_version, changes)?;
+    /// The newest version, if a fragment of `changes` is in it, the inline ones included: a record of ours counted before the floor passed
+    /// it. That none is in it proves nothing, since fragments are merged.
+    fn already_in(&self, base: &Snapshot, changes: &Changes) -> Result<Option<Arc<Snapshot>>> {
+        let newest = self.latest()?;
+        if newest.store() != base.store() {
+            return Ok(None);
+        }
+        for operation in &changes.operations {
+            let (Operation::AddFragments { array, fragments } | Operation::ReplaceFragments { array, fragments, .. }) =
+                operation
+            else {
+                continue;
+            };
+            let Ok(state) = newest.array_by_id(*array) else { continue };
+            if find_any(state, fragments.iter())?.is_some() {
+                return Ok(Some(newest));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The record that does `changes` after `newest`, which is folded if it is time, with its bytes and the snapshot after it. What the
+    /// record stands on is durable when this returns, if the record is to be.
+    fn prepare(&self, newest: &mut Arc<Snapshot>, attempts: Attempts, changes: &Changes) -> Result<(Draft, Snapshot)> {
+        self.prove(newest)?;
+        *newest = self.folded(Arc::clone(newest), attempts.fold_versions)?;
+        let draft = self.draft(newest, attempts, changes)?;
         let mut next = Snapshot::clone(newest);
         next.do_next(&draft.record)?;
+        if draft.record.durable {
+            self.log.make_durable(newest, changes)?;
+        }
         Ok((draft, next))
+    }
+
+    /// Makes sure that slots are exclusive, and compares clocks where that tells the storage's time.
+    fn prove(&self, newest: &Snapshot) -> Result<()> {
+        if newest.version() > 0
+            && let Some(storage_us) = self.log.storage.prove_exclusive(newest.store())?
+        {
+            self.times.compare(storage_us, self.clock.now_us());
+        }
+        Ok(())
     }
 
     /// What to follow instead of `newest` if `error` comes from a vacuum that took away what it rests on; else the error.
@@ -173,105 +187,24 @@ impl Store {
 
     /// The record that does `changes` after `newest`, and its bytes. It is decoded from them, so that nothing is ever
     /// written that cannot be read.
-    fn draft(&self, newest: &Snapshot, commit_id: Id, read_version: u64, changes: &Changes) -> Result<Draft> {
+    fn draft(&self, newest: &Snapshot, attempts: Attempts, changes: &Changes) -> Result<Draft> {
+        let Attempts { commit_id, read_version, .. } = attempts;
         check_once(newest, changes)?;
         let operations = draft::operations(newest, changes, self.entropy.as_ref())?;
-        let (version, now_us) = (newest.version() + 1, self.clock.now_us());
+        let version = newest.version() + 1;
         let head = Head {
             commit_id,
             version,
             parent: newest.record(),
             read_version,
-            time_us: time_after(newest, now_us)?,
+            time_us: self.times.after(newest, self.clock.now_us()),
             root: newest.root(),
             message: changes.message.clone(),
+            durable: !self.log.storage.defers_sync() || is_durable(newest, changes),
         };
         let bytes = record::encode(head, &operations)?;
-        Ok(Draft { record: Record::decode(&bytes, version)?, bytes, made_us: now_us })
-    }
-
-    /// Puts the record into its slot and finds out what became of it.
-    fn publish(&self, draft: &Draft) -> Result<Fate> {
-        let record = &draft.record;
-        let name = log_name(record.version);
-        let mut refusal = None;
-        for _ in 0..ATTEMPTS {
-            match self.log.storage.put_if_absent(&name, &draft.bytes) {
-                Ok(PutOutcome::Created) => return self.obey_floor(draft),
-                Ok(PutOutcome::Exists) => {}
-                Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
-                Err(e) => refusal = Some(e),
-            }
-            match self.log.read(record.version) {
-                Ok(Some(found)) if found.commit_id == record.commit_id => {
-                    self.log.storage.sync(&name).map_err(|e| unknown(record.version, e))?;
-                    return self.obey_floor(draft);
-                }
-                Ok(Some(_)) => return Ok(Fate::Lost),
-                Ok(None) => {}
-                // A record of a later format is certainly not ours.
-                Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
-                Err(e) => return Err(unknown(record.version, e)),
-            }
-        }
-        Err(refusal.unwrap_or_else(|| {
-            Error::storage(format!("the storage says that {name} exists and that it does not; nothing was committed"))
-        }))
-    }
-
-    /// Gives a version up that was made below the floor, or in another store than the one that it was made for.
-    fn obey_floor(&self, draft: &Draft) -> Result<Fate> {
-        let record = &draft.record;
-        let mut refusal = None;
-        for _ in 0..ATTEMPTS {
-            match self.log.followed(record.version, record.parent) {
-                Ok((floor, true)) if floor <= record.version => return Ok(Fate::Committed),
-                Ok((floor, false)) if floor <= record.version => {
-                    self.take_back(record).map_err(|e| unknown(record.version, e))?;
-                    return Err(self.log.gone());
-                }
-                // Who opens the store is stopped by the record before, and finds no way to this one.
-                Err(e) if e.kind() == ErrorKind::Corruption => {
-                    self.take_back(record).map_err(|e| unknown(record.version, e))?;
-                    return Err(e.context("nothing was committed: the record before is damaged, or of another store"));
-                }
-                Ok(_) => match self.is_followed(draft) {
-                    Ok(true) => return Ok(Fate::Committed),
-                    Ok(false) => {
-                        let _ = self.take_back(record);
-                        return Ok(Fate::BelowFloor);
-                    }
-                    Err(e) => refusal = Some(e),
-                },
-                Err(e) => refusal = Some(e),
-            }
-        }
-        let cause = refusal.unwrap_or_else(|| Error::storage("the log's floor cannot be read"));
-        Err(unknown(record.version, cause))
-    }
-
-    /// Removes a record that does not count, if it is still this one. Left behind below the floor it does no harm, since nobody looks there; in
-    /// a store that was made in the place of another, whoever finds it says that the log is mixed.
-    fn take_back(&self, record: &Record) -> Result<()> {
-        match self.log.read(record.version)? {
-            Some(found) if found.commit_id == record.commit_id => self.log.storage.delete(&log_name(record.version)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether a version that the floor has passed counted before: then the next one names it as its parent. Nobody follows a record
-    /// made below the floor, and a vacuum leaves young records, so if the next one is not there it never was.
-    fn is_followed(&self, Draft { record, made_us, .. }: &Draft) -> Result<bool> {
-        if let Some(next) = self.log.read(record.version.saturating_add(1))? {
-            return Ok(next.parent == Some(record.xxh3));
-        }
-        let since_us = self.clock.now_us().saturating_sub(*made_us);
-        if !(0..=RECORD_GRACE_US / 2).contains(&since_us) {
-            return Err(Error::storage(
-                "so much time has passed that a vacuum may have deleted the record of the next version",
-            ));
-        }
-        Ok(false)
+        let store = if version == 1 { commit_id } else { newest.store() };
+        Ok(Draft { record: Record::decode(&bytes, version)?, bytes, store })
     }
 
     /// The newest version, after `rebase` has seen each one since `base`; or only the newest, if it is far ahead and
@@ -309,8 +242,8 @@ impl Store {
         if error.kind() != ErrorKind::Corruption {
             return error;
         }
-        match self.log.followed(newest.version() + 1, newest.record()) {
-            Ok((_, false)) => self.log.gone().with_source(error),
+        match self.log.before(newest.version() + 1, newest.record()) {
+            Before::Other => self.log.gone().with_source(error),
             _ => error,
         }
     }
@@ -369,31 +302,6 @@ impl Store {
     }
 }
 
-/// `now`, or just after the previous version if the clock is behind it.
-fn time_after(previous: &Snapshot, now: i64) -> Result<i64> {
-    if previous.version() == 0 {
-        return Ok(now);
-    }
-    let ahead = previous.time_us().saturating_sub(now);
-    if ahead > AHEAD_US_MAX {
-        return Err(Error::conflict(format!(
-            "version {} was committed {} hours in the future of this machine's clock; set the clock of this machine, or of \
-             the one that wrote it, right. Nothing was committed",
-            previous.version(),
-            ahead / 3_600_000_000
-        )));
-    }
-    Ok(now.max(previous.time_us().saturating_add(1)))
-}
-
-fn unknown(version: u64, cause: Error) -> Error {
-    Error::commit_unknown(format!(
-        "whether version {version} was committed could not be found out, and nothing was deleted; look at the history once the \
-         storage answers again ({cause})"
-    ))
-    .with_source(cause)
-}
-
 /// A Conflict error if the data file of a fragment is missing: it was written so long ago that a vacuum has removed it. One
 /// that is condemned from here on is found when its record is applied, until a later vacuum forgets it: so this is asked again
 /// whenever a vacuum has been passed, after its record was read.
@@ -437,14 +345,25 @@ fn check_once(newest: &Snapshot, changes: &Changes) -> Result<()> {
 }
 
 fn check_pages<'a>(array: &ArrayState, staged: impl Iterator<Item = &'a Staged>) -> Result<()> {
-    let staged: Vec<&Staged> = staged.collect();
+    find_described(array, &staged.collect::<Vec<_>>())?.map_or(Ok(()), |known| Err(array.twice(known)))
+}
+
+/// One of these fragments that the array's pages describe.
+fn find_described(array: &ArrayState, staged: &[&Staged]) -> Result<Option<Id>> {
     let ids: HashSet<Id> = staged.iter().map(|f| f.description.id).collect();
     // The same fragment has the same box, so only pages that touch it can describe it.
     let touched = |bounds: &crate::schema::Subarray| staged.iter().any(|f| f.description.bounds.intersects(bounds));
     for shelf in array.shelves.iter().filter(|s| touched(&s.info().bounds)) {
         if let Some(known) = shelf.load()?.iter().find(|d| ids.contains(&d.id)) {
-            return Err(array.twice(known.id));
+            return Ok(Some(known.id));
         }
     }
-    Ok(())
+    Ok(None)
+}
+
+/// One of these fragments that the array has.
+fn find_any<'a>(array: &ArrayState, staged: impl Iterator<Item = &'a Staged>) -> Result<Option<Id>> {
+    let staged: Vec<&Staged> = staged.collect();
+    let recent = staged.iter().map(|f| f.description.id).find(|id| array.recent().any(|d| d.id == *id));
+    recent.map_or_else(|| find_described(array, &staged), |id| Ok(Some(id)))
 }

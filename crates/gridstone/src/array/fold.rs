@@ -81,7 +81,8 @@ impl Press for Printer<'_> {
 fn write(log: &Log, name: &str, bytes: &[u8]) -> Result<()> {
     let mut sink = log.storage.create(name)?;
     sink.write(bytes)?;
-    sink.finish()
+    sink.finish()?;
+    log.sync_deferred(name)
 }
 
 /// Where fragments lie after the fold, by id.
@@ -114,6 +115,7 @@ impl Packer<'_> {
             }
         }
         sink.finish()?;
+        self.log.sync_deferred(&data_name(pack))?;
         Ok(moved)
     }
 }

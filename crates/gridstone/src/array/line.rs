@@ -66,6 +66,11 @@ pub(super) fn open<'a>(bytes: &'a [u8], what: &str) -> Result<Line<'a>> {
     Ok(Line { json, xxh3: seal, body: end + SEAL_LEN })
 }
 
+/// Whether these first bytes of an object hold all of its line and seal.
+pub(super) fn is_whole(start: &[u8]) -> bool {
+    start.iter().position(|b| *b == b'\n').is_some_and(|end| start.len() >= end + SEAL_LEN)
+}
+
 fn check_format(bytes: &[u8], what: &str) -> Result<()> {
     let digits = bytes.strip_prefix(PREFIX).map(|rest| {
         let end = rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len());

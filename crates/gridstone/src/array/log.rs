@@ -8,7 +8,7 @@
 //! looked behind is found by who reads across it, and by the check of the store.
 
 use super::floor::Floor;
-use super::record::Record;
+use super::record::{self, Record};
 use super::root::{self, Root};
 use super::shape::RootRef;
 use crate::base::{Error, ErrorKind, Result, limits};
@@ -22,6 +22,22 @@ pub(super) const HINT_EVERY: u64 = 8;
 
 /// Records that are asked for together: as many as lie between two roots.
 const RECORDS_AT_ONCE: u64 = limits::FOLD_VERSIONS;
+
+/// So much of a record is read to see its line, which is mostly shorter.
+const LINE_START_BYTES: u64 = 64 << 10;
+
+/// What lies in the place of the record that another one follows.
+#[derive(Debug)]
+pub(super) enum Before {
+    /// The record that was followed.
+    Parent,
+    /// A sound record, and another one.
+    Other,
+    /// Nothing, it is said.
+    Absent,
+    /// It cannot be told.
+    Unclear(Error),
+}
 
 fn missing(version: u64) -> Error {
     Error::corruption(format!(
@@ -116,24 +132,41 @@ impl Log {
         Ok(self.floor()?.map_or(1, |f| f.version))
     }
 
-    /// The floor, and whether the record before `version`, which exists, is the one with this checksum, or cannot be there any more.
-    ///
-    /// # Errors
-    /// Corruption if it is damaged, so that nobody can tell; Access if nothing can be read any more; Storage.
-    pub(super) fn followed(&self, version: u64, parent: Option<u64>) -> Result<(u64, bool)> {
-        let Some(parent) = parent else { return Ok((self.floor_version()?, true)) };
+    /// What lies in the place of the record before `version`, whose line has the checksum `parent`.
+    pub(super) fn before(&self, version: u64, parent: Option<u64>) -> Before {
+        let Some(parent) = parent else { return Before::Parent };
         let before = version.saturating_sub(1);
-        // The record first: a vacuum moves the floor before it takes records away.
-        let file = self.read_object(&log_name(before));
-        let found = match file.and_then(|file| file.map(|file| Record::checksum(&file, before)).transpose()) {
-            Ok(found) => found.map(|checksum| checksum == parent),
-            // Of a format that was not there; sealed with another key or not sealed, if anything can be read at all.
-            Err(e) if e.kind() == ErrorKind::Unsupported => Some(false),
-            Err(e) if e.kind() == ErrorKind::Access => self.read_object(&log_name(version)).map(|_| Some(false))?,
-            Err(e) => return Err(e),
+        self.compared(before, parent, self.storage.read_start(&log_name(before), LINE_START_BYTES))
+    }
+
+    /// As [`Log::before`], with the floor; where a read is a request both go out together.
+    pub(super) fn before_and_floor(&self, version: u64, parent: Option<u64>) -> (Before, Result<Option<Floor>>) {
+        let Some(parent) = parent else { return (Before::Parent, self.floor()) };
+        let before = version.saturating_sub(1);
+        let (start, floor) = self.storage.read_start_and_floor(&log_name(before), LINE_START_BYTES);
+        let floor = self.there(FLOOR, floor).and_then(|bytes| bytes.map(|bytes| Floor::decode(&bytes)).transpose());
+        (self.compared(before, parent, start), floor)
+    }
+
+    /// What a record is whose file starts so.
+    fn compared(&self, version: u64, parent: u64, start: Result<Bytes>) -> Before {
+        let whole = |start: Bytes| match start.len() as u64 == LINE_START_BYTES && !record::has_line(&start) {
+            true => self.storage.read_all(&log_name(version)),
+            false => Ok(start),
         };
-        let floor = self.floor_version()?;
-        Ok((floor, found.unwrap_or(floor > before)))
+        match start.and_then(whole).and_then(|file| Record::checksum(&file, version)) {
+            Ok(found) if found == parent => Before::Parent,
+            Ok(_) => Before::Other,
+            // It was read, and is of a format or a key that was not there.
+            Err(e) if e.is_foreign() || e.kind() == ErrorKind::Unsupported => Before::Other,
+            Err(e) if e.kind() == ErrorKind::NotFound => Before::Absent,
+            Err(e) => Before::Unclear(self.unreadable(&log_name(version), e)),
+        }
+    }
+
+    /// The version whose record has this name; `None` of other objects of the log.
+    pub(super) fn version_of(name: &str) -> Option<u64> {
+        name.rsplit('/').next().filter(|file| file.len() == 20)?.parse().ok()
     }
 
     /// The error of a store that is not the one that was opened.
@@ -157,7 +190,12 @@ impl Log {
 
     /// The object of this name; `None` if there is none.
     pub(super) fn read_object(&self, name: &str) -> Result<Option<Bytes>> {
-        match self.storage.read_all(name) {
+        self.there(name, self.storage.read_all(name))
+    }
+
+    /// `None` if what was read is not there.
+    fn there(&self, name: &str, read: Result<Bytes>) -> Result<Option<Bytes>> {
+        match read {
             Ok(bytes) => Ok(Some(bytes)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(self.unreadable(name, e)),
@@ -284,8 +322,7 @@ impl Log {
     fn listed_above(&self, end: u64) -> Result<Option<u64>> {
         let mut later = None;
         let listed = self.storage.survey(LOG, &mut |object| {
-            let digits = object.name.rsplit('/').next().filter(|file| file.len() == 20);
-            later = later.or(digits.and_then(|d| d.parse::<u64>().ok()).filter(|v| *v > end));
+            later = later.or(Self::version_of(&object.name).filter(|v| *v > end));
         });
         match listed {
             Err(e) if e.kind() == ErrorKind::Access => Ok(None),

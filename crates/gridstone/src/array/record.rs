@@ -12,7 +12,7 @@ use super::line::{self, FORMAT};
 use super::operation::{Operation, Recorded};
 use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
 use super::wording::{Bodies, OperationText, Place, read_operation};
-use crate::base::{ByteRange, Error, Id, Result, xxh3};
+use crate::base::{ByteRange, Error, FileRef, Id, Result, xxh3};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,8 @@ pub struct Record {
     pub root: Option<RootRef>,
     /// The writer's line for the history.
     pub message: Option<String>,
+    /// Whether it survives a power cut, with all before it; else its writer has left that to the system.
+    pub durable: bool,
     /// What it did.
     pub operations: Vec<Recorded>,
     /// The fragments that live in the record's body.
@@ -67,6 +69,7 @@ pub(super) struct Head {
     pub(super) time_us: i64,
     pub(super) root: Option<RootRef>,
     pub(super) message: Option<String>,
+    pub(super) durable: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -80,7 +83,18 @@ struct RecordText<T> {
     time_us: Signed,
     root: Option<RootText>,
     message: Option<String>,
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    durable: bool,
     ops: Vec<T>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_yes(durable: &bool) -> bool {
+    *durable
 }
 
 /// The bytes of the record that says `head` and does `operations`.
@@ -96,6 +110,7 @@ pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
         time_us: Signed(head.time_us),
         root: head.root.map(RootText::from),
         message: head.message,
+        durable: head.durable,
         ops,
     };
     let json = serde_json::to_string(&text)
@@ -106,6 +121,11 @@ pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
         bytes.extend_from_slice(&body);
     }
     Ok(bytes)
+}
+
+/// Whether the start of a record's file holds all of its line.
+pub(super) fn has_line(start: &[u8]) -> bool {
+    line::is_whole(start)
 }
 
 impl Record {
@@ -126,6 +146,7 @@ impl Record {
             time_us: text.time_us.0,
             root: text.root.map(RootRef::from),
             message: text.message,
+            durable: text.durable,
             operations,
             inline: place.inline,
             xxh3: line.xxh3,
@@ -162,6 +183,20 @@ impl Record {
             return wrong(format!("its file has {file_len} bytes, its line and bodies take {end}"));
         }
         Ok(())
+    }
+
+    /// The data files of the fragments that it adds.
+    pub fn data(&self) -> impl Iterator<Item = Id> {
+        let fragments = self.operations.iter().flat_map(|operation| match operation {
+            Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
+                fragments.as_slice()
+            }
+            _ => &[],
+        });
+        fragments.filter_map(|d| match d.location.file {
+            FileRef::Data(id) => Some(id),
+            _ => None,
+        })
     }
 
     /// Whether it did anything to the node `id` itself.

@@ -4,6 +4,7 @@
 //! record; [`Snapshot::rest_on`] exchanges the root underneath for a newer one, which changes where fragments are
 //! described and not what there is.
 
+use super::durability::Unsynced;
 use super::operation::Recorded;
 use super::record::Record;
 use super::retained::Retained;
@@ -27,6 +28,10 @@ pub struct Snapshot {
     root: Option<RootRef>,
     /// The records since the root that were followed: version and bytes of each.
     since: Vec<(u64, u64)>,
+    /// The root that the last record followed names.
+    named: Option<RootRef>,
+    /// The commits since the last durable one.
+    unsynced: Vec<Unsynced>,
     tree: Tree,
     retained: Arc<Retained>,
 }
@@ -41,6 +46,8 @@ impl Snapshot {
             store: Id([0; 16]),
             root: None,
             since: Vec::new(),
+            named: None,
+            unsynced: Vec::new(),
             tree: Tree::empty(),
             retained: Arc::default(),
         }
@@ -55,7 +62,8 @@ impl Snapshot {
         }
         let (version, time_us, store, retained) = (root.version, root.time_us, root.store, root.retained);
         let (record, root) = (Some(root.record), Some(reference));
-        Ok(Self { version, time_us, record, store, root, since: Vec::new(), tree, retained })
+        let (since, named, unsynced) = (Vec::new(), None, Vec::new());
+        Ok(Self { version, time_us, record, store, root, since, named, unsynced, tree, retained })
     }
 
     /// The version.
@@ -99,6 +107,16 @@ impl Snapshot {
     /// The version of its root, 0 without one.
     pub fn root_version(&self) -> u64 {
         self.root.map_or(0, |r| r.version)
+    }
+
+    /// Whether the next record names a root that none before it has named.
+    pub(super) fn names_new_root(&self) -> bool {
+        self.root.is_some() && self.root != self.named
+    }
+
+    /// The commits since the last durable one, oldest first.
+    pub(super) fn unsynced(&self) -> &[Unsynced] {
+        &self.unsynced
     }
 
     /// Whether so many versions, or [`limits::FOLD_BYTES`] of records, came since the root that whoever opens the store
@@ -166,6 +184,11 @@ impl Snapshot {
         }
         (self.version, self.time_us, self.record) = (record.version, record.time_us, Some(record.xxh3));
         self.since.push((record.version, record.len));
+        self.named = record.root;
+        match record.durable {
+            true => self.unsynced.clear(),
+            false => self.unsynced.push(Unsynced { version: record.version, data: record.data().collect() }),
+        }
         Ok(())
     }
 

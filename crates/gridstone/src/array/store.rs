@@ -12,7 +12,8 @@ use super::operation::{Changes, Operation};
 use super::path;
 use super::record::Record;
 use super::snapshot::{Shelves, Snapshot};
-use crate::base::{Clock, Entropy, Error, ErrorKind, Files, Result, limits};
+use super::times::Times;
+use crate::base::{Clock, Entropy, Error, ErrorKind, Files, Notices, Result, limits};
 use crate::storage::{Storage, StoreFiles};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +31,7 @@ pub struct Store {
     pub(super) fold_versions: u64,
     /// Where commits of this process meet, if they do.
     pub(super) queues: Option<Arc<dyn Queues>>,
+    pub(super) times: Times,
     /// The newest version seen, from which the search for the newest starts.
     seen: AtomicU64,
 }
@@ -38,7 +40,7 @@ impl Store {
     /// The store in `storage`, existing or not. Nothing is read or written.
     pub fn new(storage: Arc<dyn Storage>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
         let (log, fold_versions) = (Log { storage }, limits::FOLD_VERSIONS);
-        Self { log, clock, entropy, fold_versions, queues: None, seen: AtomicU64::new(0) }
+        Self { log, clock, entropy, fold_versions, queues: None, times: Times::default(), seen: AtomicU64::new(0) }
     }
 
     /// The same store, folding when the newest root is `versions` (at least one) behind.
@@ -52,6 +54,13 @@ impl Store {
     #[must_use]
     pub fn with_queues(mut self, queues: Arc<dyn Queues>) -> Self {
         self.queues = Some(queues);
+        self
+    }
+
+    /// The same store, which says to `notices` what its users should hear of.
+    #[must_use]
+    pub fn with_notices(mut self, notices: Arc<Notices>) -> Self {
+        self.times = Times::telling(notices);
         self
     }
 

@@ -7,5 +7,6 @@ mod evolution;
 mod folding;
 mod gaps;
 mod life;
+mod outcome;
 mod serializable;
 mod world;

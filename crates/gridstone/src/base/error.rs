@@ -48,13 +48,14 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     without_effect: bool,
+    foreign: bool,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of `kind` that says `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), without_effect: false, source: None }
+        Self { kind, message: message.into(), without_effect: false, foreign: false, source: None }
     }
 
     /// The same error with the error that caused it.
@@ -81,6 +82,18 @@ impl Error {
     /// Whether the write that failed certainly did not happen, and will not. Of other errors nobody knows.
     pub fn had_no_effect(&self) -> bool {
         self.without_effect
+    }
+
+    /// The same error, of an object that was read and is of another store than the one known.
+    #[must_use]
+    pub fn foreign(mut self) -> Self {
+        self.foreign = true;
+        self
+    }
+
+    /// Whether an object was read that is of another store than the one known.
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
     }
 
     /// What the caller would do about it.

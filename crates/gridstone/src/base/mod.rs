@@ -14,6 +14,7 @@ mod id;
 mod io;
 mod key;
 pub mod limits;
+mod notices;
 mod services;
 mod wide;
 
@@ -27,6 +28,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use id::Id;
 pub use io::{Begun, ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready};
 pub use key::{KEY_BYTES, Key, KeyId, Keys};
+pub use notices::Notices;
 pub use services::{
     Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Part, Progress, Signal, Signals, Silent,
     Spawner, Task,

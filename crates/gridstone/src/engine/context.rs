@@ -4,7 +4,7 @@ use super::Call;
 use super::background::{AutoConsolidate, Upkeep};
 use super::claim::LeaseTerms;
 use crate::base::limits::{self, BlockCells};
-use crate::base::{Budget, Cache, Clock, Counters, Error, Files, Id, Keys, Result};
+use crate::base::{Budget, Cache, Clock, Counters, Error, Files, Id, Keys, Notices, Result};
 use crate::query::ReadContext;
 use crate::runtime::{Arena, LruCache, Pool, SystemClock};
 use crate::storage::{Durability, KeyRing, Sealing, StorageOptions, key_from_environment};
@@ -80,6 +80,7 @@ pub struct Context {
     pub(super) auto: Option<AutoConsolidate>,
     pub(super) storage_options: Arc<StorageOptions>,
     pub(super) upkeep: Arc<Upkeep>,
+    pub(super) notices: Arc<Notices>,
 }
 
 impl Context {
@@ -126,6 +127,7 @@ impl Context {
             auto: options.auto_consolidate,
             storage_options: Arc::new(options.storage_options.clone()),
             upkeep: Arc::default(),
+            notices: Arc::default(),
         })
     }
 
@@ -150,6 +152,11 @@ impl Context {
     /// Where the memory of results comes from, and may be given back to.
     pub fn arena(&self) -> &Arc<Arena> {
         &self.arena
+    }
+
+    /// What callers should hear of although nothing failed; each text is given once.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.notices.take()
     }
 
     /// The most scratch memory that was in use at once, in bytes.

@@ -3,7 +3,7 @@
 use super::open::{store_at, store_on};
 use super::{Array, Call, Context};
 use crate::base::{Id, Result};
-use crate::maintain::{self, RepairReport, StoreReport, VerifyReport, verify, verify_store};
+use crate::maintain::{self, RepairOptions, RepairReport, StoreReport, VerifyReport, verify, verify_store};
 use crate::storage::Storage;
 use std::sync::Arc;
 
@@ -36,18 +36,24 @@ pub fn verify_on(context: &Context, storage: Arc<dyn Storage>, call: &Call) -> R
     verify_store(&store, &context.read_context(Id([0; 16]), store.files(), call))
 }
 
-/// Makes damaged and lost objects of the store at `uri` again, as far as the rest of it tells how; with `dry_run` it only says so.
+/// Makes damaged and lost objects of the store at `uri` again, as far as the rest of it tells how; if asked, cuts the log at its last sound
+/// version.
 ///
 /// # Errors
 /// NotFound if there is no store; Conflict if it was written to meanwhile; Storage, Access, Cancelled. Whenever it stops, what was
 /// readable is.
-pub fn repair(context: &Context, uri: &str, dry_run: bool, call: &Call) -> Result<RepairReport> {
+pub fn repair(context: &Context, uri: &str, options: RepairOptions, call: &Call) -> Result<RepairReport> {
     let store = store_at(context, uri)?;
-    maintain::repair(&store, &context.read_context(Id([0; 16]), store.files(), call), dry_run)
+    maintain::repair(&store, &context.read_context(Id([0; 16]), store.files(), call), options)
 }
 
 /// As [`repair`], of the store on `storage`.
-pub fn repair_on(context: &Context, storage: Arc<dyn Storage>, dry_run: bool, call: &Call) -> Result<RepairReport> {
+pub fn repair_on(
+    context: &Context,
+    storage: Arc<dyn Storage>,
+    options: RepairOptions,
+    call: &Call,
+) -> Result<RepairReport> {
     let store = store_on(context, storage);
-    maintain::repair(&store, &context.read_context(Id([0; 16]), store.files(), call), dry_run)
+    maintain::repair(&store, &context.read_context(Id([0; 16]), store.files(), call), options)
 }

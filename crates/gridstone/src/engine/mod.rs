@@ -37,8 +37,8 @@ mod writer;
 pub use crate::base::limits::BlockCells;
 pub use crate::codec::{UserFilter, register as register_filter, registered_ids as registered_filters};
 pub use crate::maintain::{
-    AffectedCells, Damage, Holder, Keep, RepairAction, RepairReport, StoreDamage, StoreReport, Strategy, Tally,
-    VacuumOptions, VacuumReport, VerifyReport,
+    AffectedCells, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport, StoreDamage,
+    StoreReport, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport,
 };
 pub use crate::query::condition::{Batch, Bound, Condition, Coordinates, Facts, Selection, Verdict};
 pub use crate::query::{Cells, Dedup, OutColumn, Portions, ReadOrder, Scan};

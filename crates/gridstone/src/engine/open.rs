@@ -51,7 +51,8 @@ fn storage_at(context: &Context, uri: &str) -> Result<Arc<dyn Storage>> {
 fn queued_store(context: &Context, storage: Arc<dyn Storage>, queue: Arc<ProcessQueue>) -> Arc<Store> {
     let sealed = SealedStorage::new(storage, context.sealing.clone(), Arc::new(SystemEntropy));
     let store = Store::new(Arc::new(sealed), context.clock.clone(), Arc::new(SystemEntropy));
-    Arc::new(store.with_fold_versions(context.fold_versions).with_queues(queue))
+    let notices = Arc::clone(&context.notices);
+    Arc::new(store.with_fold_versions(context.fold_versions).with_queues(queue).with_notices(notices))
 }
 
 /// The store as it was then.

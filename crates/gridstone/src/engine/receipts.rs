@@ -51,6 +51,9 @@ impl Array {
         let (mut fragments, mut footers) = (Vec::new(), Vec::new());
         for fragment in staged.iter_mut().flat_map(|s| s.fragments.iter_mut()) {
             settle(files.as_ref(), fragment)?;
+            if let FileRef::Data(id) = fragment.description.location.file {
+                sync_deferred(self.store().storage().as_ref(), &data_name(id))?;
+            }
             footers.push(match fragment.description.location.file {
                 FileRef::Nowhere => 0,
                 file => footer(files.open(file)?.as_ref())?,
@@ -80,6 +83,11 @@ pub(super) fn settle(files: &dyn Files, fragment: &mut fragment::Staged) -> Resu
         fragment.body = None;
     }
     Ok(())
+}
+
+/// Makes a file durable that a receipt tells of: who commits it may be another process.
+fn sync_deferred(storage: &dyn Storage, name: &str) -> Result<()> {
+    if storage.defers_sync() { storage.sync(name) } else { Ok(()) }
 }
 
 fn footer(source: &dyn ByteSource) -> Result<u64> {

@@ -176,6 +176,7 @@ impl HistoryCopier<'_> {
             at = part.end();
         }
         sink.finish()?;
+        self.sync_deferred(name)?;
         count.add(at);
         Ok(())
     }
@@ -192,6 +193,7 @@ impl HistoryCopier<'_> {
                 let mut sink = self.target.storage().create(name)?;
                 sink.write(&bytes)?;
                 sink.finish()?;
+                self.sync_deferred(name)?;
                 count.add(bytes.len() as u64);
                 Ok(())
             }
@@ -209,8 +211,15 @@ impl HistoryCopier<'_> {
         if self.target.storage().put_if_absent(name, &bytes)? == PutOutcome::Exists {
             return Err(somebody_else(self.target.storage().as_ref()));
         }
+        self.sync_deferred(name)?;
         count.add(bytes.len() as u64);
         Ok(())
+    }
+
+    /// A copy is durable when it is a store, whatever its context leaves to the system.
+    fn sync_deferred(&self, name: &str) -> Result<()> {
+        let to = self.target.storage();
+        if to.defers_sync() { to.sync(name) } else { Ok(()) }
     }
 
     /// What to say if the last step, which puts `floor` in the place of the mark, failed with `error`: the same if something else

@@ -7,8 +7,10 @@
 //! 3. What was made is checked as the store was. What did not mend its object is dropped.
 //! 4. Only then, and only if asked, it is written: a damaged object is copied to `_damaged/` before another takes its name.
 //!
-//! Nothing that is sound is written over or deleted. What cannot be made again stays as it is and is told.
+//! Nothing that is sound is written over or deleted. What cannot be made again stays as it is and is told. Only a repair that is asked to cut
+//! gives versions up: those after the last sound one, whose records are put aside ([`super::cut`]).
 
+use super::cut::{self, LostVersion};
 use super::verify_store::{StoreDamage, StoreReport, check};
 use crate::array::{Floor, Inspection, Store};
 use crate::base::{Error, ErrorKind, Result};
@@ -44,13 +46,24 @@ pub struct RepairReport {
     pub kept: Vec<String>,
     /// The version that was committed, to name a new root.
     pub committed: Option<u64>,
+    /// The versions that were cut off the log, oldest first.
+    pub lost: Vec<LostVersion>,
+}
+
+/// What a repair may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RepairOptions {
+    /// Whether to say only what would be done.
+    pub dry_run: bool,
+    /// Whether the log is cut at its last sound version, if it is not sound to its end.
+    pub cut: bool,
 }
 
 /// Repairs the store, or only says what would be done.
 ///
 /// # Errors
 /// NotFound if there is no store; Conflict if it was written to meanwhile; Storage, Access, Cancelled. Whenever it stops, what was readable is.
-pub fn repair(store: &Store, context: &ReadContext, dry_run: bool) -> Result<RepairReport> {
+pub fn repair(store: &Store, context: &ReadContext, options: RepairOptions) -> Result<RepairReport> {
     let overlay = OverlayStorage::new(Arc::clone(store.storage()));
     let trial = store.on(Arc::new(overlay.clone()));
     let context = ReadContext { files: trial.files(), ..context.clone() };
@@ -60,8 +73,8 @@ pub fn repair(store: &Store, context: &ReadContext, dry_run: bool) -> Result<Rep
         return Ok(report);
     }
     let mut work = Work { trial: &trial, overlay: &overlay, context: &context, report: &mut report };
-    work.run()?;
-    if !dry_run {
+    work.run(options.cut)?;
+    if !options.dry_run {
         publish(store, &overlay, &mut report)?;
     }
     Ok(report)
@@ -82,7 +95,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn run(&mut self) -> Result<()> {
+    fn run(&mut self, cut: bool) -> Result<()> {
         for _ in 0..PASSES {
             let (found, checked) = inspected(self.trial, self.context)?;
             let flawed = checked.damage.iter().map(|d| d.object.as_str()).collect();
@@ -95,9 +108,30 @@ impl Work<'_> {
                 break;
             }
         }
+        if cut {
+            self.cut()?;
+        }
         self.newest()?;
         self.hint()?;
         self.settle()
+    }
+
+    /// Cuts the log at its last sound version.
+    fn cut(&mut self) -> Result<()> {
+        let (found, checked) = inspected(self.trial, self.context)?;
+        let Some(cut) = cut::find(self.trial, &found, &checked.damage, self.context.cancel.as_ref())? else {
+            return Ok(());
+        };
+        for lost in &cut.lost {
+            let name = log_name(lost.version);
+            if self.trial.storage().exists(&name)? {
+                self.overlay.delete(&name)?;
+                let what = format!("cut off: version {} is the last sound one", cut.newest);
+                self.report.actions.push(RepairAction { object: name, what });
+            }
+        }
+        self.report.lost = cut.lost;
+        Ok(())
     }
 
     fn put(&mut self, name: String, bytes: &[u8], what: &str) -> Result<()> {
@@ -185,7 +219,7 @@ impl Work<'_> {
     fn hint(&mut self) -> Result<()> {
         let found = self.trial.inspect(self.context.cancel.as_ref())?;
         let missing = !self.trial.storage().exists(LATEST)?;
-        if found.is_flawed(LATEST) || missing {
+        if found.is_flawed(LATEST) || missing || !self.report.lost.is_empty() {
             self.put(LATEST.to_owned(), found.newest.to_string().as_bytes(), "set to the newest version")?;
         }
         Ok(())
@@ -213,12 +247,18 @@ fn publish(store: &Store, overlay: &OverlayStorage, report: &mut RepairReport) -
     let changes = overlay.changes();
     let committed = report.committed.map(log_name);
     for folder in [DATA, MANIFEST, LOG] {
-        for (name, bytes) in changes.iter().filter(|(name, _)| name.split('/').next() == Some(folder)) {
-            if Some(name) == committed.as_ref() {
-                continue;
-            }
+        let inside = changes.iter().filter(|(name, _)| name.split('/').next() == Some(folder));
+        let written = inside.clone().filter(|(name, bytes)| bytes.is_some() && Some(*name) != committed.as_ref());
+        // The newest first: a log whose end is cut off in part has no gap but at the version after the last sound one.
+        let taken = inside.rev().filter(|(_, bytes)| bytes.is_none());
+        for (name, bytes) in written.chain(taken) {
             replace(storage.as_ref(), name, bytes.as_deref(), report)?;
         }
+    }
+    // A version that was cut off has the name of the one that is committed.
+    let cut_off = |name: &&String| report.lost.iter().any(|lost| log_name(lost.version) == **name);
+    if let Some(name) = committed.as_ref().filter(cut_off) {
+        replace(storage.as_ref(), name, None, report)?;
     }
     // The new version comes last.
     if let Some((name, Some(bytes))) = committed.and_then(|name| changes.get_key_value(&name))

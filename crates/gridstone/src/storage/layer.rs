@@ -145,7 +145,7 @@ impl<L: Layer> Storage for Layered<L> {
         self.call(Operation::ReadAll, FLOOR, || self.inner.is_removed())
     }
 
-    fn prove_exclusive(&self, id: Id) -> Result<()> {
+    fn prove_exclusive(&self, id: Id) -> Result<Option<i64>> {
         self.inner.prove_exclusive(id)
     }
 

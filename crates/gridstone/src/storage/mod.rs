@@ -35,6 +35,7 @@ mod options;
 mod os_error;
 mod overlay;
 mod sealed;
+mod stray;
 mod uri;
 
 pub use coalesce::{Merged, Part, coalesce};
@@ -51,6 +52,7 @@ pub use object::ObjectStorage;
 pub use options::StorageOptions;
 pub use overlay::OverlayStorage;
 pub use sealed::{KeyRing, SealedStorage, Sealing, key_from_environment, key_id};
+pub use stray::{Stray, StrayStorage};
 pub use uri::{is_remote, open_uri};
 
 use crate::base::{ByteSink, ByteSource, Id, KeyId, Result};
@@ -132,13 +134,14 @@ pub trait Storage: Send + Sync + Debug {
         Ok(false)
     }
 
-    /// Makes sure that [`Storage::put_if_absent`] is exclusive here, once per process and store `id`, before the first commit to it.
+    /// Makes sure that [`Storage::put_if_absent`] is exclusive here, once per process and store `id`, before the first commit to it. Gives
+    /// [the storage's time](Storage::now_us) if that was learnt just now.
     ///
     /// # Errors
     /// Unsupported where two writers would overwrite each other; Access, Storage.
-    fn prove_exclusive(&self, id: Id) -> Result<()> {
+    fn prove_exclusive(&self, id: Id) -> Result<Option<i64>> {
         let _ = id;
-        Ok(())
+        Ok(None)
     }
 
     /// The key of the first object that was read or written, if the objects are sealed; `None` as long as there was none.

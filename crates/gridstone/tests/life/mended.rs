@@ -9,7 +9,7 @@ use super::script::{Ground, Life, Script};
 use super::{CELLS, GRID, Kind};
 use bytes::Bytes;
 use gridstone::base::Result;
-use gridstone::engine::{Call, RepairReport, StoreDamage, repair_on};
+use gridstone::engine::{Call, RepairOptions, RepairReport, StoreDamage, repair_on};
 use gridstone::storage::{FLOOR, LATEST, data_name, log_name, manifest_name};
 
 /// Repairs that make everything as it was, and those after which past versions are lost.
@@ -44,7 +44,12 @@ impl Hand {
                 }
             }
         }
-        let report = repair_on(&self.context, self.storage.clone(), false, &Call::default())?;
+        let report = repair_on(
+            &self.context,
+            self.storage.clone(),
+            RepairOptions { dry_run: false, cut: false },
+            &Call::default(),
+        )?;
         assert!(!report.damage.is_empty(), "nothing was found");
         Ok(report)
     }
@@ -201,5 +206,8 @@ fn mended_in_part(ground: &Ground, life: &Life, _: usize) -> Outcome<()> {
 
 fn repaired(ground: &Ground, life: &Life) -> Outcome<RepairReport> {
     let context = life.script.context();
-    told(repair_on(&context, ground.store.clone(), false, &Call::default()), "repair")
+    told(
+        repair_on(&context, ground.store.clone(), RepairOptions { dry_run: false, cut: false }, &Call::default()),
+        "repair",
+    )
 }

@@ -131,6 +131,7 @@ fn a_record_whose_schema_does_not_follow_is_damage() {
     let other = Schema::from_json(&schema().to_json().replace("\"100\"", "\"50\"")).unwrap();
     let from = |number: u32, schema: Schema| {
         let head = record::Head {
+            durable: true,
             commit_id: record.commit_id,
             version: 2,
             parent: record.parent,

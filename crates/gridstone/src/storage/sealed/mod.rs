@@ -93,7 +93,7 @@ impl SealedStorage {
     fn sort_of(&self, name: &str, head: &[u8]) -> Result<Sort> {
         match (header::looks(head), self.found.get()) {
             (Looks::Sealed, _) if self.sealing.ring().is_none() => Err(self.keyless(name, head)?),
-            (Looks::Sealed, Some(Sort::Plain)) => Err(self.mixed(name, "is sealed and the store is not")),
+            (Looks::Sealed, Some(Sort::Plain)) => Err(self.mixed(name, "is sealed and the store is not").foreign()),
             (Looks::Sealed, _) => Ok(self.decide(name, Sort::Sealed)),
             (Looks::Other, Some(Sort::Sealed)) if name != LATEST => Err(self.unsealed(name, head)),
             (Looks::Cut, Some(Sort::Sealed)) if name != LATEST => Err(self.mixed(name, "ends inside its header")),
@@ -114,10 +114,11 @@ impl SealedStorage {
     fn keyless(&self, name: &str, head: &[u8]) -> Result<Error> {
         let what = self.what(name);
         let id = Header::decode(head, &what)?.key;
-        Ok(Error::access(format!(
+        let error = Error::access(format!(
             "{what} is sealed with the key {id}, and no key was given: give that key to the context, or set {KEY_VARIABLE} or \
              {KEY_FILE_VARIABLE}"
-        )))
+        ));
+        Ok(if self.found.get() == Some(&Sort::Plain) { error.foreign() } else { error })
     }
 
     /// An object that is not sealed where all must be.
@@ -127,9 +128,11 @@ impl SealedStorage {
                 "{} is not sealed, and a key was given: with a key only sealed stores are opened; give none to read this one, \
                  or copy it into a new store",
                 self.what(name)
-            ));
+            ))
+            .foreign();
         }
-        self.mixed(name, "is not sealed")
+        let error = self.mixed(name, "is not sealed");
+        if head.starts_with(PLAIN_LINE) { error.foreign() } else { error }
     }
 
     fn mixed(&self, name: &str, why: &str) -> Error {
@@ -232,7 +235,7 @@ impl Storage for SealedStorage {
         self.inner.is_removed()
     }
 
-    fn prove_exclusive(&self, id: Id) -> Result<()> {
+    fn prove_exclusive(&self, id: Id) -> Result<Option<i64>> {
         self.inner.prove_exclusive(id)
     }
 

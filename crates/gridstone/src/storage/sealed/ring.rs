@@ -43,13 +43,17 @@ impl KeyRing {
         if let Some(key) = self.known.try_lock().ok().and_then(|known| known.by_id.get(&id).cloned()) {
             return Ok(key);
         }
-        let key = self.keys.key(Some(id)).map_err(|e| e.context(format_args!("{what} is sealed with the key {id}")))?;
+        let key = self
+            .keys
+            .key(Some(id))
+            .map_err(|e| e.context(format_args!("{what} is sealed with the key {id}")).foreign())?;
         let key = Arc::new(MasterKey::new(key)?);
         if key.id != id {
             return Err(Error::access(format!(
                 "{what} is sealed with the key {id}; the key given is {}: open the store with the right one",
                 key.id
-            )));
+            ))
+            .foreign());
         }
         if let Ok(mut known) = self.known.try_lock() {
             known.by_id.insert(id, Arc::clone(&key));

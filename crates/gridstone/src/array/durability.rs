@@ -1,0 +1,71 @@
+//! Durability of commits where the storage defers syncs (`durability="close"`).
+//!
+//! The bytes of each record are durable before it has its name. What a plain commit leaves unsynced is its own data files and the names of its
+//! files. Its record says so (`"durable":false`). All other commits are durable: creations, folds, merges, vacuums. So is each commit of a
+//! storage that does not defer.
+//!
+//! A durable commit first syncs what it stands on, back to the last durable one: data files, then the names of records. So a power cut
+//! takes no durable commit, and none that one stands on.
+
+use super::log::Log;
+use super::operation::{Changes, Operation};
+use super::snapshot::Snapshot;
+use crate::base::{ErrorKind, FileRef, Id, Result};
+use crate::storage::{Storage, data_name, log_name};
+
+/// A commit that may be lost in a power cut, as far as anybody has told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unsynced {
+    pub(super) version: u64,
+    /// Data files of the fragments that it added.
+    pub(super) data: Vec<Id>,
+}
+
+/// Whether a commit of `changes` after `newest` is durable although the storage defers syncs.
+pub(super) fn is_durable(newest: &Snapshot, changes: &Changes) -> bool {
+    let upkeep = |op: &Operation| matches!(op, Operation::ReplaceFragments { .. } | Operation::Condemn(_));
+    newest.version() == 0 || newest.names_new_root() || changes.operations.iter().any(upkeep)
+}
+
+/// The data files of fragments that `changes` add.
+fn data_of(changes: &Changes) -> impl Iterator<Item = Id> {
+    let fragments = changes.operations.iter().flat_map(|operation| match operation {
+        Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. } => {
+            fragments.as_slice()
+        }
+        _ => &[],
+    });
+    fragments.filter_map(|staged| match staged.description.location.file {
+        FileRef::Data(id) if staged.body.is_none() => Some(id),
+        _ => None,
+    })
+}
+
+impl Log {
+    /// Makes durable what a durable commit of `changes` after `newest` stands on.
+    ///
+    /// # Errors
+    /// Storage, Access; nothing was committed.
+    pub(super) fn make_durable(&self, newest: &Snapshot, changes: &Changes) -> Result<()> {
+        let own = data_of(changes).filter(|_| self.storage.defers_sync());
+        let before = newest.unsynced().iter().flat_map(|commit| commit.data.iter().copied());
+        for id in own.chain(before) {
+            sync_if_there(self.storage.as_ref(), &data_name(id))?;
+        }
+        // Records have their bytes already, and names are synced by folder: the last one brings the others.
+        newest.unsynced().last().map_or(Ok(()), |last| sync_if_there(self.storage.as_ref(), &log_name(last.version)))
+    }
+
+    /// Makes an object durable that was just written, where the storage has deferred that.
+    pub(super) fn sync_deferred(&self, name: &str) -> Result<()> {
+        if self.storage.defers_sync() { self.storage.sync(name) } else { Ok(()) }
+    }
+}
+
+/// A file that a vacuum has taken away needs no sync.
+fn sync_if_there(storage: &dyn Storage, name: &str) -> Result<()> {
+    match storage.sync(name) {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+        synced => synced,
+    }
+}

@@ -1,0 +1,228 @@
+//! What became of a commit, where answers go astray, puts take effect late, and clocks are wrong: nothing that was acknowledged is lost, nothing
+//! is deleted without proof.
+
+use super::world::*;
+use crate::array::{Changes, Snapshot, StandardRules, Store};
+use crate::base::{Clock, ErrorKind, Id, Notices};
+use crate::storage::{
+    FLOOR, HookedStorage, MemoryStorage, Operation, PutOutcome, Storage, Stray, StrayStorage, log_name,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const STRAYS: [Stray; 4] = [Stray::Refused, Stray::Missing, Stray::Rubbish, Stray::Failed];
+
+/// A store at version 5 of one array in memory.
+struct Scene {
+    memory: MemoryStorage,
+    snapshot: Arc<Snapshot>,
+    array: Id,
+}
+
+fn scene() -> Scene {
+    let memory = MemoryStorage::new();
+    let (store, one, array) = with_array(Arc::new(memory.clone()));
+    let snapshot = commits(&store, one, array, 4);
+    Scene { memory, snapshot, array }
+}
+
+impl Scene {
+    /// A store of another process.
+    fn other(&self) -> Store {
+        store_in(Arc::new(self.memory.clone()))
+    }
+
+    /// All that was acknowledged is there, and the log is whole.
+    fn check(&self, version: u64) {
+        let found = self.other().latest().unwrap();
+        assert_eq!((found.version(), found.array("/").unwrap().count_fragments()), (version, version - 1));
+        check_bytes(&self.other(), &found, self.array);
+        assert_eq!(self.other().history(1, u64::MAX).unwrap().map(Result::unwrap).count() as u64, version);
+    }
+
+    /// A store whose reads of `name`, from the `from`-th on and `count` of them, are answered by `stray`; before the first of them
+    /// another writer follows our record.
+    fn astray(&self, name: String, stray: Stray, (from, count): (u64, u64), followed: bool) -> Store {
+        let (seen, other, array) = (AtomicU64::new(0), self.other(), self.array);
+        let answer = move |read: &str| {
+            if read != name {
+                return None;
+            }
+            let place = seen.fetch_add(1, Ordering::Relaxed);
+            if place == from && followed {
+                add_one(&other, &other.latest().unwrap(), array).unwrap();
+            }
+            (from..from + count).contains(&place).then_some(stray)
+        };
+        store_in(Arc::new(StrayStorage::new(Arc::new(self.memory.clone()), answer, |_| false)))
+    }
+}
+
+#[test]
+fn one_stray_answer_about_the_record_before_makes_no_hole() {
+    for followed in [false, true] {
+        for stray in STRAYS {
+            let scene = scene();
+            let store = scene.astray(log_name(5), stray, (0, 1), followed);
+            let next = add_one(&store, &scene.snapshot, scene.array).unwrap();
+            assert_eq!(next.version(), 6, "{stray:?}");
+            scene.check(6 + u64::from(followed));
+        }
+    }
+}
+
+#[test]
+fn a_record_before_that_stays_unreadable_leaves_the_outcome_unknown_and_everything_in_its_place() {
+    for stray in STRAYS {
+        let scene = scene();
+        let store = scene.astray(log_name(5), stray, (0, u64::MAX), false);
+        let error = add_one(&store, &scene.snapshot, scene.array).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{stray:?}: {error}");
+        assert!(error.message().contains("history") && error.message().contains("version 6"), "{error}");
+        scene.check(6);
+    }
+}
+
+#[test]
+fn a_record_that_somebody_follows_counts_whatever_the_record_before_seems_to_be() {
+    for stray in STRAYS {
+        let scene = scene();
+        let store = scene.astray(log_name(5), stray, (0, u64::MAX), true);
+        assert_eq!(add_one(&store, &scene.snapshot, scene.array).unwrap().version(), 6);
+        scene.check(7);
+    }
+}
+
+#[test]
+fn a_floor_that_cannot_be_read_leaves_the_outcome_unknown() {
+    for stray in [Stray::Refused, Stray::Failed, Stray::Rubbish] {
+        let scene = scene();
+        let store = scene.astray(FLOOR.to_owned(), stray, (0, u64::MAX), false);
+        let error = add_one(&store, &scene.snapshot, scene.array).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{stray:?}: {error}");
+        scene.check(6);
+    }
+}
+
+#[test]
+fn a_put_that_may_still_land_is_of_unknown_outcome_and_its_file_stays() {
+    let scene = scene();
+    let storage = StrayStorage::new(Arc::new(scene.memory.clone()), |_| None, |name| name.starts_with("_log/"));
+    let store = store_in(Arc::new(storage.clone()));
+    let changes = add(scene.array, vec![in_file(&scene.memory, 10, 19)]);
+    let error = store.commit(&scene.snapshot, changes, &mut StandardRules).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{error}");
+    scene.check(5);
+    assert_eq!(storage.land().unwrap().unwrap(), PutOutcome::Created);
+    assert_eq!(storage.land().unwrap().unwrap(), PutOutcome::Exists, "the second try of the same record");
+    scene.check(6);
+}
+
+#[test]
+fn a_put_that_certainly_had_no_effect_is_a_plain_error() {
+    let scene = scene();
+    let error = {
+        let faults = crate::storage::FaultPlan::new();
+        faults.fail_nth(1, crate::storage::Fault::Full);
+        let faulty = crate::storage::FaultyStorage::new(Arc::new(scene.memory.clone()), faults);
+        add_one(&store_in(Arc::new(faulty)), &scene.snapshot, scene.array).unwrap_err()
+    };
+    assert_eq!((error.kind(), error.os_error()), (ErrorKind::Storage, Some(28)));
+    scene.check(5);
+}
+
+/// The store is deleted, and another made there, between our put and our look.
+#[test]
+fn a_record_in_another_store_is_taken_back() {
+    for versions in [0, 3, 5, 9] {
+        let scene = scene();
+        let (memory, replaced) = (scene.memory.clone(), AtomicBool::new(false));
+        let hooked = HookedStorage::new(Arc::new(scene.memory.clone()), move |operation, name| {
+            if operation == Operation::PutIfAbsent && name == log_name(6) && !replaced.swap(true, Ordering::Relaxed) {
+                memory.remove_everything().unwrap();
+                if versions > 0 {
+                    let (store, one, array) = with_array(Arc::new(memory.clone()));
+                    commits(&store, one, array, versions - 1);
+                }
+            }
+        });
+        let error = add_one(&store_in(Arc::new(hooked)), &scene.snapshot, scene.array).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{versions}: {error}");
+        match versions {
+            0 => assert!(scene.memory.list("_log").unwrap().is_empty()),
+            _ => assert_eq!(scene.other().latest().unwrap().version(), versions),
+        }
+    }
+}
+
+/// One writer puts a record and stalls; others commit and vacuum; it goes on. `hours` passed on the storage's clock.
+fn overtaken_after_put(hours: i64, followed: bool) -> (Scene, crate::base::Result<Arc<Snapshot>>) {
+    let clock = Arc::new(SetClock::default());
+    clock.0.store(1 << 50, Ordering::Relaxed);
+    let memory = MemoryStorage::new().with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
+    let (store, one, array) = with_array(Arc::new(memory.clone()));
+    let snapshot = commits(&store, one, array, 4);
+    let scene = Scene { memory, snapshot, array };
+    let (other, array, stalled) = (scene.other(), scene.array, AtomicBool::new(false));
+    let hooked = HookedStorage::new(Arc::new(scene.memory.clone()), move |operation, name| {
+        // The first look after the put.
+        if operation != Operation::ReadAll || name != log_name(5) || stalled.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut newest = other.latest().unwrap();
+        assert_eq!(newest.version(), 6);
+        if followed {
+            newest = commits(&other, newest, array, 3);
+        }
+        let root = other.rooted(newest.version(), None).unwrap().root().unwrap();
+        other.publish_floor(crate::array::Floor { version: newest.version(), root }).unwrap();
+        clock.0.fetch_add(hours * 3_600_000_000, Ordering::Relaxed);
+        // As a vacuum: of records below the floor the old ones go.
+        if hours > 0 {
+            for version in 1..newest.version() {
+                other.storage().delete(&log_name(version)).unwrap();
+            }
+        }
+    });
+    let outcome = add_one(&store_in(Arc::new(hooked)), &scene.snapshot, scene.array);
+    (scene, outcome)
+}
+
+#[test]
+fn a_record_that_others_followed_before_the_floor_passed_it_was_committed() {
+    let (scene, outcome) = overtaken_after_put(0, true);
+    outcome.unwrap();
+    assert_eq!(scene.other().latest().unwrap().array("/").unwrap().count_fragments(), 8);
+}
+
+#[test]
+fn a_record_whose_follower_is_gone_is_not_committed_twice() {
+    let (scene, outcome) = overtaken_after_put(2, true);
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{error}");
+    assert_eq!(scene.other().latest().unwrap().array("/").unwrap().count_fragments(), 8);
+}
+
+#[test]
+fn no_clock_stops_commits_and_a_wrong_one_is_noticed_once() {
+    let clock = Arc::new(SetClock::default());
+    let memory = MemoryStorage::new();
+    let hour = 3_600_000_000;
+    clock.0.store(100 * hour, Ordering::Relaxed);
+    let notices = Arc::new(Notices::default());
+    let store = |shown: &Arc<SetClock>| {
+        Store::new(Arc::new(memory.clone()), Arc::clone(shown) as Arc<dyn Clock>, Arc::new(Counting))
+            .with_notices(Arc::clone(&notices))
+    };
+    let ahead = store(&clock).create(Changes::default()).unwrap();
+    clock.0.store(hour, Ordering::Relaxed);
+    let behind = store(&clock);
+    let mut newest = ahead;
+    for _ in 0..3 {
+        let next = behind.commit(&newest, Changes::default(), &mut StandardRules).unwrap();
+        assert_eq!(next.time_us(), newest.time_us() + 1);
+        newest = next;
+    }
+    let told = notices.take();
+    assert!(told.len() == 1 && told[0].contains("dated 4 days ahead of this machine's clock"), "{told:?}");
+}
