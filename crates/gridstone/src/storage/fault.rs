@@ -142,7 +142,7 @@ impl Layer for FaultPlan {
             Some(_) => {}
         }
         let error = injected(fault, call);
-        Err(if fault == Some(Fault::ErrorAfter) { error } else { error.without_effect() })
+        Err(if matches!(fault, Some(Fault::ErrorAfter | Fault::Kill)) { error } else { error.without_effect() })
     }
 
     fn sink(self: Arc<Self>, name: &str, inner: Box<dyn ByteSink>) -> Box<dyn ByteSink> {
