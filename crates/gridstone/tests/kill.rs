@@ -67,6 +67,20 @@ impl DiskCalls for Killer {
         SystemCalls.write(path, file, bytes)
     }
 
+    // The process dies, not the machine.
+    fn sync_file(&self, _: &Path, _: &File) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync_folder(&self, _: &Path, _: &File) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&self, path: &Path, file: File) -> io::Result<()> {
+        self.point();
+        SystemCalls.close(path, file)
+    }
+
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.point();
         SystemCalls.link(from, to)
@@ -75,6 +89,11 @@ impl DiskCalls for Killer {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.point();
         SystemCalls.rename(from, to)
+    }
+
+    fn rename_folder(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.point();
+        SystemCalls.rename_folder(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
