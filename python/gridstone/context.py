@@ -54,7 +54,7 @@ class Context:
             secret, token, endpoint_url, region, anon; for `gs://`: token (the path of a service account's file), anon;
             for `az://`: account_name, account_key, sas_token; for all: timeout, connect_timeout (seconds), retries.
             What is not given comes from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`). Other stores ignore them.
-        durability: "full" syncs files and directories before a commit counts; "close" leaves that to the system.
+        durability: "full" syncs files and directories before a commit counts; "close" syncs the log record alone.
         verify: "once" or "always"; both check every block whenever it is read.
         key: of sealed (encrypted) stores: 32 bytes, their hexadecimal digits or base64, or a function that is given the
             16 bytes of a key's id and returns that key, or None and returns the one to seal new objects with; it is

@@ -15,13 +15,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-fn local(folder: &Path, durability: Durability) -> Arc<dyn Storage> {
-    Arc::new(LocalStorage::new(folder, durability).unwrap())
+fn local(folder: &Path) -> Arc<dyn Storage> {
+    Arc::new(LocalStorage::new(folder, Durability::Full).unwrap())
 }
 
 /// The killed process: goes on where the store is, and says every version once it is acknowledged.
 pub(crate) fn write_for_ever(store: &Path) {
-    let storage = local(store, Durability::Full);
+    let storage = local(store);
     let mut version = version_of(&storage);
     let mut writer = Writer::open(&storage);
     say("open", version);
@@ -56,7 +56,7 @@ fn a_hundred_kills_lose_nothing_and_leave_nothing_in_part() {
     let mut random = Random(seed);
     for (life, kills) in [5, 5, 10, 80].into_iter().enumerate() {
         let folder = Folder::new(&format!("kills-{life}"));
-        let storage = local(&folder.0, Durability::Full);
+        let storage = local(&folder.0);
         let mut model = Model::default();
         for kill in 1..=kills {
             let what = format!("GRIDSTONE_TEST_SEED={seed}, life {life}, kill {kill}");
@@ -245,7 +245,7 @@ fn death_before_every_operation_of_every_write_in_a_folder() {
     for_each_case(|case| {
         for (n, _) in case.operations() {
             let store = folder.0.join("store");
-            case.strike(local(&store, Durability::Close), Fault::Kill, n);
+            case.strike(crate::scratch::unsynced(&store), Fault::Kill, n);
             std::fs::remove_dir_all(store).unwrap();
         }
     });
@@ -256,7 +256,7 @@ type Journal = Arc<Mutex<Vec<(Operation, String)>>>;
 
 /// A writer on a folder after `version`, and the journal of what it does from here.
 fn watched(folder: &Path, version: u64) -> (Writer, Journal) {
-    let storage = Start::at(version).copy_to(local(folder, Durability::Full));
+    let storage = Start::at(version).copy_to(local(folder));
     let journal = Journal::default();
     let log = journal.clone();
     let note = move |operation, name: &str| log.lock().unwrap().push((operation, name.to_owned()));

@@ -9,6 +9,7 @@
 use crate::child::{Child, Folder, say};
 use crate::life::script::{Ground, Life, Script, perform};
 use crate::life::{check, scripts};
+use crate::scratch::unsynced;
 use gridstone::storage::{DiskCalls, Durability, HookedStorage, LocalStorage, Operation, Storage, SystemCalls};
 use std::fs::{self, File};
 use std::io;
@@ -67,6 +68,20 @@ impl DiskCalls for Killer {
         SystemCalls.write(path, file, bytes)
     }
 
+    // The process dies, not the machine.
+    fn sync_file(&self, _: &Path, _: &File) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync_folder(&self, _: &Path, _: &File) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&self, path: &Path, file: File) -> io::Result<()> {
+        self.point();
+        SystemCalls.close(path, file)
+    }
+
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.point();
         SystemCalls.link(from, to)
@@ -75,6 +90,11 @@ impl DiskCalls for Killer {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.point();
         SystemCalls.rename(from, to)
+    }
+
+    fn rename_folder(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.point();
+        SystemCalls.rename_folder(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
@@ -96,10 +116,6 @@ impl DiskCalls for Killer {
         self.point();
         SystemCalls.remove_all(path)
     }
-}
-
-fn local(path: PathBuf) -> Arc<dyn Storage> {
-    Arc::new(LocalStorage::new(path, Durability::Close).unwrap())
 }
 
 fn only_reads(operation: Operation) -> bool {
@@ -124,7 +140,7 @@ pub(crate) fn live_a_chapter(folder: &Path, order: u64) {
         }
     }));
     let chapter = script.chapters(&kinds).swap_remove((order >> 32) as usize & 0xffff);
-    let source = local(folder.parent().unwrap().join(SOURCE));
+    let source = unsynced(folder.parent().unwrap().join(SOURCE));
     perform(&script, &kinds, &chapter, &Ground { store, source }, |_, _, version| say("version", version));
     say("alive", 0);
 }
@@ -153,7 +169,7 @@ impl Stage {
     fn new(number: usize, script: Script) -> Self {
         let folder = Folder::new("kill");
         let store = folder.0.join("rehearsal");
-        let ground = Ground { store: local(store.clone()), source: local(folder.0.join(SOURCE)) };
+        let ground = Ground { store: unsynced(store.clone()), source: unsynced(folder.0.join(SOURCE)) };
         let keep = |chapter: usize| {
             if store.exists() {
                 copy(&store, &folder.0.join(format!("{chapter}")));
@@ -176,7 +192,7 @@ impl Stage {
             (steps, alive) = if word == 0 { (steps + 1, false) } else { (steps, true) };
         }
         assert_eq!(child.succeeds(), alive, "a child ends by being killed or not at all");
-        let ground = Ground { store: local(work.join(STORE)), source: local(self.folder.0.join(SOURCE)) };
+        let ground = Ground { store: unsynced(work.join(STORE)), source: unsynced(self.folder.0.join(SOURCE)) };
         let mut versions = self.life.possible(steps);
         if alive {
             versions = *versions.start()..=*versions.start();

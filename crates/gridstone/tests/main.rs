@@ -60,6 +60,7 @@ mod stress;
 mod together;
 mod transactions;
 mod unsorted;
+mod untrusted_files;
 mod upkeep;
 mod user_filters;
 mod vacuum;

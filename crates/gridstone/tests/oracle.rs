@@ -1,6 +1,6 @@
 //! Random histories of random arrays against the naive oracle: in memory, on disk, and on a storage that fails.
 
-use gridstone::storage::{Durability, LocalStorage, MemoryStorage, Storage};
+use gridstone::storage::MemoryStorage;
 use gridstone_testkit::{Case, Session, Size, cases, on_random};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -41,6 +41,6 @@ fn arrays_on_disk_agree() {
 
 fn on_disk(case: &Case, faults: bool) {
     let folder = crate::scratch::Folder::new("oracle");
-    let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(folder.path(), Durability::Close).unwrap());
+    let storage = crate::scratch::unsynced(folder.path());
     Session::new(case, storage, faults).run(case);
 }

@@ -1,7 +1,30 @@
 //! Folders that tests write to and that go away with them.
 
+use gridstone::storage::{DiskCalls, Durability, LocalStorage, Storage};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A disk that nobody waits for: where no power cut is played, the syncs themselves can be spared.
+#[derive(Debug)]
+struct Unsynced;
+
+impl DiskCalls for Unsynced {
+    fn sync_file(&self, _: &Path, _: &File) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync_folder(&self, _: &Path, _: &File) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The store in a folder, on such a disk.
+pub(crate) fn unsynced(path: impl AsRef<Path>) -> Arc<dyn Storage> {
+    Arc::new(LocalStorage::with_calls(path, Durability::Close, Arc::new(Unsynced)).unwrap())
+}
 
 /// A folder of one test; removed when dropped.
 pub(crate) struct Folder(PathBuf);

@@ -21,6 +21,10 @@ pub(super) fn check(make: &dyn Fn() -> Arc<dyn Storage>) {
     an_open_source_outlives_its_name(&*prepared());
     put_if_absent_creates_once(&*prepared());
     several_objects_come_in_order(&*prepared());
+    a_start_is_that_of_the_object(&*prepared());
+    several_objects_are_deleted(&*prepared());
+    what_is_there_can_be_made_durable(&*prepared());
+    the_storages_time_is_that_of_what_it_writes(&*prepared());
     put_replaces(&*prepared());
     listing_shows_one_folder(&*prepared());
     a_survey_tells_length_and_time(&*prepared());
@@ -135,6 +139,75 @@ fn several_objects_come_in_order(storage: &dyn Storage) {
     storage.read_each(&[], &mut |_, _| panic!("nothing was asked for")).unwrap();
 }
 
+fn a_start_is_that_of_the_object(storage: &dyn Storage) {
+    let content: Vec<u8> = (0..70_000u32).map(|i| (i % 251) as u8).collect();
+    for name in ["_log/1", "_data/a.frag"] {
+        assert_eq!(storage.read_start(name, 5).unwrap_err().kind(), ErrorKind::NotFound);
+        storage.put(name, &content).unwrap();
+        for len in [0, 1, 64, 65_536, 69_999, 70_000, 70_001, u64::MAX] {
+            let start = storage.read_start(name, len).unwrap();
+            assert_eq!(start, content[..len.min(70_000) as usize], "{name}: {len}");
+        }
+    }
+    storage.put("_log/floor", b"low").unwrap();
+    let (record, floor) = storage.read_start_and_floor("_log/1", 3);
+    assert_eq!((record.unwrap().as_ref(), floor.unwrap().as_ref()), (&content[..3], &b"low"[..]));
+}
+
+fn several_objects_are_deleted(storage: &dyn Storage) {
+    let names: Vec<String> = (0..25).map(|n| format!("_data/{n}.frag")).collect();
+    for name in names.iter().step_by(2) {
+        storage.put(name, b"x").unwrap();
+    }
+    storage.put("_data/kept.frag", b"x").unwrap();
+    storage.delete_each(&[]).unwrap();
+    storage.delete_each(&names).unwrap();
+    assert_eq!(storage.list("_data").unwrap(), ["_data/kept.frag"]);
+    let bad = ["_data/kept.frag".to_owned(), "../outside".to_owned()];
+    assert_eq!(storage.delete_each(&bad).unwrap_err().kind(), ErrorKind::Input);
+}
+
+fn what_is_there_can_be_made_durable(storage: &dyn Storage) {
+    for name in ["_log/1", "_log/floor", "_manifest/a", "_data/a.frag"] {
+        assert_eq!(storage.sync(name).unwrap_err().kind(), ErrorKind::NotFound, "{name}");
+        storage.put_if_absent(name, b"x").unwrap();
+        storage.sync(name).unwrap();
+        storage.sync(name).unwrap();
+        assert_eq!(storage.read_all(name).unwrap(), "x");
+    }
+}
+
+/// Some storages date what they hold in whole seconds.
+fn the_storages_time_is_that_of_what_it_writes(storage: &dyn Storage) {
+    let before = storage.now_us().unwrap();
+    storage.put("_data/a.frag", b"x").unwrap();
+    let after = storage.now_us().unwrap();
+    let mut written = Vec::new();
+    storage.survey("_data", &mut |listed| written.push(listed.modified_us)).unwrap();
+    assert!(before - 1_000_000 <= written[0] && written[0] <= after + 1_000_000, "{before}, {written:?}, {after}");
+    let apart = SystemClock.now_us() - after;
+    assert!(apart.abs() < 5_000_000, "{apart} microseconds from the clock of this machine");
+    // Asking leaves nothing, seen or unseen.
+    assert!(storage.list("_log").unwrap().is_empty());
+    assert_eq!(storage.sweep("_log", i64::MAX, false).unwrap(), Swept::default());
+}
+
+/// Checks that a storage reads no object whole that is longer than its kind; `make` gives an empty, unprepared one.
+pub(super) fn check_lengths(make: &dyn Fn() -> Arc<dyn Storage>) {
+    let storage = make();
+    storage.prepare().unwrap();
+    for (name, len) in [("_log/latest", 300), ("_log/floor", 70_000), ("_lease/a", 70_000)] {
+        storage.put(name, &vec![b'7'; len]).unwrap();
+        let error = storage.read_all(name).unwrap_err();
+        assert!(error.kind() == ErrorKind::Corruption && error.message().contains(name), "{error}");
+        assert!(storage.exists(name).unwrap());
+        storage.put(name, b"7").unwrap();
+        assert_eq!(storage.read_all(name).unwrap(), "7");
+    }
+    storage.put("_data/a.frag", &[7; 70_000]).unwrap();
+    assert_eq!(storage.read_all("_data/a.frag").unwrap().len(), 70_000);
+}
+
 fn put_if_absent_creates_once(storage: &dyn Storage) {
     assert_eq!(storage.put_if_absent("_log/1", b"first").unwrap(), PutOutcome::Created);
     assert_eq!(storage.put_if_absent("_log/1", b"second").unwrap(), PutOutcome::Exists);
@@ -220,6 +293,8 @@ fn bad_names_are_refused(storage: &dyn Storage) {
         let errors = [
             storage.open(name).map(drop).unwrap_err(),
             storage.read_all(name).map(drop).unwrap_err(),
+            storage.read_start(name, 1).map(drop).unwrap_err(),
+            storage.delete_each(&[name.to_owned()]).unwrap_err(),
             storage.create(name).map(drop).unwrap_err(),
             storage.put_if_absent(name, b"").map(drop).unwrap_err(),
             storage.put(name, b"").unwrap_err(),

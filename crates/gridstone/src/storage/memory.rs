@@ -69,6 +69,12 @@ impl MemoryStorage {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The object of this name, which is not a copy.
+    fn held(&self, name: &str) -> Result<Bytes> {
+        let found = self.objects().get(names::checked(name)?).cloned().flatten();
+        found.map(|object| object.bytes).ok_or_else(|| self.absent(name))
+    }
+
     fn absent(&self, name: &str) -> Error {
         Error::not_found(format!("cannot open {}/{name}: no such object", self.uri))
     }
@@ -98,12 +104,13 @@ impl Storage for MemoryStorage {
     }
 
     fn open(&self, name: &str) -> Result<Arc<dyn ByteSource>> {
-        Ok(Arc::new(MemorySource(self.read_all(name)?)))
+        Ok(Arc::new(MemorySource(self.held(name)?)))
     }
 
     fn read_all(&self, name: &str) -> Result<Bytes> {
-        let found = self.objects().get(names::checked(name)?).cloned().flatten();
-        found.map(|object| object.bytes).ok_or_else(|| self.absent(name))
+        let bytes = self.held(name)?;
+        names::check_length(&format_args!("{}/{name}", self.uri), bytes.len() as u64, names::bytes_max(name))?;
+        Ok(bytes)
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
@@ -137,7 +144,7 @@ impl Storage for MemoryStorage {
     }
 
     fn sync(&self, name: &str) -> Result<()> {
-        self.read_all(name).map(drop)
+        self.held(name).map(drop)
     }
 
     fn delete(&self, name: &str) -> Result<()> {
@@ -230,6 +237,7 @@ mod tests {
     #[test]
     fn memory_conforms() {
         conformance::check(&|| Arc::new(MemoryStorage::new()));
+        conformance::check_lengths(&|| Arc::new(MemoryStorage::new()));
     }
 
     #[test]

@@ -16,7 +16,7 @@
 //!
 //! Invariants: an object is seen with its whole content or not at all ([`Storage::put_if_absent`],
 //! [`Storage::put`]); only an unfinished sink may be seen in part, under a name that nothing refers to yet. What
-//! returned success is durable, unless the store was opened with [`Durability::Close`].
+//! returned success is durable, as far as [`Durability::Close`] does not put that off.
 
 mod coalesce;
 #[cfg(test)]
@@ -158,13 +158,14 @@ pub trait Storage: Send + Sync + Debug {
     /// Opens an object for reading. Who has it open when it is deleted either goes on reading it or is told NotFound.
     ///
     /// # Errors
-    /// NotFound if it is not there, Access, Storage.
+    /// NotFound if it is not there, Corruption if what has its name is no object, Access, Storage.
     fn open(&self, name: &str) -> Result<Arc<dyn ByteSource>>;
 
     /// The whole content of an object, which should be small.
     ///
     /// # Errors
-    /// NotFound if it is not there, Access, Storage.
+    /// NotFound if it is not there; Corruption if what has its name is no object, or longer than any of its kind; Budget if there is no
+    /// memory for it; Access, Storage.
     fn read_all(&self, name: &str) -> Result<Bytes>;
 
     /// The first bytes of an object, `len` of them or all that it has.
@@ -280,7 +281,7 @@ pub trait Storage: Send + Sync + Debug {
     /// Access, Storage.
     fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool>;
 
-    /// Whether an object of that name is there.
+    /// Whether an object of that name is there, or something else that keeps it from being created.
     ///
     /// # Errors
     /// Access, Storage.

@@ -1,7 +1,8 @@
 //! Which names objects may have.
 
 use super::{PutOutcome, Storage};
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, limits};
+use std::fmt::Display;
 
 /// The folder of log records.
 pub const LOG: &str = "_log";
@@ -18,6 +19,23 @@ const ASIDE_MAX: u32 = 10_000;
 /// What the log is called while the store is deleted.
 pub(super) const REMOVED: &str = "_removed";
 
+/// A hint: the digits of a version, and room for spaces.
+const HINT_BYTES_MAX: u64 = 32;
+/// The floor, a lease: a short line.
+const NOTE_BYTES_MAX: u64 = 64 << 10;
+/// A line, its checksum and the ends of both lines: a manifest root. A page, of [`limits::PAGE_FRAGMENTS_MAX`] descriptions and lists of
+/// [`limits::ATTRIBUTES_MAX`] numbers, is shorter.
+const LINE_BYTES_MAX: u64 = limits::RECORD_LINE_BYTES_MAX as u64 + 18;
+/// The words of a fragment's description in a line take more than this.
+const DESCRIPTION_BYTES_MIN: u64 = 128;
+/// A record: its line, and the bodies of as many fragments as a line has room to describe.
+const RECORD_BYTES_MAX: u64 =
+    LINE_BYTES_MAX + LINE_BYTES_MAX / DESCRIPTION_BYTES_MIN * (limits::INLINE_BYTES_MAX as u64 + 64);
+/// By which a sealed object is longer: its header and first tag, and a tag for each segment.
+const SEALED_BYTES: u64 = 128;
+const SEALED_SEGMENT_BYTES_MIN: u64 = 4 << 10;
+const SEALED_TAG_BYTES: u64 = 16;
+
 /// The name if it stays inside the store and cannot be taken for a temporary file.
 pub(super) fn checked(name: &str) -> Result<&str> {
     let bad_part = |part: &str| part.is_empty() || part.starts_with('.');
@@ -30,23 +48,71 @@ pub(super) fn checked(name: &str) -> Result<&str> {
     Ok(name)
 }
 
+/// The bytes that an object of this name has at most: what a length found in a storage may make a reader allocate. Sealed ones
+/// are a little longer than what they hold, and so allowed for.
+pub(super) fn bytes_max(name: &str) -> u64 {
+    let plain = match name.split_once('/') {
+        Some((LOG, "latest")) => HINT_BYTES_MAX,
+        Some((LOG, "floor")) | Some((LEASE, _)) => NOTE_BYTES_MAX,
+        Some((LOG, _)) => RECORD_BYTES_MAX,
+        Some((MANIFEST, _)) => LINE_BYTES_MAX,
+        _ => return u64::MAX,
+    };
+    plain + plain / SEALED_SEGMENT_BYTES_MIN * SEALED_TAG_BYTES + SEALED_BYTES
+}
+
+/// A Corruption error if an object is longer than any that the engine wrote under its name.
+pub(super) fn check_length(object: &dyn Display, len: u64, bytes_max: u64) -> Result<()> {
+    if len <= bytes_max {
+        return Ok(());
+    }
+    Err(Error::corruption(format!(
+        "{object} has {len} bytes, an object of this name has at most {bytes_max}; the engine has not written it"
+    )))
+}
+
+/// The names that a copy of a damaged object may have, in the order in which they are tried.
+pub(super) fn asides(name: &str) -> impl Iterator<Item = String> {
+    let file = name.replace('/', "-");
+    (0..ASIDE_MAX).map(move |number| format!("{DAMAGED}/{}-{number}", file.trim_start_matches('_')))
+}
+
+/// The error where all of them are taken.
+pub(super) fn too_many_asides(name: &str) -> Error {
+    Error::storage(format!("{DAMAGED} holds {ASIDE_MAX} copies of {name} already; look at them and remove some"))
+}
+
 /// Copies an object to a free name in [`DAMAGED`].
 pub(super) fn copy_aside<S: Storage + ?Sized>(storage: &S, name: &str) -> Result<String> {
     let bytes = storage.read_all(name)?;
-    let file = name.replace('/', "-");
-    for number in 0..ASIDE_MAX {
-        let aside = format!("{DAMAGED}/{}-{number}", file.trim_start_matches('_'));
+    for aside in asides(name) {
         if storage.put_if_absent(&aside, &bytes)? == PutOutcome::Created {
             return Ok(aside);
         }
     }
-    Err(Error::storage(format!("{DAMAGED} holds {ASIDE_MAX} copies of {name} already; look at them and remove some")))
+    Err(too_many_asides(name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::base::ErrorKind;
+
+    #[test]
+    fn each_kind_of_object_has_its_largest() {
+        let with_seal = |plain: u64, segments: u64| plain + 72 + 16 * segments;
+        for (name, plain, slack) in
+            [("_log/latest", 32, 1 << 7), ("_log/floor", 64 << 10, 1 << 10), ("_lease/a", 64 << 10, 1 << 10)]
+        {
+            assert!((with_seal(plain, plain / 4_096 + 1)..plain + slack).contains(&bytes_max(name)), "{name}");
+        }
+        let line = limits::RECORD_LINE_BYTES_MAX as u64;
+        assert!((line + 18..line + (line >> 7)).contains(&bytes_max("_manifest/a")));
+        assert!((1 << 36..1 << 40).contains(&bytes_max("_log/00000000000000000007")));
+        assert_eq!((bytes_max("_data/a.frag"), bytes_max("_damaged/log-1-0")), (u64::MAX, u64::MAX));
+        check_length(&"it", 32, 32).unwrap();
+        assert_eq!(check_length(&"it", 33, 32).unwrap_err().kind(), ErrorKind::Corruption);
+    }
 
     #[test]
     fn a_name_cannot_leave_the_store() {

@@ -67,6 +67,38 @@ pub(crate) fn survives(ground: &Ground, life: &Life, steps: usize, versions: Ran
     Ok(found)
 }
 
+/// Checks what is promised where names and data files are left to the system, after a power cut: the store opens at a version that the
+/// life had, of `0 ..= newest`, or says what is missing; and what is read is what was written, or an error. Gives the version found.
+pub(crate) fn tells(ground: &Ground, life: &Life, newest: u64) -> Outcome<Option<u64>> {
+    let look = Look { script: &life.script, ground };
+    let lost = |kind: ErrorKind| matches!(kind, ErrorKind::Corruption | ErrorKind::NotFound);
+    let found = match look.open("/", At::Latest) {
+        Ok(Opened::Group(group)) => group.version(),
+        Ok(Opened::Array(_)) => return Err("the root is an array, which nobody made".to_owned()),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Some(0)),
+        Err(e) if lost(e.kind()) => return Ok(None),
+        Err(e) => return Err(format!("the store does not open: {:?}: {e}", e.kind())),
+    };
+    if found > newest {
+        return Err(format!("version {found} is there, one of 0 to {newest} should be"));
+    }
+    let model = life.models.get(found as usize).ok_or("a version that the script does not make")?;
+    for (path, expected) in model.nodes.iter().filter(|(_, node)| **node != Node::Group) {
+        let opened = match look.open(path, At::Version(found)) {
+            Ok(Opened::Array(array)) => read(&array),
+            Ok(Opened::Group(_)) => return Err(format!("{path} is a group")),
+            Err(e) => Err(e),
+        };
+        match opened {
+            Ok(node) if node == *expected => {}
+            Ok(node) => return Err(format!("{path} differs: {}", difference(Some(expected), Some(&node)))),
+            Err(e) if lost(e.kind()) => {}
+            Err(e) => return Err(format!("{path} cannot be read: {:?}: {e}", e.kind())),
+        }
+    }
+    Ok(Some(found))
+}
+
 /// The newest version; 0 if there is no store.
 pub(super) fn version_of(script: &Script, ground: &Ground) -> Outcome<u64> {
     match (Look { script, ground }).open("/", At::Latest) {

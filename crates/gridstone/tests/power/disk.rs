@@ -126,7 +126,8 @@ impl Disk {
             }
             Event::RemoveFile(path) | Event::RemoveFolder(path) => self.set(path, None),
             Event::RemoveAll(path) => self.remove_all(path),
-            Event::Said(_) => {}
+            // Of what is durable the end of a file's writing says nothing.
+            Event::Close(_) | Event::Said(_) => {}
         }
     }
 

@@ -13,6 +13,8 @@ pub(super) enum Event {
     Write(PathBuf, Arc<[u8]>),
     SyncFile(PathBuf),
     SyncFolder(PathBuf),
+    /// A file that was written is whole, as far as the system says.
+    Close(PathBuf),
     Link(PathBuf, PathBuf),
     Rename(PathBuf, PathBuf),
     RemoveFile(PathBuf),
@@ -67,12 +69,20 @@ impl DiskCalls for Recorder {
         Ok(())
     }
 
+    fn close(&self, path: &Path, file: File) -> io::Result<()> {
+        self.noted(SystemCalls.close(path, file), || Event::Close(path.into()))
+    }
+
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.noted(SystemCalls.link(from, to), || Event::Link(from.into(), to.into()))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.noted(SystemCalls.rename(from, to), || Event::Rename(from.into(), to.into()))
+    }
+
+    fn rename_folder(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.noted(SystemCalls.rename_folder(from, to), || Event::Rename(from.into(), to.into()))
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {

@@ -22,7 +22,7 @@ use gridstone::engine::{
     Array, At, Call, Context, Durability, Keep, Opened, Options, Strategy, create_array_on, open_on,
 };
 use gridstone::schema::Schema;
-use gridstone::storage::{LocalStorage, MemoryStorage, Storage};
+use gridstone::storage::{MemoryStorage, Storage};
 use keepers::beside_keepers;
 use std::path::Path;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl World {
 
     /// In a folder records are temporary files first, of which the safety age alone says that somebody is at work on them.
     fn in_folder(folder: &Path) -> Self {
-        Self::on(Arc::new(LocalStorage::new(folder, Durability::Close).unwrap()), 3_600_000_000)
+        Self::on(crate::scratch::unsynced(folder), 3_600_000_000)
     }
 
     /// The same, where cells of the sparse array may lie several times at one place.

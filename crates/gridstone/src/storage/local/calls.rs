@@ -3,17 +3,20 @@
 //! A test puts itself in their place, to note in which order files and folders are made durable, or to answer as a
 //! broken device does. Reading is not among them.
 
+use super::place::Place;
 use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::IntoRawFd;
 use std::path::Path;
 
 /// What a [`super::LocalStorage`] asks of the operating system when it changes something. Each call does what the
-/// system's own does; who overrides one calls that of [`SystemCalls`], or answers in its place.
+/// system's own does; who overrides one calls that of [`SystemCalls`], or answers in its place. Calls for files refuse a folder
+/// that is a link.
 pub trait DiskCalls: Debug + Send + Sync {
     /// Creates a file that is not there.
     fn create(&self, path: &Path) -> io::Result<File> {
-        File::create_new(path)
+        Place::of(path)?.create()
     }
 
     /// Appends to a file that was created as `path`; gives how many bytes it took.
@@ -34,19 +37,34 @@ pub trait DiskCalls: Debug + Send + Sync {
         folder.sync_all()
     }
 
-    /// Gives a file another name beside its own, unless something has it.
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::hard_link(from, to)
+    /// Closes a file that was written. Some file systems say only now that its bytes found no room.
+    fn close(&self, path: &Path, file: File) -> io::Result<()> {
+        let _ = path;
+        // SAFETY: the descriptor was this file's own, and nobody uses it after this.
+        match unsafe { libc::close(file.into_raw_fd()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
-    /// Gives a file or folder another name, in place of what has it.
+    /// Gives a file another name beside its own, unless something has it.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Place::of(from)?.link(&Place::of(to)?)
+    }
+
+    /// Gives a file another name, in place of what has it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Place::of(from)?.rename(&Place::of(to)?)
+    }
+
+    /// Gives a folder another name in the folder of the store.
+    fn rename_folder(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
     }
 
     /// Removes the name of a file.
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
+        Place::of(path)?.remove()
     }
 
     /// Makes a folder that is not there.
@@ -59,9 +77,12 @@ pub trait DiskCalls: Debug + Send + Sync {
         fs::remove_dir(path)
     }
 
-    /// Removes a folder with all that is in it, one by one.
+    /// Removes a folder with all that is in it, one by one; of what is no folder its name. No link is followed.
     fn remove_all(&self, path: &Path) -> io::Result<()> {
-        fs::remove_dir_all(path)
+        match fs::symlink_metadata(path)?.is_dir() {
+            true => fs::remove_dir_all(path),
+            false => fs::remove_file(path),
+        }
     }
 }
 

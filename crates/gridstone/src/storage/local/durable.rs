@@ -2,6 +2,7 @@
 
 use super::Durability;
 use super::calls::DiskCalls;
+use super::place::{is_folder, open_folder, open_object, refused};
 use crate::base::{Entropy, Error, Result};
 use crate::runtime::SystemEntropy;
 use crate::storage::PutOutcome;
@@ -39,16 +40,16 @@ impl Disk {
         Self { durability, failed: AtomicBool::new(false), calls }
     }
 
-    /// What a write that returned success survives.
-    pub(super) fn durability(&self) -> Durability {
-        self.durability
+    /// Whether names, and bytes that no record holds, are left to the system until they are asked for.
+    pub(super) fn defers(&self) -> bool {
+        self.durability == Durability::Close
     }
 
     /// The time by which the filesystem of `folder` dates files: UTC, in microseconds.
     pub(super) fn now_us(&self, folder: &Path) -> Result<i64> {
         let failed = |e| os_error(format_args!("cannot ask {} for its time", folder.display()), e);
         let path = temporary_path(&folder.join("time"));
-        let file = DiskFile::create(&path, self).map_err(failed)?;
+        let file = DiskFile::create(&path, self).map_err(|e| refused("cannot write", &path, e))?;
         let _gone = Temporary { path: Some(path), calls: Arc::clone(&self.calls) };
         let modified = file.file.metadata().and_then(|metadata| metadata.modified()).map_err(failed)?;
         Ok(super::entries::micros_utc(modified))
@@ -73,14 +74,14 @@ impl Disk {
 
     /// Makes the bytes of a file durable that nothing refers to yet. A failure condemns that file only.
     pub(super) fn sync_bytes(&self, file: &DiskFile) -> io::Result<()> {
-        if self.durability == Durability::Full { self.calls.sync_file(&file.path, &file.file) } else { Ok(()) }
+        self.calls.sync_file(&file.path, &file.file)
     }
 
     /// Asks the device to begin with bytes that an fsync will wait for later. Advice: a failure shows in that fsync.
     #[cfg(target_os = "linux")]
     pub(super) fn start_writeback(&self, file: &DiskFile, offset: u64, len: u64) {
         use std::os::fd::AsRawFd;
-        if self.durability == Durability::Full {
+        if !self.defers() {
             // SAFETY: the descriptor is open as long as `file` is borrowed; the call touches no memory of ours.
             unsafe {
                 libc::sync_file_range(file.file.as_raw_fd(), offset as i64, len as i64, libc::SYNC_FILE_RANGE_WRITE);
@@ -92,14 +93,20 @@ impl Disk {
     #[cfg(not(target_os = "linux"))]
     pub(super) fn start_writeback(&self, _file: &DiskFile, _offset: u64, _len: u64) {}
 
-    /// Makes the names in a folder durable.
+    /// Makes the names in the root of a store, or in a folder above it, durable.
+    pub(super) fn sync_root(&self, path: &Path) -> Result<()> {
+        self.sync_names(path, File::open(path))
+    }
+
+    /// Makes the names in a folder of a store durable.
     pub(super) fn sync_folder(&self, path: &Path) -> Result<()> {
-        if self.durability == Durability::Close {
-            return Ok(());
-        }
+        self.sync_names(path, open_folder(path))
+    }
+
+    fn sync_names(&self, path: &Path, opened: io::Result<File>) -> Result<()> {
         self.trusted(path)?;
         let failed = |e| os_error(format_args!("cannot make {} durable", path.display()), e);
-        match self.calls.sync_folder(path, &File::open(path).map_err(failed)?) {
+        match self.calls.sync_folder(path, &opened.map_err(failed)?) {
             // What filesystems answer that cannot fsync a folder: they order such changes themselves, or nobody can.
             Err(e) if matches!(e.kind(), Os::InvalidInput | Os::Unsupported) => Ok(()),
             Err(e) => Err(self.distrusted(failed(e))),
@@ -107,7 +114,7 @@ impl Disk {
         }
     }
 
-    /// Makes the name of `path` durable.
+    /// Makes the name of an object durable.
     pub(super) fn sync_parent(&self, path: &Path) -> Result<()> {
         path.parent().map_or(Ok(()), |folder| self.sync_folder(folder))
     }
@@ -115,11 +122,8 @@ impl Disk {
     /// Makes the content of an existing file durable.
     pub(super) fn sync_file(&self, path: &Path) -> Result<()> {
         self.trusted(path)?;
+        let (file, _) = open_object(path)?;
         let failed = |e| os_error(format_args!("cannot make {} durable", path.display()), e);
-        let file = File::open(path).map_err(failed)?;
-        if self.durability == Durability::Close {
-            return Ok(());
-        }
         self.calls.sync_file(path, &file).map_err(|e| self.distrusted(failed(e)))
     }
 
@@ -138,16 +142,20 @@ impl Disk {
             missing.push(folder);
         }
         for folder in missing.into_iter().rev() {
-            self.make_folder(folder)?;
-            self.sync_parent(folder)?;
+            self.make_missing(folder, |folder| Ok(folder.is_dir()))?;
+            folder.parent().map_or(Ok(()), |above| self.sync_root(above))?;
         }
         Ok(())
     }
 
-    /// Makes one folder, unless it is there; an Input error if a file is in its place.
+    /// Makes a folder of a store, unless it is there; an Input error if a file is in its place, Corruption if a link is.
     pub(super) fn make_folder(&self, path: &Path) -> Result<()> {
+        self.make_missing(path, is_folder)
+    }
+
+    fn make_missing(&self, path: &Path, is_folder: impl FnOnce(&Path) -> Result<bool>) -> Result<()> {
         match self.calls.make_folder(path) {
-            Err(e) if e.kind() == Os::AlreadyExists && path.is_dir() => Ok(()),
+            Err(e) if e.kind() == Os::AlreadyExists && is_folder(path)? => Ok(()),
             Err(e) if matches!(e.kind(), Os::AlreadyExists | Os::NotADirectory) => Err(Error::input(format!(
                 "cannot make the folder {}: a file is where a folder should be; move it, or use another path",
                 path.display()
@@ -160,7 +168,7 @@ impl Disk {
     /// Deletes a file; one that is not there is deleted already.
     pub(super) fn remove(&self, path: &Path) -> Result<()> {
         match self.calls.remove_file(path) {
-            Err(e) if e.kind() != Os::NotFound => Err(os_error(format_args!("cannot delete {}", path.display()), e)),
+            Err(e) if e.kind() != Os::NotFound => Err(refused("cannot delete", path, e)),
             _ => Ok(()),
         }
     }
@@ -187,7 +195,7 @@ impl Turn {
     pub(super) fn take(folder: &Path) -> Result<Self> {
         use std::os::fd::AsRawFd;
         let failed = |e| os_error(format_args!("cannot wait for a turn in {}", folder.display()), e);
-        let opened = File::open(folder).map_err(failed)?;
+        let opened = open_folder(folder).map_err(failed)?;
         loop {
             // SAFETY: the descriptor is open as long as `opened` lives; the call touches no memory of ours.
             if unsafe { libc::flock(opened.as_raw_fd(), libc::LOCK_EX) } == 0 {
@@ -204,7 +212,7 @@ impl Turn {
     }
 }
 
-/// Whether something has this path.
+/// Whether something has this path; links are followed, as above a store they are.
 pub(super) fn there(path: &Path) -> Result<bool> {
     match path.try_exists() {
         // A part of the path is a file, so nothing has that path.
@@ -226,6 +234,11 @@ impl DiskFile {
     pub(super) fn create(path: &Path, disk: &Disk) -> io::Result<Self> {
         Ok(Self { file: disk.calls.create(path)?, path: path.to_owned(), calls: Arc::clone(&disk.calls) })
     }
+
+    /// Closes the file: before this says that all went well, no bytes are called written.
+    pub(super) fn close(self) -> io::Result<()> {
+        self.calls.close(&self.path, self.file)
+    }
 }
 
 impl Write for DiskFile {
@@ -246,16 +259,17 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// Writes `bytes` beside `target`, durably if `durability` and the disk's own ask for it.
+    /// Writes `bytes` beside `target`, durably if `durability` asks for it. An error had no effect: nothing has the name.
     pub(super) fn write(target: &Path, bytes: &[u8], durability: Durability, disk: &Disk) -> Result<Self> {
         let path = temporary_path(target);
-        let failed = |e| os_error(format_args!("cannot write {}", target.display()), e);
+        let failed = |e| refused("cannot write", target, e).without_effect();
         let mut file = DiskFile::create(&path, disk).map_err(failed)?;
         let temporary = Self { path: Some(path), calls: Arc::clone(&disk.calls) };
         file.write_all(bytes).map_err(failed)?;
         if durability == Durability::Full {
             disk.sync_bytes(&file).map_err(failed)?;
         }
+        file.close().map_err(failed)?;
         Ok(temporary)
     }
 
@@ -271,7 +285,7 @@ impl Temporary {
     /// Gives the file the name `target`, in place of what has it.
     pub(super) fn rename(mut self, target: &Path) -> Result<()> {
         let Some(path) = self.path.as_deref() else { return Ok(()) };
-        self.calls.rename(path, target).map_err(|e| os_error(format_args!("cannot write {}", target.display()), e))?;
+        self.calls.rename(path, target).map_err(|e| refused("cannot write", target, e))?;
         self.path = None;
         Ok(())
     }
@@ -293,9 +307,28 @@ fn temporary_path(target: &Path) -> PathBuf {
     target.with_file_name(format!("{TEMPORARY}{}-{count}-{}", std::process::id(), SystemEntropy.id()))
 }
 
+/// What `link` answers when it has looked, and done nothing. After any other answer it may have been done.
+const NOT_LINKED: [i32; 12] = [
+    libc::EACCES,
+    libc::EDQUOT,
+    libc::ELOOP,
+    libc::EMFILE,
+    libc::EMLINK,
+    libc::ENAMETOOLONG,
+    libc::ENFILE,
+    libc::ENOENT,
+    libc::ENOSPC,
+    libc::ENOTDIR,
+    libc::EROFS,
+    libc::EXDEV,
+];
+
 fn link_error(target: &Path, error: io::Error) -> Error {
-    if !error.raw_os_error().is_some_and(|number| NO_LINKS.contains(&number)) {
-        return os_error(format_args!("cannot create {}", target.display()), error);
+    let is_one_of = |numbers: &[i32]| error.raw_os_error().is_some_and(|number| numbers.contains(&number));
+    if !is_one_of(&NO_LINKS) {
+        let certain = is_one_of(&NOT_LINKED);
+        let error = refused("cannot create", target, error);
+        return if certain { error.without_effect() } else { error };
     }
     Error::unsupported(format!(
         "cannot create {}: this filesystem has no hard links ({error}), so that two writers could not be kept apart; \
@@ -303,6 +336,7 @@ fn link_error(target: &Path, error: io::Error) -> Error {
         target.display()
     ))
     .with_source(error)
+    .without_effect()
 }
 
 #[cfg(test)]

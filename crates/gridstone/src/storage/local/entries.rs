@@ -1,5 +1,6 @@
 //! Walking over the files of one folder, entry by entry.
 
+use super::place::is_folder;
 use crate::base::Result;
 use crate::storage::os_error::os_error;
 use std::fs::{self, DirEntry};
@@ -7,9 +8,12 @@ use std::io::ErrorKind as Os;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Shows every file of `folder` to `visit`, by name; a folder that is not there has none.
+/// Shows every file of `folder` to `visit`, by name, and nothing else that lies there; a folder that is not there has none.
 pub(super) fn each(folder: &Path, mut visit: impl FnMut(&str, &DirEntry) -> Result<()>) -> Result<()> {
     let failed = |e| os_error(format_args!("cannot list {}", folder.display()), e);
+    if !is_folder(folder)? {
+        return Ok(());
+    }
     let entries = match fs::read_dir(folder) {
         Err(e) if matches!(e.kind(), Os::NotFound | Os::NotADirectory) => return Ok(()),
         entries => entries.map_err(failed)?,

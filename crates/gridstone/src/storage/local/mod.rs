@@ -5,11 +5,14 @@
 //! linked or renamed to its own. A process that dies in between leaves the temporary file: never listed, never
 //! opened, removed with the store. The temporary name goes before the folder is fsynced, so that one fsync settles
 //! both names.
+//!
+//! What lies in the folder is not trusted: no link below the root is followed, and only a regular file is an object ([`place`]).
 
 mod calls;
 mod durable;
 mod entries;
 mod open_files;
+mod place;
 mod sink;
 mod source;
 mod streams;
@@ -17,10 +20,9 @@ mod waits;
 
 use super::os_error::os_error;
 use super::{Listed, PutOutcome, Storage, Swept, names};
-use crate::base::{ByteSink, ByteSource, Error, Result};
+use crate::base::{ByteSink, ByteSource, Error, ErrorKind, Result};
 use bytes::Bytes;
 pub use calls::{DiskCalls, SystemCalls};
-use std::fs;
 use std::io::ErrorKind as Os;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +33,8 @@ pub enum Durability {
     /// A power failure: files and folders are fsynced, in the order in which they refer to each other.
     #[default]
     Full,
-    /// The death of the process, not of the machine: no fsync at all. For data that can be made again.
+    /// The death of the process, and of the machine in part: the bytes of records are fsynced before they get their names, and names
+    /// and data files are left to the system. After a power failure the last commits may be missing. For data that can be made again.
     Close,
 }
 
@@ -67,8 +70,44 @@ impl LocalStorage {
         Ok(Self { root, disk: Arc::new(durable::Disk::new(durability, calls)), files: &open_files::OPEN_FILES })
     }
 
-    fn path(&self, name: &str) -> Result<PathBuf> {
+    fn folder(&self, name: &str) -> Result<PathBuf> {
         Ok(self.root.join(names::checked(name)?))
+    }
+
+    /// The path of an object, which lies in a folder of the store; NotFound for a name that no object has.
+    fn path(&self, name: &str) -> Result<PathBuf> {
+        let path = self.root.join(names::checked(name)?);
+        match name.split('/').count() {
+            2 => Ok(path),
+            _ => Err(Error::not_found(format!(
+                "{} cannot be there: an object lies in a folder of the store",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Writes the object beside its place, unless something has its name.
+    fn written(&self, path: &Path, bytes: &[u8]) -> Result<Option<durable::Temporary>> {
+        // The link decides; this only spares the loser of a race that is over the fsync of a temporary file.
+        if place::is_taken(path)? {
+            return Ok(None);
+        }
+        self.disk.trusted(path)?;
+        durable::Temporary::write(path, bytes, Durability::Full, &self.disk).map(Some)
+    }
+
+    /// Gives an object that cannot be copied another name as well, in the folder of damaged ones.
+    fn linked_aside(&self, name: &str) -> Result<String> {
+        let path = self.path(name)?;
+        for aside in names::asides(name) {
+            let to = self.path(&aside)?;
+            match self.disk.calls().link(&path, &to) {
+                Ok(()) => return self.disk.sync_parent(&to).map(|()| aside),
+                Err(e) if e.kind() == Os::AlreadyExists => {}
+                Err(e) => return Err(place::refused("cannot set aside", &path, e)),
+            }
+        }
+        Err(names::too_many_asides(name))
     }
 
     /// Makes the root and the folder of the log, where a link is tried before anything else is written.
@@ -88,7 +127,9 @@ impl LocalStorage {
     fn removed(&self, folder: &str) -> Result<()> {
         let path = self.root.join(folder);
         match self.disk.calls().remove_all(&path) {
-            Err(e) if e.kind() != Os::NotFound => Err(os_error(format_args!("cannot delete {}", path.display()), e)),
+            Err(e) if !matches!(e.kind(), Os::NotFound | Os::NotADirectory) => {
+                Err(os_error(format_args!("cannot delete {}", path.display()), e))
+            }
             _ => Ok(()),
         }
     }
@@ -96,13 +137,13 @@ impl LocalStorage {
     /// Whether the log, or what is left of one that was being deleted, is under the name [`names::REMOVED`] now.
     fn log_set_aside(&self) -> Result<bool> {
         let (log, aside) = (self.root.join(names::LOG), self.root.join(names::REMOVED));
-        if !durable::there(&log)? {
-            return durable::there(&aside);
+        if !place::has_name(&log)? {
+            return place::has_name(&aside);
         }
         self.removed(names::REMOVED)?;
-        let renamed = self.disk.calls().rename(&log, &aside);
+        let renamed = self.disk.calls().rename_folder(&log, &aside);
         renamed.map_err(|e| os_error(format_args!("cannot delete {}", log.display()), e))?;
-        self.disk.sync_folder(&self.root)?;
+        self.disk.sync_root(&self.root)?;
         Ok(true)
     }
 }
@@ -117,7 +158,7 @@ impl Storage for LocalStorage {
     }
 
     fn defers_sync(&self) -> bool {
-        self.disk.durability() == Durability::Close
+        self.disk.defers()
     }
 
     fn now_us(&self) -> Result<i64> {
@@ -125,7 +166,7 @@ impl Storage for LocalStorage {
     }
 
     fn prepare(&self) -> Result<()> {
-        if !durable::there(&self.root.join(names::LOG))? {
+        if !place::is_folder(&self.root.join(names::LOG))? {
             self.make_log()?;
         }
         for folder in [names::LOG, names::DATA, names::MANIFEST] {
@@ -135,7 +176,7 @@ impl Storage for LocalStorage {
         }
         // Nobody relies on a lease after a power failure.
         self.disk.make_folder(&self.root.join(names::LEASE))?;
-        self.disk.sync_folder(&self.root)
+        self.disk.sync_root(&self.root)
     }
 
     fn open(&self, name: &str) -> Result<Arc<dyn ByteSource>> {
@@ -143,7 +184,11 @@ impl Storage for LocalStorage {
     }
 
     fn read_all(&self, name: &str) -> Result<Bytes> {
-        source::read_all(&self.path(name)?)
+        source::read_all(&self.path(name)?, names::bytes_max(name))
+    }
+
+    fn read_start(&self, name: &str, len: u64) -> Result<Bytes> {
+        source::read_start(&self.path(name)?, len, names::bytes_max(name))
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
@@ -153,20 +198,15 @@ impl Storage for LocalStorage {
     }
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
-        let path = self.path(name)?;
-        // The link decides; this only spares the loser of a race that is over the fsync of a temporary file.
-        if durable::there(&path)? {
+        let path = self.path(name).map_err(Error::without_effect)?;
+        let Some(temporary) = self.written(&path, bytes).map_err(Error::without_effect)? else {
             return Ok(PutOutcome::Exists);
+        };
+        let outcome = temporary.link(&path)?;
+        if outcome == PutOutcome::Created && !self.disk.defers() {
+            self.disk.sync_parent(&path)?;
         }
-        self.disk.trusted(&path)?;
-        let temporary = durable::Temporary::write(&path, bytes, Durability::Full, &self.disk)?;
-        match temporary.link(&path)? {
-            PutOutcome::Exists => Ok(PutOutcome::Exists),
-            PutOutcome::Created => {
-                self.disk.sync_parent(&path)?;
-                Ok(PutOutcome::Created)
-            }
-        }
+        Ok(outcome)
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -189,8 +229,12 @@ impl Storage for LocalStorage {
 
     fn set_aside(&self, name: &str) -> Result<String> {
         self.disk.make_folder(&self.root.join(names::DAMAGED))?;
-        self.disk.sync_folder(&self.root)?;
-        names::copy_aside(self, name)
+        self.disk.sync_root(&self.root)?;
+        match names::copy_aside(self, name) {
+            // Not a file, or longer than any object is.
+            Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::Budget) => self.linked_aside(name),
+            kept => kept,
+        }
     }
 
     fn delete(&self, name: &str) -> Result<()> {
@@ -199,7 +243,7 @@ impl Storage for LocalStorage {
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {
         let mut found = Vec::new();
-        entries::each(&self.path(folder)?, |file, _| {
+        entries::each(&self.folder(folder)?, |file, _| {
             if !file.starts_with('.') {
                 found.push(format!("{folder}/{file}"));
             }
@@ -210,7 +254,7 @@ impl Storage for LocalStorage {
     }
 
     fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
-        entries::each(&self.path(folder)?, |file, entry| {
+        entries::each(&self.folder(folder)?, |file, entry| {
             if !file.starts_with('.')
                 && let Some((bytes, modified_us)) = entries::looked_at(entry)?
             {
@@ -222,7 +266,7 @@ impl Storage for LocalStorage {
 
     fn sweep(&self, folder: &str, before_us: i64, delete: bool) -> Result<Swept> {
         let mut swept = Swept::default();
-        entries::each(&self.path(folder)?, |file, entry| {
+        entries::each(&self.folder(folder)?, |file, entry| {
             let old = if file.starts_with(durable::TEMPORARY) { entries::looked_at(entry)? } else { None };
             if let Some((bytes, _)) = old.filter(|(_, modified_us)| *modified_us < before_us) {
                 swept = Swept { files: swept.files + 1, bytes: swept.bytes + bytes };
@@ -238,8 +282,8 @@ impl Storage for LocalStorage {
     fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
         let path = self.path(name)?;
         let _turn = path.parent().map(durable::Turn::take).transpose()?;
-        let found = match source::read_all(&path) {
-            Err(e) if e.kind() == crate::base::ErrorKind::NotFound => None,
+        let found = match source::read_all(&path, names::bytes_max(name)) {
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
             found => Some(found?),
         };
         if found.as_deref() != expected {
@@ -249,11 +293,9 @@ impl Storage for LocalStorage {
     }
 
     fn exists(&self, name: &str) -> Result<bool> {
-        let path = self.path(name)?;
-        match fs::metadata(&path) {
-            Ok(metadata) => Ok(metadata.is_file()),
-            Err(e) if matches!(e.kind(), Os::NotFound | Os::NotADirectory) => Ok(false),
-            Err(e) => Err(os_error(format_args!("cannot look for {}", path.display()), e)),
+        match self.path(name) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            path => place::is_taken(&path?),
         }
     }
 

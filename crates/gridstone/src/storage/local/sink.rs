@@ -1,10 +1,10 @@
 //! A file being written, front to back, under its own name.
 
 use super::durable::{Disk, DiskFile};
-use crate::base::{ByteSink, Result};
+use super::place::refused;
+use crate::base::{ByteSink, Error, Result};
 use crate::runtime::Owner;
-use crate::storage::os_error::os_error;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,8 +22,10 @@ pub(super) struct LocalSink {
     disk: Arc<Disk>,
     /// Who removes the file if it is given up: a forked child only drops its copy.
     owner: Owner,
-    /// Taken when the file is finished or given up.
+    /// Taken when the file is closed or given up.
     writer: Option<BufWriter<DiskFile>>,
+    /// Its bytes and its name are as durable as they are to be: the file stays.
+    finished: bool,
     /// Bytes written, and how many of them the device was asked to take.
     written: u64,
     started: u64,
@@ -32,24 +34,35 @@ pub(super) struct LocalSink {
 impl LocalSink {
     /// Creates the file; Exists if there is one.
     pub(super) fn create(path: PathBuf, disk: Arc<Disk>) -> Result<Self> {
-        let file = DiskFile::create(&path, &disk)
-            .map_err(|e| os_error(format_args!("cannot create {}", path.display()), e))?;
+        let file = DiskFile::create(&path, &disk).map_err(|e| refused("cannot create", &path, e).without_effect())?;
         let writer = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
-        Ok(Self { path, disk, owner: Owner::here(), writer, written: 0, started: 0 })
+        Ok(Self { path, disk, owner: Owner::here(), writer, finished: false, written: 0, started: 0 })
     }
 
-    fn complete(&mut self) -> std::io::Result<()> {
+    /// Writes what is left in the buffer, makes it durable if that is asked for, and closes the file.
+    fn complete(&mut self) -> io::Result<()> {
         let Some(writer) = self.writer.as_mut() else { return Ok(()) };
         writer.flush()?;
-        self.disk.sync_bytes(writer.get_ref())
+        if !self.disk.defers() {
+            self.disk.sync_bytes(writer.get_ref())?;
+        }
+        let emptied = self.writer.take().map(|writer| writer.into_inner().map_err(io::IntoInnerError::into_error));
+        emptied.map_or(Ok(()), |file| file?.close())
+    }
+
+    /// The error of a write to a file that goes away with this value.
+    fn failed(&self, error: io::Error) -> Error {
+        refused("cannot write", &self.path, error).without_effect()
     }
 }
 
 impl ByteSink for LocalSink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let Some(writer) = self.writer.as_mut() else { return Ok(()) };
         for piece in bytes.chunks(WRITEBACK_BYTES) {
-            writer.write_all(piece).map_err(|e| os_error(format_args!("cannot write {}", self.path.display()), e))?;
+            let Some(writer) = self.writer.as_mut() else { return Ok(()) };
+            if let Err(e) = writer.write_all(piece) {
+                return Err(self.failed(e));
+            }
             self.written += piece.len() as u64;
             if self.written - self.started >= WRITEBACK_BYTES as u64 {
                 self.disk.start_writeback(writer.get_ref(), self.started, self.written - self.started);
@@ -60,9 +73,11 @@ impl ByteSink for LocalSink {
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        self.complete().map_err(|e| os_error(format_args!("cannot write {}", self.path.display()), e))?;
-        self.disk.sync_parent(&self.path)?;
-        self.writer = None;
+        self.complete().map_err(|e| self.failed(e))?;
+        if !self.disk.defers() {
+            self.disk.sync_parent(&self.path).map_err(Error::without_effect)?;
+        }
+        self.finished = true;
         Ok(())
     }
 }
@@ -72,9 +87,9 @@ impl Drop for LocalSink {
         if let Some(writer) = self.writer.take() {
             // Without this the buffer would be written to a file that is about to go.
             let _ = writer.into_parts();
-            if self.owner.is_here() {
-                let _ = self.disk.calls().remove_file(&self.path);
-            }
+        }
+        if !self.finished && self.owner.is_here() {
+            let _ = self.disk.calls().remove_file(&self.path);
         }
     }
 }
@@ -98,6 +113,7 @@ mod tests {
                 path: path.clone(),
                 disk: Arc::clone(&sink.disk),
                 writer: sink.writer.take(),
+                finished: std::mem::replace(&mut sink.finished, true),
                 written: 0,
                 started: 0,
             });

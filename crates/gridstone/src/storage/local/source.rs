@@ -1,12 +1,15 @@
 //! A file that is read at any place.
 
 use super::open_files::OpenFiles;
+use super::place::open_object;
 use super::streams::read_ahead;
 use super::waits::{Waits, tell};
 use crate::base::{Ahead, ByteRange, ByteSource, Error, ErrorKind, Pending, Result, limits};
 use crate::storage::coalesce::{MERGED_BYTES_MAX, Merged, coalesce};
+use crate::storage::names;
 use crate::storage::os_error::os_error;
 use bytes::Bytes;
+use std::alloc::{Layout, alloc_zeroed};
 use std::fs::File;
 use std::io::ErrorKind as Os;
 #[cfg(target_os = "linux")]
@@ -28,31 +31,24 @@ pub(super) struct LocalSource {
     waits: Waits,
 }
 
-fn open(path: &Path) -> Result<(File, u64)> {
-    let failed = |e: std::io::Error| match e.kind() {
-        // A part of the path is a file, so nothing has that path.
-        Os::NotADirectory => Error::not_found(format!("cannot open {}: {e}", path.display())).with_source(e),
-        _ => os_error(format_args!("cannot open {}", path.display()), e),
-    };
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
-        return Err(Error::not_found(format!("cannot open {}: it is not a file", path.display())));
-    }
-    Ok((file, metadata.len()))
+/// The whole content of a file of at most `bytes_max` bytes; NotFound if there is none.
+pub(super) fn read_all(path: &Path, bytes_max: u64) -> Result<Bytes> {
+    read_start(path, u64::MAX, bytes_max)
 }
 
-/// The whole content of a file; NotFound if there is none.
-pub(super) fn read_all(path: &Path) -> Result<Bytes> {
-    let (file, len) = open(path)?;
-    read_range((&file, &Waits::default()), path, ByteRange::new(0, len), len)
+/// The first `len` bytes of such a file, or all that it has.
+pub(super) fn read_start(path: &Path, len: u64, bytes_max: u64) -> Result<Bytes> {
+    let (file, metadata) = open_object(path)?;
+    let file_len = metadata.len();
+    names::check_length(&path.display(), file_len, bytes_max)?;
+    read_range((&file, &Waits::default()), path, ByteRange::new(0, file_len.min(len)), file_len)
 }
 
 impl LocalSource {
     /// Opens the file; NotFound if there is none.
     pub(super) fn open(path: PathBuf, files: &'static OpenFiles) -> Result<Self> {
-        let (file, len) = open(&path)?;
-        let source = Self { path, len, number: files.number(), files, waits: Waits::default() };
+        let (file, metadata) = open_object(&path)?;
+        let source = Self { path, len: metadata.len(), number: files.number(), files, waits: Waits::default() };
         files.get(source.number, || Ok(file))?;
         Ok(source)
     }
@@ -62,12 +58,13 @@ impl LocalSource {
     }
 
     fn reopened(&self) -> Result<File> {
-        let (file, len) = open(&self.path).map_err(|e| match e.kind() {
+        let (file, metadata) = open_object(&self.path).map_err(|e| match e.kind() {
             ErrorKind::NotFound => {
                 e.context("this file was deleted while it was in use; open the newest version and read again")
             }
             _ => e,
         })?;
+        let len = metadata.len();
         if len == self.len {
             return Ok(file);
         }
@@ -110,11 +107,22 @@ fn short(path: &Path, range: ByteRange, len: u64, error: std::io::Error) -> Erro
 /// A range that lies inside the file, which had `file_len` bytes when it was opened.
 fn read_range(file: (&File, &Waits), path: &Path, range: ByteRange, file_len: u64) -> Result<Bytes> {
     let len = range.len as usize;
-    let mut buffer = vec![0; len + ALIGNMENT];
+    let mut buffer = zeros(len.saturating_add(ALIGNMENT)).ok_or_else(|| {
+        Error::budget(format!("no memory for {len} bytes of {}; if they are wanted, read less at once", path.display()))
+    })?;
     let lead = (buffer.as_ptr().align_offset(ALIGNMENT) + range.offset as usize % ALIGNMENT) % ALIGNMENT;
     let target = buffer.get_mut(lead..lead + len).unwrap_or_default();
     fill(file, path, range, file_len, target)?;
     Ok(Bytes::from(buffer).slice(lead..lead + len))
+}
+
+/// So many zeros, if there is memory for them: how many are wanted is told by what is on disk.
+fn zeros(len: usize) -> Option<Vec<u8>> {
+    let layout = Layout::array::<u8>(len).ok().filter(|layout| layout.size() > 0)?;
+    // SAFETY: the layout has a size.
+    let start = unsafe { alloc_zeroed(layout) };
+    // SAFETY: `start` was allocated by the global allocator with the layout of `len` bytes, and all of them are zeros.
+    (!start.is_null()).then(|| unsafe { Vec::from_raw_parts(start, len, len) })
 }
 
 fn fill((file, waits): (&File, &Waits), path: &Path, range: ByteRange, file_len: u64, out: &mut [u8]) -> Result<()> {
@@ -202,6 +210,12 @@ impl Pending for Reads<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_there_is_not_is_no_abort() {
+        assert_eq!(zeros(70), Some(vec![0; 70]));
+        assert_eq!((zeros(usize::MAX), zeros(isize::MAX as usize), zeros(0)), (None, None, None));
+    }
 
     #[test]
     fn ranges_far_apart_are_told_together_before_they_are_read() {

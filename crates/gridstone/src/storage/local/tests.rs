@@ -5,8 +5,12 @@ use crate::base::Entropy;
 use crate::base::{ByteRange, ErrorKind};
 use crate::runtime::SystemEntropy;
 use crate::storage::conformance;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+mod disk;
+mod trust;
 
 /// A directory of its own that goes away with this value.
 struct Scratch(PathBuf);
@@ -45,6 +49,7 @@ fn local_conforms_with_and_without_fsync() {
             let root = scratch.0.join(SystemEntropy.id().to_string()).join("deep/a.gs");
             Arc::new(LocalStorage::new(root, durability).unwrap())
         });
+        conformance::check_lengths(&|| Arc::new(LocalStorage::new(scratch.0.join("long"), durability).unwrap()));
     }
 }
 
