@@ -24,6 +24,7 @@ mod line;
 mod log;
 mod merge_rules;
 mod names;
+mod newest;
 mod operation;
 mod page;
 mod path;

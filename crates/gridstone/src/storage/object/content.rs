@@ -35,6 +35,11 @@ impl Question {
         Self::start(client, name, names::bytes_max(name).min(PIECE_BYTES))
     }
 
+    /// What is asked for.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The first bytes; NotFound if there is no such object.
     pub(super) fn first(self, client: &Client) -> Result<Found> {
         match self.answer.wait()? {

@@ -288,9 +288,13 @@ impl Storage for ObjectStorage {
         names.iter().try_for_each(|name| names::checked(name).map(drop))?;
         let start = |name: &String| Question::start_whole(&self.client, name);
         let asked = || names.iter().map(start).collect::<Result<Vec<_>>>();
-        let whole = |question: Question| match question.whole(&self.client) {
-            Err(e) if e.kind() == ErrorKind::Cancelled => Err(e),
-            answer => Ok(answer),
+        let whole = |question: Question| {
+            let is_floor = question.name() == FLOOR;
+            match question.whole(&self.client) {
+                Err(e) if e.kind() == ErrorKind::Cancelled => Err(e),
+                answer if is_floor => Ok(self.learnt(removal::or_absent(answer)).0),
+                answer => Ok(answer.map(|found| found.bytes)),
+            }
         };
         // The log that one of them is in, all of them are in.
         let first = names.iter().find(|name| in_log(name)).unwrap_or(first);
@@ -298,7 +302,7 @@ impl Storage for ObjectStorage {
         let Some(answers) = answers else {
             return names.iter().try_for_each(|name| visit(name, Err(self.absent(name))));
         };
-        names.iter().zip(answers).try_for_each(|(name, answer)| visit(name, answer.map(|found| found.bytes)))
+        names.iter().zip(answers).try_for_each(|(name, answer)| visit(name, answer))
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
@@ -348,6 +352,17 @@ impl Storage for ObjectStorage {
         self.survey(folder, &mut |listed| found.push(listed.name))?;
         found.sort();
         Ok(found)
+    }
+
+    fn list_few(&self, folder: &str, most: usize) -> Result<Option<Vec<String>>> {
+        let folder = names::checked(folder)?;
+        let Some(found) = self.seen(folder, || self.client.few(folder, most))? else { return Ok(Some(Vec::new())) };
+        Ok(found.map(|files| {
+            let names = files.into_iter().map(|file| format!("{folder}/{file}"));
+            let mut names: Vec<String> = names.filter(|name| !is_temporary(name)).collect();
+            names.sort();
+            names
+        }))
     }
 
     fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {

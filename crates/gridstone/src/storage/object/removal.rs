@@ -88,7 +88,8 @@ impl Look {
     }
 }
 
-fn or_absent(found: Result<super::client::Found>) -> Result<Option<bytes::Bytes>> {
+/// The bytes of an answer; `None` if there is no such object.
+pub(super) fn or_absent(found: Result<super::client::Found>) -> Result<Option<bytes::Bytes>> {
     match found {
         Ok(found) => Ok(Some(found.bytes)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
