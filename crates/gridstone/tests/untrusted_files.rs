@@ -5,7 +5,7 @@
 use crate::scratch::Folder;
 use crate::vacuum::{Cells, context, create, open, options, read, write};
 use gridstone::base::{ErrorKind, Result};
-use gridstone::engine::{At, Call, CopyOptions, Keep, copy_on, repair_on, verify_on};
+use gridstone::engine::{At, Call, CopyOptions, Keep, RepairOptions, copy_on, repair_on, verify_on};
 use gridstone::storage::{Durability, LATEST, LocalStorage, Storage, log_name};
 use std::ffi::CString;
 use std::fs;
@@ -147,7 +147,10 @@ fn used(store: &Path, copies: &Path, odd: Odd, kind: &str) -> Vec<(&'static str,
         ("read", line().and_then(|line| read(&line).map(drop))),
         ("history", line().and_then(|line| line.history(&call).map(drop))),
         ("verify", verify_on(&context, storage.clone(), &call).map(drop)),
-        ("repair, dry", repair_on(&context, storage.clone(), true, &call).map(drop)),
+        (
+            "repair, dry",
+            repair_on(&context, storage.clone(), RepairOptions { dry_run: true, cut: false }, &call).map(drop),
+        ),
         ("copy", copy("version", false)),
     ];
     // A history is copied as its files lie there, a data file of a terabyte too.
@@ -156,7 +159,10 @@ fn used(store: &Path, copies: &Path, odd: Odd, kind: &str) -> Vec<(&'static str,
     }
     done.push(("write", line().and_then(|line| write(&line, &many(5, 3)).map(drop))));
     done.push(("vacuum", line().and_then(|line| line.vacuum(&options(Keep::Versions(1)), &call).map(drop))));
-    done.push(("repair", repair_on(&context, storage.clone(), false, &call).map(drop)));
+    done.push((
+        "repair",
+        repair_on(&context, storage.clone(), RepairOptions { dry_run: false, cut: false }, &call).map(drop),
+    ));
     done.push(("delete", storage.remove_everything()));
     done
 }

@@ -1,13 +1,15 @@
 //! The log as objects: reading records, the floor and the hint, and finding the newest version without listing.
 //!
 //! Versions are contiguous from the floor, so the newest is found by galloping up from any version that exists and
-//! then halving. The hint only saves steps: a missing or wrong one is worth a few more probes.
+//! then halving. The hint only saves steps: a missing or wrong one is worth a few more probes. Where a look is a request, [`super::newest`]
+//! asks for several records at once, and gallops only where that does not tell the end.
 //!
 //! A record that is missing in the middle looks like the end of the log. So whoever finds an end looks at the version after the next as well, and where
 //! asking is no request at all those that a hint may be behind. What was seen beyond a missing record is an error; a gap that nobody
 //! looked behind is found by who reads across it, and by the check of the store.
 
 use super::floor::Floor;
+use super::newest::{hint_of, version_of};
 use super::record::{self, Record};
 use super::root::{self, Root};
 use super::shape::RootRef;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 pub(super) const HINT_EVERY: u64 = 8;
 
 /// Records that are asked for together: as many as lie between two roots.
-const RECORDS_AT_ONCE: u64 = limits::FOLD_VERSIONS;
+pub(super) const RECORDS_AT_ONCE: u64 = limits::FOLD_VERSIONS;
 
 /// So much of a record is read to see its line, which is mostly shorter.
 const LINE_START_BYTES: u64 = 64 << 10;
@@ -39,7 +41,7 @@ pub(super) enum Before {
     Unclear(Error),
 }
 
-fn missing(version: u64) -> Error {
+pub(super) fn missing(version: u64) -> Error {
     Error::corruption(format!(
         "the log record of version {version} is missing; put {} back from a copy of the store, or let `gridstone repair` say what can be \
          mended",
@@ -118,7 +120,7 @@ impl Log {
         Ok(false)
     }
 
-    fn unreadable(&self, name: &str, error: Error) -> Error {
+    pub(super) fn unreadable(&self, name: &str, error: Error) -> Error {
         error.context(format!("{name} in {}", self.storage.describe()))
     }
 
@@ -144,7 +146,7 @@ impl Log {
         let Some(parent) = parent else { return (Before::Parent, self.floor()) };
         let before = version.saturating_sub(1);
         let (start, floor) = self.storage.read_start_and_floor(&log_name(before), LINE_START_BYTES);
-        let floor = self.there(FLOOR, floor).and_then(|bytes| bytes.map(|bytes| Floor::decode(&bytes)).transpose());
+        let floor = self.present(FLOOR, floor).and_then(|bytes| bytes.map(|bytes| Floor::decode(&bytes)).transpose());
         (self.compared(before, parent, start), floor)
     }
 
@@ -164,11 +166,6 @@ impl Log {
         }
     }
 
-    /// The version whose record has this name; `None` of other objects of the log.
-    pub(super) fn version_of(name: &str) -> Option<u64> {
-        name.rsplit('/').next().filter(|file| file.len() == 20)?.parse().ok()
-    }
-
     /// The error of a store that is not the one that was opened.
     pub(super) fn gone(&self) -> Error {
         Error::not_found(format!(
@@ -179,7 +176,12 @@ impl Log {
 
     /// The root that `reference` names.
     pub(super) fn root(&self, reference: RootRef) -> Result<Root> {
-        let bytes = self.read_object(&manifest_name(reference.id))?.ok_or_else(|| {
+        Self::root_in(self.read_object(&manifest_name(reference.id))?, reference)
+    }
+
+    /// The root that `reference` names, in what was read.
+    pub(super) fn root_in(bytes: Option<Bytes>, reference: RootRef) -> Result<Root> {
+        let bytes = bytes.ok_or_else(|| {
             Error::corruption(format!(
                 "manifest root {} of version {}, which the log names, is missing",
                 reference.id, reference.version
@@ -190,11 +192,11 @@ impl Log {
 
     /// The object of this name; `None` if there is none.
     pub(super) fn read_object(&self, name: &str) -> Result<Option<Bytes>> {
-        self.there(name, self.storage.read_all(name))
+        self.present(name, self.storage.read_all(name))
     }
 
-    /// `None` if what was read is not there.
-    fn there(&self, name: &str, read: Result<Bytes>) -> Result<Option<Bytes>> {
+    /// What a read of `name` brought; `None` if there is no such object.
+    pub(super) fn present(&self, name: &str, read: Result<Bytes>) -> Result<Option<Bytes>> {
         match read {
             Ok(bytes) => Ok(Some(bytes)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
@@ -208,8 +210,7 @@ impl Log {
 
     /// What the hint says; 0 if it says nothing.
     fn hint(&self) -> u64 {
-        let text = self.storage.read_all(LATEST).ok();
-        text.and_then(|t| std::str::from_utf8(&t).ok()?.trim().parse().ok()).unwrap_or(0)
+        hint_of(self.storage.read_all(LATEST).ok())
     }
 
     /// Hints that `version` exists. A failure is of no consequence.
@@ -220,11 +221,11 @@ impl Log {
         }
     }
 
-    /// The newest version, where `known` is one that existed (0: none known); `None` if this is not a store.
+    /// The newest version, where `known` is one that existed (0: none known), one look after the other; `None` if this is not a store.
     ///
     /// # Errors
     /// Corruption if a record was seen beyond one that is missing, or that of the floor is.
-    pub(super) fn newest(&self, known: u64) -> Result<Option<u64>> {
+    pub(super) fn gallop(&self, known: u64) -> Result<Option<u64>> {
         let start = self.hint().max(known);
         if start > 0
             && let Some(end) = self.end_from(start, HINT_EVERY)?
@@ -290,7 +291,7 @@ impl Log {
 
     /// Corruption if one of the versions `later` is there although the one after `end`, which was not there, still is not. In a whole log
     /// a version is only ever made after the one before it.
-    fn check_ahead(&self, end: u64, later: impl DoubleEndedIterator<Item = u64>) -> Result<()> {
+    pub(super) fn check_ahead(&self, end: u64, later: impl DoubleEndedIterator<Item = u64>) -> Result<()> {
         for version in later.rev() {
             if self.has(version)? {
                 return self.check_gap(end + 1, version);
@@ -322,7 +323,7 @@ impl Log {
     fn listed_above(&self, end: u64) -> Result<Option<u64>> {
         let mut later = None;
         let listed = self.storage.survey(LOG, &mut |object| {
-            later = later.or(Self::version_of(&object.name).filter(|v| *v > end));
+            later = later.or(version_of(&object.name).filter(|version| *version > end));
         });
         match listed {
             Err(e) if e.kind() == ErrorKind::Access => Ok(None),
@@ -331,7 +332,7 @@ impl Log {
     }
 
     /// Corruption if `missing` is still not there; `later` was seen since it was not. Below the floor any may be missing.
-    fn check_gap(&self, missing: u64, later: u64) -> Result<()> {
+    pub(super) fn check_gap(&self, missing: u64, later: u64) -> Result<()> {
         if self.has(missing)? || self.floor_version()? > missing {
             return Ok(());
         }

@@ -25,6 +25,7 @@ mod line;
 mod log;
 mod merge_rules;
 mod names;
+mod newest;
 mod operation;
 mod outcome;
 mod page;

@@ -12,7 +12,8 @@
 //!      ours and later ones, and no vacuum can have deleted it yet. Then nobody looks for our version: the changes are committed anew.
 //! 5. Anything else, a refusal, an answer that makes no sense or a missing record, is a CommitUnknown error. Nothing is deleted.
 
-use super::log::{Before, Log};
+use super::log::Before;
+use super::newest::version_of;
 use super::record::Record;
 use super::store::Store;
 use crate::base::{Error, ErrorKind, Id, Result};
@@ -177,7 +178,7 @@ impl Store {
     fn never_followed(&self, draft: &Draft, lowest: u64) -> Result<Verdict> {
         let version = draft.record.version;
         let (mut ours_us, mut next, mut later) = (None, false, false);
-        self.log.storage.survey(LOG, &mut |listed| match Log::version_of(&listed.name) {
+        self.log.storage.survey(LOG, &mut |listed| match version_of(&listed.name) {
             Some(v) if v == version => ours_us = Some(listed.modified_us),
             Some(v) if v == version + 1 => next = true,
             Some(v) if v >= lowest => later = true,
@@ -227,7 +228,7 @@ impl Store {
     /// Whether a listing of the log shows our record and no other. It is an answer of substance, unlike a record that is said to be missing.
     fn stands_alone(&self, version: u64) -> Result<bool> {
         let (mut ours, mut others) = (false, false);
-        self.log.storage.survey(LOG, &mut |listed| match Log::version_of(&listed.name) {
+        self.log.storage.survey(LOG, &mut |listed| match version_of(&listed.name) {
             Some(found) if found == version => ours = true,
             _ => others = true,
         })?;

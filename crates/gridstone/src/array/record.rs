@@ -12,7 +12,7 @@ use super::line::{self, FORMAT};
 use super::operation::{Operation, Recorded};
 use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
 use super::wording::{Bodies, OperationText, Place, read_operation};
-use crate::base::{ByteRange, Error, FileRef, Id, Result, xxh3};
+use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, xxh3};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +115,14 @@ pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
     };
     let json = serde_json::to_string(&text)
         .map_err(|e| Error::input("the commit cannot be written as JSON").with_source(e))?;
+    let bodies_bytes: usize =
+        bodies.parts.iter().map(|body| body.len().next_multiple_of(BODY_ALIGNMENT as usize)).sum();
+    if bodies_bytes > limits::RECORD_BODIES_BYTES_MAX {
+        return Err(Error::input(format!(
+            "the small fragments of one commit take {bodies_bytes} bytes, at most {} are allowed; commit in several steps",
+            limits::RECORD_BODIES_BYTES_MAX
+        )));
+    }
     let mut bytes = line::seal(json, BODY_ALIGNMENT as usize)?;
     for body in bodies.parts {
         bytes.resize(bytes.len().next_multiple_of(BODY_ALIGNMENT as usize), 0);

@@ -8,6 +8,7 @@ use super::conflict::MustBeFirst;
 use super::floor::Floor;
 use super::group_commit::Queues;
 use super::log::Log;
+use super::newest::{Filling, Found, Newest, RecordFiles};
 use super::operation::{Changes, Operation};
 use super::path;
 use super::record::Record;
@@ -112,7 +113,7 @@ impl Store {
     /// never skipped; Unsupported if a newer Gridstone wrote it.
     pub fn latest(&self) -> Result<Arc<Snapshot>> {
         for _ in 0..OPENINGS {
-            let Some(newest) = self.log.newest(self.seen())? else {
+            let Some(newest) = self.log.search(self.seen())? else {
                 self.log.check_absent()?;
                 return Err(self.no_store());
             };
@@ -130,7 +131,8 @@ impl Store {
     pub fn at_version(&self, version: u64) -> Result<Arc<Snapshot>> {
         let mut floors = Vec::new();
         for _ in 0..OPENINGS {
-            if let Some(snapshot) = self.open(version)? {
+            let asked = Newest { version, floor: self.log.floor()?, found: Found::Alone };
+            if let Some(snapshot) = self.open(asked)? {
                 return Ok(snapshot);
             }
             let floor = self.log.floor_version()?;
@@ -232,15 +234,25 @@ impl Store {
         Ok(next)
     }
 
-    /// The snapshot of `version`; `None` if there is none, or the floor passed while its records were read.
-    fn open(&self, version: u64) -> Result<Option<Arc<Snapshot>>> {
-        let floor = self.log.floor()?;
+    /// The snapshot of the version that was found; `None` if there is none, or the floor passed while its records were read.
+    fn open(&self, newest: Newest) -> Result<Option<Arc<Snapshot>>> {
+        let Newest { version, floor, found } = newest;
         if let Some(floor) = floor.filter(|f| f.version > version) {
             self.saw(floor.version);
             return Ok(None);
         }
-        let Some(last) = self.log.read(version)? else { return Ok(None) };
-        match self.replay(&last, floor) {
+        // An end that was found by reading what is not there is one only if the floor has not moved since.
+        let (mut files, again) = match found {
+            Found::Alone => (RecordFiles::new(), None),
+            Found::Listed(lowest) => (self.log.files(lowest..version.saturating_add(1))?, None),
+            Found::Read(files) => (files, Some(floor)),
+        };
+        let last = match files.remove(&version) {
+            Some(file) => Some(Log::decoded(file, version)?),
+            None => self.log.read(version)?,
+        };
+        let Some(last) = last else { return Ok(None) };
+        match self.replay(&last, floor, files, again) {
             Ok(snapshot) => {
                 self.saw(version);
                 Ok(Some(Arc::new(snapshot)))
@@ -250,14 +262,32 @@ impl Store {
         }
     }
 
-    /// The state after `last`: the newest root known, and the records since.
-    fn replay(&self, last: &Record, floor: Option<Floor>) -> Result<Snapshot> {
+    /// The state after `last`: the newest root known, and the records since, of which `files` were read. With `again`, the floor is read once
+    /// more beside them, and must be that.
+    fn replay(
+        &self,
+        last: &Record,
+        floor: Option<Floor>,
+        files: RecordFiles,
+        again: Option<Option<Floor>>,
+    ) -> Result<Snapshot> {
         let version = last.version;
         let reference = [last.root, floor.map(|f| f.root)].into_iter().flatten().max_by_key(|r| r.version);
+        let mut filling = Filling { root: None, files };
+        if !self.log.storage.is_near() {
+            let first = reference.map_or(1, |r| r.version.saturating_add(1));
+            filling = self.log.fill(reference, first..version, filling.files, again)?;
+        }
         let mut snapshot = match reference {
-            Some(reference) => Snapshot::of_root(self.log.root(reference)?, reference, &self.log.storage)?,
+            Some(reference) => {
+                let root = filling.root.map_or_else(|| self.log.root(reference), Ok)?;
+                Snapshot::of_root(root, reference, &self.log.storage)?
+            }
             None => Snapshot::before_all(),
         };
+        while let Some(file) = filling.files.remove(&(snapshot.version() + 1)) {
+            snapshot.follow(&Log::decoded(file, snapshot.version() + 1)?)?;
+        }
         self.log.read_each(snapshot.version() + 1..version, &mut |record| snapshot.follow(&record))?;
         if snapshot.version() < version {
             snapshot.follow(last)?;

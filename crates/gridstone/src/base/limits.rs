@@ -45,6 +45,8 @@ pub const FOLD_VERSIONS: u64 = 64;
 pub const FOLD_BYTES: u64 = 4 << 20;
 /// A log record's line at most, in bytes.
 pub const RECORD_LINE_BYTES_MAX: usize = 256 << 20;
+/// The bodies of a log record together at most, in bytes.
+pub const RECORD_BODIES_BYTES_MAX: usize = 1 << 30;
 /// Parts of a file no further apart than this are read together. A pread that hits the page cache costs about half a
 /// microsecond with its buffer, in which a core copies some 8 KiB (measured: 0.4 µs for 64 bytes, 0.9 µs for 8 KiB,
 /// 1.35 µs for 16 KiB): reading a smaller gap is cheaper than another call.

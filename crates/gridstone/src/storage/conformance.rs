@@ -4,6 +4,7 @@ use super::{PutOutcome, Storage, Swept};
 use crate::base::{ByteRange, Clock, Error, ErrorKind, NeverCancel};
 use crate::runtime::{Pool, SystemClock};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Checks a storage; `make` gives an empty, unprepared one.
 pub(super) fn check(make: &dyn Fn() -> Arc<dyn Storage>) {
@@ -26,6 +27,7 @@ pub(super) fn check(make: &dyn Fn() -> Arc<dyn Storage>) {
     what_is_there_can_be_made_durable(&*prepared());
     the_storages_time_is_that_of_what_it_writes(&*prepared());
     put_replaces(&*prepared());
+    starts_are_what_is_there(&*prepared());
     listing_shows_one_folder(&*prepared());
     a_survey_tells_length_and_time(&*prepared());
     put_if_unchanged_compares(&*prepared());
@@ -222,9 +224,46 @@ fn put_replaces(storage: &dyn Storage) {
     for (round, text) in ["1", "22", ""].into_iter().enumerate() {
         let put = if round % 2 == 0 { Storage::put } else { Storage::put_hint };
         put(storage, "_log/latest", text.as_bytes()).unwrap();
-        assert_eq!(storage.read_all("_log/latest").unwrap(), text);
+        // A hint may be on its way still.
+        let seen = || storage.read_all("_log/latest").unwrap() == text;
+        assert!((0..2_000).any(|_| seen() || waited()), "{text:?}");
     }
     assert_eq!(storage.list("_log").unwrap(), ["_log/latest"]);
+}
+
+/// Waits a little; never what was waited for.
+fn waited() -> bool {
+    std::thread::sleep(Duration::from_millis(5));
+    false
+}
+
+/// The start of an object is what it has, alone and beside the floor; several are deleted at once.
+fn starts_are_what_is_there(storage: &dyn Storage) {
+    let content: Vec<u8> = (0..70_000u32).map(|i| (i % 251) as u8).collect();
+    for len in [0, 1, 100, 16_384, 70_000] {
+        storage.put("_log/1", &content[..len]).unwrap();
+        for asked in [0, 1, 99, 100, 101, 16_383, 16_384, 16_385, 69_999, 70_000, u64::MAX >> 8] {
+            let expected = &content[..len.min(usize::try_from(asked).unwrap())];
+            assert_eq!(storage.read_start("_log/1", asked).unwrap(), expected, "{asked} of {len}");
+            let (start, floor) = storage.read_start_and_floor("_log/1", asked);
+            assert_eq!(start.unwrap(), expected, "{asked} of {len}");
+            assert_eq!(floor.unwrap_err().kind(), ErrorKind::NotFound);
+        }
+    }
+    storage.put("_log/floor", b"a floor").unwrap();
+    let (start, floor) = storage.read_start_and_floor("_log/2", 10);
+    assert_eq!((start.unwrap_err().kind(), floor.unwrap()), (ErrorKind::NotFound, "a floor".into()));
+    assert_eq!(storage.read_start("_log/2", 10).unwrap_err().kind(), ErrorKind::NotFound);
+    storage.put("_log/2", b"x").unwrap();
+    for (most, expected) in [(3, true), (2, false)] {
+        let few = storage.list_few("_log", most).unwrap();
+        assert_eq!(few.is_some(), expected);
+        assert!(few.is_none_or(|names| names == ["_log/1", "_log/2", "_log/floor"]));
+    }
+    let names = ["_log/1", "_log/2", "_log/3"].map(str::to_owned);
+    storage.delete_each(&names).unwrap();
+    assert_eq!(storage.list("_log").unwrap(), ["_log/floor"]);
+    storage.delete_each(&[]).unwrap();
 }
 
 fn listing_shows_one_folder(storage: &dyn Storage) {

@@ -212,6 +212,10 @@ impl<L: Layer> Storage for Layered<L> {
         self.call(Operation::List, folder, || self.inner.list(folder))
     }
 
+    fn list_few(&self, folder: &str, most: usize) -> Result<Option<Vec<String>>> {
+        self.call(Operation::List, folder, || self.inner.list_few(folder, most))
+    }
+
     fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
         self.call(Operation::Survey, folder, || self.inner.survey(folder, visit))
     }

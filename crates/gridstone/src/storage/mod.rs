@@ -183,9 +183,8 @@ pub trait Storage: Send + Sync + Debug {
         (self.read_start(name, len), self.read_all(FLOOR))
     }
 
-    /// Shows the whole content of objects of one folder to `visit`, in the order of `names`, each with its name; an error of `visit` ends
-    /// it. Where a read is a request all of them are asked for side by side, so they should be few and small. The floor of the log is never
-    /// one of several.
+    /// Shows the whole content of objects to `visit`, in the order of `names`, each with its name; an error of `visit` ends it. Where a read
+    /// is a request all of them are asked for side by side, so they should be few and small.
     ///
     /// # Errors
     /// Those of `visit`, which is given those of [`Storage::read_all`].
@@ -258,6 +257,14 @@ pub trait Storage: Send + Sync + Debug {
     /// # Errors
     /// Access, Storage.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
+
+    /// As [`Storage::list`], of a folder that has `most` objects or fewer; `None` if it has more. Costs one request where that is what costs.
+    ///
+    /// # Errors
+    /// Access, Storage.
+    fn list_few(&self, folder: &str, most: usize) -> Result<Option<Vec<String>>> {
+        self.list(folder).map(|names| (names.len() <= most).then_some(names))
+    }
 
     /// Shows every object directly in `folder` to `visit`, in any order and without holding all of them at once, with
     /// those that a sink is still writing where the storage shows them. Temporary files are left out. One that is deleted

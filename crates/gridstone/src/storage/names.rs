@@ -26,11 +26,8 @@ const NOTE_BYTES_MAX: u64 = 64 << 10;
 /// A line, its checksum and the ends of both lines: a manifest root. A page, of [`limits::PAGE_FRAGMENTS_MAX`] descriptions and lists of
 /// [`limits::ATTRIBUTES_MAX`] numbers, is shorter.
 const LINE_BYTES_MAX: u64 = limits::RECORD_LINE_BYTES_MAX as u64 + 18;
-/// The words of a fragment's description in a line take more than this.
-const DESCRIPTION_BYTES_MIN: u64 = 128;
-/// A record: its line, and the bodies of as many fragments as a line has room to describe.
-const RECORD_BYTES_MAX: u64 =
-    LINE_BYTES_MAX + LINE_BYTES_MAX / DESCRIPTION_BYTES_MIN * (limits::INLINE_BYTES_MAX as u64 + 64);
+/// A record: its line and its bodies.
+const RECORD_BYTES_MAX: u64 = LINE_BYTES_MAX + limits::RECORD_BODIES_BYTES_MAX as u64;
 /// By which a sealed object is longer: its header and first tag, and a tag for each segment.
 const SEALED_BYTES: u64 = 128;
 const SEALED_SEGMENT_BYTES_MIN: u64 = 4 << 10;
@@ -108,7 +105,7 @@ mod tests {
         }
         let line = limits::RECORD_LINE_BYTES_MAX as u64;
         assert!((line + 18..line + (line >> 7)).contains(&bytes_max("_manifest/a")));
-        assert!((1 << 36..1 << 40).contains(&bytes_max("_log/00000000000000000007")));
+        assert!((5 << 28..(5 << 28) + (1 << 24)).contains(&bytes_max("_log/00000000000000000007")));
         assert_eq!((bytes_max("_data/a.frag"), bytes_max("_damaged/log-1-0")), (u64::MAX, u64::MAX));
         check_length(&"it", 32, 32).unwrap();
         assert_eq!(check_length(&"it", 33, 32).unwrap_err().kind(), ErrorKind::Corruption);

@@ -31,13 +31,14 @@ pub(super) const TEMPORARY: &str = ".tmp-";
 pub(super) struct Disk {
     durability: Durability,
     failed: AtomicBool,
+    time_told: AtomicBool,
     calls: Arc<dyn DiskCalls>,
 }
 
 impl Disk {
     /// A disk that is changed by `calls`.
     pub(super) fn new(durability: Durability, calls: Arc<dyn DiskCalls>) -> Self {
-        Self { durability, failed: AtomicBool::new(false), calls }
+        Self { durability, failed: AtomicBool::new(false), time_told: AtomicBool::new(false), calls }
     }
 
     /// Whether names, and bytes that no record holds, are left to the system until they are asked for.
@@ -53,6 +54,11 @@ impl Disk {
         let _gone = Temporary { path: Some(path), calls: Arc::clone(&self.calls) };
         let modified = file.file.metadata().and_then(|metadata| metadata.modified()).map_err(failed)?;
         Ok(super::entries::micros_utc(modified))
+    }
+
+    /// As [`Disk::now_us`], the first time that it is asked for; else, and where there is no answer, `None`.
+    pub(super) fn first_time_us(&self, folder: &Path) -> Option<i64> {
+        if self.time_told.swap(true, Ordering::Relaxed) { None } else { self.now_us(folder).ok() }
     }
 
     /// The calls that change it.

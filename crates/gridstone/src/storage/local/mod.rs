@@ -165,6 +165,11 @@ impl Storage for LocalStorage {
         self.disk.now_us(&self.root.join(names::LOG))
     }
 
+    /// A link is exclusive. The filesystem's time is told once: it may be another machine's.
+    fn prove_exclusive(&self, _id: Id) -> Result<Option<i64>> {
+        Ok(self.disk.first_time_us(&self.root.join(names::LOG)))
+    }
+
     fn prepare(&self) -> Result<()> {
         if !place::is_folder(&self.root.join(names::LOG))? {
             self.make_log()?;

@@ -211,6 +211,22 @@ impl Client {
         Ok(())
     }
 
+    /// The names of all that lies directly in `folder`, within it, in one request; `None` if it is more than `most`, which are less than
+    /// stores give in one answer.
+    pub(super) fn few(&self, folder: &str, most: usize) -> Result<Option<Vec<String>>> {
+        let prefix = self.path(folder);
+        let below = prefix.clone();
+        let asked = self.start(|stores| async move {
+            stores.patient.list(Some(&below)).take(most + 1).try_collect::<Vec<ObjectMeta>>().await
+        })?;
+        let found = asked.wait_or_cancel()?.map_err(|e| self.error("cannot list", folder, e))?;
+        let within = |found: &ObjectMeta| {
+            let parts: Vec<_> = found.location.prefix_match(&prefix)?.collect();
+            if let [file] = parts.as_slice() { Some(file.as_ref().to_owned()) } else { None }
+        };
+        Ok((found.len() <= most).then(|| found.iter().filter_map(within).collect()))
+    }
+
     /// Whether anything lies directly in `folder`.
     pub(super) fn any(&self, folder: &str) -> Result<bool> {
         let prefix = self.path(folder);

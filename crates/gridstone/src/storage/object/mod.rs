@@ -2,11 +2,12 @@
 //!
 //! An object of the store is an object of the bucket, under the store's key. What the trait asks for is had so:
 //!
-//! - `put_if_absent` and `put_if_unchanged` are conditional PUTs ([`write`] tells how their outcome is found out). A store
-//!   without them is found out when a Gridstone store is created there: it is tried, and refused.
+//! - `put_if_absent` and `put_if_unchanged` are conditional PUTs ([`write`] tells how their outcome is found out). That they are
+//!   exclusive here is tried before the first commit of a process ([`proof`]).
 //! - An object is seen whole or not at all, and is durable when its PUT has been answered: `sync` has nothing to do.
 //! - `open` is one request, which brings the object's end; ranges are read side by side ([`source`]). An object that
 //!   changed since is told by its tag.
+//! - What is read whole is read in ranges, and its length is checked first ([`content`]).
 //! - `create` gathers parts ([`sink`]); `remove_everything` leaves a tombstone first ([`removal`]).
 //!
 //! All requests are made by one thread per process ([`crate::runtime::drive`]), whoever waits for them. A call does not
@@ -14,7 +15,10 @@
 
 mod ahead;
 mod client;
+mod content;
 mod failure;
+mod hint;
+mod proof;
 mod removal;
 mod settings;
 mod sink;
@@ -24,17 +28,18 @@ mod write;
 pub(super) use settings::check_names;
 
 use super::{FLOOR, Listed, PutOutcome, Storage, StorageOptions, Swept, names};
-use crate::base::{ByteSink, ByteSource, Entropy, Error, ErrorKind, Result};
-use crate::runtime::{Asked, SystemEntropy};
+use crate::base::{ByteSink, ByteSource, Entropy, Error, ErrorKind, Id, Result};
+use crate::runtime::SystemEntropy;
 use bytes::Bytes;
 use client::{Client, Maker, Stores};
+use content::Question;
 use failure::Place;
 use object_store::path::Path;
-use object_store::{GetOptions, ObjectStore, UpdateVersion};
+use object_store::{ObjectStore, UpdateVersion};
 use removal::{Log, LogState, Look};
 use settings::{Kind, Settings};
 use std::sync::Arc;
-use write::{Condition, write_if};
+use write::{Condition, Unwritten, write_if};
 
 /// What temporary objects begin with.
 const TEMPORARY: &str = ".probe-";
@@ -45,6 +50,8 @@ pub struct ObjectStorage {
     client: Arc<Client>,
     claims: Arc<sink::Claims>,
     log: LogState,
+    proof: proof::Proof,
+    hints: hint::Hints,
     identity: String,
 }
 
@@ -83,12 +90,13 @@ impl ObjectStorage {
 
     fn of(place: Place, prefix: Path, maker: Maker, identity: String) -> Self {
         let client = Arc::new(Client::new(place, prefix, maker));
-        Self { client, claims: Arc::default(), log: LogState::new(), identity }
+        let (proof, hints) = Default::default();
+        Self { client, claims: Arc::default(), log: LogState::new(), proof, hints, identity }
     }
 
     /// Does a read of `name`; `None` if it is in the log of a store that is being deleted.
     fn seen<T>(&self, name: &str, read: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
-        if name != names::LOG && !name.starts_with("_log/") {
+        if name != names::LOG && !in_log(name) {
             return read().map(Some);
         }
         match self.log.get() {
@@ -120,36 +128,40 @@ impl ObjectStorage {
     }
 
     fn write_if(&self, name: &str, bytes: &[u8], condition: Condition) -> Result<bool> {
+        check_length(name, bytes)?;
         let (path, mark, bytes) = (self.client.path(name), self.mark(), Bytes::copy_from_slice(bytes));
-        self.client
-            .ask("cannot write", name, |stores| async move { write_if(&stores, &path, bytes, &mark, &condition).await })
+        let asked = self
+            .client
+            .start(|stores| async move { write_if(&stores, &path, bytes, &mark, &condition).await })
+            .map_err(Error::without_effect)?;
+        asked.wait()?.map_err(|Unwritten { error, in_doubt }| {
+            let error = self.client.error("cannot write", name, error);
+            if in_doubt { error } else { error.without_effect() }
+        })
+    }
+
+    /// All of an object, and what the store knows of it.
+    fn whole(&self, name: &str) -> Result<client::Found> {
+        Question::start_whole(&self.client, name)?.whole(&self.client)
+    }
+
+    /// What a look at the floor has found: the floor, of which a tombstone is told apart, and whether there is a log.
+    fn learnt(&self, floor: Result<Option<Bytes>>) -> (Result<Bytes>, bool) {
+        let known = self.log.get();
+        let floor = match floor {
+            Ok(floor) => floor,
+            Err(e) => return (Err(e), known == Log::Alive),
+        };
+        match self.log.learn(floor.as_deref()) {
+            Log::Removed if known == Log::Alive => (Err(removal::deleted(&self.client)), false),
+            Log::Removed => (Err(self.absent(FLOOR)), false),
+            _ => (floor.ok_or_else(|| self.absent(FLOOR)), true),
+        }
     }
 
     /// The floor, of which a tombstone is told apart.
     fn read_floor(&self) -> Result<Bytes> {
-        let known = self.log.get();
-        let floor = Look::start(&self.client)?.floor(&self.client)?;
-        match self.log.learn(floor.as_deref()) {
-            Log::Removed if known == Log::Alive => Err(removal::deleted(&self.client)),
-            Log::Removed => Err(self.absent(FLOOR)),
-            _ => floor.ok_or_else(|| self.absent(FLOOR)),
-        }
-    }
-
-    /// Creates an object twice: only once may that succeed.
-    fn try_conditions(&self) -> Result<()> {
-        let name = format!("{}/{TEMPORARY}{}", names::LOG, self.mark());
-        let first = self.write_if(&name, b"first", Condition::Absent)?;
-        let second = self.write_if(&name, b"second", Condition::Absent);
-        self.client.delete(&[name])?;
-        if first && !second? {
-            return Ok(());
-        }
-        Err(Error::unsupported(format!(
-            "{} cannot hold a store that is written to: it takes a PUT with If-None-Match for a plain one, so two writers would \
-             overwrite each other; use a store that knows conditional writes, or a newer version of this one",
-            self.client.place.bucket
-        )))
+        self.learnt(Look::start(&self.client)?.floor(&self.client)).0
     }
 
     fn each_object(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
@@ -160,9 +172,35 @@ impl ObjectStorage {
     }
 }
 
+/// The whole name of a temporary object of the log.
+fn temporary_name(mark: &str) -> String {
+    format!("{}/{TEMPORARY}{mark}", names::LOG)
+}
+
+/// An Input error, without effect, if no reader would take an object of this name and length.
+fn check_length(name: &str, bytes: &[u8]) -> Result<()> {
+    let (len, len_max) = (bytes.len() as u64, names::bytes_max(name));
+    if len <= len_max {
+        return Ok(());
+    }
+    Err(Error::input(format!("{name} would have {len} bytes, at most {len_max} are allowed; nothing was written"))
+        .without_effect())
+}
+
 /// The variables of this process that are text.
 fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
+/// Whether an object of this whole name is in the log.
+fn in_log(name: &str) -> bool {
+    name.strip_prefix(names::LOG).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The first `len` bytes of what was asked for.
+fn start_of(bytes: Bytes, len: u64) -> Bytes {
+    let len = bytes.len().min(usize::try_from(len).unwrap_or(usize::MAX));
+    bytes.slice(..len)
 }
 
 /// Whether an object of this whole name is a temporary one.
@@ -179,23 +217,30 @@ impl Storage for ObjectStorage {
         self.identity.clone()
     }
 
+    /// As answers tell it: rounded down to whole seconds, so up to a second behind what listings say of the same moment.
     fn now_us(&self) -> Result<i64> {
-        let name = format!("{}/{TEMPORARY}{}", names::LOG, self.mark());
+        let name = temporary_name(&self.mark());
         self.client.put(&name, b"time")?;
-        let found = self.client.head(&name)?;
-        self.client.delete(&[name.clone()])?;
-        found.map(|found| found.meta.last_modified.timestamp_micros()).ok_or_else(|| self.absent(&name))
+        let found = self.client.head(&name);
+        // What stays behind is swept as temporary objects are.
+        let _ = self.client.delete(std::slice::from_ref(&name));
+        let found = found?.ok_or_else(|| self.absent(&name))?;
+        Ok(found.meta.last_modified.timestamp().saturating_mul(1_000_000))
     }
 
     fn is_removed(&self) -> Result<bool> {
         removal::is_removed(&self.client)
     }
 
+    fn prove_exclusive(&self, id: Id) -> Result<Option<i64>> {
+        self.proof.of_store(&self.client, &self.identity, id)
+    }
+
     fn prepare(&self) -> Result<()> {
         if removal::is_removed(&self.client)? {
             removal::finish(&self.client)?;
         }
-        self.try_conditions()?;
+        self.proof.of_place(&self.client)?;
         self.log.set(Log::Alive);
         Ok(())
     }
@@ -211,23 +256,54 @@ impl Storage for ObjectStorage {
         if name == FLOOR {
             return self.read_floor();
         }
-        let found = self.seen(name, || self.client.get(name, GetOptions::default()))?;
+        let found = self.seen(name, || self.whole(name))?;
         found.map(|found| found.bytes).ok_or_else(|| self.absent(name))
+    }
+
+    fn read_start(&self, name: &str, len: u64) -> Result<Bytes> {
+        let name = names::checked(name)?;
+        if name == FLOOR {
+            return self.read_floor().map(|floor| start_of(floor, len));
+        }
+        let found = self.seen(name, || Question::start(&self.client, name, len)?.first(&self.client))?;
+        found.map(|found| start_of(found.bytes, len)).ok_or_else(|| self.absent(name))
+    }
+
+    fn read_start_and_floor(&self, name: &str, len: u64) -> (Result<Bytes>, Result<Bytes>) {
+        let asked = names::checked(name).and_then(|name| Question::start(&self.client, name, len));
+        let (floor, alive) = self.learnt(Look::start(&self.client).and_then(|look| look.floor(&self.client)));
+        let start = match asked {
+            Err(e) => Err(e),
+            Ok(asked) if alive => asked.first(&self.client).map(|found| start_of(found.bytes, len)),
+            // The question is given up: nobody knows whether there is a log, or there is none.
+            Ok(_) => Err(match &floor {
+                Err(e) if e.kind() != ErrorKind::NotFound => Error::new(e.kind(), e.message()),
+                _ => self.absent(name),
+            }),
+        };
+        (start, floor)
     }
 
     fn read_each(&self, names: &[String], visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>) -> Result<()> {
         let Some(first) = names.first() else { return Ok(()) };
         names.iter().try_for_each(|name| names::checked(name).map(drop))?;
-        let start = |name: &String| self.client.start_get(name, GetOptions::default());
+        let start = |name: &String| Question::start_whole(&self.client, name);
         let asked = || names.iter().map(start).collect::<Result<Vec<_>>>();
+        let whole = |question: Question| {
+            let is_floor = question.name() == FLOOR;
+            match question.whole(&self.client) {
+                Err(e) if e.kind() == ErrorKind::Cancelled => Err(e),
+                answer if is_floor => Ok(self.learnt(removal::or_absent(answer)).0),
+                answer => Ok(answer.map(|found| found.bytes)),
+            }
+        };
         // The log that one of them is in, all of them are in.
-        let answers = self.seen(first, || asked()?.into_iter().map(Asked::wait).collect::<Result<Vec<_>>>())?;
+        let first = names.iter().find(|name| in_log(name)).unwrap_or(first);
+        let answers = self.seen(first, || asked()?.into_iter().map(whole).collect::<Result<Vec<_>>>())?;
         let Some(answers) = answers else {
             return names.iter().try_for_each(|name| visit(name, Err(self.absent(name))));
         };
-        names.iter().zip(answers).try_for_each(|(name, answer)| {
-            visit(name, answer.map(|found| found.bytes).map_err(|e| self.client.error("cannot read", name, e)))
-        })
+        names.iter().zip(answers).try_for_each(|(name, answer)| visit(name, answer))
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
@@ -244,17 +320,19 @@ impl Storage for ObjectStorage {
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
         let name = names::checked(name)?;
-        self.check_alive(name)?;
+        self.check_alive(name).map_err(Error::without_effect)?;
         let created = self.write_if(name, bytes, Condition::Absent)?;
         Ok(if created { PutOutcome::Created } else { PutOutcome::Exists })
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        check_length(name, bytes)?;
         self.client.put(names::checked(name)?, bytes)
     }
 
     fn put_hint(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        self.put(name, bytes)
+        check_length(name, bytes)?;
+        self.hints.write(&self.client, names::checked(name)?, bytes)
     }
 
     fn sync(&self, name: &str) -> Result<()> {
@@ -275,6 +353,17 @@ impl Storage for ObjectStorage {
         self.survey(folder, &mut |listed| found.push(listed.name))?;
         found.sort();
         Ok(found)
+    }
+
+    fn list_few(&self, folder: &str, most: usize) -> Result<Option<Vec<String>>> {
+        let folder = names::checked(folder)?;
+        let Some(found) = self.seen(folder, || self.client.few(folder, most))? else { return Ok(Some(Vec::new())) };
+        Ok(found.map(|files| {
+            let names = files.into_iter().map(|file| format!("{folder}/{file}"));
+            let mut names: Vec<String> = names.filter(|name| !is_temporary(name)).collect();
+            names.sort();
+            names
+        }))
     }
 
     fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
@@ -304,7 +393,7 @@ impl Storage for ObjectStorage {
     fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
         let name = names::checked(name)?;
         self.check_alive(name)?;
-        let found = match self.client.get(name, GetOptions::default()) {
+        let found = match self.whole(name) {
             Err(e) if e.kind() == ErrorKind::NotFound => None,
             found => Some(found?),
         };

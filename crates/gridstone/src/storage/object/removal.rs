@@ -17,11 +17,10 @@
 //! a store before you delete it. For the same reason nobody should create a store while another process deletes one there:
 //! a deletion looks for its tombstone before every thousand names, and stops where it is gone.
 
-use super::client::{Client, Found};
+use super::client::Client;
+use super::content::Question;
 use crate::base::{Error, ErrorKind, Result};
-use crate::runtime::Asked;
 use crate::storage::{FLOOR, LATEST, log_name, names};
-use object_store::{Error as Store, GetOptions};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What `_log/floor` holds while the store is being deleted. A floor is a line of JSON, or sealed, and starts otherwise.
@@ -76,26 +75,33 @@ impl LogState {
 }
 
 /// A look at the floor that is under way.
-pub(super) struct Look(Asked<object_store::Result<Found>>);
+pub(super) struct Look(Question);
 
 impl Look {
     pub(super) fn start(client: &Client) -> Result<Self> {
-        client.start_get(FLOOR, GetOptions::default()).map(Self)
+        Question::start_whole(client, FLOOR).map(Self)
     }
 
     /// The floor's bytes; `None` if there is none.
     pub(super) fn floor(self, client: &Client) -> Result<Option<bytes::Bytes>> {
-        match self.0.wait()? {
-            Ok(found) => Ok(Some(found.bytes)),
-            Err(Store::NotFound { .. }) => Ok(None),
-            Err(e) => Err(client.error("cannot read", FLOOR, e)),
-        }
+        or_absent(self.0.whole(client))
+    }
+}
+
+/// The bytes of an answer; `None` if there is no such object.
+pub(super) fn or_absent(found: Result<super::client::Found>) -> Result<Option<bytes::Bytes>> {
+    match found {
+        Ok(found) => Ok(Some(found.bytes)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
     }
 }
 
 /// Whether the tombstone is there now.
 pub(super) fn is_removed(client: &Client) -> Result<bool> {
-    Ok(Look::start(client)?.floor(client)?.as_deref() == Some(TOMBSTONE))
+    // One byte more than it has: a floor of any length, sound or not, is told apart.
+    let start = Question::start(client, FLOOR, TOMBSTONE.len() as u64 + 1)?.first(client);
+    Ok(or_absent(start)?.as_deref() == Some(TOMBSTONE))
 }
 
 /// For who has seen the store alive.

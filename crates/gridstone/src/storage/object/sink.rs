@@ -153,9 +153,10 @@ impl ObjectSink {
     fn put_whole(&mut self) -> Result<()> {
         let (path, mark) = (self.client.path(&self.name), self.mark.clone());
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));
-        let created = self.client.ask("cannot write", &self.name, |stores| async move {
-            write_if(&stores, &path, bytes, &mark, &Condition::Absent).await
-        })?;
+        let asked = self
+            .client
+            .start(|stores| async move { write_if(&stores, &path, bytes, &mark, &Condition::Absent).await })?;
+        let created = asked.wait()?.map_err(|e| self.client.error("cannot write", &self.name, e.error))?;
         if created { Ok(()) } else { Err(exists(&self.client, &self.name)) }
     }
 }

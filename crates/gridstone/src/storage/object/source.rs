@@ -175,7 +175,7 @@ impl ObjectSource {
 }
 
 /// Whether the store does not give the end of an object: of an empty one, or never (Azure).
-fn has_no_end(error: &Store) -> bool {
+pub(super) fn has_no_end(error: &Store) -> bool {
     let text = error.to_string();
     matches!(error, Store::NotSupported { .. } | Store::NotImplemented { .. })
         || ["416", "InvalidRange", "range"].iter().any(|part| text.contains(part))

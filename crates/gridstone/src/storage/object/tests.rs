@@ -8,7 +8,11 @@ use crate::storage::{LATEST, log_name};
 use object_store::memory::InMemory;
 
 mod doubt;
+#[allow(dead_code, reason = "shared with the tests of the whole")]
 mod faulty;
+mod hints;
+mod proving;
+mod reading;
 mod removing;
 mod server;
 

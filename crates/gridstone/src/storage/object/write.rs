@@ -11,14 +11,15 @@
 //!
 //! A refusal is looked into as well, since whatever lies between may have repeated the request: it may be of our own success.
 //! Only if nothing can be seen then is a refusal of the first try believed.
+//!
+//! The error says whether any try may still take effect ([`Unwritten::in_doubt`]). A request that was never taken up has none. One whose
+//! answer was lost stays in doubt until the object is seen, whatever later tries are told: it may be on its way for as long as it lives.
 
 use super::client::{Stores, fetched};
 use super::failure::{Effect, effect};
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{
-    Attribute, AttributeValue, Attributes, GetOptions, PutMode, PutOptions, PutPayload, Result, UpdateVersion,
-};
+use object_store::{Attribute, AttributeValue, Attributes, GetOptions, PutMode, PutOptions, PutPayload, UpdateVersion};
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -58,6 +59,14 @@ enum Seen {
     Unclear,
 }
 
+/// A write that failed.
+#[derive(Debug)]
+pub(super) struct Unwritten {
+    pub(super) error: object_store::Error,
+    /// Whether it may have happened, or may come to happen.
+    pub(super) in_doubt: bool,
+}
+
 /// Writes `bytes`, marked with `mark`, to `path` on `condition`; says whether that happened.
 pub(super) async fn write_if(
     stores: &Stores,
@@ -65,30 +74,43 @@ pub(super) async fn write_if(
     bytes: Bytes,
     mark: &str,
     condition: &Condition,
-) -> Result<bool> {
-    let mut attempt = 0;
+) -> Result<bool, Unwritten> {
+    let (mut attempt, mut in_doubt) = (0, false);
     loop {
-        let attributes = Attributes::from_iter([(MARK, AttributeValue::from(mark.to_owned()))]);
-        let options = PutOptions { mode: condition.mode(), attributes, ..PutOptions::default() };
-        let error = match stores.once.put_opts(path, PutPayload::from_bytes(bytes.clone()), options).await {
-            Ok(_) => return Ok(true),
+        let error = match put_once(stores, path, bytes.clone(), mark, condition.mode()).await {
+            Ok(()) => return Ok(true),
             Err(error) => error,
         };
-        let refused = match effect(&error) {
-            Effect::None => return Err(error),
-            Effect::Refused => attempt == 0,
-            Effect::Unknown => false,
-        };
+        let effect = effect(&error);
+        if effect == Effect::None {
+            return Err(Unwritten { error, in_doubt });
+        }
+        // Nothing but this try can have been refused for its own success, so it is believed.
+        let refused = effect == Effect::Refused && !in_doubt;
+        in_doubt |= effect == Effect::Unknown;
         match seen(stores, path, mark, condition).await {
             Seen::Ours => return Ok(true),
             _ if refused => return Ok(false),
             Seen::Others if matches!(condition, Condition::Absent) => return Ok(false),
             Seen::Before if attempt + 1 < ATTEMPTS => {}
-            Seen::Before | Seen::Others | Seen::Unclear => return Err(error),
+            Seen::Before | Seen::Others | Seen::Unclear => return Err(Unwritten { error, in_doubt }),
         }
         tokio::time::sleep(PAUSE * 2u32.pow(attempt)).await;
         attempt += 1;
     }
+}
+
+/// Sends a write in `mode` a single time.
+pub(super) async fn put_once(
+    stores: &Stores,
+    path: &Path,
+    bytes: Bytes,
+    mark: &str,
+    mode: PutMode,
+) -> object_store::Result<()> {
+    let attributes = Attributes::from_iter([(MARK, AttributeValue::from(mark.to_owned()))]);
+    let options = PutOptions { mode, attributes, ..PutOptions::default() };
+    stores.once.put_opts(path, PutPayload::from_bytes(bytes), options).await.map(drop)
 }
 
 async fn seen(stores: &Stores, path: &Path, mark: &str, condition: &Condition) -> Seen {

@@ -147,6 +147,11 @@ impl Segments {
         })
     }
 
+    /// Those of an object whose end is not known: none is the last.
+    pub(super) fn endless(header: &Header) -> Self {
+        Self { size: header.segment_bytes() as u64, count: u64::MAX, plain_len: u64::MAX }
+    }
+
     /// The plain length of segment `number`.
     pub(super) fn len_of(&self, number: u64) -> usize {
         self.plain_len.saturating_sub(number * self.size).min(self.size) as usize

@@ -25,8 +25,9 @@ pub use ring::KeyRing;
 use super::{FLOOR, LATEST, Listed, PutOutcome, Storage, Swept, log_name};
 use crate::base::{ByteRange, ByteSink, ByteSource, Entropy, Error, ErrorKind, Id, KeyId, Result};
 use bytes::Bytes;
+use cipher::TAG_BYTES;
 use environment::{KEY_FILE_VARIABLE, KEY_VARIABLE};
-use header::{HEADER_BYTES, Header, Looks, Segments};
+use header::{HEADER_BYTES, Header, Looks, SEGMENT_LOG2, Segments};
 use sink::{SealedSink, Sealer, seal_whole};
 use source::{Opener, SealedSource};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -139,8 +140,8 @@ impl SealedStorage {
         Error::corruption(format!("{} {why}: it was damaged, or put there by somebody else", self.what(name)))
     }
 
-    /// What opens the object `name` of `sealed_len` bytes that starts with `head`.
-    fn opener(&self, name: &str, head: &[u8], sealed_len: u64) -> Result<Opener> {
+    /// What opens the object `name` of `sealed_len` bytes that starts with `head`; `None`: of one that has more than is going to be opened.
+    fn opener(&self, name: &str, head: &[u8], sealed_len: Option<u64>) -> Result<Opener> {
         let what = self.what(name);
         let header = Header::decode(head, &what)?;
         let ring = self.sealing.ring().ok_or_else(|| Error::access(format!("{what} is sealed; give its key")))?;
@@ -148,7 +149,10 @@ impl SealedStorage {
         if name != LATEST {
             let _ = self.key_id.set(header.key);
         }
-        let segments = Segments::new(&header, sealed_len, &what)?;
+        let segments = match sealed_len {
+            Some(len) => Segments::new(&header, len, &what)?,
+            None => Segments::endless(&header),
+        };
         Ok(Opener { cipher: key.object(&header, name)?, what, segments })
     }
 
@@ -183,12 +187,36 @@ impl SealedStorage {
         match self.sort_of(name, head)? {
             Sort::Plain => Ok(bytes),
             Sort::Sealed => {
-                let opener = self.opener(name, head, bytes.len() as u64)?;
+                let opener = self.opener(name, head, Some(bytes.len() as u64))?;
                 let plain = opener.open_run(0, bytes.get(HEADER_BYTES..).unwrap_or_default())?;
                 self.proved.store(true, Ordering::Relaxed);
                 Ok(plain)
             }
         }
+    }
+
+    /// The first `len` bytes of the content of an object that starts with `start`: [`sealed_start_bytes`] of it, or all if it has fewer.
+    fn start_opened(&self, name: &str, len: u64, start: Bytes) -> Result<Bytes> {
+        let cut = |plain: Bytes| plain.slice(..plain.len().min(usize::try_from(len).unwrap_or(usize::MAX)));
+        let head = start.get(..HEADER_BYTES).unwrap_or(&start);
+        if self.sort_of(name, head)? == Sort::Plain {
+            return Ok(cut(start));
+        }
+        if (start.len() as u64) < sealed_start_bytes(len) {
+            return self.opened(name, start).map(cut);
+        }
+        // There is at least a byte behind the segments that are wanted, so that none of them is the last.
+        let opener = self.opener(name, head, None)?;
+        let count = len.div_ceil(opener.segments.size);
+        let sealed = usize::try_from(opener.segments.sealed_start(count)).ok().filter(|end| *end < start.len());
+        let Some(sealed) = sealed.and_then(|end| start.get(HEADER_BYTES..end)) else {
+            // Its segments are longer than those that are written here.
+            let source = self.open(name)?;
+            return source.read_one(ByteRange::new(0, source.len().min(len)));
+        };
+        let plain = opener.open_run(0, sealed)?;
+        self.proved.store(true, Ordering::Relaxed);
+        Ok(cut(plain))
     }
 
     /// Does `write` with the bytes that are stored for `bytes`.
@@ -204,6 +232,13 @@ impl SealedStorage {
             }
         }
     }
+}
+
+/// How much of a sealed object holds its first `len` bytes, and one byte more, by which the last segment is told from others.
+fn sealed_start_bytes(len: u64) -> u64 {
+    let segments = len.div_ceil(1 << SEGMENT_LOG2);
+    let whole = segments.saturating_mul((1 << SEGMENT_LOG2) + TAG_BYTES as u64);
+    whole.saturating_add(HEADER_BYTES as u64 + 1)
 }
 
 fn head_of(source: &dyn ByteSource) -> Result<Bytes> {
@@ -256,7 +291,7 @@ impl Storage for SealedStorage {
         match self.sort_of(name, &head)? {
             Sort::Plain => Ok(inner),
             Sort::Sealed => {
-                let opener = self.opener(name, &head, inner.len())?;
+                let opener = self.opener(name, &head, Some(inner.len()))?;
                 Ok(Arc::new(SealedSource { inner, opener }))
             }
         }
@@ -267,8 +302,12 @@ impl Storage for SealedStorage {
     }
 
     fn read_start(&self, name: &str, len: u64) -> Result<Bytes> {
-        let source = self.open(name)?;
-        source.read_one(ByteRange::new(0, source.len().min(len)))
+        self.start_opened(name, len, self.inner.read_start(name, sealed_start_bytes(len))?)
+    }
+
+    fn read_start_and_floor(&self, name: &str, len: u64) -> (Result<Bytes>, Result<Bytes>) {
+        let (start, floor) = self.inner.read_start_and_floor(name, sealed_start_bytes(len));
+        (start.and_then(|start| self.start_opened(name, len, start)), floor.and_then(|floor| self.opened(FLOOR, floor)))
     }
 
     fn read_each(&self, names: &[String], visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>) -> Result<()> {
@@ -338,6 +377,10 @@ impl Storage for SealedStorage {
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {
         self.inner.list(folder)
+    }
+
+    fn list_few(&self, folder: &str, most: usize) -> Result<Option<Vec<String>>> {
+        self.inner.list_few(folder, most)
     }
 
     fn exists(&self, name: &str) -> Result<bool> {

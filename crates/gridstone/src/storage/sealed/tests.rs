@@ -421,6 +421,36 @@ fn a_small_read_fetches_its_segments_only() {
     reads(&[(SEGMENT, SEGMENT)], 1, 1);
 }
 
+/// The segments that hold a start are read at once, with one byte more, and opened; what lies behind is not looked at.
+#[test]
+fn a_start_takes_one_read_of_its_segments() {
+    let (inner, sealed) = pair();
+    let content = counted(4 * SEGMENT + 7);
+    sealed.put(NAME, &content).unwrap();
+    let counting = Arc::new(CountingStorage::new(Arc::new(inner.clone())));
+    let through = SealedStorage::new(counting.clone(), Sealing::Always(ring(7)), Arc::new(SystemEntropy));
+    for (len, segments) in [(1, 1), (SEGMENT, 1), (SEGMENT + 1, 2), (4 * SEGMENT, 4)] {
+        counting.reset();
+        assert_eq!(through.read_start(NAME, len as u64).unwrap(), content[..len]);
+        let counts = counting.snapshot();
+        assert_eq!((counts.total(), counts.bytes_read), (1, (HEADER_BYTES + segments * (SEGMENT + 16) + 1) as u64));
+    }
+    let bytes = inner.read_all(NAME).unwrap();
+    for (at, sound) in
+        [(HEADER_BYTES + 5, false), (HEADER_BYTES + SEGMENT + 15, false), (HEADER_BYTES + SEGMENT + 17, true)]
+    {
+        let mut bad = bytes.to_vec();
+        bad[at] ^= 1;
+        inner.put(NAME, &bad).unwrap();
+        assert_eq!(sealed.read_start(NAME, 100).is_ok(), sound, "byte {at}");
+    }
+    // Cut where a segment ends: the one before is not the last.
+    inner.put(NAME, &bytes[..HEADER_BYTES + SEGMENT + 16]).unwrap();
+    assert_eq!(sealed.read_start(NAME, 100).unwrap_err().kind(), ErrorKind::Corruption);
+    inner.put(NAME, &bytes[..HEADER_BYTES + SEGMENT + 17]).unwrap();
+    assert_eq!(sealed.read_start(NAME, 100).unwrap(), content[..100], "a cut behind it is for who reads further");
+}
+
 /// An entropy that always says the same.
 #[derive(Debug)]
 struct Same;

@@ -93,3 +93,60 @@ fn a_sink_that_did_not_finish_says_so() {
     assert_eq!(plan.seen().last(), Some(&"abort"));
     assert!(!storage.exists("_data/a.frag").unwrap());
 }
+
+/// What is said of a write that failed: whether any of its tries may take effect later. One that was late lands here.
+#[test]
+fn an_error_says_whether_the_write_may_still_happen() {
+    use Trouble::{Before, Denied, Late, Refused};
+    let cases: [(&[Option<Trouble>], bool); 6] = [
+        (&[Some(Denied)], false),
+        (&[Some(Late), Some(Denied)], true),
+        (&[Some(Late); 4], true),
+        (&[Some(Before); 4], true),
+        (&[Some(Late), Some(Refused), Some(Refused), Some(Refused)], true),
+        (&[Some(Late), Some(Refused), Some(Denied)], true),
+    ];
+    for (writes, in_doubt) in cases {
+        let (storage, plan) = pair();
+        plan.write_so(writes);
+        let error = storage.put_if_absent("_log/1", b"ours").unwrap_err();
+        assert_eq!(error.had_no_effect(), !in_doubt, "{writes:?}: {error}");
+        assert_eq!(plan.seen().iter().filter(|what| **what == "put").count(), writes.len());
+        plan.land();
+        assert!(in_doubt || !storage.exists("_log/1").unwrap(), "{writes:?}: it happened after all");
+    }
+}
+
+#[test]
+fn a_look_settles_what_was_in_doubt() {
+    use Trouble::{After, Late, Refused};
+    // Its own success, seen by its mark whatever the later answers are.
+    for writes in [&[Some(After)][..], &[Some(Late), Some(After)], &[Some(Late), None]] {
+        let (storage, plan) = pair();
+        plan.write_so(writes);
+        assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), PutOutcome::Created, "{writes:?}");
+    }
+    // Another's object: ours can come no more.
+    let (storage, plan) = pair();
+    storage.put_if_absent("_log/1", b"other").unwrap();
+    plan.write_so(&[Some(Late)]);
+    assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), PutOutcome::Exists);
+    // A first try that is refused, though nothing is seen, is believed.
+    let (storage, plan) = pair();
+    plan.write_so(&[Some(Refused)]);
+    assert_eq!(storage.put_if_absent("_log/1", b"ours").unwrap(), PutOutcome::Exists);
+}
+
+/// What comes before the request is sent fails without effect.
+#[test]
+fn nothing_was_sent_yet() {
+    let (bucket, plan) = Faulty::planned();
+    let storage = over(bucket);
+    plan.fail("get", 1, Trouble::Before);
+    assert!(storage.put_if_absent("_log/1", b"ours").unwrap_err().had_no_effect());
+    let (storage, plan) = pair();
+    plan.refuse_conditions();
+    let error = storage.put_if_absent("_log/1", b"ours").unwrap_err();
+    assert_eq!((error.kind(), error.had_no_effect()), (ErrorKind::Unsupported, true));
+    assert!(storage.put_if_absent(LATEST, &[b' '; 500]).unwrap_err().had_no_effect());
+}

@@ -1,14 +1,15 @@
 //! An object store that counts its requests and fails some of them, before or after they took effect.
 
 use async_trait::async_trait;
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Barrier;
@@ -24,16 +25,35 @@ pub(super) enum Trouble {
     Twice,
     /// It and all later ones fail without effect.
     Dead,
+    /// It reports a time-out; it takes effect when the plan lets what is late [land](Plan::land).
+    Late,
+    /// Access is refused; nothing happened.
+    Denied,
+    /// The condition is said not to hold; nothing happened.
+    Refused,
 }
+
+/// A write that is on its way.
+type LateWrite = (Path, PutPayload, PutOptions);
 
 #[derive(Debug, Default)]
 struct State {
     seen: Vec<&'static str>,
     armed: Option<(&'static str, usize, Trouble)>,
     dead: bool,
+    /// What becomes of the next writes, one after the other.
+    writes: VecDeque<Option<Trouble>>,
+    late: Vec<LateWrite>,
+    /// Whether writes wait.
+    held: bool,
+    /// How long each request takes.
+    delay: Duration,
+    under_way: usize,
+    rounds: usize,
     gather: Option<Arc<Barrier>>,
     /// Ends of the paths whose reads wait; none: all do.
     gathered: Vec<String>,
+    gather_writes: Option<Arc<Barrier>>,
     ignores_conditions: bool,
     refuses_conditions: bool,
     forgets_marks: bool,
@@ -41,7 +61,7 @@ struct State {
 
 /// What is to fail, and what was asked.
 #[derive(Debug, Default)]
-pub(super) struct Plan(Mutex<State>);
+pub(super) struct Plan(Mutex<State>, Arc<InMemory>);
 
 impl Plan {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -71,6 +91,53 @@ impl Plan {
     pub(super) fn gather_these(&self, names: Vec<String>) {
         self.gather(names.len());
         self.state().gathered = names;
+    }
+
+    /// Lets writes wait for each other until `n` have been asked for.
+    pub(super) fn gather_writes(&self, n: usize) {
+        self.state().gather_writes = Some(Arc::new(Barrier::new(n)));
+    }
+
+    /// Says what becomes of the next writes, one after the other.
+    pub(super) fn write_so(&self, writes: &[Option<Trouble>]) {
+        self.state().writes.extend(writes);
+    }
+
+    /// Lets writes wait, or go on.
+    pub(super) fn hold(&self, held: bool) {
+        self.state().held = held;
+    }
+
+    /// Lets the writes take effect that are late.
+    pub(super) fn land(&self) {
+        let late = std::mem::take(&mut self.state().late);
+        for (path, payload, options) in late {
+            let _ = self.1.put_opts(&path, payload, options).now_or_never().unwrap();
+        }
+    }
+
+    /// Makes each request take so long, and counts rounds: how often one was made while none was under way.
+    pub(super) fn slow(&self, delay: Duration) {
+        self.state().delay = delay;
+    }
+
+    pub(super) fn rounds(&self) -> usize {
+        self.state().rounds
+    }
+
+    /// Takes the time that a request takes.
+    async fn wait(&self) {
+        let delay = {
+            let mut state = self.state();
+            state.rounds += usize::from(state.under_way == 0);
+            state.under_way += 1;
+            state.delay
+        };
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        let mut state = self.state();
+        state.under_way = state.under_way.saturating_sub(1);
     }
 
     /// What a read of `path` waits for.
@@ -103,6 +170,11 @@ impl Plan {
         if state.dead {
             return Some(Trouble::Before);
         }
+        if what == "put"
+            && let Some(trouble) = state.writes.pop_front()
+        {
+            return trouble;
+        }
         let (kind, left, trouble) = state.armed?;
         if !kind.is_empty() && kind != what {
             return None;
@@ -123,14 +195,14 @@ fn timed_out() -> Error {
 /// A store in memory that fails by plan.
 #[derive(Debug)]
 pub(super) struct Faulty {
-    inner: InMemory,
+    inner: Arc<InMemory>,
     plan: Arc<Plan>,
 }
 
 impl Faulty {
     pub(super) fn planned() -> (Arc<dyn ObjectStore>, Arc<Plan>) {
         let plan = Arc::<Plan>::default();
-        (Arc::new(Self { inner: InMemory::new(), plan: plan.clone() }), plan)
+        (Arc::new(Self { inner: Arc::clone(&plan.1), plan: plan.clone() }), plan)
     }
 }
 
@@ -144,8 +216,28 @@ impl std::fmt::Display for Faulty {
 impl ObjectStore for Faulty {
     async fn put_opts(&self, path: &Path, payload: PutPayload, mut options: PutOptions) -> Result<PutResult> {
         let trouble = self.plan.next("put");
-        if trouble == Some(Trouble::Before) {
-            return Err(timed_out());
+        self.plan.wait().await;
+        while self.plan.state().held {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let gathered = self.plan.state().gather_writes.clone();
+        if let Some(barrier) = gathered {
+            let together = tokio::time::timeout(Duration::from_secs(20), barrier.wait());
+            together.await.map_err(|_| timed_out())?;
+        }
+        match trouble {
+            Some(Trouble::Before) => return Err(timed_out()),
+            Some(Trouble::Denied) => {
+                return Err(Error::PermissionDenied { path: path.to_string(), source: "403".into() });
+            }
+            Some(Trouble::Refused) => {
+                return Err(Error::AlreadyExists { path: path.to_string(), source: "412".into() });
+            }
+            Some(Trouble::Late) => {
+                self.plan.state().late.push((path.clone(), payload, options));
+                return Err(timed_out());
+            }
+            _ => {}
         }
         let (ignores, refuses, forgets) = {
             let state = self.plan.state();
@@ -181,6 +273,7 @@ impl ObjectStore for Faulty {
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
         let trouble = self.plan.next(if options.head { "head" } else { "get" });
+        self.plan.wait().await;
         if trouble.is_some() {
             return Err(timed_out());
         }
@@ -192,6 +285,15 @@ impl ObjectStore for Faulty {
     }
 
     fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let (plan, mut seen) = (self.plan.clone(), 0);
+        // Stores take a thousand names in a request.
+        let paths = paths.inspect(move |_| {
+            if seen > 0 && seen % 1_000 == 0 {
+                plan.state().seen.push("delete");
+            }
+            seen += 1;
+        });
+        let paths = paths.boxed();
         match self.plan.next("delete") {
             None => self.inner.delete_stream(paths),
             Some(Trouble::Before) => futures_util::stream::iter([Err(timed_out())]).boxed(),
@@ -204,7 +306,14 @@ impl ObjectStore for Faulty {
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
         match self.plan.next("list") {
-            None => self.inner.list(prefix),
+            None => {
+                let (plan, listed) = (self.plan.clone(), self.inner.list(prefix));
+                let wait = async move {
+                    plan.wait().await;
+                    listed
+                };
+                futures_util::stream::once(wait).flatten().boxed()
+            }
             Some(_) => futures_util::stream::iter([Err(timed_out())]).boxed(),
         }
     }

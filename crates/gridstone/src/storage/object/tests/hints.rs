@@ -1,0 +1,44 @@
+//! Promise: a hint costs its writer nothing.
+
+use super::*;
+use std::time::Duration;
+
+/// Waits until `done`.
+fn eventually(what: &str, done: impl Fn() -> bool) {
+    let waited = (0..4_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        done()
+    });
+    assert!(waited, "{what}");
+}
+
+/// While the first is on its way nobody waits; of those that come meanwhile the newest is written, and after the first.
+#[test]
+fn a_hint_is_not_waited_for_and_no_older_one_follows() {
+    let (bucket, plan) = Faulty::planned();
+    let storage = over(bucket);
+    plan.hold(true);
+    for version in [8, 16, 24, 32] {
+        storage.put_hint(LATEST, version.to_string().as_bytes()).unwrap();
+    }
+    eventually("the first is sent", || plan.seen() == ["put"]);
+    plan.hold(false);
+    eventually("the newest is written", || storage.read_all(LATEST).is_ok_and(|hint| hint == "32"));
+    assert_eq!(plan.seen().iter().filter(|what| **what == "put").count(), 2);
+    storage.put_hint(LATEST, b"40").unwrap();
+    eventually("and a later one", || storage.read_all(LATEST).is_ok_and(|hint| hint == "40"));
+}
+
+/// It goes through the client that sends once, and a failure is nobody's.
+#[test]
+fn a_hint_that_is_refused_costs_one_request() {
+    let ((patient, asked), (once, sent)) = (Faulty::planned(), Faulty::planned());
+    let storage = ObjectStorage::over("s3://box/a", "a", patient, once).unwrap();
+    sent.write_so(&[Some(Trouble::Denied), Some(Trouble::Before)]);
+    for n in 1..=2 {
+        storage.put_hint(LATEST, b"8").unwrap();
+        eventually("it is sent", || sent.seen().len() == n);
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!((sent.seen(), asked.seen()), (vec!["put"; 2], vec![]));
+}
