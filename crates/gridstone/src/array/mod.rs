@@ -57,6 +57,7 @@ pub use rebuild::Remade;
 pub use receipt::{Receipt, ReceiptRules};
 pub use record::{Inline, Record};
 pub use retained::Retained;
+pub use retention::Leases;
 pub use serializable::{Reads, Serializable};
 pub use shape::RootRef;
 pub use snapshot::Snapshot;
