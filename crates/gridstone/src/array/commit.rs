@@ -20,6 +20,7 @@ use super::fold::fold;
 use super::log::Log;
 use super::operation::{Changes, Operation, Recorded};
 use super::record::{self, Head, Record};
+use super::root_size;
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
 use super::store::Store;
@@ -138,6 +139,7 @@ impl Store {
         (commit_id, read_version, fold_versions): (Id, u64, u64),
         changes: &Changes,
     ) -> Result<(Draft, Snapshot)> {
+        root_size::check(newest, changes, self.root_bytes_max)?;
         *newest = self.folded(Arc::clone(newest), fold_versions)?;
         let draft = self.draft(newest, commit_id, read_version, changes)?;
         let mut next = Snapshot::clone(newest);

@@ -34,6 +34,7 @@ mod record;
 mod retained;
 mod retention;
 mod root;
+mod root_size;
 mod serializable;
 mod shape;
 mod shelf;

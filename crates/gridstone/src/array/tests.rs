@@ -7,5 +7,6 @@ mod evolution;
 mod folding;
 mod gaps;
 mod life;
+mod root_size;
 mod serializable;
 mod world;
