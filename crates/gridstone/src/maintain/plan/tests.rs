@@ -374,7 +374,8 @@ fn what_is_hidden_goes_with_its_masks_and_what_shows_through_stays() {
     all.remove(150);
     assert!(ids(&all, false).is_empty(), "a slab is missing");
     all.push(deletion(400, (1_400, 1_600)));
-    assert_eq!(ids(&all, false), [1].into_iter().chain(142..=161).collect::<Vec<u64>>(), "a deletion lies in the gap");
+    let under = (142..=161).filter(|version| *version != 151);
+    assert_eq!(ids(&all, false), [1].into_iter().chain(under).collect::<Vec<u64>>(), "a deletion lies in the gap");
     // With absent cells, as a later format may have them, it hides nothing; with one attribute of two neither.
     let some = |cells: u64, attrs: Vec<u32>| {
         let whole = Description::clone(&dense(2, (0, 9)));

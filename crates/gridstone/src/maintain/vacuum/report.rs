@@ -43,7 +43,7 @@ pub struct VacuumReport {
     pub oldest_before: u64,
     /// The oldest version that stays.
     pub oldest: u64,
-    /// The newest version, not counting the one that the vacuum commits.
+    /// The newest version, not counting the one in which the vacuum condemns files; the one without hidden fragments, if it made that.
     pub newest: u64,
     /// Log records deleted; younger ones are left to the next vacuum.
     pub records: Tally,
