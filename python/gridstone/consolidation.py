@@ -24,7 +24,7 @@ class Merge:
 
     kind: str
     """ "dense": boxes became dense fragments; "sparse": cells became fragments of cells; "tombstones": fragments of
-    these became one."""
+    these became one; "hidden": fragments that newer ones hide went, and nothing was read or written."""
     fragments: int
     """Fragments taken out."""
     cells: int

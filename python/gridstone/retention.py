@@ -93,6 +93,8 @@ class Vacuum:
     """Tags and leases that keep versions older than those asked for."""
     committed: int | None
     """The version in which the vacuum said what it was going to delete."""
+    hidden: int
+    """Fragments that newer ones hide wholly, taken out of the newest version before."""
     dry_run: bool
 
     @property
@@ -117,6 +119,8 @@ class Vacuum:
             f"{self.versions:,} versions {would}forgotten; {self.oldest:,} to {self.newest:,} stay",
             f"{self.objects:,} objects of {self.bytes:,} bytes {would}deleted",
         ]
+        if self.hidden:
+            lines.append(f"{self.hidden:,} fragments that newer ones hide {would}taken out")
         for holder in self.held_by:
             what = "a reader" if holder.tag is None else f"the tag {holder.tag!r}"
             lines.append(f"version {holder.version:,} is kept by {what}")

@@ -240,3 +240,19 @@ def test_what_one_commit_deletes_and_writes_again_stays(store_uri: str, strategy
     a.consolidate("all")
     expected[4] = 40
     assert gs.open(store_uri)[...].tolist() == expected
+
+
+def test_what_newer_writes_hide_goes_unread(stores: Stores) -> None:
+    array = gs.create(stores("a"), gs.Schema([gs.Dim("x", (0, 999), 100)], [gs.Attr("v", "int64"), gs.Attr("w", "int8")]))
+    for number in range(6):
+        array[:] = {"v": np.full(1_000, number), "w": np.full(1_000, number, "int8")}
+    array.delete(slice(0, 500))
+    array["v"][:] = 7
+    array["w"][:] = 8
+    version = array.version
+    planned = array.consolidate(dry_run=True)
+    assert [(merge.kind, merge.fragments, merge.bytes_read) for merge in planned.merges][0] == ("hidden", 7, 0)
+    done = array.consolidate()
+    assert done.merges[0].kind == "hidden" and done.fragments_before == 9
+    assert (array["v"][:] == 7).all() and (array["w"][:] == 8).all()
+    assert len(array.at(version=version).fragments) == 9

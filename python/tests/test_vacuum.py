@@ -199,3 +199,29 @@ def test_the_command_line(store, capsys):
     assert run(capsys, "tag", store, "--replace")[0] == 2
     assert run(capsys, "vacuum", store, "--keep", "1h", "--versions", "2")[0] == 1
     assert run(capsys, "vacuum", store, "--versions", "0")[0] == 2
+
+
+def test_a_store_that_only_overwrites_shrinks(files):
+    """Versions 2 to 11 write every cell: what the last one hides goes without a consolidation."""
+    array = gs.open(files, mode="r+")
+    planned = array.vacuum(versions=1, dry_run=True)
+    assert (planned.hidden, planned.data.objects) == (9, 9)
+    assert "9 fragments that newer ones hide would be taken out" in str(planned)
+    done = array.vacuum(versions=1)
+    assert (done.hidden, done.data, done.oldest) == (9, planned.data, 12)
+    assert len(list(Path(files, "_data").iterdir())) == 1 == len(array.fragments)
+    assert all_equal(array, 11) and all_equal(gs.open(files), 11)
+    assert array.vacuum(versions=1).hidden == 0
+
+
+def test_ages_are_those_of_the_records_on_the_disk(files):
+    """Whatever their writers' clocks showed: all of these were committed within a second, by them."""
+    array = gs.open(files, mode="r+")
+    now = dt.datetime.now().timestamp()
+    for version in range(1, 12):
+        record = Path(files, "_log", f"{version:020}")
+        os.utime(record, (now, now - (11 - version) * 86_400))
+    assert array.vacuum("36h", dry_run=True).oldest == 9
+    record.touch()
+    os.utime(Path(files, "_log", f"{5:020}"))  # a copy, or a repair, makes it young: more is kept
+    assert array.vacuum("36h", dry_run=True).oldest == 4

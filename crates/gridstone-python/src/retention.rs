@@ -28,6 +28,6 @@ pub(crate) fn report(found: VacuumReport) -> String {
     json!({"oldest_before": found.oldest_before, "oldest": found.oldest, "newest": found.newest,
         "records": tally(found.records), "data": tally(found.data), "manifest": tally(found.manifest),
         "temporary": tally(found.temporary), "young": tally(found.young), "leases": found.leases,
-        "held_by": held_by, "committed": found.committed})
+        "held_by": held_by, "committed": found.committed, "hidden": found.hidden})
     .to_string()
 }

@@ -7,7 +7,7 @@ use gridstone::array::{Changes, Condemned, Lease, Operation as Change, Snapshot,
 use gridstone::base::{ErrorKind, Id};
 use gridstone::engine::{Array, At, Call, Context, Keep, Options, ReadOrder, Strategy, VacuumOptions};
 use gridstone::runtime::{SystemClock, SystemEntropy};
-use gridstone::storage::{FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage, log_name};
+use gridstone::storage::{FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,11 @@ fn store_of(storage: &Arc<dyn Storage>) -> Store {
 
 /// A store of `versions` versions with a sparse array.
 fn written(context: &Context, versions: u64) -> (Arc<dyn Storage>, Array) {
-    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    written_in(MemoryStorage::new(), context, versions)
+}
+
+fn written_in(storage: MemoryStorage, context: &Context, versions: u64) -> (Arc<dyn Storage>, Array) {
+    let storage: Arc<dyn Storage> = Arc::new(storage);
     let array = create(context, &storage, "/line", false);
     for version in 2..=versions as i64 {
         write(&array, &[(version, version)].into()).unwrap();
@@ -254,7 +258,7 @@ fn at_time(clock: &Arc<SetClock>, now_us: i64) {
 fn age_counts_from_when_a_version_was_replaced() {
     let clock = Arc::new(SetClock::default());
     let context = context_with(64, clock.clone());
-    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new().with_clock(clock.clone()));
     at_time(&clock, MINUTE);
     let array = create(&context, &storage, "/line", false);
     for minute in 2..=10 {
@@ -288,7 +292,7 @@ fn a_lease_keeps_what_a_reader_uses() {
     let clock = Arc::new(SetClock::default());
     let context = context_with(64, clock.clone());
     at_time(&clock, MINUTE);
-    let (storage, array) = written(&context, 10);
+    let (storage, array) = written_in(MemoryStorage::new().with_clock(clock.clone()), &context, 10);
     let reader = array.at(At::Version(5)).unwrap();
     read(&reader).unwrap();
     at_time(&clock, 2 * MINUTE - 1);
@@ -316,8 +320,6 @@ fn a_lease_keeps_what_a_reader_uses() {
     let report = vacuum();
     assert_eq!((report.oldest, report.leases), (10, 1), "{report:?}");
     assert!(leases(&storage).is_empty());
-    // By the storage's clock the records are young, and stay; a later vacuum deletes them.
-    (1..10).for_each(|version| storage.delete(&log_name(version)).unwrap());
     let error = read(&reader).unwrap_err();
     assert!(error.kind() == ErrorKind::SnapshotExpired && error.message().contains("refresh"), "{error}");
     assert_eq!(

@@ -277,6 +277,8 @@ fn random_histories_keep_what_they_are_told_to_keep() {
             let before = bytes_in(&world.storage);
             let report = vacuum(&world.arrays["/line"], Keep::Versions(count)).unwrap();
             let what = format!("seed {seed}, round {round}, {count} versions of {newest}: {report:?}");
+            // Without what newer fragments hide, the version that stays alone is another one with the same cells.
+            let asked = if count == 1 && report.hidden > 0 { world.least(report.newest) } else { asked };
             world.note();
             assert!(report.oldest <= asked.max(report.oldest_before), "{what}");
             assert_eq!(report.oldest, world.floor(), "{what}");

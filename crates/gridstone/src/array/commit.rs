@@ -18,6 +18,7 @@ use super::log::{Before, Log};
 use super::operation::{Changes, Operation, Recorded};
 use super::outcome::{Draft, Fate};
 use super::record::{self, Head, Record};
+use super::root_size;
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
 use super::store::Store;
@@ -139,6 +140,7 @@ impl Store {
     /// record stands on is durable when this returns, if the record is to be.
     fn prepare(&self, newest: &mut Arc<Snapshot>, attempts: Attempts, changes: &Changes) -> Result<(Draft, Snapshot)> {
         self.prove(newest)?;
+        root_size::check(newest, changes, self.root_bytes_max)?;
         *newest = self.folded(Arc::clone(newest), attempts.fold_versions)?;
         let draft = self.draft(newest, attempts, changes)?;
         let mut next = Snapshot::clone(newest);

@@ -7,7 +7,7 @@ use super::path;
 use super::retained::Retained;
 use super::snapshot::Snapshot;
 use super::tree::Tree;
-use crate::base::{Entropy, Error, Id, Result};
+use crate::base::{Entropy, Error, Id, Result, limits};
 use std::sync::Arc;
 
 /// The operations that `changes` come to after `base`. Input, Exists or NotFound errors say what cannot be done.
@@ -89,8 +89,26 @@ impl Draft {
     }
 }
 
+/// An Input error for a key or a value that is too long. What is there already may be, and can be removed.
+fn check_lengths(key: &str, text: Option<&str>) -> Result<()> {
+    let Some(text) = text else { return Ok(()) };
+    if key.len() > limits::METADATA_KEY_BYTES_MAX || text.len() > limits::METADATA_VALUE_BYTES_MAX {
+        let start: String = key.chars().take(40).collect();
+        return Err(Error::input(format!(
+            "metadata with a key of {} bytes, which starts with {start:?}, and a value of {} bytes: at most {} and {} are allowed. Keep \
+             large values in an array",
+            key.len(),
+            text.len(),
+            limits::METADATA_KEY_BYTES_MAX,
+            limits::METADATA_VALUE_BYTES_MAX
+        )));
+    }
+    Ok(())
+}
+
 fn check_texts(changes: &[(String, Option<String>)]) -> Result<()> {
     for (key, text) in changes {
+        check_lengths(key, text.as_deref())?;
         let parsed = text.as_deref().map(serde_json::from_str::<serde::de::IgnoredAny>).transpose();
         parsed
             .map_err(|e| Error::input(format!("the metadata value of {key:?} is no JSON text: {e}")).with_source(e))?;

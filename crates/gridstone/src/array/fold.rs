@@ -37,9 +37,10 @@ pub(super) fn fold_moving(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot)
     let moved = Packer { log, entropy }.pack(snapshot)?;
     let mut press = Printer { log, entropy };
     let mut binder = Binder { storage: &log.storage, press: &mut press, moved: &moved, made: Shelves::new() };
-    let root = binder.root(snapshot, record)?;
+    let mut root = binder.root(snapshot, record)?;
     let made = binder.made;
     let bytes = root::encode(&root)?;
+    root.bytes = bytes.len() as u64;
     let reference = RootRef { id: entropy.id(), version: snapshot.version(), xxh3: root::checksum(&bytes)? };
     write(log, &manifest_name(reference.id), &bytes)?;
     let mut folded = snapshot.clone();
@@ -160,7 +161,7 @@ impl Binder<'_> {
     fn root(&mut self, snapshot: &Snapshot, record: u64) -> Result<Root> {
         let nodes = snapshot.nodes().into_iter().map(|node| self.node(node)).collect::<Result<_>>()?;
         let (version, time_us, store) = (snapshot.version(), snapshot.time_us(), snapshot.store());
-        Ok(Root { version, time_us, record, store, nodes, retained: snapshot.retained_state() })
+        Ok(Root { version, time_us, record, store, bytes: 0, nodes, retained: snapshot.retained_state() })
     }
 
     fn node(&mut self, node: &Node) -> Result<RootNode> {
@@ -168,7 +169,7 @@ impl Binder<'_> {
             Node::Group(_) => None,
             Node::Array(array) => Some(RootArray { schemas: array.schemas().to_vec(), pages: self.pages(array)? }),
         };
-        Ok(RootNode { id: node.id(), path: node.path().to_owned(), metadata: node.metadata().clone(), array })
+        Ok(RootNode { id: node.id(), path: node.path().to_owned(), metadata: node.shared_metadata(), array })
     }
 
     fn pages(&mut self, array: &ArrayState) -> Result<Vec<PageInfo>> {

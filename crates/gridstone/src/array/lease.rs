@@ -1,7 +1,8 @@
 //! A lease: a reader's word that it still needs a version.
 //!
 //! A sealed line without a body: `{"gs":0,"version":V,"written_us":…,"expires_us":…}`, both times by the reader's clock.
-//! Nobody relies on one: a reader whose lease was not honoured is told that its snapshot has expired.
+//! How long one holds is their difference, counted from when the storage says that it was written: so neither the reader's clock nor that of
+//! who vacuums matters. Nobody relies on one: a reader whose lease was not honoured is told that its snapshot has expired.
 
 use super::line::{self, FORMAT};
 use super::shape::{Signed, Whole};
@@ -29,12 +30,13 @@ struct LeaseText {
 }
 
 impl Lease {
-    /// How far the clocks of a reader and of a vacuum may be apart, in microseconds: a lease holds so much longer.
-    pub const SKEW_US: i64 = 60_000_000;
+    /// A lease holds so much longer than it says, in microseconds: a renewal may be under way.
+    pub const SLACK_US: i64 = 60_000_000;
 
-    /// Whether it holds at `now_us`.
-    pub fn holds(&self, now_us: i64) -> bool {
-        self.expires_us.saturating_add(Self::SKEW_US) > now_us
+    /// Whether it holds at `now_us`, having been written at `modified_us`, both by the storage's clock.
+    pub fn holds(&self, modified_us: i64, now_us: i64) -> bool {
+        let term_us = self.expires_us.saturating_sub(self.written_us).saturating_add(Self::SLACK_US);
+        modified_us.saturating_add(term_us) > now_us
     }
 
     /// Its bytes.
@@ -80,8 +82,10 @@ mod tests {
 
     #[test]
     fn a_lease_holds_a_little_longer_than_it_says() {
+        // Of a reader whose clock is a year behind.
         let lease = Lease { version: 7, written_us: 0, expires_us: 5_000_000 };
-        assert!(lease.holds(5_000_000 + Lease::SKEW_US - 1));
-        assert!(!lease.holds(5_000_000 + Lease::SKEW_US));
+        let written_us = 31_536_000_000_000;
+        assert!(lease.holds(written_us, written_us + 5_000_000 + Lease::SLACK_US - 1));
+        assert!(!lease.holds(written_us, written_us + 5_000_000 + Lease::SLACK_US));
     }
 }

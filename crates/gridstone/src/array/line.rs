@@ -42,10 +42,15 @@ pub(super) fn seal(mut json: String, alignment: usize) -> Result<Vec<u8>> {
             limits::RECORD_LINE_BYTES_MAX
         )));
     }
+    Ok(sealed(json))
+}
+
+/// The line of `json` and its seal, of whatever length.
+pub(super) fn sealed(json: String) -> Vec<u8> {
     let seal = format!("\n{}\n", hex(xxh3(json.as_bytes())));
     let mut bytes = json.into_bytes();
     bytes.extend_from_slice(seal.as_bytes());
-    Ok(bytes)
+    bytes
 }
 
 /// The checked line at the start of `bytes`; `what` names the object in errors. Unsupported if it is of another
@@ -53,7 +58,7 @@ pub(super) fn seal(mut json: String, alignment: usize) -> Result<Vec<u8>> {
 pub(super) fn open<'a>(bytes: &'a [u8], what: &str) -> Result<Line<'a>> {
     check_format(bytes, what)?;
     let damaged = |why: &str| Error::corruption(format!("{what} is damaged: {why}"));
-    let searched = bytes.get(..limits::RECORD_LINE_BYTES_MAX + 1).unwrap_or(bytes);
+    let searched = bytes.get(..limits::ROOT_LINE_BYTES_MAX + 1).unwrap_or(bytes);
     let end = searched.iter().position(|b| *b == b'\n').ok_or_else(|| damaged("its first line does not end"))?;
     let (line, rest) = bytes.split_at_checked(end).ok_or_else(|| damaged("its first line does not end"))?;
     let seal = rest.get(1..SEAL_LEN - 1).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(parse_hex);

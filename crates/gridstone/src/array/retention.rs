@@ -8,13 +8,16 @@
 use super::floor::Floor;
 use super::fold::{Moved, fold_moving, inline_by_version};
 use super::lease::Lease;
-use super::operation::Recorded;
+use super::operation::{Recorded, Removed};
 use super::record::Record;
 use super::shape::RootRef;
+use super::shelf::Shelf;
 use super::snapshot::{Shelves, Snapshot};
+use super::state::ArrayState;
 use super::store::{OPENINGS, Store, expired};
 use crate::base::{ByteRange, Error, ErrorKind, Files, Id, Result, xxh3};
-use crate::storage::{FLOOR, LEASE, StoreFiles};
+use crate::fragment::Description;
+use crate::storage::{FLOOR, LEASE, Listed, StoreFiles};
 use std::sync::Arc;
 
 /// How often the floor may change while it is to be raised.
@@ -25,10 +28,38 @@ impl Record {
     pub fn is_upkeep(&self) -> bool {
         !self.operations.is_empty() && self.operations.iter().all(|o| matches!(o, Recorded::Condemn(_)))
     }
+
+    /// Whether it took fragments out without putting any in their place, and did nothing else: nobody reads other cells for it.
+    pub fn is_removal(&self) -> bool {
+        let removes = |o: &Recorded| matches!(o, Recorded::ReplaceFragments { fragments, .. } if fragments.is_empty());
+        !self.operations.is_empty() && self.operations.iter().all(removes)
+    }
+}
+
+impl Snapshot {
+    /// The same version as it would be without the fragments `removed` of an array: to look at, not to commit after.
+    ///
+    /// # Errors
+    /// Conflict if the array is not there.
+    pub fn without(&self, array: Id, removed: Vec<Removed>) -> Result<Self> {
+        let mut bare = self.clone();
+        let operation = Recorded::ReplaceFragments { array, removed, fragments: Vec::new() };
+        bare.provisionally(&operation, self.version().saturating_add(1))?;
+        Ok(bare)
+    }
+}
+
+/// The leases in a store, as a vacuum sees them.
+#[derive(Debug, Clone, Default)]
+pub struct Leases {
+    /// The versions that readers hold.
+    pub held: Vec<u64>,
+    /// The names of those that have expired, and of objects that are no lease of this format.
+    pub expired: Vec<String>,
 }
 
 impl Store {
-    /// Now, by the store's clock: UTC in microseconds.
+    /// Now, by this machine's clock: UTC in microseconds.
     pub fn now_us(&self) -> i64 {
         self.clock.now_us()
     }
@@ -174,18 +205,54 @@ impl Store {
     /// # Errors
     /// Storage.
     pub fn leases(&self) -> Result<Vec<(String, Option<Lease>)>> {
-        let mut found = Vec::new();
-        for name in self.log.storage.list(LEASE)? {
-            match self.log.storage.read_all(&name) {
+        Ok(self.dated_leases()?.into_iter().map(|(listed, lease)| (listed.name, lease)).collect())
+    }
+
+    /// The leases in the store at `now_us`, by the storage's clock: each holds for its length from the time at which it was written there, so
+    /// that no clock of a reader or a vacuum matters.
+    ///
+    /// # Errors
+    /// Storage.
+    pub fn leases_at(&self, now_us: i64) -> Result<Leases> {
+        let mut found = Leases::default();
+        for (listed, lease) in self.dated_leases()? {
+            match lease.filter(|lease| lease.holds(listed.modified_us, now_us)) {
+                Some(lease) => found.held.push(lease.version),
+                None => found.expired.push(listed.name),
+            }
+        }
+        Ok(found)
+    }
+
+    fn dated_leases(&self) -> Result<Vec<(Listed, Option<Lease>)>> {
+        let (mut all, mut found) = (Vec::new(), Vec::new());
+        self.log.storage.survey(LEASE, &mut |listed| all.push(listed))?;
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        for listed in all {
+            match self.log.storage.read_all(&listed.name) {
                 Ok(bytes) => match Lease::decode(&bytes) {
                     Err(e) if e.kind() == ErrorKind::Unsupported => {}
-                    lease => found.push((name, lease.ok())),
+                    lease => found.push((listed, lease.ok())),
                 },
                 // Its reader has gone meanwhile.
                 Err(e) if e.kind() == ErrorKind::NotFound => {}
                 Err(e) => return Err(e),
             }
         }
+        Ok(found)
+    }
+
+    /// The fragments of an array, by ascending order. Its manifest pages are read, and let go again.
+    ///
+    /// # Errors
+    /// Corruption if a page is missing or damaged, Storage.
+    pub fn fragments_of(&self, array: &ArrayState) -> Result<Vec<Arc<Description>>> {
+        let mut found: Vec<Arc<Description>> = array.recent().cloned().collect();
+        for shelf in &array.shelves {
+            let page = Shelf::new(shelf.info().clone(), Arc::clone(&self.log.storage));
+            found.extend(page.load()?.iter().filter(|d| array.has(d.id)).cloned());
+        }
+        found.sort_by_key(|d| d.order);
         Ok(found)
     }
 }

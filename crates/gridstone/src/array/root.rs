@@ -31,6 +31,8 @@ pub(super) struct Root {
     pub(super) record: u64,
     /// The store's own id.
     pub(super) store: Id,
+    /// Bytes that it takes; 0 before it was written or read.
+    pub(super) bytes: u64,
     /// Its nodes, parents before children.
     pub(super) nodes: Vec<RootNode>,
     /// Its tags and condemned files.
@@ -42,7 +44,7 @@ pub(super) struct Root {
 pub(super) struct RootNode {
     pub(super) id: Id,
     pub(super) path: String,
-    pub(super) metadata: Metadata,
+    pub(super) metadata: Arc<Metadata>,
     /// `None` for a group.
     pub(super) array: Option<RootArray>,
 }
@@ -56,23 +58,23 @@ pub(super) struct RootArray {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RootText {
+struct RootText<N> {
     gs: u64,
     version: Whole,
     time_us: Signed,
     record: Hex,
     store: IdText,
-    nodes: Vec<NodeText>,
+    nodes: Vec<N>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     retained: Option<RetainedText>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NodeText {
+struct NodeText<M> {
     id: IdText,
     path: String,
-    metadata: Metadata,
+    metadata: M,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     array: Option<ArrayText>,
 }
@@ -109,7 +111,14 @@ pub(super) fn encode(root: &Root) -> Result<Vec<u8>> {
     };
     let json = serde_json::to_string(&text)
         .map_err(|e| Error::input("the manifest cannot be written as JSON").with_source(e))?;
-    line::seal(json, 1)
+    if json.len() > limits::ROOT_LINE_BYTES_MAX {
+        return Err(Error::input(format!(
+            "what every opening of the store reads would take {} bytes, at most {} are allowed; delete metadata, or arrays that nobody needs",
+            json.len(),
+            limits::ROOT_LINE_BYTES_MAX
+        )));
+    }
+    Ok(line::sealed(json))
 }
 
 /// The checksum by which a root of these bytes is referred to.
@@ -127,7 +136,7 @@ pub(super) fn decode(bytes: &[u8], reference: RootRef) -> Result<Root> {
             "{what} is not the one that the log names: its checksum or length differs"
         )));
     }
-    let text: RootText = line::parse(line, &what)?;
+    let text: RootText<NodeText<Metadata>> = line::parse(line, &what)?;
     if text.version.0 != reference.version {
         let (found, named) = (text.version.0, reference.version);
         return Err(Error::corruption(format!("{what} is of version {found}, the log says version {named}")));
@@ -135,19 +144,21 @@ pub(super) fn decode(bytes: &[u8], reference: RootRef) -> Result<Root> {
     let nodes = text.nodes.into_iter().map(NodeText::read).collect::<Result<_>>().map_err(|e| e.context(&what))?;
     let (version, time_us, record, store) = (text.version.0, text.time_us.0, text.record.0, text.store.0);
     let retained = Arc::new(text.retained.map(RetainedText::read).unwrap_or_default());
-    Ok(Root { version, time_us, record, store, nodes, retained })
+    Ok(Root { version, time_us, record, store, bytes: bytes.len() as u64, nodes, retained })
 }
 
-impl NodeText {
-    fn of(node: &RootNode) -> Result<Self> {
+impl<'a> NodeText<&'a Metadata> {
+    fn of(node: &'a RootNode) -> Result<Self> {
         let array = node.array.as_ref().map(|array| {
             let schemas = array.schemas.iter().map(|s| schema_value(s)).collect::<Result<_>>()?;
             Ok::<_, Error>(ArrayText { schemas, pages: array.pages.iter().map(PageText::of).collect() })
         });
-        let (id, path, metadata) = (IdText(node.id), node.path.clone(), node.metadata.clone());
+        let (id, path, metadata) = (IdText(node.id), node.path.clone(), node.metadata.as_ref());
         Ok(Self { id, path, metadata, array: array.transpose()? })
     }
+}
 
+impl NodeText<Metadata> {
     fn read(self) -> Result<RootNode> {
         let array = self.array.map(|array| {
             if array.schemas.is_empty() {
@@ -169,7 +180,8 @@ impl NodeText {
             }
             Ok(RootArray { schemas, pages })
         });
-        Ok(RootNode { id: self.id.0, path: self.path, metadata: self.metadata, array: array.transpose()? })
+        let metadata = Arc::new(self.metadata);
+        Ok(RootNode { id: self.id.0, path: self.path, metadata, array: array.transpose()? })
     }
 }
 

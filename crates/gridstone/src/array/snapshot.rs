@@ -9,6 +9,7 @@ use super::operation::Recorded;
 use super::record::Record;
 use super::retained::Retained;
 use super::root::{Root, RootArray, RootNode};
+use super::root_size;
 use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::state::{ArrayState, GroupState};
@@ -26,14 +27,25 @@ pub struct Snapshot {
     record: Option<u64>,
     store: Id,
     root: Option<RootRef>,
-    /// The records since the root that were followed: version and bytes of each.
-    since: Vec<(u64, u64)>,
+    /// Bytes of that root; 0 without one.
+    root_bytes: u64,
+    /// The records since the root that were followed.
+    since: Vec<Step>,
     /// The root that the last record followed names.
     named: Option<RootRef>,
     /// The commits since the last durable one.
     unsynced: Vec<Unsynced>,
     tree: Tree,
     retained: Arc<Retained>,
+}
+
+/// A record that was followed.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    version: u64,
+    bytes: u64,
+    /// Bytes by which it makes the next root longer, at most.
+    growth: i64,
 }
 
 impl Snapshot {
@@ -45,6 +57,7 @@ impl Snapshot {
             record: None,
             store: Id([0; 16]),
             root: None,
+            root_bytes: 0,
             since: Vec::new(),
             named: None,
             unsynced: Vec::new(),
@@ -61,9 +74,10 @@ impl Snapshot {
             tree.insert(node_of(node, storage)).map_err(why)?;
         }
         let (version, time_us, store, retained) = (root.version, root.time_us, root.store, root.retained);
+        let root_bytes = root.bytes;
         let (record, root) = (Some(root.record), Some(reference));
         let (since, named, unsynced) = (Vec::new(), None, Vec::new());
-        Ok(Self { version, time_us, record, store, root, since, named, unsynced, tree, retained })
+        Ok(Self { version, time_us, record, store, root, root_bytes, since, named, unsynced, tree, retained })
     }
 
     /// The version.
@@ -122,8 +136,13 @@ impl Snapshot {
     /// Whether so many versions, or [`limits::FOLD_BYTES`] of records, came since the root that whoever opens the store
     /// should be spared them.
     pub(super) fn wants_fold(&self, versions: u64) -> bool {
-        let bytes = self.since.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        let bytes = self.since.iter().map(|step| step.bytes).sum::<u64>();
         self.version - self.root_version() >= versions || bytes >= limits::FOLD_BYTES
+    }
+
+    /// Bytes that a root of this version takes, at most.
+    pub(super) fn root_bytes(&self) -> u64 {
+        self.root_bytes.saturating_add_signed(self.since.iter().map(|step| step.growth).sum())
     }
 
     /// The node at `path`; NotFound names the path and the version.
@@ -174,7 +193,9 @@ impl Snapshot {
 
     /// Moves on by `record`, which was just made for this snapshot. Errors say, in the caller's terms, why not.
     pub(super) fn do_next(&mut self, record: &Record) -> Result<()> {
+        let mut growth = 0i64;
         for operation in &record.operations {
+            growth += root_size::growth(&self.tree, operation);
             self.tree.apply(operation, record.version)?;
             self.retained.apply(operation, record.version)?;
         }
@@ -183,7 +204,7 @@ impl Snapshot {
             self.store = record.commit_id;
         }
         (self.version, self.time_us, self.record) = (record.version, record.time_us, Some(record.xxh3));
-        self.since.push((record.version, record.len));
+        self.since.push(Step { version: record.version, bytes: record.len, growth });
         self.named = record.root;
         match record.durable {
             true => self.unsynced.clear(),
@@ -250,8 +271,8 @@ impl Snapshot {
                 array.shelves = shelves_of(array, folded.get(&id).copied(), made, storage);
             }
         }
-        self.root = Some(reference);
-        self.since.retain(|(version, _)| *version > reference.version);
+        (self.root, self.root_bytes) = (Some(reference), root.bytes);
+        self.since.retain(|step| step.version > reference.version);
     }
 }
 
@@ -278,7 +299,7 @@ fn shelves_of(
 }
 
 fn node_of(node: RootNode, storage: &Arc<dyn Storage>) -> Node {
-    let metadata = Arc::new(node.metadata);
+    let metadata = node.metadata;
     match node.array {
         None => Node::Group(Arc::new(GroupState { metadata, ..GroupState::new(node.id, &node.path) })),
         Some(array) => {

@@ -30,6 +30,8 @@ pub struct Store {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) entropy: Arc<dyn Entropy>,
     pub(super) fold_versions: u64,
+    /// What a commit may make a root grow to, in bytes.
+    pub(super) root_bytes_max: u64,
     /// Where commits of this process meet, if they do.
     pub(super) queues: Option<Arc<dyn Queues>>,
     pub(super) times: Times,
@@ -41,13 +43,21 @@ impl Store {
     /// The store in `storage`, existing or not. Nothing is read or written.
     pub fn new(storage: Arc<dyn Storage>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
         let (log, fold_versions) = (Log { storage }, limits::FOLD_VERSIONS);
-        Self { log, clock, entropy, fold_versions, queues: None, times: Times::default(), seen: AtomicU64::new(0) }
+        let (root_bytes_max, times, seen) = (limits::ROOT_BYTES_MAX, Times::default(), AtomicU64::new(0));
+        Self { log, clock, entropy, fold_versions, root_bytes_max, queues: None, times, seen }
     }
 
     /// The same store, folding when the newest root is `versions` (at least one) behind.
     #[must_use]
     pub fn with_fold_versions(mut self, versions: u64) -> Self {
         self.fold_versions = versions.max(1);
+        self
+    }
+
+    /// The same store, of which no commit makes a manifest root grow to more than `bytes`.
+    #[must_use]
+    pub fn with_root_bytes_max(mut self, bytes: u64) -> Self {
+        self.root_bytes_max = bytes;
         self
     }
 

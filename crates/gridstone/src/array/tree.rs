@@ -54,6 +54,14 @@ impl Node {
         }
     }
 
+    /// Its metadata, to be shared.
+    pub(super) fn shared_metadata(&self) -> Arc<Metadata> {
+        Arc::clone(match self {
+            Self::Group(group) => &group.metadata,
+            Self::Array(array) => &array.metadata,
+        })
+    }
+
     pub(super) fn metadata_mut(&mut self) -> &mut Metadata {
         Arc::make_mut(match self {
             Self::Group(group) => &mut Arc::make_mut(group).metadata,
@@ -113,6 +121,24 @@ impl Tree {
             found.push(node);
         }
         found
+    }
+
+    /// Shows the node with this id, if there is one, and every node below it to `visit`.
+    pub(super) fn each_below(&self, id: Id, mut visit: impl FnMut(&Node)) {
+        let mut waiting = vec![id];
+        while let Some(node) = waiting.pop().and_then(|id| self.get(id)) {
+            if let Node::Group(group) = node {
+                waiting.extend(group.children.values());
+            }
+            visit(node);
+        }
+    }
+
+    /// How many nodes [`Tree::each_below`] shows.
+    pub(super) fn count_below(&self, id: Id) -> u64 {
+        let mut count = 0;
+        self.each_below(id, |_| count += 1);
+        count
     }
 
     /// Puts a node without children at its path.

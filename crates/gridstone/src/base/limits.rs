@@ -47,6 +47,14 @@ pub const FOLD_BYTES: u64 = 4 << 20;
 pub const RECORD_LINE_BYTES_MAX: usize = 256 << 20;
 /// The bodies of a log record together at most, in bytes.
 pub const RECORD_BODIES_BYTES_MAX: usize = 1 << 30;
+/// The line of a manifest root at most, in bytes.
+pub const ROOT_LINE_BYTES_MAX: usize = 1 << 30;
+/// What a commit may make a manifest root grow to, in bytes: every opening of the store reads it.
+pub const ROOT_BYTES_MAX: u64 = 192 << 20;
+/// A key of metadata at most, in bytes.
+pub const METADATA_KEY_BYTES_MAX: usize = 1 << 16;
+/// A value of metadata at most, in bytes of its JSON text.
+pub const METADATA_VALUE_BYTES_MAX: usize = 64 << 20;
 /// Parts of a file no further apart than this are read together. A pread that hits the page cache costs about half a
 /// microsecond with its buffer, in which a core copies some 8 KiB (measured: 0.4 µs for 64 bytes, 0.9 µs for 8 KiB,
 /// 1.35 µs for 16 KiB): reading a smaller gap is cheaper than another call.

@@ -76,7 +76,10 @@ impl Claim {
     /// Called whenever something is read: writes or renews the lease if it is time.
     pub(super) fn touch(&self) {
         let now = self.store.now_us();
-        if now < self.next_us.load(Ordering::Relaxed) {
+        let wait_us = self.next_us.load(Ordering::Relaxed).saturating_sub(now);
+        // More than there ever is to wait for: the clock was set back.
+        let wait_us_max = self.terms.after_us.max(self.terms.term_us / 2);
+        if (1..=wait_us_max).contains(&wait_us) {
             return;
         }
         // Another thread is at it; a lock that a fork left held means no lease.

@@ -5,11 +5,12 @@ use super::claim::Claim;
 use super::{Array, Call, Staged};
 use crate::array::{ArrayState, Changes, MergeRules, Operation, Removed, Snapshot};
 use crate::base::{CounterSnapshot, Error, ErrorKind, FileRef, Id, Part, Result, Silent};
-use crate::fragment;
-use crate::maintain::{self, Merge, Plan, PlanLimits, Strategy, Written, is_done, merge, plan};
+use crate::fragment::{self, Description};
+use crate::maintain::{self, HIDDEN_MAX, Merge, Plan, PlanLimits, Strategy, Written, hidden, is_done, merge, plan};
 use crate::query::{ReadContext, Target, WriteContext};
-use crate::schema::Region;
+use crate::schema::{Region, Schema};
 use crate::storage::data_name;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Which fragments are merged, as a user says it.
@@ -28,7 +29,8 @@ pub enum MergeChoice<'a> {
 /// A merge that is planned, or was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeListing {
-    /// "dense": boxes become dense fragments; "sparse": cells become fragments of cells; "tombstones": fragments of these become one.
+    /// "dense": boxes become dense fragments; "sparse": cells become fragments of cells; "tombstones": fragments of these become one;
+    /// "hidden": fragments that newer ones hide go, and nothing is read or written.
     pub kind: &'static str,
     /// Fragments that are taken out, tombstones among them.
     pub fragments: u64,
@@ -72,6 +74,9 @@ const INPUT_BYTES_MAX: u64 = 128 << 20;
 /// A consolidation that took out so many fragments packs the list of them: its records name each, in 150 bytes, which every opening of
 /// the store would decode until the next fold, of thousands for longer than the fragments themselves had taken.
 const PACKED_FRAGMENTS: u64 = 400;
+
+/// How often what is hidden is looked for anew because another commit came first.
+const UNCOVERINGS: usize = 4;
 
 impl Array {
     /// The strategy that `selection` asks for. Input if there is none of this name, Bounds for a box outside the domain.
@@ -118,15 +123,20 @@ impl Array {
         call: &Call,
     ) -> Result<ConsolidateReport> {
         self.check_outside("fragments cannot be merged")?;
+        let before = self.state()?.1.count_fragments();
+        let hidden = if dry_run { None } else { self.uncover(strategy)? };
         let (snapshot, state) = self.state()?;
-        let fragments = self.described(&snapshot, &state, None)?;
+        let mut fragments = self.described(&snapshot, &state, None)?;
+        let mut report = ConsolidateReport { before, after: before, ..Default::default() };
+        report.merges.extend(hidden);
+        if dry_run {
+            foresee_hidden(state.schema()?, strategy, &mut fragments, &mut report);
+        }
         // What is told is how much was merged, not how much each read of it has read.
         let reading = Call { progress: Arc::new(Silent), ..call.clone() };
         let mut context = self.read_context(&snapshot, &reading).within(MERGE_BYTES_MAX);
         let target = Target { array: self.id(), schema: state.schema()?.clone(), fragments: fragments.clone() };
         let plan = self.plan_merges(&target, strategy, target_bytes)?;
-        let before = fragments.len() as u64;
-        let mut report = ConsolidateReport { before, after: before, ..Default::default() };
         drop(fragments);
         if dry_run {
             foresee(&plan, &context, &target, target_bytes, &mut report);
@@ -176,6 +186,28 @@ impl Array {
         report.after = self.state()?.1.count_fragments();
         self.context().upkeep().left(snapshot.store(), self.id(), report.after);
         Ok(report)
+    }
+
+    /// Takes out what newer fragments hide, as far as `strategy` asks for it, in a commit of its own; says what it was, if anything.
+    fn uncover(&self, strategy: &Strategy) -> Result<Option<MergeListing>> {
+        self.check_writable()?;
+        for _ in 0..UNCOVERINGS {
+            let (snapshot, state) = self.state()?;
+            let fragments = self.described(&snapshot, &state, None)?;
+            let hidden = hidden_for(state.schema()?, strategy, &fragments);
+            if hidden.is_empty() {
+                return Ok(None);
+            }
+            let removed = hidden.iter().map(|d| Removed::of(d)).collect();
+            let operation = Operation::ReplaceFragments { array: self.id(), removed, fragments: Vec::new() };
+            match self.commit_changes(&snapshot, Changes::new(vec![operation])) {
+                Ok(_) => return Ok(Some(listing_hidden(&hidden))),
+                // Somebody else was at them: what is there now is looked at again.
+                Err(e) if e.kind() == ErrorKind::Conflict => self.refresh()?,
+                Err(e) => return Err(e),
+            };
+        }
+        Ok(None)
     }
 
     /// Does and commits one merge; gives the fragments and bytes written, `None` if there was nothing to do.
@@ -294,6 +326,41 @@ impl<'a> Merging<'a> {
             // What else it meets the merge will too, and the commit knows what to do about it.
             _ => Ok(()),
         }
+    }
+}
+
+/// The fragments that newer ones hide, as far as `strategy` asks for them: not beside those that were named.
+fn hidden_for(schema: &Schema, strategy: &Strategy, fragments: &[Arc<Description>]) -> Vec<Arc<Description>> {
+    let mut hidden = match strategy {
+        Strategy::Fragments(_) | Strategy::Manifest => return Vec::new(),
+        _ => hidden(schema, fragments, HIDDEN_MAX),
+    };
+    if let Strategy::Box(asked) = strategy {
+        // A mask has the box of what it lies over.
+        hidden.retain(|d| d.bounds.intersects(asked));
+    }
+    hidden
+}
+
+/// What is said of hidden fragments that were taken out.
+fn listing_hidden(hidden: &[Arc<Description>]) -> MergeListing {
+    let fragments = hidden.len() as u64;
+    MergeListing { kind: "hidden", fragments, cells: 0, bytes: 0, estimate: (0, 0), memory: 0, written: Some((0, 0)) }
+}
+
+/// Takes the hidden ones out of `fragments`, and says so in `report`.
+fn foresee_hidden(
+    schema: &Schema,
+    strategy: &Strategy,
+    fragments: &mut Vec<Arc<Description>>,
+    report: &mut ConsolidateReport,
+) {
+    let hidden = hidden_for(schema, strategy, fragments);
+    if !hidden.is_empty() {
+        let gone: HashSet<Id> = hidden.iter().map(|d| d.id).collect();
+        fragments.retain(|d| !gone.contains(&d.id));
+        report.after = fragments.len() as u64;
+        report.merges.push(MergeListing { written: None, ..listing_hidden(&hidden) });
     }
 }
 

@@ -20,7 +20,7 @@ impl Array {
             self.refresh()?;
         }
         let report = vacuum(self.store(), options, call.cancel.as_ref(), call.progress.as_ref())?;
-        if report.committed.is_some() {
+        if report.committed.is_some() || !options.dry_run && report.hidden > 0 {
             self.refresh()?;
         }
         Ok(report)

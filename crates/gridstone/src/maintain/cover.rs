@@ -235,7 +235,7 @@ pub(super) fn hold(boxes: &[Subarray], pieces: &[Subarray]) -> bool {
 }
 
 /// What of `piece` lies outside `hole`, as disjoint boxes.
-fn minus(piece: Subarray, hole: &Subarray) -> Vec<Subarray> {
+pub(super) fn minus(piece: Subarray, hole: &Subarray) -> Vec<Subarray> {
     let Some(common) = piece.intersect(hole) else { return vec![piece] };
     let mut made = Vec::new();
     let mut ranges = piece.ranges().to_vec();

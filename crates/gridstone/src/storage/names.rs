@@ -23,11 +23,11 @@ pub(super) const REMOVED: &str = "_removed";
 const HINT_BYTES_MAX: u64 = 32;
 /// The floor, a lease: a short line.
 const NOTE_BYTES_MAX: u64 = 64 << 10;
-/// A line, its checksum and the ends of both lines: a manifest root. A page, of [`limits::PAGE_FRAGMENTS_MAX`] descriptions and lists of
+/// A manifest root: its line, its checksum and the ends of both lines. A page, of [`limits::PAGE_FRAGMENTS_MAX`] descriptions and lists of
 /// [`limits::ATTRIBUTES_MAX`] numbers, is shorter.
-const LINE_BYTES_MAX: u64 = limits::RECORD_LINE_BYTES_MAX as u64 + 18;
+const ROOT_BYTES_MAX: u64 = limits::ROOT_LINE_BYTES_MAX as u64 + 18;
 /// A record: its line and its bodies.
-const RECORD_BYTES_MAX: u64 = LINE_BYTES_MAX + limits::RECORD_BODIES_BYTES_MAX as u64;
+const RECORD_BYTES_MAX: u64 = (limits::RECORD_LINE_BYTES_MAX + 64 + limits::RECORD_BODIES_BYTES_MAX) as u64;
 /// By which a sealed object is longer: its header and first tag, and a tag for each segment.
 const SEALED_BYTES: u64 = 128;
 const SEALED_SEGMENT_BYTES_MIN: u64 = 4 << 10;
@@ -52,7 +52,7 @@ pub(super) fn bytes_max(name: &str) -> u64 {
         Some((LOG, "latest")) => HINT_BYTES_MAX,
         Some((LOG, "floor")) | Some((LEASE, _)) => NOTE_BYTES_MAX,
         Some((LOG, _)) => RECORD_BYTES_MAX,
-        Some((MANIFEST, _)) => LINE_BYTES_MAX,
+        Some((MANIFEST, _)) => ROOT_BYTES_MAX,
         _ => return u64::MAX,
     };
     plain + plain / SEALED_SEGMENT_BYTES_MIN * SEALED_TAG_BYTES + SEALED_BYTES
@@ -103,7 +103,7 @@ mod tests {
         {
             assert!((with_seal(plain, plain / 4_096 + 1)..plain + slack).contains(&bytes_max(name)), "{name}");
         }
-        let line = limits::RECORD_LINE_BYTES_MAX as u64;
+        let line = limits::ROOT_LINE_BYTES_MAX as u64;
         assert!((line + 18..line + (line >> 7)).contains(&bytes_max("_manifest/a")));
         assert!((5 << 28..(5 << 28) + (1 << 24)).contains(&bytes_max("_log/00000000000000000007")));
         assert_eq!((bytes_max("_data/a.frag"), bytes_max("_damaged/log-1-0")), (u64::MAX, u64::MAX));

@@ -6,6 +6,8 @@
 //! 4. Fragments of tombstones that stay become fewer ([`buried`]).
 //! 5. Fragments are taken as the newest schema sees them ([`evolved`]).
 //!
+//! Before all of this goes what newer fragments hide ([`shadow`]), in a commit of its own: nothing is read or written for it.
+//!
 //! **A merge is legal** if no fragment that is left out, with an order above the least and up to the greatest of the inputs,
 //! touches an older input: whatever is older stays older than the result, whatever is newer stays newer. Tombstones are
 //! applied to the cells older than they, also those that are newer than all inputs: whoever sees the merge sees them. They
@@ -18,9 +20,12 @@ mod evolved;
 mod masks;
 mod patches;
 mod runs;
+mod shadow;
 #[cfg(test)]
 mod tests;
 mod tombstones;
+
+pub use shadow::{HIDDEN_MAX, hidden};
 
 pub(super) use evolved::{attrs_seen, has_dropped};
 

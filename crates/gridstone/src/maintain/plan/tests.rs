@@ -308,7 +308,10 @@ proptest! {
     fn reading_is_the_same_after_every_plan(
         drawn in proptest::collection::vec((0u8..8, (0u64..12, 0u64..6), (0u64..8, 0u64..4), 0u8..4, any::<u64>(), 1u64..4_000_000), 1..24),
         sparse in any::<bool>(), nullable in any::<bool>(), which in 0u8..5, pick in any::<u32>(), memory in 1_000u64..20_000_000, together in 1u64..6) {
-        let before = held(&drawn, sparse, together);
+        let whole = held(&drawn, sparse, together);
+        let schema = schema(sparse, nullable);
+        let before = shown(&schema, &whole);
+        prop_assert_eq!(read(&before).0, read(&whole).0, "something was not hidden");
         let fragments: Vec<_> = before.iter().map(|h| h.description.clone()).collect();
         let named = |d: &Description| match pick >> 31 { 0 => !is_clear(d.kind), _ => d.kind == FragmentKind::Tombstones };
         let some = |d: &(usize, &Arc<Description>)| named(d.1) && pick >> d.0 & 1 == 1;
@@ -320,7 +323,6 @@ proptest! {
             _ => Strategy::All,
         };
         let limits = PlanLimits { memory_bytes: memory, cell_bytes: 1 };
-        let schema = schema(sparse, nullable);
         let Ok(made) = plan(&schema, &fragments, &strategy, limits) else {
             prop_assert!(which == 3, "only what was named can be refused");
             return Ok(());
@@ -338,11 +340,66 @@ proptest! {
     }
 }
 
+/// What is left without the fragments that are hidden, which are those that a look at every cell finds.
+fn shown(schema: &Schema, whole: &[Held]) -> Vec<Held> {
+    let fragments: Vec<_> = whole.iter().map(|h| h.description.clone()).collect();
+    let gone: HashSet<Id> = hidden(schema, &fragments, usize::MAX).iter().map(|d| d.id).collect();
+    let hides = |by: &Description, cell: (u64, u64), attr: u32| match by.kind {
+        FragmentKind::Dense => by.attrs.contains(&attr) && by.bounds.contains([cell.0, cell.1]),
+        FragmentKind::Deletion => by.bounds.contains([cell.0, cell.1]),
+        _ => false,
+    };
+    for d in &fragments {
+        let (x, y) = (d.bounds.ranges()[0], d.bounds.ranges()[1]);
+        let mut cells = (x.lo..=x.hi).flat_map(|x| (y.lo..=y.hi).map(move |y| (x, y)));
+        let attrs = if is_clear(d.kind) { vec![0, 1] } else { d.attrs.clone() };
+        let newer: Vec<_> = fragments.iter().filter(|by| by.order > d.order).collect();
+        let is_hidden = cells.all(|cell| attrs.iter().all(|attr| newer.iter().any(|by| hides(by, cell, *attr))));
+        assert_eq!(gone.contains(&d.id), is_hidden, "{d:?} under {newer:?}");
+    }
+    whole.iter().filter(|h| !gone.contains(&h.description.id)).cloned().collect()
+}
+
+#[test]
+fn what_is_hidden_goes_with_its_masks_and_what_shows_through_stays() {
+    let ids = |all: &[Arc<Description>], sparse| {
+        hidden(&schema(sparse, false), all, usize::MAX).iter().map(|d| d.order.version).collect::<Vec<_>>()
+    };
+    let dense = |n: u64, x: (u64, u64)| fragment(n, FragmentKind::Dense, x, 900);
+    let deletion = |n, x| fragment(n, FragmentKind::Deletion, x, 0);
+    let slabs: Vec<_> = (0..300u64).map(|n| dense(n + 2, (n * 10, n * 10 + 9))).collect();
+    let mut all = vec![dense(1, (0, 2_999))];
+    all.extend(slabs.clone());
+    assert_eq!(ids(&all, false), [1], "slabs lie over the whole of it");
+    all.remove(150);
+    assert!(ids(&all, false).is_empty(), "a slab is missing");
+    all.push(deletion(400, (1_400, 1_600)));
+    let under = (142..=161).filter(|version| *version != 151);
+    assert_eq!(ids(&all, false), [1].into_iter().chain(under).collect::<Vec<u64>>(), "a deletion lies in the gap");
+    // With absent cells, as a later format may have them, it hides nothing; with one attribute of two neither.
+    let some = |cells: u64, attrs: Vec<u32>| {
+        let whole = Description::clone(&dense(2, (0, 9)));
+        Arc::new(Description { cells, attrs, ..whole })
+    };
+    assert!(ids(&[dense(1, (0, 9)), some(99, vec![0, 1])], false).is_empty());
+    assert!(ids(&[dense(1, (0, 9)), some(100, vec![1])], false).is_empty());
+    assert_eq!(ids(&[dense(1, (0, 9)), some(100, vec![0, 1])], false), [1]);
+    let mask = Description { over: Some(small(1).id), ..described(2, FragmentKind::Mask, rect((0, 9), (0, 9)), 5) };
+    let other = Description { over: Some(small(3).id), ..described(4, FragmentKind::Mask, rect((0, 9), (0, 9)), 5) };
+    let masked = [small(1), Arc::new(mask), small(3), Arc::new(other), deletion(5, (0, 9)), small(6)];
+    assert_eq!(ids(&masked, true), [1, 3, 2, 4]);
+    assert_eq!(ids(&masked[..4], true), [0; 0]);
+    let later = [small(6), deletion(5, (0, 9)), deletion(7, (0, 8))];
+    assert!(ids(&later, true).is_empty(), "a deletion of part of another one's box");
+}
+
 /// Steps that planning takes, per fragment.
 fn steps(fragments: &[Arc<Description>], strategy: &Strategy, sparse: bool) -> u64 {
     STEPS.with(|steps| steps.set(0));
     let limits = PlanLimits { memory_bytes: 128 << 20, cell_bytes: 40 };
-    plan(&schema(sparse, false), fragments, strategy, limits).unwrap();
+    let schema = schema(sparse, false);
+    hidden(&schema, fragments, usize::MAX);
+    plan(&schema, fragments, strategy, limits).unwrap();
     STEPS.with(|steps| steps.get()) / fragments.len() as u64
 }
 

@@ -1,0 +1,175 @@
+//! Fragments that newer ones hide: nobody who reads the newest version sees a cell of them, and they go without a merge.
+//!
+//! ```text
+//! order 3        [  dense a b   ]        hides the attributes that it has
+//!       2                [ deletion ]    hides all attributes
+//!       1     [old] [ old ]  [ old ]     the second goes, and the third if the two above lie over it together
+//! ```
+//! 1. A fragment with values is hidden if newer dense fragments and deletions lie over its whole box, for each of its attributes.
+//! 2. Tombstones and a deletion are hidden if they do so for every attribute of the schema: what they delete stays unseen.
+//! 3. A mask goes with the fragment that it lies over.
+//!
+//! What hides may be hidden too: then something newer lies over both, and the newest of all stays. A delete of an earlier order that comes
+//! later changes none of this, since what it deletes is hidden already, or deleted with what hides it. A dense fragment of which cells are absent
+//! hides nothing. The work is bounded by a number of looks that grows with the number of fragments alone.
+
+use super::super::box_index::{BoxIndex, Item};
+use super::super::cover::minus;
+use super::{Part, attrs_seen, part};
+use crate::base::Id;
+use crate::fragment::{Description, FragmentKind};
+use crate::schema::{Attribute, Schema, Subarray};
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Newer fragments over one that are looked at together, at most.
+const OVERLAPS_MAX: usize = 4_096;
+/// Boxes that what is left of one may fall into.
+const PIECES_MAX: usize = 256;
+/// Looks per fragment, on average, and looks that any number of fragments may take.
+const LOOKS: (usize, usize) = (64, 1 << 16);
+/// Different lists of attributes over one fragment that are told apart.
+const LISTS_MAX: usize = 64;
+
+/// Hidden fragments of an array that one commit takes out, at most: its record names each, in 150 bytes.
+pub const HIDDEN_MAX: usize = 1 << 15;
+
+/// The fragments among `all`, those of an array by ascending order, that newer ones hide as `schema` sees them: the `most` oldest, then all masks
+/// over these.
+pub fn hidden(schema: &Schema, all: &[Arc<Description>], most: usize) -> Vec<Arc<Description>> {
+    let shadow = Shadow::new(schema, all);
+    let mut found: Vec<Arc<Description>> = all.iter().filter(|d| shadow.hides(d)).take(most).cloned().collect();
+    let ids: HashSet<Id> = found.iter().map(|d| d.id).collect();
+    found.extend(all.iter().filter(|d| d.over.is_some_and(|over| ids.contains(&over))).cloned());
+    found
+}
+
+/// What may hide others.
+struct Shadow<'a> {
+    schema: &'a Schema,
+    /// All attributes of the schema, ascending.
+    whole: Vec<u32>,
+    /// The lists of attributes of those that hide.
+    lists: Vec<Vec<u32>>,
+    /// The boxes of those that hide; the place is that of the list, or past all lists for a deletion.
+    boxes: BoxIndex<'a>,
+    looks: Cell<usize>,
+}
+
+impl<'a> Shadow<'a> {
+    fn new(schema: &'a Schema, all: &'a [Arc<Description>]) -> Self {
+        let (mut lists, mut known) = (Vec::new(), HashMap::new());
+        let mut items = Vec::new();
+        for d in all {
+            let place = match d.kind {
+                FragmentKind::Dense if u128::from(d.cells) == d.bounds.cells() => {
+                    let attrs = attrs_seen(schema, d);
+                    *known.entry(attrs).or_insert_with_key(|attrs| {
+                        lists.push(attrs.clone());
+                        lists.len() - 1
+                    })
+                }
+                FragmentKind::Deletion => usize::MAX,
+                _ => continue,
+            };
+            items.push(Item { bounds: &d.bounds, orders: (d.order, d.order), size: d.bounds.cells(), place });
+        }
+        let mut whole: Vec<u32> = schema.attrs().iter().map(Attribute::id).collect();
+        whole.sort_unstable();
+        let looks = Cell::new(all.len().saturating_mul(LOOKS.0).saturating_add(LOOKS.1));
+        Self { schema, whole, lists, boxes: BoxIndex::new(items), looks }
+    }
+
+    /// Whether `d` is hidden. A mask is never hidden by itself, nor what has no attribute to see.
+    fn hides(&self, d: &Description) -> bool {
+        let needed = match part(d) {
+            Some(Part::Box | Part::Cells) => attrs_seen(self.schema, d),
+            Some(Part::Clears) => self.whole.clone(),
+            None => return false,
+        };
+        !needed.is_empty() && (self.is_under_one(d, &needed) || self.is_under_many(d, &needed))
+    }
+
+    /// Whether what stands at `place` has values of `attr`, or deletes all.
+    fn has(&self, place: usize, attr: u32) -> bool {
+        self.lists.get(place).is_none_or(|list| list.binary_search(&attr).is_ok())
+    }
+
+    fn is_under_one(&self, d: &Description, needed: &[u32]) -> bool {
+        let cells = d.bounds.cells();
+        self.boxes.any(
+            &d.bounds,
+            |s| s.newest > d.order && s.size_max >= cells && s.bounds.covers(&d.bounds),
+            |item| {
+                let over = item.orders.0 > d.order && item.bounds.covers(&d.bounds);
+                over && needed.iter().all(|attr| self.has(item.place, *attr))
+            },
+        )
+    }
+
+    fn is_under_many(&self, d: &Description, needed: &[u32]) -> bool {
+        let mut over: Vec<(&Subarray, usize)> = Vec::new();
+        let many = self.boxes.any(
+            &d.bounds,
+            |s| s.newest > d.order,
+            |item| {
+                if item.orders.0 > d.order {
+                    over.push((item.bounds, item.place));
+                }
+                !self.look(1) || over.len() > OVERLAPS_MAX
+            },
+        );
+        if many || over.len() < 2 {
+            return false;
+        }
+        // Attributes that the same lists have are hidden by the same boxes.
+        let mut lists: Vec<usize> = over.iter().map(|(_, place)| *place).collect();
+        lists.sort_unstable();
+        lists.dedup();
+        if lists.len() > LISTS_MAX {
+            return false;
+        }
+        let having = |attr: &u32| lists.iter().map(|place| self.has(*place, *attr)).collect::<Vec<bool>>();
+        let sets: HashSet<Vec<bool>> = needed.iter().map(having).collect();
+        sets.iter().all(|set| {
+            let has = |place: &usize| lists.binary_search(place).ok().and_then(|n| set.get(n)).copied();
+            let boxes = over.iter().filter(|(_, place)| has(place) == Some(true)).map(|(bounds, _)| *bounds);
+            self.is_whole(&d.bounds, boxes)
+        })
+    }
+
+    /// Whether `boxes` lie over all of `bounds`.
+    fn is_whole<'b>(&self, bounds: &Subarray, boxes: impl Iterator<Item = &'b Subarray>) -> bool {
+        let mut common: Vec<Subarray> = boxes.filter_map(|b| b.intersect(bounds)).collect();
+        let cells = common.iter().map(Subarray::cells).fold(0u128, u128::saturating_add);
+        if cells < bounds.cells() {
+            return false;
+        }
+        // The largest first, neighbours after each other: so what is left stays few boxes.
+        common.sort_by_cached_key(|b| {
+            (std::cmp::Reverse(b.cells()), b.ranges().iter().map(|r| r.lo).collect::<Vec<_>>())
+        });
+        let mut left = vec![bounds.clone()];
+        for part in &common {
+            if !self.look(left.len()) {
+                return false;
+            }
+            left = left.into_iter().flat_map(|piece| minus(piece, part)).collect();
+            if left.is_empty() {
+                return true;
+            }
+            if left.len() > PIECES_MAX {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Takes so many looks; whether there were as many left.
+    fn look(&self, count: usize) -> bool {
+        let left = self.looks.get();
+        self.looks.set(left.saturating_sub(count));
+        left >= count
+    }
+}

@@ -1,0 +1,395 @@
+//! Vacuum: forgetting versions that nobody wants any more, and deleting the files that only they named.
+//!
+//! 1. Folders are listed. What earlier vacuums condemned and left behind is deleted, and what lies below the published floor: so a full disk gets
+//!    room before anything is written to it.
+//! 2. Fragments of the newest version that newer ones hide are taken out, in a version of its own ([`super::plan`]).
+//! 3. The floor is chosen: the least version that is to stay by age or number, that has a tag, or that a lease names.
+//! 4. A root of exactly that version is written, unless there is one, made durable and read back.
+//! 5. Files that no version from the floor on names go: if a version below the floor named them, if they
+//!    were condemned before, or if they are older than the safety age.
+//! 6. They are committed as `condemn`, together with the floor. From here on nobody can put them to use: a commit that tries is
+//!    a conflict. A file that another commit named first leaves the list; a tag, or another vacuum, that came first: all
+//!    over again.
+//! 7. The floor is published, durable. From here on versions below it cannot be opened.
+//! 8. What is condemned is deleted, then records below the floor, but for young ones.
+//!
+//! Now is what the storage's own clock shows, by which it dates what is written: this machine's clock decides nothing. Stopped anywhere, what is
+//! left is found by the next vacuum: before 6 as unnamed files, after it as condemned ones, and the
+//! floor to be published in the state. Memory: ids of the files named, and of those that are there.
+
+mod deletion;
+mod fate;
+mod floor;
+mod listing;
+mod report;
+mod spare;
+
+pub use report::{Holder, Tally, VacuumReport};
+
+use super::plan::{HIDDEN_MAX, hidden};
+use crate::array::{
+    ArrayState, Changes, Condemned, Floor, Names, Node, Operation, RECORD_GRACE_US, Removed, Retained, Snapshot,
+    StandardRules, Store,
+};
+use crate::base::{Cancel, Error, ErrorKind, Id, Progress, Result};
+use crate::storage::{DATA, LEASE, LOG, MANIFEST, data_name, log_name, manifest_name};
+use deletion::Deletion;
+use fate::{Going, fate};
+use listing::{File, Listing};
+use spare::Spare;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How often a vacuum begins again because another commit came first.
+const ATTEMPTS: usize = 8;
+
+/// Which versions are to stay; the newest always does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Those that were the newest at some moment of the last so many microseconds, by the storage's own times of their records.
+    AgeUs(i64),
+    /// The newest ones, so many. Versions that only a vacuum made do not count, nor, of several, those that only took hidden fragments out.
+    Versions(u64),
+}
+
+/// What a vacuum is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VacuumOptions {
+    /// Which versions are to stay.
+    pub keep: Keep,
+    /// Files that no version names are left alone until they are so old, and records of forgotten versions for an hour: somebody
+    /// may be about to commit them. With 0 nothing is, and nobody else may be writing.
+    pub safety_us: i64,
+    /// Whether to say only what would be done.
+    pub dry_run: bool,
+}
+
+/// Vacuums the store.
+///
+/// # Errors
+/// Input (impossible options), Corruption (a record, root or page that is needed to tell what is named), Storage (it says how much was
+/// deleted before), Cancelled. Whenever it stops, every version that is kept reads as before, and the next vacuum goes on.
+pub fn vacuum(
+    store: &Store,
+    options: &VacuumOptions,
+    cancel: &dyn Cancel,
+    progress: &dyn Progress,
+) -> Result<VacuumReport> {
+    check(options)?;
+    let (mut overtaken, mut report) = (None, VacuumReport::default());
+    for _ in 0..ATTEMPTS {
+        cancel.check()?;
+        let (published, newest) = (store.floor()?, store.latest()?);
+        let attempt = Attempt { store, options, cancel, progress };
+        match attempt.run(published, Arc::clone(&newest), &mut report) {
+            Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::SnapshotExpired) => overtaken = Some(e),
+            Err(e) if e.may_be_missing() && is_overtaken(store, published, &newest)? => overtaken = Some(e),
+            outcome => return outcome.map_err(|e| told(e, report.freed())).map(|()| report),
+        }
+    }
+    Err(overtaken
+        .unwrap_or_else(|| Error::conflict("the store changes faster than it can be vacuumed; try again later")))
+}
+
+/// An error of the storage with what was deleted before it came.
+fn told(error: Error, freed: Tally) -> Error {
+    match error.kind() {
+        ErrorKind::Storage if freed.objects > 0 => error.context(format!(
+            "the vacuum was not finished, though it has deleted {} objects of {} bytes; another one goes on",
+            freed.objects, freed.bytes
+        )),
+        _ => error,
+    }
+}
+
+/// Whether another vacuum has been at work since, which may have taken away what was looked at, or a root just written.
+fn is_overtaken(store: &Store, published: Option<Floor>, newest: &Snapshot) -> Result<bool> {
+    if store.floor()? != published {
+        return Ok(true);
+    }
+    let mut since = store.history(newest.version().saturating_add(1), u64::MAX)?;
+    Ok(since.any(|record| record.is_ok_and(|record| record.is_upkeep())))
+}
+
+fn check(options: &VacuumOptions) -> Result<()> {
+    match options.keep {
+        Keep::Versions(0) => Err(Error::input("a vacuum keeps at least 1 version; the newest always stays")),
+        Keep::AgeUs(age) if age < 0 => Err(Error::input("versions are kept for an age of 0 or more")),
+        _ if options.safety_us < 0 => Err(Error::input("the safety age is 0 or more")),
+        _ => Ok(()),
+    }
+}
+
+/// One try, from the listing to the last deletion.
+struct Attempt<'a> {
+    store: &'a Store,
+    options: &'a VacuumOptions,
+    cancel: &'a dyn Cancel,
+    progress: &'a dyn Progress,
+}
+
+/// What one try has found out.
+struct Found {
+    newest: Arc<Snapshot>,
+    /// The floor's version, resting on its root (not in a dry run).
+    rooted: Arc<Snapshot>,
+    /// The least version that a vacuum before this one may have left.
+    base: u64,
+    floor: u64,
+    named: Names,
+    data: Going,
+    manifest: Going,
+}
+
+impl Attempt<'_> {
+    fn run(&self, published: Option<Floor>, newest: Arc<Snapshot>, report: &mut VacuumReport) -> Result<()> {
+        let before = published.map_or(1, |f| f.version);
+        let oldest = self.finished(before, &newest)?;
+        let base = newest.retained().floor().map_or(oldest, |f| f.version.max(oldest));
+        let mut listing = Listing::of(self.store)?;
+        if oldest == base {
+            self.release(&newest, oldest, &mut listing, report)?;
+        }
+        let now_us = self.now_us(&listing)?;
+        let before_us = now_us.saturating_sub(self.options.safety_us);
+        self.sweep(before_us, report)?;
+        self.delete_records(&mut listing, oldest, now_us, report)?;
+        let newest = self.uncovered(newest, report)?;
+        let (floor, held_by) = self.floor(&newest, base, &listing, now_us)?;
+        let found = self.find(newest, oldest, (base, floor), (&listing, before_us))?;
+        let floor = found.floor;
+        (report.oldest_before, report.oldest, report.newest) = (before, floor, found.newest.version());
+        (report.held_by, report.young) = (held_by, found.data.young.and(found.manifest.young));
+        if self.options.dry_run {
+            (report.data, report.manifest) = (found.data.tally(), found.manifest.tally());
+        } else {
+            let condemned = self.condemn(&found)?;
+            report.committed = Some(condemned.version()).filter(|v| *v > report.newest);
+            let decided = condemned.retained().floor().map(|root| Floor { version: root.version, root });
+            match decided.filter(|f| f.version == floor).or(published).filter(|f| f.version >= floor) {
+                Some(decided) => self.store.publish_floor(decided)?,
+                None if floor <= oldest => {}
+                None => return Err(Error::conflict("another vacuum has raised the floor")),
+            }
+            self.delete(&found, condemned.retained(), report)?;
+        }
+        self.delete_records(&mut listing, floor, now_us, report)?;
+        self.delete_leases(now_us, report)
+    }
+
+    /// Publishes the floor that a vacuum before this one has decided, if that died before it did; gives the one that is published. Without room
+    /// for it the old one stays for now.
+    fn finished(&self, published: u64, newest: &Snapshot) -> Result<u64> {
+        match newest.retained().floor().filter(|root| root.version > published && !self.options.dry_run) {
+            None => Ok(published),
+            Some(root) => match self.store.publish_floor(Floor { version: root.version, root }) {
+                Ok(()) => Ok(root.version),
+                Err(e) if e.kind() == ErrorKind::Storage => Ok(published),
+                Err(e) => Err(e),
+            },
+        }
+    }
+
+    /// Now, by the storage's clock. Where that cannot be asked, since it takes a write, the time at which the newest record was written: then
+    /// things are younger than they are, and more stays. A dry run, after which nothing is missing, takes this machine's clock if that is later.
+    fn now_us(&self, listing: &Listing) -> Result<i64> {
+        let latest_us = listing.latest_us();
+        match (self.store.storage().now_us(), latest_us) {
+            (Err(_), _) if self.options.dry_run => Ok(self.store.now_us().max(latest_us.unwrap_or(i64::MIN))),
+            (Err(e), Some(latest_us)) if e.kind() == ErrorKind::Storage => Ok(latest_us),
+            (now, _) => now,
+        }
+    }
+
+    fn deletion(&self, total: u64) -> Deletion<'_> {
+        let storage = self.store.storage().as_ref();
+        Deletion { storage, cancel: self.cancel, progress: self.progress, done: 0, total }
+    }
+
+    /// Deletes what was condemned before and is there: no version from the published floor, `oldest`, on names it.
+    fn release(&self, newest: &Snapshot, oldest: u64, listing: &mut Listing, report: &mut VacuumReport) -> Result<()> {
+        let retained = newest.retained();
+        let is_left = |files: &[File], condemned: &BTreeSet<Id>| files.iter().any(|file| condemned.contains(&file.id));
+        let left = is_left(&listing.data, retained.condemned_data())
+            || is_left(&listing.manifest, retained.condemned_manifest());
+        if self.options.dry_run || !left {
+            return Ok(());
+        }
+        let mut named = Names::default();
+        named.add_snapshot(self.store, &*self.store.at_version(oldest)?)?;
+        self.add_records(&mut named, oldest, newest.version(), oldest)?;
+        let goes = |file: &File| retained.condemned_data().contains(&file.id) && !named.has_data(file.id);
+        let (data, rest): (Vec<File>, Vec<File>) = listing.data.iter().partition(|file| goes(file));
+        listing.data = rest;
+        let goes = |file: &File| retained.condemned_manifest().contains(&file.id) && !named.has_manifest(file.id);
+        let (manifest, rest): (Vec<File>, Vec<File>) = listing.manifest.iter().partition(|file| goes(file));
+        listing.manifest = rest;
+        let mut deletion = self.deletion((data.len() + manifest.len()) as u64);
+        deletion.run(data.iter().map(|file| (data_name(file.id), file.bytes)), &mut report.data)?;
+        deletion.run(manifest.iter().map(|file| (manifest_name(file.id), file.bytes)), &mut report.manifest)
+    }
+
+    /// The newest version, without the fragments that newer ones hide: committed so, or, in a dry run, as if.
+    fn uncovered(&self, newest: Arc<Snapshot>, report: &mut VacuumReport) -> Result<Arc<Snapshot>> {
+        let (mut operations, mut bare) = (Vec::new(), Arc::clone(&newest));
+        for node in newest.nodes() {
+            let Node::Array(array) = node else { continue };
+            self.cancel.check()?;
+            let removed = self.hidden(array)?;
+            if removed.is_empty() {
+                continue;
+            }
+            report.hidden += removed.len() as u64;
+            if self.options.dry_run {
+                bare = Arc::new(bare.without(array.id(), removed)?);
+            } else {
+                let fragments = Vec::new();
+                operations.push(Operation::ReplaceFragments { array: array.id(), removed, fragments });
+            }
+        }
+        if operations.is_empty() {
+            return Ok(bare);
+        }
+        self.store.commit(&newest, Changes::new(operations), &mut StandardRules)
+    }
+
+    fn hidden(&self, array: &ArrayState) -> Result<Vec<Removed>> {
+        let hidden = hidden(array.schema()?, &self.store.fragments_of(array)?, HIDDEN_MAX);
+        Ok(hidden.iter().map(|d| Removed::of(d)).collect())
+    }
+
+    /// Who names what, and what of it goes.
+    fn find(
+        &self,
+        newest: Arc<Snapshot>,
+        oldest: u64,
+        (base, floor): (u64, u64),
+        (listing, before_us): (&Listing, i64),
+    ) -> Result<Found> {
+        let (floor, rooted) = self.rooted(&newest, oldest, (base, floor))?;
+        let mut named = Names::default();
+        named.add_snapshot(self.store, &rooted)?;
+        self.add_records(&mut named, floor, newest.version(), floor)?;
+        let mut dropped = Names::default();
+        if self.options.dry_run && floor == newest.version() {
+            // What would be taken out before.
+            dropped.add_snapshot(self.store, &*self.store.at_version(floor)?)?;
+        }
+        if floor > oldest {
+            dropped.add_snapshot(self.store, &*self.store.at_version(oldest)?)?;
+            self.add_records(&mut dropped, oldest, floor, oldest)?;
+        }
+        let retained = newest.retained();
+        let mut data = Going::default();
+        for File { id, bytes, modified_us } in listing.data.iter().copied() {
+            let (named, dropped) = (named.has_data(id), dropped.has_data(id));
+            let fate = fate(named, retained.condemned_data().contains(&id), dropped, modified_us <= before_us);
+            data.take(fate, id, bytes);
+        }
+        let mut manifest = Going::default();
+        for File { id, bytes, modified_us } in listing.manifest.iter().copied() {
+            let (named, dropped) = (named.has_manifest(id), dropped.has_manifest(id));
+            let fate = fate(named, retained.condemned_manifest().contains(&id), dropped, modified_us <= before_us);
+            manifest.take(fate, id, bytes);
+        }
+        Ok(Found { newest, rooted, base, floor, named, data, manifest })
+    }
+
+    /// The floor's version, resting on its root. Where there is no room for that, a lower floor that has one already.
+    fn rooted(&self, newest: &Arc<Snapshot>, oldest: u64, (base, floor): (u64, u64)) -> Result<(u64, Arc<Snapshot>)> {
+        if self.options.dry_run && floor == newest.version() {
+            return Ok((floor, Arc::clone(newest)));
+        }
+        if self.options.dry_run || (floor == oldest && floor == base) {
+            return Ok((floor, self.store.at_version(floor)?));
+        }
+        match (self.store.rooted(floor, newest.retained().floor()), newest.root()) {
+            (Err(e), Some(root)) if e.kind() == ErrorKind::Storage && (base + 1..floor).contains(&root.version) => {
+                Ok((root.version, self.store.rooted(root.version, Some(root)).map_err(|_| e)?))
+            }
+            (rooted, _) => Ok((floor, rooted?)),
+        }
+    }
+
+    /// Adds what the records after `after` up to `to` name; roots from version `from` on.
+    fn add_records(&self, names: &mut Names, after: u64, to: u64, from: u64) -> Result<()> {
+        for record in self.store.history(after.saturating_add(1), to)? {
+            self.cancel.check()?;
+            names.add_record(self.store, &record?, from)?;
+        }
+        Ok(())
+    }
+
+    /// Commits the floor and what goes, if there is anything new in it; gives the state that has it.
+    fn condemn(&self, found: &Found) -> Result<Arc<Snapshot>> {
+        let raised = found.floor > found.base;
+        if !raised && found.data.fresh.is_empty() && found.manifest.fresh.is_empty() {
+            return Ok(found.newest.clone());
+        }
+        let retained = found.newest.retained();
+        let condemned = Condemned {
+            floor: if raised { found.rooted.root() } else { retained.floor() },
+            data: found.data.ids(),
+            manifest: found.manifest.ids(),
+            forget: forgotten(retained, found),
+        };
+        let base = self.store.resting_on(&found.newest, &found.rooted)?;
+        let changes = Changes::new(vec![Operation::Condemn(condemned)]);
+        let mut spare = Spare { store: self.store, floor: found.floor, named: found.named.clone() };
+        self.store.commit(&base, changes, &mut spare)
+    }
+
+    /// Deletes what was condemned, as far as it is still to go.
+    fn delete(&self, found: &Found, condemned: &Retained, report: &mut VacuumReport) -> Result<()> {
+        let mut deletion = self.deletion(found.data.tally().objects + found.manifest.tally().objects);
+        let data = found.data.all().filter(|(id, _)| condemned.condemned_data().contains(id));
+        deletion.run(data.map(|(id, bytes)| (data_name(*id), *bytes)), &mut report.data)?;
+        let manifest = found.manifest.all().filter(|(id, _)| condemned.condemned_manifest().contains(id));
+        deletion.run(manifest.map(|(id, bytes)| (manifest_name(*id), *bytes)), &mut report.manifest)
+    }
+
+    /// Deletes records below `floor`, but for young ones: of these a commit under way may have to ask whether it counted.
+    fn delete_records(&self, listing: &mut Listing, floor: u64, now_us: i64, report: &mut VacuumReport) -> Result<()> {
+        let grace_us = if self.options.safety_us == 0 { 0 } else { RECORD_GRACE_US };
+        let old = listing.take_records(floor, now_us.saturating_sub(grace_us));
+        if self.options.dry_run {
+            old.iter().for_each(|(_, bytes)| report.records.add(*bytes));
+            return Ok(());
+        }
+        let names = old.iter().map(|(version, bytes)| (log_name(*version), *bytes));
+        self.deletion(old.len() as u64).run(names, &mut report.records)
+    }
+
+    /// Deletes leases that have expired.
+    fn delete_leases(&self, now_us: i64, report: &mut VacuumReport) -> Result<()> {
+        let expired = self.store.leases_at(now_us)?.expired;
+        report.leases += expired.len() as u64;
+        if self.options.dry_run {
+            return Ok(());
+        }
+        let names = expired.into_iter().map(|name| (name, 0));
+        self.deletion(report.leases).run(names, &mut Tally::default())
+    }
+
+    /// Deletes what dead writers left half-written.
+    fn sweep(&self, before_us: i64, report: &mut VacuumReport) -> Result<()> {
+        for folder in [LOG, DATA, MANIFEST, LEASE] {
+            let swept = self.store.storage().sweep(folder, before_us, !self.options.dry_run)?;
+            report.temporary = report.temporary.and(Tally { objects: swept.files, bytes: swept.bytes });
+        }
+        Ok(())
+    }
+}
+
+/// Files condemned before that are not there any more.
+fn forgotten(retained: &Retained, found: &Found) -> Vec<Id> {
+    let gone = |ids: &BTreeSet<Id>, going: &Going| {
+        let mut left = ids.clone();
+        for (id, _) in &going.condemned {
+            left.remove(id);
+        }
+        left
+    };
+    let data = gone(retained.condemned_data(), &found.data);
+    data.into_iter().chain(gone(retained.condemned_manifest(), &found.manifest)).collect()
+}

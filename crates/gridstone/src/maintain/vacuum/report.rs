@@ -1,0 +1,73 @@
+//! What a vacuum did, or would do.
+
+use crate::base::Id;
+
+/// Objects and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, bytes: u64) {
+        *self = Self { objects: self.objects + 1, bytes: self.bytes + bytes };
+    }
+
+    pub(super) fn of(files: &[(Id, u64)]) -> Self {
+        Self { objects: files.len() as u64, bytes: files.iter().map(|(_, bytes)| bytes).sum() }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { objects: self.objects + other.objects, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// What keeps a version that need not stay otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The tag; `None` for a reader's lease.
+    pub tag: Option<String>,
+    /// The version.
+    pub version: u64,
+}
+
+/// What a vacuum did, or would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VacuumReport {
+    /// The oldest version before.
+    pub oldest_before: u64,
+    /// The oldest version that stays.
+    pub oldest: u64,
+    /// The newest version, not counting the one in which the vacuum condemns files; the one without hidden fragments, if it made that.
+    pub newest: u64,
+    /// Log records deleted; younger ones are left to the next vacuum.
+    pub records: Tally,
+    /// Data files deleted.
+    pub data: Tally,
+    /// Manifest roots and pages deleted. A dry run cannot tell all of them.
+    pub manifest: Tally,
+    /// Temporary files deleted.
+    pub temporary: Tally,
+    /// Expired leases deleted.
+    pub leases: u64,
+    /// Files left that no version names and that are not old enough.
+    pub young: Tally,
+    /// Tags and leases that keep versions older than those asked for.
+    pub held_by: Vec<Holder>,
+    /// The version in which the files were condemned, if there were new ones.
+    pub committed: Option<u64>,
+    /// Fragments of the newest version that newer ones hide, which were taken out before.
+    pub hidden: u64,
+}
+
+impl VacuumReport {
+    /// All that was deleted, but for leases.
+    pub(super) fn freed(&self) -> Tally {
+        self.records.and(self.data).and(self.manifest).and(self.temporary)
+    }
+}
