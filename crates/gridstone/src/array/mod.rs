@@ -8,6 +8,7 @@
 //! - the outcome of a commit is never guessed: it is committed, not committed, or a CommitUnknown error;
 //! - a damaged object is an error that names it; nothing is skipped.
 
+mod cell_set;
 mod commit;
 mod conflict;
 mod cut;
@@ -25,6 +26,7 @@ mod log;
 mod merge_rules;
 mod names;
 mod operation;
+mod overlap;
 mod page;
 mod path;
 mod provisional;
@@ -43,6 +45,7 @@ mod store;
 mod tree;
 mod wording;
 
+pub use cell_set::{CELLS_MAX, CellSet};
 pub use commit::RECORD_GRACE_US;
 pub use conflict::{DeleteRules, Queueing, Rebase, StandardRules};
 pub use floor::{Floor, UNFINISHED};
@@ -52,6 +55,7 @@ pub use lease::Lease;
 pub use merge_rules::MergeRules;
 pub use names::Names;
 pub use operation::{Changes, Condemned, Operation, Recorded, Removed};
+pub use overlap::Overlap;
 pub use provisional::{Provisional, StagedBodies};
 pub use rebuild::Remade;
 pub use receipt::{Receipt, ReceiptRules};
