@@ -5,7 +5,7 @@ use crate::transactions::{cells, memory, one, opened};
 use crate::vacuum;
 use crate::writer::{CellMap, as_text, bytes_of, commit_cells, context, numbers, view};
 use gridstone::base::ErrorKind;
-use gridstone::engine::{Array, At, Call, Condition, Isolation, Keep, Strategy, Transaction, VacuumOptions};
+use gridstone::engine::{Array, Call, Condition, Isolation, Keep, Strategy, Transaction, VacuumOptions};
 use gridstone::schema::Order;
 use gridstone::storage::{HookedStorage, MemoryStorage, Operation, Storage};
 use gridstone_testkit::Dice;

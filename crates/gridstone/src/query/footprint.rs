@@ -38,11 +38,9 @@ impl Footprint<'_> {
     pub fn add_to(&self, context: &ReadContext, near: &CellSet, found: &mut CellSet) -> Result<()> {
         let Self { schema, fragment: description, under } = *self;
         let cells = match (description.kind, under) {
-            (FragmentKind::Sparse | FragmentKind::Tombstones, _) => Cells {
-                fragment: open_fragment(context, schema, description)?,
-                mask: None,
-                count: description.cells,
-            },
+            (FragmentKind::Sparse | FragmentKind::Tombstones, _) => {
+                Cells { fragment: open_fragment(context, schema, description)?, mask: None, count: description.cells }
+            }
             (FragmentKind::Mask, Some(under)) => Cells {
                 fragment: open_fragment(context, schema, under)?,
                 mask: Some(open_mask(context, description, (under.id, under.cells))?),
