@@ -90,8 +90,8 @@ class Transaction:
         does it.
 
         Raises:
-            ConflictError: another commit made this one impossible or, with isolation="serializable", changed what was
-                read; run it again.
+            ConflictError: another commit made this one impossible, wrote to what this one has both read and written or,
+                with isolation="serializable", changed what was read; run it again.
             CommitUnknownError: whether it was committed is not known.
             SnapshotExpiredError: what was committed meanwhile cannot be told any more; run it again.
         """
@@ -142,9 +142,9 @@ def transaction(
     Args:
         uri: a store that exists.
         message: kept with the version.
-        isolation: "snapshot": it fails only if another commit made its changes impossible. "serializable": also if
-            another commit changed anything that it has read: cells of a box, a metadata key, what lies at a path or in
-            a group.
+        isolation: "snapshot": it fails if another commit made its changes impossible, or wrote to cells or metadata
+            keys that it has both read and written, so that no update is lost. "serializable": also if another commit
+            changed anything that it has read: cells of a box, a metadata key, what lies at a path or in a group.
         context: budget, threads and durability; None: the process's default.
 
     Raises:

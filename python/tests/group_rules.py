@@ -356,16 +356,24 @@ class GroupRules:
             store.follow(trial, None, node.number)
 
 
-def change_cells(r: Random, target: gs.Array, node: Node, **options: Any) -> Any:
-    """One change of an array and of its node; what the call returned."""
+def _drawn_change(r: Random) -> tuple[str, list[int]]:
     kind = r.choice(["box", "cells", "cells", "delete", "delete box"])
     places = sorted(r.sample(range(SIZE), r.choice([1, 3, SIZE])))
+    return kind, list(range(places[0], places[-1] + 1)) if "box" in kind else places
+
+
+def changed_places(r: Random) -> set[int]:
+    """The cells that a change of the same randomness writes or deletes."""
+    return set(_drawn_change(r)[1])
+
+
+def change_cells(r: Random, target: gs.Array, node: Node, **options: Any) -> Any:
+    """One change of an array and of its node; what the call returned."""
+    kind, places = _drawn_change(r)
     if kind == "delete":
         for x in places:
             node.cells.pop(x, None)
         return target.delete(coords={"x": places}, **options)
-    if kind != "cells":
-        places = list(range(places[0], places[-1] + 1))
     if kind == "delete box":
         for x in places:
             node.cells.pop(x, None)

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from group_rules import NAMES, GroupRules, Store, change_cells
+from group_rules import NAMES, GroupRules, Store, change_cells, changed_places
 from hypothesis import event
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -136,8 +136,10 @@ class VersionRules(GroupRules):
             assert shown(store.model.now[path].kind, staged.read().to_numpy()) == store.model.now[path].cells
         change, mine = r.getrandbits(32), copy.deepcopy(store.model.now)
         change_cells(Random(change), staged, mine[path])
+        touched = changed_places(Random(change))
         changed = self._meanwhile(r, store, path, other)
-        conflict = other == "remove it" or (changed and isolation == "serializable" and with_read)
+        lost = bool(touched & changed) if isolation == "snapshot" else bool(changed)
+        conflict: bool | None = other == "remove it" or (lost and with_read)
         if isolation == "serializable" and other == "move it":
             conflict = None  # What lies at the path was looked up, which may count as read.
         try:
@@ -156,15 +158,16 @@ class VersionRules(GroupRules):
         store.follow(trial, "late", number)
         assert version == store.model.newest
 
-    def _meanwhile(self, r: Random, store: Store, path: str, other: str) -> bool:
-        """The other commit; whether it changed the cells of the array at the path."""
+    def _meanwhile(self, r: Random, store: Store, path: str, other: str) -> set[int]:
+        """The other commit; the cells of the array at the path that it wrote or deleted."""
         trial = copy.deepcopy(store.model.now)
         arrays = sorted(p for p, node in trial.items() if node.is_array)
         target = path if other == "write it" else r.choice([p for p in arrays if p != path] or [path])
         if other.startswith("write"):
-            change_cells(r, store.open(target, mode="r+"), trial[target])
+            change = r.getrandbits(32)
+            change_cells(Random(change), store.open(target, mode="r+"), trial[target])
             store.follow(trial, None, trial[target].number)
-            return target == path
+            return changed_places(Random(change)) if target == path else set()
         free = next(f"/{a}/{b}{i}" for i in range(99) for a in NAMES for b in NAMES if f"/{a}/{b}{i}" not in trial)
         free = free if "/" + free.split("/")[1] not in trial else "/" + free.split("/")[2]
         if other == "remove it":
@@ -173,16 +176,16 @@ class VersionRules(GroupRules):
                 tx.remove(path)
         elif other == "move it":
             if free in trial:
-                return False
+                return set()
             move(trial, path, free)
             gs.move(store.uri, path, free, context=store.context)
         else:
             if free in trial:
-                return False
+                return set()
             add_groups(trial, [*parents(free), free])
             gs.group(store.uri, path=free, context=store.context)
         store.follow(trial)
-        return False
+        return set()
 
     # Versions.
 

@@ -30,6 +30,7 @@ mod kill;
 mod laid_over;
 mod leftover;
 mod life;
+mod lost_updates;
 mod many_writers;
 mod merging;
 mod moves;

@@ -8,6 +8,7 @@
 //! - the outcome of a commit is never guessed: it is committed, not committed, or a CommitUnknown error;
 //! - a damaged object is an error that names it; nothing is skipped.
 
+mod cell_set;
 mod commit;
 mod conflict;
 mod cut;
@@ -28,6 +29,7 @@ mod names;
 mod newest;
 mod operation;
 mod outcome;
+mod overlap;
 mod page;
 mod path;
 mod provisional;
@@ -48,6 +50,7 @@ mod times;
 mod tree;
 mod wording;
 
+pub use cell_set::{CELLS_MAX, CellSet};
 pub use conflict::{DeleteRules, Queueing, Rebase, StandardRules};
 pub use floor::{Floor, UNFINISHED};
 pub use group_commit::{GroupCommit, Queues};
@@ -57,6 +60,7 @@ pub use merge_rules::MergeRules;
 pub use names::Names;
 pub use operation::{Changes, Condemned, Operation, Recorded, Removed};
 pub use outcome::RECORD_GRACE_US;
+pub use overlap::Overlap;
 pub use provisional::{Provisional, StagedBodies};
 pub use rebuild::Remade;
 pub use receipt::{Receipt, ReceiptRules};

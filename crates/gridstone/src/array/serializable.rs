@@ -1,9 +1,10 @@
 //! Serializable isolation: a commit stands only if nothing that was read for it has changed since.
 //!
-//! Remembered are the boxes read of each array, the metadata keys, the paths looked up and the groups listed. Every version
+//! Remembered are the cells read of each array, boxes mostly, the metadata keys, the paths looked up and the groups listed. Every version
 //! between the snapshot that was read and the commit's own is compared with them, whichever slot the commit wins: a
 //! version that cannot be read any more is an error, never passed over. A merge changes no cell, so it never conflicts.
 
+use super::cell_set::CellSet;
 use super::conflict::{Queueing, Rebase, StandardRules};
 use super::operation::{Changes, Recorded};
 use super::record::Record;
@@ -13,13 +14,16 @@ use crate::schema::Subarray;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Boxes that are remembered of one array. Beyond that their union stands for them, which is safe and coarse.
-const BOXES_MAX: usize = 1_024;
+/// Single cells that are remembered of one array. Beyond that boxes stand for them, which is safe and coarse.
+const CELLS_MAX: usize = 4_096;
+
+/// Metadata keys that are remembered of one node. Beyond that all its keys count.
+const KEYS_MAX: usize = 4_096;
 
 /// What was read of a store.
 #[derive(Debug, Clone, Default)]
 pub struct Reads {
-    boxes: HashMap<Id, Vec<Subarray>>,
+    cells: HashMap<Id, CellSet>,
     /// Metadata keys by node; `None`: all of them.
     keys: HashMap<Id, Option<BTreeSet<String>>>,
     /// What was found at a path.
@@ -31,14 +35,19 @@ pub struct Reads {
 impl Reads {
     /// Cells of `array` in `sub` were read.
     pub fn note_box(&mut self, array: Id, sub: &Subarray) {
-        let boxes = self.boxes.entry(array).or_default();
-        if boxes.iter().any(|known| known.covers(sub)) {
-            return;
+        let read = self.cells.entry(array).or_insert_with(|| CellSet::of_at_most(CELLS_MAX));
+        if !read.covers(sub) {
+            read.add_box(sub.clone());
         }
-        boxes.push(sub.clone());
-        if boxes.len() > BOXES_MAX {
-            let union = boxes.drain(..).reduce(|a, b| a.union(&b));
-            boxes.extend(union);
+    }
+
+    /// Single cells of `array`, which lie in `bounds`, were read.
+    pub fn note_cells(&mut self, array: Id, bounds: &Subarray, cells: impl ExactSizeIterator<Item = Vec<u64>>) {
+        let read = self.cells.entry(array).or_insert_with(|| CellSet::of_at_most(CELLS_MAX));
+        if cells.len() > read.room() {
+            self.note_box(array, bounds);
+        } else {
+            cells.for_each(|cell| read.add_cell(&cell));
         }
     }
 
@@ -46,11 +55,21 @@ impl Reads {
     pub fn note_key(&mut self, node: Id, key: Option<&str>) {
         let keys = self.keys.entry(node).or_insert_with(|| Some(BTreeSet::new()));
         match (keys.as_mut(), key) {
-            (Some(keys), Some(key)) => {
+            (Some(keys), Some(key)) if keys.len() < KEYS_MAX => {
                 keys.insert(key.to_owned());
             }
             _ => *keys = None,
         }
+    }
+
+    /// The cells of an array that were read, if some were.
+    pub fn cells_of(&self, array: Id) -> Option<&CellSet> {
+        self.cells.get(&array)
+    }
+
+    /// Whether a metadata key of a node was looked up.
+    pub fn has_looked_up(&self, node: Id, key: &str) -> bool {
+        self.keys.get(&node).is_some_and(|keys| keys.as_ref().is_none_or(|keys| keys.contains(key)))
     }
 
     /// It was looked up what lies at `path` in `base`.
@@ -101,13 +120,13 @@ impl Reads {
             }
             Recorded::AlterArray { id, .. } => {
                 // Who looked an array up has seen its schema.
-                if self.boxes.contains_key(id) || self.nodes.values().any(|found| found == &Some(*id)) {
+                if self.cells.contains_key(id) || self.nodes.values().any(|found| found == &Some(*id)) {
                     return Err(format!("changed the schema of {}, which was looked at", self.named(*id, newest)));
                 }
                 Ok(())
             }
             Recorded::Remove { id } => {
-                if self.boxes.contains_key(id) || self.keys.contains_key(id) {
+                if self.cells.contains_key(id) || self.keys.contains_key(id) {
                     return Err(format!("removed {}, which was read", self.named(*id, newest)));
                 }
                 Ok(())
@@ -124,7 +143,7 @@ impl Reads {
 
     /// What was read of `bounds`: a box of it.
     fn read_of(&self, array: Id, bounds: &Subarray) -> Option<Subarray> {
-        self.boxes.get(&array)?.iter().find_map(|sub| sub.intersect(bounds))
+        self.cells.get(&array)?.found_in(bounds)
     }
 
     /// The path of a node: in `newest` or, if it is not there any more, the one that it was looked up at.
@@ -133,17 +152,13 @@ impl Reads {
         let path = newest.node_by_id(id).map(super::Node::path).or_else(looked_up);
         path.map_or_else(|| "an array or group".to_owned(), |path| format!("{path:?}"))
     }
-
-    fn has_looked_up(&self, node: Id, key: &str) -> bool {
-        self.keys.get(&node).is_some_and(|keys| keys.as_ref().is_none_or(|keys| keys.contains(key)))
-    }
 }
 
 /// Dimensions whose coordinates a message tells.
 const DIMENSIONS_TOLD: usize = 4;
 
 /// Where a box of an array lies, in coordinates; nothing if it has no schema that is known.
-fn place(newest: &Snapshot, array: Id, bounds: &Subarray) -> String {
+pub(super) fn place(newest: &Snapshot, array: Id, bounds: &Subarray) -> String {
     let Ok(schema) = newest.array_by_id(array).and_then(|array| array.schema()) else { return String::new() };
     let ends = schema.coordinates().zip(schema.ends(bounds));
     let told = ends.map(|(dim, (lo, hi))| match lo == hi {

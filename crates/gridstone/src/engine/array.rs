@@ -10,7 +10,7 @@ use crate::array::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRul
 use crate::base::{CounterSnapshot, Error, ErrorKind, Files, Id, Result};
 use crate::fragment;
 use crate::query::{
-    CellStream, CellWrite, Cells, Dedup, DenseWrite, ReadContext, ReadOrder, Request, Target, UnsortedCells,
+    CellStream, CellWrite, Cells, Dedup, DenseWrite, Points, ReadContext, ReadOrder, Request, Target, UnsortedCells,
     WriteContext, read_dense, read_dense_into, touched_cells, write_cells, write_dense, write_tombstones,
 };
 use crate::runtime::SystemEntropy;
@@ -103,6 +103,13 @@ impl Array {
     pub(super) fn note(&self, sub: &Subarray) {
         if let Some(transaction) = &self.within {
             transaction.note(|reads, _| reads.note_box(self.id, sub));
+        }
+    }
+
+    /// The same of single cells, which lie in `bounds`.
+    pub(super) fn note_cells(&self, bounds: &Subarray, points: &Points) {
+        if let Some(transaction) = &self.within {
+            transaction.note(|reads, _| reads.note_cells(self.id, bounds, points.cells()));
         }
     }
 

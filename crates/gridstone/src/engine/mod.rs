@@ -15,6 +15,7 @@ mod context;
 mod copy;
 mod delete;
 mod evolution;
+mod first_committer;
 mod group;
 mod health;
 mod listing;

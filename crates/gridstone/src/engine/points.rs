@@ -26,7 +26,7 @@ impl Array {
         let points = Points::new(&context, &schema, dims)?;
         let fragments = match points.bounds() {
             Some(bounds) => {
-                self.note(&bounds);
+                self.note_cells(&bounds, &points);
                 self.described(&snapshot, &state, Some(&bounds))?
             }
             None => Vec::new(),

@@ -5,17 +5,19 @@
 
 use super::background::grown;
 use super::claim::{Claim, View};
+use super::first_committer::{FirstCommitterWins, overlap};
 use super::open::{store_at, store_on};
 use super::reading::SnapshotFiles;
 use super::receipts::settle;
 use super::sorted_copies::copy_packs;
 use super::staged_reads::{StagedCache, StagedFiles};
-use super::{Array, Context, Staged};
+use super::{Array, Call, Context, Staged};
 use crate::array::{
     Changes, DeleteRules, Node, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot, StandardRules,
     Store,
 };
 use crate::base::{ByteSource, Cache, Entropy, Error, ErrorKind, Files, Id, Result};
+use crate::query::ReadContext;
 use crate::runtime::{Owner, SystemEntropy};
 use crate::schema::Schema;
 use crate::storage::Storage;
@@ -28,7 +30,7 @@ const BODIES_BYTES_MAX: u64 = 8 << 20;
 /// What may happen between a transaction's snapshot and its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
-    /// Anything that does not make its changes impossible.
+    /// Anything that does not make its changes impossible, or change what it has both read and written.
     Snapshot,
     /// Nothing that changes what it has read: as if transactions had run one after the other.
     Serializable,
@@ -194,23 +196,33 @@ impl Transaction {
         state.open.as_ref().map_or(&state.view, |open| open.provisional.view()).clone()
     }
 
-    /// Remembers a read, if it matters.
+    /// Remembers a read of cells or metadata.
     pub(super) fn note(&self, read: impl FnOnce(&mut Reads, &Snapshot)) {
+        // After the end nothing is read.
+        let _ = self.with(|open| {
+            read(&mut open.reads, open.provisional.base());
+            Ok(())
+        });
+    }
+
+    /// Remembers that nodes were looked up, if it matters.
+    fn note_nodes(&self, read: impl FnOnce(&mut Reads, &Snapshot)) {
         if self.shared.isolation == Isolation::Serializable {
-            // After the end nothing is read.
-            let _ = self.with(|open| {
-                read(&mut open.reads, open.provisional.base());
-                Ok(())
-            });
+            self.note(read);
         }
     }
 
     /// Where its reads of `array` find bytes and what was decoded.
     pub(super) fn reading(&self, array: Id) -> (Arc<dyn Files>, Arc<dyn Cache>) {
-        let Shared { context, store, base, files, cache, .. } = self.shared.as_ref();
+        let Shared { context, store, base, .. } = self.shared.as_ref();
         let held =
             if self.shared.owner.is_here() { self.lock().open.as_ref().map(|open| open.claim.clone()) } else { None };
-        let claim = held.unwrap_or_else(|| View::new(context, store, base.clone()).claim);
+        self.reading_under(held.unwrap_or_else(|| View::new(context, store, base.clone()).claim), array)
+    }
+
+    /// The same under a claim on its base.
+    fn reading_under(&self, claim: Arc<Claim>, array: Id) -> (Arc<dyn Files>, Arc<dyn Cache>) {
+        let Shared { store, base, files, cache, .. } = self.shared.as_ref();
         claim.touch();
         let below = SnapshotFiles {
             files: store.files(),
@@ -296,7 +308,7 @@ impl Transaction {
     /// # Errors
     /// NotFound if there is none, or a group.
     pub fn array(&self, path: &str) -> Result<Array> {
-        self.note(|reads, base| reads.note_node(base, path));
+        self.note_nodes(|reads, base| reads.note_node(base, path));
         self.check_open()?;
         let view = self.view();
         let id = view.array(path)?.id();
@@ -306,7 +318,7 @@ impl Transaction {
 
     /// What lies at `path`: "array", "group" or `None`.
     pub fn kind(&self, path: &str) -> Result<Option<&'static str>> {
-        self.note(|reads, base| reads.note_node(base, path));
+        self.note_nodes(|reads, base| reads.note_node(base, path));
         self.check_open()?;
         match self.view().node(path) {
             Ok(node) => Ok(Some(node.kind())),
@@ -317,7 +329,7 @@ impl Transaction {
 
     /// Name and kind of every child of the group at `path`, sorted by name.
     pub fn children(&self, path: &str) -> Result<Vec<(String, &'static str)>> {
-        self.note(|reads, base| {
+        self.note_nodes(|reads, base| {
             reads.note_node(base, path);
             reads.note_listing(base, path);
         });
@@ -350,7 +362,7 @@ impl Transaction {
     }
 
     fn create(&self, path: &str, create: Operation, overwrite: bool) -> Result<()> {
-        self.note(|reads, base| reads.note_node(base, path));
+        self.note_nodes(|reads, base| reads.note_node(base, path));
         self.with(|open| {
             let there = open.provisional.view().node(path).ok().map(Node::id);
             let operations = match there {
@@ -372,7 +384,7 @@ impl Transaction {
     /// # Errors
     /// NotFound; Input for the root, which can only be replaced.
     pub fn remove(&self, path: &str) -> Result<()> {
-        self.note(|reads, base| reads.note_node(base, path));
+        self.note_nodes(|reads, base| reads.note_node(base, path));
         if path == "/" {
             return Err(Error::input(
                 "the root of a store cannot be removed; create(\"/\", …, overwrite=True) replaces it",
@@ -389,7 +401,7 @@ impl Transaction {
     /// # Errors
     /// NotFound; Exists; Input for the root, and for a move of a group into itself.
     pub fn move_node(&self, from: &str, to: &str) -> Result<()> {
-        self.note(|reads, base| {
+        self.note_nodes(|reads, base| {
             reads.note_node(base, from);
             reads.note_node(base, to);
         });
@@ -404,25 +416,18 @@ impl Transaction {
     /// has ended afterwards, whatever the outcome. Unless the commit happened, or may have, its files are removed.
     ///
     /// # Errors
-    /// Conflict if another commit made it impossible or, serializable, changed what it has read; Exists, NotFound;
-    /// CommitUnknown; SnapshotExpired if what came in between cannot be told any more; Storage.
+    /// Conflict if another commit made it impossible, wrote into what this one has both read and written or, serializable, changed
+    /// what it has read; Exists, NotFound; CommitUnknown; SnapshotExpired if what came in between cannot be told any more; Storage.
     pub fn commit(&self, message: Option<String>) -> Result<u64> {
-        let Open { provisional, staged, reads, deletes, claim: _claim } = self.end("failed to commit")?;
+        let Open { provisional, staged, reads, deletes, claim } = self.end("failed to commit")?;
         let view = provisional.view().clone();
-        let operations = provisional.into_operations();
-        let grown = grown(&operations);
-        let outcome = if operations.is_empty() {
+        let changes = Changes { message, operations: provisional.into_operations() };
+        let grown = grown(&changes.operations);
+        let outcome = if changes.operations.is_empty() {
             Ok(self.shared.base.clone())
         } else {
-            let mut rules: Box<dyn Rebase> = match self.shared.isolation {
-                Isolation::Snapshot => Box::new(StandardRules),
-                Isolation::Serializable => Box::new(Serializable::new(reads)),
-            };
-            if !deletes.is_empty() {
-                let deletes = deletes.into_iter().map(|array| DeleteRules { array }).collect();
-                rules = Box::new(DeletingRules { inner: rules, deletes });
-            }
-            self.shared.store.commit(&self.shared.base, Changes { message, operations }, rules.as_mut())
+            self.rules(reads, &changes, &view, &claim, deletes)
+                .and_then(|mut rules| self.shared.store.commit(&self.shared.base, changes, rules.as_mut()))
         };
         if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
             // Files of arrays that were removed again go.
@@ -437,6 +442,36 @@ impl Transaction {
         copy_packs(context, store, base, &newer);
         context.look_after(store, &newer, grown);
         Ok(newer.version())
+    }
+
+    /// The rules of a commit of `changes`, which `view` shows, under a claim on the base.
+    fn rules(
+        &self,
+        reads: Reads,
+        changes: &Changes,
+        view: &Snapshot,
+        claim: &Arc<Claim>,
+        deletes: BTreeSet<Id>,
+    ) -> Result<Box<dyn Rebase>> {
+        let Shared { context, store, base, isolation, .. } = self.shared.as_ref();
+        let rules: Box<dyn Rebase> = match isolation {
+            Isolation::Serializable => Box::new(Serializable::new(reads)),
+            Isolation::Snapshot => {
+                let reading = |array| {
+                    let (files, cache) = self.reading_under(claim.clone(), array);
+                    ReadContext { cache, ..context.read_context(base.store(), files, &Call::default()) }
+                };
+                match overlap(&reads, changes, view, base.version(), reading)? {
+                    nothing if nothing.is_empty() => Box::new(StandardRules),
+                    both => Box::new(FirstCommitterWins::new(context.clone(), store.clone(), both)),
+                }
+            }
+        };
+        if deletes.is_empty() {
+            return Ok(rules);
+        }
+        let deletes = deletes.into_iter().map(|array| DeleteRules { array }).collect();
+        Ok(Box::new(DeletingRules { inner: rules, deletes }))
     }
 
     /// Gives up all that was staged and removes its files. One that has ended stays as it is.

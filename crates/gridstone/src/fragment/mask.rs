@@ -67,6 +67,11 @@ impl Mask {
         self.tiles.get(&tile).is_some_and(|bitmap| bitmap.has(row))
     }
 
+    /// Whether it deletes a row of this tile.
+    pub fn has_some(&self, tile: u64) -> bool {
+        self.tiles.get(&tile).is_some_and(|bitmap| bitmap.words.iter().any(|word| *word != 0))
+    }
+
     /// Clears the flags of the deleted ones among the rows of a tile from `first` on; says whether there are some.
     pub fn clear(&self, tile: u64, first: usize, flags: &mut [bool]) -> bool {
         let Some(bitmap) = self.tiles.get(&tile) else { return false };

@@ -58,7 +58,8 @@ pub(super) fn clear(masks: &[Arc<Mask>], tile: u64, first: usize, flags: &mut [b
     });
 }
 
-fn open_mask(context: &ReadContext, description: &Arc<Description>, of: (Id, u64)) -> Result<Arc<Mask>> {
+/// A mask over a fragment (id and number of cells), from the cache or from its file.
+pub(super) fn open_mask(context: &ReadContext, description: &Arc<Description>, of: (Id, u64)) -> Result<Arc<Mask>> {
     let key = CacheKey { store: context.store, what: "mask", id: description.id, version: 0 };
     if let Some(mask) = context.cache.get(&key).and_then(|held| held.downcast::<Mask>().ok()) {
         return Ok(mask);

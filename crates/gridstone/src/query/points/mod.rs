@@ -69,6 +69,11 @@ impl Points {
         self.coords.iter().map(range).collect::<Option<Vec<_>>>().map(Subarray::new)
     }
 
+    /// Their coordinates as ordered keys, in global order.
+    pub fn cells(&self) -> impl ExactSizeIterator<Item = Vec<u64>> {
+        (0..self.len()).map(|point| self.cell(point).collect())
+    }
+
     /// The overlay over the small fragments that may have one of them.
     fn overlay(&self, context: &ReadContext, target: &Target, attrs: &[&Attribute]) -> Result<Option<LiveOverlay>> {
         let Some(bounds) = self.bounds() else { return Ok(None) };
