@@ -31,6 +31,7 @@ mod life;
 mod many_writers;
 mod merging;
 mod moves;
+mod newer;
 #[cfg(feature = "object-stores")]
 mod objects;
 mod oracle;

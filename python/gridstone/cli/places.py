@@ -8,6 +8,7 @@ import click
 
 from ..copying import copy, move
 from ..diffing import diff
+from ..printable import printable
 from . import options
 from .output import emit_json
 
@@ -59,7 +60,7 @@ def move_command(uri: str, path: str, target_path: str, message: str | None, jso
     """Move an array or a group to another path of its store."""
     version = move(uri, path, target_path, message=message)
     _tell(
-        {"uri": uri, "path": target_path, "version": version}, f"version {version}: {path} is {target_path}", json_out
+        {"uri": uri, "path": target_path, "version": version}, f"version {version}: {printable(path)} is {target_path}", json_out
     )
 
 

@@ -12,6 +12,7 @@ mod commit;
 mod conflict;
 mod cut;
 mod draft;
+mod duplicates;
 mod floor;
 mod fold;
 #[cfg(feature = "fuzzing")]
