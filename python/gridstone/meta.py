@@ -93,7 +93,8 @@ class Metadata(MutableMapping[str, Any]):
 
 
 def encode(value: Any, key: str, level: int = 0) -> Any:
-    """`value` in terms of JSON, `level` lists and dicts deep; what JSON lacks is an object with one key that starts with "$"."""
+    """`value`, which lies `level` lists and dicts deep, in terms of JSON; what JSON lacks is an object with one key that
+    starts with "$"."""
     if level > _LEVELS_MAX:
         raise InputError(
             f"metadata {key!r}: lists and dicts lie in each other more than {_LEVELS_MAX} deep, or one in itself; "
@@ -134,8 +135,8 @@ def _digits(value: int, key: str) -> str:
         return str(value)
     except ValueError:
         raise InputError(
-            f"metadata {key!r}: an integer of {value.bit_length():,} bits has more decimal digits than Python writes or "
-            f"reads; store it as bytes or as text of hexadecimal digits"
+            f"metadata {key!r}: an integer of {value.bit_length():,} bits has more decimal digits than Python writes "
+            f"or reads; store it as bytes or as text of hexadecimal digits"
         ) from None
 
 
@@ -181,7 +182,7 @@ def _read(text: str, key: str) -> Any:
         raise UnsupportedError(f"metadata {key!r} holds what Python cannot: {_why(error)}; {mend}") from None
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         raise CorruptionError(f"metadata {key!r} is no value as Gridstone writes it ({error}); {mend}") from None
-    if not _is_text(text) or "\\u" in text and not _is_text(json.dumps(found, ensure_ascii=False)):
+    if "\\u" in text and not _is_text(json.dumps(found, ensure_ascii=False)):
         raise UnsupportedError(f"metadata {key!r} has half a surrogate pair, which no text has; {mend}")
     return value
 
