@@ -72,6 +72,17 @@ def time_text(microseconds: int) -> str:
         return f"{microseconds:,} microseconds since 1970"
 
 
+def _microseconds(timestamp: np.datetime64) -> int:
+    """NumPy turns a time that does not fit into another one, and says nothing."""
+    whole = timestamp.astype("datetime64[us]")
+    if (
+        np.datetime_data(timestamp.dtype)[0] not in ("ns", "ps", "fs", "as")
+        and whole.astype(timestamp.dtype) != timestamp
+    ):
+        raise InputError(f"a timestamp in microseconds has 64 bits, {timestamp!r} has more")
+    return int(whole.astype(np.int64))
+
+
 def microseconds_of(timestamp: Any) -> int | None:
     """Microseconds since 1970 of a datetime (naive: UTC), `numpy.datetime64`, ISO text or integer; None of None."""
     if timestamp is None:
@@ -87,7 +98,7 @@ def microseconds_of(timestamp: Any) -> int | None:
             aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=dt.UTC)
             return (aware - _EPOCH) // dt.timedelta(microseconds=1)
         if isinstance(timestamp, np.datetime64) and not np.isnat(timestamp):
-            return int(timestamp.astype("datetime64[us]").astype(np.int64))
+            return _microseconds(timestamp)
     except ValueError:
         pass
     raise InputError(

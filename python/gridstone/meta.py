@@ -93,8 +93,8 @@ class Metadata(MutableMapping[str, Any]):
 
 
 def encode(value: Any, key: str, level: int = 0) -> Any:
-    """`value`, which lies `level` lists and dicts deep, in terms of JSON; what JSON lacks is an object with one key that
-    starts with "$"."""
+    """`value`, which lies `level` lists and dicts deep, in terms of JSON; what JSON lacks is an object with one key
+    that starts with "$"."""
     if level > _LEVELS_MAX:
         raise InputError(
             f"metadata {key!r}: lists and dicts lie in each other more than {_LEVELS_MAX} deep, or one in itself; "
@@ -102,8 +102,7 @@ def encode(value: Any, key: str, level: int = 0) -> Any:
         )
     if isinstance(value, np.datetime64 | np.timedelta64):
         tag = "$datetime64" if isinstance(value, np.datetime64) else "$timedelta64"
-        ticks = None if np.isnat(value) else int(value.astype(np.int64))
-        return {tag: [ticks, np.datetime_data(value.dtype)[0]]}
+        return {tag: _ticks(value, key)}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
@@ -128,6 +127,17 @@ def encode(value: Any, key: str, level: int = 0) -> Any:
         f"metadata {key!r}: {value!r} ({type(value).__name__}) has no JSON form; "
         f"use numbers, text, bytes, datetimes, lists and dicts"
     )
+
+
+def _ticks(value: np.datetime64 | np.timedelta64, key: str) -> list[Any]:
+    """The number of a time and its unit; units of several, such as 25 seconds, are counted out."""
+    unit, several = np.datetime_data(value.dtype)
+    if np.isnat(value):
+        return [None, unit]
+    ticks = int(value.astype(np.int64)) * several
+    if not -(2**63) < ticks < 2**63:
+        raise InputError(f"metadata {key!r}: {value!r} has more than 64 bits in units of {unit}; use a coarser unit")
+    return [ticks, unit]
 
 
 def _digits(value: int, key: str) -> str:

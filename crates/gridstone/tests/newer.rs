@@ -6,7 +6,9 @@
 use crate::vacuum::{Cells, context, create, open, read, stage, store_of, vacuum, write};
 use gridstone::array::{Changes, Lease, StandardRules};
 use gridstone::base::{Error, ErrorKind, is_unprintable, xxh3};
-use gridstone::engine::{Array, At, Call, Keep, Opened, ReadOrder, create_array_on, move_node_on, open_on, repair_on, verify_on};
+use gridstone::engine::{
+    Array, At, Call, Keep, Opened, ReadOrder, create_array_on, move_node_on, open_on, repair_on, verify_on,
+};
 use gridstone::schema::{Evolution, Schema};
 use gridstone::storage::{FLOOR, LOG, MANIFEST, MemoryStorage, Storage, log_name};
 use std::collections::BTreeMap;
@@ -373,7 +375,8 @@ fn names_of_earlier_releases_are_read_and_shown_as_what_they_are() {
     let context = context(64);
     write(&create(&context, &storage, "/line", false), &some(10)).unwrap();
     reword(&storage, &log_name(1), |line| {
-        line.replace("\"path\":\"/line\"", "\"path\":\"/li\\u001b[2Jne\"").replace("\"name\":\"v\"", "\"name\":\"v\\u0007\"")
+        line.replace("\"path\":\"/line\"", "\"path\":\"/li\\u001b[2Jne\"")
+            .replace("\"name\":\"v\"", "\"name\":\"v\\u0007\"")
     });
     let path = "/li\u{1b}[2Jne";
     let array = open(&context, &storage, path, At::Latest).unwrap();

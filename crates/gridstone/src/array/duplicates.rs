@@ -47,7 +47,8 @@ impl Tellers {
             let later = self.records.get(&id).filter(|added| **added > version);
             let told = self.pages.entry(id).or_default();
             if let Some(other) = told.iter().find(|other| named.contains(other)) {
-                why = why.or_else(|| Some(format!("it describes the fragment {id}, and so does manifest page {other}")));
+                why =
+                    why.or_else(|| Some(format!("it describes the fragment {id}, and so does manifest page {other}")));
             } else if let Some(added) = later {
                 why = why.or_else(|| {
                     Some(format!(

@@ -133,9 +133,7 @@ pub(super) fn ranges(versions: impl IntoIterator<Item = u64>) -> Versions {
 /// `Ok(Err)`: what was read tells of damage. `Err`: it could not be read for another reason; what a newer release wrote is no damage.
 pub(super) fn damage<T>(read: Result<T>) -> Result<Result<T>> {
     match read {
-        Err(e)
-            if !matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotFound | ErrorKind::SnapshotExpired) =>
-        {
+        Err(e) if !matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotFound | ErrorKind::SnapshotExpired) => {
             Err(e)
         }
         read => Ok(read),

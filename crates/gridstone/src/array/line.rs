@@ -144,6 +144,9 @@ mod tests {
         let error = open(b"{\"gs\":17,\"anything\"", "version 3").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.message().contains("17") && error.message().contains("version 0"), "{error}");
+        let mut bytes = seal("{\"gs\":0,\"x\":1}".to_owned(), 1).unwrap();
+        bytes[6] = b'7';
+        assert_eq!(open(&bytes, "it").unwrap_err().kind(), ErrorKind::Corruption, "the line fits with 0 in its place");
         assert_eq!(open(b"PK\x03\x04", "it").unwrap_err().kind(), ErrorKind::Corruption);
     }
 }

@@ -85,8 +85,15 @@ struct RecordText<T> {
     ops: Vec<T>,
 }
 
-/// The bytes of the record that says `head` and does `operations`.
+/// The bytes of the record that says `head` and does `operations`. A Conflict error if these add a fragment twice.
 pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
+    let staged = operations.iter().flat_map(|operation| match operation {
+        Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. } => &fragments[..],
+        _ => &[],
+    });
+    if let Some(id) = id_named_twice(staged.map(|staged| staged.description.id)) {
+        return Err(Error::conflict(format!("fragment {id} is there twice; it can be committed only once")));
+    }
     let mut bodies = Bodies::default();
     let ops = operations.iter().map(|op| OperationText::of(op, &mut bodies)).collect::<Result<Vec<_>>>()?;
     let text = RecordText {

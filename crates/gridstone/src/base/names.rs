@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// What a name with a character that [`is_unprintable`] is told.
-pub const PRINTABLE: &str = "a name holds no control characters, line separators or marks that turn the direction of text";
+pub const PRINTABLE: &str =
+    "a name holds no control characters, line separators or marks that turn the direction of text";
 
 /// Whether `c` does something to what it is shown on instead of being shown: a control character, a line or paragraph separator, or a
 /// mark that turns the direction of the text after it.

@@ -171,7 +171,8 @@ fn bytes(context: &ReadContext, found: &Inspection, unsound: &HashSet<Id>, repor
             };
             let one = std::slice::from_ref(description);
             let checked = verify_among(context, &array.schema, one, &cells, &mut meter);
-            let checked = checked.map_err(|e| if e.kind() == ErrorKind::Unsupported { e.context(data_name(id)) } else { e })?;
+            let checked =
+                checked.map_err(|e| if e.kind() == ErrorKind::Unsupported { e.context(data_name(id)) } else { e })?;
             report.blocks += checked.blocks;
             report.bytes += checked.bytes;
             for damage in checked.damage {

@@ -92,7 +92,7 @@ fn what_an_intact_record_cannot_mean_is_refused() {
     refuse("\"cells\":10", "\"cells\":10,\"rows\":10", ErrorKind::Unsupported, "it holds \"rows\"");
     refuse("{\"body\"", "{\"pocket\"", ErrorKind::Unsupported, "it holds \"pocket\"");
     refuse("\"cells\":10", "\"cells\":true", ErrorKind::Corruption, "not understood");
-    refuse("\"node\":", "\"op\":", ErrorKind::Corruption, "not understood");
+    refuse("\"changes\":[[\"k\"", "\"changes\":[[5", ErrorKind::Corruption, "not understood");
     refuse("\"ops\":[", "\"ops\":[[[[", ErrorKind::Corruption, "not understood");
 }
 
