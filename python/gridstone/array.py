@@ -22,6 +22,7 @@ from .evolution import Evolvable
 from .health import Checked
 from .history import Version
 from .meta import Metadata
+from .printable import printable
 from .progress import Progress, reporting
 from .reading import Readable
 from .receipt import Closing, Kept, Message, Receipt
@@ -104,7 +105,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
     @property
     def timestamp(self) -> dt.datetime:
-        """When that version was committed, UTC."""
+        """When that version was committed, UTC; an `UnsupportedError` outside the years that `datetime` has."""
         return history.time_of(self.native.timestamp_us)
 
     @property
@@ -552,12 +553,12 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             return f"<gridstone.Array {self._uri!r} (closed)>"
         kind = "sparse" if self.sparse else "dense"
         dims = ", ".join(
-            f"{d.name}: string"
+            f"{printable(d.name)}: string"
             if d.is_text
-            else f"{d.name}: {dtypes.show(d.domain[0], d.dtype)}..{dtypes.show(d.domain[1], d.dtype)}"
+            else f"{printable(d.name)}: {dtypes.show(d.domain[0], d.dtype)}..{dtypes.show(d.domain[1], d.dtype)}"
             for d in self._schema.dims
         )
-        attrs = ", ".join(f"{attr.name}: {attr.dtype}{_of(attr)}" for attr in self._schema.attrs)
+        attrs = ", ".join(f"{printable(attr.name)}: {attr.dtype}{_of(attr)}" for attr in self._schema.attrs)
         place = self._uri if self.path == "/" else f"{self._uri} {self.path}"
         return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"
 

@@ -11,6 +11,7 @@ from .context import Context
 from .errors import AccessError, BoundsError, GridstoneError, InputError, MissingNameError, NotFoundError
 from .history import Version, version_of
 from .meta import Metadata
+from .printable import printable
 from .progress import Progress
 from .retention import Retained
 
@@ -331,7 +332,7 @@ class Group(Retained):
     def __repr__(self) -> str:
         state, children = self._shown()
         if children is not None:
-            state += ": " + (", ".join(f"{entry.name} ({entry.kind})" for entry in children) or "empty")
+            state += ": " + (", ".join(f"{printable(entry.name)} ({entry.kind})" for entry in children) or "empty")
         return f"<gridstone.Group {self._uri!r} {self._path!r} {state}>"
 
     def _repr_html_(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, UnsupportedError
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
@@ -18,8 +18,8 @@ class Version:
     """One commit that touched the array."""
 
     version: int
-    timestamp: dt.datetime
-    """When it was committed, UTC."""
+    time_us: int
+    """When it was committed: microseconds since 1970, UTC."""
     message: str | None
     operations: tuple[dict[str, Any], ...]
     """What it did; each has a key `op`."""
@@ -27,8 +27,13 @@ class Version:
     tags: tuple[str, ...] = ()
     """The names that the version has."""
 
+    @property
+    def timestamp(self) -> dt.datetime:
+        """When it was committed, UTC; an `UnsupportedError` outside the years that `datetime` has."""
+        return time_of(self.time_us)
+
     def __repr__(self) -> str:
-        told = [f"{self.timestamp:%Y-%m-%d %H:%M:%S} UTC"]
+        told = [time_text(self.time_us)]
         told += [] if self.message is None else [reprlib.repr(self.message)]
         told += [f"tagged {', '.join(map(repr, self.tags))}"] if self.tags else []
         done = list(dict.fromkeys(str(operation.get("op")) for operation in self.operations))
@@ -40,7 +45,7 @@ def version_of(text: str) -> Version:
     found = json.loads(text)
     return Version(
         found["version"],
-        time_of(found["time_us"]),
+        found["time_us"],
         found.get("message"),
         tuple(found.get("operations", ())),
         found.get("commit_id", ""),
@@ -49,8 +54,33 @@ def version_of(text: str) -> Version:
 
 
 def time_of(microseconds: int) -> dt.datetime:
-    """An aware UTC datetime of microseconds since 1970."""
-    return _EPOCH + dt.timedelta(microseconds=microseconds)
+    """An aware UTC datetime of microseconds since 1970; an `UnsupportedError` outside the years 1 to 9999."""
+    try:
+        return _EPOCH + dt.timedelta(microseconds=microseconds)
+    except OverflowError:
+        raise UnsupportedError(
+            f"the version says that it was committed {microseconds:,} microseconds after 1970, and datetime holds the "
+            f"years 1 to 9999; its cells can be read, and history() tells the number as time_us"
+        ) from None
+
+
+def time_text(microseconds: int) -> str:
+    """Such a time for people, whatever it is."""
+    try:
+        return f"{time_of(microseconds):%Y-%m-%d %H:%M:%S} UTC"
+    except UnsupportedError:
+        return f"{microseconds:,} microseconds since 1970"
+
+
+def _microseconds(timestamp: np.datetime64) -> int:
+    """NumPy turns a time that does not fit into another one, and says nothing."""
+    whole = timestamp.astype("datetime64[us]")
+    if (
+        np.datetime_data(timestamp.dtype)[0] not in ("ns", "ps", "fs", "as")
+        and whole.astype(timestamp.dtype) != timestamp
+    ):
+        raise InputError(f"a timestamp in microseconds has 64 bits, {timestamp!r} has more")
+    return int(whole.astype(np.int64))
 
 
 def microseconds_of(timestamp: Any) -> int | None:
@@ -68,7 +98,7 @@ def microseconds_of(timestamp: Any) -> int | None:
             aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=dt.UTC)
             return (aware - _EPOCH) // dt.timedelta(microseconds=1)
         if isinstance(timestamp, np.datetime64) and not np.isnat(timestamp):
-            return int(timestamp.astype("datetime64[us]").astype(np.int64))
+            return _microseconds(timestamp)
     except ValueError:
         pass
     raise InputError(

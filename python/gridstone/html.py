@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from html import escape
+from html import escape as escaped
 from typing import TYPE_CHECKING
 
 from . import dtypes
+from .history import time_text
+from .printable import printable
 from .result import preview
 from .schema import Schema
 
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
     from .result import Result
 
 _FRAGMENTS_MAX = 10
+
+
+def escape(text: str) -> str:
+    """Text in HTML."""
+    return escaped(printable(text))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -66,7 +73,7 @@ def array(shown: "Array") -> str:
     if shown._native is None:
         return f"<div><b>gridstone.Array</b> {escape(shown.uri)} (closed)</div>"
     place = escape(shown.uri if shown.path == "/" else f"{shown.uri} {shown.path}")
-    when = f"{shown.timestamp:%Y-%m-%d %H:%M:%S} UTC"
+    when = time_text(shown.native.timestamp_us)
     head = f"<b>gridstone.Array</b> {place}, version {shown.version} ({when})"
     return f"<div>{head}{schema(shown.schema)}{_fragments(shown)}</div>"
 

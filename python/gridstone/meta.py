@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import InputError
+from .errors import CorruptionError, GridstoneError, InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from . import _native
+
+_LEVELS_MAX = 128
+"""Lists and dicts within each other, as they are stored."""
 
 
 class Metadata(MutableMapping[str, Any]):
     """`a.meta`, `g.meta`. Values: None, bool, int, float (NaN, infinities), str, bytes, lists, dicts with text keys,
     `datetime`, `numpy.datetime64` and `timedelta64`. NumPy's numbers become Python's, its arrays lists.
+
+    As they are stored, lists and dicts lie in each other 128 deep at most. A key holds no control characters.
 
     Setting a key commits; `update({...})` and `clear()` change many keys in one commit.
     """
@@ -33,7 +38,7 @@ class Metadata(MutableMapping[str, Any]):
         text = self._stored(key)
         if text is None:
             raise KeyError(key)
-        return decode(json.loads(text))
+        return _read(text, key)
 
     def __setitem__(self, key: str, value: Any) -> None:
         if not isinstance(key, str):
@@ -76,16 +81,28 @@ class Metadata(MutableMapping[str, Any]):
         if keys:
             self._writer().meta_set(dict.fromkeys(keys))
 
+    def told(self, key: str) -> str:
+        """The value at a key for people; also if it cannot be read."""
+        try:
+            return repr(self[key])
+        except GridstoneError as error:
+            return f"<{type(error).__name__}>"
+
     def __repr__(self) -> str:
-        return f"Metadata({dict(self)!r})"
+        return f"Metadata({{{', '.join(f'{key!r}: {self.told(key)}' for key in self)}}})"
 
 
-def encode(value: Any, key: str) -> Any:
-    """`value` in terms of JSON; what JSON lacks is an object with one key that starts with "$"."""
+def encode(value: Any, key: str, level: int = 0) -> Any:
+    """`value`, which lies `level` lists and dicts deep, in terms of JSON; what JSON lacks is an object with one key
+    that starts with "$"."""
+    if level > _LEVELS_MAX:
+        raise InputError(
+            f"metadata {key!r}: lists and dicts lie in each other more than {_LEVELS_MAX} deep, or one in itself; "
+            f"store less deeply nested values"
+        )
     if isinstance(value, np.datetime64 | np.timedelta64):
         tag = "$datetime64" if isinstance(value, np.datetime64) else "$timedelta64"
-        ticks = None if np.isnat(value) else int(value.astype(np.int64))
-        return {tag: [ticks, np.datetime_data(value.dtype)[0]]}
+        return {tag: _ticks(value, key)}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
@@ -95,7 +112,7 @@ def encode(value: Any, key: str) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
-        return value if -(2**63) <= value < 2**64 else {"$int": str(value)}
+        return value if -(2**63) <= value < 2**64 else {"$int": _digits(value, key)}
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": repr(value)}
     if isinstance(value, bytes | bytearray | memoryview):
@@ -103,23 +120,45 @@ def encode(value: Any, key: str) -> Any:
     if isinstance(value, dt.datetime):
         return {"$datetime": value.isoformat()}
     if isinstance(value, list | tuple):
-        return [encode(item, key) for item in value]
+        return [encode(item, key, level + 1) for item in value]
     if isinstance(value, Mapping):
-        return _encode_mapping(value, key)
+        return _encode_mapping(value, key, level)
     raise InputError(
         f"metadata {key!r}: {value!r} ({type(value).__name__}) has no JSON form; "
         f"use numbers, text, bytes, datetimes, lists and dicts"
     )
 
 
-def _encode_mapping(value: Mapping[Any, Any], key: str) -> Any:
+def _ticks(value: np.datetime64 | np.timedelta64, key: str) -> list[Any]:
+    """The number of a time and its unit; units of several, such as 25 seconds, are counted out."""
+    unit, several = np.datetime_data(value.dtype)
+    if np.isnat(value):
+        return [None, unit]
+    ticks = int(value.astype(np.int64)) * several
+    if not -(2**63) < ticks < 2**63:
+        raise InputError(f"metadata {key!r}: {value!r} has more than 64 bits in units of {unit}; use a coarser unit")
+    return [ticks, unit]
+
+
+def _digits(value: int, key: str) -> str:
+    try:
+        return str(value)
+    except ValueError:
+        raise InputError(
+            f"metadata {key!r}: an integer of {value.bit_length():,} bits has more decimal digits than Python writes "
+            f"or reads; store it as bytes or as text of hexadecimal digits"
+        ) from None
+
+
+def _encode_mapping(value: Mapping[Any, Any], key: str, level: int) -> Any:
     strangers = [name for name in value if not isinstance(name, str)]
     if strangers:
         raise InputError(f"metadata {key!r}: the keys of a dict are text, found {strangers[0]!r}")
     for name in value:
         _check_text(name, key)
-    made = {name: encode(item, key) for name, item in value.items()}
-    return {"$dict": made} if any(name.startswith("$") for name in made) else made
+    tagged = any(name.startswith("$") for name in value)
+    made = {name: encode(item, key, level + 1 + tagged) for name, item in value.items()}
+    return {"$dict": made} if tagged else made
 
 
 def _is_text(text: object) -> bool:
@@ -136,6 +175,42 @@ def _check_text(text: str, key: str) -> None:
             f"metadata {key!r}: {text!r} has half a surrogate pair, which UTF-8 cannot hold; store it as bytes: "
             f"text.encode('utf-8', 'surrogatepass')"
         )
+
+
+def _read(text: str, key: str) -> Any:
+    """The value in a stored text. What another program has written may be no JSON, or hold what Python does not."""
+    mend = f"set it anew, or delete it with del meta[{key!r}]"
+    try:
+        found = json.loads(text, parse_float=_finite, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise CorruptionError(f"metadata {key!r} is no JSON text ({error}); {mend}") from None
+    except (ValueError, RecursionError) as error:
+        raise UnsupportedError(f"metadata {key!r} holds what Python cannot: {_why(error)}; {mend}") from None
+    try:
+        value = decode(found)
+    except RecursionError as error:
+        raise UnsupportedError(f"metadata {key!r} holds what Python cannot: {_why(error)}; {mend}") from None
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+        raise CorruptionError(f"metadata {key!r} is no value as Gridstone writes it ({error}); {mend}") from None
+    if "\\u" in text and not _is_text(json.dumps(found, ensure_ascii=False)):
+        raise UnsupportedError(f"metadata {key!r} has half a surrogate pair, which no text has; {mend}")
+    return value
+
+
+def _why(error: Exception) -> str:
+    return "lists and dicts lie too deep in each other" if isinstance(error, RecursionError) else str(error)
+
+
+def _finite(digits: str) -> float:
+    """A number that is written with a point or an exponent."""
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"the number {digits[:40]} is beyond what a float holds")
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise json.JSONDecodeError(f"{name} is no number of JSON", name, 0)
 
 
 def decode(found: Any) -> Any:

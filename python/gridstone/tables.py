@@ -8,7 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from . import arrow, columns
+from .errors import UnsupportedError
 from .schema import Schema
+
+_INT64_MAX = 2**63 - 1
 
 _FRAGMENTS = pa.schema(
     [
@@ -28,6 +31,13 @@ _FRAGMENTS = pa.schema(
 def fragments(texts: Sequence[str]) -> "pa.Table":
     """One row per fragment; bounds of its domain as text."""
     found = [json.loads(text) for text in texts]
+    for row in found:
+        for name in ("version", "cells", "bytes"):
+            if row[name] > _INT64_MAX:
+                raise UnsupportedError(
+                    f"fragment {row['id']} says {row[name]} of its {name}, more than the 64 signed bits of a table "
+                    f"hold; no release of Gridstone writes that: check the store with gridstone.verify"
+                )
     return pa.Table.from_pylist([{name: row.get(name) for name in _FRAGMENTS.names} for row in found], _FRAGMENTS)
 
 

@@ -28,8 +28,8 @@ def rows(data: bytes, over: str, sizes: list[int], masked: int) -> set[int]:
     found: set[int] = set()
     last = -1
     for _ in range(tiles):
-        tile, count, zero = bitmaps.u64(), bitmaps.u32(), bitmaps.u32()
-        need(tile > last and zero == 0, "tiles of a mask out of order")
+        tile, count, _reserved = bitmaps.u64(), bitmaps.u32(), bitmaps.u32()
+        need(tile > last, "tiles of a mask out of order")
         need(tile < len(sizes) and count == sizes[tile], "a mask of a tile that is not there, or another")
         words = int.from_bytes(bitmaps.take(-(-count // 64) * 8), "little")
         need(words >> count == 0, "a row beyond its tile")

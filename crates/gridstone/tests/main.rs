@@ -34,6 +34,7 @@ mod lost_updates;
 mod many_writers;
 mod merging;
 mod moves;
+mod newer;
 #[cfg(feature = "object-stores")]
 mod objects;
 mod oracle;

@@ -29,6 +29,10 @@ impl Entropy for Counting {
     fn id(&self) -> Id {
         Id(u128::from(self.0.fetch_add(1, Ordering::Relaxed)).to_be_bytes())
     }
+
+    fn secret(&self) -> Result<[u8; 32]> {
+        Ok(bytemuck::cast([self.id().0, self.id().0]))
+    }
 }
 
 /// What the threads of one exploration share; each has a [`Store`] of its own, as processes have.

@@ -11,6 +11,7 @@ from .. import store
 from ..array import Array
 from ..damage import Damaged
 from ..group import Group
+from ..printable import printable
 from . import files, options, report
 from .output import bytes_text, emit_json, emit_table
 
@@ -223,12 +224,14 @@ def delete(
 def _delete_node(uri: str, path: str, yes: bool, message: str | None, json_out: bool) -> None:
     store.open(uri, path=path)
     if not yes:
-        click.confirm(f"Remove {path} and all below it from {uri}? Earlier versions keep it.", abort=True, err=True)
+        question = f"Remove {printable(path)} and all below it from {uri}? Earlier versions keep it."
+        click.confirm(question, abort=True, err=True)
     version = store.removed(uri, path, message, None)
     if json_out:
         emit_json({"removed": path, "version": version})
     else:
-        click.echo(f"version {version}: removed {path}; earlier versions keep it until a vacuum forgets them")
+        gone = printable(path)
+        click.echo(f"version {version}: removed {gone}; earlier versions keep it until a vacuum forgets them")
 
 
 def _delete_store(uri: str, yes: bool, message: str | None, json_out: bool) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import click
 import numpy as np
 
+from ..printable import printable
+
 
 def error_text(error: BaseException) -> str:
     """The line that a failed command ends with."""
@@ -67,7 +69,7 @@ def emit_table(title: str | None, header: Sequence[str], rows: Iterable[Sequence
     shown = [[cell_text(cell) for cell in row] for row in rows]
     for place, name in enumerate(header):
         numeric = bool(shown) and all(_is_number(row[place]) for row in shown)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(printable(name), justify="right" if numeric else "left", overflow="fold")
     for row in shown:
         table.add_row(*row)
     terminal = sys.stdout.isatty()
@@ -92,7 +94,7 @@ def cell_text(value: Any) -> str:
         return f"{float(value):.6g}"
     if isinstance(value, dt.datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}"
-    return str(value)
+    return printable(str(value))
 
 
 def bytes_text(count: int) -> str:

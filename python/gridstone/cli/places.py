@@ -8,6 +8,7 @@ import click
 
 from ..copying import copy, move
 from ..diffing import diff
+from ..printable import printable
 from . import options
 from .output import emit_json
 
@@ -58,9 +59,8 @@ def copy_command(
 def move_command(uri: str, path: str, target_path: str, message: str | None, json_out: bool) -> None:
     """Move an array or a group to another path of its store."""
     version = move(uri, path, target_path, message=message)
-    _tell(
-        {"uri": uri, "path": target_path, "version": version}, f"version {version}: {path} is {target_path}", json_out
-    )
+    told = f"version {version}: {printable(path)} is {printable(target_path)}"
+    _tell({"uri": uri, "path": target_path, "version": version}, told, json_out)
 
 
 @click.command("diff")

@@ -11,7 +11,9 @@ from .. import tiling
 from ..array import Array
 from ..dtypes import show as show_value
 from ..group import Entry, Group
-from ..history import Version
+from ..history import Version, time_text
+from ..meta import Metadata
+from ..printable import printable
 from .output import bytes_text, emit_table
 
 
@@ -79,7 +81,8 @@ VERSION_HEADER = ("version", "time (UTC)", "message", "operations", "tags")
 
 def version_row(found: Version) -> tuple[Any, ...]:
     """A version in a table."""
-    return (str(found.version), found.timestamp, found.message, operations(found), ", ".join(found.tags))
+    when = time_text(found.time_us).removesuffix(" UTC")
+    return (str(found.version), when, found.message, operations(found), ", ".join(found.tags))
 
 
 def show_entries(entries: Sequence[Entry]) -> None:
@@ -89,19 +92,17 @@ def show_entries(entries: Sequence[Entry]) -> None:
 
 def show_group(group: Group) -> None:
     """`info` of a group for people."""
-    click.echo(f"{group.uri} {group.path}: group, version {group.version}")
+    click.echo(f"{group.uri} {printable(group.path)}: group, version {group.version}")
     click.echo(sealed(group))
     show_entries(group.children())
-    for key, value in group.meta.items():
-        click.echo(f"meta {key} = {value!r}")
+    _show_meta(group.meta)
 
 
 def show(array: Array) -> None:
     """`info` for people."""
     kind = "sparse" if array.sparse else "dense"
-    click.echo(
-        f"{array.uri} {array.path}: {kind} array, version {array.version} of {array.timestamp:%Y-%m-%d %H:%M:%S} UTC"
-    )
+    when = time_text(array.native.timestamp_us)
+    click.echo(f"{array.uri} {printable(array.path)}: {kind} array, version {array.version} of {when}")
     click.echo(sealed(array))
     click.echo(array.schema._options_text())
     found = array.nonempty_domain or (None,) * array.ndim
@@ -123,8 +124,12 @@ def show(array: Array) -> None:
     emit_table("attributes", ("name", "type", "nullable", "fill", "filters"), attrs)
     _show_fragments(array)
     _show_tiles(array)
-    for key, value in array.meta.items():
-        click.echo(f"meta {key} = {value!r}")
+    _show_meta(array.meta)
+
+
+def _show_meta(meta: Metadata) -> None:
+    for key in meta:
+        click.echo(f"meta {printable(key)} = {meta.told(key)}")
 
 
 def _span(used: Any) -> str:

@@ -42,6 +42,10 @@ impl Entropy for Numbered {
         let half = |part: &str| u128::from(xxh3(format!("{} {part} {number}", self.0).as_bytes()));
         Id((half("high") << 64 | half("low")).to_be_bytes())
     }
+
+    fn secret(&self) -> Result<[u8; 32]> {
+        Ok(bytemuck::cast([self.id().0, self.id().0]))
+    }
 }
 
 /// Attribute values of a write, by name.

@@ -6,8 +6,8 @@ use super::operation::{Changes, Operation, Recorded};
 use super::path;
 use super::retained::Retained;
 use super::snapshot::Snapshot;
-use super::tree::Tree;
-use crate::base::{Entropy, Error, Id, Result, limits};
+use super::tree::{Node, Tree};
+use crate::base::{Entropy, Error, Id, PRINTABLE, Result, is_unprintable, limits};
 use std::sync::Arc;
 
 /// The operations that `changes` come to after `base`. Input, Exists or NotFound errors say what cannot be done.
@@ -39,10 +39,16 @@ impl Draft {
                 Some(Recorded::CreateGroup { id: *id, path: path.clone() })
             }
             Operation::CreateArray { id, path, schema } => {
+                schema.check_new_names(None)?;
                 self.create_parents(path, entropy)?;
                 Some(Recorded::CreateArray { id: *id, path: path.clone(), schema: Arc::new(schema.clone()) })
             }
             Operation::AlterArray { id, number, schema } => {
+                let before = match self.tree.get(*id) {
+                    Some(Node::Array(array)) => Some(array.schema()?.as_ref()),
+                    _ => None,
+                };
+                schema.check_new_names(before)?;
                 Some(Recorded::AlterArray { id: *id, number: *number, schema: Arc::new(schema.clone()) })
             }
             Operation::Remove { id } => Some(Recorded::Remove { id: *id }),
@@ -73,6 +79,7 @@ impl Draft {
 
     fn create_parents(&mut self, path: &str, entropy: &dyn Entropy) -> Result<()> {
         path::check(path)?;
+        path::check_new(path)?;
         path::parent(path).map_or(Ok(()), |parent| self.create_groups(parent, entropy))
     }
 
@@ -81,6 +88,7 @@ impl Draft {
         let ancestors = std::iter::successors(Some(path), |p| path::parent(p));
         let missing: Vec<&str> = ancestors.take_while(|p| self.tree.find(p).is_none()).collect();
         for path in missing.into_iter().rev() {
+            path::check_new(path)?;
             let (id, path): (Id, String) = (entropy.id(), path.to_owned());
             self.tree.apply(&Recorded::CreateGroup { id, path: path.clone() }, self.version)?;
             self.operations.push(Operation::CreateGroup { id, path });
@@ -109,9 +117,49 @@ fn check_lengths(key: &str, text: Option<&str>) -> Result<()> {
 fn check_texts(changes: &[(String, Option<String>)]) -> Result<()> {
     for (key, text) in changes {
         check_lengths(key, text.as_deref())?;
+        if text.is_some() && key.contains(is_unprintable) {
+            return Err(Error::input(format!("{key:?} cannot be the key of metadata: {PRINTABLE}")));
+        }
         let parsed = text.as_deref().map(serde_json::from_str::<serde::de::IgnoredAny>).transpose();
         parsed
             .map_err(|e| Error::input(format!("the metadata value of {key:?} is no JSON text: {e}")).with_source(e))?;
+        if text.as_deref().is_some_and(|text| levels(text) > limits::METADATA_LEVELS_MAX) {
+            return Err(Error::input(format!(
+                "the metadata value of {key:?} has lists and objects more than {} deep in each other; store less deeply nested values",
+                limits::METADATA_LEVELS_MAX
+            )));
+        }
     }
     Ok(())
+}
+
+/// How deep lists and objects lie in each other in a JSON text.
+fn levels(json: &str) -> usize {
+    let (mut level, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                level += 1;
+                deepest = deepest.max(level);
+            }
+            b']' | b'}' if !quoted => level = level.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::levels;
+
+    #[test]
+    fn levels_are_counted_outside_of_texts() {
+        for (json, deep) in [("1", 0), ("[]", 1), (r#"{"a":[1,[2]],"b":[]}"#, 3), (r#"["[[\"[[\\",{}]"#, 2)] {
+            assert_eq!(levels(json), deep, "{json}");
+        }
+    }
 }

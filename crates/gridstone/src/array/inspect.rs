@@ -2,11 +2,13 @@
 //!
 //! 1. Records are listed: from the floor to the newest each must be there, decode, hold its bodies, and follow from the one before.
 //! 2. Every root that a record or the floor names must decode, be of its version's record and of this store; every page of it as well.
-//! 3. What versions a damaged object takes with it follows from which root each version rests on.
+//! 3. A fragment that is told of twice is damage of who tells of it last.
+//! 4. What versions a damaged object takes with it follows from which root each version rests on.
 //!
 //! Nothing here opens data files; [`Inspection::data`] says which there must be, and what lies in them. Memory: one entry per version, root,
 //! page and fragment description.
 
+use super::duplicates::Tellers;
 use super::floor::Floor;
 use super::operation::Recorded;
 use super::record::Record;
@@ -128,15 +130,10 @@ pub(super) fn ranges(versions: impl IntoIterator<Item = u64>) -> Versions {
     found
 }
 
-/// `Ok(Err)`: what was read tells of damage. `Err`: it could not be read for another reason.
+/// `Ok(Err)`: what was read tells of damage. `Err`: it could not be read for another reason; what a newer release wrote is no damage.
 pub(super) fn damage<T>(read: Result<T>) -> Result<Result<T>> {
     match read {
-        Err(e)
-            if !matches!(
-                e.kind(),
-                ErrorKind::Corruption | ErrorKind::NotFound | ErrorKind::Unsupported | ErrorKind::SnapshotExpired
-            ) =>
-        {
+        Err(e) if !matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotFound | ErrorKind::SnapshotExpired) => {
             Err(e)
         }
         read => Ok(read),
@@ -147,15 +144,16 @@ impl Store {
     /// Looks at every record from the floor to the newest, the floor, the hint, and every root and page that they name.
     ///
     /// # Errors
-    /// NotFound if there is no store; Storage, Access, Cancelled. Damage is no error: it is in what is found.
+    /// NotFound if there is no store; Unsupported, with the name of the object, if a newer release wrote one of them; Storage, Access, Cancelled.
+    /// Damage is no error: it is in what is found.
     pub fn inspect(&self, cancel: &dyn Cancel) -> Result<Inspection> {
         let mut listed = BTreeSet::new();
         self.log.storage.survey(LOG, &mut |object| {
             let digits = object.name.rsplit('/').next().filter(|file| file.len() == 20);
             listed.extend(digits.and_then(|d| d.parse::<u64>().ok()).filter(|v| *v > 0));
         })?;
-        let mut walk =
-            Walk { store: self, cancel, found: Inspection::default(), lines: Vec::new(), page_boxes: HashMap::new() };
+        let (found, tellers) = (Inspection::default(), Tellers::default());
+        let mut walk = Walk { store: self, cancel, found, lines: Vec::new(), page_boxes: HashMap::new(), tellers };
         let published = damage(self.log.floor())?;
         let Some(newest) = listed.last().copied() else {
             return match published {
@@ -191,6 +189,7 @@ struct Walk<'a> {
     found: Inspection,
     lines: Vec<Line>,
     page_boxes: HashMap<Id, Affected>,
+    tellers: Tellers,
 }
 
 impl Walk<'_> {
@@ -277,7 +276,13 @@ impl Walk<'_> {
                     self.found.records += 1;
                     self.lines.push(line(Some(record.xxh3)));
                     self.bodies(&record, &file);
-                    state = self.follow(state, &record, previous.as_ref())?;
+                    state = match self.tellers.record(&record) {
+                        Ok(()) => self.follow(state, &record, previous.as_ref())?,
+                        Err(error) => {
+                            self.found.flaw(log_name(version), &error, Versions::new(), Vec::new());
+                            None
+                        }
+                    };
                     self.collect(&record);
                     previous = Some(record);
                 }
@@ -420,6 +425,8 @@ impl Walk<'_> {
                 reference.id, reference.version
             )));
         }
+        let arrays = root.nodes.iter().filter_map(|node| node.array.as_ref());
+        let named: HashSet<Id> = arrays.flat_map(|array| &array.pages).map(|page| page.id).collect();
         for node in &root.nodes {
             let Some(array) = &node.array else { continue };
             if let Some((schema, number)) = array.schemas.iter().zip(0u32..).last() {
@@ -441,6 +448,9 @@ impl Walk<'_> {
                     Ok(fragments) => {
                         let versions = self.resting_on(&[reference]);
                         fragments.iter().for_each(|d| self.fragment(node.id, d, &versions));
+                        if let Err(error) = self.tellers.page(info.id, reference.version, &named, &fragments) {
+                            self.found.flaw(manifest_name(info.id), &error, Versions::new(), Vec::new());
+                        }
                     }
                     Err(error) => self.found.flaw(manifest_name(info.id), &error, Versions::new(), Vec::new()),
                 }

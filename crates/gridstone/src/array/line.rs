@@ -10,7 +10,7 @@
 //! The version is looked at before anything else, so that a later format may change all that comes after it.
 
 use super::shape::{hex, parse_hex};
-use crate::base::{Error, Result, limits, xxh3};
+use crate::base::{Error, ErrorKind, Result, limits, newer, unknown_name, xxh3};
 
 /// The format version that this engine reads and writes.
 pub(super) const FORMAT: u64 = 0;
@@ -84,6 +84,9 @@ fn check_format(bytes: &[u8], what: &str) -> Result<()> {
     let found = digits.and_then(|d| std::str::from_utf8(d).ok()).and_then(|text| text.parse::<u64>().ok());
     match found {
         Some(FORMAT) => Ok(()),
+        Some(_) if is_misread(bytes, digits.map_or(0, <[u8]>::len)) => {
+            Err(Error::corruption(format!("{what} is damaged: its format version does not match its checksum")))
+        }
         Some(other) => Err(Error::unsupported(format!(
             "{what} is of format version {other}, this Gridstone knows version {FORMAT}; use a newer Gridstone"
         ))),
@@ -91,10 +94,32 @@ fn check_format(bytes: &[u8], what: &str) -> Result<()> {
     }
 }
 
-/// The value that the JSON of a checked line says; a Corruption error names what it is not.
+/// Whether the line would match its checksum with [`FORMAT`] in the place of its `digits`: then they are damaged.
+fn is_misread(bytes: &[u8], digits: usize) -> bool {
+    let searched = bytes.get(..limits::RECORD_LINE_BYTES_MAX + 1).unwrap_or(bytes);
+    let Some((line, rest)) = searched.iter().position(|b| *b == b'\n').and_then(|end| bytes.split_at_checked(end))
+    else {
+        return false;
+    };
+    let meant = [PREFIX, FORMAT.to_string().as_bytes(), line.get(PREFIX.len() + digits..).unwrap_or_default()].concat();
+    rest.get(1..SEAL_LEN - 1) == Some(hex(xxh3(&meant)).as_bytes())
+}
+
+/// The value that the JSON of a checked line says. Unsupported if it holds names that are not known, and Corruption, with what it is
+/// not, if that is not why.
 pub(super) fn parse<T: serde::de::DeserializeOwned>(line: Line<'_>, what: &str) -> Result<T> {
-    serde_json::from_str(line.json)
-        .map_err(|e| Error::corruption(format!("{what} is intact but not understood: {e}")).with_source(e))
+    serde_json::from_str(line.json).map_err(|e| {
+        let wrong = Error::corruption(format!("{what} is intact but not understood: {e}")).with_source(e);
+        explained::<T>(line, what, wrong)
+    })
+}
+
+/// `error`, which reading the checked line as a `T` gave; Unsupported instead of Corruption if the line holds a name that a `T` does not know.
+pub(super) fn explained<T: serde::de::DeserializeOwned>(line: Line<'_>, what: &str, error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Corruption => unknown_name::<T>(line.json).map_or(error, |name| newer(what, name)),
+        _ => error,
+    }
 }
 
 #[cfg(test)]
@@ -129,6 +154,9 @@ mod tests {
         let error = open(b"{\"gs\":17,\"anything\"", "version 3").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.message().contains("17") && error.message().contains("version 0"), "{error}");
+        let mut bytes = seal("{\"gs\":0,\"x\":1}".to_owned(), 1).unwrap();
+        bytes[6] = b'7';
+        assert_eq!(open(&bytes, "it").unwrap_err().kind(), ErrorKind::Corruption, "the line fits with 0 in its place");
         assert_eq!(open(b"PK\x03\x04", "it").unwrap_err().kind(), ErrorKind::Corruption);
     }
 }

@@ -13,6 +13,7 @@ mod commit;
 mod conflict;
 mod cut;
 mod draft;
+mod duplicates;
 mod durability;
 mod floor;
 mod fold;

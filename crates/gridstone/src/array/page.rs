@@ -6,14 +6,14 @@
 //! dimensions u32
 //! sets       u32 count, then per set: u32 count and the attributes' numbers, u32 each, ascending
 //! fragments  u32 count, then per fragment, by ascending order:
-//!              id 16 bytes · kind u8 · file u8 (0 data, 1 log, 2 none) · zero u16 · schema u32 · set u32 · order.index u32
-//!              · order.version u64 · cells u64 · file id 16 bytes (log: version u64, zero u64; none: zeros) · offset u64 · len u64
+//!              id 16 bytes · kind u8 · file u8 (0 data, 1 log, 2 none) · reserved u16 · schema u32 · set u32 · order.index u32
+//!              · order.version u64 · cells u64 · file id 16 bytes (log: version u64, reserved u64; none: reserved) · offset u64 · len u64
 //!              · per dimension lo u64, hi u64 · of a mask the id of its fragment, 16 bytes
 //! xxh3       u64 over all before
 //! ```
 //! Attribute lists are kept once each, since the fragments of an array mostly have the same.
 
-use crate::base::{ByteReader, ByteWriter, Error, FileRef, Id, Result, limits, xxh3};
+use crate::base::{ByteReader, ByteWriter, Error, FileRef, Id, Result, id_named_twice, limits, newer, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location};
 use crate::schema::{KeyRange, Subarray};
 use std::collections::HashMap;
@@ -116,7 +116,7 @@ fn write_fragment(w: &mut ByteWriter, f: &Description, set: u32) {
     f.over.iter().for_each(|over| w.raw(&over.0));
 }
 
-/// The fragments of the page in `bytes`, which must be the one that `info` tells of; else a Corruption error.
+/// The fragments of the page in `bytes`, which must be the one that `info` tells of, else a Corruption error. Unsupported if it is, and holds what is not known.
 pub(super) fn decode(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Description>>> {
     let named = |e: Error| e.context(format!("manifest page {}", info.id));
     let fragments = read_page(bytes, info).map_err(named)?;
@@ -140,12 +140,12 @@ pub(super) fn read_page(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Descrip
     if r.take(MAGIC.len())? != MAGIC {
         return Err(Error::corruption("it does not start with the magic of a page"));
     }
-    let version = r.u32()?;
-    if version != VERSION {
-        return Err(Error::unsupported(format!("it is of version {version}, this Gridstone knows version {VERSION}")));
-    }
     if u64::from_le_bytes(*sum) != info.xxh3 || xxh3(content) != info.xxh3 {
         return Err(Error::corruption("its bytes do not match their checksum"));
+    }
+    let version = r.u32()?;
+    if version != VERSION {
+        return Err(newer("it", format!("a page of version {version}")));
     }
     let dims = r.u32()? as usize;
     if dims != info.bounds.ndim() {
@@ -161,6 +161,9 @@ pub(super) fn read_page(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Descrip
     if !fragments.is_sorted_by_key(|f| f.order) {
         return Err(Error::corruption("its fragments are out of order"));
     }
+    if let Some(id) = id_named_twice(fragments.iter().map(|f| f.id)) {
+        return Err(Error::corruption(format!("it describes the fragment {id} twice")));
+    }
     Ok(fragments)
 }
 
@@ -175,11 +178,10 @@ fn read_set(r: &mut ByteReader<'_>) -> Result<Vec<u32>> {
 fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Result<Description> {
     let wrong = |what: &str| Error::corruption(format!("{what} of a fragment is impossible"));
     let id = r.id()?;
-    let kind = KINDS.get(usize::from(r.u8()?)).copied().ok_or_else(|| wrong("the kind"))?;
-    let tag = r.u8()?;
-    if r.u16()? != 0 {
-        return Err(wrong("the padding"));
-    }
+    let (code, tag) = (r.u8()?, r.u8()?);
+    let unknown = |what: &str, code: u8| newer(format!("fragment {id}"), format!("{what} {code}"));
+    let kind = KINDS.get(usize::from(code)).copied().ok_or_else(|| unknown("the kind", code))?;
+    r.u16()?;
     let schema = r.u32()?;
     let attrs = sets.get(r.u32()? as usize).cloned().ok_or_else(|| wrong("the list of attributes"))?;
     let index = r.u32()?;
@@ -189,10 +191,14 @@ fn read_fragment(r: &mut ByteReader<'_>, dims: usize, sets: &[Vec<u32>]) -> Resu
         0 => FileRef::Data(r.id()?),
         1 => {
             let version = r.u64()?;
-            FileRef::Log(if r.u64()? == 0 { version } else { return Err(wrong("the padding")) })
+            r.u64()?;
+            FileRef::Log(version)
         }
-        2 if r.id()? == Id([0; 16]) => FileRef::Nowhere,
-        _ => return Err(wrong("the file")),
+        2 => {
+            r.id()?;
+            FileRef::Nowhere
+        }
+        other => return Err(unknown("the file", other)),
     };
     let location = Location { file, offset: r.u64()?, len: r.u64()? };
     if location.offset.checked_add(location.len).is_none() {

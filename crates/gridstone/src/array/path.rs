@@ -1,9 +1,9 @@
 //! Paths of nodes: "/" or "/name/name…".
 //!
 //! A name has 1 to 255 bytes of UTF-8, is neither "." nor "..", and holds neither "/" nor NUL, so that a path can be
-//! shown, typed and put into a URI without escapes of the engine's own.
+//! shown, typed and put into a URI without escapes of the engine's own. A new one holds no control characters either.
 
-use crate::base::{Error, Result, limits};
+use crate::base::{Error, PRINTABLE, Result, is_unprintable, limits};
 
 /// The path of the node at the top.
 pub(super) const ROOT: &str = "/";
@@ -27,6 +27,14 @@ pub(super) fn check(path: &str) -> Result<()> {
             n if n.len() > limits::NAME_BYTES_MAX => return wrong("a name has more than 255 bytes"),
             _ => {}
         }
+    }
+    Ok(())
+}
+
+/// An Input error if the last name of `path`, that of a new node, holds what acts on a terminal. Names that are there already may.
+pub(super) fn check_new(path: &str) -> Result<()> {
+    if name(path).contains(is_unprintable) {
+        return Err(Error::input(format!("{path:?} cannot be the path of a new array or group: {PRINTABLE}")));
     }
     Ok(())
 }
@@ -63,6 +71,13 @@ mod tests {
         for bad in ["", "a", "//", "/a/", "/a//b", "/./a", "/a/..", "/a\0b", long.as_str()] {
             check(bad).unwrap_err();
         }
+        check_new("/a\u{1b}/b").unwrap();
+        for bad in ["/a\u{1b}[2J", "/a\n", "/a/\u{85}", "/\u{202e}a"] {
+            check(bad).unwrap();
+            let error = check_new(bad).unwrap_err();
+            assert!(error.message().contains("\\") && !error.message().contains(is_unprintable), "{error}");
+        }
+        check_new("/a/b c/\u{e4}").unwrap();
         assert_eq!([parent("/"), parent("/a"), parent("/a/b")], [None, Some("/"), Some("/a")]);
         assert_eq!([name("/"), name("/a"), name("/a/b")], ["", "a", "b"]);
         assert_eq!(names("/a/b").collect::<Vec<_>>(), ["a", "b"]);

@@ -15,7 +15,7 @@ use super::record::Record;
 use super::shape::{Hex, IdText, Whole};
 use super::snapshot::Snapshot;
 use super::wording::{Bodies, FragmentText, Place, earlier};
-use crate::base::{Error, FileRef, Id, Result};
+use crate::base::{Error, ErrorKind, FileRef, Id, Result, newer, unknown_name};
 use crate::fragment::{Description, FragmentOrder, Staged};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -97,12 +97,18 @@ impl Receipt {
             }
             _ => return Err(bad("it does not say its version".to_owned())),
         }
-        let text: ReceiptText = serde_json::from_value(value).map_err(|e| bad(e.to_string()))?;
+        let text: ReceiptText = serde_json::from_value(value).map_err(|e| match unknown_name::<ReceiptText>(text) {
+            Some(name) => newer("the receipt", name),
+            None => bad(e.to_string()),
+        })?;
         let looked_at = text.version.0;
         let mut place = Place::new(looked_at.saturating_add(1), 0);
         let mut read = |text: FragmentText| {
             let ordered = text.has_order();
-            let mut description = text.read(false, &mut place).map_err(|e| bad(e.to_string()))?;
+            let mut description = text.read(false, &mut place).map_err(|e| match e.kind() {
+                ErrorKind::Unsupported => e.context("the receipt"),
+                _ => bad(e.to_string()),
+            })?;
             if !ordered {
                 description.order = FragmentOrder { version: 0, index: 0 };
             } else if description.order != FragmentOrder::after(looked_at) {

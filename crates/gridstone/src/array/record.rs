@@ -12,9 +12,11 @@ use super::line::{self, FORMAT};
 use super::operation::{Operation, Recorded};
 use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
 use super::wording::{Bodies, OperationText, Place, read_operation};
-use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, xxh3};
+use crate::base::{ByteRange, Error, FileRef, Id, Result, id_named_twice, limits, xxh3};
+use crate::fragment::Description;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Where bodies and folded fragments start: multiples of this many bytes, so that their indexes are usable in place.
 pub(super) const BODY_ALIGNMENT: u64 = 64;
@@ -97,8 +99,15 @@ fn is_yes(durable: &bool) -> bool {
     *durable
 }
 
-/// The bytes of the record that says `head` and does `operations`.
+/// The bytes of the record that says `head` and does `operations`. A Conflict error if these add a fragment twice.
 pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
+    let staged = operations.iter().flat_map(|operation| match operation {
+        Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. } => &fragments[..],
+        _ => &[],
+    });
+    if let Some(id) = id_named_twice(staged.map(|staged| staged.description.id)) {
+        return Err(Error::conflict(format!("fragment {id} is there twice; it can be committed only once")));
+    }
     let mut bodies = Bodies::default();
     let ops = operations.iter().map(|op| OperationText::of(op, &mut bodies)).collect::<Result<Vec<_>>>()?;
     let text = RecordText {
@@ -142,9 +151,10 @@ impl Record {
     pub fn decode(bytes: &[u8], version: u64) -> Result<Self> {
         let what = format!("the log record of version {version}");
         let line = line::open(bytes, &what)?;
-        let text: RecordText<serde_json::Value> = line::parse(line, &what)?;
+        let explained = |e| line::explained::<RecordText<OperationText>>(line, &what, e);
+        let text: RecordText<serde_json::Value> = line::parse(line, &what).map_err(explained)?;
         let mut place = Place::new(version, line.body as u64);
-        let mut read = |op| read_operation(op, &mut place).map_err(|e| e.context(&what));
+        let mut read = |op| read_operation(op, &mut place).map_err(|e| explained(e.context(&what)));
         let operations = text.ops.into_iter().map(&mut read).collect::<Result<Vec<_>>>()?;
         let record = Self {
             commit_id: text.commit_id.0,
@@ -186,6 +196,9 @@ impl Record {
         if let Some(root) = self.root.filter(|r| r.version == 0 || r.version >= version) {
             return wrong(format!("it names a manifest root of version {}", root.version));
         }
+        if let Some(id) = id_named_twice(self.added().map(|d| d.id)) {
+            return wrong(format!("it adds the fragment {id} twice"));
+        }
         let end = self.inline.last().map_or(body, |i| i.range.end());
         if end != file_len {
             return wrong(format!("its file has {file_len} bytes, its line and bodies take {end}"));
@@ -195,15 +208,19 @@ impl Record {
 
     /// The data files of the fragments that it adds.
     pub fn data(&self) -> impl Iterator<Item = Id> {
-        let fragments = self.operations.iter().flat_map(|operation| match operation {
+        self.added().filter_map(|d| match d.location.file {
+            FileRef::Data(id) => Some(id),
+            _ => None,
+        })
+    }
+
+    /// The fragments that it adds, those in the place of others among them.
+    pub(super) fn added(&self) -> impl Iterator<Item = &Arc<Description>> {
+        self.operations.iter().flat_map(|operation| match operation {
             Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
                 fragments.as_slice()
             }
             _ => &[],
-        });
-        fragments.filter_map(|d| match d.location.file {
-            FileRef::Data(id) => Some(id),
-            _ => None,
         })
     }
 

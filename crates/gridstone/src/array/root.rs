@@ -15,7 +15,7 @@ use super::retained::{Retained, RetainedText};
 use super::shape::{BoxText, Hex, IdText, RootRef, Signed, Whole};
 use super::state::Metadata;
 use super::wording::{read_schema, schema_value};
-use crate::base::{Error, Id, Result, limits};
+use crate::base::{Error, Id, Result, id_named_twice, limits};
 use crate::fragment::FragmentOrder;
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
@@ -141,7 +141,11 @@ pub(super) fn decode(bytes: &[u8], reference: RootRef) -> Result<Root> {
         let (found, named) = (text.version.0, reference.version);
         return Err(Error::corruption(format!("{what} is of version {found}, the log says version {named}")));
     }
-    let nodes = text.nodes.into_iter().map(NodeText::read).collect::<Result<_>>().map_err(|e| e.context(&what))?;
+    let nodes = text.nodes.into_iter().map(NodeText::read).collect::<Result<Vec<_>>>().map_err(|e| e.context(&what))?;
+    let arrays = nodes.iter().filter_map(|node| node.array.as_ref());
+    if let Some(page) = id_named_twice(arrays.flat_map(|array| &array.pages).map(|page| page.id)) {
+        return Err(Error::corruption(format!("{what} names the page {page} twice")));
+    }
     let (version, time_us, record, store) = (text.version.0, text.time_us.0, text.record.0, text.store.0);
     let retained = Arc::new(text.retained.map(RetainedText::read).unwrap_or_default());
     Ok(Root { version, time_us, record, store, bytes: bytes.len() as u64, nodes, retained })

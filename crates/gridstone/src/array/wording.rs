@@ -22,7 +22,7 @@
 use super::operation::{Condemned, Operation, Recorded, Removed};
 use super::record::{BODY_ALIGNMENT, Inline};
 use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
-use crate::base::{ByteRange, Error, ErrorKind, FileRef, Id, Result, limits, xxh3};
+use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, newer, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
 use crate::schema::Schema;
 use bytes::Bytes;
@@ -141,11 +141,9 @@ pub(super) fn schema_value(schema: &Schema) -> Result<Value> {
         .map_err(|e| Error::schema("the schema cannot be written as JSON").with_source(e))
 }
 
-/// The mirror of [`schema_value`]. What an intact record says and this engine cannot read was written by a newer one.
+/// The mirror of [`schema_value`].
 pub(super) fn read_schema(value: &Value) -> Result<Arc<Schema>> {
-    let newer =
-        |e: Error| Error::new(ErrorKind::Unsupported, "a schema is not understood by this Gridstone").with_source(e);
-    Schema::from_stored_json(&value.to_string()).map(Arc::new).map_err(newer)
+    Schema::from_stored_json(&value.to_string()).map(Arc::new)
 }
 
 fn order_text(order: FragmentOrder) -> OrderText {
@@ -197,7 +195,7 @@ impl FragmentText {
     pub(super) fn read(self, merged: bool, place: &mut Place) -> Result<Description> {
         let (id, at) = (self.id.0, self.at);
         let kind = FragmentKind::parse(&self.kind)
-            .ok_or_else(|| Error::unsupported(format!("fragment {id} is of the unknown kind {:?}", self.kind)))?;
+            .ok_or_else(|| newer(format!("fragment {id}"), format!("the kind {:?}", self.kind)))?;
         if !self.attrs.is_sorted_by(|a, b| a < b) || self.attrs.len() > limits::ATTRIBUTES_MAX {
             return Err(Error::corruption(format!("fragment {id} lists its attributes out of order or twice")));
         }
@@ -319,10 +317,10 @@ impl Place {
 pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded> {
     let name = value.get("op").and_then(Value::as_str).unwrap_or_default();
     if !KNOWN.contains(&name) {
-        return Err(Error::unsupported(format!(
-            "the operation {name:?} is unknown, this Gridstone knows {}; use a newer Gridstone",
-            KNOWN.join(", ")
-        )));
+        return Err(match value.get("op") {
+            Some(Value::String(_)) => newer("it", format!("the operation {name:?}")),
+            _ => Error::corruption("an operation has no name"),
+        });
     }
     let text: OperationText = serde_json::from_value(value)
         .map_err(|e| Error::corruption(format!("an operation is not understood: {e}")).with_source(e))?;

@@ -1,6 +1,8 @@
 //! The one error type of the engine: a kind that answers "what would the caller do?", a message that says what
 //! was asked, what was found and what to do, and the error underneath.
 
+use super::printable;
+use std::borrow::Cow;
 use std::fmt;
 
 /// The result of every fallible call of the engine.
@@ -42,7 +44,7 @@ pub enum ErrorKind {
     Cancelled,
 }
 
-/// An error: kind, message, and what caused it.
+/// An error: kind, message (on one line, without control characters), and what caused it.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -55,7 +57,7 @@ pub struct Error {
 impl Error {
     /// An error of `kind` that says `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), without_effect: false, foreign: false, source: None }
+        Self { kind, message: shown(message.into()), without_effect: false, foreign: false, source: None }
     }
 
     /// The same error with the error that caused it.
@@ -68,7 +70,7 @@ impl Error {
     /// The same error with `context` put before its message: "context: message".
     #[must_use]
     pub fn context(mut self, context: impl fmt::Display) -> Self {
-        self.message = format!("{context}: {}", self.message);
+        self.message = shown(format!("{context}: {}", self.message));
         self
     }
 
@@ -140,6 +142,14 @@ constructors! {
     commit_unknown => CommitUnknown, corruption => Corruption, snapshot_expired => SnapshotExpired,
     budget => Budget, storage => Storage, access => Access, unsupported => Unsupported, input => Input,
     cancelled => Cancelled,
+}
+
+/// A message as it may be shown: names that it speaks of may hold anything.
+fn shown(message: String) -> String {
+    match printable(&message) {
+        Cow::Borrowed(_) => message,
+        Cow::Owned(shown) => shown,
+    }
 }
 
 impl fmt::Display for Error {

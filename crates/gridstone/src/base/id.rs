@@ -29,6 +29,14 @@ impl Id {
     }
 }
 
+/// One of `ids` that is there twice, if one is.
+pub fn id_named_twice(ids: impl IntoIterator<Item = Id>) -> Option<Id> {
+    let mut sorted: Vec<u128> = ids.into_iter().map(|id| u128::from_be_bytes(id.0)).collect();
+    sorted.sort_unstable();
+    let twice = sorted.windows(2).find(|pair| pair.first() == pair.last());
+    twice.and_then(|pair| pair.first()).map(|id| Id(id.to_be_bytes()))
+}
+
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", u128::from_be_bytes(self.0))

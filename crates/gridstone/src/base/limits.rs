@@ -12,6 +12,9 @@ pub const BOXES_MAX: usize = 1 << 16;
 pub const ATTRIBUTES_MAX: usize = 4_096;
 /// The largest length of a dimension's, attribute's or array's name, in bytes of UTF-8.
 pub const NAME_BYTES_MAX: usize = 255;
+
+/// Lists and objects of a metadata value lie in each other so deep at most: what common readers of JSON take.
+pub const METADATA_LEVELS_MAX: usize = 128;
 /// The largest capacity of a sparse data tile, in cells.
 pub const CAPACITY_MAX: u64 = 1 << 30;
 /// The largest space tile of a dense array, in cells.

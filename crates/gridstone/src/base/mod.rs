@@ -14,6 +14,8 @@ mod id;
 mod io;
 mod key;
 pub mod limits;
+mod names;
+mod newer;
 mod notices;
 mod services;
 mod wide;
@@ -25,9 +27,11 @@ pub use counters::{CounterSnapshot, Counters};
 pub use cursor::{ByteReader, ByteWriter};
 pub use element::{Element, ElementKind};
 pub use error::{Error, ErrorKind, Result};
-pub use id::Id;
+pub use id::{Id, id_named_twice};
 pub use io::{Begun, ByteRange, ByteSink, ByteSource, FileRef, Files, MemorySource, Pending, Ready};
 pub use key::{KEY_BYTES, Key, KeyId, Keys};
+pub use names::{PRINTABLE, is_unprintable, printable};
+pub use newer::{newer, unknown_name};
 pub use notices::Notices;
 pub use services::{
     Budget, Cache, CacheKey, Cancel, Clock, Entropy, Inline, NeverCancel, Part, Progress, Signal, Signals, Silent,

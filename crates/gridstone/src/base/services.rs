@@ -12,10 +12,13 @@ pub trait Clock: Send + Sync + std::fmt::Debug {
     fn now_us(&self) -> i64;
 }
 
-/// Gives random identities.
+/// Gives random identities and secrets.
 pub trait Entropy: Send + Sync + std::fmt::Debug {
-    /// A fresh random id.
+    /// A fresh id. It differs from all others, and need not be hard to guess.
     fn id(&self) -> Id;
+
+    /// Fresh random bytes, for sealing: from the source of randomness, or a Storage error if that is out of order.
+    fn secret(&self) -> Result<[u8; 32]>;
 }
 
 /// Asked at least once per block whether to go on.

@@ -7,13 +7,13 @@
 //! over     16 bytes: the fragment
 //! rows     u64: how many are deleted, at least one
 //! len      u64: bytes of what follows, before compression
-//! bitmaps  one Zstandard frame of, per tile by ascending number: tile u64 · cells u32 · zero u32 · ceil(cells / 64) words u64;
+//! bitmaps  one Zstandard frame of, per tile by ascending number: tile u64 · cells u32 · reserved u32 · ceil(cells / 64) words u64;
 //!          bit r % 64 of word r / 64 says that row r of the tile is deleted
 //! xxh3     u64 over all before
 //! ```
 //! A masked row is as if it had never been written. Several masks over one fragment delete the union of their rows.
 
-use crate::base::{ByteReader, ByteWriter, Element, Error, Id, Result, xxh3};
+use crate::base::{ByteReader, ByteWriter, Element, Error, Id, Result, newer, xxh3};
 use crate::codec::Filter;
 use crate::codec::zstd::Zstd;
 use crate::tile::try_vec;
@@ -131,7 +131,7 @@ impl Mask {
         }
         let version = r.u32()?;
         if version != VERSION {
-            return Err(Error::unsupported(format!("a mask of version {version}; this Gridstone knows {VERSION}")));
+            return Err(newer(format!("the mask over fragment {over}"), format!("a mask of version {version}")));
         }
         let (tiles, named) = (r.u32()?, r.id()?);
         let (said, len) = (r.u64()?, r.u64()?);
@@ -163,7 +163,8 @@ impl Mask {
         for _ in 0..tiles {
             let (tile, cells) = (r.u64()?, r.u32()?);
             let count = (cells as usize).div_ceil(WORD_BITS);
-            if r.u32()? != 0 || mask.tiles.last_key_value().is_some_and(|(last, _)| *last >= tile) {
+            r.u32()?;
+            if mask.tiles.last_key_value().is_some_and(|(last, _)| *last >= tile) {
                 return Err(wrong());
             }
             let raw = r.take(count * 8)?;

@@ -13,7 +13,7 @@
 
 use super::FragmentKind;
 use super::format::SectionId;
-use crate::base::{ByteRange, ByteReader, ByteWriter, Error, Result, limits};
+use crate::base::{ByteRange, ByteReader, ByteWriter, Error, Result, limits, newer};
 use crate::schema::{Datatype, KeyRange, Order, Subarray};
 
 /// Which column of cells a field is.
@@ -88,6 +88,8 @@ pub struct Root {
 }
 
 const SECTION_VERSION: u32 = 0;
+/// What errors call it.
+const ROOT: &str = "a fragment's root";
 
 fn order_code(order: Order) -> u8 {
     match order {
@@ -102,7 +104,7 @@ fn code_order(code: u8) -> Result<Order> {
         0 => Ok(Order::Row),
         1 => Ok(Order::Col),
         2 => Ok(Order::Hilbert),
-        _ => Err(Error::corruption(format!("a fragment's root has an unknown order {code}"))),
+        _ => Err(newer(ROOT, format!("the order {code}"))),
     }
 }
 
@@ -164,14 +166,14 @@ impl Root {
         }
     }
 
-    /// Reads a root; the caller has checked its checksum. A Corruption error says what does not fit.
+    /// Reads a root; the caller has checked its checksum. A Corruption error says what does not fit, an Unsupported one what is not known.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut r = ByteReader::new(bytes, "a fragment's root");
+        let mut r = ByteReader::new(bytes, ROOT);
         let kind = match r.u8()? {
             0 => FragmentKind::Dense,
             1 => FragmentKind::Sparse,
             2 => FragmentKind::Tombstones,
-            other => return Err(Error::corruption(format!("a fragment's root has an unknown kind {other}"))),
+            other => return Err(newer(ROOT, format!("the kind {other}"))),
         };
         let ndim = usize::from(r.u8()?);
         if ndim == 0 || ndim > limits::AXES_MAX {
@@ -217,13 +219,17 @@ impl Root {
     fn decode_fields(r: &mut ByteReader<'_>) -> Result<Vec<Field>> {
         let field = |r: &mut ByteReader<'_>| {
             let (role, nullable, number) = (r.u8()?, r.u8()?, r.u32()?);
-            let datatype = Datatype::parse(r.string()?).map_err(|e| Error::corruption(e.message().to_owned()))?;
+            let name = r.string()?;
+            let datatype = Datatype::parse(name).map_err(|_| newer(ROOT, format!("the datatype {name:?}")))?;
             let role = match role {
                 0 => Role::Dimension(number),
                 1 => Role::Attribute(number),
-                other => return Err(Error::corruption(format!("a fragment's root has a field of role {other}"))),
+                other => return Err(newer(ROOT, format!("a field of role {other}"))),
             };
-            Ok(Field { role, datatype, nullable: nullable != 0 })
+            if nullable > 1 {
+                return Err(newer(ROOT, format!("a field of the layout {nullable}")));
+            }
+            Ok(Field { role, datatype, nullable: nullable == 1 })
         };
         (0..r.count(10)?).map(|_| field(r)).collect()
     }

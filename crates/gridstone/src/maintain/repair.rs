@@ -7,8 +7,9 @@
 //! 3. What was made is checked as the store was. What did not mend its object is dropped.
 //! 4. Only then, and only if asked, it is written: a damaged object is copied to `_damaged/` before another takes its name.
 //!
-//! Nothing that is sound is written over or deleted. What cannot be made again stays as it is and is told. Only a repair that is asked to cut
-//! gives versions up: those after the last sound one, whose records are put aside ([`super::cut`]).
+//! Nothing that is sound is written over or deleted. What cannot be made again stays as it is and is told. Where a newer release wrote
+//! what is not known, nothing is repaired: that is no damage. Only a repair that is asked to cut gives versions up: those after the last
+//! sound one, whose records are put aside ([`super::cut`]).
 
 use super::cut::{self, LostVersion};
 use super::verify_store::{StoreDamage, StoreReport, check};
@@ -62,7 +63,8 @@ pub struct RepairOptions {
 /// Repairs the store, or only says what would be done.
 ///
 /// # Errors
-/// NotFound if there is no store; Conflict if it was written to meanwhile; Storage, Access, Cancelled. Whenever it stops, what was readable is.
+/// NotFound if there is no store; Unsupported if a newer release wrote part of it; Conflict if it was written to meanwhile; Storage, Access,
+/// Cancelled. Whenever it stops, what was readable is.
 pub fn repair(store: &Store, context: &ReadContext, options: RepairOptions) -> Result<RepairReport> {
     let overlay = OverlayStorage::new(Arc::clone(store.storage()));
     let trial = store.on(Arc::new(overlay.clone()));
@@ -274,8 +276,12 @@ fn replace(storage: &dyn Storage, name: &str, bytes: Option<&[u8]>, report: &mut
     if name == LATEST {
         return bytes.map_or(Ok(()), |bytes| storage.put_hint(name, bytes));
     }
-    if name == FLOOR && matches!(storage.read_all(FLOOR).map(|b| Floor::decode(&b)), Ok(Ok(_))) {
-        return Err(Error::conflict("the log's floor has been put back meanwhile; run the repair again"));
+    if name == FLOOR {
+        match storage.read_all(FLOOR).and_then(|bytes| Floor::decode(&bytes)) {
+            Ok(_) => return Err(Error::conflict("the log's floor has been put back meanwhile; run the repair again")),
+            Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
+            Err(_) => {}
+        }
     }
     match storage.set_aside(name) {
         Ok(kept) => report.kept.push(kept),

@@ -1,6 +1,6 @@
 //! Reads and decodes every block of every fragment and reports what is damaged instead of stopping at it.
 
-use crate::base::{ByteRange, Counters, Error, ErrorKind, Id, Result};
+use crate::base::{ByteRange, Counters, Error, ErrorKind, Id, Result, id_named_twice};
 use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, Role};
 use crate::query::{ReadContext, open_uncached, outside_bounds, read_mask};
 use crate::schema::{Schema, Subarray, key};
@@ -72,10 +72,20 @@ impl Meter {
 }
 
 /// Checks every byte of `fragments`, by all threads. Damage and missing files go into the report; any other error (of the storage, or
-/// being stopped, or that a user-defined filter is not registered) ends the check. Progress counts stored bytes.
+/// being stopped, or that a newer release wrote a fragment, or a user-defined filter is not registered) ends the check. Progress counts stored bytes.
 pub fn verify(context: &ReadContext, schema: &Schema, fragments: &[Arc<Description>]) -> Result<VerifyReport> {
     let cells = fragments.iter().map(|d| (d.id, d.cells)).collect();
-    verify_among(context, schema, fragments, &cells, &mut Meter::of(fragments.iter()))
+    let mut report = verify_among(context, schema, fragments, &cells, &mut Meter::of(fragments.iter()))?;
+    let twice = id_named_twice(fragments.iter().map(|d| d.id));
+    report.damage.extend(fragments.iter().find(|d| Some(d.id) == twice).map(|d| Damage {
+        fragment: d.id,
+        tile: None,
+        column: None,
+        domain: schema.ends(&d.bounds),
+        cells: d.cells,
+        message: "the array has it twice".to_owned(),
+    }));
+    Ok(report)
 }
 
 /// As [`verify`]; `cells` are those of all fragments of the array, over which masks may lie.
@@ -282,10 +292,10 @@ fn tile_place(schema: &Schema, fragment: &Fragment, tile: u64) -> Option<(Subarr
     Some((stripe.tile_bounds(local)?.to_subarray(), stripe.tile_cells(local)?))
 }
 
-/// The error itself if it tells of damage, else it is passed on.
+/// The error itself if it tells of damage, else it is passed on: also where a newer release wrote what is not known.
 pub(super) fn damage_or(error: Error) -> Result<Error> {
     match error.kind() {
-        ErrorKind::Corruption | ErrorKind::NotFound | ErrorKind::Unsupported => Ok(error),
+        ErrorKind::Corruption | ErrorKind::NotFound => Ok(error),
         _ => Err(error),
     }
 }

@@ -6,7 +6,7 @@
 use super::vacuum::Tally;
 use super::verify::{Damage, Meter, damage_or, verify_among};
 use crate::array::{Affected, Flaw, Inspection, Store};
-use crate::base::{Error, FileRef, Id, Result};
+use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Description;
 use crate::query::ReadContext;
 use crate::storage::{DATA, MANIFEST, data_name};
@@ -71,7 +71,8 @@ pub struct StoreReport {
 /// Checks everything that a kept version of the store needs.
 ///
 /// # Errors
-/// NotFound if there is no store; Storage, Access, Cancelled. Damage is reported.
+/// NotFound if there is no store; Unsupported, with the object's name, if a newer release wrote what is not known; Storage, Access, Cancelled.
+/// Damage is reported.
 pub fn verify_store(store: &Store, context: &ReadContext) -> Result<StoreReport> {
     loop {
         let floor = store.floor().ok();
@@ -169,7 +170,9 @@ fn bytes(context: &ReadContext, found: &Inspection, unsound: &HashSet<Id>, repor
                 }
             };
             let one = std::slice::from_ref(description);
-            let checked = verify_among(context, &array.schema, one, &cells, &mut meter)?;
+            let checked = verify_among(context, &array.schema, one, &cells, &mut meter);
+            let checked =
+                checked.map_err(|e| if e.kind() == ErrorKind::Unsupported { e.context(data_name(id)) } else { e })?;
             report.blocks += checked.blocks;
             report.bytes += checked.bytes;
             for damage in checked.damage {

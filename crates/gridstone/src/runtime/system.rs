@@ -1,6 +1,6 @@
 //! The machine's clock and its source of randomness.
 
-use crate::base::{Clock, Entropy, Id, xxh3};
+use crate::base::{Clock, Entropy, Error, Id, Result, xxh3};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -28,6 +28,16 @@ impl Entropy for SystemEntropy {
         match getrandom::fill(&mut bytes) {
             Ok(()) => Id(bytes),
             Err(_) => distinct(),
+        }
+    }
+
+    fn secret(&self) -> Result<[u8; 32]> {
+        let mut bytes = [0; 32];
+        match getrandom::fill(&mut bytes) {
+            Ok(()) => Ok(bytes),
+            Err(error) => Err(Error::storage(format!(
+                "the operating system's source of randomness fails ({error}); nothing can be sealed without it"
+            ))),
         }
     }
 }

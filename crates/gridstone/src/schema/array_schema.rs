@@ -1,7 +1,7 @@
 //! The schema of an array. One that exists is valid.
 
 use super::{Attribute, Coordinate, Dimension, Extent, Filters, KeyRange, Order, Subarray};
-use crate::base::{Error, Result, limits};
+use crate::base::{Error, PRINTABLE, Result, is_unprintable, limits};
 use std::collections::HashSet;
 
 /// What a schema has besides dimensions and attributes.
@@ -106,7 +106,7 @@ impl Schema {
             return Err(Error::schema(format!("an array has 1 to {} attributes, not {na}", limits::ATTRIBUTES_MAX)));
         }
         let mut seen = HashSet::new();
-        for name in self.coordinates().map(|c| c.name()).chain(self.attrs.iter().map(Attribute::name)) {
+        for name in self.names() {
             if name.is_empty() || name.len() > limits::NAME_BYTES_MAX {
                 return Err(Error::schema(format!(
                     "a name has 1 to {} bytes of UTF-8, found {name:?}",
@@ -120,6 +120,19 @@ impl Schema {
             }
         }
         Ok(())
+    }
+
+    /// A Schema error if a name that `before` does not have holds what acts on a terminal. Schemas that are there already may.
+    pub fn check_new_names(&self, before: Option<&Self>) -> Result<()> {
+        let known: HashSet<&str> = before.into_iter().flat_map(Self::names).collect();
+        match self.names().find(|name| name.contains(is_unprintable) && !known.contains(name)) {
+            Some(name) => Err(Error::schema(format!("{name:?} cannot name a dimension or attribute: {PRINTABLE}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.coordinates().map(|c| c.name()).chain(self.attrs.iter().map(Attribute::name))
     }
 
     fn check_texts(&self) -> Result<()> {

@@ -16,7 +16,7 @@
 
 use super::text::TEXT_BYTES;
 use super::{Attribute, Categories, Coordinate, Datatype, Dimension, Evolution, Filters, Order, Schema, SchemaOptions};
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, newer, unknown_name};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -101,9 +101,20 @@ impl Schema {
         SchemaJson::of(self).text()
     }
 
-    /// As [`Schema::from_json`], with the attributes' permanent numbers where they are written.
+    /// The schema that [`Schema::to_stored_json`] gave, behind a right checksum: with the attributes' permanent numbers where they are
+    /// written.
+    ///
+    /// # Errors
+    /// Unsupported if it says what this release does not know, or does not allow: a newer one wrote it. Corruption if it is no schema.
     pub fn from_stored_json(text: &str) -> Result<Self> {
-        SchemaJson::parse(text)?.read()
+        let json = SchemaJson::parse(text).map_err(|e| match unknown_name::<SchemaJson>(text) {
+            Some(name) => newer("a schema", name),
+            None => Error::corruption(format!("a schema is intact but not understood: {e}")).with_source(e),
+        })?;
+        json.read().map_err(|e| {
+            let why = format!("a schema was written by a newer release of Gridstone: {e}; use a newer Gridstone");
+            Error::unsupported(why).with_source(e)
+        })
     }
 
     /// As [`Schema::to_json`], with the attributes' permanent numbers where they are not their places.

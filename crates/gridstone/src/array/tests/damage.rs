@@ -87,8 +87,12 @@ fn what_an_intact_record_cannot_mean_is_refused() {
     refuse("\"attrs\":[0,1]", "\"attrs\":[1,0]", ErrorKind::Corruption, "out of order");
     refuse("\"offset\":64", "\"offset\":65", ErrorKind::Corruption, "is not where");
     refuse("\"offset\":64", "\"offset\":\"18446744073709551552\"", ErrorKind::Corruption, "is not where");
-    refuse("\"message\"", "\"massage\"", ErrorKind::Corruption, "massage");
-    refuse("\"parent\":\"", "\"parent\":null,\"x\":\"", ErrorKind::Corruption, "not understood");
+    refuse("\"message\"", "\"massage\"", ErrorKind::Unsupported, "it holds \"massage\"");
+    refuse("\"parent\":\"", "\"parent\":null,\"x\":\"", ErrorKind::Unsupported, "newer release");
+    refuse("\"cells\":10", "\"cells\":10,\"rows\":10", ErrorKind::Unsupported, "it holds \"rows\"");
+    refuse("{\"body\"", "{\"pocket\"", ErrorKind::Unsupported, "it holds \"pocket\"");
+    refuse("\"cells\":10", "\"cells\":true", ErrorKind::Corruption, "not understood");
+    refuse("\"changes\":[[\"k\"", "\"changes\":[[5", ErrorKind::Corruption, "not understood");
     refuse("\"ops\":[", "\"ops\":[[[[", ErrorKind::Corruption, "not understood");
 }
 

@@ -20,7 +20,7 @@ mod waits;
 
 use super::os_error::os_error;
 use super::{Listed, PutOutcome, Storage, Swept, names};
-use crate::base::{ByteSink, ByteSource, Error, ErrorKind, Result};
+use crate::base::{ByteSink, ByteSource, Error, ErrorKind, Id, Result};
 use bytes::Bytes;
 pub use calls::{DiskCalls, SystemCalls};
 use std::io::ErrorKind as Os;

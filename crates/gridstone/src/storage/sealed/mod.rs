@@ -77,7 +77,7 @@ pub struct SealedStorage {
 }
 
 impl SealedStorage {
-    /// Over `inner`. Salts come from `entropy`, which must never repeat an id.
+    /// Over `inner`. Salts are secrets of `entropy`; where it gives none, nothing is written.
     pub fn new(inner: Arc<dyn Storage>, sealing: Sealing, entropy: Arc<dyn Entropy>) -> Self {
         let found = match sealing {
             Sealing::Always(_) => OnceLock::from(Sort::Sealed),

@@ -21,11 +21,7 @@ pub(super) struct Sealer {
 impl Sealer {
     /// Of the object `name`, with a salt of its own. Its header goes to `out`.
     pub(super) fn new(key: &MasterKey, entropy: &dyn Entropy, name: &str, out: &mut Vec<u8>) -> Result<Self> {
-        let mut salt = [0; 32];
-        let (low, high) = salt.split_at_mut(16);
-        low.copy_from_slice(&entropy.id().0);
-        high.copy_from_slice(&entropy.id().0);
-        let header = Header { segment_log2: SEGMENT_LOG2, key: key.id, salt };
+        let header = Header { segment_log2: SEGMENT_LOG2, key: key.id, salt: entropy.secret()? };
         out.extend_from_slice(&header.encode());
         let segment_bytes = header.segment_bytes();
         Ok(Self { cipher: key.object(&header, name)?, segment_bytes, number: 0, pending: Vec::new() })

@@ -459,6 +459,38 @@ impl Entropy for Same {
     fn id(&self) -> Id {
         Id([0x42; 16])
     }
+
+    fn secret(&self) -> Result<[u8; 32]> {
+        Ok([0x42; 32])
+    }
+}
+
+/// A source of randomness that is out of order.
+#[derive(Debug)]
+struct Broken;
+
+impl Entropy for Broken {
+    fn id(&self) -> Id {
+        SystemEntropy.id()
+    }
+
+    fn secret(&self) -> Result<[u8; 32]> {
+        Err(Error::storage("no randomness"))
+    }
+}
+
+#[test]
+fn nothing_is_sealed_without_randomness() {
+    let inner = MemoryStorage::new();
+    let keys = Arc::new(KeyRing::new(Arc::new(key(7))));
+    let sealed = SealedStorage::new(Arc::new(inner.clone()), Sealing::Always(keys), Arc::new(Broken));
+    let refused = |done: Result<()>| assert_eq!(done.unwrap_err().message(), "no randomness");
+    refused(sealed.put("_log/floor", b"plain text"));
+    refused(sealed.put_if_absent("_log/1", b"plain text").map(drop));
+    refused(sealed.put_hint("_log/latest", b"1"));
+    refused(sealed.create("_data/1.frag").map(drop));
+    let names = ["_log", "_data"].map(|folder| inner.list(folder).unwrap()).concat();
+    assert_eq!(names, Vec::<String>::new());
 }
 
 /// The bytes are fixed by the format; made by the independent reader's implementation (`vectors/gs0reader/seal.py`).
