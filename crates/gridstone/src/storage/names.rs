@@ -101,7 +101,7 @@ mod tests {
         for (name, plain, slack) in
             [("_log/latest", 32, 1 << 7), ("_log/floor", 64 << 10, 1 << 10), ("_lease/a", 64 << 10, 1 << 10)]
         {
-            assert!((with_seal(plain, plain / 4_096 + 1)..plain + slack).contains(&bytes_max(name)), "{name}");
+            assert!((with_seal(plain, plain / 4_096 + 1)..=plain + slack).contains(&bytes_max(name)), "{name}");
         }
         let line = limits::ROOT_LINE_BYTES_MAX as u64;
         assert!((line + 18..line + (line >> 7)).contains(&bytes_max("_manifest/a")));

@@ -25,7 +25,7 @@ fn change(snapshot: &Snapshot, number: u64) -> Option<Operation> {
     let (id, path) = (fresh(), format!("/g{}/a{number}", number % 7));
     Some(match number % 11 {
         0 | 1 => Operation::CreateArray { id, path, schema: schema() },
-        2 => Operation::CreateGroup { id, path: format!("/\"g\n{number}") },
+        2 => Operation::CreateGroup { id, path: format!("/\"g {number}") },
         3..=5 => {
             let value = format!("\"{}\\n\\u0001\"", "x".repeat(number as usize * 37 % 900));
             let value = Some(value).filter(|_| !number.is_multiple_of(4));

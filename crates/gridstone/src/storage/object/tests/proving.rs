@@ -2,7 +2,7 @@
 
 use super::*;
 
-const PROOF: [&str; 3] = ["put", "put", "delete"];
+const PROOF: [&str; 4] = ["put", "put", "head", "delete"];
 
 #[test]
 fn it_is_proved_once_per_process_and_store() {
@@ -27,7 +27,7 @@ fn creating_a_store_and_committing_to_it_takes_one_proof() {
     let (bucket, plan) = Faulty::planned();
     let (storage, id) = (over(bucket.clone()), SystemEntropy.id());
     storage.prepare().unwrap();
-    assert_eq!(plan.seen(), ["get", "put", "put", "delete"]);
+    assert_eq!(plan.seen(), ["get", "put", "put", "head", "delete"]);
     plan.clear();
     storage.prove_exclusive(id).unwrap();
     over(bucket).prove_exclusive(id).unwrap();
