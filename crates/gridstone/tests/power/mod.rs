@@ -6,14 +6,19 @@
 //! The harness is tried itself: records in which one kind of fsync is left out, or comes too late, must be found
 //! wanting.
 
+mod alternating;
 mod disk;
 mod trace;
+
+use alternating::Alternating;
 
 use crate::child::Folder;
 use crate::life::script::{Ground, Life, Script};
 use crate::life::{check, scripts};
 use crate::scratch::unsynced;
 use disk::{Cut, Disk, Image};
+use gridstone::base::ErrorKind;
+use gridstone::engine::{Call, RepairOptions, repair_on};
 use gridstone::storage::{Durability, LocalStorage, Storage};
 use gridstone_testkit::Dice;
 use std::collections::{HashMap, HashSet};
@@ -45,6 +50,30 @@ impl Recording {
         }
     }
 
+    /// As [`Recording::wrong`], where handles with both durabilities took turns: the log is cut where a power cut tore it, and every
+    /// durable commit is there, with all before it.
+    fn wrong_after_the_cut(&self, ground: &Ground, suspect: &Suspect) -> Result<(), String> {
+        self.records_are_whole(&suspect.image)?;
+        let is_durable = |version: &u64| !self.deferred.contains(version);
+        let said = *suspect.versions.start();
+        let oldest = (0..=said).rev().find(is_durable).unwrap_or(0);
+        let (context, options) = (self.life.script.context(), RepairOptions { dry_run: false, cut: true });
+        match repair_on(&context, ground.store.clone(), options, &Call::default()) {
+            Err(e) if e.kind() == ErrorKind::NotFound && oldest == 0 => {}
+            Err(e) => return Err(format!("the repair: {:?}: {e}", e.kind())),
+            Ok(report) => {
+                // A lease that was torn keeps no version, and takes none along.
+                if let Some(damage) = report.remaining.iter().find(|damage| !damage.versions.is_empty()) {
+                    return Err(format!("after the cut: {damage:?}"));
+                }
+                if let Some(lost) = report.lost.iter().find(|lost| lost.version <= oldest) {
+                    return Err(format!("{lost:?} was cut off, version {oldest} is durable"));
+                }
+            }
+        }
+        check::survives(ground, &self.life, suspect.steps, oldest..=*suspect.versions.end()).map(drop)
+    }
+
     /// Whatever became of names: a record that has its name has its bytes.
     fn records_are_whole(&self, image: &Image) -> Result<(), String> {
         let is_record = |path: &str| path.strip_prefix("/_log/").is_some_and(|name| name.parse::<u64>().is_ok());
@@ -55,6 +84,26 @@ impl Recording {
         }
         Ok(())
     }
+}
+
+/// The versions whose records say that they are not durable.
+fn deferred(events: &[Event]) -> HashSet<u64> {
+    let (mut written, mut deferred) = (HashMap::<&Path, Vec<u8>>::new(), HashSet::new());
+    for event in events {
+        match event {
+            Event::Write(path, bytes) => written.entry(path).or_default().extend_from_slice(bytes),
+            Event::Link(from, to) => {
+                let version: Option<u64> =
+                    to.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+                let says = |bytes: &Vec<u8>| bytes.windows(15).any(|window| window == b"\"durable\":false");
+                if written.get(from.as_path()).is_some_and(says) {
+                    deferred.extend(version);
+                }
+            }
+            _ => {}
+        }
+    }
+    deferred
 }
 
 /// What every file held that became a log record.
@@ -79,6 +128,8 @@ struct Recording {
     events: Vec<Event>,
     /// The bytes of each log record.
     records: HashSet<Vec<u8>>,
+    /// The versions that may be lost.
+    deferred: HashSet<u64>,
 }
 
 /// A life on a disk that is waited for as `durability` says.
@@ -90,8 +141,24 @@ fn recorded(script: Script, durability: Durability) -> Recording {
     let ground = Ground { store, source: unsynced(folder.0.join(SOURCE)) };
     let life = Life::rehearsed_on(script, &ground, |_| {}, |version| recorder.note(Event::Said(version)));
     let events: Vec<Event> = recorder.events().into_iter().map(|event| relative(event, &folder.0)).collect();
-    let records = records(&events);
-    Recording { folder, durability, life, events, records }
+    let (records, deferred) = (records(&events), deferred(&events));
+    Recording { folder, durability, life, events, records, deferred }
+}
+
+/// A life on a disk that is waited for at every other step.
+fn alternating(script: Script) -> Recording {
+    let folder = Folder::new("power-both");
+    let recorder = Arc::new(Recorder::default());
+    let store = Arc::new(Alternating::new(&folder.0.join(STORE), &recorder));
+    let ground = Ground { store: store.clone(), source: unsynced(folder.0.join(SOURCE)) };
+    let said = |version| {
+        recorder.note(Event::Said(version));
+        store.turn();
+    };
+    let life = Life::rehearsed_on(script, &ground, |_| {}, said);
+    let events: Vec<Event> = recorder.events().into_iter().map(|event| relative(event, &folder.0)).collect();
+    let (records, deferred) = (records(&events), deferred(&events));
+    Recording { folder, durability: Durability::Close, life, events, records, deferred }
 }
 
 fn relative(event: Event, top: &Path) -> Event {
@@ -158,7 +225,7 @@ fn shown(event: &Event) -> String {
 }
 
 /// Puts the image into a folder and checks what a process finds there.
-fn checked(suspect: &Suspect, recording: &Recording, work: &Path) -> Result<(), String> {
+fn checked(suspect: &Suspect, recording: &Recording, work: &Path, wrong: Wrong) -> Result<(), String> {
     let _ = fs::remove_dir_all(work);
     for (path, content) in &suspect.image {
         let path = work.join(path.trim_start_matches('/'));
@@ -168,11 +235,23 @@ fn checked(suspect: &Suspect, recording: &Recording, work: &Path) -> Result<(), 
         }
     }
     let ground = Ground { store: unsynced(work.to_owned()), source: unsynced(recording.folder.0.join(SOURCE)) };
-    recording.wrong(&ground, suspect).map_err(|wrong| format!("{}: {wrong}", suspect.what))
+    wrong(recording, &ground, suspect).map_err(|wrong| format!("{}: {wrong}", suspect.what))
 }
+
+/// What is wrong with what a cut left.
+type Wrong = fn(&Recording, &Ground, &Suspect) -> Result<(), String>;
 
 /// Checks all images on two threads, until one is wrong; gives how many there were.
 fn check_all(recording: &Recording, events: &[Event], seed: u64, mixed: u64) -> Result<usize, String> {
+    check_so(recording, events, (seed, mixed), Recording::wrong)
+}
+
+fn check_so(
+    recording: &Recording,
+    events: &[Event],
+    (seed, mixed): (u64, u64),
+    is_wrong: Wrong,
+) -> Result<usize, String> {
     let folder = Folder::new(&format!("power-{seed}-{}", events.len()));
     let all = std::sync::Mutex::new(suspects(&recording.life, events, seed, mixed));
     let count = AtomicUsize::new(0);
@@ -184,7 +263,7 @@ fn check_all(recording: &Recording, events: &[Event], seed: u64, mixed: u64) -> 
                 while wrong.lock().unwrap().is_none() {
                     let Some(suspect) = all.lock().unwrap().next() else { break };
                     count.fetch_add(1, Ordering::Relaxed);
-                    if let Err(what) = checked(&suspect, recording, &work) {
+                    if let Err(what) = checked(&suspect, recording, &work, is_wrong) {
                         wrong.lock().unwrap().get_or_insert(what);
                     }
                 }
@@ -230,6 +309,20 @@ fn without_waiting_for_the_disk_a_power_cut_is_told_and_no_record_is_torn() {
         }
         let unsynced = without(&recording.events, |event| syncs_file(event, "_log"));
         assert!(check_all(&recording, &unsynced, seed(), 1).is_err(), "{}: torn records were not found", script.name);
+    }
+}
+
+/// Handles that wait for the disk and such that do not take turns. What was waited for is there after any cut, and what it stands on.
+#[test]
+fn a_durable_commit_over_others_loses_nothing() {
+    let asks_no_more = |script: &Script| script.heal.is_none() && !script.past && !script.damages;
+    for script in scripts().into_iter().filter(|script| script.is_wanted() && asks_no_more(script)) {
+        let (recording, begun) = (alternating(script), Instant::now());
+        assert!(recording.deferred.len() > 5, "{}: {:?}", script.name, recording.deferred);
+        match check_so(&recording, &recording.events, (seed(), mixed() / 2), Recording::wrong_after_the_cut) {
+            Ok(images) => println!("{}: {images} images, {:?}", script.name, begun.elapsed()),
+            Err(wrong) => panic!("GRIDSTONE_TEST_SEED={}: {wrong}", seed()),
+        }
     }
 }
 
