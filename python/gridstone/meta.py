@@ -4,7 +4,7 @@ import base64
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,8 +76,41 @@ class Metadata(MutableMapping[str, Any]):
         if keys:
             self._writer().meta_set(dict.fromkeys(keys))
 
+    def items(self) -> ItemsView[str, Any]:
+        """Pairs of key and value; each pass is over those of one moment."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[Any]:
+        """The values; each pass is over those of one moment."""
+        return _Values(self)
+
+    def _pairs(self) -> Iterator[tuple[str, Any]]:
+        shown = self._reader()
+        for key in shown.meta_keys():
+            found = shown.meta_get(key)
+            if found is not None:
+                yield key, decode(json.loads(found))
+
     def __repr__(self) -> str:
-        return f"Metadata({dict(self)!r})"
+        return f"Metadata({dict(self.items())!r})"
+
+
+class _Items(ItemsView[str, Any]):
+    """Keys and values of metadata."""
+
+    _mapping: Metadata
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return self._mapping._pairs()
+
+
+class _Values(ValuesView[Any]):
+    """Values of metadata."""
+
+    _mapping: Metadata
+
+    def __iter__(self) -> Iterator[Any]:
+        return (value for _, value in self._mapping._pairs())
 
 
 def encode(value: Any, key: str) -> Any:

@@ -21,6 +21,7 @@ mod edges;
 mod evolution;
 mod filtered;
 mod group_commit;
+mod group_moments;
 mod group_schedules;
 mod high_water;
 mod io_count;
