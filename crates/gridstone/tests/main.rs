@@ -27,6 +27,7 @@ mod high_water;
 mod io_count;
 mod kill;
 mod laid_over;
+mod large_values;
 mod leftover;
 mod life;
 mod many_writers;
