@@ -382,6 +382,20 @@ class Group:
         """The versions of the store up to this one, oldest first, each as JSON."""
     def children(self) -> list[tuple[str, str]]:
         """(name, "array" | "group") of each child, sorted by name."""
+    def walk(self) -> list[tuple[str, str]]:
+        """(path, "array" | "group") of everything below, each group followed by what is in it."""
+    def contains(self, name: str) -> bool:
+        """Whether something is called `name`, or lies at this path below."""
+    def open(self, name: str, writable: bool, pinned: bool) -> Array | Group:
+        """What is called `name`, or lies at this path below, of this version."""
+    def open_newest(self, context: Context, name: str, writable: bool) -> Array | Group:
+        """What is called `name` in this version, as the newest has it; as this one has it if it was removed since."""
+    def create_array(self, context: Context, name: str, schema_json: str, overwrite: bool) -> Array: ...
+    def create_group(self, context: Context, name: str) -> Group:
+        """The group called `name`, created if nothing lies there."""
+    def remove(self, context: Context, name: str, message: str | None) -> int: ...
+    def move_child(self, context: Context, name: str, target: str, message: str | None) -> int:
+        """Moves what is called `name` to a name or path in this group or, from "/" on, in the store."""
     def meta_get(self, key: str) -> str | None: ...
     def meta_keys(self) -> list[str]: ...
     def meta_set(self, changes: Mapping[str, str | None]) -> int: ...

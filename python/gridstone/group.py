@@ -1,14 +1,22 @@
 """A group: named arrays and groups in a store."""
 
 import contextlib
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from . import _native, health
 from .arguments import checked, text, utf8
 from .context import Context
-from .errors import AccessError, BoundsError, GridstoneError, InputError, MissingNameError, NotFoundError
+from .errors import (
+    AccessError,
+    BoundsError,
+    GridstoneError,
+    InputError,
+    MissingNameError,
+    NotFoundError,
+    SnapshotExpiredError,
+)
 from .history import Version, version_of
 from .meta import Metadata
 from .printable import printable
@@ -18,6 +26,9 @@ from .retention import Retained
 if TYPE_CHECKING:
     from .array import Array
     from .schema import Schema
+
+
+_TRIES = 32
 
 
 class Entry(NamedTuple):
@@ -46,6 +57,9 @@ class Group(Retained):
     included, whoever made it. (An `Array` shows one version instead, until it is refreshed.) It means the group and
     not what lies at a path: after a move it is found where it lies now. A group that was removed, or replaced by
     something else, raises `NotFoundError`.
+
+    Each question is answered of one moment, also while others move, remove and vacuum; so is each pass over its
+    children. A change that finds the group moved meanwhile goes along with it.
 
     A group opened at a version or time stays there: its children, what they hold, its metadata are as they were.
     """
@@ -131,40 +145,48 @@ class Group(Retained):
     def history(self) -> list[Version]:
         """The versions of the store, oldest first, with all that each did, in this group or elsewhere: what was made,
         moved and removed too. An array's own are `g["name"].history()`."""
-        return [version_of(text) for text in self._now().history(self._context.native)]
+        for _ in range(_TRIES):
+            now = self._now()
+            try:
+                return [version_of(text) for text in now.history(self._context.native)]
+            except SnapshotExpiredError:
+                # A vacuum took that version away while it was read; there is a newer one.
+                if self._pinned:
+                    raise
+        raise SnapshotExpiredError(f"the log of {self._uri!r} is vacuumed faster than it can be read; try again")
 
     def walk(self) -> list[Entry]:
         """The arrays and groups in it and in all groups below, each group followed by what is in it, all of one version
         of the store."""
-        return list(self._entries_below())
-
-    def _entries_below(self) -> Iterator[Entry]:
-        """What `walk` gives, one by one."""
-        if self._pinned:
-            return _below(self.native.path, lambda path: self._at_version(path).children())
-        # A transaction, of which nothing comes, holds all groups of one version: none has to be opened, and no vacuum
-        # takes the version away in the middle. The group lies in it where it lay before and after.
-        while True:
-            path = self._now().path
-            snapshot = _native.Transaction(self._context.native, self._uri, "snapshot")
-            if self._now().path == path:
-                return _below(path, snapshot.children)
-
-    def _at_version(self, path: str) -> "_native.Group":
-        """The group at a path of the version that this one was opened at."""
-        found = _native.open(self._context.native, self._uri, path, False, self.native.version, None)
-        return cast("_native.Group", found)
+        return [Entry(path.rpartition("/")[2], path, kind) for path, kind in self._now().walk()]
 
     @checked()
     def __getitem__(self, name: str) -> "Array | Group":
         """The array or group of this name, or at this path below; what is not there is a `NotFoundError` that is a
         `KeyError` too."""
-        from . import store
-
-        place = self._place(name)
-        version = self.native.version if self._pinned else None
+        utf8("name", name)
+        now = self._now()
         with _lookup():
-            return store.open(self._uri, path=place, mode=self._mode, version=version, context=self._context)
+            return self._handle(now.open(name, self._mode == "r+", self._pinned))
+
+    def _handle(self, found: "_native.Array | _native.Group") -> "Array | Group":
+        """What was opened through this group."""
+        from .array import Array
+
+        if isinstance(found, _native.Group):
+            return Group(found, self._context, self._mode, pinned=self._pinned)
+        return Array(found, self._context, pinned=self._pinned)
+
+    def _opened(self) -> "Iterator[tuple[str, Array | Group]]":
+        """Its children at this moment, each opened when it is its turn."""
+        now, writable = self._now(), self._mode == "r+"
+        for name, _ in now.children():
+            if self._pinned:
+                found = now.open(name, writable, True)
+            else:
+                # The newest version of it is there longest; one that was removed since is as it was.
+                found = now.open_newest(self._context.native, name, writable)
+            yield name, self._handle(found)
 
     @checked()
     def get(self, name: str, default: Any = None) -> Any:
@@ -178,17 +200,12 @@ class Group(Retained):
         """Whether `g[name]` opens something: a child, or what lies at a path below."""
         if not isinstance(name, str):
             return False
-        now = self._now()
-        parts = name.strip("/").split("/")
-        if len(parts) == 1 and parts[0]:
-            return any(child == parts[0] for child, _ in now.children())
-        version = now.version if self._pinned else None
         try:
-            place = joined(now.path, utf8("name", name))
-            _native.open(self._context.native, self._uri, place, False, version, None)
-        except (NotFoundError, InputError):
+            return self._now().contains(utf8("name", name))
+        except InputError:
+            if self._native is None:
+                raise
             return False
-        return True
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, _ in self._now().children()])
@@ -201,12 +218,12 @@ class Group(Retained):
         return KeysView(self._mapping())
 
     def values(self) -> "ValuesView[Array | Group]":
-        """Its children, each opened when it is its turn."""
-        return ValuesView(self._mapping())
+        """Its children at the beginning of a pass, each opened when it is its turn."""
+        return _Values(self._mapping())
 
     def items(self) -> "ItemsView[str, Array | Group]":
-        """Pairs of name and child, each opened when it is its turn."""
-        return ItemsView(self._mapping())
+        """Pairs of name and child at the beginning of a pass, each opened when it is its turn."""
+        return _Items(self._mapping())
 
     def _mapping(self) -> "Mapping[str, Array | Group]":
         # It has what the views ask for. It is no `Mapping`, whose instances are equal when their contents are.
@@ -216,44 +233,41 @@ class Group(Retained):
 
     @checked()
     def create(self, name: str, schema: "Schema", *, overwrite: bool = False) -> "Array":
-        """Creates an array in this group."""
-        from . import store
+        """Creates an array in this group, wherever that lies when it is done."""
+        from .array import Array
+        from .schema import Schema
 
         self._check_newest()
-        path = self._place(name)
-        return store.create(self._uri, schema, path=path, overwrite=overwrite, context=self._context)
+        if not isinstance(schema, Schema):
+            raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
+        made = self.native.create_array(self._context.native, utf8("name", name), schema.to_json(), overwrite)
+        return Array(made, self._context)
 
     @checked()
     def group(self, name: str) -> "Group":
         """The group of this name, created if it does not exist."""
-        from . import store
-
         self._check_newest()
-        return store.group(self._uri, path=self._place(name), context=self._context)
+        return Group(self.native.create_group(self._context.native, utf8("name", name)), self._context, "r+")
 
     @checked(target=text)
     def move(self, name: str, target: str, *, message: str | None = None) -> int:
         """Moves what is called `name` in this group, with everything below it, to `target`: a name or path in this
         group, or, from "/" on, a path in the store. See `gridstone.move`; returns the version."""
-        from . import copying
-
-        self._writable()
-        here = self._now().path
-        place = target if target.startswith("/") else joined(here, target)
-        return copying.move(self._uri, joined(here, name), place, message=message, context=self._context)
+        native = self._writable()
+        return native.move_child(self._context.native, utf8("name", name), utf8("target", target), message)
 
     @checked()
     def remove(self, name: str, *, message: str | None = None) -> int:
         """Removes what is called `name` in this group, with everything below it: earlier versions keep it until a
         vacuum forgets them. `del group[name]` does the same; returns the version. What is not there is a
-        `NotFoundError` that is a `KeyError` too."""
-        from . import store
-
+        `NotFoundError` that is a `KeyError` too. A `ConflictError`: another commit moved or replaced it meanwhile."""
         self._check_newest()
-        self._writable()
-        place = self._place(name)
-        with _lookup():
-            return store.removed(self._uri, place, message, self._context)
+        native = self._writable()
+        try:
+            return native.remove(self._context.native, utf8("name", name), message)
+        except NotFoundError as error:
+            self._now()  # What is said of a group that is gone itself is no missing name.
+            raise MissingNameError(str(error)) from None
 
     def __delitem__(self, name: str) -> None:
         self.remove(name)
@@ -287,10 +301,6 @@ class Group(Retained):
     def _tags(self) -> list[tuple[str, int]]:
         return self._now().tags
 
-    def _place(self, name: str) -> str:
-        """The path of `name` in the group, where it lies now."""
-        return joined(self._now().path, name)
-
     # As a Python object.
 
     def close(self) -> None:
@@ -316,24 +326,24 @@ class Group(Retained):
             native = self._now()
         return _reopen, (self._uri, native.path, native.version, self._mode, self._context, self._pinned)
 
-    def _shown(self) -> tuple[str, list[Entry] | None]:
-        """A word on its state, and its children if that can be told: what shows a handle never fails."""
+    def _shown(self) -> tuple[str, str, list[Entry] | None]:
+        """Where it lies, a word on its state, and its children if that can be told: what shows a handle never fails."""
         native = self._native
         if native is None:
-            return "(closed)", None
+            return self._path, "(closed)", None
         try:
             native = self._now()
         except NotFoundError:
-            return "(removed)", None
+            return self._path, "(removed)", None
         except GridstoneError:
             pass  # The store cannot be read: shown is what was seen last, with its version.
-        return f"version {native.version}", entries(native)
+        return native.path, f"version {native.version}", entries(native)
 
     def __repr__(self) -> str:
-        state, children = self._shown()
+        path, state, children = self._shown()
         if children is not None:
             state += ": " + (", ".join(f"{printable(entry.name)} ({entry.kind})" for entry in children) or "empty")
-        return f"<gridstone.Group {self._uri!r} {self._path!r} {state}>"
+        return f"<gridstone.Group {self._uri!r} {path!r} {state}>"
 
     def _repr_html_(self) -> str:
         from . import html
@@ -341,13 +351,22 @@ class Group(Retained):
         return html.group(self)
 
 
-def _below(path: str, children: Callable[[str], list[tuple[str, str]]]) -> Iterator[Entry]:
-    """What lies below a group, each group followed by what is in it."""
-    for name, kind in children(path):
-        entry = Entry(name, joined(path, name), kind)
-        yield entry
-        if kind == "group":
-            yield from _below(entry.path, children)
+class _Values(ValuesView["Array | Group"]):
+    """The children of a group: each pass is over those of one moment."""
+
+    _mapping: Group
+
+    def __iter__(self) -> "Iterator[Array | Group]":
+        return (child for _, child in self._mapping._opened())
+
+
+class _Items(ItemsView[str, "Array | Group"]):
+    """Names and children of a group: each pass is over those of one moment."""
+
+    _mapping: Group
+
+    def __iter__(self) -> "Iterator[tuple[str, Array | Group]]":
+        return self._mapping._opened()
 
 
 @contextlib.contextmanager

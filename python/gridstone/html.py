@@ -99,8 +99,8 @@ def _fragments(shown: "Array") -> str:
 
 def group(shown: "Group") -> str:
     """Place and version, then the children."""
-    state, children = shown._shown()
-    place = escape(shown.uri if shown._path == "/" else f"{shown.uri} {shown._path}")
+    path, state, children = shown._shown()
+    place = escape(shown.uri if path == "/" else f"{shown.uri} {path}")
     rows = [(entry.name, entry.kind, entry.path) for entry in children or ()]
     listed = "" if children is None else table(("name", "kind", "path"), rows)
     return f"<div><b>gridstone.Group</b> {place}, {state}{listed}</div>"

@@ -4,7 +4,7 @@ import base64
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,15 +81,56 @@ class Metadata(MutableMapping[str, Any]):
         if keys:
             self._writer().meta_set(dict.fromkeys(keys))
 
+    def items(self) -> ItemsView[str, Any]:
+        """Pairs of key and value; each pass is over those of one moment."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[Any]:
+        """The values; each pass is over those of one moment."""
+        return _Values(self)
+
+    def _pairs(self) -> Iterator[tuple[str, Any]]:
+        shown = self._reader()
+        for key in shown.meta_keys():
+            found = shown.meta_get(key)
+            if found is not None:
+                yield key, _read(found, key)
+
     def told(self, key: str) -> str:
         """The value at a key for people; also if it cannot be read."""
-        try:
-            return repr(self[key])
-        except GridstoneError as error:
-            return f"<{type(error).__name__}>"
+        text = self._stored(key)
+        return "None" if text is None else _told(text, key)
 
     def __repr__(self) -> str:
-        return f"Metadata({{{', '.join(f'{key!r}: {self.told(key)}' for key in self)}}})"
+        shown = self._reader()
+        texts = [(key, shown.meta_get(key)) for key in shown.meta_keys()]
+        return f"Metadata({{{', '.join(f'{key!r}: {_told(text, key)}' for key, text in texts if text is not None)}}})"
+
+
+class _Items(ItemsView[str, Any]):
+    """Keys and values of metadata."""
+
+    _mapping: Metadata
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return self._mapping._pairs()
+
+
+class _Values(ValuesView[Any]):
+    """Values of metadata."""
+
+    _mapping: Metadata
+
+    def __iter__(self) -> Iterator[Any]:
+        return (value for _, value in self._mapping._pairs())
+
+
+def _told(text: str, key: str) -> str:
+    """The value of a JSON text for people; also if it cannot be read."""
+    try:
+        return repr(_read(text, key))
+    except GridstoneError as error:
+        return f"<{type(error).__name__}>"
 
 
 def encode(value: Any, key: str, level: int = 0) -> Any:

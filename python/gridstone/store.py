@@ -1,6 +1,5 @@
 """Stores: creating, opening, listing and deleting what they hold."""
 
-import itertools
 import math
 import os
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from .array import Array
 from .context import Context, default
 from .dtypes import AnyArray
 from .errors import InputError, NotFoundError
-from .group import Entry, Group
+from .group import Entry, Group, entries
 from .progress import Progress
 from .schema import Attr, Dim, Filters, Schema
 
@@ -94,14 +93,15 @@ def open_array(uri: Uri, **options: Any) -> Array:
     """`open`, where only an array will do."""
     found = open(uri, **options)
     if isinstance(found, Group):
-        raise NotFoundError(f"{_text(uri)!r} holds a group at {found.path!r}, not an array; {_arrays_of(found)}")
+        # Place and arrays are to be of one moment.
+        raise NotFoundError(f"{_text(uri)!r} holds a group at {found.native.path!r}, not an array; {_arrays_of(found)}")
     return found
 
 
 def _arrays_of(group: Group) -> str:
-    """What arrays there are instead; of a version of the past each group costs a look, so not all are looked into."""
-    looked = list(itertools.islice(group._entries_below(), _ENTRIES_NAMED + 1))
-    names = [entry.path for entry in looked if entry.kind == "array"]
+    """What arrays there are instead."""
+    looked = group.native.walk()
+    names = [path for path, kind in looked[:_ENTRIES_NAMED] if kind == "array"]
     if len(looked) > _ENTRIES_NAMED:
         return f"some of its arrays: {names}; Group.walk() and `gridstone ls -r` list all"
     return f"its arrays: {names}" if names else "there is no array in it"
@@ -236,7 +236,7 @@ def ls(uri: Uri, *, path: str = "/", context: Context | None = None) -> list[Ent
     found = open(uri, path=path, context=context)
     if isinstance(found, Array):
         return [Entry(found.path.rpartition("/")[2] or "/", found.path, "array")]
-    return found.children()
+    return entries(found.native)
 
 
 @checked()

@@ -243,7 +243,9 @@ def test_what_one_commit_deletes_and_writes_again_stays(store_uri: str, strategy
 
 
 def test_what_newer_writes_hide_goes_unread(stores: Stores) -> None:
-    array = gs.create(stores("a"), gs.Schema([gs.Dim("x", (0, 999), 100)], [gs.Attr("v", "int64"), gs.Attr("w", "int8")]))
+    array = gs.create(
+        stores("a"), gs.Schema([gs.Dim("x", (0, 999), 100)], [gs.Attr("v", "int64"), gs.Attr("w", "int8")])
+    )
     for number in range(6):
         array[:] = {"v": np.full(1_000, number), "w": np.full(1_000, number, "int8")}
     array.delete(slice(0, 500))

@@ -3,7 +3,8 @@
 import contextlib
 import pickle
 import threading
-from collections.abc import ItemsView, KeysView, ValuesView
+import uuid
+from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from typing import Any
 
 import numpy as np
@@ -368,3 +369,87 @@ def test_history_of_a_group_is_that_of_its_store(store_uri: str) -> None:
     ] == [True] * 4, told
     assert [version.version for version in then.history()] == [1, 2]
     assert g["a"].history() == g.history(), "of any group of the store"
+
+
+@contextlib.contextmanager
+def moved_at_each_look(root: gs.Group, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each time that a handle has looked where it lies, what it found is moved at once."""
+    look = gs.Group._now
+    mover = root.refreshed()
+
+    def moving(group: gs.Group) -> Any:
+        found = look(group)
+        if group is not mover:
+            there = "a" if "a" in [name for name, _ in look(mover).children()] else "b"
+            gs.move(root.uri, f"/{there}", "/ab".replace(there, ""))
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gs.Group, "_now", moving)
+        yield
+
+
+QUESTIONS: dict[str, Callable[[gs.Group], Any]] = {
+    "names": list,
+    "number": len,
+    "keys": lambda g: list(g.keys()),
+    "values": lambda g: [child.path[2:] for child in g.values()],
+    "items": lambda g: [(name, child.path[2:]) for name, child in g.items()],
+    "children": lambda g: [entry.path[2:] for entry in g.children()],
+    "walk": lambda g: [(entry.name, entry.path[2:], entry.kind) for entry in g.walk()],
+    "a child": lambda g: (g["x"].path[2:], g["inner"].path[2:]),
+    "a path below": lambda g: g["inner/deep/w"].path[2:],
+    "what is there": lambda g: g.get("x") is not None and g.get("y") is None,
+    "in": lambda g: ("x" in g, "inner/deep" in g, "inner/y" in g, "y" in g),
+    "history": lambda g: len(g.history()) > 3,
+    "metadata": lambda g: (g.meta["k"], list(g.meta.items()), list(g.meta.values())),
+    "text": lambda g: "x (array)" in repr(g) and ">x<" in g._repr_html_(),
+    "pickle": lambda g: list(pickle.loads(pickle.dumps(g))),
+    "set metadata": lambda g: g.meta.update({"k": 2}),
+    "create": lambda g: g.create("made", SCHEMA).path[2:],
+    "create below": lambda g: g.create("more/made", SCHEMA).path[2:],
+    "group": lambda g: (g.group("more").path[2:], g.group("inner").path[2:]),
+    "move": lambda g: g.move("x", "moved") > 0,
+    "remove": lambda g: g.remove("x") > 0,
+}
+
+
+@pytest.mark.parametrize("asked", QUESTIONS)
+def test_each_question_is_of_one_moment(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Moved between any two steps of a question, the group answers as if nobody had moved it."""
+    outcomes = []
+    for moving in (False, True):
+        uri = f"mem://one-moment-{uuid.uuid4()}"
+        root = gs.group(uri)
+        inner = root.group("a")
+        inner.create("x", SCHEMA)
+        inner.create("inner/deep/w", SCHEMA)
+        inner.meta["k"] = 1
+        with moved_at_each_look(root, monkeypatch) if moving else contextlib.nullcontext():
+            answer = QUESTIONS[asked](inner)
+        below = [(entry.path[2:], entry.kind) for entry in inner.walk()]
+        outcomes.append((answer, below, dict(inner.meta), len(root)))
+        gs.delete(uri)
+    assert outcomes[0] == outcomes[1]
+
+
+def test_a_pass_over_children_that_others_remove(store_uri: str) -> None:
+    """It is over those that were there when it began; each is opened as it is, or as it was."""
+    root = gs.group(store_uri)
+    for name in "abc":
+        root.create(name, SCHEMA)[...] = 1
+    for asked in (lambda: root.items(), lambda: enumerate(root.values())):
+        seen = []
+        for _, child in asked():
+            assert isinstance(child, gs.Array)
+            seen.append((child.path, int(child[0])))
+            for name in list(root):
+                if name == "b":
+                    del root["b"]
+                elif name == "c":
+                    root["c"][...] = 2
+                    root.move("c", "d")
+        assert seen == [("/a", 1), ("/b", 1), ("/d", 2)]
+        root.move("d", "c")
+        root["c"][...] = 1
+        root.create("b", SCHEMA)[...] = 1

@@ -1,12 +1,14 @@
 //! Groups.
 
-use crate::array::version_json;
+use crate::array::{Array, version_json};
 use crate::context::Context;
 use crate::errors::raise;
 use crate::interrupt;
 use crate::retention::{options, report};
+use crate::store::handle;
 use crate::writer::texts;
 use gridstone::engine;
+use gridstone::schema::Schema;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::collections::BTreeMap;
@@ -87,5 +89,59 @@ impl Group {
     /// (name, "array" | "group") of each child, sorted by name.
     fn children(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
         self.inner.children().map_err(|e| raise(py, &e))
+    }
+
+    /// (path, "array" | "group") of everything below, each group followed by what is in it.
+    fn walk(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
+        py.detach(|| self.inner.walk()).map_err(|e| raise(py, &e))
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.inner.contains(name)
+    }
+
+    /// The array or group called `name`, or at this path below, of this version.
+    fn open(&self, py: Python<'_>, name: &str, writable: bool, pinned: bool) -> PyResult<Py<PyAny>> {
+        handle(py, self.inner.open(name, writable, pinned).map_err(|e| raise(py, &e))?)
+    }
+
+    /// What is called `name` in this version, as the newest one has it, wherever it lies there.
+    fn open_newest(&self, py: Python<'_>, context: &Context, name: &str, writable: bool) -> PyResult<Py<PyAny>> {
+        let opened = interrupt::ask(py, &context.inner, &self.inner.uri(), || self.inner.open_newest(name, writable))?;
+        handle(py, opened)
+    }
+
+    fn create_array(
+        &self,
+        py: Python<'_>,
+        context: &Context,
+        name: &str,
+        schema_json: &str,
+        overwrite: bool,
+    ) -> PyResult<Array> {
+        let make = || self.inner.create_array(name, Schema::from_json(schema_json)?, overwrite);
+        Ok(Array { inner: interrupt::ask(py, &context.inner, &self.inner.uri(), make)? })
+    }
+
+    fn create_group(&self, py: Python<'_>, context: &Context, name: &str) -> PyResult<Self> {
+        let make = || self.inner.create_group(name);
+        Ok(Self { inner: interrupt::ask(py, &context.inner, &self.inner.uri(), make)? })
+    }
+
+    #[pyo3(signature = (context, name, message))]
+    fn remove(&self, py: Python<'_>, context: &Context, name: &str, message: Option<&str>) -> PyResult<u64> {
+        interrupt::ask(py, &context.inner, &self.inner.uri(), || self.inner.remove(name, message))
+    }
+
+    #[pyo3(signature = (context, name, target, message))]
+    fn move_child(
+        &self,
+        py: Python<'_>,
+        context: &Context,
+        name: &str,
+        target: &str,
+        message: Option<&str>,
+    ) -> PyResult<u64> {
+        interrupt::ask(py, &context.inner, &self.inner.uri(), || self.inner.move_child(name, target, message))
     }
 }

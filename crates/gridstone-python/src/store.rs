@@ -89,7 +89,12 @@ pub(crate) fn open(
         Some(tag) => engine::open_tagged(&context.inner, uri, path, &tag),
         None => engine::open(&context.inner, uri, path, writable, at),
     });
-    match opened? {
+    handle(py, opened?)
+}
+
+/// What was opened as Python has it.
+pub(crate) fn handle(py: Python<'_>, opened: Opened) -> PyResult<Py<PyAny>> {
+    match opened {
         Opened::Array(inner) => Ok(Py::new(py, Array { inner })?.into_any()),
         Opened::Group(inner) => Ok(Py::new(py, Group { inner })?.into_any()),
     }

@@ -43,13 +43,13 @@ impl std::fmt::Debug for Session {
 
 /// A context of one of several budgets (small ones switch the overlay off), thread counts and block sizes.
 pub(crate) fn context(dice: &mut Dice) -> Context {
-    let (usual, odd) = (BlockCells::default(), BlockCells { dense: 1_000, sparse: 333 });
+    let (usual, odd) = (BlockCells::default(), BlockCells { dense: 1_000, sparse: 333, ..BlockCells::default() });
     let options = Options {
         memory_budget: *dice.pick(&[1 << 20, 1 << 20, 3 << 20, 64 << 20]),
         threads: Some(*dice.pick(&[1, 1, 1, 2])),
         cache: *dice.pick(&[0, 64 << 10, 256 << 20]),
         durability: Durability::Close,
-        blocks: *dice.pick(&[usual, usual, BlockCells { dense: 7, sparse: 3 }, odd]),
+        blocks: *dice.pick(&[usual, usual, BlockCells { dense: 7, sparse: 3, room_bytes: 40 }, odd]),
         ..Options::default()
     };
     Context::new(&options).unwrap()

@@ -216,7 +216,7 @@ fn layered() -> (MemoryStorage, Array) {
     let json = r#"{"dims":[{"name":"y","dtype":"int64","domain":["0","199"],"tile":"100"},{"name":"x","dtype":"int64","domain":["0","199"],"tile":"100"}],
         "attrs":[{"name":"v","dtype":"int64","filters":"none"},{"name":"w","dtype":"int64","filters":"none"}]}"#;
     let storage = MemoryStorage::new();
-    let blocks = BlockCells { dense: 1_000, sparse: 100 };
+    let blocks = BlockCells { dense: 1_000, sparse: 100, ..BlockCells::default() };
     let context = Context::new(&Options { threads: Some(1), blocks, ..Options::default() }).unwrap();
     let array =
         create_array_on(&context, Arc::new(storage.clone()), "/", Schema::from_json(json).unwrap(), false).unwrap();

@@ -22,7 +22,7 @@ type Place = (i64, i64);
 type Model = BTreeMap<Place, i64>;
 
 fn context((dense, sparse): (u32, u32)) -> Context {
-    let blocks = BlockCells { dense, sparse };
+    let blocks = BlockCells { dense, sparse, ..BlockCells::default() };
     Context::new(&Options { threads: Some(2), blocks, ..Options::default() }).unwrap()
 }
 
@@ -198,7 +198,7 @@ fn check_alone_and_merged(storage: &MemoryStorage, model: &Model, dice: &mut Dic
 #[test]
 fn impossible_block_sizes_are_refused() {
     for (dense, sparse) in [(0, 1_024), (16_384, 0), ((1 << 20) + 1, 1), (1, u32::MAX)] {
-        let blocks = BlockCells { dense, sparse };
+        let blocks = BlockCells { dense, sparse, ..BlockCells::default() };
         let error = Context::new(&Options { blocks, ..Options::default() }).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "{error}");
     }

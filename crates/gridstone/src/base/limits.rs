@@ -27,6 +27,8 @@ pub const VALUE_BYTES_MAX: usize = 1 << 29;
 pub const CELL_BYTES_MAX: usize = 1 << 16;
 /// Blocks of wide cells have fewer of them, so that no column of a block takes more than this, in bytes.
 pub const WIDE_BLOCK_BYTES: usize = 1 << 20;
+/// Bytes of variable length that a block holds besides its largest cell, at most: so that reading one cell takes no more memory than that.
+pub const BLOCK_ROOM_BYTES: u64 = 64 << 20;
 /// Categories of an enumerated attribute at most: the list is in the schema, which every opening reads.
 pub const CATEGORIES_MAX: usize = 1 << 16;
 /// Bytes of the categories of an attribute together at most.
@@ -65,18 +67,20 @@ pub const GAP_BYTES: u64 = 8 * 1024;
 /// Buffers that one read of a file fills, at most; systems take 1,024.
 pub const READ_PARTS_MAX: usize = 1_000;
 
-/// Cells of the blocks that are written, at most. Each fragment records its own; readers go by that.
+/// Cells of the blocks that are written, at most, and bytes of values whose lengths differ. Each fragment records its own; readers go by that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockCells {
     /// Of dense fragments.
     pub dense: u32,
     /// Of sparse fragments and of tombstones.
     pub sparse: u32,
+    /// Bytes of variable length that a block holds besides its largest cell, at most.
+    pub room_bytes: u64,
 }
 
 impl Default for BlockCells {
     fn default() -> Self {
-        Self { dense: DENSE_BLOCK_CELLS as u32, sparse: SPARSE_BLOCK_CELLS as u32 }
+        Self { dense: DENSE_BLOCK_CELLS as u32, sparse: SPARSE_BLOCK_CELLS as u32, room_bytes: BLOCK_ROOM_BYTES }
     }
 }
 
@@ -88,7 +92,7 @@ impl BlockCells {
             return self;
         }
         let most = (WIDE_BLOCK_BYTES / width).max(1) as u32;
-        Self { dense: self.dense.min(most), sparse: self.sparse.min(most) }
+        Self { dense: self.dense.min(most), sparse: self.sparse.min(most), ..self }
     }
 
     /// An Input error if no reader would accept such blocks.

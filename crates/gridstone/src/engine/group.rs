@@ -2,18 +2,22 @@
 
 use super::listing::VersionListing;
 use super::sorted_copies::commit_copying;
-use super::{Call, Context};
+use super::{Array, Call, Context, Opened};
 use crate::array::{Changes, GroupState, Node, Operation, Snapshot, StandardRules, Store};
-use crate::base::{Error, Id, Result};
+use crate::base::{Error, ErrorKind, Id, Result};
 use std::sync::Arc;
 
+/// How often a history is begun anew that vacuums cut while it is read.
+const TRIES: usize = 32;
+
 /// A group: named children, which are arrays and groups. A handle means the group, wherever it is moved to, as that of an array does.
+/// What it answers is of its version, the path included; changes of its children are in [`super::children`].
 #[derive(Debug, Clone)]
 pub struct Group {
-    context: Context,
+    pub(super) context: Context,
     pub(super) store: Arc<Store>,
-    snapshot: Arc<Snapshot>,
-    id: Id,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) id: Id,
     /// Where it was at that version.
     path: String,
 }
@@ -51,7 +55,7 @@ impl Group {
         self.snapshot.version()
     }
 
-    fn state<'s>(&self, snapshot: &'s Snapshot) -> Result<&'s GroupState> {
+    pub(super) fn state<'s>(&self, snapshot: &'s Snapshot) -> Result<&'s GroupState> {
         match snapshot.node_by_id(self.id) {
             Some(Node::Group(group)) => Ok(group),
             _ => Err(Error::not_found(format!(
@@ -102,8 +106,24 @@ impl Group {
     /// The versions of the store up to this one, oldest first, with all that each did, in this group or elsewhere.
     ///
     /// # Errors
-    /// Corruption, Storage, Cancelled.
+    /// SnapshotExpired (this version has been vacuumed), Corruption, Storage, Cancelled.
     pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
+        for _ in 0..TRIES {
+            match self.listed(call) {
+                // A vacuum took the oldest of them away meanwhile.
+                Err(e) if e.kind() == ErrorKind::SnapshotExpired => {}
+                Ok(versions) if versions.last().is_none_or(|last| last.version != self.version()) => break,
+                outcome => return outcome,
+            }
+        }
+        Err(Error::snapshot_expired(format!(
+            "version {} of {} has been vacuumed while its history was read; refresh, or open another version",
+            self.version(),
+            self.uri()
+        )))
+    }
+
+    fn listed(&self, call: &Call) -> Result<Vec<VersionListing>> {
         let mut versions = Vec::new();
         for record in self.store.history(1, self.version())? {
             call.cancel.check()?;
@@ -114,7 +134,67 @@ impl Group {
 
     /// Name and kind ("array" or "group") of every child, sorted by name.
     pub fn children(&self) -> Result<Vec<(String, &'static str)>> {
-        let children = self.snapshot.children(&self.path)?;
-        Ok(children.into_iter().map(|(name, node)| (name.to_owned(), node.kind())).collect())
+        let children = self.state(&self.snapshot)?.children();
+        let found = children.iter().filter_map(|(name, id)| Some((name, self.snapshot.node_by_id(*id)?)));
+        Ok(found.map(|(name, node)| (name.clone(), node.kind())).collect())
     }
+
+    /// Path and kind of everything below, each group followed by what is in it, sorted by name.
+    pub fn walk(&self) -> Result<Vec<(String, &'static str)>> {
+        let mut waiting: Vec<Id> = self.state(&self.snapshot)?.children().values().rev().copied().collect();
+        let mut found = Vec::new();
+        while let Some(node) = waiting.pop().and_then(|id| self.snapshot.node_by_id(id)) {
+            if let Node::Group(group) = node {
+                waiting.extend(group.children().values().rev());
+            }
+            found.push((node.path().to_owned(), node.kind()));
+        }
+        Ok(found)
+    }
+
+    /// What is called `name` here, or lies at this path below.
+    fn node(&self, name: &str) -> Result<&Node> {
+        self.snapshot.node(&below(self.state(&self.snapshot)?.path(), name))
+    }
+
+    /// Whether something is called `name` here, or lies at this path below.
+    pub fn contains(&self, name: &str) -> bool {
+        self.node(name).is_ok()
+    }
+
+    /// Opens what is called `name` here, or lies at this path below. `pinned`: this version is the past, and stays.
+    ///
+    /// # Errors
+    /// NotFound, Input (no name).
+    pub fn open(&self, name: &str, writable: bool, pinned: bool) -> Result<Opened> {
+        Ok(self.opened(&self.snapshot, self.node(name)?, writable, pinned))
+    }
+
+    /// Opens what is called `name` here as the newest version has it, wherever it lies there; as this one has it if it was removed since.
+    ///
+    /// # Errors
+    /// NotFound, Input (no name), Corruption, Storage.
+    pub fn open_newest(&self, name: &str, writable: bool) -> Result<Opened> {
+        let (node, newest) = (self.node(name)?, self.store.refresh(&self.snapshot)?);
+        Ok(match newest.node_by_id(node.id()) {
+            Some(later) => self.opened(&newest, later, writable, false),
+            None => self.opened(&self.snapshot, node, writable, false),
+        })
+    }
+
+    pub(super) fn opened(&self, snapshot: &Arc<Snapshot>, node: &Node, writable: bool, pinned: bool) -> Opened {
+        let (context, store, snapshot) = (self.context.clone(), self.store.clone(), snapshot.clone());
+        match node {
+            Node::Array(array) => Opened::Array(Array::new(context, store, snapshot, array.id(), writable, pinned)),
+            Node::Group(group) => {
+                let (id, path) = (group.id(), group.path().to_owned());
+                Opened::Group(Self { context, store, snapshot, id, path })
+            }
+        }
+    }
+}
+
+/// The path of `name` in the group at `path`.
+pub(super) fn below(path: &str, name: &str) -> String {
+    format!("{}/{}", path.trim_end_matches('/'), name.trim_matches('/'))
 }

@@ -8,6 +8,7 @@ mod array;
 mod background;
 mod boxes;
 mod call;
+mod children;
 mod claim;
 mod conditions;
 mod consolidate;
@@ -59,7 +60,9 @@ pub use group::Group;
 pub use health::{repair, repair_on, verify_on, verify_uri};
 pub use listing::{FragmentListing, TileListing, VersionListing, tile_ends};
 pub use moves::{move_node, move_node_on};
-pub use open::{At, Opened, create_array, create_array_on, create_group, delete_store, exists, open, open_on};
+pub use open::{
+    At, Opened, create_array, create_array_on, create_group, create_group_on, delete_store, exists, open, open_on,
+};
 pub use portions::PortionsOf;
 pub use receipts::{Receipt, commit_receipts, commit_receipts_on};
 pub use retention::{open_tagged, tag, untag};

@@ -9,8 +9,7 @@ use crate::storage::Storage;
 use std::sync::Arc;
 
 /// Moves what lies at `from` in the store at `uri`, with everything below it, to the free path `to`, in one commit; groups above
-/// that are missing are created. Ids stay: handles of arrays, receipts and transactions still mean it; a handle of a group means
-/// what is at its path. Gives the version.
+/// that are missing are created. Ids stay: handles, receipts and transactions still mean it. Gives the version.
 ///
 /// # Errors
 /// NotFound, Exists, Input (the root; a group into itself; no path), Conflict (another commit moved or removed it), Storage.

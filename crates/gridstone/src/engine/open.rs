@@ -4,7 +4,7 @@ use super::queue::{ProcessQueue, queue_of};
 use super::sorted_copies::commit_copying;
 use super::{Array, Context, Group};
 use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store, UNFINISHED};
-use crate::base::{Entropy, Error, Result};
+use crate::base::{Entropy, Error, ErrorKind, Result};
 use crate::runtime::SystemEntropy;
 use crate::schema::Schema;
 use crate::storage::{FLOOR, SealedStorage, Storage, log_name, open_uri};
@@ -126,16 +126,31 @@ fn create_array_in(context: &Context, store: Arc<Store>, path: &str, schema: Sch
 /// # Errors
 /// Exists (something else lies there), Storage, Access. A group that exists is opened.
 pub fn create_group(context: &Context, uri: &str, path: &str) -> Result<Group> {
-    let store = store_at(context, uri)?;
-    if store.exists()? {
-        let snapshot = store.latest()?;
-        if let Ok(Node::Group(_)) = snapshot.node(path) {
-            return Group::at(context, store, snapshot, path);
+    create_group_in(context, &store_at(context, uri)?, path)
+}
+
+/// Creates a group in the store on `storage`; see [`create_group`].
+pub fn create_group_on(context: &Context, storage: Arc<dyn Storage>, path: &str) -> Result<Group> {
+    create_group_in(context, &store_on(context, storage), path)
+}
+
+fn create_group_in(context: &Context, store: &Arc<Store>, path: &str) -> Result<Group> {
+    let there = |exists: bool| -> Result<Option<Group>> {
+        let Some(snapshot) = exists.then(|| store.latest()).transpose()? else { return Ok(None) };
+        match snapshot.node(path) {
+            Ok(Node::Group(_)) => Group::at(context, store.clone(), snapshot, path).map(Some),
+            _ => Ok(None),
         }
+    };
+    if let Some(group) = there(store.exists()?)? {
+        return Ok(group);
     }
     let create = Operation::CreateGroup { id: SystemEntropy.id(), path: path.to_owned() };
-    let snapshot = create_node(context, &store, path, create, false)?;
-    Group::at(context, store, snapshot, path)
+    match create_node(context, store, path, create, false) {
+        // Another may have created the same group meanwhile.
+        Err(e) if e.kind() == ErrorKind::Exists => there(true)?.ok_or(e),
+        created => Group::at(context, store.clone(), created?, path),
+    }
 }
 
 fn create_node(
@@ -148,7 +163,7 @@ fn create_node(
     if !store.exists()? {
         match store.create(Changes::new(vec![create.clone()])) {
             // Another process created the store meanwhile: the node goes into it.
-            Err(error) if error.kind() == crate::base::ErrorKind::Exists => {}
+            Err(error) if error.kind() == ErrorKind::Exists => {}
             other => return other,
         }
     }

@@ -1,4 +1,4 @@
-//! Cells being streamed: one fragment in global order, or cells in any order.
+//! Cells being streamed: in global order, or in any order.
 
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result, Silent};
@@ -17,7 +17,8 @@ pub struct Writer {
 /// What takes the cells.
 #[derive(Debug)]
 enum Stream {
-    Ordered(Box<CellStream>),
+    /// With the fragments that lie over the streamed one.
+    Ordered(Box<CellStream>, Staged),
     /// With the runs written so far, whose files go with them, and the number of the schema that it was started with.
     Unsorted(Box<UnsortedCells>, Staged, u32),
 }
@@ -25,7 +26,8 @@ enum Stream {
 impl Writer {
     /// Of one fragment, in global order.
     pub(super) fn ordered(array: Array, stream: CellStream) -> Self {
-        Self { array, stream: Some(Stream::Ordered(Box::new(stream))) }
+        let over = array.staged(Vec::new());
+        Self { array, stream: Some(Stream::Ordered(Box::new(stream), over)) }
     }
 
     /// Of cells in any order, of the schema of this number.
@@ -38,7 +40,10 @@ impl Writer {
     /// After an error, or when it was stopped, the writer is closed and what it wrote is gone.
     pub fn append(&mut self, call: &Call, dims: &[ColumnView<'_>], columns: &[ColumnView<'_>]) -> Result<()> {
         let outcome = match self.stream.as_mut().ok_or_else(closed)? {
-            Stream::Ordered(stream) => stream.append((&self.array.context().pool, call.cancel.as_ref()), dims, columns),
+            Stream::Ordered(stream, over) => {
+                let (_, state) = self.array.state()?;
+                stream.append(&self.array.write_context(&state, call)?, (dims, columns), &mut over.fragments)
+            }
             Stream::Unsorted(cells, runs, number) => {
                 let (_, state) = self.array.state()?;
                 let write = WriteContext { schema_number: *number, ..self.array.write_context(&state, call)? };
@@ -57,8 +62,11 @@ impl Writer {
     /// Input (a box that is not complete; two cells at one place), Storage, Cancelled.
     pub fn finish(&mut self, call: &Call) -> Result<Staged> {
         match self.stream.take().ok_or_else(closed)? {
-            Stream::Ordered(stream) => {
-                Ok(self.array.staged(stream.finish(call.cancel.as_ref())?.into_iter().collect()))
+            Stream::Ordered(stream, mut over) => {
+                let streamed = stream.finish(call.cancel.as_ref())?;
+                // What lies over another fragment comes later.
+                over.fragments.splice(0..0, streamed);
+                Ok(over)
             }
             Stream::Unsorted(cells, mut runs, schema_number) => {
                 let (snapshot, state) = self.array.state()?;

@@ -124,6 +124,16 @@ impl<S: ByteSink> FragmentWriter<S> {
         Ok(written)
     }
 
+    /// Cells per block at most.
+    pub fn block_cells(&self) -> u32 {
+        self.root.block_cells
+    }
+
+    /// Says how many cells a block has at most; of use before the first tile.
+    pub fn set_block_cells(&mut self, cells: u32) {
+        self.root.block_cells = cells;
+    }
+
     /// Cells pushed so far.
     pub fn cells(&self) -> u64 {
         self.root.cells

@@ -15,7 +15,7 @@ use super::{Request, Target};
 use crate::base::Result;
 use crate::fragment::{EncodedTile, Field, FragmentKind, FragmentOrder, Packing, sampled};
 use crate::schema::Schema;
-use crate::tile::{Column, ColumnView, KeyLayout};
+use crate::tile::{Column, ColumnView, KeyLayout, Weights, cells_with_room};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -176,6 +176,8 @@ pub(super) struct TileForm {
     pub(super) fields: Vec<Field>,
     pub(super) packing: Packing,
     pub(super) block_cells: u32,
+    /// Bytes of variable length that a block holds besides its largest cell, at most.
+    pub(super) room_bytes: u64,
 }
 
 impl TileForm {
@@ -233,14 +235,28 @@ impl Cutter<Batch> {
         from: usize,
     ) -> (usize, Option<RawTile<Batch>>) {
         let rows = keys.first().map_or(0, Vec::len);
-        let to = rows.min(from + self.capacity - self.held.len());
+        let full = rows.min(from + self.capacity - self.held.len());
+        let to = self.fitting(columns, from, full);
         for (held, key) in self.held.keys.iter_mut().zip(keys) {
             held.extend_from_slice(key.get(from..to).unwrap_or_default());
         }
         for (held, view) in self.held.columns.iter_mut().zip(columns) {
             held.append(*view, from, to);
         }
-        (to, self.full())
+        (to, if to < full { self.rest() } else { self.full() })
+    }
+
+    /// The row before `to` from which on the block that is being filled has no room.
+    fn fitting(&self, columns: &[ColumnView<'_>], from: usize, to: usize) -> usize {
+        let (held, weights) =
+            (Weights::of(self.held.columns.iter().map(Column::view)), Weights::of(columns.iter().copied()));
+        let (first, room) = (self.held.len(), self.form.room_bytes);
+        let begun = first - first % (self.form.block_cells as usize).max(1);
+        if held.span(begun, first) + weights.span(from, to) <= room {
+            return to;
+        }
+        let before = (begun..first).map(|row| held.at(row));
+        from + cells_with_room(before, (from..to).map(|row| weights.at(row)), (first, self.form.block_cells), room)
     }
 }
 
@@ -257,7 +273,9 @@ impl Cutter<Merged> {
     /// Those of gathering cells.
     pub(super) fn take(&mut self, cells: &mut Stretches) -> Result<Option<RawTile<Merged>>> {
         let present: HashSet<*const Chunk> = cells.chunks().iter().map(Arc::as_ptr).collect();
-        self.held.stretches.take_from(cells, self.capacity - self.held.len());
+        let full = (self.capacity - self.held.len()).min(cells.cells());
+        let taken = self.fitting(cells, full);
+        self.held.stretches.take_from(cells, taken);
         // The sweep has those of the present cells anyway.
         let gone = |held: &Merged| -> (usize, u64) {
             let gone = held.stretches.chunks().iter().filter(|chunk| !present.contains(&Arc::as_ptr(chunk)));
@@ -270,7 +288,19 @@ impl Cutter<Merged> {
             self.held = std::mem::replace(&mut self.held, none).compact()?;
             self.kept_bytes = gone(&self.held).1;
         }
-        Ok(self.full())
+        Ok(if taken < full { self.rest() } else { self.full() })
+    }
+
+    /// How many of the first `most` of `cells` the tile takes before the block that is being filled has no room.
+    fn fitting(&self, cells: &Stretches, most: usize) -> usize {
+        let (first, room) = (self.held.len(), self.form.room_bytes);
+        let held = &self.held.stretches;
+        if held.var_bytes() + cells.var_bytes() <= room {
+            return most;
+        }
+        let begun = first - first % (self.form.block_cells as usize).max(1);
+        let before = held.weights().skip(begun);
+        cells_with_room(before, cells.weights().take(most), (first, self.form.block_cells), room)
     }
 }
 

@@ -3,7 +3,8 @@
 //! 1. Tile by tile, side by side: the fragments that touch the tile, without those under a newer one that covers it wholly.
 //! 2. Where one dense fragment is left, whose tile is the same, that is copied as it is stored.
 //! 3. Any other tile is read as a user would read it, and encoded.
-//! 4. Where a cell was deleted, and not all attributes may be null, the fill stands, and tombstones are written besides.
+//! 4. If the values of a block of it are too large together, all begins anew with smaller blocks: a fragment has blocks of one size.
+//! 5. Where a cell was deleted, and not all attributes may be null, the fill stands, and tombstones are written besides.
 //!
 //! Memory holds the tiles that are under way, the writer's stripe, and tombstones up to an eighth of the budget.
 
@@ -11,7 +12,7 @@ use super::buried::{Deleted, Leftover, deletes_cells};
 use super::open::open_fragment;
 use super::overlay::{is_small, live_overlay};
 use super::stage::Stage;
-use super::write_dense::{dense_cuts, fields_and_packing};
+use super::write_dense::{dense_cuts, fields_and_packing, fitting_cells};
 use super::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
 use crate::base::{Budget, Counters, Error, Id, Result};
 use crate::fragment::{Cells, Description, EncodedTile, Field, Fragment, FragmentKind, Packing, Staged, encode_tile};
@@ -81,6 +82,32 @@ pub fn rewrite_dense(
     job: &Rewrite<'_>,
     leftover: &mut Vec<Staged>,
 ) -> Result<Rewritten> {
+    let (mut write, mut buried_tiles) = (write.clone(), 0);
+    loop {
+        match attempt(read, &write, job, (leftover, &mut buried_tiles))? {
+            Attempt::Done(rewritten) => return Ok(rewritten),
+            Attempt::Crowded(block_cells) => write.blocks.dense = block_cells,
+        }
+    }
+}
+
+/// What became of a box written anew with blocks of one size.
+enum Attempt {
+    Done(Rewritten),
+    /// A tile came whose blocks may have so many cells at most.
+    Crowded(u32),
+}
+
+/// A tile and the rows of its cells that are deleted although it holds them, or how many cells its blocks may have.
+type Made = std::result::Result<(EncodedTile, Vec<usize>), u32>;
+
+/// Writes a box anew with blocks of the size that `write` says. The tombstones over its first `buried_tiles` tiles are written already.
+fn attempt(
+    read: &ReadContext,
+    write: &WriteContext<'_>,
+    job: &Rewrite<'_>,
+    (leftover, buried_tiles): (&mut Vec<Staged>, &mut u64),
+) -> Result<Attempt> {
     let schema = &job.target.schema;
     let attrs = job.places.iter().filter_map(|p| schema.attrs().get(*p));
     let ids: Vec<u32> = attrs.map(|a| a.id()).collect();
@@ -97,29 +124,40 @@ pub fn rewrite_dense(
         let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
         // Its cells, and the same again encoded.
         let held = Held::take(&read.budget, (region.cells() as u64).saturating_mul(2 * cell_bytes));
-        let (tile, deleted) = tiles.tile(&region)?;
-        Ok((tile, region, deleted, held))
+        Ok((tiles.tile(&region)?, region, tile, held))
     };
-    let (mut done, mut buried) = (0u64, Leftover::new(read, schema));
-    let mut put = |(tile, region, deleted, held): (EncodedTile, Subarray, Vec<usize>, Held<'_>)| {
+    let (mut done, mut buried, mut crowded) = (0u64, Leftover::new(read, schema), None);
+    let mut put = |(made, region, number, held): (Made, Subarray, u64, Held<'_>)| {
+        // The first tile in order decides, so that it does not matter which thread was first.
+        let (tile, deleted) = made.map_err(|block_cells| {
+            crowded = Some(block_cells);
+            Error::input("smaller blocks are needed")
+        })?;
         done += tile.cells;
         stage.push(tile)?;
         drop(held);
-        buried.add(&region, &deleted);
+        if number >= *buried_tiles {
+            buried.add(&region, &deleted);
+        }
         if buried.is_full() {
             buried.write(write, leftover)?;
+            *buried_tiles = number + 1;
         }
         write.progress.report(done, job.sub.cells() as u64);
         Ok(())
     };
-    if ahead > 0 {
-        read.pool.pipe(0..grid.len(), ahead, write.cancel, encode, put)?;
+    let ended = if ahead > 0 {
+        read.pool.pipe(0..grid.len(), ahead, write.cancel, encode, put)
     } else {
         // One tile is more than fits: it goes before the next comes. Its blocks are read side by side.
-        (0..grid.len()).try_for_each(|tile| put(encode(tile)?))?;
+        (0..grid.len()).try_for_each(|tile| put(encode(tile)?))
+    };
+    if let Some(block_cells) = crowded {
+        return Ok(Attempt::Crowded(block_cells));
     }
+    ended?;
     buried.write(write, leftover)?;
-    Ok(Rewritten { staged: stage.finish()?, changed: tiles.changed.into_inner() })
+    Ok(Attempt::Done(Rewritten { staged: stage.finish()?, changed: tiles.changed.into_inner() }))
 }
 
 /// The statistics of one stripe of one fragment, read together.
@@ -139,8 +177,8 @@ struct Tiles<'a> {
 }
 
 impl Tiles<'_> {
-    /// The tile, and the rows of its cells that are deleted although it holds them.
-    fn tile(&self, region: &Subarray) -> Result<(EncodedTile, Vec<usize>)> {
+    /// The tile of this box.
+    fn tile(&self, region: &Subarray) -> Result<Made> {
         let schema = &self.job.target.schema;
         let mut fragments = (self.job.touching)(region);
         let covers = |d: &Arc<Description>| {
@@ -160,9 +198,14 @@ impl Tiles<'_> {
         if let [alone] = target.fragments.as_slice()
             && let Some(tile) = self.copied(alone, region)?
         {
-            return Ok((tile, rows));
+            return Ok(Ok((tile, rows)));
         }
         let columns = self.columns(&target, region)?;
+        let (order, blocks) = (schema.options().cell_order, self.write.blocks);
+        let fitting = fitting_cells(columns.iter().map(Column::view), region, order, blocks);
+        if fitting < blocks.dense {
+            return Ok(Err(fitting));
+        }
         if !self.changed.load(Ordering::Relaxed) {
             target.fragments.retain(|d| d.kind != FragmentKind::Tombstones);
             let alone = matches!(target.fragments.as_slice(), [_]);
@@ -170,9 +213,9 @@ impl Tiles<'_> {
                 alone && self.columns(&target, region)?.iter().zip(&columns).all(|(a, b)| same(a.view(), b.view()));
             self.changed.fetch_or(!same, Ordering::Relaxed);
         }
-        let cuts = dense_cuts(region, schema.options().cell_order, self.write.blocks.dense);
+        let cuts = dense_cuts(region, order, blocks.dense);
         let columns = columns.into_iter().map(Cells::Given).collect();
-        Ok((encode_tile(&self.fields, &self.packing, columns, &cuts, None)?, rows))
+        Ok(Ok((encode_tile(&self.fields, &self.packing, columns, &cuts, None)?, rows)))
     }
 
     /// The values of the attributes in a box, laid out in the array's cell order.

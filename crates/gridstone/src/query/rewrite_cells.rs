@@ -86,7 +86,12 @@ pub fn rewrite_cells(
     let ids: Vec<u32> = job.places.iter().filter_map(|p| schema.attrs().get(*p)).map(|a| a.id()).collect();
     // How many cells will come is not known: they are taken for many.
     let (fields, packing) = fields_and_packing(write, schema, kind, &ids, usize::MAX);
-    let form = TileForm { fields, packing: packing.exact(), block_cells: write.blocks.sparse };
+    let form = TileForm {
+        fields,
+        packing: packing.exact(),
+        block_cells: write.blocks.sparse,
+        room_bytes: write.blocks.room_bytes,
+    };
     let request = Request { sub: schema.domain(), attrs: job.places.clone(), order: ReadOrder::Global };
     let cutter = Cutter::of_merged(job.target, &request, form.clone());
     let source = Source::new(read, job, Sweeper::new(read, job.target, &request, &form)?, cutter);

@@ -91,6 +91,16 @@ impl Stage {
         Ok(Self { writer, id, kind, attrs, schema_number: context.schema_number, arena: context.arena.clone() })
     }
 
+    /// Cells per block at most.
+    pub(super) fn block_cells(&self) -> u32 {
+        self.writer.block_cells()
+    }
+
+    /// Says how many cells a block has at most, before the first tile.
+    pub(super) fn set_block_cells(&mut self, cells: u32) {
+        self.writer.set_block_cells(cells);
+    }
+
     /// Adds the next tile in global order.
     pub(super) fn push(&mut self, tile: EncodedTile) -> Result<()> {
         if let PageBytes::Plain(values) = self.writer.push(tile)? {

@@ -1,16 +1,25 @@
 //! A fragment streamed in global order: cells come in any number of portions. Memory holds the tile that is not full yet, and
 //! those of the portion that are being encoded, side by side.
+//!
+//! The values of the first tile of a box decide how many cells its blocks have. A later tile whose values need far smaller ones
+//! becomes a fragment of its own, which lies over cells without a value:
+//!
+//! ```text
+//! over             | tile 2 |
+//! the box  | tile 0 | tile 1 | blanks | tile 3 |
+//! ```
 
 use super::WriteContext;
 use super::choices_ahead::{ChoicesAhead, Step, encoded_and_waiting};
 use super::coordinates::coordinate_keys;
 use super::cutter::{Batch, Cutter, RawTile, TileForm};
 use super::stage::Stage;
-use super::write_dense::{check_columns, dense_cuts, fields_and_packing};
+use super::write_dense::{check_columns, dense_cuts, fields_and_packing, fitting_cells};
+use crate::base::limits::BlockCells;
 use crate::base::{Cancel, Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile};
 use crate::runtime::Pool;
-use crate::schema::{Schema, Subarray};
+use crate::schema::{Attribute, Order, Schema, Subarray};
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout, TileGrid};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -27,6 +36,7 @@ pub struct CellStream {
     /// Tiles encoded at once, or waiting for it, at most.
     ahead: usize,
     stage: Stage,
+    schema_number: u32,
 }
 
 /// The tile that is not full yet.
@@ -35,8 +45,15 @@ enum Tiles {
     Cells(Cutter<Batch>),
 }
 
-/// A tile of a box and its cells.
-type BoxTile = (Subarray, Vec<Column>);
+/// A tile of a box, its cells, and how many of them a block has.
+struct BoxTile {
+    region: Subarray,
+    columns: Vec<Column>,
+    block_cells: u32,
+}
+
+/// Blocks of later tiles may be so many times as large as is aimed at before their tile becomes a fragment of its own.
+const LATER_ROOM: u64 = 4;
 
 /// Tiles of a box.
 struct Boxes {
@@ -46,7 +63,8 @@ struct Boxes {
     held: Vec<Column>,
     fields: Vec<Field>,
     packing: Packing,
-    block_cells: u32,
+    order: Order,
+    blocks: BlockCells,
 }
 
 impl Boxes {
@@ -63,7 +81,17 @@ impl Boxes {
         }
         self.tile += 1;
         let empty = self.held.iter().map(|c| Column::empty(c.datatype(), c.view().validity().is_some())).collect();
-        Ok((to, Some((region, std::mem::replace(&mut self.held, empty)))))
+        let columns: Vec<Column> = std::mem::replace(&mut self.held, empty);
+        let fitting = |blocks| fitting_cells(columns.iter().map(Column::view), &region, self.order, blocks);
+        let mut block_cells = fitting(self.blocks);
+        if self.tile == 1 {
+            self.blocks.dense = block_cells;
+        } else if block_cells < self.blocks.dense {
+            let room_bytes = self.blocks.room_bytes.saturating_mul(LATER_ROOM);
+            let spared = fitting(BlockCells { room_bytes, ..self.blocks }) == self.blocks.dense;
+            block_cells = if spared { self.blocks.dense } else { block_cells };
+        }
+        Ok((to, Some(BoxTile { region, columns, block_cells })))
     }
 }
 
@@ -87,28 +115,31 @@ impl CellStream {
         let (fields, packing) = fields_and_packing(context, &schema, kind, &ids, usize::MAX);
         let width: usize = attrs.iter().map(|a| a.datatype().width().unwrap_or(16)).sum();
         let (tiles, cells) = if schema.sparse() {
-            let form = TileForm { fields, packing, block_cells: context.blocks.sparse };
+            let (block_cells, room_bytes) = (context.blocks.sparse, context.blocks.room_bytes);
+            let form = TileForm { fields, packing, block_cells, room_bytes };
             (Tiles::Cells(Cutter::of_cells(&schema, &places, form)), schema.options().capacity)
         } else {
             let grid = TileGrid::new(&schema, &sub)?;
             let cells = grid.tile_box(0).map_or(1, |tile| tile.cells() as u64);
             let held = attrs.iter().map(|a| Column::empty(a.datatype(), a.nullable())).collect();
-            let block_cells = context.blocks.dense;
-            (Tiles::Boxes(Boxes { grid, tile: 0, held, fields, packing, block_cells }), cells)
+            let (order, blocks) = (schema.options().cell_order, context.blocks);
+            (Tiles::Boxes(Boxes { grid, tile: 0, held, fields, packing, order, blocks }), cells)
         };
         let tile_bytes = cells.saturating_mul((width + 8 * schema.ndim()) as u64).max(1);
         let ahead = (context.budget.limit_bytes() / 8 / tile_bytes).clamp(1, context.pool.threads() as u64 * 3);
         let stage = Stage::new(context, &schema, kind, ids, &sub)?;
-        Ok(Self { schema, sub, places, tiles, last: None, rows: 0, ahead: ahead as usize, stage })
+        let (ahead, schema_number) = (ahead as usize, context.schema_number);
+        Ok(Self { schema, sub, places, tiles, last: None, rows: 0, ahead, stage, schema_number })
     }
 
-    /// Appends cells: attribute columns in the order of the stream's attributes, coordinates for a sparse array. `cancel`
-    /// is asked once per tile; after an error the stream is of no more use.
+    /// Appends cells: coordinates of a sparse array, and attribute columns in the order of the stream's attributes. Whether to go on
+    /// is asked once per tile; after an error the stream is of no more use. `over` gets fragments of single tiles that lie over
+    /// the streamed one, after an error too.
     pub fn append(
         &mut self,
-        (pool, cancel): (&Pool, &dyn Cancel),
-        dims: &[ColumnView<'_>],
-        columns: &[ColumnView<'_>],
+        context: &WriteContext<'_>,
+        (dims, columns): (&[ColumnView<'_>], &[ColumnView<'_>]),
+        over: &mut Vec<Staged>,
     ) -> Result<()> {
         let cells = columns.first().map_or(0, ColumnView::len);
         let placed: Vec<(usize, ColumnView<'_>)> = self.places.iter().copied().zip(columns.iter().copied()).collect();
@@ -121,9 +152,9 @@ impl CellStream {
         }
         check_columns(&self.schema, &placed, cells as u128)?;
         if self.schema.sparse() {
-            self.append_cells((pool, cancel), dims, columns, cells)?;
+            self.append_cells((context.pool, context.cancel), dims, columns, cells)?;
         } else {
-            self.append_boxes((pool, cancel), columns, cells)?;
+            self.append_boxes(context, columns, over)?;
         }
         self.rows += cells as u64;
         Ok(())
@@ -131,10 +162,11 @@ impl CellStream {
 
     fn append_boxes(
         &mut self,
-        (pool, cancel): (&Pool, &dyn Cancel),
+        context: &WriteContext<'_>,
         columns: &[ColumnView<'_>],
-        cells: usize,
+        over: &mut Vec<Staged>,
     ) -> Result<()> {
+        let cells = columns.first().map_or(0, ColumnView::len);
         if u128::from(self.rows) + cells as u128 > self.sub.cells() {
             return Err(Error::input(format!(
                 "{} cells were appended, the box {} holds {}",
@@ -143,17 +175,33 @@ impl CellStream {
                 self.sub.cells()
             )));
         }
-        let Tiles::Boxes(boxes) = &mut self.tiles else { return Ok(()) };
-        let (fields, packing, block_cells) = (boxes.fields.clone(), boxes.packing.clone(), boxes.block_cells);
-        let order = self.schema.options().cell_order;
-        let mut from = 0;
+        let write = WriteContext { schema_number: self.schema_number, inline: false, ..context.clone() };
+        let Self { schema, places, tiles, stage, .. } = self;
+        let Tiles::Boxes(boxes) = tiles else { return Ok(()) };
+        let (fields, packing, order) = (boxes.fields.clone(), boxes.packing.clone(), boxes.order);
+        let (mut from, mut first) = (0, boxes.tile == 0);
         let full = std::iter::from_fn(|| full_tile(cells, &mut from, |from| boxes.take(columns, from)));
         let encode = |tile: Result<BoxTile>| {
-            let (region, held) = tile?;
-            let held = held.into_iter().map(Cells::Given).collect();
-            encode_tile(&fields, &packing, held, &dense_cuts(&region, order, block_cells), None)
+            let BoxTile { region, columns, block_cells } = tile?;
+            let cuts = dense_cuts(&region, order, block_cells);
+            let columns = columns.into_iter().map(Cells::Given).collect();
+            Ok((encode_tile(&fields, &packing, columns, &cuts, None)?, region, block_cells))
         };
-        pool.pipe(full, self.ahead, cancel, encode, |tile| self.stage.push(tile))
+        let put = |(tile, region, block_cells): (EncodedTile, Subarray, u32)| {
+            if std::mem::take(&mut first) {
+                stage.set_block_cells(block_cells);
+            }
+            if block_cells == stage.block_cells() {
+                return stage.push(tile);
+            }
+            let attrs: Vec<&Attribute> = places.iter().filter_map(|place| schema.attrs().get(*place)).collect();
+            let blanks = attrs.iter().map(|attr| Column::blanks(attr, tile.cells as usize).map(Cells::Given));
+            let cuts = dense_cuts(&region, order, stage.block_cells());
+            stage.push(encode_tile(&fields, &packing, blanks.collect::<Result<_>>()?, &cuts, None)?)?;
+            over.push(alone(&write, schema, &attrs, (tile, region, block_cells))?);
+            Ok(())
+        };
+        context.pool.pipe(full, self.ahead, context.cancel, encode, put)
     }
 
     fn append_cells(
@@ -230,6 +278,20 @@ impl CellStream {
         }
         self.stage.finish().map(Some)
     }
+}
+
+/// A fragment of one tile of a box, whose blocks have so many cells at most.
+fn alone(
+    context: &WriteContext<'_>,
+    schema: &Schema,
+    attrs: &[&Attribute],
+    (tile, region, block_cells): (EncodedTile, Subarray, u32),
+) -> Result<Staged> {
+    let context = WriteContext { blocks: BlockCells { dense: block_cells, ..context.blocks }, ..context.clone() };
+    let ids = attrs.iter().map(|attr| attr.id()).collect();
+    let mut stage = Stage::new(&context, schema, FragmentKind::Dense, ids, &region)?;
+    stage.push(tile)?;
+    stage.finish()
 }
 
 /// The next full tile of `cells` rows, taken from row `from` on; `None` when no more is full.

@@ -5,7 +5,7 @@ use super::run::Chunk;
 use super::{Cells, Request};
 use crate::base::Result;
 use crate::schema::{Attribute, Schema};
-use crate::tile::Column;
+use crate::tile::{Column, ColumnView, Weights};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -132,6 +132,18 @@ impl Stretches {
         self.runs.iter()
     }
 
+    /// Bytes of variable length in all the chunks, which are at least those of the cells.
+    pub(super) fn var_bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| Weights::of(views(chunk)).span(0, chunk.len())).sum()
+    }
+
+    /// Bytes of variable length of each cell.
+    pub(super) fn weights(&self) -> impl Iterator<Item = u64> {
+        let chunks: Vec<Weights<'_>> = self.chunks.iter().map(|chunk| Weights::of(views(chunk))).collect();
+        let cells = self.runs.iter().flat_map(|run| run.rows().map(|row| (run.chunk as usize, row)));
+        cells.map(move |(chunk, row)| chunks.get(chunk).map_or(0, |weights| weights.at(row)))
+    }
+
     /// The cells, whose columns are those of the attributes asked for.
     pub(super) fn to_cells(&self, schema: &Schema, request: &Request) -> Result<Cells> {
         let coordinates = self.coordinate_keys(schema.ndim());
@@ -185,4 +197,8 @@ impl Stretches {
         }
         Ok(column)
     }
+}
+
+fn views(chunk: &Chunk) -> impl Iterator<Item = ColumnView<'_>> {
+    chunk.columns.iter().map(Column::view)
 }

@@ -10,7 +10,7 @@ use super::write_dense::{check_columns, fields_and_packing};
 use crate::base::{Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sampled, sparse_shape};
 use crate::schema::Schema;
-use crate::tile::{Column, ColumnView, KeyLayout};
+use crate::tile::{Column, ColumnView, KeyLayout, Weights, cells_with_room};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -130,6 +130,17 @@ fn stage_ordered(
     let mut stage = Stage::new(context, schema, kind, ids, &schema.domain())?;
     let capacity = (schema.options().capacity as usize).max(1);
     let gather = |rows: &[u32]| values.iter().map(|v| v.gather(rows)).collect::<Vec<Column>>();
+    let weights = Weights::of(values.iter().copied());
+    let (block_cells, room) = (context.blocks.sparse, context.blocks.room_bytes);
+    let weights = (!weights.are_light(block_cells, room)).then_some(weights);
+    // Where a tile that begins at a place ends, if a block would hold too much before it is full.
+    let fits = |places: Range<usize>| match &weights {
+        None => places.len(),
+        Some(weights) => {
+            let rows = ordered.rows().get(places).unwrap_or_default();
+            cells_with_room([], rows.iter().map(|row| weights.at(*row as usize)), (0, block_cells), room)
+        }
+    };
     let groups: Vec<Group> =
         runs(0..cells, settled_cells(capacity)).map(|places| Group { places, settled: OnceLock::new() }).collect();
     let settle = |group: &Range<usize>| {
@@ -158,7 +169,7 @@ fn stage_ordered(
         Ok(())
     };
     // The next choice is made while the tiles of one are encoded: all cells are here.
-    let steps = ChoicesAhead::new(tiles_of(&groups, capacity).map(Ok), settled_cells(capacity) / capacity);
+    let steps = ChoicesAhead::new(tiles_of(&groups, capacity, fits).map(Ok), settled_cells(capacity) / capacity);
     let take = |step: Result<Step<Tile<'_>>>| {
         step?.done(|group| _ = group.settled.get_or_init(|| settle(&group.places)), encode)
     };
@@ -187,8 +198,21 @@ impl<'a> Settles for Tile<'a> {
     }
 }
 
-fn tiles_of(groups: &[Group], capacity: usize) -> impl Iterator<Item = Tile<'_>> {
-    groups.iter().flat_map(move |group| runs(group.places.clone(), capacity).map(move |places| Tile { places, group }))
+/// Tiles of `capacity` places, or as many of those as fit.
+fn tiles_of(groups: &[Group], capacity: usize, fits: impl Fn(Range<usize>) -> usize) -> impl Iterator<Item = Tile<'_>> {
+    let mut rest = groups.iter().map(|group| (group, group.places.clone()));
+    let mut current = rest.next();
+    std::iter::from_fn(move || {
+        let (group, places) = current.as_mut()?;
+        let (group, from) = (*group, places.start);
+        let cells = fits(from..places.end.min(from + capacity)).max(1);
+        places.start = places.end.min(from + cells);
+        let tile = Tile { places: from..places.start, group };
+        if places.start >= places.end {
+            current = rest.next();
+        }
+        Some(tile)
+    })
 }
 
 /// The runs of `len` places that `places` is cut into.

@@ -3,10 +3,11 @@
 use super::WriteContext;
 use super::layout::{Strided, move_cells};
 use super::stage::Stage;
+use crate::base::limits::{self, BlockCells};
 use crate::base::{Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, FragmentSpec, Packing, Staged, encode_tile};
 use crate::schema::{Attribute, Order, Schema, Subarray};
-use crate::tile::{BlockGrid, Column, ColumnView, TileGrid, offsets_in};
+use crate::tile::{BlockGrid, Column, ColumnView, TileGrid, Weights, block_cells_with_room, offsets_in};
 
 /// A dense box to be written.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ pub(super) fn check_columns(schema: &Schema, columns: &[(usize, ColumnView<'_>)]
             )));
         }
         check_codes(attr, *view).map_err(|e| named(e.message().to_owned()))?;
+        check_lengths(*view).map_err(|e| named(e.message().to_owned()))?;
         ids.push(attr.id());
     }
     if !ids.is_sorted_by(|a, b| a < b) {
@@ -57,6 +59,22 @@ fn check_codes(attr: &Attribute, view: ColumnView<'_>) -> Result<()> {
         Some((row, cell)) => Err(Error::input(format!(
             "row {row}: {} is the code of no category, there are {count}; add the category first, or write a code below that",
             code(cell)
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// An Input error about the first value that is longer than readers accept.
+fn check_lengths(view: ColumnView<'_>) -> Result<()> {
+    let most = limits::VALUE_BYTES_MAX;
+    if view.values().len() <= most || !view.datatype().is_var() {
+        return Ok(());
+    }
+    match (0..view.len()).find(|row| view.value(*row).len() > most) {
+        Some(row) => Err(Error::input(format!(
+            "row {row}: the value has {} bytes, one value has at most {most}; cut it into several cells, or store it elsewhere and \
+             its name here",
+            view.value(row).len()
         ))),
         None => Ok(()),
     }
@@ -95,8 +113,9 @@ pub fn write_dense(context: &WriteContext<'_>, schema: &Schema, write: &DenseWri
     let kind = FragmentKind::Dense;
     let (fields, packing) = fields_and_packing(context, schema, kind, &ids, write.sub.cells() as usize);
     let grid = TileGrid::new(schema, &write.sub)?;
-    let mut stage = Stage::new(context, schema, kind, ids, &write.sub)?;
     let source = Strided::packed(&write.sub.shape(), write.layout);
+    let context = &with_room(context, schema, write, &source, &grid)?;
+    let mut stage = Stage::new(context, schema, kind, ids, &write.sub)?;
     let encode = |tile: u64| encode_one(context, schema, write, &source, &grid, tile, (&fields, &packing));
     let mut done = 0u64;
     let write_tile = |tile: EncodedTile| {
@@ -107,6 +126,30 @@ pub fn write_dense(context: &WriteContext<'_>, schema: &Schema, write: &DenseWri
     };
     context.pool.pipe(0..grid.len(), tiles_ahead(context, write, &grid), context.cancel, encode, write_tile)?;
     stage.finish()
+}
+
+/// The context with blocks in which the largest values that are written have room.
+fn with_room<'a>(
+    context: &WriteContext<'a>,
+    schema: &Schema,
+    write: &DenseWrite<'_>,
+    source: &Strided,
+    grid: &TileGrid,
+) -> Result<WriteContext<'a>> {
+    let (mut blocks, room) = (context.blocks, context.blocks.room_bytes);
+    let weights = Weights::of(write.columns.iter().map(|(_, view)| *view));
+    if !weights.are_light(blocks.dense, room) {
+        let order = schema.options().cell_order;
+        for tile in 0..grid.len() {
+            context.cancel.check()?;
+            let Some(region) = grid.tile_box(tile) else { continue };
+            let from = source.at(&offsets_in(&region, &write.sub));
+            let rows = rows_of(&region.shape(), &from, order)?;
+            let weights: Vec<u64> = rows.iter().map(|row| weights.at(*row as usize)).collect();
+            blocks.dense = block_cells_with_room(&weights, (&region.shape(), order), blocks.dense, room);
+        }
+    }
+    Ok(WriteContext { blocks, ..context.clone() })
 }
 
 /// As many tiles as keep every thread busy while one is written, within an eighth of the budget with what goes with
@@ -141,6 +184,21 @@ pub(super) fn dense_cuts(region: &Subarray, order: Order, block_cells: u32) -> V
     starts.chain([region.cells() as usize]).collect()
 }
 
+/// Cells of the blocks of a dense tile at most, so that each has room for the values of these columns, which lie in cell order.
+pub(super) fn fitting_cells<'a>(
+    columns: impl IntoIterator<Item = ColumnView<'a>>,
+    region: &Subarray,
+    order: Order,
+    blocks: BlockCells,
+) -> u32 {
+    let weights = Weights::of(columns);
+    if weights.are_light(blocks.dense, blocks.room_bytes) {
+        return blocks.dense;
+    }
+    let weights: Vec<u64> = (0..region.cells() as usize).map(|row| weights.at(row)).collect();
+    block_cells_with_room(&weights, (&region.shape(), order), blocks.dense, blocks.room_bytes)
+}
+
 /// The cells of `region`, in cell order, from a buffer in which they lie as `from` says.
 fn cut(
     context: &WriteContext<'_>,
@@ -163,9 +221,14 @@ fn cut(
         });
         return Column::new(view.datatype(), values, None, validity);
     }
-    let mut rows = vec![0u32; cells];
+    Ok(view.gather(&rows_of(&shape, from, order)?))
+}
+
+/// The rows of the cells of a box of `shape`, in cell order, in a buffer in which they lie as `from` says.
+fn rows_of(shape: &[u64], from: &Strided, order: Order) -> Result<Vec<u32>> {
+    let mut rows = vec![0u32; shape.iter().product::<u64>() as usize];
     let mut too_many = false;
-    super::layout::for_each_run(&shape, from, &to, |run| {
+    super::layout::for_each_run(shape, from, &Strided::packed(shape, order), |run| {
         for i in 0..run.len {
             let row = u32::try_from(run.from + i * run.from_step);
             too_many |= row.is_err();
@@ -177,5 +240,5 @@ fn cut(
     if too_many {
         return Err(Error::input("one write holds more than 2^32 variable-length values; write smaller boxes"));
     }
-    Ok(view.gather(&rows))
+    Ok(rows)
 }

@@ -80,7 +80,7 @@ pub fn write_sorted(context: &WriteContext<'_>, schema: &Arc<Schema>, write: &Ce
         let _held = Held::take(context.budget, bytes + sorting_bytes(schema, rows.len() as u64));
         let (dims, attrs): (Vec<_>, Vec<_>) =
             (dims.iter().map(Column::view).collect(), attrs.iter().map(Column::view).collect());
-        stream.append((context.pool, context.cancel), &dims, &attrs)?;
+        stream.append(context, (&dims, &attrs), &mut Vec::new())?;
         context.progress.report(rows.end as u64, cells);
     }
     stream.finish(context.cancel)

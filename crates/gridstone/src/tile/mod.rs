@@ -14,6 +14,7 @@ mod pairwise;
 mod radix;
 mod sort;
 mod statistics;
+mod weight;
 mod width;
 
 pub use block::{decode_block, decode_rows, encode_block};
@@ -22,4 +23,5 @@ pub use column::{Column, ColumnView, gather_into, try_vec};
 pub use grid::{TileGrid, offsets_in, ravel, unravel};
 pub use order_key::{CellKeys, KeyLayout};
 pub use statistics::{Bound, Statistics, Sum};
+pub use weight::{Weights, block_cells_with_room, cells_with_room};
 pub(crate) use width::by_cell_width;
