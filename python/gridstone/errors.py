@@ -92,7 +92,7 @@ class InputError(GridstoneError, ValueError):
 
 
 class ClockWarning(UserWarning):
-    """The clock of a machine that writes to a store is far off. Nothing failed: times of versions label, and decide nothing."""
+    """The clock of a machine that writes to a store is far off. Nothing failed: times of versions only label them."""
 
 
 class _NoAttributeError(SchemaError, KeyError):

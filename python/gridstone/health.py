@@ -216,8 +216,8 @@ class Repair:
     committed: int | None
     """The version that was committed to name a new root."""
     lost: list[dict[str, Any]]
-    """Versions that are cut off the log, oldest first: "version", "time_us" (UTC, microseconds since 1970; None where the
-    record does not tell), "message", "operations" (their names in the log)."""
+    """Versions that are cut off the log, oldest first: "version", "time_us" (UTC, microseconds since 1970; None where
+    the record does not tell), "message", "operations" (their names in the log)."""
     dry_run: bool
 
     def __str__(self) -> str:
@@ -261,9 +261,9 @@ def repair(
     Args:
         uri: the store.
         dry_run: only say what would be done.
-        cut: also cut the log at its last sound version, if a record after it is missing or damaged, or a commit that was
-            not durable (`durability="close"`) names a file that is. The versions after it are lost: `lost` lists them, in
-            a dry run too. Their records are kept in `_damaged/`. Never done unless asked for.
+        cut: also cut the log at its last sound version, if a record after it is missing or damaged, or a commit that
+            was not durable (`durability="close"`) names a file that is. The versions after it are lost: `lost` lists
+            them, in a dry run too. Their records are kept in `_damaged/`. Never done unless asked for.
         context: None: the process's default.
         progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments that a check has read. There
             is one before and, where something is damaged, more of what was made; each begins anew.

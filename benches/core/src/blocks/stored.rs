@@ -49,7 +49,7 @@ fn no_folder(error: std::io::Error) -> Error {
 /// # Errors
 /// Input if no block can be so large.
 pub(crate) fn context(cells: u32, threads: usize) -> Result<Context> {
-    let blocks = BlockCells { dense: cells, sparse: cells };
+    let blocks = BlockCells { dense: cells, sparse: cells, ..BlockCells::default() };
     Context::new(&Options { threads: Some(threads), durability: Durability::Close, blocks, ..Options::default() })
 }
 
