@@ -253,7 +253,7 @@ def test_what_newer_writes_hide_goes_unread(stores: Stores) -> None:
     array["w"][:] = 8
     version = array.version
     planned = array.consolidate(dry_run=True)
-    assert [(merge.kind, merge.fragments, merge.bytes_read) for merge in planned.merges][0] == ("hidden", 7, 0)
+    assert next((merge.kind, merge.fragments, merge.bytes_read) for merge in planned.merges) == ("hidden", 7, 0)
     done = array.consolidate()
     assert done.merges[0].kind == "hidden" and done.fragments_before == 9
     assert (array["v"][:] == 7).all() and (array["w"][:] == 8).all()

@@ -29,7 +29,7 @@ fn change(snapshot: &Snapshot, number: u64) -> Option<Operation> {
         3..=5 => {
             let value = format!("\"{}\\n\\u0001\"", "x".repeat(number as usize * 37 % 900));
             let value = Some(value).filter(|_| !number.is_multiple_of(4));
-            Operation::SetMetadata { node: node.id(), changes: vec![(format!("k\"\u{1}{}", number % 5), value)] }
+            Operation::SetMetadata { node: node.id(), changes: vec![(format!("k\"\\{}", number % 5), value)] }
         }
         6 => Operation::Tag { name: format!("tag \"{number}"), version: snapshot.version(), replace: true },
         7 => match node {
