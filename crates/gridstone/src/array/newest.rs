@@ -7,7 +7,7 @@
 //!    vacuum may have passed since it was read first.
 //!
 //! Whatever does not look as in a whole log that nobody vacuums is looked at once more as in a folder, one record after the other
-//! ([`Log::gallop`]).
+//! ([`Log::newest`]).
 
 use super::floor::Floor;
 use super::log::{HINT_EVERY, Log, RECORDS_AT_ONCE, missing};
@@ -72,13 +72,8 @@ impl Log {
                 return Ok(listed);
             }
         }
-        let Some(version) = self.gallop(known)? else { return Ok(None) };
+        let Some(version) = self.newest(known)? else { return Ok(None) };
         Ok(Some(Newest { version, floor: self.floor()?, found: Found::Alone }))
-    }
-
-    /// The newest version, as [`Log::search`].
-    pub(super) fn newest(&self, known: u64) -> Result<Option<u64>> {
-        if self.storage.is_near() { self.gallop(known) } else { Ok(self.search(known)?.map(|newest| newest.version)) }
     }
 
     /// The end of the log by reading records from `start` on, and these; `None` if it is not there, or anything is unusual.
@@ -106,7 +101,8 @@ impl Log {
         };
         let Some(names) = names else { return Ok(None) };
         let lowest = floor.map_or(1, |floor| floor.version);
-        let mut versions: Vec<u64> = names.iter().filter_map(|name| version_of(name)).filter(|v| *v >= lowest).collect();
+        let mut versions: Vec<u64> =
+            names.iter().filter_map(|name| version_of(name)).filter(|v| *v >= lowest).collect();
         versions.sort_unstable();
         let end = versions.iter().zip(lowest..).take_while(|(version, next)| **version == *next).last();
         let Some((end, _)) = end else {

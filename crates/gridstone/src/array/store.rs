@@ -255,7 +255,13 @@ impl Store {
 
     /// The state after `last`: the newest root known, and the records since, of which `files` were read. With `again`, the floor is read once
     /// more beside them, and must be that.
-    fn replay(&self, last: &Record, floor: Option<Floor>, files: RecordFiles, again: Option<Option<Floor>>) -> Result<Snapshot> {
+    fn replay(
+        &self,
+        last: &Record,
+        floor: Option<Floor>,
+        files: RecordFiles,
+        again: Option<Option<Floor>>,
+    ) -> Result<Snapshot> {
         let version = last.version;
         let reference = [last.root, floor.map(|f| f.root)].into_iter().flatten().max_by_key(|r| r.version);
         let mut filling = Filling { root: None, files };

@@ -183,7 +183,8 @@ fn check_length(name: &str, bytes: &[u8]) -> Result<()> {
     if len <= len_max {
         return Ok(());
     }
-    Err(Error::input(format!("{name} would have {len} bytes, at most {len_max} are allowed; nothing was written")).without_effect())
+    Err(Error::input(format!("{name} would have {len} bytes, at most {len_max} are allowed; nothing was written"))
+        .without_effect())
 }
 
 /// The variables of this process that are text.

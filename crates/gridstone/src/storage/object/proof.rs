@@ -95,7 +95,8 @@ fn prove(client: &Client) -> Result<()> {
         let name = super::temporary_name(&mark);
         let path = client.path(&name);
         let asked = client.start(|stores| async move {
-            let [first, second] = [b"first".as_slice(), b"second"].map(|content| answer(&stores, &path, content, &mark));
+            let [first, second] =
+                [b"first".as_slice(), b"second"].map(|content| answer(&stores, &path, content, &mark));
             futures_util::join!(first, second)
         });
         let answers = asked.and_then(crate::runtime::Driven::wait).map_err(Error::without_effect)?;

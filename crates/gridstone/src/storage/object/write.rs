@@ -19,9 +19,7 @@ use super::client::{Stores, fetched};
 use super::failure::{Effect, effect};
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{
-    Attribute, AttributeValue, Attributes, GetOptions, PutMode, PutOptions, PutPayload, UpdateVersion,
-};
+use object_store::{Attribute, AttributeValue, Attributes, GetOptions, PutMode, PutOptions, PutPayload, UpdateVersion};
 use std::borrow::Cow;
 use std::time::Duration;
 

@@ -436,7 +436,9 @@ fn a_start_takes_one_read_of_its_segments() {
         assert_eq!((counts.total(), counts.bytes_read), (1, (HEADER_BYTES + segments * (SEGMENT + 16) + 1) as u64));
     }
     let bytes = inner.read_all(NAME).unwrap();
-    for (at, sound) in [(HEADER_BYTES + 5, false), (HEADER_BYTES + SEGMENT + 15, false), (HEADER_BYTES + SEGMENT + 17, true)] {
+    for (at, sound) in
+        [(HEADER_BYTES + 5, false), (HEADER_BYTES + SEGMENT + 15, false), (HEADER_BYTES + SEGMENT + 17, true)]
+    {
         let mut bad = bytes.to_vec();
         bad[at] ^= 1;
         inner.put(NAME, &bad).unwrap();

@@ -1,8 +1,8 @@
 //! An object store that counts its requests and fails some of them, before or after they took effect.
 
 use async_trait::async_trait;
-use futures_util::{FutureExt, StreamExt};
 use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -227,8 +227,12 @@ impl ObjectStore for Faulty {
         }
         match trouble {
             Some(Trouble::Before) => return Err(timed_out()),
-            Some(Trouble::Denied) => return Err(Error::PermissionDenied { path: path.to_string(), source: "403".into() }),
-            Some(Trouble::Refused) => return Err(Error::AlreadyExists { path: path.to_string(), source: "412".into() }),
+            Some(Trouble::Denied) => {
+                return Err(Error::PermissionDenied { path: path.to_string(), source: "403".into() });
+            }
+            Some(Trouble::Refused) => {
+                return Err(Error::AlreadyExists { path: path.to_string(), source: "412".into() });
+            }
             Some(Trouble::Late) => {
                 self.plan.state().late.push((path.clone(), payload, options));
                 return Err(timed_out());

@@ -51,13 +51,17 @@ fn where_both_are_taken_nothing_is_committed() {
 #[test]
 fn lost_answers_are_asked_for_again() {
     use Trouble::{After, Before, Denied, Refused};
-    for writes in [[Some(Before), None], [None, Some(After)], [Some(After), Some(After)], [Some(Refused), Some(Refused)]] {
+    for writes in
+        [[Some(Before), None], [None, Some(After)], [Some(After), Some(After)], [Some(Refused), Some(Refused)]]
+    {
         let (bucket, plan) = Faulty::planned();
         plan.write_so(&writes);
         over(bucket).prove_exclusive(SystemEntropy.id()).unwrap();
         assert_eq!(plan.seen(), [PROOF, PROOF].concat(), "{writes:?}");
     }
-    for (trouble, kind, puts) in [(Before, ErrorKind::Storage, 6), (Denied, ErrorKind::Access, 2), (Refused, ErrorKind::Unsupported, 6)] {
+    for (trouble, kind, puts) in
+        [(Before, ErrorKind::Storage, 6), (Denied, ErrorKind::Access, 2), (Refused, ErrorKind::Unsupported, 6)]
+    {
         let (bucket, plan) = Faulty::planned();
         plan.write_so(&[Some(trouble); 6]);
         let error = over(bucket).prove_exclusive(SystemEntropy.id()).unwrap_err();
