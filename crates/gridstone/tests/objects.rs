@@ -259,6 +259,26 @@ fn opening_an_old_store_takes_three_rounds() {
     assert!(counts["get"] <= 54 && counts.len() == 1, "{counts:?}");
 }
 
+/// Long records that a root stands behind are not read to find the newest version, and those that it needs are, in one more round.
+#[test]
+fn opening_reads_long_records_only_if_it_needs_them() {
+    let (bucket, plan) = bucket();
+    create(&context(64), &storage(&bucket), "/line", false);
+    let mut dice = Dice::new(5);
+    let writer = array(&bucket);
+    // About 60 KiB each, none of which filters make smaller.
+    (1..=20).for_each(|_| drop(write(&writer, &(0..7_000).map(|x| (x, dice.word() as i64)).collect())));
+    hinted(&bucket, 16);
+    plan.clear();
+    plan.slow(Duration::from_millis(300));
+    let found = array(&bucket);
+    assert_eq!(found.version(), 21);
+    let (counts, rounds) = (requests(&plan), plan.rounds());
+    assert!(rounds <= 4 && counts["get"] <= 2 + 10 + 21 + 1, "{rounds} rounds of {counts:?}");
+    plan.clear();
+    assert_eq!(read(&found).unwrap().len(), 7_000);
+}
+
 /// Wherever one record is missing, whoever needs it or would commit into the gap is told so.
 #[test]
 fn a_missing_record_is_never_taken_for_the_end() {
