@@ -225,7 +225,7 @@ impl Log {
     ///
     /// # Errors
     /// Corruption if a record was seen beyond one that is missing, or that of the floor is.
-    pub(super) fn gallop(&self, known: u64) -> Result<Option<u64>> {
+    pub(super) fn newest(&self, known: u64) -> Result<Option<u64>> {
         let start = self.hint().max(known);
         if start > 0
             && let Some(end) = self.end_from(start, HINT_EVERY)?

@@ -2,12 +2,13 @@
 //!
 //! 1. The hint and the floor are read.
 //! 2. A hint is behind by less than [`HINT_EVERY`]: so the records from it on are read, as many as there can be and two more. They are
-//!    what the opening needs. A log without a hint is short: it is listed, if it is.
-//! 3. The root and the records before are read ([`Log::fill`]), and the floor once more where the end was found by absent records alone: a
+//!    mostly what the opening needs; of those that are long only the start is read, since a root may stand behind them. A log without a
+//!    hint is short: it is listed, if it is.
+//! 3. The root and the records that are lacking are read ([`Log::fill`]), and the floor once more where the end was found by absent records alone: a
 //!    vacuum may have passed since it was read first.
 //!
 //! Whatever does not look as in a whole log that nobody vacuums is looked at once more as in a folder, one record after the other
-//! ([`Log::gallop`]).
+//! ([`Log::newest`]).
 
 use super::floor::Floor;
 use super::log::{HINT_EVERY, Log, RECORDS_AT_ONCE, missing};
@@ -17,11 +18,13 @@ use super::shape::RootRef;
 use crate::base::{Error, ErrorKind, Result};
 use crate::storage::{FLOOR, LATEST, LOG, log_name, manifest_name};
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// More than a hint has.
 const HINT_BYTES: u64 = 32;
+/// What is read of a record before it is known whether it is needed: all of most.
+const START_BYTES: u64 = 16 * 1024;
 /// A log with more objects is not short.
 const LISTED_MAX: usize = 64;
 
@@ -72,22 +75,17 @@ impl Log {
                 return Ok(listed);
             }
         }
-        let Some(version) = self.gallop(known)? else { return Ok(None) };
+        let Some(version) = self.newest(known)? else { return Ok(None) };
         Ok(Some(Newest { version, floor: self.floor()?, found: Found::Alone }))
-    }
-
-    /// The newest version, as [`Log::search`].
-    pub(super) fn newest(&self, known: u64) -> Result<Option<u64>> {
-        if self.storage.is_near() { self.gallop(known) } else { Ok(self.search(known)?.map(|newest| newest.version)) }
     }
 
     /// The end of the log by reading records from `start` on, and these; `None` if it is not there, or anything is unusual.
     fn read_from(&self, start: u64) -> Result<Option<(u64, RecordFiles)>> {
         let last = start.saturating_add(HINT_EVERY + 1);
-        let mut files = self.files(start..last.saturating_add(1))?;
-        let end = (start..=last).take_while(|version| files.contains_key(version)).last();
+        let (mut files, there) = self.starts(start..last.saturating_add(1))?;
+        let end = (start..=last).take_while(|version| there.contains(version)).last();
         let Some(end) = end.filter(|end| *end < last) else { return Ok(None) };
-        if let Some((later, _)) = files.last_key_value().filter(|(version, _)| **version > end) {
+        if let Some(later) = there.last().filter(|version| **version > end) {
             // Nothing is wrong if it has come meanwhile, or a vacuum is passing; but it is not the end that was looked for.
             return self.check_gap(end + 1, *later).map(|()| None);
         }
@@ -120,24 +118,27 @@ impl Log {
         }
     }
 
-    /// The records of `versions` that are there, asked for together.
-    pub(super) fn files(&self, versions: Range<u64>) -> Result<RecordFiles> {
+    /// Which records of `versions` are there, asked for together; and those of them that are short, or are no records that can be read.
+    pub(super) fn starts(&self, versions: Range<u64>) -> Result<(RecordFiles, BTreeSet<u64>)> {
         let names: Vec<String> = versions.clone().map(log_name).collect();
-        let (mut files, mut next) = (RecordFiles::new(), versions.start);
-        self.storage.read_each(&names, &mut |name, file| {
+        let (mut files, mut there, mut next) = (RecordFiles::new(), BTreeSet::new(), versions.start);
+        self.storage.read_each_start(&names, START_BYTES, &mut |name, start| {
             let version = next;
             next += 1;
-            match file {
-                Err(e) if e.kind() == ErrorKind::NotFound => {}
+            match start {
+                Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+                Ok(start) if start.len() as u64 >= START_BYTES => {}
+                Ok(whole) => drop(files.insert(version, Ok(whole))),
                 // It is there, whatever it is.
-                Err(e) if !matches!(e.kind(), ErrorKind::Corruption | ErrorKind::Unsupported) => {
-                    return Err(self.unreadable(name, e));
+                Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::Unsupported) => {
+                    files.insert(version, Err(self.unreadable(name, e)));
                 }
-                file => drop(files.insert(version, file.map_err(|e| self.unreadable(name, e)))),
+                Err(e) => return Err(self.unreadable(name, e)),
             }
+            there.insert(version);
             Ok(())
         })?;
-        Ok(files)
+        Ok((files, there))
     }
 
     /// What a version rests on: the root `reference`, and `records` as far as `files` lacks them, asked for together. With `floor`, it is

@@ -254,7 +254,7 @@ impl Store {
         // An end that was found by reading what is not there is one only if the floor has not moved since.
         let (mut files, again) = match found {
             Found::Alone => (RecordFiles::new(), None),
-            Found::Listed(lowest) => (self.log.files(lowest..version.saturating_add(1))?, None),
+            Found::Listed(lowest) => (self.log.starts(lowest..version.saturating_add(1))?.0, None),
             Found::Read(files) => (files, Some(floor)),
         };
         let last = match files.remove(&version) {

@@ -192,6 +192,19 @@ pub trait Storage: Send + Sync + Debug {
         names.iter().try_for_each(|name| visit(name, self.read_all(name)))
     }
 
+    /// As [`Storage::read_each`], of the first bytes of each object: `len` of them or all that it has.
+    ///
+    /// # Errors
+    /// Those of `visit`, which is given those of [`Storage::read_start`].
+    fn read_each_start(
+        &self,
+        names: &[String],
+        len: u64,
+        visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>,
+    ) -> Result<()> {
+        names.iter().try_for_each(|name| visit(name, self.read_start(name, len)))
+    }
+
     /// Starts an object, to be written front to back. [`ByteSink::finish`] makes its bytes, then its name durable;
     /// dropped before that, it is removed.
     ///

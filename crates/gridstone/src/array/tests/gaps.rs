@@ -148,7 +148,7 @@ fn finding_the_end_takes_few_probes() {
     for newest in 2..=40u64 {
         last = add_one(&store, &last, id).unwrap();
         counting.reset();
-        assert_eq!(store_in(counting.clone()).latest().unwrap().version(), newest);
+        assert_eq!(store_in(counting.clone()).log.newest(0).unwrap(), Some(newest));
         let counts = counting.snapshot();
         assert_eq!((counts.count(Operation::List), counts.count(Operation::Survey)), (0, 0));
         found.push(counts.count(Operation::Exists));
@@ -159,4 +159,22 @@ fn finding_the_end_takes_few_probes() {
     let (ours, theirs) = (hinted[..32].iter().sum::<u64>(), 4 * (2 + 4 + 4 + 6 + 6 + 6 + 6 + 8));
     assert!(ours < theirs, "{ours} probes instead of {theirs}");
     assert!(found[..6].iter().sum::<u64>() <= 4 + 4 + 6 + 6 + 6 + 6 + 1, "{found:?}");
+}
+
+/// Where a look is a request none is made for the end alone: a young log is listed, of an older one ten records are read from the hint on,
+/// with the floor before and after; the others are those that the version is made of.
+#[test]
+fn opening_reads_what_it_looks_at() {
+    let counting = Arc::new(CountingStorage::new(Arc::new(MemoryStorage::new())));
+    let (store, mut last, id) = with_array(counting.clone());
+    for newest in 2..=40u64 {
+        last = add_one(&store, &last, id).unwrap();
+        counting.reset();
+        assert_eq!(store_in(counting.clone()).latest().unwrap().version(), newest);
+        let counts = counting.snapshot();
+        let hint = newest / 8 * 8;
+        let (listed, read) = if hint == 0 { (1, 2 + newest) } else { (0, 2 + 10 + (hint - 1) + 1) };
+        assert_eq!((counts.count(Operation::List), counts.count(Operation::ReadAll)), (listed, read), "{newest}");
+        assert_eq!(counts.total(), listed + read, "{newest}: {:?}", counts.operations);
+    }
 }

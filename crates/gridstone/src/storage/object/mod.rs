@@ -164,6 +164,40 @@ impl ObjectStorage {
         self.learnt(Look::start(&self.client)?.floor(&self.client)).0
     }
 
+    /// Shows the first `len` bytes of objects, or all, which are asked for side by side.
+    fn visit_each(
+        &self,
+        names: &[String],
+        len: Option<u64>,
+        visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(first) = names.first() else { return Ok(()) };
+        names.iter().try_for_each(|name| names::checked(name).map(drop))?;
+        let start = |name: &String| match len {
+            Some(len) if name != FLOOR => Question::start(&self.client, name, len),
+            _ => Question::start_whole(&self.client, name),
+        };
+        let asked = || names.iter().map(start).collect::<Result<Vec<_>>>();
+        let received = |question: Question| {
+            let is_floor = question.name() == FLOOR;
+            let found =
+                if len.is_some() && !is_floor { question.first(&self.client) } else { question.whole(&self.client) };
+            match found {
+                Err(e) if e.kind() == ErrorKind::Cancelled => Err(e),
+                found if is_floor => Ok(self.learnt(removal::or_absent(found)).0),
+                found => Ok(found.map(|found| found.bytes)),
+            }
+        };
+        // The log that one of them is in, all of them are in.
+        let first = names.iter().find(|name| in_log(name)).unwrap_or(first);
+        let answers = self.seen(first, || asked()?.into_iter().map(received).collect::<Result<Vec<_>>>())?;
+        let Some(answers) = answers else {
+            return names.iter().try_for_each(|name| visit(name, Err(self.absent(name))));
+        };
+        let cut = |answer: Result<Bytes>| answer.map(|bytes| len.map_or(bytes.clone(), |len| start_of(bytes, len)));
+        names.iter().zip(answers).try_for_each(|(name, answer)| visit(name, cut(answer)))
+    }
+
     fn each_object(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
         self.client.each(folder, &mut |file, meta| {
             let modified_us = meta.last_modified.timestamp_micros();
@@ -285,25 +319,16 @@ impl Storage for ObjectStorage {
     }
 
     fn read_each(&self, names: &[String], visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>) -> Result<()> {
-        let Some(first) = names.first() else { return Ok(()) };
-        names.iter().try_for_each(|name| names::checked(name).map(drop))?;
-        let start = |name: &String| Question::start_whole(&self.client, name);
-        let asked = || names.iter().map(start).collect::<Result<Vec<_>>>();
-        let whole = |question: Question| {
-            let is_floor = question.name() == FLOOR;
-            match question.whole(&self.client) {
-                Err(e) if e.kind() == ErrorKind::Cancelled => Err(e),
-                answer if is_floor => Ok(self.learnt(removal::or_absent(answer)).0),
-                answer => Ok(answer.map(|found| found.bytes)),
-            }
-        };
-        // The log that one of them is in, all of them are in.
-        let first = names.iter().find(|name| in_log(name)).unwrap_or(first);
-        let answers = self.seen(first, || asked()?.into_iter().map(whole).collect::<Result<Vec<_>>>())?;
-        let Some(answers) = answers else {
-            return names.iter().try_for_each(|name| visit(name, Err(self.absent(name))));
-        };
-        names.iter().zip(answers).try_for_each(|(name, answer)| visit(name, answer))
+        self.visit_each(names, None, visit)
+    }
+
+    fn read_each_start(
+        &self,
+        names: &[String],
+        len: u64,
+        visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>,
+    ) -> Result<()> {
+        self.visit_each(names, Some(len), visit)
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {

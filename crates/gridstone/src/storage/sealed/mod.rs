@@ -314,6 +314,17 @@ impl Storage for SealedStorage {
         self.inner.read_each(names, &mut |name, bytes| visit(name, bytes.and_then(|bytes| self.opened(name, bytes))))
     }
 
+    fn read_each_start(
+        &self,
+        names: &[String],
+        len: u64,
+        visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>,
+    ) -> Result<()> {
+        self.inner.read_each_start(names, sealed_start_bytes(len), &mut |name, start| {
+            visit(name, start.and_then(|start| self.start_opened(name, len, start)))
+        })
+    }
+
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
         super::names::checked(name)?;
         let Some(ring) = self.seals()? else { return self.inner.create(name) };

@@ -1,15 +1,11 @@
 //! Promise: a hint costs its writer nothing.
 
 use super::*;
-use std::time::Duration;
+use crate::storage::conformance::waited;
 
 /// Waits until `done`.
 fn eventually(what: &str, done: impl Fn() -> bool) {
-    let waited = (0..4_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(5));
-        done()
-    });
-    assert!(waited, "{what}");
+    assert!((0..4_000).any(|_| done() || waited()), "{what}");
 }
 
 /// While the first is on its way nobody waits; of those that come meanwhile the newest is written, and after the first.
@@ -39,6 +35,6 @@ fn a_hint_that_is_refused_costs_one_request() {
         storage.put_hint(LATEST, b"8").unwrap();
         eventually("it is sent", || sent.seen().len() == n);
     }
-    std::thread::sleep(Duration::from_millis(300));
+    assert!((0..60).all(|_| !waited()));
     assert_eq!((sent.seen(), asked.seen()), (vec!["put"; 2], vec![]));
 }
