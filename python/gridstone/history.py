@@ -99,6 +99,8 @@ def microseconds_of(timestamp: Any) -> int | None:
             return (aware - _EPOCH) // dt.timedelta(microseconds=1)
         if isinstance(timestamp, np.datetime64) and not np.isnat(timestamp):
             return _microseconds(timestamp)
+    except InputError:
+        raise
     except ValueError:
         pass
     raise InputError(

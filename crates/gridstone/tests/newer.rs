@@ -15,6 +15,9 @@ use gridstone::storage::{FLOOR, LOG, MANIFEST, MemoryStorage, Storage, log_name}
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// What becomes of a line.
+type Edit = Box<dyn Fn(&str) -> String>;
+
 fn some(from: i64) -> Cells {
     (from..from + 20).map(|x| (x, 3 * x + 1)).collect()
 }
@@ -294,7 +297,7 @@ fn what_a_root_names_twice_is_refused_and_found() {
         line[from..to].to_owned()
     };
     let id = |line: &str, nth: usize| line.split("{\"id\":\"").nth(nth).unwrap()[..32].to_owned();
-    let edits: [(&str, Box<dyn Fn(&str) -> String>); 3] = [
+    let edits: [(&str, Edit); 3] = [
         ("twice", Box::new(move |line| line.replacen(&page(line), &format!("{0},{0}", page(line)), 1))),
         ("already a node with the id", Box::new(move |line| line.replacen(&id(line, 2), &id(line, 1), 1))),
         ("already an array", Box::new(|line| line.replace("\"path\":\"/grid\"", "\"path\":\"/line\""))),

@@ -180,8 +180,13 @@ fn what_is_no_receipt_is_refused() {
     }
     let later = text.replacen(r#""gridstone_receipt":1"#, r#""gridstone_receipt":2"#, 1);
     assert_eq!(Receipt::from_json(&later).unwrap_err().kind(), ErrorKind::Unsupported);
-    let lost_footer = text.replacen(r#""footers":[""#, r#""footers":[],"x":[""#, 1);
+    let (before, _) = text.split_once(r#""footers":["#).unwrap();
+    let lost_footer = format!(r#"{before}"footers":[]}}"#);
     assert_eq!(Receipt::from_json(&lost_footer).unwrap_err().kind(), ErrorKind::Input);
+    let newer = text.replacen(r#""footers":"#, r#""sums":[],"footers":"#, 1);
+    let error = Receipt::from_json(&newer).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("newer release") && error.message().contains("\"sums\""), "{error}");
 }
 
 fn condition(text: &str) -> Condition {

@@ -44,7 +44,7 @@ pub enum ErrorKind {
     Cancelled,
 }
 
-/// An error: kind, message (on one line, without control characters), and what caused it.
+/// An error: kind, message (without control characters; on one line, unless it was made of lines), and what caused it.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -60,6 +60,11 @@ impl Error {
         Self { kind, message: shown(message.into()), without_effect: false, foreign: false, source: None }
     }
 
+    /// An error of `kind` that says `lines`, one below the other.
+    pub fn of_lines<const N: usize>(kind: ErrorKind, lines: [String; N]) -> Self {
+        Self { kind, message: lines.map(shown).join("\n"), source: None }
+    }
+
     /// The same error with the error that caused it.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -70,7 +75,7 @@ impl Error {
     /// The same error with `context` put before its message: "context: message".
     #[must_use]
     pub fn context(mut self, context: impl fmt::Display) -> Self {
-        self.message = shown(format!("{context}: {}", self.message));
+        self.message = format!("{}: {}", shown(context.to_string()), self.message);
         self
     }
 
@@ -162,5 +167,18 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_ref().map(|s| s.as_ref() as &(dyn std::error::Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_does_nothing_to_a_terminal() {
+        let error = Error::input("no /a\u{1b}[2J\nb").context("in \u{202e}c");
+        assert_eq!(error.message(), "in \\u{202e}c: no /a\\u{1b}[2J\\nb");
+        let lines = Error::of_lines(ErrorKind::Input, ["what\n".to_owned(), "  ^".to_owned()]).context("c");
+        assert_eq!(lines.message(), "c: what\\n\n  ^");
     }
 }

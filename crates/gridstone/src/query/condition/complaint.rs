@@ -1,6 +1,6 @@
 //! Errors about a place in a condition's text: the text, a caret below the place, and what was expected there.
 
-use crate::base::Error;
+use crate::base::{Error, ErrorKind, is_unprintable};
 
 /// Characters shown before and after the place.
 const AROUND: usize = 48;
@@ -12,14 +12,16 @@ pub(super) fn complaint(text: &str, at: usize, message: impl AsRef<str>) -> Erro
         at -= 1;
     }
     let (before, after) = text.split_at(at);
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let plain = |c: char| if is_unprintable(c) { ' ' } else { c };
     let head: Vec<char> = before.chars().rev().take(AROUND + 1).map(plain).collect();
     let tail: String = after.chars().take(AROUND).map(plain).collect();
     let cut = head.len() > AROUND;
     let head: String = head.into_iter().take(AROUND).rev().collect();
     let (start, end) = (if cut { "…" } else { "" }, if after.chars().nth(AROUND).is_some() { "…" } else { "" });
     let column = head.chars().count() + usize::from(cut);
-    Error::input(format!("{}\n  {start}{head}{tail}{end}\n  {}^", message.as_ref(), " ".repeat(column)))
+    let lines =
+        [message.as_ref().to_owned(), format!("  {start}{head}{tail}{end}"), format!("  {}^", " ".repeat(column))];
+    Error::of_lines(ErrorKind::Input, lines)
 }
 
 /// The name among `names` that is most like `name`, if one is like it.
