@@ -457,7 +457,7 @@ struct Deeds {
 
 /// Some reads and writes of the cells of a square, in every way that there is.
 fn act(dice: &mut Dice, array: &Array, deeds: &mut Deeds) {
-    const END: usize = 16;
+    const END: usize = 8;
     let side = |dice: &mut Dice| {
         let lo = dice.below(END) as i64;
         (lo, (lo + dice.below(4) as i64).min(END as i64 - 1))
@@ -506,14 +506,14 @@ fn random_histories_agree_with_sets_of_cells() {
     let mut outcomes = [0; 2];
     for (seed, path) in (0..300u64).flat_map(|seed| PATHS.map(|path| (seed, path))) {
         let (mut dice, storage) = (Dice::new(seed), memory());
-        let all = (0..256).map(|n| ((n / 16, n % 16), n + 1)).collect();
+        let all = (0..64).map(|n| ((n / 8, n % 8), n + 1)).collect();
         commit_cells(&opened(&context(), &storage, path), &all, None).unwrap();
         let transaction = begin(&storage);
         let inside = transaction.array(path).unwrap();
         let mut mine = Deeds::default();
-        (0..1 + dice.below(6)).for_each(|_| act(&mut dice, &inside, &mut mine));
+        (0..2 + dice.below(6)).for_each(|_| act(&mut dice, &inside, &mut mine));
         let (mut theirs, outside) = (Deeds::default(), opened(&context(), &storage, path));
-        (0..dice.below(3)).for_each(|_| act(&mut dice, &outside, &mut theirs));
+        (0..1 + dice.below(3)).for_each(|_| act(&mut dice, &outside, &mut theirs));
         let both: BTreeSet<_> = mine.read.intersection(&mine.written).copied().collect();
         let lost = both.intersection(&theirs.written).next();
         match (transaction.commit(None), lost) {
