@@ -13,8 +13,11 @@ fn make_fifo(path: &Path) {
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
 }
 
+/// Puts something at a path, which may lead to a file outside of the store.
+type Make = fn(&Path, &Path);
+
 /// Each thing that is no file, by the word with which an error names it.
-const ODD: [(&str, fn(&Path, &Path)); 7] = [
+const ODD: [(&str, Make); 7] = [
     ("a FIFO", |path, _| make_fifo(path)),
     ("a socket", |path, _| drop(UnixListener::bind(path).unwrap())),
     ("a link", |path, outside| symlink(outside, path).unwrap()),
