@@ -234,7 +234,7 @@ fn checked(suspect: &Suspect, recording: &Recording, work: &Path, wrong: Wrong) 
             Some(bytes) => fs::write(path, bytes).unwrap(),
         }
     }
-    let ground = Ground { store: unsynced(work.to_owned()), source: unsynced(recording.folder.0.join(SOURCE)) };
+    let ground = Ground { store: unsynced(work), source: unsynced(recording.folder.0.join(SOURCE)) };
     wrong(recording, &ground, suspect).map_err(|wrong| format!("{}: {wrong}", suspect.what))
 }
 

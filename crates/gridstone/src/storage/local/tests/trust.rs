@@ -1,22 +1,11 @@
-//! What lies in a folder and is no file of a store: nothing waits for it, follows it, or changes what it leads to.
+//! What lies in a folder and is no file of a store: nothing waits for it, follows it, or changes what it leads to. Who waited would do so
+//! here for ever; the tests of whole stores (`tests/untrusted_files.rs`) give each call a time.
 
 use super::*;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
-use std::sync::mpsc;
-use std::time::Duration;
-
-/// Longer than any of this takes, shorter than a test that waits for ever.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Does `work` on a thread of its own; fails if that hangs.
-fn in_time<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
-    let (send, receive) = mpsc::channel();
-    std::thread::spawn(move || send.send(work()));
-    receive.recv_timeout(PATIENCE).unwrap_or_else(|e| panic!("{what}: {e}"))
-}
 
 fn make_fifo(path: &Path) {
     let path = CString::new(path.as_os_str().as_bytes()).unwrap();
@@ -24,8 +13,11 @@ fn make_fifo(path: &Path) {
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
 }
 
+/// Puts something at a path, which may lead to a file outside of the store.
+type Make = fn(&Path, &Path);
+
 /// Each thing that is no file, by the word with which an error names it.
-const ODD: [(&str, fn(&Path, &Path)); 7] = [
+const ODD: [(&str, Make); 7] = [
     ("a FIFO", |path, _| make_fifo(path)),
     ("a socket", |path, _| drop(UnixListener::bind(path).unwrap())),
     ("a link", |path, outside| symlink(outside, path).unwrap()),
@@ -43,36 +35,34 @@ fn what_is_no_file_is_no_object() {
     for (n, (word, make)) in ODD.into_iter().enumerate() {
         for name in NAMES {
             let what = format!("{word} ({n}) as {name}");
-            in_time(&what.clone(), move || {
-                // A socket's path must be short.
-                let scratch = Scratch::new();
-                let outside = scratch.0.join("outside");
-                fs::write(&outside, b"secret").unwrap();
-                let storage = scratch.store();
-                make(&scratch.0.join("a.gs").join(name), &outside);
-                let errors = [
-                    storage.open(name).map(drop).unwrap_err(),
-                    storage.read_all(name).map(drop).unwrap_err(),
-                    storage.read_start(name, 4).map(drop).unwrap_err(),
-                    storage.sync(name).unwrap_err(),
-                    storage.put_if_unchanged(name, None, b"x").map(drop).unwrap_err(),
-                ];
-                for error in errors {
-                    assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}");
-                    assert!(error.message().contains(name) && error.message().contains(word), "{what}: {error}");
-                }
-                assert!(storage.exists(name).unwrap(), "{what}");
-                assert_eq!(storage.put_if_absent(name, b"x").unwrap(), PutOutcome::Exists, "{what}");
-                assert_eq!(storage.create(name).map(drop).unwrap_err().kind(), ErrorKind::Exists, "{what}");
-                let folder = name.split('/').next().unwrap();
-                assert!(storage.list(folder).unwrap().is_empty(), "{what}");
-                storage.survey(folder, &mut |listed| panic!("{what}: {listed:?}")).unwrap();
-                // A folder in the place of an object can be neither replaced nor deleted; everything else can.
-                assert_eq!(storage.put(name, b"sound").is_ok(), word != "a folder", "{what}");
-                assert_eq!(storage.delete(name).is_ok(), word != "a folder", "{what}");
-                assert_eq!(fs::read(&outside).unwrap(), b"secret", "{what}");
-                assert_eq!(scratch.hidden_files(), Vec::<PathBuf>::new(), "{what}");
-            });
+            // A socket's path must be short.
+            let scratch = Scratch::new();
+            let outside = scratch.0.join("outside");
+            fs::write(&outside, b"secret").unwrap();
+            let storage = scratch.store();
+            make(&scratch.0.join("a.gs").join(name), &outside);
+            let errors = [
+                storage.open(name).map(drop).unwrap_err(),
+                storage.read_all(name).map(drop).unwrap_err(),
+                storage.read_start(name, 4).map(drop).unwrap_err(),
+                storage.sync(name).unwrap_err(),
+                storage.put_if_unchanged(name, None, b"x").map(drop).unwrap_err(),
+            ];
+            for error in errors {
+                assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}");
+                assert!(error.message().contains(name) && error.message().contains(word), "{what}: {error}");
+            }
+            assert!(storage.exists(name).unwrap(), "{what}");
+            assert_eq!(storage.put_if_absent(name, b"x").unwrap(), PutOutcome::Exists, "{what}");
+            assert_eq!(storage.create(name).map(drop).unwrap_err().kind(), ErrorKind::Exists, "{what}");
+            let folder = name.split('/').next().unwrap();
+            assert!(storage.list(folder).unwrap().is_empty(), "{what}");
+            storage.survey(folder, &mut |listed| panic!("{what}: {listed:?}")).unwrap();
+            // A folder in the place of an object can be neither replaced nor deleted; everything else can.
+            assert_eq!(storage.put(name, b"sound").is_ok(), word != "a folder", "{what}");
+            assert_eq!(storage.delete(name).is_ok(), word != "a folder", "{what}");
+            assert_eq!(fs::read(&outside).unwrap(), b"secret", "{what}");
+            assert_eq!(scratch.hidden_files(), Vec::<PathBuf>::new(), "{what}");
         }
     }
 }
@@ -80,18 +70,16 @@ fn what_is_no_file_is_no_object() {
 #[test]
 fn what_is_no_file_is_set_aside_as_it_is() {
     for (word, make) in ODD.into_iter().filter(|(word, _)| *word != "a folder") {
-        in_time(word, move || {
-            let scratch = Scratch::new();
-            let outside = scratch.0.join("outside");
-            fs::write(&outside, b"secret").unwrap();
-            let storage = scratch.store();
-            make(&scratch.0.join("a.gs/_log/7"), &outside);
-            let aside = storage.set_aside("_log/7").unwrap();
-            let kept = fs::symlink_metadata(scratch.0.join("a.gs").join(aside)).unwrap();
-            assert!(!kept.is_file(), "{word} is not followed");
-            storage.put("_log/7", b"sound").unwrap();
-            assert_eq!(storage.read_all("_log/7").unwrap(), "sound");
-        });
+        let scratch = Scratch::new();
+        let outside = scratch.0.join("outside");
+        fs::write(&outside, b"secret").unwrap();
+        let storage = scratch.store();
+        make(&scratch.0.join("a.gs/_log/7"), &outside);
+        let aside = storage.set_aside("_log/7").unwrap();
+        let kept = fs::symlink_metadata(scratch.0.join("a.gs").join(aside)).unwrap();
+        assert!(!kept.is_file(), "{word} is not followed");
+        storage.put("_log/7", b"sound").unwrap();
+        assert_eq!(storage.read_all("_log/7").unwrap(), "sound");
     }
 }
 
@@ -162,19 +150,17 @@ fn no_folder_of_a_store_may_be_a_link() {
 #[test]
 fn what_is_no_folder_is_deleted_with_the_store() {
     for (word, make) in ODD.into_iter().filter(|(word, _)| *word != "a folder") {
-        in_time(word, move || {
-            let scratch = Scratch::new();
-            let storage = scratch.store();
-            let (root, outside) = (scratch.0.join("a.gs"), scratch.0.join("outside"));
-            fs::write(&outside, b"secret").unwrap();
-            fs::remove_dir(root.join("_data")).unwrap();
-            make(&root.join("_data"), &outside);
-            storage.open("_data/a.frag").map(drop).unwrap_err();
-            storage.create("_data/a.frag").map(drop).unwrap_err();
-            storage.prepare().unwrap_err();
-            storage.remove_everything().unwrap();
-            assert!(!root.exists() && fs::read(&outside).unwrap() == b"secret", "{word}");
-        });
+        let scratch = Scratch::new();
+        let storage = scratch.store();
+        let (root, outside) = (scratch.0.join("a.gs"), scratch.0.join("outside"));
+        fs::write(&outside, b"secret").unwrap();
+        fs::remove_dir(root.join("_data")).unwrap();
+        make(&root.join("_data"), &outside);
+        storage.open("_data/a.frag").map(drop).unwrap_err();
+        storage.create("_data/a.frag").map(drop).unwrap_err();
+        storage.prepare().unwrap_err();
+        storage.remove_everything().unwrap();
+        assert!(!root.exists() && fs::read(&outside).unwrap() == b"secret", "{word}");
     }
 }
 
