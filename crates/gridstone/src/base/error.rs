@@ -62,7 +62,7 @@ impl Error {
 
     /// An error of `kind` that says `lines`, one below the other.
     pub fn of_lines<const N: usize>(kind: ErrorKind, lines: [String; N]) -> Self {
-        Self { kind, message: lines.map(shown).join("\n"), source: None }
+        Self { kind, message: lines.map(shown).join("\n"), without_effect: false, foreign: false, source: None }
     }
 
     /// The same error with the error that caused it.
