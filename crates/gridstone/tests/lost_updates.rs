@@ -84,10 +84,18 @@ fn stands(storage: &Arc<dyn Storage>, path: &str, mine: impl Fn(&Array), theirs:
 type Counter = (&'static str, fn(&Array), fn(&Array) -> i64);
 
 const COUNTERS: [Counter; 3] = [
-    ("a cell", |a| drop(commit_cells(a, &one(3, 4, value(a, (3, 4)) + 1), None).unwrap()), |a| value(a, (3, 4))),
+    (
+        "a cell",
+        |a| {
+            commit_cells(a, &one(3, 4, value(a, (3, 4)) + 1), None).unwrap();
+        },
+        |a| value(a, (3, 4)),
+    ),
     (
         "a point",
-        |a| drop(commit_cells(a, &one(3, 4, value_of_point(a, (3, 4)) + 1), None).unwrap()),
+        |a| {
+            commit_cells(a, &one(3, 4, value_of_point(a, (3, 4)) + 1), None).unwrap();
+        },
         |a| value(a, (3, 4)),
     ),
     ("a metadata key", |a| set_key(a, "n", key(a, "n") + 1), |a| key(a, "n")),
@@ -200,10 +208,14 @@ type Write = (&'static str, fn(&Array, (i64, i64)));
 
 const WRITES: [Write; 5] = [
     ("a box", |a, (y, x)| match a.schema().unwrap().sparse() {
-        true => drop(commit_cells(a, &(0..9).map(|n| ((y, x + n), 5)).collect(), None).unwrap()),
+        true => {
+            commit_cells(a, &(0..9).map(|n| ((y, x + n), 5)).collect(), None).unwrap();
+        }
         false => write_box(a, (y, y + 2), (x, x + 9), 5),
     }),
-    ("cells", |a, at| drop(commit_cells(a, &CellMap::from([(at, 5), ((140, 140), 5), ((0, 0), 5)]), None).unwrap())),
+    ("cells", |a, at| {
+        commit_cells(a, &CellMap::from([(at, 5), ((140, 140), 5), ((0, 0), 5)]), None).unwrap();
+    }),
     ("tombstones", |a, at| delete_cells(a, &[at, (140, 140), (0, 0)])),
     ("a deletion", |a, (y, x)| delete_box(a, (y, y + 2), (x, x + 20))),
     ("a delete by condition", |a, (y, x)| delete_where(a, &format!("y == {y} && x == {x} || v == 140"))),
@@ -236,7 +248,11 @@ fn whatever_a_transaction_does_to_what_it_has_read_counts() {
             cells(a, ((0, 9), (0, 149)));
             write(a, (3, 4));
         };
-        let theirs = |at: (i64, i64)| move |a: &Array| drop(commit_cells(a, &one(at.0, at.1, 7), None).unwrap());
+        let theirs = |at: (i64, i64)| {
+            move |a: &Array| {
+                commit_cells(a, &one(at.0, at.1, 7), None).unwrap();
+            }
+        };
         let storage = numbered();
         assert!(!stands(&storage, path, mine, theirs((3, 4))), "{what} in {path}");
         assert!(stands(&storage, path, mine, theirs((3, 3))), "{what} in {path}, beside");
@@ -259,7 +275,11 @@ fn what_is_written_and_deleted_again_counts() {
         delete_where(a, "v < 0");
     };
     for path in PATHS {
-        let theirs = |at: (i64, i64)| move |a: &Array| drop(commit_cells(a, &one(at.0, at.1, 7), None).unwrap());
+        let theirs = |at: (i64, i64)| {
+            move |a: &Array| {
+                commit_cells(a, &one(at.0, at.1, 7), None).unwrap();
+            }
+        };
         assert!(!stands(&memory(), path, mine, theirs((3, 4))));
         assert!(!stands(&memory(), path, mine, theirs((9, 9))), "the condition looked at it");
         assert!(stands(&memory(), path, mine, theirs((9, 10))));
@@ -277,12 +297,18 @@ fn who_only_reads_or_only_writes_never_conflicts() {
         };
         assert!(stands(&storage, path, blind, theirs), "written, not read");
         let elsewhere = |a: &Array| {
-            COUNTERS.iter().for_each(|(_, _, read)| drop(read(a)));
+            COUNTERS.iter().for_each(|(_, _, read)| {
+                read(a);
+            });
             commit_cells(a, &one(8, 8, 9), None).unwrap();
             set_key(a, "m", 9);
         };
         assert!(stands(&storage, path, elsewhere, theirs), "read, and others written");
-        let reads = |a: &Array| COUNTERS.iter().for_each(|(_, _, read)| drop(read(a)));
+        let reads = |a: &Array| {
+            COUNTERS.iter().for_each(|(_, _, read)| {
+                read(a);
+            })
+        };
         assert!(stands(&storage, path, reads, theirs), "read");
         let all_keys = |a: &Array| {
             a.metadata_keys().unwrap();
@@ -310,7 +336,9 @@ fn merges_in_between_never_conflict() {
     for path in PATHS {
         let storage = numbered();
         let outside = opened(&context(), &storage, path);
-        (0..6).for_each(|n| drop(commit_cells(&outside, &one(3, n, 5), None).unwrap()));
+        (0..6).for_each(|n| {
+            commit_cells(&outside, &one(3, n, 5), None).unwrap();
+        });
         let merge = |_: &Array| {
             let outside = opened(&context(), &storage, path);
             let report = outside.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap();
@@ -332,7 +360,9 @@ fn a_write_far_behind_the_newest_version_is_found() {
     for hit in [true, false] {
         let theirs = |a: &Array| {
             commit_cells(a, &one(3, if hit { 4 } else { 5 }, 9), None).unwrap();
-            (0..150).for_each(|n| drop(commit_cells(a, &one(100, n % 150, 9), None).unwrap()));
+            (0..150).for_each(|n| {
+                commit_cells(a, &one(100, n % 150, 9), None).unwrap();
+            });
             a.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap();
         };
         assert_eq!(stands(&storage, "/sparse", COUNTERS[0].1, theirs), !hit);
@@ -358,7 +388,16 @@ fn versions_in_between_that_are_gone_are_never_passed_over() {
     assert_eq!(gone(COUNTERS[0].1, 3), Err(ErrorKind::SnapshotExpired));
     assert_eq!(gone(COUNTERS[0].1, 100), Err(ErrorKind::SnapshotExpired), "nobody can tell that it was elsewhere");
     assert_eq!(gone(COUNTERS[2].1, 100), Err(ErrorKind::SnapshotExpired), "of metadata too");
-    assert!(gone(|a| drop(commit_cells(a, &one(3, 4, 9), None).unwrap()), 3).is_ok(), "what was only written stands");
+    assert!(
+        gone(
+            |a| {
+                commit_cells(a, &one(3, 4, 9), None).unwrap();
+            },
+            3
+        )
+        .is_ok(),
+        "what was only written stands"
+    );
     let reads = |a: &Array| {
         value(a, (3, 4));
         commit_cells(a, &one(8, 8, 9), None).unwrap();

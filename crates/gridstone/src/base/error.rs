@@ -149,12 +149,11 @@ constructors! {
     cancelled => Cancelled,
 }
 
-/// A message as it may be shown: names that it speaks of may hold anything. Its own lines stay lines.
+/// A message as it may be shown: names that it speaks of may hold anything.
 fn shown(message: String) -> String {
-    let lines: Vec<Cow<'_, str>> = message.split('\n').map(printable).collect();
-    match lines.iter().all(|line| matches!(line, Cow::Borrowed(_))) {
-        true => message,
-        false => lines.join("\n"),
+    match printable(&message) {
+        Cow::Borrowed(_) => message,
+        Cow::Owned(shown) => shown,
     }
 }
 
