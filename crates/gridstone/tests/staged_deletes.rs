@@ -88,6 +88,36 @@ impl Place {
     }
 }
 
+/// One write or delete in a transaction, and what it means to the model.
+fn act(dice: &mut Dice, array: &Array, model: &mut [Vec<Place>], blind: bool) {
+    match dice.below(if blind { 3 } else { 6 }) {
+        0 | 1 => {
+            let cells = some(dice, 25);
+            commit_cells(array, &cells, None).unwrap();
+            cells.iter().for_each(|((y, x), v)| model[*y as usize][*x as usize].own = Some(*v));
+        }
+        2 => {
+            let places: BTreeSet<(i64, i64)> = some(dice, 5).into_keys().collect();
+            delete_at(array, &places);
+            for (y, x) in places {
+                let place = &mut model[y as usize][x as usize];
+                (place.own, place.buried) = (None, true);
+            }
+        }
+        3 if dice.chance(40) => {
+            delete_box(array, (2, 4), (3, 9));
+            model[2..=4].iter_mut().flat_map(|row| &mut row[3..=9]).for_each(|place| {
+                (place.own, place.buried) = (None, true);
+            });
+        }
+        _ => {
+            let limit = 1 + dice.below(9) as i64;
+            assert_eq!(delete_where(&array, &format!("v <= {limit} and v > 0")).unwrap(), transaction.base_version());
+            model.iter_mut().flatten().for_each(|place| place.judged(|v| v <= limit));
+        }
+    }
+}
+
 /// Random transactions over random arrays, with and without a commit of others meanwhile, against a model.
 #[test]
 fn random_transactions_agree_with_a_model() {
@@ -103,35 +133,7 @@ fn random_transactions_agree_with_a_model() {
         // Who reads nothing writes over what others have written.
         let blind = dice.chance(30);
         for _ in 0..1 + dice.below(7) {
-            match dice.below(if blind { 3 } else { 6 }) {
-                0 | 1 => {
-                    let cells = some(&mut dice, 25);
-                    commit_cells(&array, &cells, None).unwrap();
-                    cells.iter().for_each(|((y, x), v)| model[*y as usize][*x as usize].own = Some(*v));
-                }
-                2 => {
-                    let places: BTreeSet<(i64, i64)> = some(&mut dice, 5).into_keys().collect();
-                    delete_at(&array, &places);
-                    for (y, x) in places {
-                        let place = &mut model[y as usize][x as usize];
-                        (place.own, place.buried) = (None, true);
-                    }
-                }
-                3 if dice.chance(40) => {
-                    delete_box(&array, (2, 4), (3, 9));
-                    model[2..=4].iter_mut().flat_map(|row| &mut row[3..=9]).for_each(|place| {
-                        (place.own, place.buried) = (None, true);
-                    });
-                }
-                _ => {
-                    let limit = 1 + dice.below(9) as i64;
-                    assert_eq!(
-                        delete_where(&array, &format!("v <= {limit} and v > 0")).unwrap(),
-                        transaction.base_version()
-                    );
-                    model.iter_mut().flatten().for_each(|place| place.judged(|v| v <= limit));
-                }
-            }
+            act(&mut dice, &array, &mut model, blind);
             let seen: CellMap = (0..SIDE * SIDE)
                 .map(|i| (i / SIDE, i % SIDE))
                 .filter_map(|(y, x)| Some(((y, x), model[y as usize][x as usize].seen()?)))

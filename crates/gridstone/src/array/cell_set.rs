@@ -92,8 +92,9 @@ impl CellSet {
 
     /// Whether it has a cell of this box.
     pub fn touches(&self, bounds: &Subarray) -> bool {
-        let cell = |cell: &Box<[u64]>| bounds.contains(cell.iter().copied());
-        self.near(bounds) && (self.boxes.iter().any(|sub| sub.intersects(bounds)) || self.cells.iter().any(cell))
+        let has_box = || self.boxes.iter().any(|sub| sub.intersects(bounds));
+        let has_cell = || self.cells.iter().any(|keys| bounds.contains(keys.iter().copied()));
+        self.near(bounds) && (has_box() || has_cell())
     }
 
     /// Whether a box of it holds all of `bounds`. Several that do so only together are not found out.
@@ -105,8 +106,9 @@ impl CellSet {
     pub fn found_in(&self, bounds: &Subarray) -> Option<Subarray> {
         let mut common = Self::default();
         common.add_common(self, bounds);
-        let cell = |keys: &Box<[u64]>| Subarray::new(keys.iter().map(|key| KeyRange::new(*key, *key)).collect());
-        common.boxes.into_iter().next().or_else(|| common.cells.iter().min().map(cell))
+        let least = common.cells.iter().min();
+        let cell = least.map(|keys| Subarray::new(keys.iter().map(|key| KeyRange::new(*key, *key)).collect()));
+        common.boxes.into_iter().next().or(cell)
     }
 
     fn near(&self, bounds: &Subarray) -> bool {

@@ -175,17 +175,23 @@ impl Array {
         if report.overtaken == 0 {
             report.overtaken += u64::from(!self.sweep(&plan)?);
         }
-        if *strategy == Strategy::Manifest {
-            self.pack(&snapshot)?;
-        } else if report.merges.iter().map(|merge| merge.fragments).sum::<u64>() >= PACKED_FRAGMENTS {
-            // The merges are committed; if this fails the next fold does it.
-            let _ = self.state().and_then(|(newest, _)| self.pack(&newest));
-        }
+        self.pack_after(strategy, &snapshot, &report)?;
         report.background_failure = self.context().upkeep().take_failure(snapshot.store(), self.id());
         report.counters = context.counters.snapshot();
         report.after = self.state()?.1.count_fragments();
         self.context().upkeep().left(snapshot.store(), self.id(), report.after);
         Ok(report)
+    }
+
+    /// Folds the log if that was asked for, or if much of what it tells was merged.
+    fn pack_after(&self, strategy: &Strategy, snapshot: &Arc<Snapshot>, report: &ConsolidateReport) -> Result<()> {
+        if *strategy == Strategy::Manifest {
+            self.pack(snapshot)?;
+        } else if report.merges.iter().map(|merge| merge.fragments).sum::<u64>() >= PACKED_FRAGMENTS {
+            // The merges are committed; if this fails the next fold does it.
+            let _ = self.state().and_then(|(newest, _)| self.pack(&newest));
+        }
+        Ok(())
     }
 
     /// Takes out what newer fragments hide, as far as `strategy` asks for it, in a commit of its own; says what it was, if anything.

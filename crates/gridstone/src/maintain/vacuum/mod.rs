@@ -178,7 +178,7 @@ impl Attempt<'_> {
     }
 
     /// Publishes the floor that a vacuum before this one has decided, if that died before it did; gives the one that is published. Without room
-    /// for it the old one stays for now.
+    /// for it the old one stays.
     fn finished(&self, published: u64, newest: &Snapshot) -> Result<u64> {
         match newest.retained().floor().filter(|root| root.version > published && !self.options.dry_run) {
             None => Ok(published),
