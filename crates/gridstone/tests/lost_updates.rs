@@ -453,7 +453,11 @@ fn stands_at(storage: &Arc<dyn Storage>, x: i64, theirs: impl Fn(&Array)) -> boo
 
 #[test]
 fn large_fragments_are_told_by_the_boxes_of_their_tiles() {
-    let writes = |count: i64| move |a: &Array| drop(vacuum::write(a, &stretches(count)).unwrap());
+    let writes = |count: i64| {
+        move |a: &Array| {
+            vacuum::write(a, &stretches(count)).unwrap();
+        }
+    };
     let (few, many) = (writes(60_000), writes(70_000));
     for (x, beside_few, beside_many) in
         [(30_000, false, false), (30_001, true, false), (500_000, true, true), (1_030_001, true, false)]
@@ -510,7 +514,9 @@ fn act(dice: &mut Dice, array: &Array, deeds: &mut Deeds) {
             deeds.read.extend(square);
         }
         2 => {
-            some.iter().for_each(|at| drop(value_of_point(array, *at)));
+            some.iter().for_each(|at| {
+                value_of_point(array, *at);
+            });
             deeds.read.extend(some);
         }
         3 => {
