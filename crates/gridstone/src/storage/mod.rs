@@ -144,7 +144,7 @@ pub trait Storage: Send + Sync + Debug {
         Ok(None)
     }
 
-    /// The key of the first object that was read or written, if the objects are sealed; `None` as long as there was none.
+    /// The key of the newest record that was read or written, if the objects are sealed; `None` as long as there was none.
     fn key_id(&self) -> Option<KeyId> {
         None
     }

@@ -151,7 +151,7 @@ impl Attempt<'_> {
             self.release(&newest, oldest, &mut listing, report)?;
         }
         let now_us = self.now_us(&listing)?;
-        let before_us = now_us.saturating_sub(self.options.safety_us);
+        let before_us = self.old_us(now_us, self.options.safety_us);
         self.sweep(before_us, report)?;
         self.delete_records(&mut listing, oldest, now_us, report)?;
         let newest = self.uncovered(newest, report)?;
@@ -339,6 +339,11 @@ impl Attempt<'_> {
         self.store.commit(&base, changes, &mut spare)
     }
 
+    /// What was written then or earlier has an age of `age_us`. Without a safety age everything has: times may be of whole seconds.
+    fn old_us(&self, now_us: i64, age_us: i64) -> i64 {
+        if self.options.safety_us == 0 { i64::MAX } else { now_us.saturating_sub(age_us) }
+    }
+
     /// Deletes what was condemned, as far as it is still to go.
     fn delete(&self, found: &Found, condemned: &Retained, report: &mut VacuumReport) -> Result<()> {
         let mut deletion = self.deletion(found.data.tally().objects + found.manifest.tally().objects);
@@ -350,8 +355,7 @@ impl Attempt<'_> {
 
     /// Deletes records below `floor`, but for young ones: of these a commit under way may have to ask whether it counted.
     fn delete_records(&self, listing: &mut Listing, floor: u64, now_us: i64, report: &mut VacuumReport) -> Result<()> {
-        let grace_us = if self.options.safety_us == 0 { 0 } else { RECORD_GRACE_US };
-        let old = listing.take_records(floor, now_us.saturating_sub(grace_us));
+        let old = listing.take_records(floor, self.old_us(now_us, RECORD_GRACE_US));
         if self.options.dry_run {
             old.iter().for_each(|(_, bytes)| report.records.add(*bytes));
             return Ok(());

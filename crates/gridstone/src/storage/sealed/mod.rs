@@ -31,7 +31,7 @@ use header::{HEADER_BYTES, Header, Looks, SEGMENT_LOG2, Segments};
 use sink::{SealedSink, Sealer, seal_whole};
 use source::{Opener, SealedSource};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// What an object of a log starts with if it is not sealed: all that is known here of what objects hold.
 const PLAIN_LINE: &[u8] = b"{\"gs\":";
@@ -73,7 +73,8 @@ pub struct SealedStorage {
     found: OnceLock<Sort>,
     /// Whether an object has been opened with a key: from then on one that is not sealed is damage.
     proved: AtomicBool,
-    key_id: OnceLock<KeyId>,
+    /// The key of the newest record seen, with its version; before there is one, of any object.
+    key_id: Mutex<Option<(u64, KeyId)>>,
 }
 
 impl SealedStorage {
@@ -83,7 +84,17 @@ impl SealedStorage {
             Sealing::Always(_) => OnceLock::from(Sort::Sealed),
             _ => OnceLock::new(),
         };
-        Self { inner, sealing, entropy, found, proved: AtomicBool::new(false), key_id: OnceLock::new() }
+        Self { inner, sealing, entropy, found, proved: AtomicBool::new(false), key_id: Mutex::default() }
+    }
+
+    /// Remembers with which key an object is sealed.
+    fn saw_key(&self, name: &str, id: KeyId) {
+        let version = name.rsplit('/').next().and_then(|file| file.parse::<u64>().ok()).unwrap_or(0);
+        if let Ok(mut known) = self.key_id.try_lock()
+            && known.is_none_or(|(newest, _)| version > newest)
+        {
+            *known = Some((version, id));
+        }
     }
 
     fn what(&self, name: &str) -> String {
@@ -147,7 +158,7 @@ impl SealedStorage {
         let ring = self.sealing.ring().ok_or_else(|| Error::access(format!("{what} is sealed; give its key")))?;
         let key = ring.by_id(header.key, &what)?;
         if name != LATEST {
-            let _ = self.key_id.set(header.key);
+            self.saw_key(name, header.key);
         }
         let segments = match sealed_len {
             Some(len) => Segments::new(&header, len, &what)?,
@@ -227,7 +238,7 @@ impl SealedStorage {
             Some(ring) => {
                 let key = ring.current()?;
                 let done = write(&seal_whole(&key, self.entropy.as_ref(), name, bytes)?)?;
-                let _ = self.key_id.set(key.id);
+                self.saw_key(name, key.id);
                 Ok(done)
             }
         }
@@ -275,7 +286,8 @@ impl Storage for SealedStorage {
     }
 
     fn key_id(&self) -> Option<KeyId> {
-        self.key_id.get().copied()
+        // In the child of a fork the lock may be held by a thread that is not there.
+        self.key_id.try_lock().ok().and_then(|known| known.map(|(_, id)| id))
     }
 
     fn prepare(&self) -> Result<()> {
