@@ -142,9 +142,10 @@ def read_record(data: bytes, version: int) -> Record:
     what = f"record {version}"
     line = open_line(data, what)
     needed = {"gs": int, "commit_id": str, "ops": list}
-    optional = dict.fromkeys(("version", "parent", "read_version", "time_us", "root", "message"))
+    optional = dict.fromkeys(("version", "parent", "read_version", "time_us", "root", "message", "durable"))
     top = fields(line.value, needed, optional, what)
     need(line.body % ALIGNMENT == 0, f"{what}: its body is not aligned")
+    need(top["durable"] in (None, False, True), f"{what}: whether it is durable is no truth value")
     bodies = _Bodies(data, line.body, version)
     operations = []
     for value in top["ops"]:
