@@ -117,7 +117,8 @@ fn a_store_beyond_the_bound_can_be_mended() {
     assert!(commit(&store, vec![set(root, "new", 10)]).is_err(), "25 are left");
     (15..30).for_each(|n| drop(commit(&store, vec![set(root, &n.to_string(), 0)]).unwrap()));
     commit(&store, vec![set(root, "new", 10)]).unwrap();
-    assert_eq!(open(&crate::vacuum::context(8), &storage, "/line", At::Latest).unwrap().version(), 81 - 9);
+    let newest = open(&crate::vacuum::context(8), &storage, "/line", At::Latest).unwrap();
+    assert_eq!(crate::vacuum::read(&newest).unwrap(), [(1, 1)].into());
 }
 
 #[test]
