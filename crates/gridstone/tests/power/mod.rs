@@ -315,7 +315,9 @@ fn without_waiting_for_the_disk_a_power_cut_is_told_and_no_record_is_torn() {
 /// Handles that wait for the disk and such that do not take turns. What was waited for is there after any cut, and what it stands on.
 #[test]
 fn a_durable_commit_over_others_loses_nothing() {
-    let asks_no_more = |script: &Script| script.heal.is_none() && !script.past && !script.damages;
+    // Of a sealed store the recorder cannot tell which records are durable.
+    let asks_no_more =
+        |script: &Script| script.heal.is_none() && !script.past && !script.damages && script.keys.is_none();
     for script in scripts().into_iter().filter(|script| script.is_wanted() && asks_no_more(script)) {
         let (recording, begun) = (alternating(script), Instant::now());
         assert!(recording.deferred.len() > 5, "{}: {:?}", script.name, recording.deferred);
