@@ -152,7 +152,9 @@ def known(what: str, value: Any, values: tuple[str, ...]) -> None:
 _CHECKS: dict[str, Check] = {
     **dict.fromkeys(("uri", "source"), place),
     **dict.fromkeys(("path", "target_path", "b_path", "name", "text", "message", "isolation", "strategy"), text),
-    **dict.fromkeys(("overwrite", "history", "replace", "dry_run", "commit", "sorted", "background", "store"), flag),
+    **dict.fromkeys(
+        ("overwrite", "history", "replace", "dry_run", "cut", "commit", "sorted", "background", "store"), flag
+    ),
     **dict.fromkeys(("context", "target_context"), context),
     **dict.fromkeys(("examples", "sample"), number),
     "version": version,

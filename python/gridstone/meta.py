@@ -22,7 +22,7 @@ class Metadata(MutableMapping[str, Any]):
     """`a.meta`, `g.meta`. Values: None, bool, int, float (NaN, infinities), str, bytes, lists, dicts with text keys,
     `datetime`, `numpy.datetime64` and `timedelta64`. NumPy's numbers become Python's, its arrays lists.
 
-    As they are stored, lists and dicts lie in each other 128 deep at most. A key holds no control characters.
+    As they are stored, lists and dicts lie in each other 128 deep at most.
 
     Setting a key commits; `update({...})` and `clear()` change many keys in one commit.
     """

@@ -197,7 +197,6 @@ def test_someone_gives_a_name_that_acts_on_a_terminal(tmp_path: Path, mark: str)
     for refuse in (
         lambda: group.group(f"n{mark}"),
         lambda: gs.group(tmp_path / "g", path=f"/n{mark}/m"),
-        lambda: a.meta.update({f"k{mark}": 1}),
     ):
         with pytest.raises(InputError) as wrong:
             refuse()

@@ -124,6 +124,8 @@ class StoreModel:
     """The numbers of the arrays that a version changed."""
     upkeep: set[int] = field(default_factory=set)
     """What vacuums committed, which changed nothing and counts for nothing."""
+    hiding: set[int] = field(default_factory=set)
+    """What vacuums committed before, to take out what newer writes hide; counts for nothing either."""
     tags: dict[str, int] = field(default_factory=dict)
     tagged: dict[int, dict[str, int]] = field(default_factory=dict)
     """The tags that each version knows."""
@@ -153,7 +155,8 @@ class StoreModel:
         """The oldest version that is to stay: of an age of nothing, an hour, or a number of versions."""
         if isinstance(asked, str):
             return self.newest if asked == "0s" else self.oldest
-        counted = [version for version in sorted(self.versions) if version not in self.upkeep]
+        uncounted = self.upkeep if asked == 1 else self.upkeep | self.hiding
+        counted = [version for version in sorted(self.versions) if version not in uncounted]
         return counted[-asked] if asked <= len(counted) else self.oldest
 
     def settled(self, floor: int) -> int:

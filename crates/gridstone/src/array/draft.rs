@@ -7,7 +7,7 @@ use super::path;
 use super::retained::Retained;
 use super::snapshot::Snapshot;
 use super::tree::{Node, Tree};
-use crate::base::{Entropy, Error, Id, PRINTABLE, Result, is_unprintable, limits};
+use crate::base::{Entropy, Error, Id, Result, limits};
 use std::sync::Arc;
 
 /// The operations that `changes` come to after `base`. Input, Exists or NotFound errors say what cannot be done.
@@ -117,9 +117,6 @@ fn check_lengths(key: &str, text: Option<&str>) -> Result<()> {
 fn check_texts(changes: &[(String, Option<String>)]) -> Result<()> {
     for (key, text) in changes {
         check_lengths(key, text.as_deref())?;
-        if text.is_some() && key.contains(is_unprintable) {
-            return Err(Error::input(format!("{key:?} cannot be the key of metadata: {PRINTABLE}")));
-        }
         let parsed = text.as_deref().map(serde_json::from_str::<serde::de::IgnoredAny>).transpose();
         parsed
             .map_err(|e| Error::input(format!("the metadata value of {key:?} is no JSON text: {e}")).with_source(e))?;
