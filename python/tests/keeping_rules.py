@@ -64,9 +64,9 @@ class KeepingRules:
         done = self.a.vacuum(versions=versions, safety_age=age)
         if done.hidden:
             # Fragments of this array or of the second one: it may be in the array's history.
-            self.model.commit(done.newest + 1)
-            if done.newest + 1 not in {version.version for version in self.a.history()}:
-                self.unlisted.add(done.newest + 1)
+            self.model.commit(done.newest)
+            if done.newest not in {version.version for version in self.a.history()}:
+                self.unlisted.add(done.newest)
         assert done.oldest <= min([self.model.newest, *self.tags.values()])
         assert done.oldest_before <= min(self.model.versions)  # The second array was there before the first.
         event("vacuum", "forgot" if done.versions else "nothing to forget")

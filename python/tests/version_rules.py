@@ -249,7 +249,7 @@ class VersionRules(GroupRules):
         assert {holder for holder in held if holder[0] is not None} == tags
         # Readers of old versions hold them once their handle is a minute old.
         kept = model.settled(min([floor, *(version for _, version in held)]))
-        assert (done.oldest_before, done.oldest, done.newest) == (model.oldest, kept, newest)
+        assert (done.oldest_before, done.oldest, done.newest) == (model.oldest, kept, newest + hiding)
         event("vacuum", "dry" if dry_run else "held by a tag" if tags else "free")
         if dry_run:
             assert done.committed is None and store.open().version == newest

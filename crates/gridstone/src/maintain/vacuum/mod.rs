@@ -154,12 +154,11 @@ impl Attempt<'_> {
         let before_us = self.old_us(now_us, self.options.safety_us);
         self.sweep(before_us, report)?;
         self.delete_records(&mut listing, oldest, now_us, report)?;
-        report.newest = newest.version();
         let newest = self.uncovered(newest, report)?;
         let (floor, held_by) = self.floor(&newest, base, &listing, now_us)?;
         let found = self.find(newest, oldest, (base, floor), (&listing, before_us))?;
         let floor = found.floor;
-        (report.oldest_before, report.oldest) = (before, floor);
+        (report.oldest_before, report.oldest, report.newest) = (before, floor, found.newest.version());
         (report.held_by, report.young) = (held_by, found.data.young.and(found.manifest.young));
         if self.options.dry_run {
             (report.data, report.manifest) = (found.data.tally(), found.manifest.tally());
