@@ -15,6 +15,9 @@ use object_store::{Error as Store, GetOptions, GetRange};
 /// What is asked for first of an object whose length is not known, and of a long one at once.
 pub(super) const PIECE_BYTES: u64 = 8 << 20;
 
+/// Longer than any object; stores take a range that ends beyond what they can count for none.
+const RANGE_END_MAX: u64 = 1 << 50;
+
 /// A question for the first bytes of an object, under way.
 #[derive(Debug)]
 pub(super) struct Question {
@@ -25,7 +28,7 @@ pub(super) struct Question {
 impl Question {
     /// Asks for the first `len` bytes of `name`, or all if it has fewer; for one at least.
     pub(super) fn start(client: &Client, name: &str, len: u64) -> Result<Self> {
-        let range = Some(GetRange::Bounded(0..len.max(1)));
+        let range = Some(GetRange::Bounded(0..len.clamp(1, RANGE_END_MAX)));
         let answer = client.start_get(name, GetOptions { range, ..GetOptions::default() })?;
         Ok(Self { name: name.to_owned(), answer })
     }
