@@ -3,14 +3,15 @@
 //!
 //! A child process does one chapter of a script of the [`crate::life`] on a folder and ends itself by SIGKILL at its n-th point,
 //! for all n: before every operation on the storage, before every call to the operating system of which those that
-//! write are made, and in the middle of each that writes. Before operations that only read it dies in the longest of the scripts, and in
+//! write are made, and in the middle of each that writes. Its commits wait for the disk and do not, in turn. Before operations that only read it dies in the longest of the scripts, and in
 //! the others with `GRIDSTONE_TEST_DEEP`: the folder is then as at the next point.
 
 use crate::child::{Child, Folder, say};
+use crate::life::alternating::Alternating;
 use crate::life::script::{Ground, Life, Script, perform};
 use crate::life::{check, scripts};
 use crate::scratch::unsynced;
-use gridstone::storage::{DiskCalls, Durability, HookedStorage, LocalStorage, Operation, Storage, SystemCalls};
+use gridstone::storage::{DiskCalls, HookedStorage, Operation, Storage, SystemCalls};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -133,15 +134,22 @@ pub(crate) fn live_a_chapter(folder: &Path, order: u64) {
     let script = scripts().swap_remove((order >> 48) as usize);
     let kinds = (script.kinds)();
     let killer = Arc::new(Killer { left: AtomicU64::new(order & 0xffff_ffff) });
-    let calls = LocalStorage::with_calls(folder.join(STORE), Durability::Close, killer.clone()).unwrap();
-    let store: Arc<dyn Storage> = Arc::new(HookedStorage::new(Arc::new(calls), move |operation, _| {
+    let number = (order >> 32) as usize & 0xffff;
+    let disk = Arc::new(Alternating::new(&folder.join(STORE), &killer));
+    if number % 2 == 1 {
+        disk.turn();
+    }
+    let store: Arc<dyn Storage> = Arc::new(HookedStorage::new(disk.clone(), move |operation, _| {
         if script.reads || !only_reads(operation) {
             killer.point();
         }
     }));
-    let chapter = script.chapters(&kinds).swap_remove((order >> 32) as usize & 0xffff);
+    let chapter = script.chapters(&kinds).swap_remove(number);
     let source = unsynced(folder.parent().unwrap().join(SOURCE));
-    perform(&script, &kinds, &chapter, &Ground { store, source }, |_, _, version| say("version", version));
+    perform(&script, &kinds, &chapter, &Ground { store, source }, |_, _, version| {
+        say("version", version);
+        disk.turn();
+    });
     say("alive", 0);
 }
 

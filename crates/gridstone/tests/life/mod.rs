@@ -5,6 +5,7 @@
 //! rehearsal. A new kind of work is one more entry of [`kinds`], or, where it wants a store of another sort, of another script:
 //! [`sealed`], [`doubled`], [`mended`], [`together`], [`copied`].
 
+pub(crate) mod alternating;
 pub(crate) mod check;
 mod copied;
 mod doubled;

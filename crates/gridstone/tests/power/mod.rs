@@ -6,13 +6,11 @@
 //! The harness is tried itself: records in which one kind of fsync is left out, or comes too late, must be found
 //! wanting.
 
-mod alternating;
 mod disk;
 mod trace;
 
-use alternating::Alternating;
-
 use crate::child::Folder;
+use crate::life::alternating::Alternating;
 use crate::life::script::{Ground, Life, Script};
 use crate::life::{check, scripts};
 use crate::scratch::unsynced;

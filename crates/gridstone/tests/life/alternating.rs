@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Two handles of one folder.
 #[derive(Debug)]
-pub(super) struct Alternating {
+pub(crate) struct Alternating {
     waiting: LocalStorage,
     deferring: LocalStorage,
     defers: AtomicBool,
@@ -16,14 +16,14 @@ pub(super) struct Alternating {
 
 impl Alternating {
     /// Both are changed by `calls`.
-    pub(super) fn new(root: &Path, calls: &Arc<impl DiskCalls + 'static>) -> Self {
+    pub(crate) fn new(root: &Path, calls: &Arc<impl DiskCalls + 'static>) -> Self {
         let handle = |durability| LocalStorage::with_calls(root, durability, calls.clone()).unwrap();
         let (waiting, deferring) = (handle(Durability::Full), handle(Durability::Close));
         Self { waiting, deferring, defers: AtomicBool::new(true) }
     }
 
     /// The other handle's turn.
-    pub(super) fn turn(&self) {
+    pub(crate) fn turn(&self) {
         self.defers.fetch_xor(true, Ordering::Relaxed);
     }
 
