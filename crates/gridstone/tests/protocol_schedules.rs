@@ -106,7 +106,7 @@ fn stray(one_in: u32, seen: &Seen, name: &str) -> Option<Stray> {
         return None;
     }
     count(&seen.astray);
-    let kinds = [Stray::Refused, Stray::Missing, Stray::Rubbish, Stray::Failed];
+    let kinds = [Stray::Refused, Stray::Missing, Stray::Rubbish, Stray::Failed, Stray::Unknown, Stray::Newer];
     Some(kinds[thread_rng().gen_range(0..kinds.len())])
 }
 

@@ -16,7 +16,7 @@ use super::durability::is_durable;
 use super::fold::fold;
 use super::log::{Before, Log};
 use super::operation::{Changes, Operation, Recorded};
-use super::outcome::{Draft, Fate};
+use super::outcome::{self, Draft, Fate};
 use super::record::{self, Head, Record};
 use super::root_size;
 use super::snapshot::Snapshot;
@@ -106,7 +106,7 @@ impl Store {
                 }
                 Fate::Lost => newest = self.catch_up(newest, rebase, &mut changes)?,
                 Fate::BelowFloor => {
-                    if let Some(committed) = self.already_in(&newest, &changes)? {
+                    if let Some(committed) = self.already_in(&newest, &changes, draft.record.version)? {
                         return Ok(committed);
                     }
                     newest = self.pass_floor(&newest, rebase, &mut changes)?;
@@ -115,25 +115,38 @@ impl Store {
         }
     }
 
-    /// The newest version, if a fragment of `changes` is in it, the inline ones included: a record of ours counted before the floor passed
-    /// it. That none is in it proves nothing, since fragments are merged.
-    fn already_in(&self, base: &Snapshot, changes: &Changes) -> Result<Option<Arc<Snapshot>>> {
+    /// The newest version, if the fragments of `changes` are in it, the inline ones included: a record of ours counted before the floor passed
+    /// it, or somebody committed the same receipts. That none is in it proves nothing, since fragments are merged.
+    ///
+    /// # Errors
+    /// CommitUnknown if some of them are in it: the others were merged, or never committed.
+    fn already_in(&self, base: &Snapshot, changes: &Changes, version: u64) -> Result<Option<Arc<Snapshot>>> {
         let newest = self.latest()?;
         if newest.store() != base.store() {
             return Ok(None);
         }
+        let (mut found, mut all) = (0, 0);
         for operation in &changes.operations {
             let (Operation::AddFragments { array, fragments } | Operation::ReplaceFragments { array, fragments, .. }) =
                 operation
             else {
                 continue;
             };
-            let Ok(state) = newest.array_by_id(*array) else { continue };
-            if find_any(state, fragments.iter())?.is_some() {
-                return Ok(Some(newest));
+            all += fragments.len();
+            if let Ok(state) = newest.array_by_id(*array) {
+                found += count_present(state, fragments)?;
             }
         }
-        Ok(None)
+        match found {
+            0 => Ok(None),
+            found if found == all => Ok(Some(newest)),
+            found => Err(outcome::unknown(
+                version,
+                Error::storage(format!(
+                    "of its {all} fragments {found} are in the newest version; the others were merged, or never committed"
+                )),
+            )),
+        }
     }
 
     /// The record that does `changes` after `newest`, which is folded if it is time, with its bytes and the snapshot after it. What the
@@ -153,9 +166,7 @@ impl Store {
 
     /// Makes sure that slots are exclusive, and compares clocks where that tells the storage's time.
     fn prove(&self, newest: &Snapshot) -> Result<()> {
-        if newest.version() > 0
-            && let Some(storage_us) = self.log.storage.prove_exclusive(newest.store())?
-        {
+        if let Some(storage_us) = self.log.storage.prove_exclusive(newest.store())? {
             self.times.compare(storage_us, self.clock.now_us());
         }
         Ok(())
@@ -193,13 +204,19 @@ impl Store {
         let Attempts { commit_id, read_version, .. } = attempts;
         check_once(newest, changes)?;
         let operations = draft::operations(newest, changes, self.entropy.as_ref())?;
-        let version = newest.version() + 1;
+        let (version, time_us) = (newest.version() + 1, self.times.after(newest, self.clock.now_us()));
+        if newest.version() > 0 && time_us <= newest.time_us() {
+            return Err(Error::corruption(format!(
+                "version {} is dated at the end of time, and nothing can be dated after it; nothing was committed",
+                newest.version()
+            )));
+        }
         let head = Head {
             commit_id,
             version,
             parent: newest.record(),
             read_version,
-            time_us: self.times.after(newest, self.clock.now_us()),
+            time_us,
             root: newest.root(),
             message: changes.message.clone(),
             durable: !self.log.storage.defers_sync() || is_durable(newest, changes),
@@ -363,9 +380,13 @@ fn find_described(array: &ArrayState, staged: &[&Staged]) -> Result<Option<Id>> 
     Ok(None)
 }
 
-/// One of these fragments that the array has.
-fn find_any<'a>(array: &ArrayState, staged: impl Iterator<Item = &'a Staged>) -> Result<Option<Id>> {
-    let staged: Vec<&Staged> = staged.collect();
-    let recent = staged.iter().map(|f| f.description.id).find(|id| array.recent().any(|d| d.id == *id));
-    recent.map_or_else(|| find_described(array, &staged), |id| Ok(Some(id)))
+/// How many of these fragments the array has.
+fn count_present(array: &ArrayState, staged: &[Staged]) -> Result<usize> {
+    let ids: HashSet<Id> = staged.iter().map(|f| f.description.id).collect();
+    let mut present: HashSet<Id> = array.recent().map(|d| d.id).filter(|id| ids.contains(id)).collect();
+    let touched = |bounds: &crate::schema::Subarray| staged.iter().any(|f| f.description.bounds.intersects(bounds));
+    for shelf in array.shelves.iter().filter(|s| touched(&s.info().bounds)) {
+        present.extend(shelf.load()?.iter().map(|d| d.id).filter(|id| ids.contains(id)));
+    }
+    Ok(present.len())
 }

@@ -87,11 +87,20 @@ fn check_format(bytes: &[u8], what: &str) -> Result<()> {
         Some(_) if is_misread(bytes, digits.map_or(0, <[u8]>::len)) => {
             Err(Error::corruption(format!("{what} is damaged: its format version does not match its checksum")))
         }
-        Some(other) => Err(Error::unsupported(format!(
-            "{what} is of format version {other}, this Gridstone knows version {FORMAT}; use a newer Gridstone"
-        ))),
+        Some(other) => {
+            let error = Error::unsupported(format!(
+                "{what} is of format version {other}, this Gridstone knows version {FORMAT}; use a newer Gridstone"
+            ));
+            Err(if is_sound(bytes) { error.foreign() } else { error })
+        }
         None => Err(Error::corruption(format!("{what} does not start with the format version"))),
     }
+}
+
+/// Whether these bytes start with a line that matches its checksum, whatever its format.
+fn is_sound(bytes: &[u8]) -> bool {
+    let line = bytes.iter().position(|b| *b == b'\n').and_then(|end| bytes.split_at_checked(end));
+    line.is_some_and(|(line, rest)| rest.get(1..SEAL_LEN - 1) == Some(hex(xxh3(line)).as_bytes()))
 }
 
 /// Whether the line would match its checksum with [`FORMAT`] in the place of its `digits`: then they are damaged.

@@ -159,8 +159,8 @@ impl Log {
         match start.and_then(whole).and_then(|file| Record::checksum(&file, version)) {
             Ok(found) if found == parent => Before::Parent,
             Ok(_) => Before::Other,
-            // It was read, and is of a format or a key that was not there.
-            Err(e) if e.is_foreign() || e.kind() == ErrorKind::Unsupported => Before::Other,
+            // It was read, is sound, and of a format or a key that was not there.
+            Err(e) if e.is_foreign() => Before::Other,
             Err(e) if e.kind() == ErrorKind::NotFound => Before::Absent,
             Err(e) => Before::Unclear(self.unreadable(&log_name(version), e)),
         }

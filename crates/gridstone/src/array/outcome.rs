@@ -9,7 +9,7 @@
 //!    - the record before is read, sound, and not our parent; or record 1, or the root at the floor, is of another store; or the store is
 //!      gone for certain. Then the store was deleted, and perhaps another one was made in its place: nothing was committed;
 //!    - the floor is above our version, and the next version is read and names another parent; or the next version is in no listing that shows
-//!      ours and later ones, and no vacuum can have deleted it yet. Then nobody looks for our version: the changes are committed anew.
+//!      ours, put once, and later ones, and no vacuum can have deleted it yet. Then nobody looks for our version: the changes are committed anew.
 //! 5. Anything else, a refusal, an answer that makes no sense or a missing record, is a CommitUnknown error. Nothing is deleted.
 
 use super::log::Before;
@@ -45,6 +45,13 @@ pub(super) struct Draft {
     pub(super) store: Id,
 }
 
+/// How many puts may have brought a record to where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Puts {
+    One,
+    Several,
+}
+
 /// What one look at a record that is there shows.
 enum Verdict {
     Counts,
@@ -64,9 +71,10 @@ impl Store {
         let (mut refusal, mut doubt, mut occupied) = (None, false, false);
         for _ in 0..ATTEMPTS {
             match self.log.storage.put_if_absent(&name, &draft.bytes) {
-                Ok(PutOutcome::Created) => return self.settled(draft),
+                Ok(PutOutcome::Created) if !doubt => return self.settled(draft, Puts::One),
+                Ok(PutOutcome::Created | PutOutcome::CreatedLate) => return self.settled(draft, Puts::Several),
                 Ok(PutOutcome::Exists) => occupied = true,
-                Err(e) if e.kind() == ErrorKind::Unsupported && !doubt => return Err(e),
+                Err(e) if e.kind() == ErrorKind::Unsupported && e.had_no_effect() && !doubt => return Err(e),
                 Err(e) => {
                     doubt |= !e.had_no_effect();
                     refusal = Some(e);
@@ -76,28 +84,28 @@ impl Store {
                 Ok(Some(found)) if found.commit_id == record.commit_id => return self.settled_late(draft),
                 Ok(Some(_)) => return Ok(Fate::Lost),
                 Ok(None) => {}
-                // A record of a later format is certainly not ours.
-                Err(e) if e.kind() == ErrorKind::Unsupported => return Err(e),
+                // A sound record of a later format or another key is not ours, and leaves ours no place.
+                Err(e) if e.is_foreign() => return Err(e),
                 Err(e) if doubt || occupied => return Err(unknown(record.version, e)),
                 // No put has happened, whatever lies there.
                 Err(_) => {}
             }
         }
-        let refusal = refusal.unwrap_or_else(|| {
-            Error::storage(format!("the storage says that {name} exists and that it does not; nothing was committed"))
-        });
-        Err(if doubt { unknown(record.version, refusal) } else { refusal })
+        // What exists and cannot be seen may be ours: a put that was repeated on its way is refused for its own success.
+        let refusal = refusal
+            .unwrap_or_else(|| Error::storage(format!("the storage says that {name} exists and that it does not")));
+        Err(if doubt || occupied { unknown(record.version, refusal) } else { refusal })
     }
 
     /// As [`Store::settled`], of a record that is there after an answer that left doubt.
     fn settled_late(&self, draft: &Draft) -> Result<Fate> {
         let version = draft.record.version;
         self.log.storage.sync(&log_name(version)).map_err(|e| unknown(version, e))?;
-        self.settled(draft)
+        self.settled(draft, Puts::Several)
     }
 
     /// Whether a record that is there counts. One that certainly does not is removed.
-    fn settled(&self, draft: &Draft) -> Result<Fate> {
+    fn settled(&self, draft: &Draft, puts: Puts) -> Result<Fate> {
         let version = draft.record.version;
         let mut cause = match self.first_look(draft) {
             Verdict::Counts => return self.made_durable(draft),
@@ -105,7 +113,7 @@ impl Store {
             Verdict::Void | Verdict::Astray => None,
         };
         for _ in 0..ATTEMPTS {
-            match self.second_look(draft).unwrap_or_else(Verdict::Unclear) {
+            match self.second_look(draft, puts).unwrap_or_else(Verdict::Unclear) {
                 Verdict::Counts => return self.made_durable(draft),
                 Verdict::Void => {
                     // Left behind below the floor it does no harm.
@@ -149,11 +157,16 @@ impl Store {
     }
 
     /// What there is proof of, after a first look that was not plain.
-    fn second_look(&self, draft: &Draft) -> Result<Verdict> {
+    fn second_look(&self, draft: &Draft, puts: Puts) -> Result<Verdict> {
         let Record { version, parent, xxh3, .. } = draft.record;
         // The record first: a vacuum moves the floor before it takes records away.
         let before = self.log.before(version, parent);
-        let floor = self.log.floor()?;
+        let floor = match self.log.floor() {
+            Ok(floor) => floor,
+            // Of a store that is being deleted no floor is shown.
+            Err(_) if self.log.storage.is_removed()? => return Ok(Verdict::Astray),
+            Err(e) => return Ok(Verdict::Unclear(e)),
+        };
         let lowest = floor.map_or(1, |f| f.version);
         match (&before, lowest <= version) {
             (Before::Parent, true) => return Ok(Verdict::Counts),
@@ -163,7 +176,8 @@ impl Store {
         match self.log.read(version.saturating_add(1))? {
             Some(next) if next.parent == Some(xxh3) => return Ok(Verdict::Counts),
             Some(_) if lowest > version => return Ok(Verdict::Void),
-            None if lowest > version => return self.never_followed(draft, lowest),
+            None if lowest > version && puts == Puts::One => return self.never_followed(draft, lowest),
+            None if lowest > version => return Ok(Verdict::Unclear(Error::storage("the log has been truncated"))),
             _ => {}
         }
         match before {
@@ -174,7 +188,8 @@ impl Store {
     }
 
     /// Whether a version that the floor has passed counted before, if the next one is not there. Nobody follows a record made below the
-    /// floor, and a vacuum leaves young records: so the next version never was, if the storage's own times say that both would be young.
+    /// floor, and a vacuum leaves young records: so the next version never was, if the storage's own times say that both would be young. Its
+    /// time says so of a record that was put once alone: an earlier put may have counted long ago, and been forgotten.
     fn never_followed(&self, draft: &Draft, lowest: u64) -> Result<Verdict> {
         let version = draft.record.version;
         let (mut ours_us, mut next, mut later) = (None, false, false);
@@ -244,7 +259,7 @@ impl Store {
     }
 }
 
-fn unknown(version: u64, cause: Error) -> Error {
+pub(super) fn unknown(version: u64, cause: Error) -> Error {
     Error::commit_unknown(format!(
         "whether version {version} was committed could not be found out, and nothing was deleted ({cause}). Once the storage answers \
          again, look whether the history has version {version} with your change, and repeat it only if not"

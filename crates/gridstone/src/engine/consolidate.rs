@@ -6,7 +6,9 @@ use super::{Array, Call, Staged};
 use crate::array::{ArrayState, Changes, MergeRules, Operation, Removed, Snapshot};
 use crate::base::{CounterSnapshot, Error, ErrorKind, FileRef, Id, Part, Result, Silent};
 use crate::fragment::{self, Description};
-use crate::maintain::{self, HIDDEN_MAX, Merge, Plan, PlanLimits, Strategy, Written, hidden, is_done, merge, plan};
+use crate::maintain::{
+    self, HIDDEN_BYTES_MAX, Merge, Plan, PlanLimits, Strategy, Written, hidden, is_done, merge, plan,
+};
 use crate::query::{ReadContext, Target, WriteContext};
 use crate::schema::{Region, Schema};
 use crate::storage::data_name;
@@ -339,7 +341,7 @@ impl<'a> Merging<'a> {
 fn hidden_for(schema: &Schema, strategy: &Strategy, fragments: &[Arc<Description>]) -> Vec<Arc<Description>> {
     let mut hidden = match strategy {
         Strategy::Fragments(_) | Strategy::Manifest => return Vec::new(),
-        _ => hidden(schema, fragments, HIDDEN_MAX),
+        _ => hidden(schema, fragments, &mut { HIDDEN_BYTES_MAX }),
     };
     if let Strategy::Box(asked) = strategy {
         // A mask has the box of what it lies over.

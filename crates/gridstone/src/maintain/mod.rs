@@ -16,7 +16,7 @@ pub use consolidate::{Merged, Written, is_done, memory_bytes, merge};
 pub use copy::Copier;
 pub use copy_history::{HistoryCopied, HistoryCopier};
 pub use cut::LostVersion;
-pub use plan::{HIDDEN_MAX, Merge, Plan, PlanLimits, Strategy, hidden, plan};
+pub use plan::{HIDDEN_BYTES_MAX, Merge, Plan, PlanLimits, Strategy, hidden, plan};
 pub use repair::{RepairAction, RepairOptions, RepairReport, repair};
 pub use vacuum::{Holder, Keep, Tally, VacuumOptions, VacuumReport, vacuum};
 pub use verify::{Damage, VerifyReport, verify};

@@ -262,13 +262,13 @@ fn publish(store: &Store, overlay: &OverlayStorage, report: &mut RepairReport) -
     if let Some(name) = committed.as_ref().filter(cut_off) {
         replace(storage.as_ref(), name, None, report)?;
     }
-    // The new version comes last.
-    if let Some((name, Some(bytes))) = committed.and_then(|name| changes.get_key_value(&name))
-        && storage.put_if_absent(name, bytes)? == PutOutcome::Exists
-    {
+    // The new version comes last. It is durable, and so is what it stands on.
+    let Some((name, Some(bytes))) = committed.and_then(|name| changes.get_key_value(&name)) else { return Ok(()) };
+    overlay.synced().iter().try_for_each(|name| storage.sync(name))?;
+    if storage.put_if_absent(name, bytes)? == PutOutcome::Exists {
         return Err(Error::conflict(format!("{name} was committed meanwhile; run the repair again")));
     }
-    Ok(())
+    if storage.defers_sync() { storage.sync(name) } else { Ok(()) }
 }
 
 /// Puts `bytes` (`None`: nothing) in the place of a damaged object, of which a copy is kept.

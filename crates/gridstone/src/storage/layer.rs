@@ -204,8 +204,8 @@ impl<L: Layer> Storage for Layered<L> {
     }
 
     fn delete_each(&self, names: &[String]) -> Result<()> {
-        let [first, ..] = names else { return Ok(()) };
-        self.call(Operation::Delete, first, || self.inner.delete_each(names))
+        // A process may die between any two of them.
+        names.iter().try_for_each(|name| self.delete(name))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {

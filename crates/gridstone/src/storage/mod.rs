@@ -70,6 +70,8 @@ pub fn patiently<R>(work: impl FnOnce() -> R) -> R {
 pub enum PutOutcome {
     /// The object did not exist; it does now, whole and durable.
     Created,
+    /// As `Created`, after puts whose answers were lost: one of these may have created it before, and it may have been deleted since.
+    CreatedLate,
     /// An object of that name exists; it was not touched.
     Exists,
 }
@@ -134,8 +136,8 @@ pub trait Storage: Send + Sync + Debug {
         Ok(false)
     }
 
-    /// Makes sure that [`Storage::put_if_absent`] is exclusive here, once per process and store `id`, before the first commit to it. Gives
-    /// [the storage's time](Storage::now_us) if that was learnt just now.
+    /// Makes sure that [`Storage::put_if_absent`] is exclusive here, once per process and store `id` (zeros: there is none yet), before the first
+    /// commit to it. Gives [the storage's time](Storage::now_us) once per handle, where it is known.
     ///
     /// # Errors
     /// Unsupported where two writers would overwrite each other; Access, Storage.

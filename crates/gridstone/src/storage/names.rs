@@ -83,7 +83,7 @@ pub(super) fn too_many_asides(name: &str) -> Error {
 pub(super) fn copy_aside<S: Storage + ?Sized>(storage: &S, name: &str) -> Result<String> {
     let bytes = storage.read_all(name)?;
     for aside in asides(name) {
-        if storage.put_if_absent(&aside, &bytes)? == PutOutcome::Created {
+        if storage.put_if_absent(&aside, &bytes)? != PutOutcome::Exists {
             return Ok(aside);
         }
     }

@@ -17,12 +17,14 @@ pub struct OverlayStorage {
     changed: Arc<Mutex<Changed>>,
     /// Names that sinks are writing to.
     claimed: Arc<Mutex<BTreeSet<String>>>,
+    /// Objects below whose durability was asked for.
+    synced: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl OverlayStorage {
     /// Nothing is changed yet.
     pub fn new(inner: Arc<dyn Storage>) -> Self {
-        Self { inner, changed: Arc::default(), claimed: Arc::default() }
+        Self { inner, changed: Arc::default(), claimed: Arc::default(), synced: Arc::default() }
     }
 
     fn claimed(&self) -> MutexGuard<'_, BTreeSet<String>> {
@@ -49,6 +51,11 @@ impl OverlayStorage {
     /// All that was changed: objects written (`None`: deleted) by name.
     pub fn changes(&self) -> BTreeMap<String, Option<Bytes>> {
         self.changed().clone()
+    }
+
+    /// The objects of the storage below that must be durable before what was changed is written.
+    pub fn synced(&self) -> BTreeSet<String> {
+        self.synced.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Forgets what was done to `name`.
@@ -92,6 +99,10 @@ impl Storage for OverlayStorage {
 
     fn is_near(&self) -> bool {
         self.inner.is_near()
+    }
+
+    fn defers_sync(&self) -> bool {
+        self.inner.defers_sync()
     }
 
     /// What is written here is in memory, and dated by the machine's clock.
@@ -164,8 +175,15 @@ impl Storage for OverlayStorage {
         self.put(name, bytes)
     }
 
+    /// Remembers the object if it lies below.
     fn sync(&self, name: &str) -> Result<()> {
-        if self.exists(name)? { Ok(()) } else { Err(self.absent(name)) }
+        if !self.exists(name)? {
+            return Err(self.absent(name));
+        }
+        if self.held(name).is_none() {
+            self.synced.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        }
+        Ok(())
     }
 
     fn delete(&self, name: &str) -> Result<()> {

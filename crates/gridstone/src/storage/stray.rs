@@ -3,7 +3,7 @@
 //!
 //! Unlike [`super::FaultyStorage`] nothing that it does is told honestly: no error says that it had no effect.
 
-use super::{Listed, PutOutcome, Storage, Swept};
+use super::{FLOOR, Listed, PutOutcome, Storage, Swept};
 use crate::base::{ByteSink, ByteSource, Error, ErrorKind, Id, KeyId, Result};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -21,6 +21,10 @@ pub enum Stray {
     Rubbish,
     /// The server fails (503).
     Failed,
+    /// The server does not know the request (501).
+    Unknown,
+    /// Bytes that start as an object of a later format does, without its checksum (200).
+    Newer,
 }
 
 /// Decides about each read of an object; `None`: it is answered as it should be.
@@ -69,6 +73,7 @@ impl StrayStorage {
         match (self.answer)(name) {
             None => read(),
             Some(Stray::Rubbish) => Ok(Bytes::from_static(b"<html>Service temporarily unavailable</html>\n")),
+            Some(Stray::Newer) => Ok(Bytes::from_static(b"{\"gs\":7,\"version\":1}\n0123456789abcdef\n")),
             Some(stray) => Err(error(stray, name)),
         }
     }
@@ -78,7 +83,8 @@ fn error(stray: Stray, name: &str) -> Error {
     let kind = match stray {
         Stray::Refused => ErrorKind::Access,
         Stray::Missing => ErrorKind::NotFound,
-        Stray::Rubbish | Stray::Failed => ErrorKind::Storage,
+        Stray::Unknown => ErrorKind::Unsupported,
+        Stray::Rubbish | Stray::Newer | Stray::Failed => ErrorKind::Storage,
     };
     Error::new(kind, format!("a stray answer about {name}: {stray:?}"))
 }
@@ -130,6 +136,12 @@ impl Storage for StrayStorage {
 
     fn read_start(&self, name: &str, len: u64) -> Result<Bytes> {
         self.answered(name, || self.inner.read_start(name, len))
+    }
+
+    /// The floor first, as answers of requests sent side by side may come.
+    fn read_start_and_floor(&self, name: &str, len: u64) -> (Result<Bytes>, Result<Bytes>) {
+        let floor = self.read_all(FLOOR);
+        (self.read_start(name, len), floor)
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>> {
@@ -188,7 +200,7 @@ impl Storage for StrayStorage {
         match (self.answer)(name) {
             None => self.inner.exists(name),
             Some(Stray::Missing) => Ok(false),
-            Some(Stray::Rubbish) => Ok(true),
+            Some(Stray::Rubbish | Stray::Newer) => Ok(true),
             Some(stray) => Err(error(stray, name)),
         }
     }

@@ -2,15 +2,16 @@
 //! is deleted without proof.
 
 use super::world::*;
-use crate::array::{Changes, Snapshot, StandardRules, Store};
+use crate::array::{Changes, Removed, Snapshot, StandardRules, Store};
 use crate::base::{Clock, ErrorKind, Id, Notices};
 use crate::storage::{
-    FLOOR, HookedStorage, MemoryStorage, Operation, PutOutcome, Storage, Stray, StrayStorage, log_name,
+    FLOOR, HookedStorage, MemoryStorage, ObjectStorage, Operation, PutOutcome, Storage, Stray, StrayStorage, log_name,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-const STRAYS: [Stray; 4] = [Stray::Refused, Stray::Missing, Stray::Rubbish, Stray::Failed];
+const STRAYS: [Stray; 6] =
+    [Stray::Refused, Stray::Missing, Stray::Rubbish, Stray::Failed, Stray::Unknown, Stray::Newer];
 
 /// A store at version 5 of one array in memory.
 struct Scene {
@@ -95,7 +96,7 @@ fn a_record_that_somebody_follows_counts_whatever_the_record_before_seems_to_be(
 
 #[test]
 fn a_floor_that_cannot_be_read_leaves_the_outcome_unknown() {
-    for stray in [Stray::Refused, Stray::Failed, Stray::Rubbish] {
+    for stray in STRAYS.into_iter().filter(|stray| *stray != Stray::Missing) {
         let scene = scene();
         let store = scene.astray(FLOOR.to_owned(), stray, (0, u64::MAX), false);
         let error = add_one(&store, &scene.snapshot, scene.array).unwrap_err();
@@ -115,6 +116,34 @@ fn a_put_that_may_still_land_is_of_unknown_outcome_and_its_file_stays() {
     scene.check(5);
     assert_eq!(storage.land().unwrap().unwrap(), PutOutcome::Created);
     assert_eq!(storage.land().unwrap().unwrap(), PutOutcome::Exists, "the second try of the same record");
+    scene.check(6);
+}
+
+#[test]
+fn a_slot_that_cannot_be_seen_after_a_put_in_doubt_is_of_unknown_outcome() {
+    for stray in STRAYS {
+        let scene = scene();
+        let late = AtomicBool::new(false);
+        let answer = move |read: &str| (read == log_name(6)).then_some(stray);
+        let storage = StrayStorage::new(Arc::new(scene.memory.clone()), answer, move |name| {
+            name == log_name(6) && !late.swap(true, Ordering::Relaxed)
+        });
+        let error = add_one(&store_in(Arc::new(storage.clone())), &scene.snapshot, scene.array).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{stray:?}: {error}");
+        storage.land();
+        scene.check(6);
+    }
+}
+
+/// What is refused because it exists may be our own, put twice by what lies between.
+#[test]
+fn a_record_that_exists_and_is_not_found_is_of_unknown_outcome() {
+    let scene = scene();
+    add_one(&scene.other(), &scene.snapshot, scene.array).unwrap();
+    let answer = |read: &str| (read == log_name(6)).then_some(Stray::Missing);
+    let storage = StrayStorage::new(Arc::new(scene.memory.clone()), answer, |_| false);
+    let error = add_one(&store_in(Arc::new(storage)), &scene.snapshot, scene.array).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{error}");
     scene.check(6);
 }
 
@@ -201,6 +230,99 @@ fn a_record_whose_follower_is_gone_is_not_committed_twice() {
     let error = outcome.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{error}");
     assert_eq!(scene.other().latest().unwrap().array("/").unwrap().count_fragments(), 8);
+}
+
+/// A vacuum that keeps the newest version: the floor is raised to it, and of records below it the old ones go.
+fn forget(store: &Store, newest: &Snapshot) {
+    let root = store.rooted(newest.version(), None).unwrap().root().unwrap();
+    store.publish_floor(crate::array::Floor { version: newest.version(), root }).unwrap();
+    (1..newest.version()).for_each(|version| store.storage().delete(&log_name(version)).unwrap());
+}
+
+/// The first put took effect and its answer was lost; it was followed and forgotten before the second one, which finds the slot free.
+#[test]
+fn a_record_put_twice_is_not_committed_twice() {
+    let clock = Arc::new(SetClock::default());
+    let memory = MemoryStorage::new().with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
+    let (store, one, array) = with_array(Arc::new(memory.clone()));
+    let scene = Scene { snapshot: commits(&store, one, array, 4), memory, array };
+    let (other, stalled, late) = (scene.other(), AtomicBool::new(false), AtomicBool::new(false));
+    let storage = StrayStorage::new(
+        Arc::new(scene.memory.clone()),
+        |_| None,
+        move |name| name == log_name(6) && !late.swap(true, Ordering::Relaxed),
+    );
+    let landing = storage.clone();
+    let hooked = HookedStorage::new(Arc::new(storage), move |operation, name| {
+        if operation != Operation::ReadAll || name != log_name(6) || stalled.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        landing.land().unwrap().unwrap();
+        let newest = commits(&other, other.latest().unwrap(), array, 3);
+        forget(&other, &newest);
+        clock.0.fetch_add(2 * 3_600_000_000, Ordering::Relaxed);
+        // What is hidden was taken out.
+        let state = newest.array_by_id(array).unwrap();
+        let removed = state.fragments(None).unwrap().iter().map(|d| Removed::of(d)).collect();
+        let replaced = crate::array::Operation::ReplaceFragments { array, removed, fragments: Vec::new() };
+        other.commit(&newest, Changes::new(vec![replaced]), &mut StandardRules).unwrap();
+    });
+    let error = add_one(&store_in(Arc::new(hooked)), &scene.snapshot, scene.array).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{error}");
+    let newest = scene.other().latest().unwrap();
+    assert_eq!((newest.version(), newest.array("/").unwrap().count_fragments()), (10, 0));
+}
+
+/// Others have committed one of two receipts before the floor passed: the second is not there, and is not said to be.
+#[test]
+fn half_a_commit_below_the_floor_is_no_commit() {
+    let scene = scene();
+    let fragments = [10, 50].map(|lo| in_file(&scene.memory, lo, lo + 9));
+    let (other, array, first) = (scene.other(), scene.array, fragments[0].clone());
+    let stalled = AtomicBool::new(false);
+    let hooked = HookedStorage::new(Arc::new(scene.memory.clone()), move |operation, name| {
+        if operation != Operation::PutIfAbsent || name != log_name(6) || stalled.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let worked = add(array, vec![first.clone()]);
+        let newest = other.commit(&other.latest().unwrap(), worked, &mut StandardRules).unwrap();
+        forget(&other, &commits(&other, newest, array, 2));
+    });
+    let both = add(scene.array, fragments.to_vec());
+    let error = store_in(Arc::new(hooked)).commit(&scene.snapshot, both, &mut StandardRules).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{error}");
+    assert_eq!(scene.memory.list("_data").unwrap().len(), 2);
+}
+
+/// A bucket whose store is being deleted shows neither its log nor its floor.
+#[test]
+fn a_commit_into_a_bucket_whose_store_is_being_deleted_is_told_so() {
+    let bucket: Arc<dyn object_store::ObjectStore> = Arc::new(object_store::memory::InMemory::new());
+    let over = || ObjectStorage::over("s3://box/a", "a", bucket.clone(), bucket.clone()).unwrap();
+    let (store, one, array) = with_array(Arc::new(over()));
+    let snapshot = commits(&store, one, array, 4);
+    let (deleting, gone) = (over(), AtomicBool::new(false));
+    let hooked = HookedStorage::new(Arc::new(over()), move |operation, name| {
+        if operation == Operation::PutIfAbsent && name == log_name(6) && !gone.swap(true, Ordering::Relaxed) {
+            deleting.put(FLOOR, b"gridstone: this store is being deleted\n").unwrap();
+        }
+    });
+    let stalled = store_in(Arc::new(hooked));
+    stalled.latest().unwrap();
+    let error = add_one(&stalled, &snapshot, array).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+}
+
+#[test]
+fn at_the_end_of_time_a_commit_is_refused() {
+    let clock = Arc::new(SetClock::default());
+    clock.0.store(i64::MAX, Ordering::Relaxed);
+    let memory = MemoryStorage::new();
+    let store = Store::new(Arc::new(memory.clone()), Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(Counting));
+    let newest = store.create(Changes::default()).unwrap();
+    let error = store.commit(&newest, Changes::default(), &mut StandardRules).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    assert_eq!(store_in(Arc::new(memory)).latest().unwrap().version(), 1);
 }
 
 #[test]

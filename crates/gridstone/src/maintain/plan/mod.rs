@@ -25,7 +25,7 @@ mod shadow;
 mod tests;
 mod tombstones;
 
-pub use shadow::{HIDDEN_MAX, hidden};
+pub use shadow::{HIDDEN_BYTES_MAX, hidden};
 
 pub(super) use evolved::{attrs_seen, has_dropped};
 

@@ -32,14 +32,23 @@ const LOOKS: (usize, usize) = (64, 1 << 16);
 /// Different lists of attributes over one fragment that are told apart.
 const LISTS_MAX: usize = 64;
 
-/// Hidden fragments of an array that one commit takes out, at most: its record names each, in 150 bytes.
-pub const HIDDEN_MAX: usize = 1 << 15;
+/// Bytes that one record may have for hidden fragments, which it names one by one. What is left goes later.
+pub const HIDDEN_BYTES_MAX: usize = 8 << 20;
 
-/// The fragments among `all`, those of an array by ascending order, that newer ones hide as `schema` sees them: the `most` oldest, then all masks
-/// over these.
-pub fn hidden(schema: &Schema, all: &[Arc<Description>], most: usize) -> Vec<Arc<Description>> {
+/// The fragments among `all`, those of an array by ascending order, that newer ones hide as `schema` sees them: the oldest, with the masks over
+/// them, as many as a record names in `room` bytes, which becomes what is left of it.
+pub fn hidden(schema: &Schema, all: &[Arc<Description>], room: &mut usize) -> Vec<Arc<Description>> {
     let shadow = Shadow::new(schema, all);
-    let mut found: Vec<Arc<Description>> = all.iter().filter(|d| shadow.hides(d)).take(most).cloned().collect();
+    let mut masks: HashMap<Id, usize> = HashMap::new();
+    all.iter().filter_map(|d| d.over).for_each(|over| *masks.entry(over).or_default() += 1);
+    let fits = |d: &&Arc<Description>| {
+        // An id, an order, and two keys for each axis; its masks have the same box.
+        let bytes = 120 + 40 * d.bounds.ranges().len();
+        let more = room.checked_sub(bytes * (1 + masks.get(&d.id).copied().unwrap_or_default()));
+        *room = more.unwrap_or(*room);
+        more.is_some()
+    };
+    let mut found: Vec<Arc<Description>> = all.iter().filter(|d| shadow.hides(d)).take_while(fits).cloned().collect();
     let ids: HashSet<Id> = found.iter().map(|d| d.id).collect();
     found.extend(all.iter().filter(|d| d.over.is_some_and(|over| ids.contains(&over))).cloned());
     found

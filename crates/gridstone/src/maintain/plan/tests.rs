@@ -343,7 +343,7 @@ proptest! {
 /// What is left without the fragments that are hidden, which are those that a look at every cell finds.
 fn shown(schema: &Schema, whole: &[Held]) -> Vec<Held> {
     let fragments: Vec<_> = whole.iter().map(|h| h.description.clone()).collect();
-    let gone: HashSet<Id> = hidden(schema, &fragments, usize::MAX).iter().map(|d| d.id).collect();
+    let gone: HashSet<Id> = hidden(schema, &fragments, &mut { usize::MAX }).iter().map(|d| d.id).collect();
     let hides = |by: &Description, cell: (u64, u64), attr: u32| match by.kind {
         FragmentKind::Dense => by.attrs.contains(&attr) && by.bounds.contains([cell.0, cell.1]),
         FragmentKind::Deletion => by.bounds.contains([cell.0, cell.1]),
@@ -363,7 +363,7 @@ fn shown(schema: &Schema, whole: &[Held]) -> Vec<Held> {
 #[test]
 fn what_is_hidden_goes_with_its_masks_and_what_shows_through_stays() {
     let ids = |all: &[Arc<Description>], sparse| {
-        hidden(&schema(sparse, false), all, usize::MAX).iter().map(|d| d.order.version).collect::<Vec<_>>()
+        hidden(&schema(sparse, false), all, &mut { usize::MAX }).iter().map(|d| d.order.version).collect::<Vec<_>>()
     };
     let dense = |n: u64, x: (u64, u64)| fragment(n, FragmentKind::Dense, x, 900);
     let deletion = |n, x| fragment(n, FragmentKind::Deletion, x, 0);
@@ -384,6 +384,10 @@ fn what_is_hidden_goes_with_its_masks_and_what_shows_through_stays() {
     assert!(ids(&[dense(1, (0, 9)), some(99, vec![0, 1])], false).is_empty());
     assert!(ids(&[dense(1, (0, 9)), some(100, vec![1])], false).is_empty());
     assert_eq!(ids(&[dense(1, (0, 9)), some(100, vec![0, 1])], false), [1]);
+    // As many as a record has room for.
+    let heap: Vec<_> = (1..=9).map(|n| dense(n, (0, 9))).collect();
+    let mut room = 3 * 200 + 199;
+    assert_eq!((hidden(&schema(false, false), &heap, &mut room).len(), room), (3, 199));
     let mask = Description { over: Some(small(1).id), ..described(2, FragmentKind::Mask, rect((0, 9), (0, 9)), 5) };
     let other = Description { over: Some(small(3).id), ..described(4, FragmentKind::Mask, rect((0, 9), (0, 9)), 5) };
     let masked = [small(1), Arc::new(mask), small(3), Arc::new(other), deletion(5, (0, 9)), small(6)];
@@ -398,7 +402,7 @@ fn steps(fragments: &[Arc<Description>], strategy: &Strategy, sparse: bool) -> u
     STEPS.with(|steps| steps.set(0));
     let limits = PlanLimits { memory_bytes: 128 << 20, cell_bytes: 40 };
     let schema = schema(sparse, false);
-    hidden(&schema, fragments, usize::MAX);
+    hidden(&schema, fragments, &mut { usize::MAX });
     plan(&schema, fragments, strategy, limits).unwrap();
     STEPS.with(|steps| steps.get()) / fragments.len() as u64
 }

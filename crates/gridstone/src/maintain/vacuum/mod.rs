@@ -26,7 +26,7 @@ mod spare;
 
 pub use report::{Holder, Tally, VacuumReport};
 
-use super::plan::{HIDDEN_MAX, hidden};
+use super::plan::{HIDDEN_BYTES_MAX, hidden};
 use crate::array::{
     ArrayState, Changes, Condemned, Floor, Names, Node, Operation, RECORD_GRACE_US, Removed, Retained, Snapshot,
     StandardRules, Store,
@@ -95,7 +95,7 @@ pub fn vacuum(
 fn told(error: Error, freed: Tally) -> Error {
     match error.kind() {
         ErrorKind::Storage if freed.objects > 0 => error.context(format!(
-            "the vacuum was not finished, though it has deleted {} objects of {} bytes; another one goes on",
+            "the vacuum was not finished, though it has deleted at least {} objects of {} bytes; another one goes on",
             freed.objects, freed.bytes
         )),
         _ => error,
@@ -232,14 +232,15 @@ impl Attempt<'_> {
     /// The newest version, without the fragments that newer ones hide: committed so, or, in a dry run, as if.
     fn uncovered(&self, newest: Arc<Snapshot>, report: &mut VacuumReport) -> Result<Arc<Snapshot>> {
         let (mut operations, mut bare) = (Vec::new(), Arc::clone(&newest));
+        let (mut room, mut hidden) = (HIDDEN_BYTES_MAX, 0);
         for node in newest.nodes() {
             let Node::Array(array) = node else { continue };
             self.cancel.check()?;
-            let removed = self.hidden(array)?;
+            let removed = self.hidden(array, &mut room)?;
             if removed.is_empty() {
                 continue;
             }
-            report.hidden += removed.len() as u64;
+            hidden += removed.len() as u64;
             if self.options.dry_run {
                 bare = Arc::new(bare.without(array.id(), removed)?);
             } else {
@@ -247,14 +248,15 @@ impl Attempt<'_> {
                 operations.push(Operation::ReplaceFragments { array: array.id(), removed, fragments });
             }
         }
-        if operations.is_empty() {
-            return Ok(bare);
+        if !operations.is_empty() {
+            bare = self.store.commit(&newest, Changes::new(operations), &mut StandardRules)?;
         }
-        self.store.commit(&newest, Changes::new(operations), &mut StandardRules)
+        report.hidden += hidden;
+        Ok(bare)
     }
 
-    fn hidden(&self, array: &ArrayState) -> Result<Vec<Removed>> {
-        let hidden = hidden(array.schema()?, &self.store.fragments_of(array)?, HIDDEN_MAX);
+    fn hidden(&self, array: &ArrayState, room: &mut usize) -> Result<Vec<Removed>> {
+        let hidden = hidden(array.schema()?, &self.store.fragments_of(array)?, room);
         Ok(hidden.iter().map(|d| Removed::of(d)).collect())
     }
 

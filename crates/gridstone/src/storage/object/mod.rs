@@ -127,7 +127,7 @@ impl ObjectStorage {
         SystemEntropy.id().to_string()
     }
 
-    fn write_if(&self, name: &str, bytes: &[u8], condition: Condition) -> Result<bool> {
+    fn write_if(&self, name: &str, bytes: &[u8], condition: Condition) -> Result<PutOutcome> {
         check_length(name, bytes)?;
         let (path, mark, bytes) = (self.client.path(name), self.mark(), Bytes::copy_from_slice(bytes));
         let asked = self
@@ -346,8 +346,7 @@ impl Storage for ObjectStorage {
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
         let name = names::checked(name)?;
         self.check_alive(name).map_err(Error::without_effect)?;
-        let created = self.write_if(name, bytes, Condition::Absent)?;
-        Ok(if created { PutOutcome::Created } else { PutOutcome::Exists })
+        self.write_if(name, bytes, Condition::Absent)
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -425,14 +424,14 @@ impl Storage for ObjectStorage {
         if name == FLOOR && found.as_ref().is_some_and(|found| found.bytes == removal::TOMBSTONE) {
             return Err(removal::deleted(&self.client));
         }
-        match (expected, found) {
-            (None, None) => self.write_if(name, bytes, Condition::Absent),
+        let condition = match (expected, found) {
+            (None, None) => Condition::Absent,
             (Some(expected), Some(found)) if found.bytes == expected => {
-                let version = UpdateVersion { e_tag: found.meta.e_tag, version: found.meta.version };
-                self.write_if(name, bytes, Condition::Unchanged(version))
+                Condition::Unchanged(UpdateVersion { e_tag: found.meta.e_tag, version: found.meta.version })
             }
-            _ => Ok(false),
-        }
+            _ => return Ok(false),
+        };
+        Ok(self.write_if(name, bytes, condition)? != PutOutcome::Exists)
     }
 
     fn exists(&self, name: &str) -> Result<bool> {

@@ -6,59 +6,84 @@
 //!
 //! It is done once per place and store in a process, before its first commit, and by who creates a store. Nothing is written down in the
 //! store: what was proved somewhere else says nothing here. A handle that has proved looks at one number; handles that come later look in
-//! a set. The child of a fork has a set of its own, and handles of its parent, which have proved.
+//! a table. The child of a fork has a table of its own, and handles of its parent, which have proved.
+//!
+//! The bucket dates the object of the proof, so the proof tells how far this machine's clock is off the bucket's. The table keeps that too.
 
 use super::client::{Client, Stores};
 use super::failure::{Effect, effect};
 use super::write::put_once;
-use crate::base::{Entropy, Error, ErrorKind, Id, Result};
-use crate::runtime::{PerProcess, SystemEntropy};
+use crate::base::{Clock, Entropy, Error, ErrorKind, Id, Result};
+use crate::runtime::{PerProcess, SystemClock, SystemEntropy};
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{Error as Store, PutMode};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// How often it is tried if answers are lost.
 const ATTEMPTS: usize = 3;
 
-/// Places and stores of which it is known.
-static PROVED: PerProcess<Mutex<HashSet<String>>> = PerProcess::new();
+/// Places and stores of which it is known, and how far the bucket's clock is ahead of this machine's, in microseconds, where it told.
+static PROVED: PerProcess<Mutex<HashMap<String, Option<i64>>>> = PerProcess::new();
 
 /// Nothing is known.
 const OPEN: u8 = 0;
 /// The place was proved, before there was a store.
 const PLACE: u8 = 1;
-/// It is known, and stands in the set.
+/// It is known, and stands in the table.
 const KNOWN: u8 = 2;
 
 /// What a handle knows.
 #[derive(Debug, Default)]
-pub(super) struct Proof(AtomicU8);
+pub(super) struct Proof {
+    known: AtomicU8,
+    /// As in [`PROVED`].
+    ahead_us: OnceLock<i64>,
+}
 
 impl Proof {
     /// Proves it for a place in which there is no store yet.
     pub(super) fn of_place(&self, client: &Client) -> Result<()> {
-        if self.0.load(Ordering::Acquire) == OPEN {
-            prove(client)?;
-            self.0.store(PLACE, Ordering::Release);
+        if self.known.load(Ordering::Acquire) == OPEN {
+            self.learn(prove(client)?);
+            self.known.store(PLACE, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Proves it for the store `id` in the place `identity`, unless this process has; gives the time that the bucket dated the proof by.
+    /// Proves it for the store `id` in the place `identity`, unless this process has. The first time it gives the bucket's time.
+    /// Of no store yet (an id of zeros) the place was proved when it was prepared.
     pub(super) fn of_store(&self, client: &Client, identity: &str, id: Id) -> Result<Option<i64>> {
-        let known = self.0.load(Ordering::Acquire);
+        let known = self.known.load(Ordering::Acquire);
         if known == KNOWN {
             return Ok(None);
         }
+        if id == Id([0; 16]) {
+            return Ok(self.now_us());
+        }
         let (proved, key) = (PROVED.get_or_try_build(|| Ok(Mutex::default()))?, format!("{identity} {id}"));
-        let is_there = |key: &str| proved.lock().unwrap_or_else(PoisonError::into_inner).contains(key);
-        let dated = if known == OPEN && !is_there(&key) { prove(client)? } else { None };
-        proved.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
-        self.0.store(KNOWN, Ordering::Release);
-        Ok(dated)
+        let found = proved.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+        match found {
+            Some(ahead_us) => self.learn(ahead_us),
+            None if known == OPEN => self.learn(prove(client)?),
+            None => {}
+        }
+        proved.lock().unwrap_or_else(PoisonError::into_inner).insert(key, self.ahead_us.get().copied());
+        self.known.store(KNOWN, Ordering::Release);
+        Ok(self.now_us())
+    }
+
+    /// The bucket's time as this machine's clock and the proof tell it; `None` before a proof.
+    fn now_us(&self) -> Option<i64> {
+        self.ahead_us.get().map(|ahead_us| SystemClock.now_us().saturating_add(*ahead_us))
+    }
+
+    fn learn(&self, ahead_us: Option<i64>) {
+        if let Some(ahead_us) = ahead_us {
+            let _ = self.ahead_us.set(ahead_us);
+        }
     }
 }
 
@@ -85,7 +110,7 @@ async fn answer(stores: &Stores, path: &Path, content: &'static [u8], mark: &str
     }
 }
 
-/// Sends the two writes; gives when the bucket dated what was created, in microseconds, if it tells. An error had no effect on the store.
+/// Sends the two writes; gives how far the bucket's clock is ahead, if it dated what was created. An error had no effect on the store.
 fn prove(client: &Client) -> Result<Option<i64>> {
     let mut failure = None;
     for _ in 0..ATTEMPTS {
@@ -99,11 +124,12 @@ fn prove(client: &Client) -> Result<Option<i64>> {
         });
         let answers = asked.and_then(crate::runtime::Driven::wait).map_err(Error::without_effect)?;
         let dated = client.head(&name).ok().flatten().map(|found| found.meta.last_modified.timestamp_micros());
+        let ahead_us = dated.map(|dated| dated.saturating_sub(SystemClock.now_us()));
         // What stays behind is swept as temporary objects are; who may not delete may commit.
         let _ = client.delete(std::slice::from_ref(&name));
         let failed = |error| client.error("cannot try conditional writes with", &name, error).without_effect();
         match answers {
-            (Answer::Created, Answer::Refused) | (Answer::Refused, Answer::Created) => return Ok(dated),
+            (Answer::Created, Answer::Refused) | (Answer::Refused, Answer::Created) => return Ok(ahead_us),
             (Answer::Created, Answer::Created) => return Err(unconditional(client)),
             (Answer::Failed(e), _) | (_, Answer::Failed(e)) => return Err(failed(e)),
             (Answer::Lost(e), _) | (_, Answer::Lost(e)) => failure = Some(failed(e)),

@@ -7,6 +7,7 @@ use super::client::{Client, fetched};
 use super::write::{Condition, MARK, write_if};
 use crate::base::{ByteSink, Error};
 use crate::runtime::{Driven, Owner, PerProcess, drive, driven};
+use crate::storage::PutOutcome;
 use bytes::Bytes;
 use futures_util::future::{AbortHandle, Aborted, abortable};
 use object_store::{AttributeValue, Attributes, GetOptions, MultipartUpload, PutMultipartOptions, PutPayload};
@@ -156,8 +157,10 @@ impl ObjectSink {
         let asked = self
             .client
             .start(|stores| async move { write_if(&stores, &path, bytes, &mark, &Condition::Absent).await })?;
-        let created = asked.wait()?.map_err(|e| self.client.error("cannot write", &self.name, e.error))?;
-        if created { Ok(()) } else { Err(exists(&self.client, &self.name)) }
+        match asked.wait()?.map_err(|e| self.client.error("cannot write", &self.name, e.error))? {
+            PutOutcome::Created | PutOutcome::CreatedLate => Ok(()),
+            PutOutcome::Exists => Err(exists(&self.client, &self.name)),
+        }
     }
 }
 

@@ -17,6 +17,7 @@
 
 use super::client::{Stores, fetched};
 use super::failure::{Effect, effect};
+use crate::storage::PutOutcome;
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{Attribute, AttributeValue, Attributes, GetOptions, PutMode, PutOptions, PutPayload, UpdateVersion};
@@ -67,18 +68,19 @@ pub(super) struct Unwritten {
     pub(super) in_doubt: bool,
 }
 
-/// Writes `bytes`, marked with `mark`, to `path` on `condition`; says whether that happened.
+/// Writes `bytes`, marked with `mark`, to `path` on `condition`; `Exists` if that did not hold.
 pub(super) async fn write_if(
     stores: &Stores,
     path: &Path,
     bytes: Bytes,
     mark: &str,
     condition: &Condition,
-) -> Result<bool, Unwritten> {
+) -> Result<PutOutcome, Unwritten> {
     let (mut attempt, mut in_doubt) = (0, false);
     loop {
         let error = match put_once(stores, path, bytes.clone(), mark, condition.mode()).await {
-            Ok(()) => return Ok(true),
+            Ok(()) if in_doubt => return Ok(PutOutcome::CreatedLate),
+            Ok(()) => return Ok(PutOutcome::Created),
             Err(error) => error,
         };
         let effect = effect(&error);
@@ -89,9 +91,10 @@ pub(super) async fn write_if(
         let refused = effect == Effect::Refused && !in_doubt;
         in_doubt |= effect == Effect::Unknown;
         match seen(stores, path, mark, condition).await {
-            Seen::Ours => return Ok(true),
-            _ if refused => return Ok(false),
-            Seen::Others if matches!(condition, Condition::Absent) => return Ok(false),
+            Seen::Ours if attempt > 0 => return Ok(PutOutcome::CreatedLate),
+            Seen::Ours => return Ok(PutOutcome::Created),
+            _ if refused => return Ok(PutOutcome::Exists),
+            Seen::Others if matches!(condition, Condition::Absent) => return Ok(PutOutcome::Exists),
             Seen::Before if attempt + 1 < ATTEMPTS => {}
             Seen::Before | Seen::Others | Seen::Unclear => return Err(Unwritten { error, in_doubt }),
         }

@@ -43,10 +43,7 @@ impl KeyRing {
         if let Some(key) = self.known.try_lock().ok().and_then(|known| known.by_id.get(&id).cloned()) {
             return Ok(key);
         }
-        let key = self
-            .keys
-            .key(Some(id))
-            .map_err(|e| e.context(format_args!("{what} is sealed with the key {id}")).foreign())?;
+        let key = self.keys.key(Some(id)).map_err(|e| e.context(format_args!("{what} is sealed with the key {id}")))?;
         let key = Arc::new(MasterKey::new(key)?);
         if key.id != id {
             return Err(Error::access(format!(

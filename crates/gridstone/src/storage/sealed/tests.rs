@@ -396,6 +396,7 @@ fn keys_rotate() {
     assert_eq!(late.read_all("_log/2").unwrap(), "new");
     let error = late.read_all("_log/1").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Access);
+    assert!(!error.is_foreign(), "a key that cannot be had says nothing about the object");
     assert!(error.message().contains("no such key here") && error.message().contains(&id(1).to_string()), "{error}");
 }
 

@@ -29,8 +29,12 @@ fn creating_a_store_and_committing_to_it_takes_one_proof() {
     storage.prepare().unwrap();
     assert_eq!(plan.seen(), ["get", "put", "put", "head", "delete"]);
     plan.clear();
-    storage.prove_exclusive(id).unwrap();
-    over(bucket).prove_exclusive(id).unwrap();
+    // Each handle learns the bucket's time, also the one that dates the first record.
+    let about_now = |told: Option<i64>| (told.unwrap() - SystemClock.now_us()).abs() < 60_000_000;
+    assert!(about_now(storage.prove_exclusive(Id([0; 16])).unwrap()));
+    assert!(about_now(storage.prove_exclusive(id).unwrap()));
+    assert_eq!(storage.prove_exclusive(id).unwrap(), None, "it was told");
+    assert!(about_now(over(bucket).prove_exclusive(id).unwrap()));
     assert!(plan.seen().is_empty());
 }
 
