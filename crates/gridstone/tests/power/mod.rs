@@ -14,6 +14,7 @@ use crate::life::alternating::Alternating;
 use crate::life::script::{Ground, Life, Script};
 use crate::life::{check, scripts};
 use crate::scratch::unsynced;
+use crate::vacuum;
 use disk::{Cut, Disk, Image};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{Call, RepairOptions, repair_on};
@@ -326,6 +327,35 @@ fn a_durable_commit_over_others_loses_nothing() {
         }
     }
     assert!(deferred > 0, "{deferred} commits did not wait for the disk");
+}
+
+/// Also where a repair makes it, a durable version comes after the data files of the versions before it, which had not waited for the disk.
+#[test]
+fn a_repair_makes_durable_what_its_version_stands_on() {
+    let (folder, recorder) = (Folder::new("power-repair"), Arc::new(Recorder::default()));
+    let local = LocalStorage::with_calls(folder.0.join(STORE), Durability::Close, recorder.clone()).unwrap();
+    let (storage, context): (Arc<dyn Storage>, _) = (Arc::new(local), vacuum::context(4));
+    let line = vacuum::create(&context, &storage, "/line", false);
+    for step in 0.. {
+        vacuum::write(&line, &[(step, step)].into()).unwrap();
+        if !storage.list("_manifest").unwrap().is_empty() {
+            break;
+        }
+    }
+    vacuum::write(&line, &(0..12_000).map(|x| (x, x * 0x9E37_79B9)).collect()).unwrap();
+    let data = storage.list("_data").unwrap().pop().unwrap();
+    for name in storage.list("_manifest").unwrap() {
+        storage.delete(&name).unwrap();
+    }
+    let before = recorder.events();
+    assert!(!before.iter().any(|event| matches!(event, Event::SyncFile(path) if path.ends_with(&data))));
+    let options = RepairOptions { dry_run: false, cut: false };
+    assert!(repair_on(&context, storage, options, &Call::default()).unwrap().committed.is_some());
+    let events = recorder.events().split_off(before.len());
+    let last_of = |is: &dyn Fn(&Event) -> bool| events.iter().rposition(is).unwrap();
+    let synced = last_of(&|event| matches!(event, Event::SyncFile(path) if path.ends_with(&data)));
+    let named = last_of(&|event| matches!(event, Event::Link(_, to) if to.parent().unwrap().ends_with("_log")));
+    assert!(synced < named && named < last_of(&|event| syncs_folder(event, "_log")), "{events:?}");
 }
 
 /// A file whose bytes found no room may say so only when it is closed.
