@@ -44,6 +44,8 @@ struct Weather {
     /// By how many hours the storage's clock jumps between two vacuums.
     jump_hours: i64,
     fold_versions: u64,
+    /// Whether each commit hides those before it, which vacuums then take out.
+    covering: bool,
 }
 
 /// How often what the test is about has happened, in all schedules.
@@ -64,6 +66,8 @@ fn count(of: &AtomicU64) {
 #[derive(Debug, Default)]
 struct Told {
     committed: BTreeSet<Id>,
+    /// The last version that has one of them.
+    version: u64,
     refused: BTreeSet<Id>,
     unknown: BTreeSet<Id>,
 }
@@ -84,6 +88,7 @@ impl Writer {
             match store.commit(&base, changes, &mut StandardRules) {
                 Ok(next) => {
                     told.committed.insert(id);
+                    told.version = next.version();
                     base = next;
                     count(&self.seen.committed);
                 }
@@ -123,7 +128,10 @@ fn play(weather: Weather, seen: &Arc<Seen>) {
     let memory = MemoryStorage::new().with_clock(clock(0));
     let hooked: Arc<dyn Storage> =
         Arc::new(HookedStorage::new(Arc::new(memory.clone()), |_, _| shuttle::thread::yield_now()));
-    let still = World::new(Arc::new(memory.clone()), weather.fold_versions).dated(clock(0));
+    let mut still = World::new(Arc::new(memory.clone()), weather.fold_versions).dated(clock(0));
+    if weather.covering {
+        still = still.covering();
+    }
     let one = still.create().unwrap();
     let world = still.through(Arc::clone(&hooked));
     let networks: Vec<StrayStorage> = (0..weather.writers)
@@ -156,19 +164,50 @@ fn play(weather: Weather, seen: &Arc<Seen>) {
     };
     let keeper = {
         let (world, seen, storage_us) = (world.clone(), Arc::clone(seen), Arc::clone(&storage_us));
+        let still = still.clone();
         shuttle::thread::spawn(move || {
+            let mut sights = Vec::new();
             for _ in 0..weather.vacuums {
+                sights.push(fragments(&still));
                 keep_one(&world, &seen);
+                sights.push(fragments(&still));
                 storage_us.fetch_add(weather.jump_hours * HOUR_US, Ordering::Relaxed);
             }
+            sights
         })
     };
     let told: Vec<Told> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
-    keeper.join().unwrap();
+    let mut sights = keeper.join().unwrap();
     done.store(true, Ordering::Relaxed);
     lander.join().unwrap();
     while land(&networks, seen) {}
-    check(&still, &told);
+    sights.push(fragments(&still));
+    check_sights(&sights, &told);
+    if !weather.covering {
+        check(&still, &told);
+    }
+}
+
+/// The fragments of the newest version, and the version that the newest of them was committed as.
+fn fragments(world: &World) -> (Vec<Id>, u64) {
+    let newest = world.store().latest().unwrap();
+    let all = newest.array("/").unwrap().fragments(None).unwrap();
+    (world.read_all(&newest).unwrap(), all.last().map_or(0, |d| d.order.version))
+}
+
+/// Seen one after the other: what has gone stays away, what was refused never comes, and what was acknowledged last is not below the end.
+fn check_sights(sights: &[(Vec<Id>, u64)], told: &[Told]) {
+    let mut gone = BTreeSet::new();
+    for (before, after) in sights.iter().zip(&sights[1..]) {
+        gone.extend(before.0.iter().filter(|id| !after.0.contains(id)).copied());
+        let back: Vec<&Id> = after.0.iter().filter(|id| gone.contains(id)).collect();
+        assert!(back.is_empty(), "committed twice: {back:?}");
+    }
+    for (found, _) in sights {
+        assert!(told.iter().all(|one| found.iter().all(|id| !one.refused.contains(id))), "refused, and there");
+    }
+    let (_, last) = sights.last().unwrap();
+    assert!(told.iter().all(|one| one.version <= *last), "an acknowledged version is hidden by an earlier one");
 }
 
 /// Lets late puts take effect; says whether there was one.
@@ -212,6 +251,7 @@ const CALM: Weather = Weather {
     vacuums: 0,
     jump_hours: 0,
     fold_versions: 64,
+    covering: false,
 };
 
 fn often(of: &AtomicU64) -> bool {
@@ -234,14 +274,26 @@ fn late_effects() {
 
 #[test]
 fn vacuums_while_hours_pass() {
-    let seen = explore(Weather { vacuums: 3, jump_hours: 2, writers: 2, commits: 3, fold_versions: 2, ..CALM }, 1_000);
-    assert!(often(&seen.raised) && often(&seen.committed), "{seen:?}");
+    let weather = Weather { vacuums: 3, jump_hours: 2, writers: 2, commits: 3, fold_versions: 2, ..CALM };
+    for covering in [false, true] {
+        let seen = explore(Weather { covering, ..weather }, 800);
+        assert!(often(&seen.raised) && often(&seen.committed), "{seen:?}");
+    }
+}
+
+#[test]
+fn late_effects_while_hours_pass() {
+    let weather = Weather { vacuums: 3, jump_hours: 2, late_one_in: 2, commits: 2, covering: true, ..CALM };
+    let seen = explore(Weather { fold_versions: 2, ..weather }, 1_500);
+    assert!(often(&seen.raised) && often(&seen.landed) && often(&seen.committed), "{seen:?}");
 }
 
 #[test]
 fn all_weathers_at_once() {
     let weather =
         Weather { stray_one_in: 12, late_one_in: 6, vacuums: 3, jump_hours: 2, filed: true, fold_versions: 3, ..CALM };
-    let seen = explore(weather, 1_500);
-    assert!(often(&seen.astray) && often(&seen.landed) && often(&seen.unknown) && often(&seen.raised), "{seen:?}");
+    for covering in [false, true] {
+        let seen = explore(Weather { covering, ..weather }, 1_000);
+        assert!(often(&seen.astray) && often(&seen.landed) && often(&seen.unknown) && often(&seen.raised), "{seen:?}");
+    }
 }

@@ -42,6 +42,8 @@ pub(crate) struct World {
     entropy: Arc<Counting>,
     clock: Arc<dyn Clock>,
     fold_versions: u64,
+    /// Whether each fragment hides those before it.
+    covering: bool,
 }
 
 pub(crate) const ARRAY: Id = Id([0xff; 16]);
@@ -52,12 +54,17 @@ const CELLS: &[u8] = b"cells";
 impl World {
     /// No store yet, in `storage`.
     pub(crate) fn new(storage: Arc<dyn Storage>, fold_versions: u64) -> Self {
-        Self { storage, entropy: Arc::default(), clock: Arc::new(Still), fold_versions }
+        Self { storage, entropy: Arc::default(), clock: Arc::new(Still), fold_versions, covering: false }
     }
 
     /// The same, with a clock that goes.
     pub(crate) fn timely(self) -> Self {
         Self { clock: Arc::new(SystemClock), ..self }
+    }
+
+    /// The same, where each fragment lies over all cells, so that a vacuum takes out those before it.
+    pub(crate) fn covering(self) -> Self {
+        Self { covering: true, ..self }
     }
 
     /// The same, with this clock.
@@ -94,7 +101,7 @@ impl World {
         let description = Description {
             id,
             // Nothing that is newer hides single cells of a dense array whole: a vacuum takes none of them out.
-            kind: FragmentKind::Sparse,
+            kind: if self.covering { FragmentKind::Dense } else { FragmentKind::Sparse },
             order: FragmentOrder { version: 0, index: 0 },
             schema: 0,
             bounds: Subarray::new(vec![KeyRange::new(1, 2)]),

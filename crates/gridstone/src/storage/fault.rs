@@ -131,6 +131,11 @@ impl FaultyStorage {
 }
 
 impl Layer for FaultPlan {
+    /// A process may die between any two of them.
+    fn deletes_one_by_one(&self) -> bool {
+        true
+    }
+
     fn around<T>(&self, call: Call<'_>, run: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         let fault = self.lock().next(call.operation);
         match fault {

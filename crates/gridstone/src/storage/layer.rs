@@ -82,6 +82,11 @@ pub trait Layer: Debug + Send + Sync + Sized + 'static {
     /// Does the call: `run` is the call itself, given the bytes to write ([`Call::bytes`] or fewer).
     fn around<T>(&self, call: Call<'_>, run: impl FnOnce(&[u8]) -> Result<T>) -> Result<T>;
 
+    /// Whether each object of several that are deleted together is a call.
+    fn deletes_one_by_one(&self) -> bool {
+        false
+    }
+
     /// Told how many bytes a read brought.
     fn received(&self, _name: &str, _bytes: u64) {}
 
@@ -204,8 +209,11 @@ impl<L: Layer> Storage for Layered<L> {
     }
 
     fn delete_each(&self, names: &[String]) -> Result<()> {
-        // A process may die between any two of them.
-        names.iter().try_for_each(|name| self.delete(name))
+        if self.layer.deletes_one_by_one() {
+            return names.iter().try_for_each(|name| self.delete(name));
+        }
+        let [first, ..] = names else { return Ok(()) };
+        self.call(Operation::Delete, first, || self.inner.delete_each(names))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {
