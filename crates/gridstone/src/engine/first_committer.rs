@@ -77,7 +77,7 @@ pub(super) fn overlap(
     // What deletes by a condition has the order of the base.
     let staged = |state: &ArrayState| state.at_hand(base.saturating_sub(1)).into_iter().map(|d| (d.id, d)).collect();
     let mut known: HashMap<Id, HashMap<Id, Arc<Description>>> = HashMap::new();
-    Overlap::of(reads, changes, |array, fragment, read, common| {
+    Overlap::of(reads, changes, view, |array, fragment, read, common| {
         let (bounds, state) = (&fragment.description.bounds, view.array_by_id(array)?);
         let staged = known.entry(array).or_insert_with(|| staged(state));
         let told = |fragment: &Arc<Description>, common: &mut CellSet| {

@@ -1,0 +1,115 @@
+//! Promise: who removes or replaces what it has read loses to whoever wrote to it meanwhile.
+
+use crate::lost_updates::begin;
+use crate::transactions::{cells, memory, one, opened, schema};
+use crate::writer::{commit_cells, context};
+use gridstone::base::ErrorKind;
+use gridstone::engine::{Array, Transaction, create_array_on};
+use gridstone::storage::Storage;
+use std::sync::Arc;
+
+/// A store with an array below two groups, and another one beside.
+fn nested() -> Arc<dyn Storage> {
+    let storage = memory();
+    for path in ["/g/h/a", "/g/b"] {
+        create_array_on(&context(), storage.clone(), path, schema(true), false).unwrap();
+        commit_cells(&opened(&context(), &storage, path), &one(3, 4, 1), None).unwrap();
+    }
+    storage
+}
+
+/// A way to take away the array at "/g/h/a".
+type Removal = (&'static str, fn(&Transaction));
+
+const REMOVALS: [Removal; 6] = [
+    ("removed", |tx| tx.remove("/g/h/a").unwrap()),
+    ("replaced", |tx| {
+        let made = tx.create_array("/g/h/a", schema(true), true).unwrap();
+        commit_cells(&made, &one(3, 4, 2), None).unwrap();
+    }),
+    ("removed with a group", |tx| tx.remove("/g").unwrap()),
+    ("replaced with a group", |tx| drop(tx.create_array("/g/h", schema(false), true).unwrap())),
+    ("moved and removed", |tx| {
+        tx.move_node("/g/h", "/elsewhere").unwrap();
+        tx.remove("/elsewhere/a").unwrap();
+    }),
+    ("written and removed", |tx| {
+        commit_cells(&tx.array("/g/h/a").unwrap(), &one(9, 9, 2), None).unwrap();
+        tx.remove("/g/h/a").unwrap();
+    }),
+];
+
+/// What a transaction has read of the array before, and what others do to it.
+type Deed = fn(&Array);
+
+fn outcome(read: Deed, remove: fn(&Transaction), theirs: Deed) -> Result<u64, String> {
+    let storage = nested();
+    let transaction = begin(&storage);
+    read(&transaction.array("/g/h/a").unwrap());
+    remove(&transaction);
+    theirs(&opened(&context(), &storage, "/g/h/a"));
+    transaction.commit(None).map_err(|e| {
+        assert_eq!(e.kind(), ErrorKind::Conflict, "{e}");
+        e.message().to_owned()
+    })
+}
+
+fn write_cell(array: &Array, y: i64, x: i64) {
+    commit_cells(array, &one(y, x, 7), None).unwrap();
+}
+
+fn set_key(array: &Array, key: &str) {
+    array.set_metadata(vec![(key.to_owned(), Some("7".to_owned()))]).unwrap();
+}
+
+#[test]
+fn whoever_removes_what_it_has_read_has_written_all_of_it() {
+    let read: Deed = |a| drop(cells(a, ((3, 3), (0, 9))));
+    let read_key: Deed = |a| drop(a.metadata("n").unwrap());
+    for (what, remove) in REMOVALS {
+        let text = outcome(read, remove, |a| write_cell(a, 3, 4)).expect_err(what);
+        for part in ["wrote to \"/g/h/a\" at y 3, x 4", "read and removed", "run it again"] {
+            assert!(text.contains(part), "{what}: {text}");
+        }
+        let erase: Deed = |a| assert!(a.commit(vec![a.stage_delete_box(None).unwrap()], None).is_ok());
+        assert!(outcome(read, remove, erase).is_err(), "{what}");
+        let text = outcome(read_key, remove, |a| set_key(a, "n")).expect_err(what);
+        assert!(text.contains("set the metadata key \"n\""), "{what}: {text}");
+        let all_keys: Deed = |a| drop(a.metadata_keys().unwrap());
+        assert!(outcome(all_keys, remove, |a| set_key(a, "other")).is_err(), "{what}");
+    }
+}
+
+#[test]
+fn whoever_removes_what_it_has_not_read_stands() {
+    let read: Deed = |a| {
+        cells(a, ((3, 3), (0, 9)));
+        a.metadata("n").unwrap();
+    };
+    for (what, remove) in REMOVALS {
+        let theirs: Deed = |a| {
+            write_cell(a, 4, 4);
+            set_key(a, "m");
+        };
+        outcome(read, remove, theirs).expect(what);
+        let theirs: Deed = |a| {
+            write_cell(a, 3, 4);
+            set_key(a, "n");
+        };
+        outcome(|_| (), remove, theirs).expect(what);
+    }
+}
+
+/// Others removed it too: nothing of theirs is undone, whatever they wrote to it before in the same version.
+#[test]
+fn what_others_have_removed_as_well_is_nobodys_loss() {
+    let storage = nested();
+    let (transaction, others) = (begin(&storage), begin(&storage));
+    cells(&transaction.array("/g/h/a").unwrap(), ((3, 3), (0, 9)));
+    transaction.remove("/g").unwrap();
+    write_cell(&others.array("/g/h/a").unwrap(), 3, 4);
+    others.remove("/g/h/a").unwrap();
+    others.commit(None).unwrap();
+    transaction.commit(None).unwrap();
+    assert!(cells(&opened(&context(), &storage, "/sparse"), ((0, 9), (0, 9))).is_empty());
+}
