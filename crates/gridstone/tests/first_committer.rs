@@ -1,11 +1,14 @@
-//! Promise: who removes or replaces what it has read loses to whoever wrote to it meanwhile.
+//! Promise: who removes or replaces what it has read loses to whoever wrote to it meanwhile, and nobody loses to a neighbour while the
+//! cells are few, however many boxes they are read and written in.
 
 use crate::lost_updates::begin;
 use crate::transactions::{cells, memory, one, opened, schema};
-use crate::writer::{commit_cells, context};
+use crate::writer::{as_text, commit_cells, context};
 use gridstone::base::ErrorKind;
-use gridstone::engine::{Array, Transaction, create_array_on};
-use gridstone::storage::Storage;
+use gridstone::engine::{Array, Call, Isolation, ReadOrder, Span, Transaction, create_array_on};
+use gridstone::schema::Schema;
+use gridstone::storage::{MemoryStorage, Storage};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A store with an array below two groups, and another one beside.
@@ -112,4 +115,78 @@ fn what_others_have_removed_as_well_is_nobodys_loss() {
     others.commit(None).unwrap();
     transaction.commit(None).unwrap();
     assert!(cells(&opened(&context(), &storage, "/sparse"), ((0, 9), (0, 9))).is_empty());
+}
+
+/// Rows and columns of the array of many boxes.
+const SIDES: (i64, i64) = (800, 100);
+
+/// Pairs of neighbours, 2,500 of them, in the rows of a number modulo 16.
+fn pairs(of: i64) -> Vec<(i64, i64)> {
+    (0..SIDES.0 / 16).flat_map(|n| (0..SIDES.1 / 2).map(move |x| (n * 16 + of, x * 2))).collect()
+}
+
+fn wide(sparse: bool) -> Arc<dyn Storage> {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let (rows, columns) = (SIDES.0 - 1, SIDES.1 - 1);
+    let text = format!(
+        r#"{{"sparse":{sparse},"dims":[{{"name":"y","dtype":"int64","domain":["0","{rows}"],"tile":"100"}},
+            {{"name":"x","dtype":"int64","domain":["0","{columns}"],"tile":"100"}}],"attrs":[{{"name":"v","dtype":"int64"}}]}}"#
+    );
+    create_array_on(&context(), storage.clone(), "/wide", Schema::from_json(&text).unwrap(), false).unwrap();
+    storage
+}
+
+fn read_each(array: &Array, boxes: &[(i64, i64)]) {
+    for (y, x) in boxes {
+        let bounds = [as_text((*y, *y)), as_text((*x, *x + 1))];
+        array.read(Some(&bounds), None, ReadOrder::Any, &Call::default()).unwrap();
+    }
+}
+
+/// Writes the cells of boxes, or deletes all boxes at once.
+fn write_each(array: &Array, boxes: &[(i64, i64)], delete: bool) {
+    if delete {
+        let spans = |(y, x): &(i64, i64)| {
+            let (y, x, after) = (y.to_string(), x.to_string(), (x + 1).to_string());
+            vec![Span::between(&y, &y), Span::between(&x, &after)]
+        };
+        let region = array.region(&boxes.iter().map(spans).collect::<Vec<_>>()).unwrap();
+        array.commit(vec![array.stage_delete_region(&region).unwrap()], None).unwrap();
+    } else {
+        let both: BTreeSet<_> = boxes.iter().flat_map(|(y, x)| [(*y, *x), (*y, *x + 1)]).collect();
+        commit_cells(array, &both.into_iter().map(|at| (at, 1)).collect(), None).unwrap();
+    }
+}
+
+#[test]
+fn many_small_boxes_conflict_only_where_they_meet() {
+    for (sparse, mine, theirs) in [(false, false, false), (true, false, true), (false, true, false), (true, true, true)]
+    {
+        for hit in [false, true] {
+            let storage = wide(sparse);
+            let transaction = begin(&storage);
+            let array = transaction.array("/wide").unwrap();
+            read_each(&array, &pairs(1));
+            write_each(&array, &pairs(1), mine);
+            let mut others = pairs(2);
+            others.extend(hit.then_some(pairs(1)[1_234]));
+            write_each(&opened(&context(), &storage, "/wide"), &others, theirs);
+            let outcome = transaction.commit(None).map_err(|e| e.kind());
+            let expected = if hit { Err(ErrorKind::Conflict) } else { Ok(3) };
+            assert_eq!(outcome, expected, "sparse {sparse}, mine {mine}, theirs {theirs}");
+        }
+    }
+}
+
+#[test]
+fn many_small_boxes_read_serializably_conflict_only_where_they_meet() {
+    let storage = wide(true);
+    for (at, stands) in [((2, 0), true), ((3, 40), true), ((17, 40), false)] {
+        let transaction = Transaction::begin_on(&context(), storage.clone(), Isolation::Serializable).unwrap();
+        let array = transaction.array("/wide").unwrap();
+        read_each(&array, &pairs(1));
+        commit_cells(&array, &one(5, 5, 1), None).unwrap();
+        commit_cells(&opened(&context(), &storage, "/wide"), &one(at.0, at.1, 1), None).unwrap();
+        assert_eq!(transaction.commit(None).is_ok(), stands, "{at:?}");
+    }
 }

@@ -14,9 +14,6 @@ use crate::schema::Subarray;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Single cells that are remembered of one array. Beyond that boxes stand for them, which is safe and coarse.
-const CELLS_MAX: usize = 4_096;
-
 /// Metadata keys that are remembered of one node. Beyond that all its keys count.
 const KEYS_MAX: usize = 4_096;
 
@@ -70,7 +67,7 @@ pub struct Reads {
 impl Reads {
     /// Cells of `array` in `sub` were read.
     pub fn note_box(&mut self, array: Id, sub: &Subarray) {
-        let read = self.cells.entry(array).or_insert_with(|| CellSet::of_at_most(CELLS_MAX));
+        let read = self.cells.entry(array).or_default();
         if !read.covers(sub) {
             read.add_box(sub.clone());
         }
@@ -78,7 +75,7 @@ impl Reads {
 
     /// Single cells of `array`, which lie in `bounds`, were read.
     pub fn note_cells(&mut self, array: Id, bounds: &Subarray, cells: impl ExactSizeIterator<Item = Vec<u64>>) {
-        let read = self.cells.entry(array).or_insert_with(|| CellSet::of_at_most(CELLS_MAX));
+        let read = self.cells.entry(array).or_default();
         if cells.len() > read.room() {
             self.note_box(array, bounds);
         } else {
