@@ -7,9 +7,10 @@ use crate::writer::{as_text, commit_cells, context};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{Array, Call, Isolation, ReadOrder, Span, Transaction, create_array_on};
 use gridstone::schema::Schema;
-use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::storage::{HookedStorage, MemoryStorage, Operation, Storage};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 /// A store with an array below two groups, and another one beside.
 fn nested() -> Arc<dyn Storage> {
@@ -189,4 +190,33 @@ fn many_small_boxes_read_serializably_conflict_only_where_they_meet() {
         commit_cells(&opened(&context(), &storage, "/wide"), &one(at.0, at.1, 1), None).unwrap();
         assert_eq!(transaction.commit(None).is_ok(), stands, "{at:?}");
     }
+}
+
+/// Files are looked into for who has read what it wrote; other commits of the process go on meanwhile.
+#[test]
+fn nobody_waits_for_a_look_into_files() {
+    let inner = memory();
+    let beside: Arc<Mutex<Option<Transaction>>> = Arc::default();
+    let (waiting, (told, came)) = (beside.clone(), mpsc::channel());
+    let storage: Arc<dyn Storage> = Arc::new(HookedStorage::new(inner.clone(), move |operation, name: &str| {
+        let looks = operation == Operation::Open && name.starts_with("_data/");
+        let Some(other) = waiting.lock().unwrap().take_if(|_| looks) else { return };
+        let (done, committed) = mpsc::channel();
+        std::thread::spawn(move || done.send(other.commit(None).unwrap()));
+        told.send(committed.recv_timeout(Duration::from_secs(5))).unwrap();
+    }));
+    let transaction = begin(&storage);
+    // One that was begun from another meets it in one queue.
+    let other = transaction.again().unwrap();
+    write_cell(&other.array("/dense").unwrap(), 1, 1);
+    let array = transaction.array("/sparse").unwrap();
+    cells(&array, ((3, 3), (4, 4)));
+    write_cell(&array, 3, 4);
+    let mut random = crate::writer::Random(3);
+    let large = (0..15_000).map(|n| ((n / 150, n % 150), random.next() as i64)).filter(|(at, _)| *at != (3, 4));
+    commit_cells(&opened(&context(), &inner, "/sparse"), &large.collect(), None).unwrap();
+    *beside.lock().unwrap() = Some(other);
+    let version = transaction.commit(None).unwrap();
+    let earlier = came.try_recv().expect("files were looked into").expect("the other commit did not wait");
+    assert_eq!((earlier, version), (4, 5));
 }

@@ -24,8 +24,9 @@ impl FirstCommitterWins {
 }
 
 impl Rebase for FirstCommitterWins {
+    /// What was written in between is looked up in files.
     fn queueing(&self) -> Queueing {
-        Queueing::InTurn
+        Queueing::Apart
     }
 
     fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
