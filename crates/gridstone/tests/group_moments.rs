@@ -176,6 +176,29 @@ fn a_change_gives_up_in_words() {
     assert_eq!((root.children().unwrap().len(), now.children().unwrap().len()), (1, 2));
 }
 
+/// An array has no children, whoever asks for one, and that is said at once.
+#[test]
+fn nothing_is_made_below_an_array() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let counting = asked.clone();
+    let (memory, hooked) = scene(move |_| {
+        counting.fetch_add(1, Ordering::SeqCst);
+    });
+    let handle = group(&hooked, "/a");
+    for name in ["x/below", "x/below/deep"] {
+        let made = handle.create_array(name, schema(), false).unwrap_err();
+        let before = asked.load(Ordering::SeqCst);
+        let refused = handle.create_group(name).unwrap_err();
+        assert_eq!((refused.kind(), refused.message()), (ErrorKind::Exists, made.message()), "{name}");
+        assert!(refused.message().contains("/a/x is an array, and an array has no children"), "{refused}");
+        let spent = asked.load(Ordering::SeqCst) - before;
+        assert!(spent < 20, "{name}: {spent} operations");
+    }
+    let on_it = handle.create_group("x").unwrap_err();
+    assert!(on_it.kind() == ErrorKind::Input && on_it.message().contains("holds an array at \"/a/x\""), "{on_it}");
+    assert_eq!(group(&memory, "/").walk().unwrap().len(), 5);
+}
+
 /// What a change is about is moved out of the group, replaced or removed, before each of its operations.
 #[test]
 fn what_lies_elsewhere_by_now_is_left_alone() {

@@ -21,6 +21,7 @@ mod doubles;
 mod edges;
 mod evolution;
 mod filtered;
+mod first_committer;
 mod full_disk;
 mod group_commit;
 mod group_moments;

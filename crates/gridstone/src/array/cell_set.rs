@@ -1,38 +1,31 @@
 //! A set of cells of one array, in bounded memory: single cells, and boxes that stand for every cell in them.
 //!
-//! Where there are too many of either, boxes stand for them that hold more. So a set may have cells that were never put
-//! into it, and never lacks one that was.
+//! 1. A box is kept as it is; one of a single cell is a cell.
+//! 2. Of too many boxes the smallest become cells, while there is room for these.
+//! 3. If too many are left, larger boxes stand for neighbouring ones.
+//!
+//! So only from step 3 on a set has cells that were never put into it. It never lacks one that was.
 
 use crate::schema::{KeyRange, Subarray};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
+use std::ops::Bound;
 
-/// Single cells of one set, unless it is made for fewer.
+/// Single cells of one set.
 pub const CELLS_MAX: usize = 65_536;
 
 /// Boxes of one set.
 const BOXES_MAX: usize = 1_024;
 
 /// Cells of one array, by their ordered keys.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CellSet {
-    cells: HashSet<Box<[u64]>>,
+    /// In the order of their keys, the first dimension first.
+    cells: BTreeSet<Box<[u64]>>,
     boxes: Vec<Subarray>,
     hull: Option<Subarray>,
-    cells_max: usize,
-}
-
-impl Default for CellSet {
-    fn default() -> Self {
-        Self::of_at_most(CELLS_MAX)
-    }
 }
 
 impl CellSet {
-    /// An empty set that holds so many single cells by themselves.
-    pub fn of_at_most(cells_max: usize) -> Self {
-        Self { cells: HashSet::new(), boxes: Vec::new(), hull: None, cells_max }
-    }
-
     /// Whether it has no cell.
     pub fn is_empty(&self) -> bool {
         self.hull.is_none()
@@ -45,7 +38,7 @@ impl CellSet {
 
     /// How many more single cells it holds by themselves.
     pub fn room(&self) -> usize {
-        self.cells_max.saturating_sub(self.cells.len())
+        CELLS_MAX.saturating_sub(self.cells.len())
     }
 
     /// Puts all cells of a box into it.
@@ -56,10 +49,38 @@ impl CellSet {
         self.widen(&sub);
         self.boxes.push(sub);
         if self.boxes.len() > BOXES_MAX {
+            self.spread();
+        }
+        if self.boxes.len() > BOXES_MAX {
             // Neighbours in time are neighbours in space, mostly.
             let pairs = self.boxes.chunks(2).filter_map(|pair| pair.iter().cloned().reduce(|a, b| a.union(&b)));
             self.boxes = pairs.collect();
         }
+    }
+
+    /// Makes single cells of boxes, the smallest first, while there is room.
+    fn spread(&mut self) {
+        let mut sizes: Vec<u128> = self.boxes.iter().map(Subarray::cells).collect();
+        sizes.sort_unstable();
+        let mut room = self.room() as u128;
+        let fits = |size: &u128| {
+            let rest = room.checked_sub(*size);
+            room = rest.unwrap_or(0);
+            rest.is_some()
+        };
+        let Some(largest) = sizes.into_iter().take_while(fits).last() else { return };
+        let mut small = Vec::new();
+        let mut room = self.room() as u128;
+        self.boxes.retain(|sub| {
+            let size = sub.cells();
+            let goes = size <= largest && size <= room;
+            if goes {
+                room -= size;
+                small.push(sub.clone());
+            }
+            !goes
+        });
+        self.cells.extend(small.iter().flat_map(Cells::of));
     }
 
     /// Puts one cell into it.
@@ -81,7 +102,7 @@ impl CellSet {
             return;
         }
         of.boxes.iter().filter_map(|sub| sub.intersect(bounds)).for_each(|sub| self.add_box(sub));
-        of.cells.iter().filter(|cell| bounds.contains(cell.iter().copied())).for_each(|cell| self.add_cell(cell));
+        of.cells_in(bounds).for_each(|cell| self.add_cell(cell));
     }
 
     /// Whether it has this cell.
@@ -93,22 +114,33 @@ impl CellSet {
     /// Whether it has a cell of this box.
     pub fn touches(&self, bounds: &Subarray) -> bool {
         let has_box = || self.boxes.iter().any(|sub| sub.intersects(bounds));
-        let has_cell = || self.cells.iter().any(|keys| bounds.contains(keys.iter().copied()));
-        self.near(bounds) && (has_box() || has_cell())
+        self.near(bounds) && (has_box() || self.cells_in(bounds).next().is_some())
     }
 
-    /// Whether a box of it holds all of `bounds`. Several that do so only together are not found out.
+    /// Whether a box of it, or its single cells, hold all of `bounds`. Several that do so only together are not found out.
     pub fn covers(&self, bounds: &Subarray) -> bool {
-        self.boxes.iter().any(|sub| sub.covers(bounds))
+        let by_cells = || {
+            let size = bounds.cells();
+            size <= self.cells.len() as u128 && self.cells_in(bounds).count() as u128 == size
+        };
+        self.boxes.iter().any(|sub| sub.covers(bounds)) || by_cells()
     }
 
     /// A box of cells that it has in `bounds`.
     pub fn found_in(&self, bounds: &Subarray) -> Option<Subarray> {
         let mut common = Self::default();
         common.add_common(self, bounds);
-        let least = common.cells.iter().min();
+        let least = common.cells.first();
         let cell = least.map(|keys| Subarray::new(keys.iter().map(|key| KeyRange::new(*key, *key)).collect()));
         common.boxes.into_iter().next().or(cell)
+    }
+
+    /// Its single cells in `bounds`. What is passed over is only what lies in the bounds of the first dimension.
+    fn cells_in<'a>(&'a self, bounds: &'a Subarray) -> impl Iterator<Item = &'a [u64]> {
+        let (lows, highs): (Vec<u64>, Vec<u64>) = bounds.ranges().iter().map(|range| (range.lo, range.hi)).unzip();
+        let ends = (Bound::Included(lows.as_slice()), Bound::Included(highs.as_slice()));
+        let between = (lows <= highs).then(|| self.cells.range::<[u64], _>(ends));
+        between.into_iter().flatten().map(AsRef::as_ref).filter(|cell| bounds.contains(cell.iter().copied()))
     }
 
     fn near(&self, bounds: &Subarray) -> bool {
@@ -125,10 +157,41 @@ fn only_cell(sub: &Subarray) -> Option<Vec<u64>> {
     sub.ranges().iter().map(|range| (range.lo == range.hi).then_some(range.lo)).collect()
 }
 
+/// The cells of a box, one after the other.
+struct Cells<'a> {
+    ranges: &'a [KeyRange],
+    next: Option<Box<[u64]>>,
+}
+
+impl<'a> Cells<'a> {
+    fn of(sub: &'a Subarray) -> Self {
+        Self { ranges: sub.ranges(), next: Some(sub.ranges().iter().map(|range| range.lo).collect()) }
+    }
+}
+
+impl Iterator for Cells<'_> {
+    type Item = Box<[u64]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cell = self.next.take()?;
+        let mut following = cell.clone();
+        for (key, range) in following.iter_mut().zip(self.ranges).rev() {
+            if *key < range.hi {
+                *key += 1;
+                self.next = Some(following);
+                break;
+            }
+            *key = range.lo;
+        }
+        Some(cell)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::HashSet;
 
     fn square(y: (u64, u64), x: (u64, u64)) -> Subarray {
         Subarray::new(vec![KeyRange::new(y.0, y.1), KeyRange::new(x.0, x.1)])
@@ -137,10 +200,10 @@ mod tests {
     #[test]
     fn more_boxes_and_cells_than_are_held_are_all_found() {
         let mut set = CellSet::default();
-        (0..5_000).for_each(|n| set.add_box(square((n * 10, n * 10 + 1), (3, 4))));
-        assert!(set.boxes.len() <= BOXES_MAX);
-        assert!((0..5_000).all(|n| set.contains(&[n * 10 + 1, 4])), "none is lost");
-        assert!(!set.contains(&[0, 5]) && !set.touches(&square((60_000, 60_009), (3, 4))));
+        (0..5_000).for_each(|n| set.add_box(square((n * 100, n * 100 + 19), (3, 7))));
+        assert!(set.boxes.len() <= BOXES_MAX && set.cells.len() <= CELLS_MAX);
+        assert!((0..5_000).all(|n| set.contains(&[n * 100 + 19, 7])), "none is lost");
+        assert!(!set.contains(&[0, 8]) && !set.touches(&square((600_000, 600_009), (3, 4))));
         let mut set = CellSet::default();
         (0..70_000).for_each(|n| set.add_cell(&[n * 3, 7]));
         assert!(set.cells.len() <= CELLS_MAX && set.boxes.len() <= BOXES_MAX);
@@ -155,6 +218,24 @@ mod tests {
         assert_eq!((set.cells.len(), set.boxes.len()), (1, 0));
         assert_eq!(set.found_in(&square((0, 9), (0, 9))), Some(square((5, 5), (6, 6))));
         assert!(set.found_in(&square((0, 4), (0, 9))).is_none());
+    }
+
+    #[test]
+    fn many_small_boxes_stay_what_they_are_while_there_is_room() {
+        let mut set = CellSet::default();
+        let of = |n: u64| square((n * 16, n * 16 + 1), (3, 5));
+        // The large ones among them do not make the small ones larger.
+        (0..10_000).for_each(|n| {
+            set.add_box(of(n));
+            if n % 100 == 0 {
+                set.add_box(square((n * 16, n * 16 + 1_000_000), (100, 200)));
+            }
+        });
+        assert_eq!((0..10_000).filter(|n| set.touches(&square((n * 16 + 2, n * 16 + 15), (0, 99)))).count(), 0);
+        assert!((0..10_000).all(|n| set.covers(&of(n)) && set.touches(&of(n)) && set.contains(&[n * 16 + 1, 4])));
+        let held = (set.cells.len(), set.boxes.len());
+        (0..1_000).for_each(|n| assert!(set.covers(&of(n)) && !set.covers(&square((n * 16, n * 16 + 2), (3, 5)))));
+        assert!(held.0 <= CELLS_MAX && held.1 <= BOXES_MAX, "{held:?}");
     }
 
     fn boxes() -> impl Strategy<Value = Vec<(u64, u64, u64, u64)>> {

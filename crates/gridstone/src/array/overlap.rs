@@ -1,12 +1,14 @@
 //! What a transaction has both read and written: cells of arrays, metadata keys of nodes.
 //!
+//! Who removes a node, or replaces it, writes over all that it had read of it, and of the nodes below.
+//!
 //! The first committer wins: a transaction whose overlap another commit wrote into meanwhile would undo what it has not seen. What
 //! was only read, or only written, is no part of it. What a fragment writes is told by whoever can read fragments.
 
 use super::cell_set::CellSet;
 use super::operation::{Changes, Operation, Recorded};
 use super::record::Record;
-use super::serializable::{Reads, place};
+use super::serializable::{Keys, Reads, place};
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
 use crate::base::{Error, Id, Result};
@@ -18,11 +20,13 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Overlap {
     cells: BTreeMap<Id, CellSet>,
-    keys: BTreeMap<Id, BTreeSet<String>>,
+    keys: BTreeMap<Id, Keys>,
+    /// The nodes of those that are not there any more.
+    removed: BTreeSet<Id>,
 }
 
 impl Overlap {
-    /// What `reads` has of what `changes` write. `add` puts into a set what a fragment of an array writes to the cells that were read, which
+    /// What `reads` has of what `changes` write, which lead to `view`. `add` puts into a set what a fragment of an array writes to the cells that were read, which
     /// are given too; it is asked only about fragments whose boxes were read.
     ///
     /// # Errors
@@ -30,15 +34,16 @@ impl Overlap {
     pub fn of(
         reads: &Reads,
         changes: &Changes,
+        view: &Snapshot,
         mut add: impl FnMut(Id, &Staged, &CellSet, &mut CellSet) -> Result<()>,
     ) -> Result<Self> {
-        let mut overlap = Self::default();
         let made = |operation: &Operation| match operation {
             Operation::CreateArray { id, .. } | Operation::CreateGroup { id, .. } => Some(*id),
             _ => None,
         };
         // Nobody else can write to what does not exist yet.
         let made: BTreeSet<Id> = changes.operations.iter().filter_map(made).collect();
+        let mut overlap = Self::of_removed(reads, |node| view.node_by_id(node).is_none() && !made.contains(&node));
         for operation in &changes.operations {
             match operation {
                 Operation::AddFragments { array: node, .. } | Operation::SetMetadata { node, .. }
@@ -55,15 +60,20 @@ impl Overlap {
                 }
                 Operation::SetMetadata { node, changes } => {
                     let read = changes.iter().map(|(key, _)| key).filter(|key| reads.has_looked_up(*node, key));
-                    let mut read = read.peekable();
-                    if read.peek().is_some() {
-                        overlap.keys.entry(*node).or_default().extend(read.cloned());
-                    }
+                    read.for_each(|key| overlap.keys.entry(*node).or_default().add(key));
                 }
                 _ => {}
             }
         }
         Ok(overlap)
+    }
+
+    /// All that `reads` has of nodes that are `gone`.
+    fn of_removed(reads: &Reads, gone: impl Fn(Id) -> bool) -> Self {
+        let removed: BTreeSet<Id> = reads.nodes_read().filter(|node| gone(*node)).collect();
+        let cells = removed.iter().filter_map(|node| Some((*node, reads.cells_of(*node)?.clone())));
+        let keys = removed.iter().filter_map(|node| Some((*node, reads.keys_of(*node)?.clone())));
+        Self { cells: cells.collect(), keys: keys.collect(), removed }
     }
 
     /// Whether nothing was both read and written.
@@ -86,19 +96,22 @@ impl Overlap {
             match operation {
                 Recorded::AddFragments { array, fragments } => {
                     let Some(mine) = self.cells.get(array) else { continue };
-                    let state = newest.array_by_id(*array)?;
+                    // Who wrote to it has removed it as well.
+                    let Ok(state) = newest.array_by_id(*array) else { continue };
                     for fragment in fragments.iter().filter(|d| mine.touches(&d.bounds)) {
                         if let Some(met) = writes(state, fragment, mine)?.hull() {
                             let place = place(newest, *array, met);
-                            return Err(overtaken(record, &format!("wrote to {:?}{place}", state.path())));
+                            let what = format!("wrote to {:?}{place}", state.path());
+                            return Err(self.overtaken(record, *array, &what));
                         }
                     }
                 }
                 Recorded::SetMetadata { node, changes } => {
                     let Some(mine) = self.keys.get(node) else { continue };
-                    if let Some((key, _)) = changes.iter().find(|(key, _)| mine.contains(key)) {
+                    if let Some((key, _)) = changes.iter().find(|(key, _)| mine.have(key)) {
                         let path = newest.node_by_id(*node).map_or("an array or group", super::Node::path);
-                        return Err(overtaken(record, &format!("set the metadata key {key:?} of {path:?}")));
+                        let what = format!("set the metadata key {key:?} of {path:?}");
+                        return Err(self.overtaken(record, *node, &what));
                     }
                 }
                 // Merges change no cell. What becomes of nodes and schemas is for the standard rules.
@@ -115,11 +128,12 @@ impl Overlap {
         }
         Ok(())
     }
-}
 
-fn overtaken(record: &Record, what: &str) -> Error {
-    Error::conflict(format!(
-        "version {}, committed meanwhile, {what}, which this transaction has read and written; nothing was committed, run it again",
-        record.version
-    ))
+    fn overtaken(&self, record: &Record, node: Id, what: &str) -> Error {
+        let deed = if self.removed.contains(&node) { "read and removed" } else { "read and written" };
+        Error::conflict(format!(
+            "version {}, committed meanwhile, {what}, which this transaction has {deed}; nothing was committed, run it again",
+            record.version
+        ))
+    }
 }

@@ -14,18 +14,50 @@ use crate::schema::Subarray;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Single cells that are remembered of one array. Beyond that boxes stand for them, which is safe and coarse.
-const CELLS_MAX: usize = 4_096;
-
 /// Metadata keys that are remembered of one node. Beyond that all its keys count.
 const KEYS_MAX: usize = 4_096;
+
+/// Metadata keys of one node.
+#[derive(Debug, Clone)]
+pub(super) enum Keys {
+    /// All that it has, and will have.
+    All,
+    /// These.
+    Some(BTreeSet<String>),
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self::Some(BTreeSet::new())
+    }
+}
+
+impl Keys {
+    /// Whether `key` is among them.
+    pub(super) fn have(&self, key: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(keys) => keys.contains(key),
+        }
+    }
+
+    /// Puts `key` among them. Of too many all stand for them.
+    pub(super) fn add(&mut self, key: &str) {
+        match self {
+            Self::Some(keys) if keys.len() < KEYS_MAX => {
+                keys.insert(key.to_owned());
+            }
+            _ => *self = Self::All,
+        }
+    }
+}
 
 /// What was read of a store.
 #[derive(Debug, Clone, Default)]
 pub struct Reads {
     cells: HashMap<Id, CellSet>,
-    /// Metadata keys by node; `None`: all of them.
-    keys: HashMap<Id, Option<BTreeSet<String>>>,
+    /// Metadata keys by node.
+    keys: HashMap<Id, Keys>,
     /// What was found at a path.
     nodes: BTreeMap<String, Option<Id>>,
     /// The children found in a group.
@@ -35,7 +67,7 @@ pub struct Reads {
 impl Reads {
     /// Cells of `array` in `sub` were read.
     pub fn note_box(&mut self, array: Id, sub: &Subarray) {
-        let read = self.cells.entry(array).or_insert_with(|| CellSet::of_at_most(CELLS_MAX));
+        let read = self.cells.entry(array).or_default();
         if !read.covers(sub) {
             read.add_box(sub.clone());
         }
@@ -43,7 +75,7 @@ impl Reads {
 
     /// Single cells of `array`, which lie in `bounds`, were read.
     pub fn note_cells(&mut self, array: Id, bounds: &Subarray, cells: impl ExactSizeIterator<Item = Vec<u64>>) {
-        let read = self.cells.entry(array).or_insert_with(|| CellSet::of_at_most(CELLS_MAX));
+        let read = self.cells.entry(array).or_default();
         if cells.len() > read.room() {
             self.note_box(array, bounds);
         } else {
@@ -53,12 +85,10 @@ impl Reads {
 
     /// A metadata key of `node` was looked up, or (`None`) all were.
     pub fn note_key(&mut self, node: Id, key: Option<&str>) {
-        let keys = self.keys.entry(node).or_insert_with(|| Some(BTreeSet::new()));
-        match (keys.as_mut(), key) {
-            (Some(keys), Some(key)) if keys.len() < KEYS_MAX => {
-                keys.insert(key.to_owned());
-            }
-            _ => *keys = None,
+        let keys = self.keys.entry(node).or_default();
+        match key {
+            Some(key) => keys.add(key),
+            None => *keys = Keys::All,
         }
     }
 
@@ -67,9 +97,19 @@ impl Reads {
         self.cells.get(&array)
     }
 
+    /// The metadata keys of a node that were looked up, if some were.
+    pub(super) fn keys_of(&self, node: Id) -> Option<&Keys> {
+        self.keys.get(&node)
+    }
+
+    /// The nodes whose cells or metadata keys were read; one may come twice.
+    pub(super) fn nodes_read(&self) -> impl Iterator<Item = Id> + '_ {
+        self.cells.keys().chain(self.keys.keys()).copied()
+    }
+
     /// Whether a metadata key of a node was looked up.
     pub fn has_looked_up(&self, node: Id, key: &str) -> bool {
-        self.keys.get(&node).is_some_and(|keys| keys.as_ref().is_none_or(|keys| keys.contains(key)))
+        self.keys.get(&node).is_some_and(|keys| keys.have(key))
     }
 
     /// It was looked up what lies at `path` in `base`.

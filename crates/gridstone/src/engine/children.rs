@@ -121,7 +121,7 @@ impl Group {
     /// The group called `name` here, or at this path below; created if nothing lies there.
     ///
     /// # Errors
-    /// Input (no name, or an array lies there), NotFound (this group is gone), Conflict, Storage, Access.
+    /// Input (no name, or an array lies there), Exists (an array lies above), NotFound (this group is gone), Conflict, Storage, Access.
     pub fn create_group(&self, name: &str) -> Result<Self> {
         for _ in 0..TRIES {
             let now = self.refreshed()?;
@@ -141,11 +141,18 @@ impl Group {
             });
             match created {
                 // Another made it meanwhile: that is opened.
-                Err(e) if e.kind() == ErrorKind::Exists => {}
+                Err(e) if e.kind() == ErrorKind::Exists && !now.has_array_above(name) => {}
                 created => return self.by_id(&created?, id),
             }
         }
         Err(Error::conflict(format!("{name:?} is created and removed again and again by others; try again")))
+    }
+
+    /// Whether what is called `name` here would lie below an array.
+    fn has_array_above(&self, name: &str) -> bool {
+        let path = below(self.path(), name);
+        let mut above = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
+        above.any(|place| self.snapshot.array(place).is_ok())
     }
 
     fn by_id(&self, snapshot: &Arc<Snapshot>, id: Id) -> Result<Self> {

@@ -24,8 +24,9 @@ impl FirstCommitterWins {
 }
 
 impl Rebase for FirstCommitterWins {
+    /// What was written in between is looked up in files.
     fn queueing(&self) -> Queueing {
-        Queueing::InTurn
+        Queueing::Apart
     }
 
     fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
@@ -77,7 +78,7 @@ pub(super) fn overlap(
     // What deletes by a condition has the order of the base.
     let staged = |state: &ArrayState| state.at_hand(base.saturating_sub(1)).into_iter().map(|d| (d.id, d)).collect();
     let mut known: HashMap<Id, HashMap<Id, Arc<Description>>> = HashMap::new();
-    Overlap::of(reads, changes, |array, fragment, read, common| {
+    Overlap::of(reads, changes, view, |array, fragment, read, common| {
         let (bounds, state) = (&fragment.description.bounds, view.array_by_id(array)?);
         let staged = known.entry(array).or_insert_with(|| staged(state));
         let told = |fragment: &Arc<Description>, common: &mut CellSet| {
