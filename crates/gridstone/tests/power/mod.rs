@@ -343,17 +343,18 @@ fn a_repair_makes_durable_what_its_version_stands_on() {
         }
     }
     vacuum::write(&line, &(0..12_000).map(|x| (x, x * 0x9E37_79B9)).collect()).unwrap();
-    let data = storage.list("_data").unwrap().pop().unwrap();
     for name in storage.list("_manifest").unwrap() {
         storage.delete(&name).unwrap();
     }
     let before = recorder.events();
-    assert!(!before.iter().any(|event| matches!(event, Event::SyncFile(path) if path.ends_with(&data))));
+    let syncs = |event: &Event, name: &str| matches!(event, Event::SyncFile(path) if path.ends_with(name));
+    let is_deferred = |name: &String| !before.iter().any(|event| syncs(event, name));
+    let data = storage.list("_data").unwrap().into_iter().find(is_deferred).unwrap();
     let options = RepairOptions { dry_run: false, cut: false };
     assert!(repair_on(&context, storage, options, &Call::default()).unwrap().committed.is_some());
     let events = recorder.events().split_off(before.len());
     let last_of = |is: &dyn Fn(&Event) -> bool| events.iter().rposition(is).unwrap();
-    let synced = last_of(&|event| matches!(event, Event::SyncFile(path) if path.ends_with(&data)));
+    let synced = last_of(&|event| syncs(event, &data));
     let named = last_of(&|event| matches!(event, Event::Link(_, to) if to.parent().unwrap().ends_with("_log")));
     assert!(synced < named && named < last_of(&|event| syncs_folder(event, "_log")), "{events:?}");
 }
