@@ -15,6 +15,7 @@ import pytest
 import gridstone as gs
 from gridstone.cli import run
 from gridstone.errors import CorruptionError, GridstoneError, InputError, SchemaError, UnsupportedError
+from gridstone.printable import printable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "vectors"))
 from gs0reader.checksums import xxh3
@@ -195,6 +196,7 @@ def test_someone_gives_a_name_that_acts_on_a_terminal(tmp_path: Path, mark: str)
             gs.create(tmp_path / "b", schema)
         assert mark not in str(refused.value)
     for refuse in (
+        lambda: gs.tag(tmp_path / "a", f"n{mark}"),
         lambda: group.group(f"n{mark}"),
         lambda: gs.group(tmp_path / "g", path=f"/n{mark}/m"),
     ):
@@ -203,6 +205,24 @@ def test_someone_gives_a_name_that_acts_on_a_terminal(tmp_path: Path, mark: str)
         assert mark not in str(wrong.value)
     with pytest.raises(SchemaError, match="control characters"):
         a.alter(rename={"v": f"v{mark}"})
+
+
+def test_all_parts_agree_on_what_acts_on_a_terminal(tmp_path: Path) -> None:
+    """What the core refuses in a name is what Python shows escaped, of all characters that there are."""
+    made(tmp_path / "a")
+    characters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+    acting = [c for c in characters if printable(c) != c]
+    other = [c for c in characters if printable(c) == c and c not in "/\0"]
+    assert len(acting) == 65 + 7 + 4
+    for c in acting:
+        with pytest.raises(InputError):
+            gs.tag(tmp_path / "a", f"a{c}")
+    # A name has 255 bytes at most.
+    for start in range(0, len(other), 60):
+        name = "".join(other[start : start + 60])
+        schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr(name, "int8")])
+        gs.create("mem://names", schema, overwrite=True)
+    gs.delete("mem://names")
 
 
 def test_someone_lists_names_of_an_earlier_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
