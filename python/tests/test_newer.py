@@ -5,6 +5,7 @@ The stores are altered with right checksums, by the reader of the format that sh
 
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 import gridstone as gs
 from gridstone.cli import run
-from gridstone.errors import CorruptionError, GridstoneError, InputError, SchemaError, UnsupportedError
+from gridstone.errors import ClockWarning, CorruptionError, GridstoneError, InputError, SchemaError, UnsupportedError
 from gridstone.printable import printable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "vectors"))
@@ -246,3 +247,30 @@ def test_someone_lists_names_of_an_earlier_release(tmp_path: Path, capsys: pytes
         assert "\x1b[2J" not in text
         assert "\u202e" not in text
         assert "\\x1b[2J" in text
+
+
+@pytest.mark.parametrize("threads", [1, None])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_warning_that_is_an_error_takes_no_commit_s_place(
+    tmp_path: Path, threads: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path / "a").write_cells({"x": [1]}, {"v": [3]})
+    day = 86_400_000_000
+
+    def ahead(line: str) -> str:
+        record = json.loads(line)
+        later = {key: value + 2 * day for key, value in record.items() if key == "time_us"}
+        assert later, record
+        return line.replace(f'"time_us":{record["time_us"]}', f'"time_us":{later["time_us"]}')
+
+    reword(tmp_path / "a", ahead)
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    found = gs.open(tmp_path / "a", mode="r+", context=gs.Context(threads=threads))
+    assert isinstance(found, gs.Array)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = found.version
+        found.write_cells({"x": [2]}, {"v": [4]})
+    assert found.version == before + 1
+    assert [type(one.exc_value) for one in told] == [ClockWarning]
