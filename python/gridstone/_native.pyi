@@ -378,8 +378,9 @@ class Group:
     def version(self) -> int: ...
     def refreshed(self, context: Context) -> Group:
         """The same group at the newest version of its store, wherever it was moved to."""
-    def history(self, context: Context) -> list[str]:
-        """The versions of the store up to this one, oldest first, each as JSON."""
+    def history(self, context: Context, pinned: bool) -> list[str]:
+        """The versions of the store up to this one, oldest first, each as JSON. Up to a newer one, unless `pinned`, if
+        a vacuum takes this one away meanwhile."""
     def children(self) -> list[tuple[str, str]]:
         """(name, "array" | "group") of each child, sorted by name."""
     def walk(self) -> list[tuple[str, str]]:
@@ -388,8 +389,6 @@ class Group:
         """Whether something is called `name`, or lies at this path below."""
     def open(self, name: str, writable: bool, pinned: bool) -> Array | Group:
         """What is called `name`, or lies at this path below, of this version."""
-    def open_newest(self, context: Context, name: str, writable: bool) -> Array | Group:
-        """What is called `name` in this version, as the newest has it; as this one has it if it was removed since."""
     def create_array(self, context: Context, name: str, schema_json: str, overwrite: bool) -> Array: ...
     def create_group(self, context: Context, name: str) -> Group:
         """The group called `name`, created if nothing lies there."""

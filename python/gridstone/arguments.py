@@ -7,20 +7,20 @@ parameter, what was found and what it takes; so is text that UTF-8 cannot hold, 
 import functools
 import inspect
 import os
-import reprlib
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from .errors import InputError
+from .printable import brief
 
 Check = Callable[[str, Any], None]
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
 def _wrong(what: str, takes: str, value: Any) -> TypeError:
-    return TypeError(f"{what}= takes {takes}, found {reprlib.repr(value)} of type {type(value).__name__}")
+    return TypeError(f"{what}= takes {takes}, found {brief(value)} of type {type(value).__name__}")
 
 
 def utf8(what: str, value: str) -> str:
@@ -29,8 +29,8 @@ def utf8(what: str, value: str) -> str:
         value.encode()
     except UnicodeEncodeError:
         raise InputError(
-            f"{what}={value!r} has half a surrogate pair, which UTF-8 cannot hold; give text without it, for example "
-            f"text.encode('utf-8', 'replace').decode()"
+            f"{what}={brief(value)} has half a surrogate pair, which UTF-8 cannot hold; give text without it, for "
+            f"example text.encode('utf-8', 'replace').decode()"
         ) from None
     return value
 
@@ -44,7 +44,12 @@ def text(what: str, value: Any) -> None:
 
 def label(what: str, value: Any) -> None:
     """A name, made of whatever has one as text."""
-    utf8(what, str(value))
+    try:
+        name = str(value)
+    except ValueError:
+        # An integer, or one among others, of more digits than Python writes.
+        raise _wrong(what, "text", value) from None
+    utf8(what, name)
 
 
 def place(what: str, value: Any) -> None:
@@ -61,7 +66,7 @@ def file(what: str, value: Any) -> None:
     if not isinstance(found, str):
         raise _wrong(what, "a path: text, or one such as pathlib makes", value)
     if "\0" in utf8(what, found):
-        raise InputError(f"{what}={found!r} holds a NUL character, which no path does")
+        raise InputError(f"{what}={brief(found)} holds a NUL character, which no path does")
 
 
 def files(what: str, value: Any) -> None:
@@ -93,7 +98,7 @@ def number(what: str, value: Any) -> None:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise _wrong(what, "a whole number", value)
     if not 0 <= value < 2**63:
-        raise InputError(f"{what}= takes a whole number from 0 to 2**63 - 1, not {value}")
+        raise InputError(f"{what}= takes a whole number from 0 to 2**63 - 1, not {brief(value)}")
 
 
 def version(what: str, value: Any) -> None:
@@ -146,7 +151,7 @@ def among(value: object, names: Container[str]) -> bool:
 def known(what: str, value: Any, values: tuple[str, ...]) -> None:
     """An `InputError` unless `value` is one of those."""
     if not among(value, values):
-        raise InputError(f"{what} is one of {', '.join(map(repr, values))}, not {value!r}")
+        raise InputError(f"{what} is one of {', '.join(map(repr, values))}, not {brief(value)}")
 
 
 _CHECKS: dict[str, Check] = {

@@ -17,6 +17,7 @@ from .columns import Column, Field
 from .dtypes import AnyArray
 from .errors import InputError, SchemaError, UnsupportedError
 from .interrupt import interruptible
+from .printable import brief
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -339,7 +340,9 @@ def _refuse_strangers(field: Field, flat: AnyArray) -> None:
     known = (str,) if field.dtype == "string" else (bytes, bytearray, memoryview)
     for row, value in enumerate(flat):
         if not isinstance(value, known) and not is_missing(value):
-            raise InputError(f"{field.title} is {field.dtype}, found {value!r} ({type(value).__name__}) in row {row}")
+            raise InputError(
+                f"{field.title} is {field.dtype}, found {brief(value)} ({type(value).__name__}) in row {row}"
+            )
 
 
 def pandas_of(table: "pa.Table") -> "pd.DataFrame":

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from .errors import AccessError, InputError
+from .printable import brief
 
 _SECRET = ("secret", "token", "password", "account_key", "access_key", "service_account_key", "sas", "master_key")
 _PUBLIC = ("access_key_id", "aws_access_key_id", "token_file", "_uri")
@@ -67,7 +68,7 @@ def given_options(options: Mapping[str, Any] | None) -> Given:
         return Given()
     if not isinstance(options, Mapping):
         raise InputError(f"storage_options is a mapping of names to values, not {type(options).__name__}")
-    flat = dict(options)
+    flat: dict[Any, Any] = dict(options)
     for place in (*_NESTED, _RETRYING):
         nested = flat.pop(place, None) or {}
         if not isinstance(nested, Mapping):
@@ -77,7 +78,9 @@ def given_options(options: Mapping[str, Any] | None) -> Given:
         if twice := sorted(set(nested) & set(flat)):
             raise InputError(f"the storage option {twice[0]!r} is given twice, once in {place}; give it once")
         flat |= nested
-    texts = {str(name).lower(): _text(name, value) for name, value in flat.items() if value is not None}
+    if strangers := [name for name in flat if not isinstance(name, str)]:
+        raise InputError(f"storage_options names options by text, not by {brief(strangers[0])}")
+    texts = {name.lower(): _text(name, value) for name, value in flat.items() if value is not None}
     pairs = sorted(texts.items())
     return Given(
         tuple(pair for pair in pairs if not is_secret(pair[0])), tuple(pair for pair in pairs if is_secret(pair[0]))
@@ -88,8 +91,8 @@ def _retries(config: Mapping[Any, Any]) -> dict[str, Any]:
     """What of obstore's configuration of retries there is here."""
     if others := [name for name in config if name != "max_retries"]:
         raise InputError(
-            f"storage_options[{_RETRYING!r}] has {others[0]!r}; here it takes max_retries alone: waits between retries "
-            "are chosen, and end a minute after the request began"
+            f"storage_options[{_RETRYING!r}] has {brief(others[0])}; here it takes max_retries alone: waits between "
+            "retries are chosen, and end a minute after the request began"
         )
     return {"retries": config["max_retries"]} if config else {}
 
@@ -97,12 +100,14 @@ def _retries(config: Mapping[Any, Any]) -> dict[str, Any]:
 def _text(name: Any, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and value.bit_length() > 64:
+        raise InputError(f"the storage option {brief(name)} is a number of 64 bits, not {brief(value)}")
     if isinstance(value, str | int | float):
         return str(value)
     if isinstance(value, timedelta):
         return str(value.total_seconds())
     raise InputError(
-        f"the storage option {name!r} is text, a number, a timedelta, True or False, not {type(value).__name__}"
+        f"the storage option {brief(name)} is text, a number, a timedelta, True or False, not {type(value).__name__}"
     )
 
 

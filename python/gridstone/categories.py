@@ -16,6 +16,7 @@ from . import columns, dtypes
 from .columns import Column, Field
 from .dtypes import AnyArray, Value
 from .errors import CorruptionError, InputError, SchemaError
+from .printable import brief
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,7 +116,7 @@ def codes_type(count: int) -> str:
 def made(what: str, dtype: str, given: Iterable[Any], ordered: bool, codes: Any) -> Categories:
     """The categories that a caller gave, for an attribute whose values are of `dtype`."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise SchemaError(f"{what}: categories are a list of values, not {given!r}")
+        raise SchemaError(f"{what}: categories are a list of values, not {brief(given)}")
     values = tuple(dtypes.scalar(dtype, value, f"{what}: a category") for value in given)
     kind = codes_type(len(values)) if codes is None else dtypes.parse(codes)
     return Categories(dtype, values, bool(ordered), kind)

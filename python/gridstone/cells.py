@@ -1,6 +1,5 @@
 """What `write_cells` and its kin are given, as columns: arrays, dicts of arrays, tables, data frames."""
 
-import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 from . import columns, dtypes
 from .columns import Column, Field
 from .errors import InputError
+from .printable import brief
 from .schema import Attr, Schema
 
 Columns = dict[str, Column]
@@ -30,7 +30,7 @@ def attr_field(schema: Schema, name: str) -> Field:
         if attr.name == name:
             return field_of(attr)
     known = ", ".join(repr(attr.name) for attr in schema.attrs)
-    raise InputError(f"no attribute {name!r}; there are {known}")
+    raise InputError(f"no attribute {brief(name)}; there are {known}")
 
 
 def asked_of_core(schema: Schema, names: Sequence[str]) -> list[str]:
@@ -79,7 +79,7 @@ def coordinates(schema: Schema, coords: Any) -> Columns:
     else:
         raise InputError(
             f"coords= takes a dict by dimension, an array of shape (n, {len(fields)}), {len(fields)} arrays, "
-            f"or a table, not {reprlib.repr(coords)} of type {type(coords).__name__}"
+            f"or a table, not {brief(coords)} of type {type(coords).__name__}"
         )
     if len(parts) != len(fields):
         raise InputError(f"coordinates of {len(parts)} dimensions were given, the array has {len(fields)}")
@@ -147,7 +147,7 @@ def _check_names(given: Mapping[str, Any], known: Sequence[str], what: str) -> N
     unknown = [name for name in given if name not in known]
     missing = [name for name in known if name not in given]
     if unknown:
-        raise InputError(f"no {what} {unknown[0]!r}; there are {', '.join(map(repr, known))}")
+        raise InputError(f"no {what} {brief(unknown[0])}; there are {', '.join(map(repr, known))}")
     if missing:
         raise InputError(f"no values for {what} {missing[0]!r}; give all of {', '.join(map(repr, known))}")
 

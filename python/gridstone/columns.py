@@ -14,6 +14,7 @@ import numpy as np
 from . import _native, dtypes
 from .dtypes import AnyArray
 from .errors import InputError
+from .printable import brief
 
 if TYPE_CHECKING:
     from .categories import Categories
@@ -379,7 +380,7 @@ def _whole(values: list[Any], target: np.dtype[Any]) -> AnyArray:
 def _first_stranger(array: AnyArray) -> str:
     for row, value in enumerate(array.ravel().tolist()):
         if not is_missing(value) and not isinstance(value, bool | int | float | complex | np.generic):
-            return f"found {value!r} ({type(value).__name__}) in row {row}"
+            return f"found {brief(value)} ({type(value).__name__}) in row {row}"
     return "found values of several shapes"
 
 
@@ -455,7 +456,7 @@ def _loss(field: Field, array: AnyArray, lost: AnyArray) -> str:
     )
     value = array.ravel()[flat].item() if array.dtype.kind not in "mM" else str(array.ravel()[flat])
     return (
-        f"{field.title} is {field.dtype}, found {array.dtype.name} with {value!r} at {place}, "
+        f"{field.title} is {field.dtype}, found {array.dtype.name} with {brief(value)} at {place}, "
         f"which {field.dtype} cannot hold; convert the values first"
     )
 

@@ -9,6 +9,7 @@ from . import dtypes
 from .columns import Column, Field, broadcast, cast, checked_validity, is_missing
 from .dtypes import AnyArray
 from .errors import InputError
+from .printable import brief
 
 Cells = tuple[AnyArray, AnyArray | None]
 """Values, and which of them are not null (None: all)."""
@@ -37,7 +38,7 @@ def fixed_bytes(field: Field, data: Any) -> Cells:
         for row, value in enumerate(found.ravel()):
             if not isinstance(value, bytes | bytearray | memoryview) and not is_missing(value):
                 raise InputError(
-                    f"{field.title} is {field.dtype}, found {value!r} ({type(value).__name__}) in row {row}"
+                    f"{field.title} is {field.dtype}, found {brief(value)} ({type(value).__name__}) in row {row}"
                 )
         plain: Any = [b"" if is_missing(v) else bytes(v) for v in found.ravel()]
         lengths = np.array([len(v) for v in plain], np.int64)
@@ -121,7 +122,9 @@ def _stacked(field: Field, found: AnyArray, inner: tuple[int, ...]) -> Cells:
             if kept[-1].shape != inner:
                 raise InputError(f"{field.title} is {field.dtype}, found shape {kept[-1].shape} in row {row}")
         elif not is_missing(value):
-            raise InputError(f"{field.title} is {field.dtype}, found {value!r} ({type(value).__name__}) in row {row}")
+            raise InputError(
+                f"{field.title} is {field.dtype}, found {brief(value)} ({type(value).__name__}) in row {row}"
+            )
     made = np.zeros((flat.size, *inner), kept[0].dtype if kept else dtypes.numpy_of(field.dtype))
     if kept:
         stacked = np.stack(kept)
@@ -203,7 +206,7 @@ def _items(field: Field, value: Any, row: int) -> AnyArray | None:
     if not _is_sequence(value):
         if is_missing(value):
             return None
-        raise InputError(f"{field.title} is {field.dtype}, found {value!r} ({type(value).__name__}) in row {row}")
+        raise InputError(f"{field.title} is {field.dtype}, found {brief(value)} ({type(value).__name__}) in row {row}")
     try:
         found = np.asarray(value)
     except ValueError as error:
@@ -221,7 +224,7 @@ def _of_objects(field: Field, items: AnyArray, row: int) -> AnyArray:
         return np.array([dtypes.scalar(base, v, f"{field.title}, row {row}") for v in items], base)
     made = np.asarray(items.tolist())
     if made.dtype.kind == "O":
-        raise InputError(f"{field.title} is {field.dtype}, found {items.tolist()!r} in row {row}")
+        raise InputError(f"{field.title} is {field.dtype}, found {brief(items.tolist())} in row {row}")
     return made
 
 

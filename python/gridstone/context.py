@@ -1,5 +1,6 @@
 """Budget, threads, cache, durability and keys shared by everything that is opened with it."""
 
+import math
 import os
 import re
 import threading
@@ -7,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _native
-from .arguments import known
+from .arguments import among, known
 from .buckets import Given, given_options
 from .errors import AccessError, InputError, UnsupportedError
+from .printable import brief
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 
@@ -22,10 +24,11 @@ def size_bytes(size: int | str, what: str) -> int:
     if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63:
         return size
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
-    if found is None:
-        raise InputError(f'{what} is a number of bytes or text such as "64MiB" or "1.5GB", not {size!r}')
-    power = " kmgt".index(found[2].lower() or " ")
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+    power = " kmgt".index(found[2].lower() or " ") if found else 0
+    bytes_asked = float(found[1]) * (1024 if found[3] else 1000) ** power if found else math.inf
+    if not bytes_asked < 2**63:
+        raise InputError(f'{what} is a number of bytes or text such as "64MiB" or "1.5GB", not {brief(size)}')
+    return int(bytes_asked)
 
 
 class _Lock:
@@ -83,8 +86,8 @@ class Context:
         key: Key | None = None,
         auto_consolidate: bool | Mapping[str, Any] = False,
     ) -> None:
-        if str(io) != "auto":
-            raise UnsupportedError(f'io={io!r} is not supported by this version; leave io="auto"')
+        if not among(io, ("auto",)):
+            raise UnsupportedError(f'io={brief(io)} is not supported by this version; leave io="auto"')
         if threads is not None:
             _positive("threads", threads)
         known("durability", durability, ("full", "close"))
@@ -183,10 +186,12 @@ def _upkeep(asked: bool | Mapping[str, Any]) -> tuple[int, int] | None:
     if asked is False:
         return None
     if asked is not True and not isinstance(asked, Mapping):
-        raise InputError(f'auto_consolidate is True, False or {{"fragments": 64, "target": "512MiB"}}, not {asked!r}')
+        raise InputError(
+            f'auto_consolidate is True, False or {{"fragments": 64, "target": "512MiB"}}, not {brief(asked)}'
+        )
     given = {} if asked is True else dict(asked)
     if unknown := sorted(set(given) - {"fragments", "target"}):
-        raise InputError(f"auto_consolidate has fragments and target, no {unknown[0]!r}")
+        raise InputError(f"auto_consolidate has fragments and target, no {brief(unknown[0])}")
     fragments = given.get("fragments", 64)
     _positive("fragments", fragments)
     if fragments < 2:
@@ -196,7 +201,7 @@ def _upkeep(asked: bool | Mapping[str, Any]) -> tuple[int, int] | None:
 
 def _positive(what: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
-        raise InputError(f"{what} is a positive number or None, not {value!r}")
+        raise InputError(f"{what} is a positive number or None, not {brief(value)}")
 
 
 def _restore(

@@ -9,6 +9,7 @@ from . import dtypes, selection
 from .arguments import among, checked, several
 from .context import Context
 from .errors import InputError
+from .printable import brief
 from .progress import Progress, reporting
 from .schema import Schema
 from .selection import BoxLike
@@ -193,7 +194,7 @@ def _common(a: Schema, b: Schema, wanted: Sequence[str] | str | None) -> tuple[s
     names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     for name in names:
         if not all(among(name, have) for have in kinds) or kinds[0][name] != kinds[1][name]:
-            raise InputError(f"attrs= names attributes of one type in both arrays; {name!r} is not one")
+            raise InputError(f"attrs= names attributes of one type in both arrays; {brief(name)} is not one")
     return names
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from .arguments import utf8
 from .errors import SchemaError
+from .printable import brief
 
 Value = int | float | complex | bool | str | bytes | np.datetime64 | np.timedelta64 | tuple[Any, ...]
 """One cell's value, or one coordinate."""
@@ -69,11 +70,11 @@ def parse(dtype: Any) -> str:
             return shaped(parse(found[1]), tuple(int(side) for side in found[2].split(",")))
     try:
         made = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         raise SchemaError(
-            f"unknown datatype {dtype!r}; use bool, (u)int8 to (u)int64, float16 to float64, complex64, complex128, "
-            f"datetime64[unit], timedelta64[unit], string, bytes, bytes[length], a vector such as uint8[3] or a list "
-            f"such as list[int32]"
+            f"unknown datatype {brief(dtype)}; use bool, (u)int8 to (u)int64, float16 to float64, complex64, "
+            f"complex128, datetime64[unit], timedelta64[unit], string, bytes, bytes[length], a vector such as uint8[3] "
+            f"or a list such as list[int32]"
         ) from None
     return _of_numpy(made)
 
@@ -263,7 +264,7 @@ def scalar(name: str, value: Any, what: str) -> Value:
     else:
         made = _integer(name, value)
     if made is None:
-        raise SchemaError(f"{what}: {value!r} is no value of type {name}")
+        raise SchemaError(f"{what}: {brief(value)} is no value of type {name}")
     return made
 
 
@@ -283,7 +284,10 @@ def _several(name: str, value: Any, what: str) -> tuple[Any, ...] | None:
 def _complex(name: str, value: Any) -> complex | None:
     if not isinstance(value, int | float | complex | np.number):
         return None
-    given = complex(value)
+    try:
+        given = complex(value)
+    except OverflowError:
+        return None
     part = "float32" if name == "complex64" else "float64"
     real, imaginary = _float(part, given.real), _float(part, given.imag)
     return None if real is None or imaginary is None else complex(real, imaginary)

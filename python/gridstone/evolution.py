@@ -11,6 +11,7 @@ from . import dtypes
 from .arguments import checked, mapping, several
 from .categories import texts
 from .errors import InputError, SchemaError, UnsupportedError
+from .printable import brief
 from .receipt import Message
 from .schema import Attr, Dim, Filters, Schema, filters_text
 
@@ -138,7 +139,7 @@ class Evolvable:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise SchemaError(f"the name of an attribute is text, not {name!r}")
+        raise SchemaError(f"the name of an attribute is text, not {brief(name)}")
     return name
 
 
@@ -148,7 +149,7 @@ def _names(names: str | Iterable[str]) -> list[str]:
 
 def _attr(attr: Any) -> dict[str, Any]:
     if not isinstance(attr, Attr):
-        raise SchemaError(f"add= takes gridstone.Attr, found {attr!r}")
+        raise SchemaError(f"add= takes gridstone.Attr, found {brief(attr)}")
     return attr._json()
 
 
@@ -176,7 +177,9 @@ def _domains(schema: Schema, domain: Any, named: Mapping[str, Any]) -> list[tupl
 def _of_shape(schema: Schema, shape: Any) -> list[tuple[Dim, Any]]:
     sizes = [shape] if isinstance(shape, int | np.integer) else shape
     if not isinstance(sizes, Sequence | np.ndarray) or isinstance(sizes, str) or len(sizes) != schema.ndim:
-        raise InputError(f"a new shape has a number of positions for each of {schema.ndim} dimensions, not {shape!r}")
+        raise InputError(
+            f"a new shape has a number of positions for each of {schema.ndim} dimensions, not {brief(shape)}"
+        )
     found: list[tuple[Dim, Any]] = []
     for dim, size in zip(schema.dims, sizes, strict=True):
         if size is None:
@@ -188,7 +191,7 @@ def _of_shape(schema: Schema, shape: Any) -> list[tuple[Dim, Any]]:
                 f"dimension {dim.name!r} is {dim.dtype} and has no number of positions; give its domain by name"
             )
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise InputError(f"dimension {dim.name!r}: {size!r} is no number of positions")
+            raise InputError(f"dimension {dim.name!r}: {brief(size)} is no number of positions")
         highest = dtypes.ticks_of(dim.domain[0]) + int(size) - 1
         found.append((dim, (None, highest)))
     return found
@@ -196,7 +199,7 @@ def _of_shape(schema: Schema, shape: Any) -> list[tuple[Dim, Any]]:
 
 def _ends(dim: Dim, ends: Any) -> tuple[str, str]:
     if not isinstance(ends, tuple | list) or len(ends) != 2:
-        raise InputError(f"dimension {dim.name!r}: a domain is a pair (lowest, highest), not {ends!r}")
+        raise InputError(f"dimension {dim.name!r}: a domain is a pair (lowest, highest), not {brief(ends)}")
     what = f"dimension {dim.name!r}"
     if dim.is_text:
         raise UnsupportedError(f"{what} is string: it has no domain that could grow")

@@ -10,6 +10,7 @@ from .arguments import among, known
 from .dtypes import AnyArray
 from .errors import InputError, UnsupportedError
 from .optional import needed
+from .printable import brief
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,7 @@ def _attribute(result: "Result", attr: str | None, what: str) -> str:
     if attr is None:
         raise InputError(f"the result has the attributes {names}; say which one: {what[:-1]}attr={names[0]!r})")
     if not among(attr, names):
-        raise InputError(f"the result has no attribute {attr!r}; there are {', '.join(map(repr, names))}")
+        raise InputError(f"the result has no attribute {brief(attr)}; there are {', '.join(map(repr, names))}")
     return attr
 
 

@@ -18,33 +18,42 @@ import numpy as np
 from . import _native
 from .arguments import checked, utf8
 from .errors import InputError
+from .printable import brief
 
 _Node: TypeAlias = dict[str, Any]
+
+_LEVELS_MAX = 50
+"""How deep the core takes conditions: Python's stack ends where they are much deeper."""
 
 
 class Expression:
     """A condition on the cells of an array. Immutable, hashable, picklable; equal to one that reads the same."""
 
-    __slots__ = ("_node",)
+    __slots__ = ("_levels", "_node")
 
     # NumPy's scalars leave comparisons with an expression to the expression.
     __array_ufunc__: Final = None
 
-    def __init__(self, node: _Node) -> None:
+    def __init__(self, node: _Node, levels: int = 1) -> None:
+        if levels > _LEVELS_MAX:
+            raise InputError(
+                f"a condition of more than {_LEVELS_MAX} levels; write a and b and c, not a and (b and (c))"
+            )
         self._node = node
+        self._levels = levels
 
     @staticmethod
     @checked()
     def parse(text: str) -> "Expression":
         """The condition written in `text`. Raises `InputError`, which shows the place that is wrong."""
-        return Expression(json.loads(_native.parse_condition(text)))
+        return _of_core(_native.parse_condition(text))
 
     @staticmethod
     @checked()
     def from_json(text: str) -> "Expression":
         """The condition of `to_json`."""
         _native.print_condition(text)
-        return Expression(json.loads(text))
+        return _of_core(text)
 
     def to_json(self) -> str:
         """The condition as the core and the log have it."""
@@ -63,7 +72,7 @@ class Expression:
         return _joined("or", other, self)
 
     def __invert__(self) -> "Expression":
-        return Expression({"op": "not", "arg": self._node})
+        return Expression({"op": "not", "arg": self._node}, self._levels + 1)
 
     def __eq__(self, other: object) -> Any:
         return isinstance(other, Expression) and self._node == other._node
@@ -94,7 +103,7 @@ class Column(Expression):
 
     def __init__(self, name: Any) -> None:
         if not isinstance(name, str) or not name:
-            raise InputError(f"the name of a dimension or attribute is a text, not {name!r}")
+            raise InputError(f"the name of a dimension or attribute is a text, not {brief(name)}")
         super().__init__({"op": "column", "column": str(utf8("name", name))})
 
     def __reduce__(self) -> tuple[type["Column"], tuple[str]]:
@@ -131,7 +140,7 @@ class Column(Expression):
     def isin(self, values: Iterable[Any]) -> Expression:
         """Whether the value equals one of `values` (NaN equals nothing)."""
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise InputError(f"isin takes a list of values, not {values!r}")
+            raise InputError(f"isin takes a list of values, not {brief(values)}")
         return Expression({"op": "in", "column": self.name, "values": [_literal(value) for value in values]})
 
     def between(self, low: Any, high: Any) -> Expression:
@@ -176,19 +185,35 @@ def condition_json(where: Any) -> str:
     )
 
 
-def _node_of(part: Any) -> _Node:
+def _of_core(text: str) -> Expression:
+    """The condition in JSON that the core has looked at."""
+    node: _Node = json.loads(text)
+    return Expression(node, _levels_of(node))
+
+
+def _levels_of(node: _Node) -> int:
+    parts = [node["arg"]] if node["op"] == "not" else node["args"] if node["op"] in ("and", "or") else []
+    return 1 + max(map(_levels_of, parts), default=0)
+
+
+def _condition(part: Any) -> Expression:
     if isinstance(part, Expression):
-        return part._node
+        return part
     if isinstance(part, bool | np.bool_):
-        return {"op": "true" if part else "false"}
-    raise InputError(f"& and | join conditions; {part!r} is none (comparisons need parentheses: (gs.col('a') > 1) & …)")
+        return Expression({"op": "true" if part else "false"})
+    raise InputError(
+        f"& and | join conditions; {brief(part)} is none (comparisons need parentheses: (gs.col('a') > 1) & …)"
+    )
 
 
 def _joined(op: str, left: Any, right: Any) -> Expression:
     args: list[_Node] = []
-    for node in (_node_of(left), _node_of(right)):
-        args.extend(node["args"] if node["op"] == op else [node])
-    return Expression({"op": op, "args": args})
+    levels = 0
+    for part in (_condition(left), _condition(right)):
+        flat = part._node["op"] == op
+        args.extend(part._node["args"] if flat else [part._node])
+        levels = max(levels, part._levels if flat else part._levels + 1)
+    return Expression({"op": op, "args": args}, levels)
 
 
 def _literal(value: Any) -> _Node:
@@ -202,11 +227,11 @@ def _literal(value: Any) -> _Node:
         return _time(value)
     if isinstance(value, int | np.integer):
         if not -(2**127) <= int(value) < 2**127:
-            raise InputError(f"{value} does not fit 128 bits")
+            raise InputError(f"{brief(value)} does not fit 128 bits")
         return {"int": str(int(value))}
     if isinstance(value, float | np.floating):
         if float(value) != value and value == value:
-            raise InputError(f"{value!r} does not fit a float of 64 bits")
+            raise InputError(f"{brief(value)} does not fit a float of 64 bits")
         return {"float": repr(float(value))}
     if isinstance(value, str):
         return {"text": str(utf8("value", value))}
@@ -220,8 +245,8 @@ def _literal(value: Any) -> _Node:
     if isinstance(value, dt.timedelta):
         return _time(np.timedelta64(value, "us"))
     raise InputError(
-        f"{value!r} ({type(value).__name__}) cannot stand in a condition; use a number, bool, text, bytes, datetime or "
-        f"timedelta"
+        f"{brief(value)} ({type(value).__name__}) cannot stand in a condition; use a number, bool, text, bytes, "
+        f"datetime or timedelta"
     )
 
 
@@ -240,5 +265,5 @@ def _time(value: Any) -> _Node:
         return {kind: ["NaT", "s" if unit == "generic" else unit]}
     ticks = int(value.astype(np.int64)) * count
     if unit == "generic" or not -(2**63) < ticks < 2**63:
-        raise InputError(f"{value!r} has no unit of time, or passes 64 bits of it")
+        raise InputError(f"{brief(value)} has no unit of time, or passes 64 bits of it")
     return {kind: [str(ticks), unit]}

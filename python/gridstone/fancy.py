@@ -25,6 +25,7 @@ from .cells import attr_field
 from .columns import Column
 from .dtypes import AnyArray
 from .errors import BoundsError, UnsupportedError
+from .printable import brief
 from .schema import Schema
 from .selection import Axis
 from .stretches import PIECE_CELLS
@@ -161,7 +162,7 @@ def array_of(part: Any) -> AnyArray | None:
     try:
         found = np.asarray(part)
     except ValueError as error:
-        raise BoundsError(f"{part!r} is no list of positions: {error}") from error
+        raise BoundsError(f"{brief(part)} is no list of positions: {error}") from error
     return found if found.ndim else None
 
 

@@ -11,6 +11,7 @@ from .context import Context
 from .dtypes import AnyArray
 from .errors import BudgetError, InputError
 from .expressions import Where, condition_json
+from .printable import brief
 from .progress import Told
 from .schema import Schema
 from .selection import Region
@@ -67,7 +68,7 @@ class Filling:
         if buffers is not None:
             mapping("buffers", buffers)
             if list(buffers) != self._names:
-                raise InputError(f"other buffers are for the same columns, {self._names}, not {list(buffers)}")
+                raise InputError(f"other buffers are for the same columns, {self._names}, not {brief(list(buffers))}")
             columns = _columns(self._schema, buffers)
         if self._lost:
             raise InputError("an exception of progress= ended this read, and a portion went with it; read again")

@@ -6,6 +6,7 @@ from typing import Any
 from . import _native
 from .arguments import checked, utf8
 from .errors import InputError
+from .printable import brief
 
 Transform = Callable[[bytes, int], "bytes | bytearray | memoryview"]
 """Bytes and the width of the values in them (1, 2, 4 or 8) to bytes."""
@@ -35,13 +36,13 @@ def register_filter(id: str, *, encode: Transform, decode: Transform, overwrite:
     """
     for what, given in (("encode", encode), ("decode", decode)):
         if not callable(given):
-            raise InputError(f"{what}= of a filter is a function of bytes and a width, not {given!r}")
+            raise InputError(f"{what}= of a filter is a function of bytes and a width, not {brief(given)}")
     _native.register_filter(_id(id), encode, decode, overwrite)
 
 
 def _id(id: Any) -> str:
     if not isinstance(id, str):
-        raise InputError(f"a filter's id is a text such as 'acme.xor', not {id!r}")
+        raise InputError(f"a filter's id is a text such as 'acme.xor', not {brief(id)}")
     return utf8("id", id)
 
 

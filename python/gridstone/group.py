@@ -15,7 +15,6 @@ from .errors import (
     InputError,
     MissingNameError,
     NotFoundError,
-    SnapshotExpiredError,
 )
 from .history import Version, version_of
 from .meta import Metadata
@@ -26,9 +25,6 @@ from .retention import Retained
 if TYPE_CHECKING:
     from .array import Array
     from .schema import Schema
-
-
-_TRIES = 32
 
 
 class Entry(NamedTuple):
@@ -59,7 +55,8 @@ class Group(Retained):
     something else, raises `NotFoundError`.
 
     Each question is answered of one moment, also while others move, remove and vacuum; so is each pass over its
-    children. A change that finds the group moved meanwhile goes along with it.
+    children, which are all of the version that was the newest when it began. A change that finds the group moved
+    meanwhile goes along with it.
 
     A group opened at a version or time stays there: its children, what they hold, its metadata are as they were.
     """
@@ -145,15 +142,7 @@ class Group(Retained):
     def history(self) -> list[Version]:
         """The versions of the store, oldest first, with all that each did, in this group or elsewhere: what was made,
         moved and removed too. An array's own are `g["name"].history()`."""
-        for _ in range(_TRIES):
-            now = self._now()
-            try:
-                return [version_of(text) for text in now.history(self._context.native)]
-            except SnapshotExpiredError:
-                # A vacuum took that version away while it was read; there is a newer one.
-                if self._pinned:
-                    raise
-        raise SnapshotExpiredError(f"the log of {self._uri!r} is vacuumed faster than it can be read; try again")
+        return [version_of(text) for text in self._now().history(self._context.native, self._pinned)]
 
     def walk(self) -> list[Entry]:
         """The arrays and groups in it and in all groups below, each group followed by what is in it, all of one version
@@ -178,15 +167,10 @@ class Group(Retained):
         return Array(found, self._context, pinned=self._pinned)
 
     def _opened(self) -> "Iterator[tuple[str, Array | Group]]":
-        """Its children at this moment, each opened when it is its turn."""
+        """Its children, all of the version that is the newest at this moment, each opened when it is its turn."""
         now, writable = self._now(), self._mode == "r+"
         for name, _ in now.children():
-            if self._pinned:
-                found = now.open(name, writable, True)
-            else:
-                # The newest version of it is there longest; one that was removed since is as it was.
-                found = now.open_newest(self._context.native, name, writable)
-            yield name, self._handle(found)
+            yield name, self._handle(now.open(name, writable, self._pinned))
 
     @checked()
     def get(self, name: str, default: Any = None) -> Any:
@@ -218,11 +202,13 @@ class Group(Retained):
         return KeysView(self._mapping())
 
     def values(self) -> "ValuesView[Array | Group]":
-        """Its children at the beginning of a pass, each opened when it is its turn."""
+        """Its children as they are at the beginning of a pass, all of one version, each opened when it is its turn.
+        They are refreshed as other arrays are."""
         return _Values(self._mapping())
 
     def items(self) -> "ItemsView[str, Array | Group]":
-        """Pairs of name and child at the beginning of a pass, each opened when it is its turn."""
+        """Pairs of name and child as they are at the beginning of a pass, all of one version, each opened when it is
+        its turn. They are refreshed as other arrays are."""
         return _Items(self._mapping())
 
     def _mapping(self) -> "Mapping[str, Array | Group]":

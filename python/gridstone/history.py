@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .errors import InputError, UnsupportedError
+from .printable import brief
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
@@ -79,7 +80,7 @@ def _microseconds(timestamp: np.datetime64) -> int:
         np.datetime_data(timestamp.dtype)[0] not in ("ns", "ps", "fs", "as")
         and whole.astype(timestamp.dtype) != timestamp
     ):
-        raise InputError(f"a timestamp in microseconds has 64 bits, {timestamp!r} has more")
+        raise InputError(f"a timestamp in microseconds has 64 bits, {brief(timestamp)} has more")
     return int(whole.astype(np.int64))
 
 
@@ -90,7 +91,7 @@ def microseconds_of(timestamp: Any) -> int | None:
     if isinstance(timestamp, int | np.integer) and not isinstance(timestamp, bool | np.timedelta64):
         if -(2**63) <= timestamp < 2**63:
             return int(timestamp)
-        raise InputError(f"a timestamp in microseconds has 64 bits, {timestamp} has more")
+        raise InputError(f"a timestamp in microseconds has 64 bits, {brief(timestamp)} has more")
     try:
         if isinstance(timestamp, str):
             timestamp = dt.datetime.fromisoformat(timestamp)
@@ -104,5 +105,6 @@ def microseconds_of(timestamp: Any) -> int | None:
     except ValueError:
         pass
     raise InputError(
-        f"a timestamp is a datetime, numpy.datetime64, ISO text or microseconds since 1970 (UTC), not {timestamp!r}"
+        f"a timestamp is a datetime, numpy.datetime64, ISO text or microseconds since 1970 (UTC), not "
+        f"{brief(timestamp)}"
     )

@@ -14,6 +14,7 @@ from .cells import asked_of_core, attr_field
 from .columns import Column
 from .dtypes import AnyArray
 from .errors import BoundsError, UnsupportedError
+from .printable import brief
 from .result import Result
 from .schema import Dim, Schema
 from .selection import Axis, Box
@@ -175,7 +176,9 @@ def _integers(dim: Dim, part: Any, axis: int) -> AnyArray:
     try:
         found = np.asarray(part)
     except ValueError as error:
-        raise BoundsError(f"dimension {dim.name!r} (axis {axis}): {part!r} is no list of positions: {error}") from error
+        raise BoundsError(
+            f"dimension {dim.name!r} (axis {axis}): {brief(part)} is no list of positions: {error}"
+        ) from error
     if found.size == 0 and not isinstance(part, np.ndarray):
         found = found.astype(np.int64)
     if found.dtype.kind in "fO" and not isinstance(part, np.ndarray):
@@ -188,7 +191,7 @@ def _integers(dim: Dim, part: Any, axis: int) -> AnyArray:
             )
         found = np.flatnonzero(found)
     if found.dtype.kind not in "iu":
-        raise BoundsError(f"dimension {dim.name!r} (axis {axis}): positions are integers, found {part!r}")
+        raise BoundsError(f"dimension {dim.name!r} (axis {axis}): positions are integers, found {brief(part)}")
     return found
 
 
@@ -200,7 +203,9 @@ def _large(dim: Dim, part: Any, found: AnyArray) -> AnyArray:
         return found
     counted = [int(value) + (dim.size if -dim.size <= value < 0 else 0) for value in whole.ravel()]
     if min(counted) < 0 or max(counted) >= 2**64:
-        raise BoundsError(f"positions {part!r} are out of bounds for dimension {dim.name!r} with {dim.size} positions")
+        raise BoundsError(
+            f"positions {brief(part)} are out of bounds for dimension {dim.name!r} with {dim.size} positions"
+        )
     return np.array(counted, np.uint64).reshape(whole.shape)
 
 
@@ -210,7 +215,7 @@ def _offsets(dim: Dim, found: AnyArray, axis: int) -> AnyArray:
     if found.size and (int(found.min()) < -size or int(found.max()) >= size):
         bad = next(value for value in map(int, found.ravel()) if not -size <= value < size)
         raise BoundsError(
-            f"position {bad} is out of bounds for dimension {dim.name!r} (axis {axis}) with {size} positions; "
+            f"position {brief(bad)} is out of bounds for dimension {dim.name!r} (axis {axis}) with {size} positions; "
             f"positions count from 0, points() takes coordinates"
         )
     if found.dtype.kind == "u":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import CorruptionError, GridstoneError, InputError, UnsupportedError
+from .printable import brief
 
 if TYPE_CHECKING:
     from . import _native
@@ -42,7 +43,7 @@ class Metadata(MutableMapping[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         if not isinstance(key, str):
-            raise InputError(f"a metadata key is text that is not empty, not {key!r}")
+            raise InputError(f"a metadata key is text that is not empty, not {brief(key)}")
         self.update({key: value})
 
     def __delitem__(self, key: str) -> None:
@@ -69,7 +70,7 @@ class Metadata(MutableMapping[str, Any]):
         changes: dict[str, str | None] = {}
         for key, value in [*items, *more.items()]:
             if not isinstance(key, str) or not key:
-                raise InputError(f"a metadata key is text that is not empty, not {key!r}")
+                raise InputError(f"a metadata key is text that is not empty, not {brief(key)}")
             _check_text(key, key)
             changes[key] = json.dumps(encode(value, key), allow_nan=False)
         if changes:
@@ -165,7 +166,7 @@ def encode(value: Any, key: str, level: int = 0) -> Any:
     if isinstance(value, Mapping):
         return _encode_mapping(value, key, level)
     raise InputError(
-        f"metadata {key!r}: {value!r} ({type(value).__name__}) has no JSON form; "
+        f"metadata {key!r}: {brief(value)} ({type(value).__name__}) has no JSON form; "
         f"use numbers, text, bytes, datetimes, lists and dicts"
     )
 
@@ -177,7 +178,9 @@ def _ticks(value: np.datetime64 | np.timedelta64, key: str) -> list[Any]:
         return [None, unit]
     ticks = int(value.astype(np.int64)) * several
     if not -(2**63) < ticks < 2**63:
-        raise InputError(f"metadata {key!r}: {value!r} has more than 64 bits in units of {unit}; use a coarser unit")
+        raise InputError(
+            f"metadata {key!r}: {brief(value)} has more than 64 bits in units of {unit}; use a coarser unit"
+        )
     return [ticks, unit]
 
 
@@ -194,7 +197,7 @@ def _digits(value: int, key: str) -> str:
 def _encode_mapping(value: Mapping[Any, Any], key: str, level: int) -> Any:
     strangers = [name for name in value if not isinstance(name, str)]
     if strangers:
-        raise InputError(f"metadata {key!r}: the keys of a dict are text, found {strangers[0]!r}")
+        raise InputError(f"metadata {key!r}: the keys of a dict are text, found {brief(strangers[0])}")
     for name in value:
         _check_text(name, key)
     tagged = any(name.startswith("$") for name in value)

@@ -11,6 +11,7 @@ from .damage import CHOICES, Damaged
 from .dtypes import AnyArray
 from .errors import GridstoneError, InputError
 from .expressions import Where, condition_json
+from .printable import brief
 from .progress import Progress, Told, reporting
 from .result import Result
 from .schema import Schema
@@ -262,7 +263,9 @@ class Readable:
                 "every position: name an attribute, or leave attrs out for all of them"
             )
         if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-            raise InputError(f"attrs= names each attribute wanted once, found {names}; leave it out for all of them")
+            raise InputError(
+                f"attrs= names each attribute wanted once, found {brief(names)}; leave it out for all of them"
+            )
         for dim in schema.dims:
             if dim.name in names:
                 raise InputError(

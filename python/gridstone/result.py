@@ -13,6 +13,7 @@ from .columns import Column
 from .damage import Skipped
 from .dtypes import AnyArray
 from .errors import BudgetError, InputError, UnsupportedError, _NoColumnError
+from .printable import brief
 from .schema import Schema
 from .selection import Box
 
@@ -108,7 +109,7 @@ class Result(exports.Tabular):
         for axis, dim in enumerate(self._schema.dims):
             if among(name, (dim.name,)) and self._shape is not None:
                 return self._box.coordinates(axis)
-        raise _NoColumnError(f"the result has no column {name!r}; there are {', '.join(map(repr, self._columns))}")
+        raise _NoColumnError(f"the result has no column {brief(name)}; there are {', '.join(map(repr, self._columns))}")
 
     def to_numpy(self) -> dict[str, AnyArray]:
         """One array per column: coordinates (of a sparse array, or with a condition) and attributes.
@@ -459,7 +460,7 @@ def _by_name(names: Sequence[str], out: AnyArray | Mapping[str, AnyArray]) -> Ma
             )
         out = {names[0]: out}
     if set(out) != set(names):
-        raise InputError(f"out= has arrays for {sorted(out)}, the read is of {sorted(names)}")
+        raise InputError(f"out= has arrays for {brief(list(out))}, the read is of {sorted(names)}")
     return out
 
 

@@ -14,6 +14,7 @@ from . import _native
 from .arguments import checked, number
 from .context import Context, default
 from .errors import InputError
+from .printable import brief
 from .progress import Progress, reporting
 
 Duration = str | int | float | dt.timedelta | np.timedelta64
@@ -32,14 +33,14 @@ def microseconds(duration: Duration, what: str) -> int:
         seconds = None if np.isnat(duration) else float(duration / np.timedelta64(1, "us")) / 1e6
     elif isinstance(duration, dt.timedelta):
         seconds = duration.total_seconds()
-    elif isinstance(duration, int | float) and not isinstance(duration, bool):
+    elif isinstance(duration, int | float) and not isinstance(duration, bool) and 0 <= duration < 9e12:
         seconds = float(duration)
     elif isinstance(duration, str):
         seconds = _seconds_of(duration)
     if seconds is None or not 0 <= seconds < 9e12:
         raise InputError(
             f'{what} is a duration of 0 or more: text such as "90s", "1h", "7d" or "P1DT12H", a timedelta, or seconds; '
-            f"not {duration!r}"
+            f"not {brief(duration)}"
         )
     return round(seconds * 1e6)
 
@@ -145,7 +146,7 @@ def asked(keep: Duration | None, versions: Any, safety_age: Duration) -> tuple[i
     if versions is not None and (
         isinstance(versions, bool) or not isinstance(versions, int) or not 0 < versions < 2**63
     ):
-        raise InputError(f"versions is a number of 1 or more, not {versions!r}")
+        raise InputError(f"versions is a number of 1 or more, not {brief(versions)}")
     age = None if versions is not None else microseconds("1h" if keep is None else keep, "keep")
     return age, versions, microseconds(safety_age, "safety_age")
 
@@ -163,7 +164,8 @@ def tag(
 
     Args:
         uri: the store.
-        name: 1 to 255 bytes without control characters; `gs.open(uri, version=name)` opens it.
+        name: 1 to 255 bytes without control characters or marks that turn the direction of text;
+            `gs.open(uri, version=name)` opens it.
         version: None: the newest.
         replace: move a name that is in use.
         context: None: the process's default.

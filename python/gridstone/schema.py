@@ -14,6 +14,7 @@ from .categories import Categories, codes_type
 from .categories import made as enumerated
 from .dtypes import Value
 from .errors import InputError, SchemaError, UnsupportedError
+from .printable import brief
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +29,7 @@ def filters_text(filters: Any) -> str:
         return filters.replace(" ", "")
     if isinstance(filters, Sequence) and all(isinstance(f, str) for f in filters):
         return ",".join(f.strip() for f in filters) or "none"
-    raise SchemaError(f'filters are "auto", a name such as "zstd:3" or a list of names, not {filters!r}')
+    raise SchemaError(f'filters are "auto", a name such as "zstd:3" or a list of names, not {brief(filters)}')
 
 
 def _rounding_first(filters: Any) -> str:
@@ -122,7 +123,7 @@ class Dim(_Frozen):
         if kind == "float16" or not (dtypes.is_float(kind) or dtypes.is_time(kind) or kind in dtypes.INTEGERS):
             raise SchemaError(f"{what}: {kind} cannot be a dimension's type; use an integer, datetime or float")
         if not isinstance(domain, tuple | list) or len(domain) != 2:
-            raise SchemaError(f"{what}: the domain is a pair (lowest, highest), not {domain!r}")
+            raise SchemaError(f"{what}: the domain is a pair (lowest, highest), not {brief(domain)}")
         lo, hi = (dtypes.scalar(kind, bound, what) for bound in domain)
         self._put(name=str(name), _domain=(lo, hi), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
         self._put(_count=_count_of(kind, self._domain))
@@ -182,7 +183,7 @@ def _longest(what: str, max_bytes: Any) -> int:
     if max_bytes is None:
         return 32
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int | np.integer) or not 0 < max_bytes < 2**32:
-        raise SchemaError(f"{what}: max_bytes is a positive number of bytes, not {max_bytes!r}")
+        raise SchemaError(f"{what}: max_bytes is a positive number of bytes, not {brief(max_bytes)}")
     return int(max_bytes)
 
 
@@ -514,13 +515,13 @@ class Schema(_Frozen):
 def _sides(shape: Any) -> tuple[int, ...]:
     shape = (shape,) if _is_whole(shape) else tuple(shape)
     if not all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side > 0 for side in shape):
-        raise SchemaError(f"the shape of a vector is a tuple of positive integers, not {shape!r}")
+        raise SchemaError(f"the shape of a vector is a tuple of positive integers, not {brief(shape)}")
     sides = tuple(int(side) for side in shape)
     # The core looks at the bytes; its fill, which has all of these values, must not be made before.
     if math.prod(sides) > _VALUE_BYTES_MAX:
         raise SchemaError(
-            f"a vector of shape {sides} is too long: a value of fixed width takes {_VALUE_BYTES_MAX} bytes at most; "
-            f"use a list, or a dimension more"
+            f"a vector of shape {brief(sides)} is too long: a value of fixed width takes {_VALUE_BYTES_MAX} bytes at "
+            f"most; use a list, or a dimension more"
         )
     return sides
 
@@ -532,19 +533,19 @@ _OPTIONS = ("sparse", "capacity", "tile_order", "cell_order", "duplicates", "coo
 
 def _capacity(cells: Any) -> int:
     if isinstance(cells, bool) or not isinstance(cells, int | np.integer) or not 0 < cells < 2**64:
-        raise SchemaError(f"the capacity is a positive number of cells per data tile, not {cells!r}")
+        raise SchemaError(f"the capacity is a positive number of cells per data tile, not {brief(cells)}")
     return int(cells)
 
 
 def _checked(item: Any, kind: type[_Part]) -> _Part:
     if not isinstance(item, kind):
-        raise SchemaError(f"expected a gridstone.{kind.__name__}, found {item!r}")
+        raise SchemaError(f"expected a gridstone.{kind.__name__}, found {brief(item)}")
     return item
 
 
 def _order(what: str, order: Any) -> str:
     if not isinstance(order, str):
-        raise SchemaError(f'{what} is text, "row" or "col", not {order!r}')
+        raise SchemaError(f'{what} is text, "row" or "col", not {brief(order)}')
     return order
 
 
@@ -552,7 +553,7 @@ def _named(items: tuple[_Named, ...], name: str, what: str) -> _Named:
     for item in items:
         if among(name, (item.name,)):
             return item
-    raise SchemaError(f"no {what} {name!r}; there are {', '.join(repr(i.name) for i in items)}")
+    raise SchemaError(f"no {what} {brief(name)}; there are {', '.join(repr(i.name) for i in items)}")
 
 
 def _dim_of(found: dict[str, Any]) -> Dim:

@@ -16,6 +16,7 @@ from . import dtypes
 from .arguments import checked
 from .dtypes import AnyArray, Value
 from .errors import BoundsError, InputError, UnsupportedError
+from .printable import brief
 from .schema import Dim, Schema
 
 NEW_AXIS = "numpy.newaxis is not supported; index the result instead: a[...][None]"
@@ -157,7 +158,7 @@ several boxes may be given: a list of those."""
 def _show(dim: Dim, bound: Bound) -> str:
     if dtypes.is_time(dim.dtype) and -(2**63) <= bound < 2**63:
         return str(dtypes.from_text(dim.dtype, str(bound)))
-    return dtypes.show(bound, dim.dtype)
+    return brief(bound) if isinstance(bound, int) else dtypes.show(bound, dim.dtype)
 
 
 def domain_of(schema: Schema) -> Box:
@@ -212,8 +213,8 @@ def axis_of(dim: Dim, part: Any, axis: int) -> Axis:
     position = _position(dim, part)
     if not -size <= position < size:
         raise BoundsError(
-            f"position {position} is out of bounds for dimension {dim.name!r} (axis {axis}) with {size} positions; "
-            f"positions count from 0, coordinates are asked for with .loc[...]"
+            f"position {brief(position)} is out of bounds for dimension {dim.name!r} (axis {axis}) with {size} "
+            f"positions; positions count from 0, coordinates are asked for with .loc[...]"
         )
     return Axis(position % size, 1, 1, True)
 
@@ -244,8 +245,8 @@ def _position(dim: Dim, part: Any) -> int:
     except TypeError:
         pass
     raise BoundsError(
-        f"dimension {dim.name!r}: an index is an integer, a slice, a list of positions, a mask or ..., not {part!r}; "
-        f"an attribute is chosen by its name first: a['attr'][...]"
+        f"dimension {dim.name!r}: an index is an integer, a slice, a list of positions, a mask or ..., not "
+        f"{brief(part)}; an attribute is chosen by its name first: a['attr'][...]"
     )
 
 
@@ -270,7 +271,9 @@ def _coordinate_axis(dim: Dim, part: Any) -> Axis:
     if isinstance(part, slice) and part.step is not None:
         step = operator.index(part.step)
         if step < 1:
-            raise InputError(f"dimension {dim.name!r}: the step of a slice of coordinates is positive, not {step}")
+            raise InputError(
+                f"dimension {dim.name!r}: the step of a slice of coordinates is positive, not {brief(step)}"
+            )
         part = slice(part.start, part.stop)
     lo, hi = _range(dim, part)
     low = dtypes.ticks_of(dim.domain[0])
@@ -297,7 +300,7 @@ def box_of(schema: Schema, box: BoxLike) -> Box:
         unknown = [name for name in box if name not in {d.name for d in schema.dims}]
         if unknown:
             names = ", ".join(repr(d.name) for d in schema.dims)
-            raise InputError(f"the box names {unknown[0]!r}, which is no dimension; there are {names}")
+            raise InputError(f"the box names {brief(unknown[0])}, which is no dimension; there are {names}")
         return box_of_parts(schema.dims, [_span(d, box.get(d.name, slice(None)), pairs=True) for d in schema.dims])
     parts = expand(tuple(box) if isinstance(box, list) else box, schema.ndim)
     return box_of_parts(schema.dims, [_span(d, part) for d, part in zip(schema.dims, parts, strict=True)])
@@ -343,10 +346,10 @@ def _texts(dim: Dim, part: Any, *, pairs: bool) -> TextSpan:
         return TextSpan(_text(dim, part.start), _text(dim, part.stop), part.stop is not None)
     if pairs and isinstance(part, tuple | list):
         if len(part) != 2:
-            raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {part!r}")
+            raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {brief(part)}")
         found = TextSpan(_text(dim, part[0]), _text(dim, part[1]), False)
         if found.empty:
-            raise InputError(f"dimension {dim.name!r}: the pair {part!r} is inclusive and has its lower end first")
+            raise InputError(f"dimension {dim.name!r}: the pair {brief(part)} is inclusive and has its lower end first")
         return found
     if part is None:
         raise InputError(f"dimension {dim.name!r} is string: None is no coordinate of it")
@@ -358,13 +361,13 @@ def _text(dim: Dim, value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise InputError(f"dimension {dim.name!r} is string: {value!r} is no coordinate of it")
+        raise InputError(f"dimension {dim.name!r} is string: {brief(value)} is no coordinate of it")
     if "\0" in value:
-        raise InputError(f"dimension {dim.name!r}: {value!r} holds a NUL character, which no coordinate does")
+        raise InputError(f"dimension {dim.name!r}: {brief(value)} holds a NUL character, which no coordinate does")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"dimension {dim.name!r}: {value!r} is no text: {error}") from error
+        raise InputError(f"dimension {dim.name!r}: {brief(value)} is no text: {error}") from error
     return str(value)
 
 
@@ -380,11 +383,11 @@ def _range(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound]:
             return first, _below(dim, first)
     elif pairs and isinstance(part, tuple | list):
         if len(part) != 2:
-            raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {part!r}")
+            raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {brief(part)}")
         lo = first if part[0] is None else _coordinate(dim, part[0])
         hi = last if part[1] is None else _coordinate(dim, part[1])
         if lo > hi:
-            raise InputError(f"dimension {dim.name!r}: the pair {part!r} is inclusive and has its lower end first")
+            raise InputError(f"dimension {dim.name!r}: the pair {brief(part)} is inclusive and has its lower end first")
     else:
         lo = hi = _coordinate(dim, part)
     if lo < first or hi > last:
@@ -417,4 +420,4 @@ def _coordinate(dim: Dim, value: Any) -> Bound:
             return int(value)
         if isinstance(value, int | np.integer):
             return int(value)
-    raise InputError(f"dimension {dim.name!r} is {dim.dtype}: {value!r} is no coordinate of it")
+    raise InputError(f"dimension {dim.name!r} is {dim.dtype}: {brief(value)} is no coordinate of it")

@@ -14,6 +14,7 @@ from .context import Context, default
 from .dtypes import AnyArray
 from .errors import InputError, NotFoundError
 from .group import Entry, Group, entries
+from .printable import brief
 from .progress import Progress
 from .schema import Attr, Dim, Filters, Schema
 
@@ -173,7 +174,9 @@ def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, wid
     extents: Any = [tile] * len(shape) if isinstance(tile, int | np.integer) else tile
     listed = isinstance(extents, Sequence | np.ndarray) and not isinstance(extents, str | bytes)
     if not listed or len(extents) != len(shape) or not all(isinstance(t, int | np.integer) for t in extents):
-        raise InputError(f'tile is "auto", a number, None, or one extent for each of {len(shape)} sides, not {tile!r}')
+        raise InputError(
+            f'tile is "auto", a number, None, or one extent for each of {len(shape)} sides, not {brief(tile)}'
+        )
     return [min(int(t), n) for t, n in zip(extents, shape, strict=True)]
 
 

@@ -11,6 +11,7 @@ from .array import Array
 from .context import Context, default
 from .errors import InputError, UnsupportedError
 from .group import Entry, joined
+from .printable import brief
 from .receipt import Receipt
 from .schema import Schema
 
@@ -126,7 +127,7 @@ class Transaction:
 
 def _absolute(path: str) -> str:
     if not isinstance(path, str):
-        raise InputError(f"a path in a store is text such as '/temp', not {path!r}")
+        raise InputError(f"a path in a store is text such as '/temp', not {brief(path)}")
     return utf8("path", path if path.startswith("/") else f"/{path}")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from . import dtypes, store, tiling
 from .advising import Advice, Health, Queries, Trial, check, reasons_for
 from .context import Context
+from .printable import brief
 from .sampling import Sample, bounds, texts_of
 from .schema import Attr, Dim, Schema
 
@@ -132,7 +133,7 @@ def _given(sample: Sample, queries: Queries) -> list[_Bounds]:
 
     found: list[_Bounds] = []
     for query in queries:
-        check(isinstance(query, Mapping), f"queries= takes boxes, {{dim: (low, high)}} each, found {query!r}")
+        check(isinstance(query, Mapping), f"queries= takes boxes, {{dim: (low, high)}} each, found {brief(query)}")
         box = selection.box_of(sample.schema, query)
         ends = list(box.bounds)
         for axis, size in enumerate(sample.shape):

@@ -5,9 +5,11 @@ succeed where anything will do; else it raises an error of the package, or a Typ
 parameter.
 """
 
+import functools
 import inspect
 import itertools
 import pathlib
+import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +19,7 @@ import pytest
 
 import gridstone as gs
 from gridstone import errors, io
+from gridstone.printable import brief
 from gridstone.view import AttrView
 
 NUMBERS = itertools.count()
@@ -33,8 +36,17 @@ class Thing:
         return "a thing"
 
 
+# More digits than Python writes, and more than a float holds.
+HUGE = 10**5000
+
 WRONG: list[Any] = [
     Thing(),
+    HUGE,
+    -(10**400),
+    [HUGE],
+    (0, HUGE),
+    {"x": HUGE},
+    {HUGE: 1},
     1.5,
     -3,
     2**70,
@@ -255,7 +267,9 @@ def test_a_wrong_argument_is_told(
             assert str(error), (label, name, wrong)
         except Exception as error:
             told = isinstance(error, TypeError | ValueError) and not isinstance(error, UnicodeError)
-            assert told and name in str(error) and "extract" not in str(error), f"{label}({name}={wrong!r}): {error!r}"
+            assert told and name in str(error) and "extract" not in str(error), (
+                f"{label}({name}={brief(wrong)}): {error!r}"
+            )
 
 
 def test_every_public_call_is_in_the_table() -> None:
@@ -360,3 +374,77 @@ def test_handles_are_true() -> None:
     assert bool(floats)
     floats.close()
     assert bool(floats), "it is a handle still, which says that it is closed"
+
+
+def test_numbers_of_any_size_are_told() -> None:
+    world = World()
+    uri, dense, loose, x = world.uri, world.dense, world.loose, gs.col("x")
+    calls: list[Callable[[], object]] = [
+        lambda: gs.open(uri, path="/g/dense", version=HUGE),
+        lambda: gs.open(uri, path="/g/dense", timestamp=HUGE),
+        lambda: gs.tag(uri, "t", version=HUGE),
+        lambda: gs.Context(memory_budget=HUGE),
+        lambda: gs.Context(memory_budget="9" * 400),
+        lambda: gs.Context(threads=HUGE),
+        lambda: gs.Context(auto_consolidate={"fragments": HUGE}),
+        lambda: gs.Dim("x", (0, HUGE)),
+        lambda: gs.Dim("x", (0, 9), HUGE),
+        lambda: gs.Dim("x", (0.0, HUGE), dtype="float64"),
+        lambda: gs.Dim("x", dtype="string", max_bytes=HUGE),
+        lambda: gs.Attr("v", "int64", fill=HUGE),
+        lambda: gs.Attr("v", "float32", fill=HUGE),
+        lambda: gs.Attr("v", "complex64", fill=HUGE),
+        lambda: gs.Attr("v", "int64[2]", fill=(0, HUGE)),
+        lambda: gs.Attr("v", "datetime64[s]", fill=HUGE),
+        lambda: dense.at(version=HUGE),
+        lambda: dense.at(timestamp=-HUGE),
+        lambda: dense[HUGE],
+        lambda: dense[[HUGE, 1]],
+        lambda: dense["v"][-HUGE, 3],
+        lambda: dense.loc[HUGE],
+        lambda: dense.oindex[[HUGE], :],
+        lambda: dense.read({"x": HUGE}),
+        lambda: dense.read({"x": (0, HUGE)}),
+        lambda: dense.read({HUGE: 1}),
+        lambda: dense.read(where=x > HUGE),
+        lambda: dense.points({"y": [1], "x": [HUGE]}),
+        lambda: dense["v"].__setitem__((0, 0), HUGE),
+        lambda: dense.resize(x=(0, HUGE)),
+        lambda: dense.vacuum(keep=HUGE),
+        lambda: dense.vacuum(keep=10**400),
+        lambda: dense.vacuum(versions=HUGE),
+        lambda: dense.vacuum(safety_age=-HUGE),
+        lambda: dense.meta.__setitem__("k", HUGE),
+        lambda: loose.write_cells({"t": ["a"], "n": [HUGE]}, {"v": [1]}),
+        lambda: loose.write_cells(_CELLS, {"v": [HUGE]}),
+    ]
+    before = dense.refresh()
+    for number, call in enumerate(calls):
+        with pytest.raises((errors.GridstoneError, TypeError)) as refused:
+            call()
+        assert len(str(refused.value)) < 600 and "4300" not in str(refused.value), (number, str(refused.value))
+    assert dense.refresh() == before
+    assert brief([2**64, -HUGE]) == "[18446744073709551616, a negative integer of 16,610 bits]"
+
+
+def test_conditions_have_a_greatest_depth() -> None:
+    v = gs.col("v")
+    deepest = shallow = v > 1
+    for number in range(49):
+        deepest = ~deepest if number % 2 else (v < 3) | deepest if number % 4 else (v < 9) & deepest
+    assert gs.Expression.parse(repr(deepest)) == deepest
+    again = gs.Expression.parse(repr(deepest))
+    calls: dict[str, Callable[[gs.Expression], gs.Expression]] = {
+        "not": lambda e: ~e,
+        "and": lambda e: (v < 3) & ~e,
+        "or": lambda e: ~e | (v < 3),
+    }
+    for call in calls.values():
+        for expression in (deepest, again, pickle.loads(pickle.dumps(deepest))):
+            with pytest.raises(errors.InputError, match="a condition of more than 50 levels"):
+                call(expression)
+        with pytest.raises(errors.InputError, match="more than 50 levels"):
+            functools.reduce(lambda e, _: call(e), range(5_000), shallow)
+    # Parts beside each other are no levels.
+    wide = functools.reduce(lambda e, n: e | (v == n), range(5_000), shallow)
+    assert repr(wide & ~shallow).count(" or ") == 5_000

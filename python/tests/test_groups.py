@@ -433,23 +433,42 @@ def test_each_question_is_of_one_moment(asked: str, monkeypatch: pytest.MonkeyPa
     assert outcomes[0] == outcomes[1]
 
 
+def test_a_pass_sees_a_commit_to_two_arrays_in_both_or_in_neither(store_uri: str) -> None:
+    root = gs.group(store_uri)
+    root.create("a", SCHEMA)[...] = 1
+    root.create("b", SCHEMA)[...] = 1
+    seen = []
+    for child in root.values():
+        assert isinstance(child, gs.Array)
+        seen.append(int(child[0]))
+        with gs.transaction(store_uri) as tx:
+            for name in "ab":
+                found = tx[f"/{name}"]
+                assert isinstance(found, gs.Array)
+                found[...] = 2
+    assert seen == [1, 1]
+
+
 def test_a_pass_over_children_that_others_remove(store_uri: str) -> None:
-    """It is over those that were there when it began; each is opened as it is, or as it was."""
+    """It is over those that were there when it began, each as it was then; refreshed, they are as they are."""
     root = gs.group(store_uri)
     for name in "abc":
         root.create(name, SCHEMA)[...] = 1
     for asked in (lambda: root.items(), lambda: enumerate(root.values())):
-        seen = []
+        seen, version = [], root.version
         for _, child in asked():
             assert isinstance(child, gs.Array)
-            seen.append((child.path, int(child[0])))
+            seen.append((child.path, int(child[0]), child.version))
+            if child.path == "/c":
+                child.refresh()
+                assert (child.path, int(child[0])) == ("/d", 2)
             for name in list(root):
                 if name == "b":
                     del root["b"]
                 elif name == "c":
                     root["c"][...] = 2
                     root.move("c", "d")
-        assert seen == [("/a", 1), ("/b", 1), ("/d", 2)]
+        assert seen == [("/a", 1, version), ("/b", 1, version), ("/c", 1, version)]
         root.move("d", "c")
         root["c"][...] = 1
         root.create("b", SCHEMA)[...] = 1

@@ -5,6 +5,7 @@ The stores are altered with right checksums, by the reader of the format that sh
 
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import pytest
 
 import gridstone as gs
 from gridstone.cli import run
-from gridstone.errors import CorruptionError, GridstoneError, InputError, SchemaError, UnsupportedError
+from gridstone.errors import ClockWarning, CorruptionError, GridstoneError, InputError, SchemaError, UnsupportedError
+from gridstone.printable import printable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "vectors"))
 from gs0reader.checksums import xxh3
@@ -195,6 +197,7 @@ def test_someone_gives_a_name_that_acts_on_a_terminal(tmp_path: Path, mark: str)
             gs.create(tmp_path / "b", schema)
         assert mark not in str(refused.value)
     for refuse in (
+        lambda: gs.tag(tmp_path / "a", f"n{mark}"),
         lambda: group.group(f"n{mark}"),
         lambda: gs.group(tmp_path / "g", path=f"/n{mark}/m"),
     ):
@@ -203,6 +206,24 @@ def test_someone_gives_a_name_that_acts_on_a_terminal(tmp_path: Path, mark: str)
         assert mark not in str(wrong.value)
     with pytest.raises(SchemaError, match="control characters"):
         a.alter(rename={"v": f"v{mark}"})
+
+
+def test_all_parts_agree_on_what_acts_on_a_terminal(tmp_path: Path) -> None:
+    """What the core refuses in a name is what Python shows escaped, of all characters that there are."""
+    made(tmp_path / "a")
+    characters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+    acting = [c for c in characters if printable(c) != c]
+    other = [c for c in characters if printable(c) == c and c not in "/\0"]
+    assert len(acting) == 65 + 7 + 4
+    for c in acting:
+        with pytest.raises(InputError):
+            gs.tag(tmp_path / "a", f"a{c}")
+    # A name has 255 bytes at most.
+    for start in range(0, len(other), 60):
+        name = "".join(other[start : start + 60])
+        schema = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr(name, "int8")])
+        gs.create("mem://names", schema, overwrite=True)
+    gs.delete("mem://names")
 
 
 def test_someone_lists_names_of_an_earlier_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,3 +247,30 @@ def test_someone_lists_names_of_an_earlier_release(tmp_path: Path, capsys: pytes
         assert "\x1b[2J" not in text
         assert "\u202e" not in text
         assert "\\x1b[2J" in text
+
+
+@pytest.mark.parametrize("threads", [1, None])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_warning_that_is_an_error_takes_no_commit_s_place(
+    tmp_path: Path, threads: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path / "a").write_cells({"x": [1]}, {"v": [3]})
+    day = 86_400_000_000
+
+    def ahead(line: str) -> str:
+        record = json.loads(line)
+        later = {key: value + 2 * day for key, value in record.items() if key == "time_us"}
+        assert later, record
+        return line.replace(f'"time_us":{record["time_us"]}', f'"time_us":{later["time_us"]}')
+
+    reword(tmp_path / "a", ahead)
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    found = gs.open(tmp_path / "a", mode="r+", context=gs.Context(threads=threads))
+    assert isinstance(found, gs.Array)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = found.version
+        found.write_cells({"x": [2]}, {"v": [4]})
+    assert found.version == before + 1
+    assert [type(one.exc_value) for one in told] == [ClockWarning]

@@ -80,9 +80,9 @@ impl Group {
         Ok(Self { inner })
     }
 
-    /// The versions of the store up to this one, oldest first, each as JSON.
-    fn history(&self, py: Python<'_>, context: &Context) -> PyResult<Py<PyList>> {
-        let versions = interrupt::run(py, &context.inner, None, |call| self.inner.history(call))?;
+    /// The versions of the store up to this one, or a newer one if it is vacuumed meanwhile; oldest first, each as JSON.
+    fn history(&self, py: Python<'_>, context: &Context, pinned: bool) -> PyResult<Py<PyList>> {
+        let versions = interrupt::run(py, &context.inner, None, |call| self.inner.history(pinned, call))?;
         texts(py, versions.iter().map(version_json))
     }
 
@@ -103,12 +103,6 @@ impl Group {
     /// The array or group called `name`, or at this path below, of this version.
     fn open(&self, py: Python<'_>, name: &str, writable: bool, pinned: bool) -> PyResult<Py<PyAny>> {
         handle(py, self.inner.open(name, writable, pinned).map_err(|e| raise(py, &e))?)
-    }
-
-    /// What is called `name` in this version, as the newest one has it, wherever it lies there.
-    fn open_newest(&self, py: Python<'_>, context: &Context, name: &str, writable: bool) -> PyResult<Py<PyAny>> {
-        let opened = interrupt::ask(py, &context.inner, &self.inner.uri(), || self.inner.open_newest(name, writable))?;
-        handle(py, opened)
     }
 
     fn create_array(

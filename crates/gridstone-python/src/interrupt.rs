@@ -160,17 +160,19 @@ fn run_how<R: Send>(
     {
         return Err(error);
     }
-    let found = outcome.map_err(|e| raise(py, &e))?;
-    warn(py, context).map(|()| found)
+    warn(py, context);
+    outcome.map_err(|e| raise(py, &e))
 }
 
-/// Warns of what a call noticed.
-fn warn(py: Python<'_>, context: &Context) -> PyResult<()> {
+/// Warns of what a call noticed. What is done is done: a warning that was made an error is told, and takes no outcome's place.
+fn warn(py: Python<'_>, context: &Context) {
     for text in context.take_notices() {
-        let category = py.import("gridstone.errors")?.getattr("ClockWarning")?;
-        py.import("warnings")?.call_method1("warn", (text, category, 2))?;
+        let category = py.import("gridstone.errors").and_then(|errors| errors.getattr("ClockWarning"));
+        let warned = category.and_then(|category| py.import("warnings")?.call_method1("warn", (text, category, 2)));
+        if let Err(error) = warned {
+            error.write_unraisable(py, None);
+        }
     }
-    Ok(())
 }
 
 /// Runs what asks the store at `uri` something small: where that goes over a network it may wait for long, and is run as
@@ -184,8 +186,9 @@ pub(crate) fn ask<R: Send>(
     if is_remote(uri) {
         return run(py, context, None, |_| work());
     }
-    let found = run_quick(py, |_| work())?;
-    warn(py, context).map(|()| found)
+    let outcome = run_quick(py, |_| work());
+    warn(py, context);
+    outcome
 }
 
 /// As [`run`], for work that is over before anybody could want to stop it: done on this thread.

@@ -4,7 +4,7 @@
 //! The stores are altered object by object, with right checksums all the way up to the newest record.
 
 use crate::vacuum::{Cells, context, create, open, read, stage, store_of, vacuum, write};
-use gridstone::array::{Changes, Lease, StandardRules};
+use gridstone::array::{Changes, Lease, Operation, StandardRules};
 use gridstone::base::{Error, ErrorKind, is_unprintable, xxh3};
 use gridstone::engine::{
     Array, At, Call, Keep, Opened, ReadOrder, RepairOptions, create_array_on, move_node_on, open_on, repair_on,
@@ -363,6 +363,10 @@ fn names_that_act_on_a_terminal_are_refused() {
     for path in ["/a\u{1b}[2J", "/a\n", "/a\u{7f}b/c", "/\u{202e}a", "/a/b\u{2028}"] {
         shown(make(path, "v").unwrap_err(), ErrorKind::Input);
         shown(move_node_on(&context, storage.clone(), "/line", path, None).unwrap_err(), ErrorKind::Input);
+        let tag = Operation::Tag { name: path[1..].to_owned(), version: 1, replace: false };
+        let store = store_of(&storage);
+        let tagged = store.commit(&store.latest().unwrap(), Changes::new(vec![tag]), &mut StandardRules);
+        shown(tagged.unwrap_err(), ErrorKind::Input);
     }
     for name in ["v\u{1b}[31m", "v\u{202e}"] {
         shown(make("/b", name).unwrap_err(), ErrorKind::Schema);

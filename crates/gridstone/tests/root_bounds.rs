@@ -97,6 +97,35 @@ fn arrays_that_are_removed_make_room() {
     commit(&store, vec![make(200, "/g/0")]).unwrap();
 }
 
+/// A tag that names another version, and a node with an equal or shorter path, take no more than they did.
+#[test]
+fn what_keeps_the_size_is_never_refused() {
+    let storage = memory();
+    let old = store_in(&storage, u64::MAX);
+    let root = old.create(Changes::new(Vec::new())).unwrap().node("/").unwrap().id();
+    let id = |n: u64| Id((u128::from(n) + (1 << 90)).to_be_bytes());
+    let group = |n: u64, path: &str| Operation::CreateGroup { id: id(n), path: path.to_owned() };
+    let tag = |name: &str, version| Operation::Tag { name: name.to_owned(), version, replace: true };
+    commit(&old, vec![group(0, "/above"), tag("named", 1)]).unwrap();
+    let below: Vec<_> = (1..50).map(|n| group(n, &format!("/above/{n}"))).collect();
+    commit(&old, below).unwrap();
+    commit(&old, vec![set(root, "k", 30_000)]).unwrap();
+    let store = store_in(&storage, 20_000);
+    let moved = |n, from: &str, path: &str| Operation::Move { id: id(n), from: from.to_owned(), path: path.to_owned() };
+    commit(&store, vec![tag("named", 2)]).unwrap();
+    commit(&store, vec![moved(0, "/above", "/below")]).unwrap();
+    commit(&store, vec![moved(0, "/below", "/b")]).unwrap();
+    commit(&store, vec![moved(3, "/b/3", "/3")]).unwrap();
+    for more in [tag("other", 2), moved(0, "/b", "/bb"), moved(3, "/3", "/a/3")] {
+        assert_eq!(commit(&store, vec![more]).unwrap_err().kind(), ErrorKind::Input);
+    }
+    // Of a root that lies folded it is the same.
+    store.pack(&store.latest().unwrap()).unwrap();
+    commit(&store, vec![tag("named", 3)]).unwrap();
+    commit(&store, vec![moved(0, "/b", "/c")]).unwrap();
+    assert!(commit(&store, vec![moved(0, "/c", "/bb")]).is_err());
+}
+
 /// A store as code made it that knew no bound.
 #[test]
 fn a_store_beyond_the_bound_can_be_mended() {

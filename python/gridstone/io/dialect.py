@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError
+from ..printable import brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Dialect:
             if mark is None and name not in ("delimiter", "decimal"):
                 continue
             if not isinstance(mark, str) or len(mark) != 1 or not mark.isascii() or mark in "\r\n":
-                raise InputError(f"{name} is one ASCII character, not {mark!r}")
+                raise InputError(f"{name} is one ASCII character, not {brief(mark)}")
         given = [mark for mark in marks.values() if mark is not None]
         if len(set(given)) < len(given):
             raise InputError(f"delimiter, quote, escape, comment and decimal must differ, found {marks}")

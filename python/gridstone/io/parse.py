@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from ..errors import InputError
+from ..printable import brief
 from . import integers
 from .dialect import Dialect, header_names
 from .rows import Block
@@ -61,7 +62,7 @@ def check_columns(block: Block, wanted: Sequence[str]) -> None:
     missing = [name for name in wanted if name not in block.names]
     if missing:
         raise InputError(
-            f"{block.file} has no column {', '.join(map(repr, missing))}; its columns are {', '.join(block.names)}"
+            f"{block.file} has no column {', '.join(map(brief, missing))}; its columns are {', '.join(block.names)}"
         )
 
 

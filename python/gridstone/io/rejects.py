@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError, StorageError
+from ..printable import brief
 from .sources import check_target, written
 
 log = logging.getLogger("gridstone")
@@ -40,7 +41,7 @@ class Rejects:
 
     def __init__(self, on_error: str, target: list[Rejected] | str | PathLike[str] | None) -> None:
         if on_error not in _WAYS:
-            raise InputError(f"on_error is one of {', '.join(map(repr, _WAYS))}, not {on_error!r}")
+            raise InputError(f"on_error is one of {', '.join(map(repr, _WAYS))}, not {brief(on_error)}")
         if (on_error == "collect") != (target is not None):
             raise InputError(
                 'on_error="collect" goes together with rejected=: a list, or the path of a CSV file for the rows'

@@ -15,6 +15,7 @@ from typing import IO
 import numpy as np
 
 from ..errors import InputError
+from ..printable import brief
 from . import sources
 from .dialect import Dialect
 
@@ -211,7 +212,7 @@ def _decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder | None]:
         name = codecs.lookup(encoding).name
     except (LookupError, ValueError):  # The latter of a NUL character.
         raise InputError(
-            f"unknown encoding {encoding!r}; use a name that Python knows, such as utf8 or latin1"
+            f"unknown encoding {brief(encoding)}; use a name that Python knows, such as utf8 or latin1"
         ) from None
     if name in ("utf-8", "ascii", "utf-8-sig"):
         return lambda: None

@@ -17,6 +17,7 @@ from ..array import Array
 from ..damage import Damaged
 from ..errors import InputError, UnsupportedError
 from ..expressions import Where
+from ..printable import brief
 from ..progress import Progress, reporting
 from ..selection import BoxLike
 from . import text
@@ -94,7 +95,7 @@ def to_parquet(
     """
     known = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
     if compression not in known:
-        raise InputError(f"compression is one of {', '.join(map(repr, known))}, not {compression!r}")
+        raise InputError(f"compression is one of {', '.join(map(repr, known))}, not {brief(compression)}")
 
     def writer(part: Path, schema: Any) -> Any:
         import pyarrow.parquet as pq
@@ -127,7 +128,7 @@ def to_feather(
     Returns the number of rows.
     """
     if compression not in ("zstd", "lz4", "none"):
-        raise InputError(f"compression is 'zstd', 'lz4' or 'none', not {compression!r}")
+        raise InputError(f"compression is 'zstd', 'lz4' or 'none', not {brief(compression)}")
     options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
 
     def writer(part: Path, schema: Any) -> Any:
@@ -221,9 +222,9 @@ def to_csv(
 def csv_options(delimiter: Any, null: Any) -> Any:
     """How CSV is written; an `InputError` for what could not be read again."""
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n"':
-        raise InputError(f"delimiter is one ASCII character, not {delimiter!r}")
+        raise InputError(f"delimiter is one ASCII character, not {brief(delimiter)}")
     if not isinstance(null, str) or any(mark in null for mark in (delimiter, '"', "\r", "\n")):
-        raise InputError(f"null is text without quotes, line breaks and the delimiter {delimiter!r}, not {null!r}")
+        raise InputError(f"null is text without quotes, line breaks and the delimiter {delimiter!r}, not {brief(null)}")
     options = pa_csv.WriteOptions(delimiter=delimiter)
     if null:
         try:

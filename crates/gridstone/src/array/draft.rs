@@ -63,6 +63,7 @@ impl Draft {
                 None
             }
             Operation::Tag { name, version, replace } => {
+                self.retained.check_new_tag(name)?;
                 self.retained.check_tag(name, *version, *replace, self.version)?;
                 Some(Recorded::Tag { name: name.clone(), version: *version })
             }

@@ -5,7 +5,7 @@
 
 use super::operation::{Condemned, Recorded};
 use super::shape::{IdText, RootRef, RootText, Whole, id_texts, ids};
-use crate::base::{Error, FileRef, Id, Result, limits};
+use crate::base::{Error, FileRef, Id, PRINTABLE, Result, is_unprintable, limits};
 use crate::fragment::Description;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +72,14 @@ impl Retained {
                 d.id
             ))),
         }
+    }
+
+    /// An Input error if `name`, of a new tag, holds what acts on a terminal. Tags that are there already may.
+    pub(super) fn check_new_tag(&self, name: &str) -> Result<()> {
+        if name.contains(is_unprintable) && !self.tags.contains_key(name) {
+            return Err(Error::input(format!("{name:?} cannot be a tag: {PRINTABLE}")));
+        }
+        Ok(())
     }
 
     /// Whether `name` can be given to version `tagged` by a commit that makes `version`.

@@ -9,6 +9,8 @@
 //!    ([`limits::ROOT_LINE_BYTES_MAX`]): so there is always room for a fold, a delete of metadata and a vacuum.
 
 use super::operation::{Changes, Condemned, Operation, Recorded};
+use super::path;
+use super::retained::Retained;
 use super::snapshot::Snapshot;
 use super::state::{ArrayState, Metadata};
 use super::tree::{Node, Tree};
@@ -16,6 +18,7 @@ use super::wording::schema_value;
 use crate::base::{Error, Id, Result, limits};
 use crate::schema::Schema;
 use std::collections::HashMap;
+use std::iter::successors;
 
 /// Bytes of a node without its path, metadata, schemas and pages, at most.
 const NODE_BYTES: u64 = 110;
@@ -102,37 +105,59 @@ fn set(tree: &Tree, node: Id, key: &str, value: Option<&str>) -> i64 {
     bytes(value) - bytes(tree.get(node).and_then(|node| node.metadata().get(key)).map(String::as_str))
 }
 
-/// Bytes by which `operation`, done to `tree`, makes the next root longer, at most.
-pub(super) fn growth(tree: &Tree, operation: &Recorded) -> i64 {
+/// Bytes by which the paths of a node and all below it grow when it is put at `path`; less than 0 if they shrink.
+fn moved(tree: &Tree, id: Id, path: &str) -> i64 {
+    let longer = |node: &Node| text(path) as i64 - text(node.path()) as i64;
+    tree.count_below(id) as i64 * tree.get(id).map_or(0, longer)
+}
+
+/// Bytes of the groups above `path` that are missing.
+fn parents(tree: &Tree, path: &str) -> u64 {
+    let missing =
+        successors(path::parent(path), |above| path::parent(above)).take_while(|above| tree.find(above).is_none());
+    missing.map(|above| NODE_BYTES + text(above)).sum()
+}
+
+/// Bytes of a tag; none if it is there already, and is moved.
+fn tag(retained: &Retained, name: &str) -> u64 {
+    if retained.tags().contains_key(name) { 0 } else { text(name) + TAG_BYTES }
+}
+
+/// Bytes by which `operation`, done to what is there, makes the next root longer, at most.
+pub(super) fn growth((tree, retained): (&Tree, &Retained), operation: &Recorded) -> i64 {
     let bytes = match operation {
         Recorded::CreateGroup { path, .. } => NODE_BYTES + text(path),
         Recorded::CreateArray { path, schema: first, .. } => NODE_BYTES + text(path) + schema(first),
         Recorded::AlterArray { schema: next, .. } => schema(next),
-        Recorded::Move { id, path } => tree.count_below(*id) * text(path),
+        Recorded::Move { id, path } => return moved(tree, *id, path),
         Recorded::AddFragments { array, fragments } | Recorded::ReplaceFragments { array, fragments, .. } => {
             added(tree, *array, fragments.len())
         }
         Recorded::SetMetadata { node, changes } => {
             return changes.iter().map(|(key, value)| set(tree, *node, key, value.as_deref())).sum();
         }
-        Recorded::Tag { name, .. } => text(name) + TAG_BYTES,
+        Recorded::Tag { name, .. } => tag(retained, name),
         Recorded::Condemn(Condemned { data, manifest, .. }) => (data.len() + manifest.len()) as u64 * ID_BYTES,
         Recorded::Remove { .. } | Recorded::Untag { .. } => 0,
     };
     bytes as i64
 }
 
-/// Bytes by which `changes` to `tree` make the next root longer, at most, of what a user may do without.
-fn asked(tree: &Tree, changes: &Changes) -> i64 {
-    let (mut grown, mut values) = (0u64, HashMap::new());
+/// Bytes by which `changes` make the next root longer, at most, of what a user may do without.
+fn asked(newest: &Snapshot, changes: &Changes) -> i64 {
+    let tree = newest.tree();
+    let (mut grown, mut values, mut moves) = (0u64, HashMap::new(), 0i64);
     for operation in &changes.operations {
         grown += match operation {
             Operation::CreateGroup { path, .. } => NODE_BYTES + text(path),
             Operation::CreateArray { path, schema: first, .. } => NODE_BYTES + text(path) + schema(first),
             Operation::AlterArray { schema: next, .. } => schema(next),
-            Operation::Move { id, path, .. } => tree.count_below(*id) * text(path),
+            Operation::Move { id, path, .. } => {
+                moves += moved(tree, *id, path);
+                parents(tree, path)
+            }
             Operation::AddFragments { array, fragments } => added(tree, *array, fragments.len()),
-            Operation::Tag { name, .. } => text(name) + TAG_BYTES,
+            Operation::Tag { name, .. } => tag(newest.retained(), name),
             Operation::SetMetadata { node, changes } => {
                 values.extend(changes.iter().map(|(key, value)| ((*node, key.as_str()), value.as_deref())));
                 0
@@ -143,12 +168,12 @@ fn asked(tree: &Tree, changes: &Changes) -> i64 {
             | Operation::Condemn(_) => 0,
         };
     }
-    grown as i64 + values.into_iter().map(|((node, key), value)| set(tree, node, key, value)).sum::<i64>()
+    grown as i64 + moves + values.into_iter().map(|((node, key), value)| set(tree, node, key, value)).sum::<i64>()
 }
 
 /// An Input error if `changes` make the root of what comes after `newest` longer, and longer than `bytes_max`.
 pub(super) fn check(newest: &Snapshot, changes: &Changes, bytes_max: u64) -> Result<()> {
-    let grown = asked(newest.tree(), changes);
+    let grown = asked(newest, changes);
     if grown <= 0 || newest.root_bytes().saturating_add_signed(grown) <= bytes_max {
         return Ok(());
     }

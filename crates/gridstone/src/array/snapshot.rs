@@ -195,7 +195,7 @@ impl Snapshot {
     pub(super) fn do_next(&mut self, record: &Record) -> Result<()> {
         let mut growth = 0i64;
         for operation in &record.operations {
-            growth += root_size::growth(&self.tree, operation);
+            growth += root_size::growth((&self.tree, &self.retained), operation);
             self.tree.apply(operation, record.version)?;
             self.retained.apply(operation, record.version)?;
         }

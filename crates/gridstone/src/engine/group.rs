@@ -103,31 +103,39 @@ impl Group {
         Ok(commit_copying(&self.context, &self.store, &newest, changes, &mut StandardRules)?.version())
     }
 
-    /// The versions of the store up to this one, oldest first, with all that each did, in this group or elsewhere.
+    /// The versions of the store up to this one, oldest first, with all that each did, in this group or elsewhere. Where a vacuum takes
+    /// this version away meanwhile, those up to the newest, unless the handle is `pinned`.
     ///
     /// # Errors
     /// SnapshotExpired (this version has been vacuumed), Corruption, Storage, Cancelled.
-    pub fn history(&self, call: &Call) -> Result<Vec<VersionListing>> {
+    pub fn history(&self, pinned: bool, call: &Call) -> Result<Vec<VersionListing>> {
+        let mut snapshot = self.snapshot.clone();
         for _ in 0..TRIES {
-            match self.listed(call) {
+            match self.listed(&snapshot, call) {
                 // A vacuum took the oldest of them away meanwhile.
                 Err(e) if e.kind() == ErrorKind::SnapshotExpired => {}
-                Ok(versions) if versions.last().is_none_or(|last| last.version != self.version()) => break,
+                Ok(versions) if versions.last().is_none_or(|last| last.version != snapshot.version()) => {
+                    // It took this one as well.
+                    if pinned {
+                        break;
+                    }
+                    snapshot = self.store.refresh(&snapshot)?;
+                }
                 outcome => return outcome,
             }
         }
         Err(Error::snapshot_expired(format!(
             "version {} of {} has been vacuumed while its history was read; refresh, or open another version",
-            self.version(),
+            snapshot.version(),
             self.uri()
         )))
     }
 
-    fn listed(&self, call: &Call) -> Result<Vec<VersionListing>> {
+    fn listed(&self, snapshot: &Snapshot, call: &Call) -> Result<Vec<VersionListing>> {
         let mut versions = Vec::new();
-        for record in self.store.history(1, self.version())? {
+        for record in self.store.history(1, snapshot.version())? {
             call.cancel.check()?;
-            versions.push(VersionListing::of(&record?, None, self.snapshot.retained().tags()));
+            versions.push(VersionListing::of(&record?, None, snapshot.retained().tags()));
         }
         Ok(versions)
     }
@@ -168,18 +176,6 @@ impl Group {
     /// NotFound, Input (no name).
     pub fn open(&self, name: &str, writable: bool, pinned: bool) -> Result<Opened> {
         Ok(self.opened(&self.snapshot, self.node(name)?, writable, pinned))
-    }
-
-    /// Opens what is called `name` here as the newest version has it, wherever it lies there; as this one has it if it was removed since.
-    ///
-    /// # Errors
-    /// NotFound, Input (no name), Corruption, Storage.
-    pub fn open_newest(&self, name: &str, writable: bool) -> Result<Opened> {
-        let (node, newest) = (self.node(name)?, self.store.refresh(&self.snapshot)?);
-        Ok(match newest.node_by_id(node.id()) {
-            Some(later) => self.opened(&newest, later, writable, false),
-            None => self.opened(&self.snapshot, node, writable, false),
-        })
     }
 
     pub(super) fn opened(&self, snapshot: &Arc<Snapshot>, node: &Node, writable: bool, pinned: bool) -> Opened {
