@@ -171,3 +171,45 @@ fn no_cell_changes_when_what_is_hidden_goes() {
         assert!(array.verify(&Call::default()).unwrap().damage.is_empty());
     }
 }
+
+/// Where the disk is not waited for, a record says so; those of creations, folds, merges and vacuums are waited for whatever the context says.
+#[test]
+fn a_record_says_whether_it_is_durable() {
+    use crate::vacuum::store_of;
+    use gridstone::array::Recorded;
+    use gridstone::storage::{Durability, LocalStorage};
+    for (durability, defers) in [(Durability::Full, false), (Durability::Close, true)] {
+        let folder = crate::scratch::Folder::new("says-durable");
+        let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(folder.path().join("a.gs"), durability).unwrap());
+        let line = create(&context(1_000), &storage, "/line", false);
+        (0..4).for_each(|n| _ = write(&line, &(0..9_000).map(|x| (x + n, x)).collect()).unwrap());
+        let store = store_of(&storage);
+        // A fold, which nothing but the root tells of.
+        store.pack(&store.latest().unwrap()).unwrap();
+        let folds = store.latest().unwrap().version();
+        line.refresh().unwrap();
+        line.consolidate(&Strategy::All, 1 << 30, false, &Call::default()).unwrap();
+        line.refresh().unwrap();
+        write(&line, &[(1, 1)].into()).unwrap();
+        let (mut plain, mut waited) = (0, 0);
+        let mut check = |from: u64| {
+            let store = store_of(&storage);
+            let newest = store.latest().unwrap().version();
+            for version in from..=newest {
+                let record = store.record(version).unwrap();
+                let is = |o: &Recorded| matches!(o, Recorded::ReplaceFragments { .. } | Recorded::Condemn(_));
+                let waits = version == 1 || version == folds || record.operations.iter().any(is);
+                let what = &record.operations;
+                assert_eq!(record.durable, waits || !defers, "version {version}, {durability:?}: {what:?}");
+                (plain, waited) = (plain + u32::from(!waits), waited + u32::from(waits));
+            }
+            newest
+        };
+        let newest = check(1);
+        line.vacuum(&options(Keep::Versions(2)), &Call::default()).unwrap();
+        line.refresh().unwrap();
+        write(&line, &[(2, 2)].into()).unwrap();
+        check(newest + 1);
+        assert!(plain >= 5 && waited >= 4, "{plain} {waited}");
+    }
+}

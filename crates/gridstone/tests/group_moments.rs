@@ -232,3 +232,68 @@ fn what_lies_elsewhere_by_now_is_left_alone() {
         assert!(done > 0 && refused > 1, "{}: {done} done, {refused} refused", act.0);
     }
 }
+
+/// A version comes and a vacuum goes before any one operation of a history: it is whole, or it says that it expired.
+#[test]
+fn a_history_beside_a_vacuum_is_of_its_version_or_expired() {
+    use crate::vacuum::options;
+    use gridstone::engine::Keep;
+    let (mut whole, mut expired) = (0, 0);
+    for at in 0.. {
+        let operations = Arc::new(AtomicU64::new(1 << 60));
+        let counting = operations.clone();
+        let (_, hooked) = scene(move |memory| {
+            if counting.fetch_add(1, Ordering::SeqCst) == at {
+                swap(memory);
+                let Opened::Array(x) = open_on(&context(4), memory.clone(), "/b/x", true, At::Latest).unwrap() else {
+                    panic!("no array")
+                };
+                x.vacuum(&options(Keep::Versions(1)), &Call::default()).unwrap();
+            }
+        });
+        let handle = group(&hooked, "/a");
+        operations.store(0, Ordering::SeqCst);
+        let outcome = handle.history(true, &Call::default());
+        let struck = operations.load(Ordering::SeqCst) > at;
+        match outcome {
+            Ok(found) => {
+                assert_eq!(found.last().map(|last| last.version), Some(handle.version()), "before operation {at}");
+                whole += 1;
+            }
+            Err(e) => {
+                assert_eq!(e.kind(), ErrorKind::SnapshotExpired, "before operation {at}: {e}");
+                assert!(e.message().contains("while its history was read"), "before operation {at}: {e}");
+                expired += 1;
+            }
+        }
+        if !struck {
+            break;
+        }
+    }
+    assert!(whole > 0 && expired > 0, "{whole} whole, {expired} expired");
+}
+
+/// Another makes the group between the look and the commit.
+#[test]
+fn a_group_that_another_makes_first_is_opened() {
+    for below in [false, true] {
+        let made = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let armed = made.clone();
+        let memory = memory();
+        create_group_on(&context(4), memory.clone(), "/a").unwrap();
+        let beside = memory.clone();
+        let hooked: Arc<dyn Storage> = Arc::new(HookedStorage::new(memory.clone(), move |operation, _: &str| {
+            if operation == gridstone::storage::Operation::PutIfAbsent && !armed.swap(true, Ordering::SeqCst) {
+                create_group_on(&context(4), beside.clone(), "/a/made").unwrap();
+            }
+        }));
+        let handle = group(&hooked, "/a");
+        made.store(false, Ordering::SeqCst);
+        let found = match below {
+            true => handle.create_group("made").unwrap(),
+            false => create_group_on(&context(4), hooked.clone(), "/a/made").unwrap(),
+        };
+        assert_eq!(found.path(), "/a/made");
+        assert_eq!(group(&memory, "/a").children().unwrap().len(), 1);
+    }
+}

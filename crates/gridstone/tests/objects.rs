@@ -452,3 +452,106 @@ fn sixteen_writers_lose_nothing() {
     assert!(found.verify(&Call::default()).unwrap().damage.is_empty());
     assert!(requests(&plan)["list"] <= 1 + 16 + 1, "who opens a young store lists it, and nobody else anything");
 }
+
+/// A raw copy of a store, in a place whose writes heed no condition: it is read there, and nothing is committed to it.
+#[test]
+fn a_copy_is_not_committed_to_where_conditions_are_ignored() {
+    let (from, _) = bucket();
+    create(&context(8), &storage(&from), "/line", false);
+    write(&array(&from), &[(1, 1)].into()).unwrap();
+    let (to, plan) = bucket();
+    let place = || -> Arc<dyn Storage> {
+        Arc::new(ObjectStorage::over("s3://elsewhere/a", "a", to.clone(), to.clone()).unwrap())
+    };
+    for name in ["_log", "_data", "_manifest"].iter().flat_map(|folder| storage(&from).list(folder).unwrap()) {
+        place().put(&name, &storage(&from).read_all(&name).unwrap()).unwrap();
+    }
+    plan.ignore_conditions();
+    let before = place().list("_log").unwrap();
+    let copy = open(&context(8), &place(), "/line", At::Latest).unwrap();
+    assert_eq!(read(&copy).unwrap(), [(1, 1)].into());
+    let error = write(&copy, &[(2, 2)].into()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(place().list("_log").unwrap(), before);
+}
+
+/// The deletion of the store was begun between our put and our look, and its process died.
+#[test]
+fn a_record_put_into_a_store_that_is_being_deleted_is_taken_back() {
+    let (bucket, plan) = bucket();
+    create(&context(8), &storage(&bucket), "/line", false);
+    let (healthy, begun) = (bucket.clone(), std::sync::atomic::AtomicBool::new(false));
+    let hooked: Arc<dyn Storage> =
+        Arc::new(gridstone::storage::HookedStorage::new(storage(&bucket), move |operation, name: &str| {
+            if operation == Operation::PutIfAbsent && name == log_name(2) && !begun.swap(true, Ordering::Relaxed) {
+                plan.fail("delete", 1, Trouble::Dead);
+                storage(&healthy).remove_everything().unwrap_err();
+                plan.clear();
+            }
+        }));
+    let line = open(&context(8), &hooked, "/line", At::Latest).unwrap();
+    let error = write(&line, &[(1, 1)].into()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+}
+
+/// A clock that is a day and an hour ahead.
+#[derive(Debug)]
+struct Ahead;
+
+impl gridstone::base::Clock for Ahead {
+    fn now_us(&self) -> i64 {
+        gridstone::runtime::SystemClock.now_us() + 25 * 3_600_000_000
+    }
+}
+
+/// A writer whose clock is wrong dates its commits by the storage.
+#[test]
+fn a_writer_whose_clock_is_wrong_goes_by_the_storage() {
+    use gridstone::storage::{Durability, LocalStorage};
+    let folder = crate::scratch::Folder::new("clocks");
+    let local =
+        || -> Arc<dyn Storage> { Arc::new(LocalStorage::new(folder.path().join("a.gs"), Durability::Close).unwrap()) };
+    let (bucket, _) = bucket();
+    // Of another process: nothing was proved under this name.
+    let elsewhere = || -> Arc<dyn Storage> {
+        Arc::new(ObjectStorage::over("s3://clocks/a", "a", bucket.clone(), bucket.clone()).unwrap())
+    };
+    for (made, found) in [(local(), local()), (storage(&bucket), elsewhere())] {
+        create(&context(64), &made, "/line", false);
+        let wrong = crate::vacuum::context_with(64, Arc::new(Ahead));
+        let writer = open(&wrong, &found, "/line", At::Latest).unwrap();
+        write(&writer, &[(1, 1)].into()).unwrap();
+        let dated = writer.history(&Call::default()).unwrap().last().unwrap().time_us;
+        let off_us = dated - gridstone::base::Clock::now_us(&gridstone::runtime::SystemClock);
+        assert!(off_us.abs() < 60_000_000, "{}: off by {off_us}", found.describe());
+    }
+}
+
+/// Of the record before, however long, the start alone is read, beside the floor: a commit takes two rounds.
+#[test]
+fn a_commit_after_a_long_record_reads_its_start() {
+    let (bucket, plan) = bucket();
+    create(&context(64), &storage(&bucket), "/line", false);
+    let mut dice = Dice::new(7);
+    let mut long = || -> Cells { (0..7_000).map(|x| (x, dice.word() as i64)).collect() };
+    // Four fragments of about 60 KiB in one record.
+    let mut write_long = |writer: &Array| {
+        let staged = (0..4).map(|_| crate::vacuum::stage(writer, &long())).collect();
+        writer.commit(staged, None).unwrap();
+    };
+    let counting = Arc::new(CountingStorage::new(storage(&bucket)));
+    let counted: Arc<dyn Storage> = counting.clone();
+    let writer = open(&context(64), &counted, "/line", At::Latest).unwrap();
+    write_long(&writer);
+    counting.reset();
+    write(&writer, &[(1, 1)].into()).unwrap();
+    let read = counting.snapshot().bytes_read;
+    assert!((60_000..70_000).contains(&read), "{read} bytes were read");
+
+    let writer = array(&bucket);
+    write_long(&writer);
+    plan.clear();
+    plan.slow(Duration::from_millis(200));
+    write(&writer, &[(2, 2)].into()).unwrap();
+    assert_eq!((plan.rounds(), plan.seen()), (2, vec!["put", "get", "get"]));
+}

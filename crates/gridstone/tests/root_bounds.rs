@@ -189,3 +189,29 @@ fn nearly_three_hundred_megabytes_of_metadata_can_be_mended() {
     gridstone::maintain::vacuum(&store, &options(Keep::Versions(1)), &NeverCancel, &Silent).unwrap();
     println!("vacuumed anew: {:?}", time.elapsed());
 }
+
+/// Schemas count, each of their versions in full.
+#[test]
+fn schemas_are_refused_beyond_the_bound() {
+    use gridstone::schema::{Attribute, Datatype, Evolution};
+    let storage = memory();
+    let store = store_in(&storage, 20_000);
+    store.create(Changes::new(Vec::new())).unwrap();
+    let id = Id((1u128 << 90).to_be_bytes());
+    let first = Schema::from_json(SCHEMA).unwrap();
+    commit(&store, vec![Operation::CreateArray { id, path: "/a".to_owned(), schema: first.clone() }]).unwrap();
+    let mut last = first.clone();
+    let refused = (1..100).find(|n| {
+        let attr = Attribute::new(&format!("n{n}"), Datatype::Int16, true, None, "auto").unwrap();
+        let step = Evolution { add: vec![attr], ..Evolution::default() };
+        last = last.evolved(&first, &step).unwrap();
+        match commit(&store, vec![Operation::AlterArray { id, number: *n, schema: last.clone() }]) {
+            Ok(_) => false,
+            Err(e) => {
+                assert!(e.kind() == ErrorKind::Input && e.message().contains("Nothing was written"), "{e}");
+                true
+            }
+        }
+    });
+    assert!(matches!(refused, Some(5..100)), "{refused:?}");
+}

@@ -354,3 +354,136 @@ fn no_clock_stops_commits_and_a_wrong_one_is_noticed_once() {
     let told = notices.take();
     assert!(told.len() == 1 && told[0].contains("dated 4 days ahead of this machine's clock"), "{told:?}");
 }
+
+/// As [`overtaken_after_put`], where the record of the next version alone is gone (`gone`), or is said to be missing; ours and later ones are there.
+fn next_is_missed(hours: i64, gone: bool) -> (Scene, crate::base::Result<Arc<Snapshot>>) {
+    let clock = Arc::new(SetClock::default());
+    clock.0.store(1 << 50, Ordering::Relaxed);
+    let memory = MemoryStorage::new().with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
+    let (store, one, array) = with_array(Arc::new(memory.clone()));
+    let snapshot = commits(&store, one, array, 4);
+    let scene = Scene { memory, snapshot, array };
+    let (other, stalled, passed) = (scene.other(), AtomicBool::new(false), Arc::new(AtomicBool::new(false)));
+    let astray = Arc::clone(&passed);
+    let answer =
+        move |name: &str| (!gone && name == log_name(7) && astray.load(Ordering::Relaxed)).then_some(Stray::Missing);
+    let network = StrayStorage::new(Arc::new(scene.memory.clone()), answer, |_| false);
+    let hooked = HookedStorage::new(Arc::new(network), move |operation, name| {
+        if operation != Operation::ReadAll || name != log_name(5) || stalled.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let newest = commits(&other, other.latest().unwrap(), array, 3);
+        let root = other.rooted(newest.version(), None).unwrap().root().unwrap();
+        other.publish_floor(crate::array::Floor { version: newest.version(), root }).unwrap();
+        clock.0.fetch_add(hours * 3_600_000_000, Ordering::Relaxed);
+        if gone {
+            // A vacuum under way, which has not come to ours yet.
+            other.storage().delete(&log_name(7)).unwrap();
+        }
+        passed.store(true, Ordering::Relaxed);
+    });
+    let outcome = add_one(&store_in(Arc::new(hooked)), &scene.snapshot, scene.array);
+    (scene, outcome)
+}
+
+#[test]
+fn a_follower_that_a_vacuum_may_have_taken_proves_nothing() {
+    let (scene, outcome) = next_is_missed(2, true);
+    let error = outcome.map(|next| next.version()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{error}");
+    assert!(scene.memory.exists(&log_name(6)).unwrap());
+    assert_eq!(scene.other().latest().unwrap().array("/").unwrap().count_fragments(), 8);
+}
+
+#[test]
+fn a_follower_that_is_listed_is_there_whatever_a_read_says() {
+    let (scene, outcome) = next_is_missed(0, false);
+    let error = outcome.map(|next| next.version()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{error}");
+    assert!(scene.memory.exists(&log_name(6)).unwrap());
+}
+
+/// From the put on every read but of our own record is told that nothing is there.
+#[test]
+fn where_all_seems_to_be_gone_a_listing_tells_otherwise() {
+    let scene = scene();
+    let put = Arc::new(AtomicBool::new(false));
+    let astray = Arc::clone(&put);
+    let answer = move |name: &str| (name != log_name(6) && astray.load(Ordering::Relaxed)).then_some(Stray::Missing);
+    let network = StrayStorage::new(Arc::new(scene.memory.clone()), answer, |_| false);
+    let hooked = HookedStorage::new(Arc::new(network), move |operation, name| {
+        put.fetch_or(operation == Operation::PutIfAbsent && name == log_name(6), Ordering::Relaxed);
+    });
+    let error = add_one(&store_in(Arc::new(hooked)), &scene.snapshot, scene.array).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{error}");
+    scene.check(6);
+}
+
+/// The other store has been vacuumed: its first record is gone, its floor tells that it is another one.
+#[test]
+fn a_record_in_another_store_that_was_vacuumed_is_taken_back() {
+    let scene = scene();
+    let (memory, replaced) = (scene.memory.clone(), AtomicBool::new(false));
+    let hooked = HookedStorage::new(Arc::new(scene.memory.clone()), move |operation, name| {
+        if operation == Operation::PutIfAbsent && name == log_name(6) && !replaced.swap(true, Ordering::Relaxed) {
+            memory.remove_everything().unwrap();
+            let (store, one, array) = with_array(Arc::new(memory.clone()));
+            let newest = commits(&store, one, array, 3);
+            let root = store.rooted(newest.version(), None).unwrap().root().unwrap();
+            store.publish_floor(crate::array::Floor { version: newest.version(), root }).unwrap();
+            (1..newest.version()).for_each(|version| memory.delete(&log_name(version)).unwrap());
+        }
+    });
+    let error = add_one(&store_in(Arc::new(hooked)), &scene.snapshot, scene.array).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    assert!(!scene.memory.exists(&log_name(6)).unwrap());
+    assert_eq!(scene.other().latest().unwrap().version(), 4);
+}
+
+/// The first put is late: it lands, others follow it, and a vacuum passes that takes their records. So the second put creates the record anew,
+/// below the floor.
+#[test]
+fn what_counted_before_the_floor_passed_it_is_not_committed_again() {
+    for filed in [false, true] {
+        let clock = Arc::new(SetClock::default());
+        clock.0.store(1 << 50, Ordering::Relaxed);
+        let memory = MemoryStorage::new().with_clock(Arc::clone(&clock) as Arc<dyn Clock>);
+        let (store, one, array) = with_array(Arc::new(memory.clone()));
+        let snapshot = commits(&store, one, array, 4);
+        let scene = Scene { memory, snapshot, array };
+        let (late, stalled, other) = (AtomicBool::new(false), AtomicBool::new(false), scene.other());
+        let is_late = move |name: &str| name == log_name(6) && !late.swap(true, Ordering::Relaxed);
+        let network = StrayStorage::new(Arc::new(scene.memory.clone()), |_| None, is_late);
+        let lands = network.clone();
+        let hooked = HookedStorage::new(Arc::new(network), move |operation, name| {
+            if operation != Operation::ReadAll || name != log_name(6) || stalled.swap(true, Ordering::Relaxed) {
+                return;
+            }
+            assert_eq!(lands.land().unwrap().unwrap(), PutOutcome::Created);
+            let newest = commits(&other, other.latest().unwrap(), array, 3);
+            let root = other.rooted(newest.version(), None).unwrap().root().unwrap();
+            other.publish_floor(crate::array::Floor { version: newest.version(), root }).unwrap();
+            clock.0.fetch_add(2 * 3_600_000_000, Ordering::Relaxed);
+            (1..newest.version()).for_each(|version| other.storage().delete(&log_name(version)).unwrap());
+        });
+        let fragment = if filed { in_file(&scene.memory, 70, 79) } else { inline(70, 79) };
+        let store = store_in(Arc::new(hooked));
+        match store.commit(&scene.snapshot, add(array, vec![fragment]), &mut StandardRules) {
+            Ok(next) => assert_eq!(next.version(), 9),
+            Err(e) => assert_eq!(e.kind(), ErrorKind::CommitUnknown, "{e}"),
+        }
+        let newest = scene.other().latest().unwrap();
+        assert_eq!((newest.version(), newest.array("/").unwrap().count_fragments()), (9, 8), "filed {filed}");
+    }
+}
+
+#[test]
+fn one_commit_does_not_add_a_fragment_twice() {
+    let scene = scene();
+    let (one, mut two) = (inline(70, 79), inline(80, 89));
+    two.description.id = one.description.id;
+    let changes = add(scene.array, vec![one, two]);
+    let error = scene.other().commit(&scene.snapshot, changes, &mut StandardRules).unwrap_err();
+    assert!(error.kind() == ErrorKind::Conflict && error.message().contains("twice"), "{error}");
+    scene.check(5);
+}
