@@ -2,10 +2,14 @@
 //! are kept.
 
 use crate::vacuum::{Cells, context, create, open, options, read, write};
-use crate::writer::{Random, bytes_of, view};
-use gridstone::engine::{Array, At, Call, Keep, Strategy, VacuumOptions, create_array_on};
-use gridstone::schema::{Order, Schema};
+use crate::writer::{Random, bytes_of, numbers, view};
+use gridstone::engine::{
+    Array, At, Call, CellData, Condition, Dedup, Keep, ReadOrder, Strategy, VacuumOptions, create_array_on,
+};
+use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::{CountingStorage, MemoryStorage, Operation, Storage};
+use gridstone::tile::{Column, ColumnView};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const SIDE: i64 = 20_000;
@@ -211,5 +215,171 @@ fn a_record_says_whether_it_is_durable() {
         write(&line, &[(2, 2)].into()).unwrap();
         check(newest + 1);
         assert!(plain >= 5 && waited >= 4, "{plain} {waited}");
+    }
+}
+
+/// Cells of the arrays with nulls.
+const PLACES: u64 = 400;
+
+/// Coordinate and values of each cell, sorted.
+type Rows = Vec<(i64, Option<i64>, Option<i64>)>;
+
+fn rows(array: &Array) -> Rows {
+    let (cells, ..) = array.read(None, None, ReadOrder::Row, &Call::default()).unwrap();
+    let values = |column: &Column| -> Vec<Option<i64>> {
+        let valid = column.view().validity().unwrap().to_vec();
+        numbers(column).into_iter().zip(valid).map(|(value, valid)| (valid == 1).then_some(value)).collect()
+    };
+    let places = cells.dims.first().map_or_else(|| (0..PLACES as i64).collect(), numbers);
+    let both = values(&cells.attrs[0]).into_iter().zip(values(&cells.attrs[1]));
+    let mut rows: Rows = places.into_iter().zip(both).map(|(x, (a, b))| (x, a, b)).collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// An array whose values may be null, with what it held at each version that was looked at.
+struct Mixed {
+    array: Array,
+    /// Whether a cell may be there twice.
+    twice: bool,
+    random: Random,
+    seen: BTreeMap<u64, Rows>,
+    tags: BTreeMap<String, u64>,
+    hidden: u64,
+    selected: u64,
+}
+
+impl Mixed {
+    fn new(kind: &str, seed: u64) -> Self {
+        let schema = format!(
+            r#"{{{kind}"dims":[{{"name":"x","dtype":"int64","domain":["0","{}"],"tile":"50"}}],
+            "attrs":[{{"name":"a","dtype":"int64","nullable":true}},{{"name":"b","dtype":"int64","nullable":true}}]}}"#,
+            PLACES - 1
+        );
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let array = create_array_on(&context(7), storage, "/", Schema::from_json(&schema).unwrap(), false).unwrap();
+        let (seen, tags, twice) = (BTreeMap::new(), BTreeMap::new(), kind.contains("duplicates"));
+        Self { array, twice, random: Random(seed), seen, tags, hidden: 0, selected: 0 }
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.array.schema().unwrap().sparse()
+    }
+
+    /// Tiles, several of them mostly.
+    fn span(&mut self) -> (i64, i64) {
+        let low = self.random.below(4) as i64 * 50;
+        (low, (low + 49 + self.random.below(8) as i64 * 50).min(PLACES as i64 - 1))
+    }
+
+    /// Values and their validity.
+    fn column(&mut self, len: usize) -> (Vec<u8>, Vec<u8>) {
+        let values = bytes_of((0..len).map(|_| self.random.below(50) as i64).collect::<Vec<_>>());
+        (values, (0..len).map(|_| u8::from(self.random.below(4) > 0)).collect())
+    }
+
+    /// Both attributes, or one of them where that will do.
+    fn write(&mut self) {
+        let sparse = self.is_sparse();
+        let span = self.span();
+        let places: Vec<i64> = match sparse {
+            true => (0..1 + self.random.below(40)).map(|_| self.random.below(PLACES) as i64).collect(),
+            false => (span.0..=span.1).collect(),
+        };
+        let columns = [self.column(places.len()), self.column(places.len())];
+        let view = |(values, valid)| ColumnView::new(Datatype::Int64, values, None, Some(valid)).unwrap();
+        let [a, b] = columns.each_ref().map(|(values, valid)| view((values.as_slice(), valid.as_slice())));
+        let mut attrs = vec![("a".to_owned(), a), ("b".to_owned(), b)];
+        let x = bytes_of(places);
+        let staged = if sparse {
+            let dedup = if self.twice { Dedup::Error } else { Dedup::Last };
+            let data = CellData { dims: vec![crate::writer::view(&x)], attrs, sorted: false, dedup };
+            self.array.stage_cells(data, &Call::default()).unwrap()
+        } else {
+            match self.random.below(3) {
+                0 => drop(attrs.pop()),
+                1 => drop(attrs.remove(0)),
+                _ => {}
+            }
+            let sub = [(span.0.to_string(), span.1.to_string())];
+            self.array.stage_dense(Some(&sub), &attrs, Order::Row, &Call::default()).unwrap()
+        };
+        self.array.commit(vec![staged], None).unwrap();
+    }
+
+    fn delete_where(&mut self) {
+        let (k, span) = (self.random.below(50), self.span());
+        let texts = [format!("a < {k}"), format!("b > {k} && x < 200"), "a is null".to_owned()];
+        let condition = Condition::parse(&texts[self.random.below(3) as usize]).unwrap();
+        let sub = [(span.0.to_string(), span.1.to_string())];
+        let before = self.array.version();
+        let version = self.array.delete_where(Some(&sub), &condition, None, &Call::default()).unwrap();
+        self.selected += version - before;
+    }
+
+    fn tag(&mut self) {
+        let name = format!("t{}", self.random.below(3));
+        let version = *self.seen.keys().next_back().unwrap();
+        self.array.tag(&name, Some(version), true).unwrap();
+        self.tags.insert(name, version);
+    }
+
+    fn consolidate(&mut self) {
+        let which = [Strategy::Tiered, Strategy::Updates, Strategy::All][self.random.below(3) as usize].clone();
+        let report = self.array.consolidate(&which, 1 << 30, false, &Call::default()).unwrap();
+        self.hidden += report.merges.iter().filter(|m| m.kind == "hidden").map(|m| m.fragments).sum::<u64>();
+    }
+
+    /// What is kept, by its number or its name, reads as before.
+    fn vacuum(&mut self, what: &str) {
+        let keep = Keep::Versions(1 + self.random.below(6));
+        let report = self.array.vacuum(&options(keep), &Call::default()).unwrap();
+        self.hidden += report.hidden;
+        self.seen.retain(|version, _| *version >= report.oldest || self.tags.values().any(|kept| kept == version));
+        for (version, expected) in &self.seen {
+            assert_eq!(&rows(&self.array.at(At::Version(*version)).unwrap()), expected, "{what}, version {version}");
+        }
+        for (name, version) in &self.tags {
+            assert_eq!(rows(&self.array.at_tag(name).unwrap()), self.seen[version], "{what}, {name}");
+        }
+    }
+
+    /// Does something; a change is remembered as it reads, and what is none changes nothing.
+    fn step(&mut self, what: &str) {
+        let choice = self.random.below(10);
+        match choice {
+            0 => self.vacuum(what),
+            1 => self.consolidate(),
+            2 if !self.seen.is_empty() => self.tag(),
+            3 | 4 => {
+                let span = self.span();
+                delete(&self.array, Some(span));
+            }
+            5 | 6 => self.delete_where(),
+            _ => self.write(),
+        }
+        self.array.refresh().unwrap();
+        let (version, now) = (self.array.version(), rows(&self.array));
+        if let Some(before) = self.seen.values().next_back().filter(|_| choice < 3 && !self.seen.is_empty()) {
+            assert_eq!(&now, before, "{what}, {choice}");
+        }
+        self.seen.insert(version, now);
+    }
+}
+
+/// Nulls, single attributes, sparse cells, rows that a condition has deleted, cells that are there twice, versions that are kept by name.
+#[test]
+fn no_version_that_is_kept_changes_when_what_is_hidden_goes() {
+    let kinds = ["", r#""sparse":true,"capacity":20,"#, r#""sparse":true,"duplicates":true,"capacity":20,"#];
+    for kind in kinds {
+        let (mut hidden, mut selected) = (0, 0);
+        for seed in 0..4 {
+            let mut mixed = Mixed::new(kind, seed);
+            (0..50).for_each(|round| mixed.step(&format!("{kind}, seed {seed}, round {round}")));
+            mixed.vacuum(&format!("{kind}, seed {seed}, at the end"));
+            assert!(mixed.array.verify(&Call::default()).unwrap().damage.is_empty());
+            (hidden, selected) = (hidden + mixed.hidden, selected + mixed.selected);
+        }
+        assert!(hidden > 0 && selected > 0, "{kind}: {hidden} hidden, {selected} deletes by condition");
     }
 }
