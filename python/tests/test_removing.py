@@ -87,8 +87,8 @@ def test_progress_of_a_new_array(store_uri: str) -> None:
 
 def _is_told(work: Callable[[], object]) -> None:
     """What is committed to a store that is gone is refused: it would lie among what others make there."""
-    # Where its place in the log is taken by what cannot be read with its key, nobody can say that it is not itself.
-    unreadable = (gs.errors.CorruptionError, gs.errors.CommitUnknownError)
+    # Its place in the log may be taken by what its key does not open: what is found there is told.
+    unreadable = (gs.errors.CorruptionError, gs.errors.CommitUnknownError, gs.errors.AccessError)
     with pytest.raises((gs.errors.NotFoundError, gs.errors.StorageError, gs.errors.ConflictError, *unreadable)):
         work()
 

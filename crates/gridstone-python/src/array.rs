@@ -396,7 +396,8 @@ impl Array {
 
     #[pyo3(signature = (evolution_json, message))]
     fn alter(&self, py: Python<'_>, evolution_json: &str, message: Option<String>) -> PyResult<u64> {
-        py.detach(|| self.inner.alter(&Evolution::from_json(evolution_json)?, message)).map_err(|e| raise(py, &e))
+        let alter = || self.inner.alter(&Evolution::from_json(evolution_json)?, message);
+        interrupt::commit(py, self.inner.context(), alter)
     }
 
     #[pyo3(signature = (number))]
@@ -420,7 +421,7 @@ impl Array {
     #[pyo3(signature = (staged, message))]
     fn commit(&self, py: Python<'_>, staged: &Bound<'_, PyAny>, message: Option<String>) -> PyResult<u64> {
         let staged = take_all(&self.inner, staged)?;
-        py.detach(|| self.inner.commit(staged, message)).map_err(|e| raise(py, &e))
+        interrupt::commit(py, self.inner.context(), || self.inner.commit(staged, message))
     }
 
     fn receipt(&self, py: Python<'_>, staged: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -442,7 +443,7 @@ impl Array {
     }
 
     fn meta_set(&self, py: Python<'_>, changes: BTreeMap<String, Option<String>>) -> PyResult<u64> {
-        py.detach(|| self.inner.set_metadata(changes.into_iter().collect())).map_err(|e| raise(py, &e))
+        interrupt::commit(py, self.inner.context(), || self.inner.set_metadata(changes.into_iter().collect()))
     }
 
     #[pyo3(signature = (strategy, fragments, within, target_bytes, dry_run, progress = None))]

@@ -44,5 +44,5 @@ pub(crate) fn move_node(
     target_path: &str,
     message: Option<String>,
 ) -> PyResult<u64> {
-    py.detach(|| engine::move_node(&context.inner, uri, path, target_path, message)).map_err(|e| raise(py, &e))
+    interrupt::commit(py, &context.inner, || engine::move_node(&context.inner, uri, path, target_path, message))
 }

@@ -71,7 +71,7 @@ impl Group {
     }
 
     fn meta_set(&self, py: Python<'_>, changes: BTreeMap<String, Option<String>>) -> PyResult<u64> {
-        py.detach(|| self.inner.set_metadata(changes.into_iter().collect())).map_err(|e| raise(py, &e))
+        interrupt::commit(py, self.inner.context(), || self.inner.set_metadata(changes.into_iter().collect()))
     }
 
     /// The same group at the newest version of its store, wherever it was moved to.

@@ -164,6 +164,17 @@ fn run_how<R: Send>(
     outcome.map_err(|e| raise(py, &e))
 }
 
+/// Commits, which is brought to its end whatever happens, then warns of what it noticed.
+pub(crate) fn commit<R: Send>(
+    py: Python<'_>,
+    context: &Context,
+    work: impl FnOnce() -> Result<R> + Send,
+) -> PyResult<R> {
+    let outcome = py.detach(work);
+    warn(py, context);
+    outcome.map_err(|e| raise(py, &e))
+}
+
 /// Warns of what a call noticed. What is done is done: a warning that was made an error is told, and takes no outcome's place.
 fn warn(py: Python<'_>, context: &Context) {
     for text in context.take_notices() {

@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::context::Context;
 use crate::errors::raise;
-use crate::interrupt::ask;
+use crate::interrupt::{self, ask};
 use gridstone::engine::{self, Isolation, Receipt};
 use gridstone::schema::Schema;
 use pyo3::prelude::*;
@@ -74,7 +74,7 @@ impl Transaction {
 
     #[pyo3(signature = (message))]
     fn commit(&self, py: Python<'_>, message: Option<String>) -> PyResult<u64> {
-        py.detach(|| self.inner.commit(message)).map_err(|e| raise(py, &e))
+        interrupt::commit(py, self.inner.context(), || self.inner.commit(message))
     }
 
     fn abort(&self, py: Python<'_>) {
@@ -95,7 +95,7 @@ pub(crate) fn commit_receipts(
         let receipts = receipts.iter().map(|text| Receipt::from_json(text)).collect::<Result<Vec<_>, _>>()?;
         engine::commit_receipts(&context.inner, uri, &receipts, message)
     };
-    py.detach(commit).map_err(|e| raise(py, &e))
+    interrupt::commit(py, &context.inner, commit)
 }
 
 /// What a receipt says for people: its JSON made anew, and the cells and bytes of its fragments.

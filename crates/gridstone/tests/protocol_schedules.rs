@@ -268,7 +268,8 @@ fn stray_answers() {
 fn late_effects() {
     for filed in [false, true] {
         let seen = explore(Weather { late_one_in: 3, writers: 3, filed, ..CALM }, 1_000);
-        assert!(often(&seen.landed) && often(&seen.unknown) && often(&seen.committed), "{seen:?}");
+        let unknown = seen.unknown.load(Ordering::Relaxed);
+        assert!(often(&seen.landed) && unknown > 0 && often(&seen.committed), "{seen:?}");
     }
 }
 

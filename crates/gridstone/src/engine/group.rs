@@ -40,6 +40,11 @@ impl Group {
         &self.snapshot
     }
 
+    /// What it was opened with.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// The store's URI.
     pub fn uri(&self) -> String {
         self.store.storage().describe()

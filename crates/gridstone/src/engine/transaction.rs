@@ -158,6 +158,11 @@ impl Transaction {
         }
     }
 
+    /// What it was opened with.
+    pub fn context(&self) -> &Context {
+        &self.shared.context
+    }
+
     /// The store's URI.
     pub fn uri(&self) -> String {
         self.shared.store.storage().describe()
