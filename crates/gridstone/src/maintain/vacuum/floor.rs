@@ -16,6 +16,8 @@ impl Attempt<'_> {
         now_us: i64,
     ) -> Result<(u64, Vec<Holder>)> {
         let asked = match self.options.keep {
+            // Also one that took hidden fragments out just now.
+            Keep::AgeUs(0) => newest.version(),
             Keep::AgeUs(age) => listing.newest_at(now_us.saturating_sub(age), base, newest.version()),
             Keep::Versions(count) => self.counted(newest.version(), base, count)?,
         };
