@@ -1,7 +1,6 @@
 //! Copies between stores, and moves within one.
 
 use crate::context::Context;
-use crate::errors::raise;
 use crate::interrupt;
 use crate::store::{Version, at};
 use gridstone::engine::{self, CopyOptions};
