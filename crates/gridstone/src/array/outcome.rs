@@ -85,7 +85,7 @@ impl Store {
                 Ok(Some(_)) => return Ok(Fate::Lost),
                 Ok(None) => {}
                 // A sound record of a later format or another key is not ours, and leaves ours no place.
-                Err(e) if e.is_foreign() => return Err(e),
+                Err(e) if e.is_foreign() && !doubt => return Err(e),
                 Err(e) if doubt || occupied => return Err(unknown(record.version, e)),
                 // No put has happened, whatever lies there.
                 Err(_) => {}

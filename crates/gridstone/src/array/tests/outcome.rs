@@ -429,9 +429,7 @@ fn a_record_in_another_store_that_was_vacuumed_is_taken_back() {
             memory.remove_everything().unwrap();
             let (store, one, array) = with_array(Arc::new(memory.clone()));
             let newest = commits(&store, one, array, 3);
-            let root = store.rooted(newest.version(), None).unwrap().root().unwrap();
-            store.publish_floor(crate::array::Floor { version: newest.version(), root }).unwrap();
-            (1..newest.version()).for_each(|version| memory.delete(&log_name(version)).unwrap());
+            forget(&store, &newest);
         }
     });
     let error = add_one(&store_in(Arc::new(hooked)), &scene.snapshot, scene.array).unwrap_err();
@@ -461,10 +459,8 @@ fn what_counted_before_the_floor_passed_it_is_not_committed_again() {
             }
             assert_eq!(lands.land().unwrap().unwrap(), PutOutcome::Created);
             let newest = commits(&other, other.latest().unwrap(), array, 3);
-            let root = other.rooted(newest.version(), None).unwrap().root().unwrap();
-            other.publish_floor(crate::array::Floor { version: newest.version(), root }).unwrap();
+            forget(&other, &newest);
             clock.0.fetch_add(2 * 3_600_000_000, Ordering::Relaxed);
-            (1..newest.version()).for_each(|version| other.storage().delete(&log_name(version)).unwrap());
         });
         let fragment = if filed { in_file(&scene.memory, 70, 79) } else { inline(70, 79) };
         let store = store_in(Arc::new(hooked));
