@@ -1,7 +1,7 @@
 //! Promise: what newer fragments hide goes without being read, and without anything being written for it; older versions have it as long as they
 //! are kept.
 
-use crate::vacuum::{Cells, context, create, open, options, read, write};
+use crate::vacuum::{Cells, context, create, nothing_is_left, open, options, read, vacuum, write};
 use crate::writer::{Random, bytes_of, numbers, view};
 use gridstone::engine::{
     Array, At, Call, CellData, Condition, Dedup, Keep, ReadOrder, Strategy, VacuumOptions, create_array_on,
@@ -108,6 +108,22 @@ fn a_vacuum_takes_out_what_is_hidden_and_a_dry_run_says_so() {
 }
 
 /// Attributes for themselves: a fragment goes when the last of its attributes is written over.
+/// The version that takes hidden fragments out may be one that folds: its root is of the version before, which goes at once.
+#[test]
+fn a_vacuum_leaves_nothing_of_its_own_behind() {
+    for (fold_versions, writes) in (2..=5).flat_map(|fold| (2..=10).map(move |writes| (fold, writes))) {
+        for keep in [Keep::Versions(1), Keep::AgeUs(0)] {
+            let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+            let array = create(&context(fold_versions), &storage, "/grid", false);
+            (1..=writes).for_each(|value| overwrite(&array, (0, 9), value));
+            let report = vacuum(&array, keep).unwrap();
+            let what = format!("{writes} writes, folds after {fold_versions} versions, {keep:?}");
+            assert!(report.hidden > 0, "{what}: {report:?}");
+            nothing_is_left(&storage, &what);
+        }
+    }
+}
+
 #[test]
 fn attributes_are_hidden_one_by_one() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());

@@ -1,4 +1,4 @@
-//! What lies in a store's folders, and since when by the storage's own clock: surveyed once, before a vacuum writes anything.
+//! What lies in a store's folders, and since when by the storage's own clock.
 
 use crate::array::Store;
 use crate::base::{Id, Result};

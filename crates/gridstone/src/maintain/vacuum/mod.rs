@@ -2,7 +2,7 @@
 //!
 //! 1. Folders are listed. What earlier vacuums condemned and left behind is deleted, and what lies below the published floor: so a full disk gets
 //!    room before anything is written to it.
-//! 2. Fragments of the newest version that newer ones hide are taken out, in a version of its own ([`super::plan`]).
+//! 2. Fragments of the newest version that newer ones hide are taken out, in a version of its own ([`super::plan`]). Folders are listed again then.
 //! 3. The floor is chosen: the least version that is to stay by age or number, that has a tag, or that a lease names.
 //! 4. A root of exactly that version is written, unless there is one, made durable and read back.
 //! 5. Files that no version from the floor on names go: if a version below the floor named them, if they
@@ -154,7 +154,12 @@ impl Attempt<'_> {
         let before_us = self.old_us(now_us, self.options.safety_us);
         self.sweep(before_us, report)?;
         self.delete_records(&mut listing, oldest, now_us, report)?;
+        let hidden = report.hidden;
         let newest = self.uncovered(newest, report)?;
+        if report.hidden > hidden && !self.options.dry_run {
+            // That commit may have folded, into a root below the floor.
+            listing = Listing::of(self.store)?;
+        }
         let (floor, held_by) = self.floor(&newest, base, &listing, now_us)?;
         let found = self.find(newest, oldest, (base, floor), (&listing, before_us))?;
         let floor = found.floor;
