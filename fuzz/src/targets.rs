@@ -137,8 +137,8 @@ fn mask_corpus() -> Vec<Vec<u8>> {
 
 /// The text of a condition: parsed, printed, parsed again, bound to a schema.
 fn condition(data: &[u8]) -> bool {
-    gridstone::query::condition::fuzz(data).unwrap();
-    gridstone::query::condition::Condition::parse(&String::from_utf8_lossy(data)).is_ok()
+    gridstone::condition::fuzz(data).unwrap();
+    gridstone::condition::Condition::parse(&String::from_utf8_lossy(data)).is_ok()
 }
 
 fn condition_corpus() -> Vec<Vec<u8>> {

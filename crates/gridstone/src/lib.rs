@@ -7,6 +7,7 @@
 pub mod array;
 pub mod base;
 pub mod codec;
+pub mod condition;
 pub mod engine;
 pub mod fragment;
 pub mod maintain;

@@ -5,9 +5,9 @@ use super::value::Cell;
 use gridstone::array::{Changes, Operation, Retained, Snapshot, StandardRules, Store};
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, FileRef, Id, Key, NeverCancel, Result, Silent, xxh3};
+use gridstone::condition::Condition;
 use gridstone::fragment::{Description, FragmentKind, Staged};
 use gridstone::maintain::{Keep, PlanLimits, Strategy, VacuumOptions, Written, merge, plan, vacuum};
-use gridstone::query::condition::Condition;
 use gridstone::query::{
     CellWrite, Dedup, DenseWrite, Doomed, ReadContext, Target, WriteContext, delete_where, write_cells, write_dense,
     write_sorted_copy, write_tombstones,

@@ -4,9 +4,10 @@ use super::boxes::parse_box;
 use super::regions::{LostPages, Planned, is_filtered};
 use super::{Array, Call, ReadBox};
 use crate::base::{CounterSnapshot, Counters, Id, Result};
-use crate::query::condition::Condition;
-use crate::query::{Around, Cells, ReadOrder, Scan, Skipped, around, is_damage, read_dense};
+use crate::condition::Condition;
+use crate::query::{Around, ReadOrder, Scan, Skipped, around, is_damage, read_dense};
 use crate::schema::{Region, Schema};
+use crate::tile::Cells;
 use std::mem;
 
 /// Something of a read that was left out because it is damaged.

@@ -10,12 +10,12 @@ use crate::array::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRul
 use crate::base::{CounterSnapshot, Error, ErrorKind, Files, Id, Result};
 use crate::fragment;
 use crate::query::{
-    CellStream, CellWrite, Cells, Dedup, DenseWrite, Points, ReadContext, ReadOrder, Request, Target, UnsortedCells,
+    CellStream, CellWrite, Dedup, DenseWrite, Points, ReadContext, ReadOrder, Request, Target, UnsortedCells,
     WriteContext, read_dense, read_dense_into, touched_cells, write_cells, write_dense, write_tombstones,
 };
 use crate::runtime::SystemEntropy;
 use crate::schema::{Order, Schema, Subarray};
-use crate::tile::ColumnView;
+use crate::tile::{Cells, ColumnView};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Writes of at most so many cells are packed in little time: trying all filters would take most of a small commit.

@@ -1,7 +1,7 @@
 //! Conditions by themselves: what one means for a schema, and which rows of plain columns it selects.
 
 use crate::base::{Error, Result};
-use crate::query::condition::{Batch, Condition, Coordinates, Selection};
+use crate::condition::{Batch, Condition, Coordinates, Selection};
 use crate::schema::Schema;
 use crate::tile::ColumnView;
 

@@ -38,15 +38,15 @@ mod writer;
 
 pub use crate::base::limits::BlockCells;
 pub use crate::codec::{UserFilter, register as register_filter, registered_ids as registered_filters};
+pub use crate::condition::{Batch, Bound, Condition, Coordinates, Facts, Selection, Verdict};
 pub use crate::maintain::{
     AffectedCells, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport, StoreDamage,
     StoreReport, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport,
 };
-pub use crate::query::condition::{Batch, Bound, Condition, Coordinates, Facts, Selection, Verdict};
-pub use crate::query::{Cells, Dedup, OutColumn, Portions, ReadOrder, Scan};
+pub use crate::query::{Dedup, OutColumn, Portions, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environment, key_id};
-pub use crate::tile::{Column, ColumnView};
+pub use crate::tile::{Cells, Column, ColumnView};
 pub use around::{Partial, SkippedCells};
 pub use array::{Array, CellData, DenseData};
 pub use background::{AutoConsolidate, Consolidating};

@@ -2,8 +2,8 @@
 
 use super::{Array, Call};
 use crate::base::{CounterSnapshot, Result};
-use crate::query::{Cells, Points, ReadOrder, Request, Target, read_points};
-use crate::tile::ColumnView;
+use crate::query::{Points, ReadOrder, Request, Target, read_points};
+use crate::tile::{Cells, ColumnView};
 
 impl Array {
     /// Reads the cells at these coordinates, a column per dimension in its own type; gives the cells and what the read

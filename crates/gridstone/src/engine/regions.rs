@@ -6,12 +6,13 @@ use super::boxes::{Span, parse_box, region_of};
 use super::listing::{TileListing, tiles};
 use super::{Array, Call, ReadBox};
 use crate::base::{CounterSnapshot, Result};
+use crate::condition::{Bound, Condition};
 use crate::fragment::{FragmentKind, FragmentOrder};
-use crate::query::condition::{Bound, Condition};
 use crate::query::{
-    Cells, LostPage, ReadContext, ReadOrder, Request, Scan, Target, is_damage, open_fragment, read_sparse, read_where,
+    LostPage, ReadContext, ReadOrder, Request, Scan, Target, is_damage, open_fragment, read_sparse, read_where,
 };
 use crate::schema::{Region, Schema, Subarray};
+use crate::tile::Cells;
 
 /// A read, planned.
 pub(super) struct Planned {
@@ -41,7 +42,7 @@ impl Planned {
         } else if self.any {
             read_where(context, target, request, bound)
         } else {
-            Ok(Cells::none(&target.schema, request))
+            Ok(Cells::none(&target.schema, &request.attrs))
         };
         context.explained(found)
     }

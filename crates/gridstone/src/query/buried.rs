@@ -1,6 +1,5 @@
 //! Tombstones that merges write: those of many fragments as one, and those of cells that a dense result holds although they are deleted.
 
-use super::coordinates::coordinate_columns;
 use super::open::open_fragment;
 use super::rewrite::Held;
 use super::sparse_blocks::{fetch_coordinates, touched_blocks};
@@ -9,6 +8,7 @@ use super::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
 use crate::base::{Result, Silent};
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::schema::{Evolution, Order, Schema, Subarray};
+use crate::tile::coordinates::coordinate_columns;
 use crate::tile::{Column, ColumnView, unravel};
 use std::sync::Arc;
 

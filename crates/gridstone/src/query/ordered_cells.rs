@@ -1,11 +1,11 @@
 //! Cells in global order: which row stands where, and what its coordinates are.
 
 use super::WriteContext;
-use super::coordinates::PORTION;
 use super::write_cells::Dedup;
 use crate::base::{Cancel, Error, Result};
 use crate::runtime::Pool;
 use crate::schema::Schema;
+use crate::tile::coordinates::PORTION;
 use crate::tile::{CellKeys, KeyLayout};
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -3,9 +3,9 @@
 //! A stream of batches is behind it, so the snapshot and the order are fixed by its start, and memory holds a batch. Cells that
 //! did not fit wait in theirs for the next buffers.
 
-use super::{Cells, Scan};
+use super::Scan;
 use crate::base::{Cancel, CounterSnapshot, Error, Result};
-use crate::tile::{Column, ColumnView};
+use crate::tile::{Cells, Column, ColumnView};
 use std::sync::Arc;
 
 /// Buffers for one column.

@@ -1,13 +1,11 @@
 //! What a read or a write is given.
 
-use super::coordinates::no_coordinates;
 use crate::base::limits::BlockCells;
 use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Progress, Result};
 use crate::codec::Effort;
 use crate::fragment::Description;
 use crate::runtime::{Arena, LruCache, Pool};
 use crate::schema::{Attribute, Schema, Subarray};
-use crate::tile::Column;
 use std::sync::Arc;
 
 /// The order of a result: of its cells, or of a dense result's memory.
@@ -162,44 +160,6 @@ impl Request {
     /// The permanent numbers of the attributes.
     pub(super) fn attr_ids(&self, schema: &Schema) -> Vec<u32> {
         self.attrs.iter().filter_map(|place| schema.attrs().get(*place)).map(Attribute::id).collect()
-    }
-}
-
-/// Cells read: columns of the same length.
-#[derive(Debug, Clone)]
-pub struct Cells {
-    /// How many.
-    pub count: usize,
-    /// Coordinates, a column per dimension; none for a dense box.
-    pub dims: Vec<Column>,
-    /// Values, a column per attribute asked for.
-    pub attrs: Vec<Column>,
-}
-
-impl Cells {
-    /// No cell, in the columns that a request asks for, coordinates included.
-    pub fn none(schema: &Schema, request: &Request) -> Self {
-        let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p));
-        let dims = no_coordinates(schema);
-        Self { count: 0, dims, attrs: attrs.map(|a| Column::empty(a.datatype(), a.nullable())).collect() }
-    }
-
-    /// Appends cells with the same columns; a Budget error if there is no memory for them.
-    pub(super) fn append(&mut self, more: Self) -> Result<()> {
-        if self.count == 0 {
-            *self = more;
-            return Ok(());
-        }
-        self.count += more.count;
-        for (mine, theirs) in self.dims.iter_mut().chain(&mut self.attrs).zip(more.dims.iter().chain(&more.attrs)) {
-            mine.try_append(theirs.view())?;
-        }
-        Ok(())
-    }
-
-    /// Bytes of memory they take.
-    pub(super) fn size_bytes(&self) -> u64 {
-        self.dims.iter().chain(&self.attrs).map(|column| column.size_bytes() as u64).sum()
     }
 }
 

@@ -7,16 +7,16 @@
 //! - Dense: pieces that are contiguous in the order asked for, each read as a box.
 //! - With a condition dense arrays go the way of sparse ones, through a `filter::Source`.
 
-use super::condition::Bound;
-use super::coordinates::axis_keys;
 use super::dense::absolute;
 use super::filter::{Filter, Source, narrowed};
 use super::layout::{Strided, move_cells};
 use super::sparse::Sweep;
-use super::{Cells, ReadContext, ReadOrder, Request, Target, read_dense};
+use super::{ReadContext, ReadOrder, Request, Target, read_dense};
 use crate::base::{AlignedBuf, Cancel, Counters, Error, Result};
+use crate::condition::Bound;
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
-use crate::tile::{BlockGrid, Column, TileGrid};
+use crate::tile::coordinates::axis_keys;
+use crate::tile::{BlockGrid, Cells, Column, TileGrid};
 use std::sync::Arc;
 
 /// So few cells are looked at one by one to halve them.

@@ -5,7 +5,6 @@
 //! 3. Merge what lies before the first cell of the next block that is not loaded: nothing that comes later can reach
 //!    before it. Where nothing has to be merged, nothing is ([`super::sparse_apart`]).
 
-use super::coordinates::axis_keys;
 use super::deletions::{Deletions, clear_inside};
 use super::fetch::{Want, fetch};
 use super::live_chunks::{Taken, grouped, live_chunk, split_small};
@@ -16,11 +15,12 @@ use super::overlay::{is_small, live_overlay};
 use super::run::{Chunk, Queue, Standing};
 use super::sparse_blocks::{SparseBlock, fetch_coordinates, for_each_block, outside_bounds, touched_blocks};
 use super::stretches::Stretches;
-use super::{Cells, ReadContext, ReadOrder, Request, Target};
+use super::{ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
-use crate::tile::{CellKeys, Column, KeyLayout};
+use crate::tile::coordinates::axis_keys;
+use crate::tile::{CellKeys, Cells, Column, KeyLayout};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -62,7 +62,7 @@ pub(super) struct Sweep {
 /// Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
 pub fn read_sparse(context: &ReadContext, target: &Target, request: &Request) -> Result<Cells> {
     let cells = Sweep::new(context, target, request)?.collect(u64::MAX)?;
-    Ok(cells.unwrap_or_else(|| Cells::none(&target.schema, request)))
+    Ok(cells.unwrap_or_else(|| Cells::none(&target.schema, &request.attrs)))
 }
 
 /// Sorts cells by their coordinates alone; duplicates stay in order of writing.
@@ -210,7 +210,7 @@ impl Sweep {
     }
 
     fn collect_merged(&mut self, cells_max: u64) -> Result<Option<Cells>> {
-        let mut all = Cells::none(&self.schema, &self.request);
+        let mut all = Cells::none(&self.schema, &self.request.attrs);
         while let Some(batch) = self.next(self.context.batch_bytes())? {
             if (all.count as u64).saturating_add(batch.count as u64) > cells_max {
                 self.context.counters.cells_returned.fetch_sub(self.returned, Relaxed);

@@ -9,7 +9,7 @@
 //! 3. Fill: per column and tile, neighbouring blocks are read into a scratch buffer, checked, and decoded at their place;
 //!    where only some rows are wanted, those are picked from what was decoded.
 
-use super::coordinates::joined_texts;
+use super::ReadOrder;
 use super::deliver::is_deliverable;
 use super::dense::{ALONE_BYTES_MAX, attrs_of};
 use super::neighbours::Neighbours;
@@ -17,11 +17,11 @@ use super::run::{Chunk, Queue};
 use super::sparse::{Sweep, Unit};
 use super::sparse_blocks::{SparseBlock, fetch_places, outside_bounds};
 use super::stretches::Stretches;
-use super::{Cells, ReadOrder};
 use crate::base::{Ahead, AlignedBuf, ByteRange, Counters, Error, Result};
 use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, Role};
 use crate::schema::{Datatype, key};
-use crate::tile::{Column, gather_into};
+use crate::tile::coordinates::joined_texts;
+use crate::tile::{Cells, Column, gather_into};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};

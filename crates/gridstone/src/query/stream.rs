@@ -11,7 +11,6 @@
 
 use super::WriteContext;
 use super::choices_ahead::{ChoicesAhead, Step, encoded_and_waiting};
-use super::coordinates::coordinate_keys;
 use super::cutter::{Batch, Cutter, RawTile, TileForm};
 use super::stage::Stage;
 use super::write_dense::{check_columns, dense_cuts, fields_and_packing, fitting_cells};
@@ -20,6 +19,7 @@ use crate::base::{Cancel, Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile};
 use crate::runtime::Pool;
 use crate::schema::{Attribute, Order, Schema, Subarray};
+use crate::tile::coordinates::coordinate_keys;
 use crate::tile::{CellKeys, Column, ColumnView, KeyLayout, TileGrid};
 use std::cmp::Ordering;
 use std::sync::Arc;

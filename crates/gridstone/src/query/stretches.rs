@@ -1,11 +1,11 @@
 //! What a merge gives: stretches of rows of loaded chunks, in global order, and the columns they make.
 
-use super::coordinates::coordinate_columns;
+use super::Request;
 use super::run::Chunk;
-use super::{Cells, Request};
 use crate::base::Result;
 use crate::schema::{Attribute, Schema};
-use crate::tile::{Column, ColumnView, Weights};
+use crate::tile::coordinates::coordinate_columns;
+use crate::tile::{Cells, Column, ColumnView, Weights};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! Dense fragments written as cells with coordinates, in files that only who asked for it reads: a merge of cells takes them like any
 //! other fragment of cells then.
 
-use super::coordinates::coordinate_column;
 use super::write_cells::{CellWrite, Dedup, write_cells};
 use super::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
 use crate::base::Result;
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::schema::{Order, Subarray};
+use crate::tile::coordinates::coordinate_column;
 use crate::tile::{Column, ColumnView, unravel};
 use std::sync::Arc;
 

@@ -6,7 +6,6 @@
 //!
 //! The runs stand in the order that they came in, so what a merge does with cells at one place is what a single write does.
 
-use super::coordinates::{axis_keys, check_coordinates, no_coordinates};
 use super::gather::gathered;
 use super::points::{Points, rows_at};
 use super::rewrite::Held;
@@ -18,6 +17,7 @@ use super::{CellWrite, Dedup, ReadContext, ReadOrder, Request, Target, WriteCont
 use crate::base::{Error, Id, Result, Silent};
 use crate::fragment::{Description, FragmentOrder, Staged};
 use crate::schema::Schema;
+use crate::tile::coordinates::{axis_keys, check_coordinates, no_coordinates};
 use crate::tile::{Column, ColumnView};
 use std::sync::Arc;
 

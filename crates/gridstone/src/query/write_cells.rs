@@ -2,7 +2,6 @@
 
 use super::WriteContext;
 use super::choices_ahead::{ChoicesAhead, Settles, Step};
-use super::coordinates::{coordinate_column, coordinate_keys};
 use super::ordered_cells::OrderedCells;
 use super::rewrite::Held;
 use super::stage::Stage;
@@ -10,6 +9,7 @@ use super::write_dense::{check_columns, fields_and_packing};
 use crate::base::{Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sampled, sparse_shape};
 use crate::schema::Schema;
+use crate::tile::coordinates::{coordinate_column, coordinate_keys};
 use crate::tile::{Column, ColumnView, KeyLayout, Weights, cells_with_room};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -271,12 +271,12 @@ pub(super) fn sparse_cuts(cells: usize, block_cells: u32) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::coordinates::{PORTION, encode_polled};
     use super::super::ordered_cells::order_keys;
     use super::*;
     use crate::base::NeverCancel;
     use crate::runtime::Pool;
     use crate::schema::{Datatype, key};
+    use crate::tile::coordinates::{PORTION, encode_polled};
     use std::cmp::Ordering;
 
     const DIMS: &str = r#"{"sparse":true,"dims":[{"name":"x","dtype":"float32","domain":["0","1e9"],"tile":"7"},

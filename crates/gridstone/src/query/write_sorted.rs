@@ -1,7 +1,6 @@
 //! Cells that come in global order already, more than there is memory to hold the keys of: checked, then encoded, a portion at a time.
 
 use super::WriteContext;
-use super::coordinates::coordinate_keys;
 use super::ordered_cells::{kept, not_sorted, order_keys, same_cell};
 use super::rewrite::Held;
 use super::stream::CellStream;
@@ -10,6 +9,7 @@ use super::write_dense::check_columns;
 use crate::base::Result;
 use crate::fragment::Staged;
 use crate::schema::Schema;
+use crate::tile::coordinates::coordinate_keys;
 use crate::tile::{CellKeys, Column, ColumnView};
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -5,8 +5,10 @@
 //! attributes of a tile.
 
 mod block;
+mod block_grid;
 mod cells;
 mod column;
+pub mod coordinates;
 mod grid;
 mod hilbert;
 mod order_key;
@@ -18,7 +20,8 @@ mod weight;
 mod width;
 
 pub use block::{decode_block, decode_rows, encode_block};
-pub use cells::{BlockGrid, RelativeBox};
+pub use block_grid::{BlockGrid, RelativeBox};
+pub use cells::Cells;
 pub use column::{Column, ColumnView, gather_into, try_vec};
 pub use grid::{TileGrid, offsets_in, ravel, unravel};
 pub use order_key::{CellKeys, KeyLayout};

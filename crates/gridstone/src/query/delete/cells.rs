@@ -5,15 +5,15 @@
 
 use super::{Doomed, Judged};
 use crate::base::{Progress, Result};
+use crate::condition::{Batch, Coordinates};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Staged};
-use crate::query::condition::{Batch, Coordinates};
-use crate::query::coordinates::coordinate_column;
 use crate::query::dense::absolute;
 use crate::query::points::{Points, read_points};
 use crate::query::sparse::Sweep;
 use crate::query::write_cells::write_tombstones;
 use crate::query::{ReadContext, ReadOrder, Request, Target, WriteContext, read_dense};
 use crate::schema::{Order, Subarray};
+use crate::tile::coordinates::coordinate_column;
 use crate::tile::{BlockGrid, Column, ColumnView, TileGrid, unravel};
 use std::sync::Arc;
 

@@ -12,9 +12,9 @@
 mod cells;
 mod rows;
 
-use super::condition::Bound;
 use super::{ReadContext, Target, WriteContext};
 use crate::base::{Progress, Result, Silent};
+use crate::condition::Bound;
 use crate::fragment::{FragmentOrder, Staged};
 use crate::schema::Subarray;
 use std::sync::Arc;

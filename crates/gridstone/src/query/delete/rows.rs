@@ -2,8 +2,8 @@
 
 use super::{Doomed, Judged};
 use crate::base::{Error, FileRef, Id, Progress, Result, limits};
+use crate::condition::{Batch, Coordinates};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Location, Mask, Role, Staged};
-use crate::query::condition::{Batch, Coordinates};
 use crate::query::deletions::Deletions;
 use crate::query::fetch::{Want, fetch};
 use crate::query::masks::{Masks, is_masked};

@@ -8,8 +8,8 @@
 use super::Filter;
 use super::known::Known;
 use crate::base::{Counters, Result};
+use crate::condition::Verdict;
 use crate::fragment::FragmentOrder;
-use crate::query::condition::Verdict;
 use crate::query::sparse::{Sweep, Unit};
 use crate::schema::Subarray;
 use std::collections::HashSet;

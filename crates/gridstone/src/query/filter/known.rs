@@ -2,8 +2,8 @@
 
 use super::Filter;
 use crate::base::{ErrorKind, Id, Result};
+use crate::condition::{Facts, Verdict};
 use crate::fragment::Fragment;
-use crate::query::condition::{Facts, Verdict};
 use crate::query::sparse_blocks::{SparseBlock, broken_index};
 use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{Column, Statistics};

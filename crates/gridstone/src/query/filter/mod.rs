@@ -23,10 +23,10 @@ mod source;
 pub(super) use dense::narrowed;
 pub(super) use source::Source;
 
-use super::condition::{Batch, Bound, Coordinates, Selection};
-use super::{Cells, ReadContext, Request, Target};
+use super::{ReadContext, Request, Target};
 use crate::base::Result;
-use crate::tile::Column;
+use crate::condition::{Batch, Bound, Coordinates, Selection};
+use crate::tile::{Cells, Column};
 use std::sync::Arc;
 
 /// Where the values of an attribute asked for come from.
@@ -94,7 +94,7 @@ impl Filter {
 /// # Errors
 /// Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
 pub fn read_where(context: &ReadContext, target: &Target, request: &Request, condition: &Bound) -> Result<Cells> {
-    let nothing = || Cells::none(&target.schema, request);
+    let nothing = || Cells::none(&target.schema, &request.attrs);
     let Some(sub) = narrowed(target, request, condition) else { return Ok(nothing()) };
     let request = Request { sub, ..request.clone() };
     dense::check_size(context, target, &request, condition)?;

@@ -3,9 +3,8 @@
 use super::Filter;
 use super::candidates::{Duty, assign};
 use crate::base::{Cancel, Counters, Result};
+use crate::condition::{Selection, Verdict};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
-use crate::query::condition::{Selection, Verdict};
-use crate::query::coordinates::joined_texts;
 use crate::query::dense::ALONE_BYTES_MAX;
 use crate::query::fetch::{Want, fetch};
 use crate::query::merge::{Frontier, merge};
@@ -13,9 +12,10 @@ use crate::query::run::{Chunk, Sifted, Standing};
 use crate::query::sparse::{Sweep, Unit};
 use crate::query::sparse_blocks::{SparseBlock, fetch_coordinates};
 use crate::query::stretches::{Run, Stretches};
-use crate::query::{Cells, ReadContext, Request, Target};
+use crate::query::{ReadContext, Request, Target};
 use crate::schema::{Attribute, Datatype};
-use crate::tile::{CellKeys, Column};
+use crate::tile::coordinates::joined_texts;
+use crate::tile::{CellKeys, Cells, Column};
 use std::sync::Arc;
 
 /// Blocks of one tile that are taken together, at most.

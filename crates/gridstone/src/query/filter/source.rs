@@ -5,8 +5,9 @@ use super::dense::DenseSieve;
 use super::sieve::Sieve;
 use crate::base::{Cancel, Result};
 use crate::query::sparse::{Sweep, sort_cells};
-use crate::query::{Cells, ReadContext, ReadOrder, Request, Target};
+use crate::query::{ReadContext, ReadOrder, Request, Target};
 use crate::schema::{Order, Schema, Subarray};
+use crate::tile::Cells;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -89,7 +90,7 @@ impl Source {
 
     fn collect_sifted(mut self, cells_max: u64) -> Result<Option<Cells>> {
         let (context, schema, request) = self.asked();
-        let mut all = Cells::none(&schema, &request);
+        let mut all = Cells::none(&schema, &request.attrs);
         while let Some(batch) = self.next(context.batch_bytes())? {
             all.append(batch)?;
             if all.count as u64 > cells_max {

@@ -9,9 +9,9 @@ use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::deletions::Deletions;
 use crate::query::open::open_all;
 use crate::query::sparse::large_fragments;
-use crate::query::{Cells, ReadContext, Target};
+use crate::query::{ReadContext, Target};
 use crate::schema::{Attribute, KeyRange, Schema, Subarray};
-use crate::tile::{BlockGrid, TileGrid};
+use crate::tile::{BlockGrid, Cells, TileGrid};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -15,14 +15,14 @@ mod search;
 mod sparse;
 mod take;
 
-use super::coordinates::coordinate_keys;
 use super::ordered_cells::order_keys;
 use super::overlay::{LiveOverlay, SEARCHED_MAX, live_overlay};
-use super::{Cells, ReadContext, Target};
+use super::{ReadContext, Target};
 use crate::base::{Counters, Result};
 use crate::fragment::Fragment;
 use crate::schema::{Attribute, KeyRange, Schema, Subarray};
-use crate::tile::{CellKeys, ColumnView, KeyLayout};
+use crate::tile::coordinates::coordinate_keys;
+use crate::tile::{CellKeys, Cells, ColumnView, KeyLayout};
 use std::cmp::Ordering;
 use std::sync::Arc;
 

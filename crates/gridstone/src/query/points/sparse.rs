@@ -4,14 +4,14 @@ use super::Points;
 use super::hits::{Hit, Hits, Wanted};
 use super::take::{Takes, take};
 use crate::base::{Error, Result};
-use crate::query::coordinates::coordinate_columns;
 use crate::query::deletions::Deletions;
 use crate::query::masks::Masks;
 use crate::query::open::open_all;
 use crate::query::sparse::large_fragments;
-use crate::query::{Cells, ReadContext, Target};
+use crate::query::{ReadContext, Target};
 use crate::schema::{Attribute, Schema};
-use crate::tile::try_vec;
+use crate::tile::coordinates::coordinate_columns;
+use crate::tile::{Cells, try_vec};
 
 /// The cells at the points, in the order of the list, duplicates in order of writing.
 pub(super) fn read(context: &ReadContext, target: &Target, points: &Points, attrs: &[&Attribute]) -> Result<Cells> {

@@ -3,8 +3,8 @@
 use super::super::{Batch, Condition, Coordinates, Facts, Verdict};
 use super::oracle::{Cells, holds_in};
 use super::world::{COLUMNS, DIMS, column, condition, schema, world};
-use crate::query::coordinates::axis_keys;
 use crate::schema::{KeyRange, Region, Subarray, key};
+use crate::tile::coordinates::axis_keys;
 use crate::tile::{Column, Statistics};
 use proptest::prelude::*;
 

@@ -2,11 +2,10 @@
 
 use super::bind::{Field, Place};
 use crate::base::{Error, Result};
-use crate::query::Cells;
-use crate::query::coordinates::text_column;
 use crate::schema::text::word;
 use crate::schema::{Datatype, Order, Schema, Subarray, key};
-use crate::tile::{Column, ColumnView};
+use crate::tile::coordinates::text_column;
+use crate::tile::{Cells, Column, ColumnView};
 use std::borrow::Cow;
 
 /// The coordinates of a batch's rows in one dimension.

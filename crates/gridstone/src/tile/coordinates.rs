@@ -1,19 +1,19 @@
 //! Coordinates as users have them, a column per dimension, and as ordered keys, a column per axis: all that stores and orders cells
 //! knows keys alone. A column of texts is one of keys per word (`schema::text`).
 
+use super::{Column, ColumnView};
 use crate::base::{AlignedBuf, Cancel, Error, NeverCancel, Result};
 use crate::schema::text::{append_text, word};
 use crate::schema::{Coordinate, Datatype, Dimension, Schema, key};
-use crate::tile::{Column, ColumnView};
 
 /// Rows handled between two questions whether to go on: a few milliseconds of work.
-pub(super) const PORTION: usize = 1 << 18;
+pub const PORTION: usize = 1 << 18;
 /// Rows whose keys are made to be looked at once only.
 const CHECKED: usize = 16_384;
 
 /// The coordinates as ordered keys, a column per axis, checked: one column per dimension of the right type and equal length, no
 /// null, no NaN, inside the domain, no text that is too long.
-pub(super) fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Vec<Vec<u64>>> {
+pub fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Vec<Vec<u64>>> {
     let count = schema.coordinates().count();
     if dims.len() != count {
         return Err(Error::input(format!(
@@ -53,7 +53,7 @@ pub(super) fn coordinate_keys(cancel: &dyn Cancel, schema: &Schema, dims: &[Colu
 
 /// How many cells these coordinates are of, checked as [`coordinate_keys`] does, with little memory: the keys of all would take as much as
 /// the coordinates.
-pub(super) fn check_coordinates(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<usize> {
+pub fn check_coordinates(cancel: &dyn Cancel, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<usize> {
     let cells = dims.first().map_or(0, ColumnView::len);
     let whole = || coordinate_keys(cancel, schema, dims).map(|_| cells);
     if cells <= CHECKED || dims.len() != schema.coordinates().count() || dims.iter().any(|dim| dim.len() != cells) {
@@ -115,7 +115,7 @@ fn words_of(cancel: &dyn Cancel, view: ColumnView<'_>, count: usize) -> Result<V
 }
 
 /// [`key::encode`], asking between portions whether to go on.
-pub(super) fn encode_polled(cancel: &dyn Cancel, datatype: Datatype, values: &[u8]) -> Result<Vec<u64>> {
+pub fn encode_polled(cancel: &dyn Cancel, datatype: Datatype, values: &[u8]) -> Result<Vec<u64>> {
     let width = datatype.width().unwrap_or(1);
     let mut keys = Vec::with_capacity(values.len() / width);
     for portion in values.chunks(PORTION * width) {
@@ -130,7 +130,7 @@ pub(super) fn encode_polled(cancel: &dyn Cancel, datatype: Datatype, values: &[u
 }
 
 /// The keys of coordinates that were read, a column per axis.
-pub(super) fn axis_keys(schema: &Schema, dims: &[Column]) -> Result<Vec<Vec<u64>>> {
+pub fn axis_keys(schema: &Schema, dims: &[Column]) -> Result<Vec<Vec<u64>>> {
     let mut all = Vec::with_capacity(schema.ndim());
     for (dim, column) in schema.coordinates().zip(dims) {
         match dim.number() {
@@ -142,14 +142,14 @@ pub(super) fn axis_keys(schema: &Schema, dims: &[Column]) -> Result<Vec<Vec<u64>
 }
 
 /// The column of values of these ordered keys.
-pub(super) fn coordinate_column(datatype: Datatype, keys: &[u64]) -> Result<Column> {
+pub fn coordinate_column(datatype: Datatype, keys: &[u64]) -> Result<Column> {
     let mut values = Vec::with_capacity(keys.len() * datatype.width().unwrap_or(8));
     key::decode(datatype, keys.iter().copied(), &mut values);
     Column::new(datatype, AlignedBuf::from_slice(&values), None, None)
 }
 
 /// The columns of coordinates, one per dimension, of these ordered keys, a column per axis. Corruption if words are no text.
-pub(super) fn coordinate_columns(schema: &Schema, keys: &[Vec<u64>]) -> Result<Vec<Column>> {
+pub fn coordinate_columns(schema: &Schema, keys: &[Vec<u64>]) -> Result<Vec<Column>> {
     let column = |dim: Coordinate<'_>| {
         let keys = keys.get(dim.axes()).unwrap_or_default();
         match (dim.number(), keys) {
@@ -161,7 +161,7 @@ pub(super) fn coordinate_columns(schema: &Schema, keys: &[Vec<u64>]) -> Result<V
 }
 
 /// The column of texts of these words, a column per word.
-pub(super) fn text_column(words: &[Vec<u64>]) -> Result<Column> {
+pub fn text_column(words: &[Vec<u64>]) -> Result<Column> {
     let rows = words.first().map_or(0, Vec::len);
     let (mut values, mut offsets) = (Vec::with_capacity(rows * 8), Vec::with_capacity(rows + 1));
     offsets.push(0);
@@ -174,7 +174,7 @@ pub(super) fn text_column(words: &[Vec<u64>]) -> Result<Column> {
 }
 
 /// The same coordinates with the axes of texts, each a column of words, made columns of texts.
-pub(super) fn joined_texts(schema: &Schema, axes: Vec<Column>) -> Result<Vec<Column>> {
+pub fn joined_texts(schema: &Schema, axes: Vec<Column>) -> Result<Vec<Column>> {
     if schema.coordinates().all(|dim| dim.number().is_some()) {
         return Ok(axes);
     }
@@ -194,7 +194,7 @@ pub(super) fn joined_texts(schema: &Schema, axes: Vec<Column>) -> Result<Vec<Col
 }
 
 /// Columns without a coordinate, one per dimension.
-pub(super) fn no_coordinates(schema: &Schema) -> Vec<Column> {
+pub fn no_coordinates(schema: &Schema) -> Vec<Column> {
     schema.coordinates().map(|dim| Column::empty(dim.datatype(), false)).collect()
 }
 
