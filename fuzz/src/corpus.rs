@@ -1,12 +1,12 @@
 //! Objects of real stores, to start from: small stores that hold every kind of fragment, attribute and operation.
 
-use gridstone::array::{Changes, Operation, StandardRules, Store};
 use gridstone::base::FileRef;
 use gridstone::engine::{Array, Call, Context, Dedup, Durability, Options, Strategy, create_array_on};
 use gridstone::fragment::Description;
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::Schema;
 use gridstone::storage::{MemoryStorage, Storage, data_name, log_name};
+use gridstone::store::{Changes, Operation, StandardRules, Store};
 use gridstone_testkit::{Change, Dice, Dim, Model, Place, box_cells, random, stage};
 use std::sync::{Arc, OnceLock};
 

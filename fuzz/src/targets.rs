@@ -9,7 +9,6 @@ use crate::receipts::{receipt, receipt_corpus};
 use crate::seal;
 use crate::sealed::{sealed, sealed_corpus};
 use crate::stores::copied;
-use gridstone::array::{Floor, Lease, Node, Record, RootRef, Store, fuzzing};
 use gridstone::base::{Budget, Counters, Element, Error, ErrorKind, FileRef, Id, NeverCancel, Silent, xxh3};
 use gridstone::codec::Pipeline;
 use gridstone::fragment::{Description, Location, Mask, Role, Root};
@@ -18,6 +17,7 @@ use gridstone::query::{ReadContext, ReadOrder, Request, Target as ReadTarget, re
 use gridstone::runtime::{Arena, LruCache, Pool, SystemClock, SystemEntropy};
 use gridstone::schema::Schema;
 use gridstone::storage::{LOG, MANIFEST, MemoryStorage, Storage, StoreFiles, data_name, log_name};
+use gridstone::store::{Floor, Lease, Node, Record, RootRef, Store, fuzzing};
 use gridstone_testkit::{Case, Kind, Session, Size};
 use std::sync::Arc;
 

@@ -1,10 +1,9 @@
 //! Gridstone: an embeddable storage engine for dense and sparse multi-dimensional arrays.
 //!
 //! The floors, from the bottom (each imports only from those below it, checked by `cargo xtask tidy`):
-//! `base`, `runtime`, `codec`, `schema`, `tile`, `fragment`, `storage`, `array`, `query`, `maintain`, `engine`.
+//! `base`, `runtime`, `codec`, `schema`, `tile`, `condition`, `fragment`, `storage`, `store`, `query`, `maintain`, `engine`.
 //! Applications use [`engine`]; the lower floors are public for tests, tools and adapters.
 
-pub mod array;
 pub mod base;
 pub mod codec;
 pub mod condition;
@@ -15,4 +14,5 @@ pub mod query;
 pub mod runtime;
 pub mod schema;
 pub mod storage;
+pub mod store;
 pub mod tile;

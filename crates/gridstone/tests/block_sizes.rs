@@ -1,7 +1,6 @@
 //! Blocks of any size: written by contexts that choose it, read by contexts that chose another.
 
 use crate::edges::column;
-use gridstone::array::Store;
 use gridstone::base::{ByteRange, ErrorKind};
 use gridstone::engine::{
     Array, At, BlockCells, Call, CellData, Column, Context, Dedup, Opened, Options, ReadOrder, create_array_on, open_on,
@@ -10,6 +9,7 @@ use gridstone::fragment::Fragment;
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::MemoryStorage;
+use gridstone::store::Store;
 use gridstone_testkit::Dice;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 //! and merges.
 
 use super::writers::{World, ids};
-use gridstone::array::Snapshot;
 use gridstone::base::Id;
 use gridstone::storage::{HookedStorage, MemoryStorage, Storage};
+use gridstone::store::Snapshot;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

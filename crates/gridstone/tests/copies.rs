@@ -3,7 +3,6 @@
 
 use crate::vacuum::{nothing_is_left, options};
 use crate::writer::{Model, Write, Writer, context, verify, version_of};
-use gridstone::array::UNFINISHED;
 use gridstone::base::{ErrorKind, Key, Result};
 use gridstone::engine::{
     Array, At, Call, CellData, Condition, Context, CopyOptions, CopyReport, Dedup, Keep, Opened, Options, ReadOrder,
@@ -13,6 +12,7 @@ use gridstone::schema::Schema;
 use gridstone::storage::{
     FLOOR, Fault, FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage, log_name,
 };
+use gridstone::store::UNFINISHED;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -196,8 +196,8 @@ fn no_cell_changes_when_what_is_hidden_goes() {
 #[test]
 fn a_record_says_whether_it_is_durable() {
     use crate::vacuum::store_of;
-    use gridstone::array::Recorded;
     use gridstone::storage::{Durability, LocalStorage};
+    use gridstone::store::Recorded;
     for (durability, defers) in [(Durability::Full, false), (Durability::Close, true)] {
         let folder = crate::scratch::Folder::new("says-durable");
         let storage: Arc<dyn Storage> = Arc::new(LocalStorage::new(folder.path().join("a.gs"), durability).unwrap());

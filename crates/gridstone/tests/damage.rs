@@ -4,7 +4,6 @@
 //! is changed and every object cut at every length; all versions are opened and read whole each time, with a new context,
 //! so that no cache can hide anything.
 
-use gridstone::array::{Changes, Operation, StandardRules, Store};
 use gridstone::base::{Error, ErrorKind, Result, xxh3};
 use gridstone::engine::{
     Array, At, Call, Cells, Column, Context, Dedup, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
@@ -12,6 +11,7 @@ use gridstone::engine::{
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::Schema;
 use gridstone::storage::{MemoryStorage, Storage, log_name};
+use gridstone::store::{Changes, Operation, StandardRules, Store};
 use gridstone_testkit::{Change, Coord, Dice, Measured, Model, box_cells, random, rows_of, stage};
 use std::sync::Arc;
 

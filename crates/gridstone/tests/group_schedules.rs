@@ -2,9 +2,9 @@
 //! whenever a thread waits. Promised: no commit is lost or doubled, nobody waits for ever, history is one line.
 
 use super::writers::{World, ids};
-use gridstone::array::{GroupCommit, Queues, Snapshot, StandardRules};
 use gridstone::base::{Id, Result, Signal, Signals};
 use gridstone::storage::{HookedStorage, MemoryStorage, Operation, Storage};
+use gridstone::store::{GroupCommit, Queues, Snapshot, StandardRules};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

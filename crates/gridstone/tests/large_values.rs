@@ -1,7 +1,6 @@
 //! Promise: values of any sizes can be written, whichever way they come; a block holds no more of them than it has room for,
 //! or one cell alone.
 
-use gridstone::array::Store;
 use gridstone::base::{AlignedBuf, ErrorKind};
 use gridstone::engine::{
     Array, At, BlockCells, Call, CellData, Column, Context, Dedup, Opened, Options, ReadOrder, Strategy,
@@ -11,6 +10,7 @@ use gridstone::fragment::{Fragment, FragmentKind};
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::store::Store;
 use gridstone::tile::{BlockGrid, TileGrid};
 use gridstone_testkit::Dice;
 use std::collections::BTreeMap;

@@ -4,7 +4,6 @@
 //! The stores are altered object by object, with right checksums all the way up to the newest record.
 
 use crate::vacuum::{Cells, context, create, open, read, stage, store_of, vacuum, write};
-use gridstone::array::{Changes, Lease, Operation, StandardRules};
 use gridstone::base::{Error, ErrorKind, is_unprintable, xxh3};
 use gridstone::engine::{
     Array, At, Call, Keep, Opened, ReadOrder, RepairOptions, create_array_on, move_node_on, open_on, repair_on,
@@ -12,6 +11,7 @@ use gridstone::engine::{
 };
 use gridstone::schema::{Evolution, Schema};
 use gridstone::storage::{FLOOR, LOG, MANIFEST, MemoryStorage, Storage, log_name};
+use gridstone::store::{Changes, Lease, Operation, StandardRules};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

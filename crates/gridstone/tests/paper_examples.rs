@@ -4,7 +4,6 @@
 //! folder with a file per attribute, pages per data tile and attribute inside it, coordinates a column per dimension,
 //! and offsets of variable-length values that start again at 0 in every block.
 
-use gridstone::array::Store;
 use gridstone::base::ByteRange;
 use gridstone::engine::{
     Array, At, Call, CellData, Cells, Context, Dedup, Opened, Options, ReadOrder, create_array_on, open_on,
@@ -13,6 +12,7 @@ use gridstone::fragment::{Fragment, FragmentKind, Role};
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::store::Store;
 use gridstone::tile::{Column, ColumnView};
 use std::sync::Arc;
 

@@ -5,10 +5,10 @@
 //! not at all; no change is there twice; the log opens.
 
 use super::writers::World;
-use gridstone::array::{Snapshot, StandardRules};
 use gridstone::base::{Clock, ErrorKind, Id, NeverCancel, Silent};
 use gridstone::maintain::{Keep, VacuumOptions, vacuum};
 use gridstone::storage::{HookedStorage, MemoryStorage, Storage, Stray, StrayStorage};
+use gridstone::store::{Snapshot, StandardRules};
 use shuttle::rand::{Rng, thread_rng};
 use std::collections::BTreeSet;
 use std::sync::Arc;

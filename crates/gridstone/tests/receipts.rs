@@ -353,13 +353,13 @@ fn a_receipt_older_than_the_log_cannot_be_judged() {
     for n in 0..70 {
         commit_cells(&array, &one(2, 2, n), None).unwrap();
     }
-    let store = gridstone::array::Store::new(
+    let store = gridstone::store::Store::new(
         storage.clone(),
         Arc::new(gridstone::runtime::SystemClock),
         Arc::new(gridstone::runtime::SystemEntropy),
     );
     let root = store.record(70).unwrap().root.unwrap();
-    let floor = gridstone::array::Floor { version: root.version, root };
+    let floor = gridstone::store::Floor { version: root.version, root };
     storage.put("_log/floor", &floor.encode().unwrap()).unwrap();
     refused(&storage, &[old], ErrorKind::SnapshotExpired, "nobody can tell");
 }

@@ -2,13 +2,13 @@
 //! made again is made again, and then every kept version reads as before; what is sound is never touched.
 
 use crate::vacuum::{Cells, context, create, open, options, read, store_of, write};
-use gridstone::array::{Changes, Operation, StandardRules};
 use gridstone::base::ErrorKind;
 use gridstone::engine::{
     Array, At, Call, Condition, Context, Keep, Opened, RepairOptions, RepairReport, StoreReport, Strategy,
     VacuumOptions, open_on, repair_on, verify_on,
 };
 use gridstone::storage::{FLOOR, MemoryStorage, Storage};
+use gridstone::store::{Changes, Operation, StandardRules};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

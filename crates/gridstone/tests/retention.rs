@@ -3,11 +3,11 @@
 
 use crate::vacuum::{SetClock, context_with, create, nothing_is_left, open, options, read, stage, write};
 use crate::writer::numbers;
-use gridstone::array::{Changes, Condemned, Lease, Operation as Change, Snapshot, StandardRules, Store};
 use gridstone::base::{ErrorKind, Id};
 use gridstone::engine::{Array, At, Call, Context, Keep, Options, ReadOrder, Strategy, VacuumOptions};
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::storage::{FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage};
+use gridstone::store::{Changes, Condemned, Lease, Operation as Change, Snapshot, StandardRules, Store};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -1,12 +1,12 @@
 //! Promise: nothing that is committed makes what every opening reads grow beyond a bound; and whatever has grown can be made smaller.
 
 use crate::vacuum::{create, open, options, write};
-use gridstone::array::{Changes, Operation, Snapshot, StandardRules, Store};
 use gridstone::base::{ErrorKind, Id, NeverCancel, Result, Silent};
 use gridstone::engine::{At, Keep};
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::Schema;
 use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::store::{Changes, Operation, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 
 const SCHEMA: &str = r#"{"dims":[{"name":"x","dtype":"int64","domain":["0","99"],"tile":"10"}],

@@ -2,7 +2,6 @@
 //! cell; and a damaged byte of it is found. Long rows are read so, and single cells are not.
 
 use crate::child::Folder;
-use gridstone::array::Store;
 use gridstone::base::{
     AlignedBuf, Budget, ByteRange, ByteSink, ByteSource, Counters, ErrorKind, FileRef, Files, Id, NeverCancel, Pending,
     Result, Silent,
@@ -14,6 +13,7 @@ use gridstone::query::{ReadContext, Request, Target, read_dense};
 use gridstone::runtime::{Arena, LruCache, Pool, SystemClock, SystemEntropy};
 use gridstone::schema::{Datatype, KeyRange, Order, Schema, Subarray};
 use gridstone::storage::{LocalStorage, Storage};
+use gridstone::store::Store;
 use gridstone_testkit::Dice;
 use std::io::IoSliceMut;
 use std::path::Path;

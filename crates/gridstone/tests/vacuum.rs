@@ -2,7 +2,6 @@
 //! other says that it has expired, whoever else is at work and wherever the vacuum is stopped.
 
 use crate::writer::{Random, bytes_of, numbers, view};
-use gridstone::array::{Names, Store};
 use gridstone::base::{Clock, ErrorKind, Id, NeverCancel, Result, Silent};
 use gridstone::engine::{
     Array, At, Call, CellData, Context, Dedup, Durability, Keep, Opened, Options, ReadOrder, Strategy, VacuumOptions,
@@ -11,6 +10,7 @@ use gridstone::engine::{
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::{Order, Schema};
 use gridstone::storage::{CountingStorage, Fault, FaultPlan, FaultyStorage, MemoryStorage, Operation, Storage};
+use gridstone::store::{Names, Store};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -2,11 +2,11 @@
 //! undone, no version that is to stay is taken, and no living reader loses its own.
 
 use crate::vacuum::{SetClock, context_with, create, open, read, write};
-use gridstone::array::Lease;
 use gridstone::base::{Clock, ErrorKind};
 use gridstone::engine::{Array, At, Call, Context, Keep, Options, VacuumOptions};
 use gridstone::runtime::SystemClock;
 use gridstone::storage::{FaultPlan, FaultyStorage, HookedStorage, MemoryStorage, Operation, Storage, log_name};
+use gridstone::store::Lease;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 

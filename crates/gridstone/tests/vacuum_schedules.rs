@@ -7,10 +7,10 @@
 
 use super::vacuum::nothing_is_left;
 use super::writers::{ARRAY, World};
-use gridstone::array::{Changes, Lease, MergeRules, Snapshot, StandardRules, Store};
 use gridstone::base::{ErrorKind, Id, NeverCancel, Result, Silent};
 use gridstone::maintain::{Keep, VacuumOptions, VacuumReport, vacuum};
 use gridstone::storage::{HookedStorage, LEASE, MemoryStorage, Storage, lease_name};
+use gridstone::store::{Changes, Lease, MergeRules, Snapshot, StandardRules, Store};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,12 +1,12 @@
 //! The check of every byte says what is damaged, once.
 
 use crate::writer::{bytes_of, view};
-use gridstone::array::Store;
 use gridstone::engine::{Array, At, Call, Context, Opened, Options, create_array_on, open_on};
 use gridstone::fragment::Fragment;
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::Schema;
 use gridstone::storage::{MemoryStorage, Storage};
+use gridstone::store::Store;
 use std::sync::Arc;
 
 const SCHEMA: &str = r#"{"sparse":true,"capacity":1000,"coord_filters":"none",

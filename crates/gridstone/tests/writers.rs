@@ -1,12 +1,12 @@
 //! Writers and readers of one small store, for the tests that let many of them loose on it.
 
 use bytes::Bytes;
-use gridstone::array::{Changes, Operation, Recorded, Removed, Snapshot, StandardRules, Store};
 use gridstone::base::{ByteRange, Clock, Entropy, ErrorKind, FileRef, Files, Id, Result};
 use gridstone::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
 use gridstone::runtime::SystemClock;
 use gridstone::schema::{KeyRange, Schema, Subarray};
 use gridstone::storage::{Storage, StoreFiles, data_name};
+use gridstone::store::{Changes, Operation, Recorded, Removed, Snapshot, StandardRules, Store};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

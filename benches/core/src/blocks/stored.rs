@@ -1,7 +1,6 @@
 //! An input as an array on disk, written with blocks of one size.
 
 use super::input::Input;
-use gridstone::array::Store;
 use gridstone::base::{Error, Result};
 use gridstone::engine::{
     Array, At, BlockCells, Call, CellData, Column, Context, Dedup, Durability, Opened, Options, create_array_on,
@@ -11,6 +10,7 @@ use gridstone::fragment::{Fragment, Section};
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::{Order, Schema};
 use gridstone::storage::{LocalStorage, Storage};
+use gridstone::store::Store;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;

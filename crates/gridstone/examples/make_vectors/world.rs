@@ -2,7 +2,6 @@
 
 use super::model::{Model, places_of};
 use super::value::Cell;
-use gridstone::array::{Changes, Operation, Retained, Snapshot, StandardRules, Store};
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, FileRef, Id, Key, NeverCancel, Result, Silent, xxh3};
 use gridstone::condition::Condition;
@@ -16,6 +15,7 @@ use gridstone::runtime::{Arena, LruCache, Pool};
 use gridstone::schema::text::text_of;
 use gridstone::schema::{Coordinate, Datatype, Evolution, KeyRange, Order, Schema, Subarray, key};
 use gridstone::storage::{KeyRing, MemoryStorage, SealedStorage, Sealing, Storage, log_name};
+use gridstone::store::{Changes, Operation, Retained, Snapshot, StandardRules, Store};
 use gridstone::tile::Column;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

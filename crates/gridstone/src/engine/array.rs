@@ -6,7 +6,6 @@ use super::listing::{FragmentListing, VersionListing};
 use super::reading::SnapshotFiles;
 use super::sorted_copies::copy_packs;
 use super::{Call, Context, Staged, Transaction, Writer};
-use crate::array::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRules, Store};
 use crate::base::{CounterSnapshot, Error, ErrorKind, Files, Id, Result};
 use crate::fragment;
 use crate::query::{
@@ -15,6 +14,7 @@ use crate::query::{
 };
 use crate::runtime::SystemEntropy;
 use crate::schema::{Order, Schema, Subarray};
+use crate::store::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRules, Store};
 use crate::tile::{Cells, ColumnView};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 

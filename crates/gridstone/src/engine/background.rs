@@ -5,10 +5,10 @@
 //! readers and writers never see it.
 
 use super::{Array, Call, ConsolidateReport, Context};
-use crate::array::{Operation, Snapshot, Store};
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::maintain::Strategy;
 use crate::runtime::{Background, CancelFlag, Claims, PerProcess, Pool};
+use crate::store::{Operation, Snapshot, Store};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -7,10 +7,10 @@
 use super::group::below;
 use super::sorted_copies::commit_copying;
 use super::{Array, Group, Opened};
-use crate::array::{Changes, Node, Operation, Queueing, Rebase, Record, Snapshot, StandardRules};
 use crate::base::{Entropy, Error, ErrorKind, Id, Result};
 use crate::runtime::SystemEntropy;
 use crate::schema::Schema;
+use crate::store::{Changes, Node, Operation, Queueing, Rebase, Record, Snapshot, StandardRules};
 use std::sync::Arc;
 
 /// How often a change is begun anew because the group was moved.

@@ -7,10 +7,10 @@
 //! Where the store cannot be written there is no lease, and no error: it is asked for again after half a term.
 
 use super::Context;
-use crate::array::{Lease, Snapshot, Store};
 use crate::base::{Error, ErrorKind, Result};
 use crate::runtime::Owner;
 use crate::storage::lease_name;
+use crate::store::{Lease, Snapshot, Store};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -3,7 +3,6 @@
 use super::boxes::parse_hull;
 use super::claim::Claim;
 use super::{Array, Call, Staged};
-use crate::array::{ArrayState, Changes, MergeRules, Operation, Removed, Snapshot};
 use crate::base::{CounterSnapshot, Error, ErrorKind, FileRef, Id, Part, Result, Silent};
 use crate::fragment::{self, Description};
 use crate::maintain::{
@@ -12,6 +11,7 @@ use crate::maintain::{
 use crate::query::{ReadContext, Target, WriteContext};
 use crate::schema::{Region, Schema};
 use crate::storage::data_name;
+use crate::store::{ArrayState, Changes, MergeRules, Operation, Removed, Snapshot};
 use std::collections::HashSet;
 use std::sync::Arc;
 

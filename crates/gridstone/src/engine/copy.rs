@@ -9,12 +9,12 @@ use super::open::{snapshot_at, store_at, store_on};
 use super::retention::tagged;
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Staged};
-use crate::array::{ArrayState, Changes, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Entropy, Error, ErrorKind, Id, Result};
 use crate::fragment::Description;
 use crate::maintain::{Copier, HistoryCopier};
 use crate::runtime::SystemEntropy;
 use crate::storage::Storage;
+use crate::store::{ArrayState, Changes, Node, Operation, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 

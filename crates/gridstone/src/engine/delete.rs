@@ -5,13 +5,13 @@ use super::boxes::parse_box;
 use super::claim::Claim;
 use super::regions::narrowed;
 use super::{Array, Call, ReadBox, Staged};
-use crate::array::{Changes, DeleteRules, Operation, Snapshot, StandardRules};
 use crate::base::{Entropy, ErrorKind, Progress, Result};
 use crate::condition::Condition;
 use crate::fragment;
 use crate::query::{Doomed, Target, delete_where};
 use crate::runtime::SystemEntropy;
 use crate::schema::Region;
+use crate::store::{Changes, DeleteRules, Operation, Snapshot, StandardRules};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,9 +1,9 @@
 //! Changing the schema of an array: its domain, its attributes.
 
 use super::Array;
-use crate::array::{Changes, Operation};
 use crate::base::Result;
 use crate::schema::{Evolution, Schema};
+use crate::store::{Changes, Operation};
 use std::sync::Arc;
 
 impl Array {

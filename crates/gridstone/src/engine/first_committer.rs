@@ -1,12 +1,12 @@
 //! The rule of a transaction that has written what it has read: the first committer wins.
 
 use super::{Call, Context};
-use crate::array::{
-    ArrayState, CellSet, Changes, Overlap, Queueing, Reads, Rebase, Record, Snapshot, StandardRules, Store,
-};
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::fragment::Description;
 use crate::query::{Footprint, ReadContext};
+use crate::store::{
+    ArrayState, CellSet, Changes, Overlap, Queueing, Reads, Rebase, Record, Snapshot, StandardRules, Store,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 

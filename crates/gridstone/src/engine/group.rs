@@ -3,8 +3,8 @@
 use super::listing::VersionListing;
 use super::sorted_copies::commit_copying;
 use super::{Array, Call, Context, Opened};
-use crate::array::{Changes, GroupState, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Error, ErrorKind, Id, Result};
+use crate::store::{Changes, GroupState, Node, Operation, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 
 /// How often a history is begun anew that vacuums cut while it is read.

@@ -1,9 +1,9 @@
 //! What users see of versions, fragments and tiles.
 
-use crate::array::{Record, Recorded};
 use crate::base::{AlignedBuf, Cancel, FileRef, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind};
 use crate::schema::{Coordinate, Datatype, Schema, Subarray, key};
+use crate::store::{Record, Recorded};
 use crate::tile::{Column, TileGrid};
 use std::collections::BTreeMap;
 

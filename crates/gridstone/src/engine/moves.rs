@@ -3,9 +3,9 @@
 use super::Context;
 use super::open::{store_at, store_on};
 use super::sorted_copies::commit_copying;
-use crate::array::{Changes, Operation, StandardRules, Store};
 use crate::base::Result;
 use crate::storage::Storage;
+use crate::store::{Changes, Operation, StandardRules, Store};
 use std::sync::Arc;
 
 /// Moves what lies at `from` in the store at `uri`, with everything below it, to the free path `to`, in one commit; groups above

@@ -3,11 +3,11 @@
 use super::queue::{ProcessQueue, queue_of};
 use super::sorted_copies::commit_copying;
 use super::{Array, Context, Group};
-use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store, UNFINISHED};
 use crate::base::{Entropy, Error, ErrorKind, Result};
 use crate::runtime::SystemEntropy;
 use crate::schema::Schema;
 use crate::storage::{FLOOR, SealedStorage, Storage, log_name, open_uri};
+use crate::store::{Changes, Node, Operation, Snapshot, StandardRules, Store, UNFINISHED};
 use std::sync::Arc;
 
 /// Which version is opened.

@@ -2,10 +2,10 @@
 //!
 //! The child of a fork starts with empty queues: those of its parent may be locked, by threads that the child has not.
 
-use crate::array::{GroupCommit, Queues};
 use crate::base::Result;
 use crate::runtime::{CondvarSignals, PerProcess};
 use crate::storage::Durability;
+use crate::store::{GroupCommit, Queues};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

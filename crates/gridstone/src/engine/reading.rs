@@ -1,8 +1,8 @@
 //! The files of a store as one snapshot's reader sees them: a vacuum may have moved or removed some meanwhile.
 
 use super::claim::Claim;
-use crate::array::{Snapshot, Store};
 use crate::base::{ByteRange, ByteSink, ByteSource, Error, ErrorKind, FileRef, Files, Id, Result};
+use crate::store::{Snapshot, Store};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 

@@ -7,16 +7,16 @@ use super::background::grown;
 use super::open::{store_at, store_on};
 use super::sorted_copies::commit_copying;
 use super::{Array, Call, Context, Staged};
-use crate::array::{ArrayState, Changes, Operation, ReceiptRules, Snapshot, StandardRules, Store};
 use crate::base::{ByteRange, ByteSource, Entropy, Error, ErrorKind, FileRef, Files, Id, NeverCancel, Result, xxh3};
 use crate::condition::Condition;
 use crate::fragment::{self, Description, Fragment, FragmentKind, Mask};
 use crate::runtime::SystemEntropy;
 use crate::schema::Region;
 use crate::storage::{Storage, data_name};
+use crate::store::{ArrayState, Changes, Operation, ReceiptRules, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 
-pub use crate::array::Receipt;
+pub use crate::store::Receipt;
 
 /// Bytes at the end of a fragment that pin the rest of it.
 const FOOTER_BYTES: u64 = 64;

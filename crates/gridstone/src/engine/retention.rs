@@ -3,9 +3,9 @@
 use super::open::store_at;
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Group, Opened, open};
-use crate::array::{Changes, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Error, ErrorKind, Result};
 use crate::maintain::{VacuumOptions, VacuumReport, vacuum};
+use crate::store::{Changes, Operation, Snapshot, StandardRules, Store};
 
 impl Array {
     /// Forgets versions that nobody wants any more and deletes what only they named, in the whole store; the handle moves to

@@ -12,15 +12,15 @@ use super::receipts::settle;
 use super::sorted_copies::copy_packs;
 use super::staged_reads::{StagedCache, StagedFiles};
 use super::{Array, Call, Context, Staged};
-use crate::array::{
-    Changes, DeleteRules, Node, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot, StandardRules,
-    Store,
-};
 use crate::base::{ByteSource, Cache, Entropy, Error, ErrorKind, Files, Id, Result};
 use crate::query::ReadContext;
 use crate::runtime::{Owner, SystemEntropy};
 use crate::schema::Schema;
 use crate::storage::Storage;
+use crate::store::{
+    Changes, DeleteRules, Node, Operation, Provisional, Reads, Rebase, Record, Serializable, Snapshot, StandardRules,
+    Store,
+};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

@@ -10,7 +10,6 @@
 
 use super::box_index::{BoxIndex, Item};
 use super::plan::{Merge, attrs_seen, has_dropped};
-use crate::array::{Operation, Removed};
 use crate::base::{Error, Id, Part, Result, Silent};
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::query::{
@@ -18,6 +17,7 @@ use crate::query::{
     warm,
 };
 use crate::schema::{Extent, KeyRange, Schema, Subarray};
+use crate::store::{Operation, Removed};
 use std::sync::Arc;
 
 /// Merged fragments that nothing refers to yet.

@@ -8,10 +8,10 @@
 //! Ids stay, of the store too: it is the same history in another place. What a vacuum of the source takes away meanwhile makes the
 //! copy fail with SnapshotExpired; the caller's lease keeps it.
 
-use crate::array::{Names, Store, UNFINISHED};
 use crate::base::{ByteRange, Cancel, Error, ErrorKind, Progress, Result};
 use crate::runtime::Pool;
 use crate::storage::{FLOOR, LATEST, LOG, PutOutcome, Storage, data_name, log_name, manifest_name, patiently};
+use crate::store::{Names, Store, UNFINISHED};
 use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -5,9 +5,9 @@
 //! older files is no reason to forget versions.
 
 use super::verify_store::StoreDamage;
-use crate::array::{Inspection, Record, Recorded, Store};
 use crate::base::{Cancel, Error, Result};
 use crate::storage::{data_name, log_name};
+use crate::store::{Inspection, Record, Recorded, Store};
 use std::collections::BTreeSet;
 
 /// A version that a cut gives up.

@@ -13,12 +13,12 @@
 
 use super::cut::{self, LostVersion};
 use super::verify_store::{StoreDamage, StoreReport, check};
-use crate::array::{Floor, Inspection, Store};
 use crate::base::{Error, ErrorKind, Result};
 use crate::query::ReadContext;
 use crate::storage::{
     DATA, FLOOR, LATEST, LOG, MANIFEST, OverlayStorage, PutOutcome, Storage, data_name, log_name, manifest_name,
 };
+use crate::store::{Floor, Inspection, Store};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -5,11 +5,11 @@
 
 use super::vacuum::Tally;
 use super::verify::{Damage, Meter, damage_or, verify_among};
-use crate::array::{Affected, Flaw, Inspection, Store};
 use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Description;
 use crate::query::ReadContext;
 use crate::storage::{DATA, MANIFEST, data_name};
+use crate::store::{Affected, Flaw, Inspection, Store};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 

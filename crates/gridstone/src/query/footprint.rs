@@ -7,10 +7,10 @@ use super::ReadContext;
 use super::masks::open_mask;
 use super::open::open_fragment;
 use super::sparse_blocks::{SparseBlock, broken_index, fetch_coordinates, touched_blocks};
-use crate::array::{CELLS_MAX, CellSet};
 use crate::base::Result;
 use crate::fragment::{Description, Fragment, FragmentKind, Mask};
 use crate::schema::{Schema, Subarray};
+use crate::store::{CELLS_MAX, CellSet};
 use std::sync::Arc;
 
 /// Cells of the blocks that are read for the rows of a mask: these may be few in each.

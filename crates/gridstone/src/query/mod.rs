@@ -2,7 +2,7 @@
 //! fragments.
 //!
 //! A read is `plan -> fetch -> decode -> merge -> copy out`; dense and sparse reads differ in plan and merge only. A
-//! write is `cells -> tiles -> encoded tiles -> fragment`; nothing is visible before the `array` floor commits it.
+//! write is `cells -> tiles -> encoded tiles -> fragment`; nothing is visible before the `store` floor commits it.
 //! Invariants: newest order wins per cell, whatever the kind of fragment; no query knows a path.
 
 mod begun;

@@ -5,7 +5,6 @@ use super::model::{Area, COLUMNS, Cells, Note, Place, ROWS, TILE};
 use super::script::{Ground, Script};
 use crate::writer::{as_text, bytes_of, view};
 use bytes::Bytes;
-use gridstone::array::{Changes, Operation, StandardRules, Store};
 use gridstone::base::{AlignedBuf, Entropy, Keys, Result};
 use gridstone::engine::{
     Array, At, Call, CellData, Column, Condition, Context, CopyOptions, Dedup, Durability, Isolation, Keep,
@@ -15,6 +14,7 @@ use gridstone::engine::{
 use gridstone::runtime::{SystemClock, SystemEntropy};
 use gridstone::schema::{Attribute, Datatype, Evolution, Order, Schema};
 use gridstone::storage::{KeyRing, SealedStorage, Sealing, Storage};
+use gridstone::store::{Changes, Operation, StandardRules, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -2,10 +2,10 @@
 
 use super::super::world::{Case, World};
 use super::{ints, noise, signed, texts};
-use gridstone::array::UNFINISHED;
 use gridstone::base::Result;
 use gridstone::schema::{Datatype, Order};
 use gridstone::storage::FLOOR;
+use gridstone::store::UNFINISHED;
 
 pub(super) fn cases() -> Result<Vec<Case>> {
     Ok(vec![sorted_copies()?, unfinished_copy()?])

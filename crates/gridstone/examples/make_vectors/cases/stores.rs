@@ -2,12 +2,12 @@
 
 use super::super::world::{Case, World};
 use super::{ints, signed, singles, texts};
-use gridstone::array::Floor;
 use gridstone::base::{Error, Result};
 use gridstone::fragment::FragmentKind;
 use gridstone::maintain::Strategy;
 use gridstone::schema::{Attribute, Datatype, Evolution, Order};
 use gridstone::storage::{FLOOR, log_name};
+use gridstone::store::Floor;
 
 pub(super) fn cases() -> Result<Vec<Case>> {
     Ok(vec![

@@ -3,8 +3,8 @@
 use super::listing::Listing;
 use super::report::Holder;
 use super::{Attempt, Keep};
-use crate::array::Snapshot;
 use crate::base::Result;
+use crate::store::Snapshot;
 
 impl Attempt<'_> {
     /// The floor, at least `base`, and what holds it lower than was asked for.

@@ -1,8 +1,8 @@
 //! What lies in a store's folders, and since when by the storage's own clock.
 
-use crate::array::Store;
 use crate::base::{Id, Result};
 use crate::storage::{DATA, LOG, Listed, MANIFEST};
+use crate::store::Store;
 use std::collections::BTreeMap;
 
 /// A file of the store.

@@ -27,12 +27,12 @@ mod spare;
 pub use report::{Holder, Tally, VacuumReport};
 
 use super::plan::{HIDDEN_BYTES_MAX, hidden};
-use crate::array::{
+use crate::base::{Cancel, Error, ErrorKind, Id, Progress, Result};
+use crate::storage::{DATA, LEASE, LOG, MANIFEST, data_name, log_name, manifest_name};
+use crate::store::{
     ArrayState, Changes, Condemned, Floor, Names, Node, Operation, RECORD_GRACE_US, Removed, Retained, Snapshot,
     StandardRules, Store,
 };
-use crate::base::{Cancel, Error, ErrorKind, Id, Progress, Result};
-use crate::storage::{DATA, LEASE, LOG, MANIFEST, data_name, log_name, manifest_name};
 use deletion::Deletion;
 use fate::{Going, fate};
 use listing::{File, Listing};

@@ -1,7 +1,7 @@
 //! What a vacuum's commit does about those that came first.
 
-use crate::array::{Changes, Condemned, Names, Operation, Rebase, Record, Recorded, Snapshot, Store};
 use crate::base::{Error, Result};
+use crate::store::{Changes, Condemned, Names, Operation, Rebase, Record, Recorded, Snapshot, Store};
 use std::sync::Arc;
 
 /// Looks at the commits that came before the one that condemns: what they name leaves the list.

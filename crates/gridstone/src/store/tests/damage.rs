@@ -1,11 +1,10 @@
 //! Every byte flipped and every truncation of every object: an error or the same meaning.
 
 use super::world::*;
-use crate::array::page::{self, PageInfo};
-use crate::array::root;
-use crate::array::{Changes, Floor, Operation, Record, RootRef, Snapshot, StandardRules, Store};
 use crate::base::{ErrorKind, xxh3};
 use crate::storage::{MemoryStorage, Storage, log_name, manifest_name};
+use crate::store::page::{self, PageInfo};
+use crate::store::{Changes, Floor, Operation, Record, RootRef, Snapshot, StandardRules, Store, root};
 use bytes::Bytes;
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! A store's life without accidents: nodes, fragments, metadata, time travel, history, conflicts.
 
 use super::world::*;
-use crate::array::{Changes, Node, Operation, Recorded, Snapshot, StandardRules, Store};
 use crate::base::{ErrorKind, Id};
 use crate::storage::{FaultPlan, FaultyStorage, MemoryStorage, Operation as Touch, Storage};
+use crate::store::{Changes, Node, Operation, Recorded, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

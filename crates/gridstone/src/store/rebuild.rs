@@ -6,14 +6,13 @@
 //! also in the records that they were copied out of, and the other way round, each with its checksum.
 
 use super::fold::{Moved, Press, bind, inline_by_version};
+use super::handle::Store;
 use super::inspect::{Inspection, KnownFile, damage};
 use super::log::Log;
-use super::page;
 use super::record::BODY_ALIGNMENT;
-use super::root;
 use super::shape::RootRef;
 use super::snapshot::Snapshot;
-use super::store::Store;
+use super::{page, root};
 use crate::base::{ByteRange, Cancel, Error, FileRef, Files, Id, Result, xxh3};
 use crate::fragment::{Description, Location};
 use crate::storage::{DATA, MANIFEST, Storage, StoreFiles, log_name, manifest_name};

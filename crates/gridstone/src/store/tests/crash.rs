@@ -2,9 +2,9 @@
 //! one newer, never doubled, and works on.
 
 use super::world::*;
-use crate::array::{Changes, Snapshot, StandardRules, Store};
 use crate::base::{ErrorKind, Id, Result};
 use crate::storage::{Fault, FaultPlan, FaultyStorage, MemoryStorage, Operation, Storage};
+use crate::store::{Changes, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 
 const FAULTS: [Fault; 5] = [Fault::Error, Fault::ErrorAfter, Fault::Torn, Fault::Full, Fault::Kill];

@@ -1,4 +1,4 @@
-//! Floor `array`: the commit log, snapshots, the manifest, metadata: a store as it was at any of its versions.
+//! Floor `store`: the commit log, snapshots, the manifest, metadata: a store as it was at any of its versions.
 //!
 //! The log is the truth: one object per committed version, created if absent. A [`Snapshot`] is the state after
 //! replaying it, starting at the newest manifest root. Invariants:
@@ -21,6 +21,7 @@ mod fold;
 #[doc(hidden)]
 pub mod fuzzing;
 mod group_commit;
+mod handle;
 mod inspect;
 mod lease;
 mod line;
@@ -46,7 +47,6 @@ mod shape;
 mod shelf;
 mod snapshot;
 mod state;
-mod store;
 mod times;
 mod tree;
 mod wording;
@@ -55,6 +55,7 @@ pub use cell_set::{CELLS_MAX, CellSet};
 pub use conflict::{DeleteRules, Queueing, Rebase, StandardRules};
 pub use floor::{Floor, UNFINISHED};
 pub use group_commit::{GroupCommit, Queues};
+pub use handle::{History, Store};
 pub use inspect::{Affected, Flaw, Inspection, KnownArray, KnownFile, Versions};
 pub use lease::Lease;
 pub use merge_rules::MergeRules;
@@ -72,7 +73,6 @@ pub use serializable::{Reads, Serializable};
 pub use shape::RootRef;
 pub use snapshot::Snapshot;
 pub use state::{ArrayState, GroupState, LostBoxes, Metadata};
-pub use store::{History, Store};
 pub use tree::Node;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Serializable commits: what others did meanwhile is compared with what was read, version by version.
 
 use super::world::*;
-use crate::array::{Changes, Floor, Operation, Reads, Removed, Serializable, Snapshot, StandardRules, Store};
 use crate::base::{ErrorKind, Id};
 use crate::schema::{KeyRange, Subarray};
 use crate::storage::{FLOOR, MemoryStorage, Storage, log_name};
+use crate::store::{Changes, Floor, Operation, Reads, Removed, Serializable, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 
 struct World {

@@ -1,10 +1,10 @@
 //! What is said of a root's length before it is written: never too little, and exact once it was.
 
 use super::world::*;
-use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::Id;
 use crate::schema::{Attribute, Datatype, Evolution};
 use crate::storage::{Storage, manifest_name};
+use crate::store::{Changes, Node, Operation, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 
 /// Bytes of the root under a snapshot.

@@ -11,17 +11,16 @@
 //! names is there. Where the storage defers syncs, a commit that is to be durable asks for them ([`super::durability`]).
 
 use super::conflict::{Queueing, Rebase, StandardRules};
-use super::draft;
 use super::durability::is_durable;
 use super::fold::fold;
+use super::handle::Store;
 use super::log::{Before, Log};
 use super::operation::{Changes, Operation, Recorded};
 use super::outcome::{self, Draft, Fate};
 use super::record::{self, Head, Record};
-use super::root_size;
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
-use super::store::Store;
+use super::{draft, root_size};
 use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Staged;
 use crate::storage::{data_name, patiently};

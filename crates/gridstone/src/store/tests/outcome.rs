@@ -2,12 +2,12 @@
 //! is deleted without proof.
 
 use super::world::*;
-use crate::array::{Changes, Removed, Snapshot, StandardRules, Store};
 use crate::base::{Clock, ErrorKind, FileRef, Id, Notices};
 use crate::storage::{
     FLOOR, HookedStorage, MemoryStorage, ObjectStorage, Operation, PutOutcome, Storage, Stray, StrayStorage, data_name,
     log_name,
 };
+use crate::store::{Changes, Removed, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -209,7 +209,7 @@ fn overtaken_after_put(hours: i64, followed: bool) -> (Scene, crate::base::Resul
             newest = commits(&other, newest, array, 3);
         }
         let root = other.rooted(newest.version(), None).unwrap().root().unwrap();
-        other.publish_floor(crate::array::Floor { version: newest.version(), root }).unwrap();
+        other.publish_floor(crate::store::Floor { version: newest.version(), root }).unwrap();
         clock.0.fetch_add(hours * 3_600_000_000, Ordering::Relaxed);
         // As a vacuum: of records below the floor the old ones go.
         if hours > 0 {
@@ -240,7 +240,7 @@ fn a_record_whose_follower_is_gone_is_not_committed_twice() {
 /// A vacuum that keeps the newest version: the floor is raised to it, and of records below it the old ones go.
 fn forget(store: &Store, newest: &Snapshot) {
     let root = store.rooted(newest.version(), None).unwrap().root().unwrap();
-    store.publish_floor(crate::array::Floor { version: newest.version(), root }).unwrap();
+    store.publish_floor(crate::store::Floor { version: newest.version(), root }).unwrap();
     (1..newest.version()).for_each(|version| store.storage().delete(&log_name(version)).unwrap());
 }
 
@@ -269,7 +269,7 @@ fn a_record_put_twice_is_not_committed_twice() {
         // What is hidden was taken out.
         let state = newest.array_by_id(array).unwrap();
         let removed = state.fragments(None).unwrap().iter().map(|d| Removed::of(d)).collect();
-        let replaced = crate::array::Operation::ReplaceFragments { array, removed, fragments: Vec::new() };
+        let replaced = crate::store::Operation::ReplaceFragments { array, removed, fragments: Vec::new() };
         other.commit(&newest, Changes::new(vec![replaced]), &mut StandardRules).unwrap();
     });
     let error = add_one(&store_in(Arc::new(hooked)), &scene.snapshot, scene.array).unwrap_err();
@@ -374,7 +374,7 @@ fn next_is_missed(hours: i64, gone: bool) -> (Scene, crate::base::Result<Arc<Sna
         }
         let newest = commits(&other, other.latest().unwrap(), array, 3);
         let root = other.rooted(newest.version(), None).unwrap().root().unwrap();
-        other.publish_floor(crate::array::Floor { version: newest.version(), root }).unwrap();
+        other.publish_floor(crate::store::Floor { version: newest.version(), root }).unwrap();
         clock.0.fetch_add(hours * 3_600_000_000, Ordering::Relaxed);
         if gone {
             // A vacuum under way, which has not come to ours yet.

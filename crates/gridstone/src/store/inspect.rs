@@ -10,12 +10,12 @@
 
 use super::duplicates::Tellers;
 use super::floor::Floor;
+use super::handle::Store;
 use super::operation::Recorded;
 use super::record::Record;
 use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::snapshot::Snapshot;
-use super::store::Store;
 use super::tree::Node;
 use crate::base::{Cancel, Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Description;

@@ -1,10 +1,10 @@
 //! Schemas that follow each other: what the log takes and what it refuses, through folds, at older versions, in one commit.
 
 use super::world::*;
-use crate::array::{Changes, Operation, Reads, Record, Removed, Serializable, Snapshot, StandardRules, Store, record};
 use crate::base::{ErrorKind, Id, NeverCancel};
 use crate::fragment::Staged;
 use crate::schema::{Attribute, Datatype, Evolution, Schema};
+use crate::store::{Changes, Operation, Reads, Record, Removed, Serializable, Snapshot, StandardRules, Store, record};
 use std::sync::Arc;
 
 fn text(name: &str) -> String {

@@ -1,11 +1,11 @@
 //! Folding, the floor, and what opening, refreshing and committing cost in I/O.
 
 use super::world::*;
-use crate::array::{Changes, Floor, Rebase, Record, RootRef, Snapshot, StandardRules, Store};
 use crate::base::{ErrorKind, FileRef, Result, limits};
 use crate::storage::{
     CountingStorage, FLOOR, Fault, FaultPlan, FaultyStorage, LATEST, MemoryStorage, Operation, Storage, log_name,
 };
+use crate::store::{Changes, Floor, Rebase, Record, RootRef, Snapshot, StandardRules, Store};
 use std::sync::Arc;
 
 fn counted() -> (MemoryStorage, Arc<CountingStorage>) {

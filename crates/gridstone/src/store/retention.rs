@@ -7,6 +7,7 @@
 
 use super::floor::Floor;
 use super::fold::{Moved, fold_moving, inline_by_version};
+use super::handle::{OPENINGS, Store, expired};
 use super::lease::Lease;
 use super::operation::{Recorded, Removed};
 use super::record::Record;
@@ -14,7 +15,6 @@ use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::snapshot::{Shelves, Snapshot};
 use super::state::ArrayState;
-use super::store::{OPENINGS, Store, expired};
 use crate::base::{ByteRange, Error, ErrorKind, Files, Id, Result, xxh3};
 use crate::fragment::Description;
 use crate::storage::{FLOOR, LEASE, Listed, StoreFiles};

@@ -1,9 +1,9 @@
 //! Records that are missing in the middle of the log: whoever looks for its end finds out, and nobody commits into the gap.
 
 use super::world::*;
-use crate::array::Changes;
 use crate::base::{ErrorKind, Result};
 use crate::storage::{CountingStorage, LATEST, MemoryStorage, Operation, Storage, log_name};
+use crate::store::Changes;
 use std::fmt::Debug;
 use std::sync::Arc;
 

@@ -12,10 +12,10 @@
 //!      ours, put once, and later ones, and no vacuum can have deleted it yet. Then nobody looks for our version: the changes are committed anew.
 //! 5. Anything else, a refusal, an answer that makes no sense or a missing record, is a CommitUnknown error. Nothing is deleted.
 
+use super::handle::Store;
 use super::log::Before;
 use super::newest::version_of;
 use super::record::Record;
-use super::store::Store;
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::storage::{LOG, PutOutcome, log_name};
 

@@ -14,10 +14,10 @@
 //! No lock is held while a storage is used or a signal raised, so a scheduler may stand in for threads.
 
 use super::conflict::{Queueing, Rebase, StandardRules};
+use super::handle::Store;
 use super::operation::{Changes, Operation};
 use super::record::Record;
 use super::snapshot::Snapshot;
-use super::store::Store;
 use crate::base::{Error, ErrorKind, Result, Signal, Signals};
 use crate::storage::patiently;
 use std::collections::VecDeque;

@@ -1,10 +1,10 @@
 //! What the tests share: a clock that stands, ids that count, small arrays and fragments.
 
-use crate::array::{Changes, Node, Operation, Snapshot, StandardRules, Store};
 use crate::base::{Clock, Entropy, FileRef, Id, Result, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
 use crate::schema::{KeyRange, Schema, Subarray, key};
 use crate::storage::{MemoryStorage, Storage, data_name};
+use crate::store::{Changes, Node, Operation, Snapshot, StandardRules, Store};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

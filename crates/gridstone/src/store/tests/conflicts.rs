@@ -2,13 +2,13 @@
 //! a model that knows nothing of the engine's tree.
 
 use super::world::*;
-use crate::array::wording::KNOWN;
-use crate::array::{
-    Changes, Condemned, DeleteRules, MergeRules, Node, Operation, Rebase, Removed, Snapshot, StandardRules, Store,
-};
 use crate::base::{ErrorKind, Id};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Staged};
 use crate::schema::{Evolution, Schema};
+use crate::store::wording::KNOWN;
+use crate::store::{
+    Changes, Condemned, DeleteRules, MergeRules, Node, Operation, Rebase, Removed, Snapshot, StandardRules, Store,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -280,7 +280,7 @@ fn every_operation_of_the_log_has_a_row_and_a_column() {
         let changes = Changes::new(world.operations(name, "1"));
         let made = world.store.commit(&world.base, changes, &mut StandardRules).unwrap();
         let record = world.store.record(made.version()).unwrap();
-        done.extend(record.operations.iter().map(crate::array::Recorded::name));
+        done.extend(record.operations.iter().map(crate::store::Recorded::name));
     }
     assert_eq!(done, KNOWN.into_iter().collect(), "the rows do every operation");
 }

@@ -1,5 +1,6 @@
 //! Which files versions name: what a vacuum must leave, and what it may take. Sets of ids; pages are read one at a time.
 
+use super::handle::Store;
 use super::log::Log;
 use super::operation::{Condemned, Recorded};
 use super::record::Record;
@@ -7,7 +8,6 @@ use super::root::Root;
 use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::snapshot::Snapshot;
-use super::store::Store;
 use super::tree::Node;
 use crate::base::{FileRef, Id, Result};
 use crate::fragment::Description;
