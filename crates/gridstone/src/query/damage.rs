@@ -7,12 +7,12 @@
 //! A hole of a dense fragment's block is that block's cells, in the attribute that is damaged. Else it takes all attributes: the MBR of a sparse
 //! block, the tiles of an index that is damaged, the box of a fragment whose file or mask is, or of a manifest page.
 
-use super::deletions::Deletions;
-use super::dense::absolute;
-use super::masks::read_mask;
-use super::open::open_fragment;
-use super::sparse_blocks::{SparseBlock, fetch_coordinates, touched_blocks};
-use super::{ReadContext, Request, Target};
+use super::block::deletions::Deletions;
+use super::block::masks::read_mask;
+use super::block::open::open_fragment;
+use super::block::sparse::{SparseBlock, fetch_coordinates, touched_blocks};
+use super::dense::read::absolute;
+use super::request::{ReadContext, Request, Target};
 use crate::base::{Counters, Error, ErrorKind, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
 use crate::runtime::LruCache;

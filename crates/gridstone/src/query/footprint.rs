@@ -3,10 +3,10 @@
 //! A dense fragment and a deletion have their box. Sparse cells, tombstones and the rows that a mask marks are told by their coordinates while few;
 //! of more the MBRs of their tiles stand for them, so that what is read for it stays small.
 
-use super::ReadContext;
-use super::masks::open_mask;
-use super::open::open_fragment;
-use super::sparse_blocks::{SparseBlock, broken_index, fetch_coordinates, touched_blocks};
+use super::block::masks::open_mask;
+use super::block::open::open_fragment;
+use super::block::sparse::{SparseBlock, broken_index, fetch_coordinates, touched_blocks};
+use super::request::ReadContext;
 use crate::base::Result;
 use crate::fragment::{Description, Fragment, FragmentKind, Mask};
 use crate::schema::{Schema, Subarray};

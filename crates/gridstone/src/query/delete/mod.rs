@@ -12,7 +12,7 @@
 mod cells;
 mod rows;
 
-use super::{ReadContext, Target, WriteContext};
+use super::request::{ReadContext, Target, WriteContext};
 use crate::base::{Progress, Result, Silent};
 use crate::condition::Bound;
 use crate::fragment::{FragmentOrder, Staged};

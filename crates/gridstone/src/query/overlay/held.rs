@@ -2,12 +2,12 @@
 //! the precedence of the fragment that it is from.
 
 use super::small::SmallFragment;
-use super::sorted::SortedCopy;
+use super::sorted_copy::SortedCopy;
 use crate::base::Result;
 use crate::fragment::{FragmentKind, FragmentOrder};
-use crate::query::ReadContext;
-use crate::query::deletions::Deletions;
-use crate::query::masks::{Masks, is_masked};
+use crate::query::block::deletions::Deletions;
+use crate::query::block::masks::{Masks, is_masked};
+use crate::query::request::ReadContext;
 use crate::schema::{Attribute, Subarray};
 use crate::tile::{CellKeys, Column, KeyLayout};
 use std::sync::Arc;

@@ -5,27 +5,27 @@
 //! fragment lie in global order, so a read finds those of its box by binary search, fragment by fragment, and sorts only
 //! them: opening an array never sorts what is not asked for.
 //!
-//! Where many of the missing ones lie in one pack that has a sorted copy ([`super::sorted_copy`]) that is held in their place, and of
+//! Where many of the missing ones lie in one pack that has a sorted copy ([`sorted_copy::format`]) that is held in their place, and of
 //! it the blocks that reads touched. What a read needs of a copy is read before anything is answered from it; a copy that fails is
 //! passed over from then on.
 
 mod held;
 mod small;
-mod sorted;
+pub(super) mod sorted_copy;
 
 pub(super) use held::HeldRows;
 
-use super::masks::Masks;
-use super::open::open_all;
-use super::sorted_copy::MEMBERS_MIN;
-use super::{ReadContext, Target};
+use super::block::masks::Masks;
+use super::block::open::open_all;
+use super::request::{ReadContext, Target};
 use crate::base::{CacheKey, Counters, ErrorKind, FileRef, Id, Result};
 use crate::fragment::{Description, FragmentKind};
 use crate::schema::{Attribute, Dimension, Extent, KeyRange, Order, Schema, Subarray};
 use crate::tile::{CellKeys, Column, KeyLayout, unravel};
 use held::{Live, Values};
 use small::SmallFragment;
-use sorted::{Found, SortedCopy};
+use sorted_copy::format::MEMBERS_MIN;
+use sorted_copy::{Found, SortedCopy};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use super::held::Values;
 use crate::base::{Counters, Error, Result};
 use crate::fragment::{BlockRef, Fragment, Role};
-use crate::query::ReadContext;
-use crate::query::sparse_blocks::broken_index;
+use crate::query::block::sparse::broken_index;
+use crate::query::request::ReadContext;
 use crate::schema::{Dimension, Schema, key};
 use crate::tile::{Column, KeyLayout};
 use bytes::Bytes;

@@ -5,10 +5,10 @@ use super::search::search;
 use super::take::{Source, Takes};
 use crate::base::{Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
-use crate::query::masks::{Masks, is_masked};
+use crate::query::block::masks::{Masks, is_masked};
+use crate::query::block::sparse::SparseBlock;
 use crate::query::overlay::{HeldRows, LiveOverlay};
-use crate::query::sparse_blocks::SparseBlock;
-use crate::query::{ReadContext, Target};
+use crate::query::request::{ReadContext, Target};
 use crate::schema::{Attribute, Schema};
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@
 use super::Points;
 use crate::base::{Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, IndexBox, Keys, Stripe};
-use crate::query::ReadContext;
-use crate::query::sparse_blocks::{SparseBlock, broken_index, fetch_coordinates};
+use crate::query::block::sparse::{SparseBlock, broken_index, fetch_coordinates};
+use crate::query::request::ReadContext;
 use crate::schema::Schema;
 use crate::tile::{CellKeys, KeyLayout};
 use std::cmp::Ordering;

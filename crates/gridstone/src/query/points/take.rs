@@ -2,7 +2,7 @@
 
 use crate::base::{AlignedBuf, ByteRange, Counters, Error, Pending, Result};
 use crate::fragment::{BlockRef, ChunkedBlock, Fragment};
-use crate::query::ReadContext;
+use crate::query::request::ReadContext;
 use crate::schema::{Attribute, Datatype};
 use crate::tile::{Column, try_vec};
 use bytes::Bytes;

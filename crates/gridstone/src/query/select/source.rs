@@ -1,0 +1,116 @@
+//! Where a stream's cells come from: the merge of fragments, as they are or as a condition takes them.
+
+use super::Filter;
+use super::dense::DenseSieve;
+use super::sparse::Sieve;
+use crate::base::{Cancel, Result};
+use crate::query::request::{ReadContext, ReadOrder, Request, Target};
+use crate::query::sparse::{Sweep, sort_cells};
+use crate::schema::{Order, Schema, Subarray};
+use crate::tile::Cells;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Cells in global order, coordinates included.
+pub(in crate::query) enum Source {
+    /// All of a sparse array.
+    Plain(Box<Sweep>),
+    /// Those of a sparse array that a condition selects.
+    Sparse(Box<Sieve>),
+    /// Those of a dense one.
+    Dense(Box<DenseSieve>),
+}
+
+impl Source {
+    /// Those that `filter` selects.
+    pub(in crate::query) fn sifted(
+        context: &ReadContext,
+        target: &Target,
+        request: &Request,
+        filter: Arc<Filter>,
+    ) -> Result<Self> {
+        match target.schema.sparse() {
+            true => Sieve::new(context, target, request, filter).map(|s| Self::Sparse(Box::new(s))),
+            false => DenseSieve::new(context, target, request, filter).map(|s| Self::Dense(Box::new(s))),
+        }
+    }
+
+    /// From now on asks `cancel` whether to go on.
+    pub(in crate::query) fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
+        match self {
+            Self::Plain(sweep) => sweep.set_cancel(cancel),
+            Self::Sparse(sieve) => sieve.set_cancel(cancel),
+            Self::Dense(sieve) => sieve.set_cancel(cancel),
+        }
+    }
+
+    /// The next cells, of about `bytes` of blocks; `None` at the end.
+    pub(in crate::query) fn next(&mut self, bytes: u64) -> Result<Option<Cells>> {
+        match self {
+            Self::Plain(sweep) => sweep.next(bytes),
+            Self::Sparse(sieve) => sieve.next(bytes),
+            Self::Dense(sieve) => sieve.next(bytes),
+        }
+    }
+
+    /// As [`Sweep::reach`].
+    pub(in crate::query) fn reach(&self) -> Option<Subarray> {
+        match self {
+            Self::Plain(sweep) => sweep.reach(),
+            Self::Sparse(sieve) => sieve.sweep().reach(),
+            Self::Dense(sieve) => sieve.reach(),
+        }
+    }
+
+    /// As [`Sweep::estimate`], before the condition.
+    pub(in crate::query) fn estimate(&self, dim: usize) -> u64 {
+        match self {
+            Self::Plain(sweep) => sweep.estimate(dim),
+            Self::Sparse(sieve) => sieve.sweep().estimate(dim),
+            Self::Dense(sieve) => sieve.cells_max(),
+        }
+    }
+
+    /// The cells of all blocks and entries that the box touches, before the condition.
+    pub(in crate::query) fn cells_near(&self) -> u64 {
+        match self {
+            Self::Plain(sweep) => sweep.cells_near(),
+            Self::Sparse(sieve) => sieve.sweep().cells_near(),
+            Self::Dense(sieve) => sieve.cells_max(),
+        }
+    }
+
+    /// All cells in the order asked for; `None`, found out early, if they are more than `cells_max`.
+    pub(in crate::query) fn collect(self, cells_max: u64) -> Result<Option<Cells>> {
+        match self {
+            Self::Plain(sweep) => sweep.collect(cells_max),
+            sifted => sifted.collect_sifted(cells_max),
+        }
+    }
+
+    fn collect_sifted(mut self, cells_max: u64) -> Result<Option<Cells>> {
+        let (context, schema, request) = self.asked();
+        let mut all = Cells::none(&schema, &request.attrs);
+        while let Some(batch) = self.next(context.batch_bytes())? {
+            all.append(batch)?;
+            if all.count as u64 > cells_max {
+                context.counters.cells_returned.fetch_sub(all.count as u64, Relaxed);
+                return Ok(None);
+            }
+        }
+        match request.order {
+            ReadOrder::Row => sort_cells(&context, &schema, all, Order::Row).map(Some),
+            ReadOrder::Col => sort_cells(&context, &schema, all, Order::Col).map(Some),
+            ReadOrder::Global | ReadOrder::Any => Ok(Some(all)),
+        }
+    }
+
+    fn asked(&self) -> (ReadContext, Arc<Schema>, Request) {
+        let of = |sweep: &Sweep| (sweep.context.clone(), sweep.schema.clone(), sweep.request.clone());
+        match self {
+            Self::Plain(sweep) => of(sweep),
+            Self::Sparse(sieve) => of(sieve.sweep()),
+            Self::Dense(sieve) => sieve.asked(),
+        }
+    }
+}
