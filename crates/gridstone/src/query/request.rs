@@ -202,3 +202,32 @@ impl std::fmt::Debug for WriteContext<'_> {
         write!(f, "WriteContext({} threads)", self.pool.threads())
     }
 }
+
+/// Memory of the budget that is given back when this goes.
+pub(super) struct BudgetHold<'a>(&'a Budget, u64);
+
+impl<'a> BudgetHold<'a> {
+    pub(super) fn take(budget: &'a Budget, bytes: u64) -> Self {
+        budget.take(bytes);
+        Self(budget, bytes)
+    }
+}
+
+impl Drop for BudgetHold<'_> {
+    fn drop(&mut self) {
+        self.0.give(self.1);
+    }
+}
+
+/// Reads whose blocks hold no more than this are done where they are asked for: waking other threads would take longer.
+pub(super) const ALONE_BYTES_MAX: u64 = 1 << 20;
+
+/// The attributes asked for.
+pub(super) fn attrs_of<'a>(schema: &'a Schema, request: &'a Request) -> impl Iterator<Item = &'a Attribute> {
+    request.attrs.iter().filter_map(|p| schema.attrs().get(*p))
+}
+
+/// Whether the cells of an attribute can be delivered: each has its place, and any bytes are a value.
+pub(super) fn is_deliverable(attr: &Attribute) -> bool {
+    attr.datatype().width().is_some() && !attr.nullable() && !attr.datatype().holds_bools()
+}

@@ -3,8 +3,7 @@
 use super::fetch::{SUBMIT_BYTES_MAX, submissions};
 use crate::base::{Ahead, ByteRange, Counters, Error, Result, limits};
 use crate::fragment::Fragment;
-use crate::query::merge::dense::Held;
-use crate::query::request::ReadContext;
+use crate::query::request::{BudgetHold, ReadContext};
 use bytes::Bytes;
 use std::cell::Cell;
 
@@ -150,7 +149,7 @@ impl<T> Neighbours<T> {
         let begin = |group: &[(ByteRange, u64)]| {
             context.cancel.check()?;
             let ranges: Vec<ByteRange> = group.iter().map(|(range, _)| *range).collect();
-            let held = Held::take(&context.budget, group.iter().map(|(_, bytes)| bytes).sum());
+            let held = BudgetHold::take(&context.budget, group.iter().map(|(_, bytes)| bytes).sum());
             Ok((source.submit(&ranges).map_err(named)?, held))
         };
         let mut groups = submissions(&spans, |(_, bytes)| *bytes, bytes_max).into_iter();

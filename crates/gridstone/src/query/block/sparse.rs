@@ -141,3 +141,10 @@ pub fn outside_bounds(fragment: &Fragment, tile: u64, dim: &Dimension) -> Error 
     let (id, name) = (fragment.description().id, dim.name());
     Error::corruption(format!("fragment {id}, tile {tile}: a coordinate of {name:?} lies outside its block's MBR"))
 }
+
+/// A block to be read, and the queue its cells go to.
+#[derive(Debug, Clone)]
+pub(in crate::query) struct Unit {
+    pub(in crate::query) queue: usize,
+    pub(in crate::query) at: SparseBlock,
+}

@@ -1,7 +1,7 @@
 //! Cells on their way into a merge: chunks in global order, one queue per source.
 
 use crate::fragment::{FragmentKind, FragmentOrder};
-use crate::query::sparse::Unit;
+use crate::query::block::sparse::Unit;
 use crate::tile::{CellKeys, Column};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -2,6 +2,7 @@
 
 pub(super) mod chunk;
 pub(super) mod k_way_merge;
+pub(super) mod keys;
 pub(super) mod layout;
 pub(super) mod merged_rows;
 pub(super) mod shared_result;

@@ -14,16 +14,11 @@ use crate::fragment::{BlockRef, ChunkedBlock, Fragment, FragmentOrder, Role};
 use crate::query::block::coalesced::Neighbours;
 use crate::query::cells::layout::Strided;
 use crate::query::cells::shared_result::Slots;
-use crate::query::request::{ReadContext, Request};
+use crate::query::request::{ReadContext, Request, is_deliverable};
 use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Whether the cells of an attribute can be delivered: each has its place, and any bytes are a value.
-pub(in crate::query) fn is_deliverable(attr: &Attribute) -> bool {
-    attr.datatype().width().is_some() && !attr.nullable() && !attr.datatype().holds_bools()
-}
 
 /// The result of one attribute.
 pub(in crate::query) struct Sheet<'a> {

@@ -9,8 +9,7 @@ use super::read::{DensePlan, Layer, Located, Unit, absolute};
 use crate::base::{Begun, ByteRange, Result};
 use crate::fragment::{Fragment, Role};
 use crate::query::cells::layout::ResultLayout;
-use crate::query::merge::dense::Held;
-use crate::query::request::ReadContext;
+use crate::query::request::{BudgetHold, ReadContext};
 use crate::schema::{Attribute, Subarray};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ pub(in crate::query) struct Group<'a> {
     pub(in crate::query) units: Vec<Unit>,
     /// What was asked for them; it is on its way as long as this is held.
     _begun: Vec<Arc<dyn Begun>>,
-    _held: Held<'a>,
+    _held: BudgetHold<'a>,
 }
 
 /// The units of a read in groups.
@@ -51,7 +50,7 @@ impl<'a, I: Iterator<Item = Unit>> Groups<'a, I> {
         let budget = &self.context.budget;
         if !self.plan.is_far() {
             let units = self.units.by_ref().take(self.context.pool.threads() * 16).collect();
-            return Ok(Group { units, _begun: Vec::new(), _held: Held::take(budget, 0) });
+            return Ok(Group { units, _begun: Vec::new(), _held: BudgetHold::take(budget, 0) });
         }
         let cells_max = BYTES_MAX.min(self.context.batch_bytes().saturating_mul(4));
         let asked_max = asked_max(self.context);
@@ -72,7 +71,7 @@ impl<'a, I: Iterator<Item = Unit>> Groups<'a, I> {
             units.push(unit);
             wanted.files.into_iter().for_each(|(fragment, ranges)| all.push(fragment, ranges));
         }
-        let held = Held::take(budget, asked);
+        let held = BudgetHold::take(budget, asked);
         Ok(Group { units, _begun: all.begin(), _held: held })
     }
 
@@ -129,7 +128,7 @@ impl DensePlan {
         context: &'a ReadContext,
         regions: Vec<&Subarray>,
         attrs: &[&Attribute],
-    ) -> Result<(Vec<Arc<dyn Begun>>, Held<'a>)> {
+    ) -> Result<(Vec<Arc<dyn Begun>>, BudgetHold<'a>)> {
         let (mut all, mut asked) = (Wanted::default(), 0u64);
         if !attrs.is_empty() {
             let wanted = |region: &Subarray| {
@@ -146,7 +145,7 @@ impl DensePlan {
                 wanted.files.into_iter().for_each(|(fragment, ranges)| all.push(fragment, ranges));
             }
         }
-        let held = Held::take(&context.budget, all.bytes());
+        let held = BudgetHold::take(&context.budget, all.bytes());
         Ok((all.begin(), held))
     }
 

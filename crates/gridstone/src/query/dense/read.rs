@@ -8,7 +8,7 @@
 //! Attributes of fixed width without nulls need no painting where one fragment stands alone: see `deliver.rs`.
 
 use super::canvas::Canvas;
-use super::copy::{Sheet, is_deliverable, split};
+use super::copy::{Sheet, split};
 use super::overlay::OverlayCell;
 use super::prefetch::Groups;
 use super::readahead::UnitsAhead;
@@ -20,9 +20,8 @@ use crate::query::block::fetch::{Want, fetch};
 use crate::query::block::open::open_all;
 use crate::query::cells::layout::{ResultLayout, Strided};
 use crate::query::cells::shared_result::Slots;
-use crate::query::overlay::{LiveCells, LiveOverlay, live_overlay};
-use crate::query::request::{ReadContext, Request, Target};
-use crate::query::sparse::large_fragments;
+use crate::query::overlay::{LiveCells, LiveOverlay, large_fragments, live_overlay};
+use crate::query::request::{ALONE_BYTES_MAX, ReadContext, Request, Target, attrs_of, is_deliverable};
 use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{BlockGrid, Cells, Column, RelativeBox, TileGrid, offsets_in};
 use std::borrow::Cow;
@@ -201,9 +200,6 @@ fn cell_count(schema: &Schema, request: &Request) -> Result<usize> {
     })
 }
 
-/// Reads whose blocks hold no more than this are done where they are asked for: waking other threads would take longer.
-pub(in crate::query) const ALONE_BYTES_MAX: u64 = 1 << 20;
-
 /// Delivers the cells of each sheet's attribute, and paints each canvas, one per other attribute asked for.
 fn fill_dense(
     context: &ReadContext,
@@ -268,11 +264,6 @@ fn uncovered<'t>(target: &'t Target, sub: &Subarray, attrs: &[u32]) -> Cow<'t, T
             Cow::Owned(Target { array: target.array, schema: Arc::clone(&target.schema), fragments })
         }
     }
-}
-
-/// The attributes asked for.
-pub(in crate::query) fn attrs_of<'a>(schema: &'a Schema, request: &'a Request) -> impl Iterator<Item = &'a Attribute> {
-    request.attrs.iter().filter_map(|p| schema.attrs().get(*p))
 }
 
 impl DensePlan {

@@ -7,12 +7,11 @@
 //!
 //! Memory holds a batch of the sweep, the tiles under way with the decoded blocks that their cells lie in, and the writer's stripe.
 
-use super::dense::Held;
 use super::input::{Piece, Sweeper};
 use crate::base::{Budget, Result};
 use crate::fragment::{EncodedTile, FragmentKind, Staged};
 use crate::query::cells::merged_rows::Stretches;
-use crate::query::request::{ReadContext, ReadOrder, Request, Target, WriteContext};
+use crate::query::request::{BudgetHold, ReadContext, ReadOrder, Request, Target, WriteContext};
 use crate::query::write::dense::fields_and_packing;
 use crate::query::write::pipelines::{ChoicesAhead, Settles, Step, encoded_and_waiting};
 use crate::query::write::stage::Stage;
@@ -30,11 +29,11 @@ enum Tile {
 struct Job<'a> {
     tile: Tile,
     begins: bool,
-    held: Held<'a>,
+    held: BudgetHold<'a>,
 }
 
 /// A tile encoded, whether a fragment begins with it, and the memory that it takes.
-type Encoded<'a> = (EncodedTile, bool, Held<'a>);
+type Encoded<'a> = (EncodedTile, bool, BudgetHold<'a>);
 
 fn take<'a>(step: Step<Job<'a>>, form: &TileForm) -> Result<Option<Encoded<'a>>> {
     step.done(|choice| _ = form.settle(&choice), |job| job.encode(form))
@@ -219,7 +218,7 @@ impl<'a> Source<'a> {
     }
 
     fn push(&mut self, tile: Tile, bytes: u64) {
-        let held = Held::take(self.budget, bytes);
+        let held = BudgetHold::take(self.budget, bytes);
         self.ready.push_back(Job { tile, begins: std::mem::take(&mut self.begins), held });
     }
 }

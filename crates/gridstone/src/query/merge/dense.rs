@@ -9,12 +9,12 @@
 //! Memory holds the tiles that are under way, the writer's stripe, and tombstones up to an eighth of the budget.
 
 use super::tombstones::{Deleted, Leftover, deletes_cells};
-use crate::base::{Budget, Counters, Error, Id, Result};
+use crate::base::{Counters, Error, Id, Result};
 use crate::fragment::{Cells, Description, EncodedTile, Field, Fragment, FragmentKind, Packing, Staged, encode_tile};
 use crate::query::block::open::open_fragment;
 use crate::query::dense::read::read_dense;
 use crate::query::overlay::{is_small, live_overlay};
-use crate::query::request::{ReadContext, ReadOrder, Request, Target, WriteContext};
+use crate::query::request::{BudgetHold, ReadContext, ReadOrder, Request, Target, WriteContext};
 use crate::query::write::dense::{dense_cuts, fields_and_packing, fitting_cells};
 use crate::query::write::stage::Stage;
 use crate::schema::{Attribute, Order, Subarray};
@@ -46,22 +46,6 @@ pub struct Rewritten {
 impl std::fmt::Debug for Rewrite<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Rewrite({})", self.sub)
-    }
-}
-
-/// Memory of the budget that is given back when this goes.
-pub(in crate::query) struct Held<'a>(&'a Budget, u64);
-
-impl<'a> Held<'a> {
-    pub(in crate::query) fn take(budget: &'a Budget, bytes: u64) -> Self {
-        budget.take(bytes);
-        Self(budget, bytes)
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.0.give(self.1);
     }
 }
 
@@ -124,11 +108,11 @@ fn attempt(
     let encode = |tile: u64| {
         let region = grid.tile_box(tile).ok_or_else(|| Error::bounds("a tile outside the box"))?;
         // Its cells, and the same again encoded.
-        let held = Held::take(&read.budget, (region.cells() as u64).saturating_mul(2 * cell_bytes));
+        let held = BudgetHold::take(&read.budget, (region.cells() as u64).saturating_mul(2 * cell_bytes));
         Ok((tiles.tile(&region)?, region, tile, held))
     };
     let (mut done, mut buried, mut crowded) = (0u64, Leftover::new(read, schema), None);
-    let mut put = |(made, region, number, held): (Made, Subarray, u64, Held<'_>)| {
+    let mut put = |(made, region, number, held): (Made, Subarray, u64, BudgetHold<'_>)| {
         // The first tile in order decides, so that it does not matter which thread was first.
         let (tile, deleted) = made.map_err(|block_cells| {
             crowded = Some(block_cells);

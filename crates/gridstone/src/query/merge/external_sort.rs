@@ -7,16 +7,16 @@
 //! The runs stand in the order that they came in, so what a merge does with cells at one place is what a single write does.
 
 use super::cells::{RewriteCells, rewrite_cells};
-use super::dense::Held;
 use super::passes::gathered;
 use crate::base::{Error, Id, Result, Silent};
 use crate::fragment::{Description, FragmentOrder, Staged};
 use crate::query::block::open::open_fragment;
 use crate::query::points::{Points, rows_at};
-use crate::query::request::{ReadContext, ReadOrder, Request, Target, WriteContext};
+use crate::query::request::{BudgetHold, ReadContext, ReadOrder, Request, Target, WriteContext};
 use crate::query::sparse::Sweep;
-use crate::query::write::cells::{CellWrite, Dedup, sorting_bytes, stage_cells};
+use crate::query::write::cells::{CellWrite, sorting_bytes, stage_cells};
 use crate::query::write::dense::check_columns;
+use crate::query::write::order::Dedup;
 use crate::schema::Schema;
 use crate::tile::coordinates::{axis_keys, check_coordinates, no_coordinates};
 use crate::tile::{Column, ColumnView};
@@ -118,7 +118,7 @@ impl UnsortedCells {
         };
         // The cells, and what they are sorted by or the same again encoded.
         let bytes = self.held_bytes() + self.held_bytes().max(self.sorted_bytes());
-        let _held = Held::take(context.budget, bytes as u64);
+        let _held = BudgetHold::take(context.budget, bytes as u64);
         let (dims, attrs) = (empty(&mut self.dims), empty(&mut self.attrs));
         let first_row = self.spilled;
         self.spilled += dims.first().map_or(0, Column::len) as u64;

@@ -218,7 +218,7 @@ fn without(sweep: &mut Sweep, taken: &HashSet<(usize, u64)>) {
     if taken.is_empty() {
         return;
     }
-    let stays = |unit: &crate::query::sparse::Unit| !taken.contains(&(unit.queue, unit.at.tile));
+    let stays = |unit: &crate::query::block::sparse::Unit| !taken.contains(&(unit.queue, unit.at.tile));
     let rows: Vec<u32> = sweep.units.iter().zip(0u32..).filter(|(u, _)| stays(u)).map(|(_, row)| row).collect();
     sweep.firsts = sweep.firsts.pick(&rows);
     sweep.units.retain(stays);

@@ -1,12 +1,11 @@
 //! Tombstones that merges write: those of many fragments as one, and those of cells that a dense result holds although they are deleted.
 
-use super::dense::Held;
 use crate::base::{Result, Silent};
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::query::block::open::open_fragment;
 use crate::query::block::sparse::{fetch_coordinates, touched_blocks};
 use crate::query::dense::read::read_dense;
-use crate::query::request::{ReadContext, ReadOrder, Request, Target, WriteContext};
+use crate::query::request::{BudgetHold, ReadContext, ReadOrder, Request, Target, WriteContext};
 use crate::query::write::cells::write_tombstones;
 use crate::schema::{Evolution, Order, Schema, Subarray};
 use crate::tile::coordinates::coordinate_columns;
@@ -24,7 +23,7 @@ pub fn united(
     fragments: &[Arc<Description>],
 ) -> Result<Option<Staged>> {
     let cells: u64 = fragments.iter().map(|d| d.cells).sum();
-    let _held = Held::take(&read.budget, cells.saturating_mul(16 * schema.ndim() as u64));
+    let _held = BudgetHold::take(&read.budget, cells.saturating_mul(16 * schema.ndim() as u64));
     let mut keys: Vec<Vec<u64>> = vec![Vec::with_capacity(cells as usize); schema.ndim()];
     for description in fragments {
         read.cancel.check()?;
@@ -86,7 +85,7 @@ pub(super) struct Leftover<'a> {
     read: &'a ReadContext,
     schema: &'a Schema,
     keys: Vec<Vec<u64>>,
-    held: Option<Held<'a>>,
+    held: Option<BudgetHold<'a>>,
 }
 
 impl<'a> Leftover<'a> {
@@ -111,7 +110,7 @@ impl<'a> Leftover<'a> {
         }
         let bytes = self.bytes();
         self.held = None;
-        self.held = Some(Held::take(&self.read.budget, bytes));
+        self.held = Some(BudgetHold::take(&self.read.budget, bytes));
     }
 
     /// Whether they take an eighth of the memory.

@@ -449,3 +449,14 @@ const SEARCHED_SHARE: usize = 16;
 
 /// So few cells are always searched one by one, unless their keys are long.
 pub(super) const SEARCHED_MAX: usize = 64;
+
+/// The fragments to be opened one by one: not those of the overlay, nor what has no bytes, nor what `wanted` leaves out.
+pub(super) fn large_fragments(
+    target: &Target,
+    overlay: bool,
+    wanted: impl Fn(&Description) -> bool,
+) -> Vec<Arc<Description>> {
+    let in_file = |d: &Description| d.kind.holds_cells() || d.kind == FragmentKind::Tombstones;
+    let opened = |d: &&Arc<Description>| in_file(d) && (!overlay || !is_small(d));
+    target.fragments.iter().filter(opened).filter(|d| wanted(d)).cloned().collect()
+}

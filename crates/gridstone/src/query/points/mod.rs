@@ -15,9 +15,9 @@ mod search;
 mod sparse;
 mod take;
 
+use super::cells::keys::order_keys;
 use super::overlay::{LiveOverlay, SEARCHED_MAX, live_overlay};
 use super::request::{ReadContext, Target};
-use super::write::order::order_keys;
 use crate::base::{Counters, Result};
 use crate::fragment::Fragment;
 use crate::schema::{Attribute, KeyRange, Schema, Subarray};

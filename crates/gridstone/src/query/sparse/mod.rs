@@ -13,7 +13,7 @@ use super::block::deletions::{Deletions, clear_inside};
 use super::block::fetch::{Want, fetch};
 use super::block::masks::{self, Masks};
 use super::block::open::open_all;
-use super::block::sparse::{SparseBlock, fetch_coordinates, for_each_block, outside_bounds, touched_blocks};
+use super::block::sparse::{fetch_coordinates, for_each_block, outside_bounds, touched_blocks};
 use super::cells::chunk::{Chunk, Queue, Standing};
 use super::cells::k_way_merge::{Frontier, merge};
 use super::cells::merged_rows::Stretches;
@@ -21,19 +21,14 @@ use super::overlay::{is_small, live_overlay};
 use super::request::{ReadContext, ReadOrder, Request, Target};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
+use crate::query::block::sparse::Unit;
+use crate::query::overlay::large_fragments;
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::coordinates::axis_keys;
 use crate::tile::{CellKeys, Cells, Column, KeyLayout};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// A block to be read, and the queue its cells go to.
-#[derive(Debug, Clone)]
-pub(super) struct Unit {
-    pub(super) queue: usize,
-    pub(super) at: SparseBlock,
-}
 
 /// A read of a sparse array under way.
 pub(super) struct Sweep {
@@ -455,15 +450,4 @@ impl Sweep {
 fn share(bounds: &Subarray, sub: &Subarray, dim: usize) -> f64 {
     let (Some(all), Some(wanted)) = (bounds.ranges().get(dim), sub.ranges().get(dim)) else { return 1.0 };
     all.intersect(*wanted).map_or(0.0, |common| common.count() as f64 / all.count() as f64)
-}
-
-/// The fragments to be opened one by one: not those of the overlay, nor what has no bytes, nor what `wanted` leaves out.
-pub(super) fn large_fragments(
-    target: &Target,
-    overlay: bool,
-    wanted: impl Fn(&Description) -> bool,
-) -> Vec<Arc<Description>> {
-    let in_file = |d: &Description| d.kind.holds_cells() || d.kind == FragmentKind::Tombstones;
-    let opened = |d: &&Arc<Description>| in_file(d) && (!overlay || !is_small(d));
-    target.fragments.iter().filter(opened).filter(|d| wanted(d)).cloned().collect()
 }

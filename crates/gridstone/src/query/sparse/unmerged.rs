@@ -9,16 +9,14 @@
 //! 3. Fill: per column and tile, neighbouring blocks are read into a scratch buffer, checked, and decoded at their place;
 //!    where only some rows are wanted, those are picked from what was decoded.
 
-use super::{Sweep, Unit};
+use super::Sweep;
 use crate::base::{Ahead, AlignedBuf, ByteRange, Counters, Error, Result};
 use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, Role};
 use crate::query::block::coalesced::Neighbours;
-use crate::query::block::sparse::{SparseBlock, fetch_places, outside_bounds};
+use crate::query::block::sparse::{SparseBlock, Unit, fetch_places, outside_bounds};
 use crate::query::cells::chunk::{Chunk, Queue};
 use crate::query::cells::merged_rows::Stretches;
-use crate::query::dense::copy::is_deliverable;
-use crate::query::dense::read::{ALONE_BYTES_MAX, attrs_of};
-use crate::query::request::ReadOrder;
+use crate::query::request::{ALONE_BYTES_MAX, ReadOrder, attrs_of, is_deliverable};
 use crate::schema::{Datatype, key};
 use crate::tile::coordinates::joined_texts;
 use crate::tile::{Cells, Column, gather_into};

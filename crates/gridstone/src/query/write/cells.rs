@@ -1,41 +1,17 @@
 //! Writing cells: sorted into global order, cut into data tiles of `capacity` cells, encoded in parallel.
 
 use super::dense::{check_columns, fields_and_packing};
-use super::order::OrderedCells;
+use super::order::{Dedup, OrderedCells};
 use super::pipelines::{ChoicesAhead, Settles, Step};
 use super::stage::Stage;
 use crate::base::{Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, Packing, Staged, encode_tile, sampled, sparse_shape};
-use crate::query::merge::dense::Held;
-use crate::query::request::WriteContext;
+use crate::query::request::{BudgetHold, WriteContext};
 use crate::schema::Schema;
 use crate::tile::coordinates::{coordinate_column, coordinate_keys};
 use crate::tile::{Column, ColumnView, KeyLayout, Weights, cells_with_room};
 use std::ops::Range;
 use std::sync::OnceLock;
-
-/// What to do with several cells at one place within one write, where the array does not allow them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dedup {
-    /// Refuse the write.
-    Error,
-    /// Keep the first.
-    First,
-    /// Keep the last.
-    Last,
-}
-
-impl Dedup {
-    /// The rule named "error", "first" or "last".
-    pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "error" => Ok(Self::Error),
-            "first" => Ok(Self::First),
-            "last" => Ok(Self::Last),
-            other => Err(Error::input(format!("unknown dedup {other:?}; it is \"error\", \"first\" or \"last\""))),
-        }
-    }
-}
 
 /// Cells to be written.
 #[derive(Debug)]
@@ -56,7 +32,7 @@ pub struct CellWrite<'a> {
 /// Bounds (a cell outside the domain), Input (types, lengths, NaN, duplicates, missing attributes, not sorted),
 /// Storage.
 pub fn write_cells(context: &WriteContext<'_>, schema: &Schema, write: &CellWrite<'_>) -> Result<Option<Staged>> {
-    let _held = Held::take(context.budget, sorting_bytes(schema, write.cells()));
+    let _held = BudgetHold::take(context.budget, sorting_bytes(schema, write.cells()));
     stage_cells(context, schema, write, 0)
 }
 
@@ -271,9 +247,9 @@ pub(super) fn sparse_cuts(cells: usize, block_cells: u32) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::order::order_keys;
     use super::*;
     use crate::base::NeverCancel;
+    use crate::query::cells::keys::order_keys;
     use crate::runtime::Pool;
     use crate::schema::{Datatype, key};
     use crate::tile::coordinates::{PORTION, encode_polled};

@@ -1,14 +1,36 @@
 //! Cells in global order: which row stands where, and what its coordinates are.
 
-use super::cells::Dedup;
 use crate::base::{Cancel, Error, Result};
+use crate::query::cells::keys::order_keys;
 use crate::query::request::WriteContext;
-use crate::runtime::Pool;
 use crate::schema::Schema;
 use crate::tile::coordinates::PORTION;
 use crate::tile::{CellKeys, KeyLayout};
 use std::cmp::Ordering;
 use std::ops::Range;
+
+/// What to do with several cells at one place within one write, where the array does not allow them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dedup {
+    /// Refuse the write.
+    Error,
+    /// Keep the first.
+    First,
+    /// Keep the last.
+    Last,
+}
+
+impl Dedup {
+    /// The rule named "error", "first" or "last".
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "error" => Ok(Self::Error),
+            "first" => Ok(Self::First),
+            "last" => Ok(Self::Last),
+            other => Err(Error::input(format!("unknown dedup {other:?}; it is \"error\", \"first\" or \"last\""))),
+        }
+    }
+}
 
 /// Cells in global order, duplicates treated as asked.
 pub(super) struct OrderedCells {
@@ -78,32 +100,6 @@ impl OrderedCells {
         })
     }
 }
-
-/// The cells' keys in global order, made by all threads, asking between portions whether to go on.
-pub(in crate::query) fn order_keys(
-    pool: &Pool,
-    cancel: &dyn Cancel,
-    schema: &Schema,
-    given: &[Vec<u64>],
-) -> Result<CellKeys> {
-    let layout = KeyLayout::new(schema);
-    let cells = given.first().map_or(0, Vec::len);
-    let portion = |from: usize| {
-        let to = (from + SHARE).min(cells);
-        Ok(layout.keys(&given.iter().map(|column| column.get(from..to).unwrap_or_default()).collect::<Vec<_>>()))
-    };
-    let mut order = layout.keys(&vec![&[][..]; given.len()]);
-    order.reserve(cells);
-    let starts: Vec<usize> = (0..cells).step_by(SHARE).collect();
-    // Few at a time: little is held twice, and still in a core's cache when it is copied.
-    for some in starts.chunks(pool.threads()) {
-        pool.map(some.to_vec(), cancel, portion)?.iter().for_each(|keys| order.append(keys));
-    }
-    Ok(order)
-}
-
-/// Cells whose keys one thread makes at once: about a millisecond of work.
-const SHARE: usize = 1 << 16;
 
 /// The error for a row that comes before the one before it.
 pub(super) fn not_sorted(row: usize) -> Error {

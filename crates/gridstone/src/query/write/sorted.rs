@@ -1,13 +1,13 @@
 //! Cells that come in global order already, more than there is memory to hold the keys of: checked, then encoded, a portion at a time.
 
-use super::cells::{CellWrite, Dedup, sorting_bytes};
+use super::cells::{CellWrite, sorting_bytes};
 use super::dense::check_columns;
-use super::order::{kept, not_sorted, order_keys, same_cell};
+use super::order::{Dedup, kept, not_sorted, same_cell};
 use super::stream::CellStream;
 use crate::base::Result;
 use crate::fragment::Staged;
-use crate::query::merge::dense::Held;
-use crate::query::request::WriteContext;
+use crate::query::cells::keys::order_keys;
+use crate::query::request::{BudgetHold, WriteContext};
 use crate::schema::Schema;
 use crate::tile::coordinates::coordinate_keys;
 use crate::tile::{CellKeys, Column, ColumnView};
@@ -77,7 +77,7 @@ pub fn write_sorted(context: &WriteContext<'_>, schema: &Arc<Schema>, write: &Ce
         let dims: Vec<Column> = write.dims.iter().map(copied).collect();
         let attrs: Vec<Column> = write.columns.iter().map(|(_, view)| copied(view)).collect();
         let bytes = dims.iter().chain(&attrs).map(Column::size_bytes).sum::<usize>() as u64;
-        let _held = Held::take(context.budget, bytes + sorting_bytes(schema, rows.len() as u64));
+        let _held = BudgetHold::take(context.budget, bytes + sorting_bytes(schema, rows.len() as u64));
         let (dims, attrs): (Vec<_>, Vec<_>) =
             (dims.iter().map(Column::view).collect(), attrs.iter().map(Column::view).collect());
         stream.append(context, (&dims, &attrs), &mut Vec::new())?;
@@ -119,12 +119,12 @@ struct Placed<'b> {
     given: Vec<Vec<u64>>,
     /// The keys of the cells in global order.
     keys: CellKeys,
-    _held: Held<'b>,
+    _held: BudgetHold<'b>,
 }
 
 impl<'b> Placed<'b> {
     fn of(context: &WriteContext<'b>, schema: &Schema, write: &CellWrite<'_>, rows: Range<usize>) -> Result<Self> {
-        let _held = Held::take(context.budget, sorting_bytes(schema, rows.len() as u64));
+        let _held = BudgetHold::take(context.budget, sorting_bytes(schema, rows.len() as u64));
         let dims: Vec<Column> = write.dims.iter().map(|dim| dim.copy_range(rows.start, rows.end)).collect();
         let given = coordinate_keys(context.cancel, schema, &dims.iter().map(Column::view).collect::<Vec<_>>())?;
         let keys = order_keys(context.pool, context.cancel, schema, &given)?;

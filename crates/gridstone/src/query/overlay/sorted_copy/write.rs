@@ -5,9 +5,8 @@ use crate::base::{AlignedBuf, ByteSink, Error, Id, Result};
 use crate::codec::Effort;
 use crate::fragment::{Field, FragmentKind, FragmentSpec, FragmentWriter, Packing, Role};
 use crate::query::block::masks::Masks;
-use crate::query::merge::dense::Held;
 use crate::query::overlay::{LiveOverlay, small_bytes};
-use crate::query::request::{ReadContext, Target};
+use crate::query::request::{BudgetHold, ReadContext, Target};
 use crate::query::write::cells::{columns_of, encode_sparse_tile};
 use crate::schema::{Attribute, Datatype, Filters};
 use crate::tile::Column;
@@ -40,7 +39,7 @@ pub fn write_sorted_copy(context: &ReadContext, target: &Target, pack: Id) -> Re
     let (attrs, schema) = (first.attrs.clone(), first.schema);
     // What reads would not hold is not copied. Here it is held, and once more as it is sorted.
     let Some(bytes) = small_bytes(context, target) else { return Ok(()) };
-    let _held = Held::take(&context.budget, bytes.saturating_mul(2));
+    let _held = BudgetHold::take(&context.budget, bytes.saturating_mul(2));
     let live = LiveOverlay::of_all(context, target, Masks::default())?;
     let cells = live.cells_in(context, &target.schema, &target.schema.domain())?.entries;
     // Fragments have their numbers from their places, in the overlay as here.

@@ -10,7 +10,7 @@ use crate::base::{AlignedBuf, Counters, Error, Result};
 use crate::fragment::{BlockRef, Role};
 use crate::query::block::coalesced::Neighbours;
 use crate::query::block::sparse::SparseBlock;
-use crate::query::dense::copy::is_deliverable;
+use crate::query::request::is_deliverable;
 use crate::query::select::candidates::Duty;
 use crate::schema::{Attribute, Datatype};
 use crate::tile::Column;
