@@ -9,6 +9,10 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Floors {
     floor: Vec<Floor>,
+    #[serde(default)]
+    room: Vec<Room>,
+    #[serde(default)]
+    circles: Circles,
     pub(crate) sans_io: SansIo,
     pub(crate) confined: Vec<Confined>,
     pub(crate) public: Public,
@@ -19,6 +23,23 @@ pub(crate) struct Floors {
 struct Floor {
     name: String,
     imports: Vec<String>,
+}
+
+/// A part of a floor: a folder or a file directly in it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Room {
+    floor: String,
+    pub(crate) name: String,
+    /// The rooms of the same floor that it may import.
+    pub(crate) imports: Vec<String>,
+}
+
+/// Floors whose files import one another in no circle.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Circles {
+    none_in: Vec<String>,
 }
 
 /// Floors that take bytes and give values, and the paths they must not name.
@@ -55,7 +76,30 @@ impl Floors {
                 return Err(format!("floors.toml: `{}` imports `{name}`, which is not written above it", floor.name));
             }
         }
+        for (index, room) in floors.room.iter().enumerate() {
+            let above = floors.room.get(..index).unwrap_or_default();
+            let stands_above = |name: &String| above.iter().any(|r| r.floor == room.floor && r.name == *name);
+            if let Some(name) = room.imports.iter().find(|name| !stands_above(name)) {
+                return Err(format!(
+                    "floors.toml: room `{}` imports `{name}`, which is not written above it",
+                    room.name
+                ));
+            }
+            if floors.imports(&room.floor).is_none() {
+                return Err(format!("floors.toml: `{}`, of the room `{}`, is not a floor", room.floor, room.name));
+            }
+        }
         Ok(floors)
+    }
+
+    /// The rooms of `floor`, from the bottom; none if it is one room.
+    pub(crate) fn rooms(&self, floor: &str) -> impl Iterator<Item = &Room> {
+        self.room.iter().filter(move |room| room.floor == floor)
+    }
+
+    /// The floors whose files import one another in no circle.
+    pub(crate) fn without_circles(&self) -> impl Iterator<Item = &str> {
+        self.circles.none_in.iter().map(String::as_str)
     }
 
     /// What `floor` may import; `None` if there is no such floor.
@@ -94,5 +138,11 @@ mod tests {
         assert!(table(up).unwrap_err().contains("`a` imports `b`"));
         assert!(table("[[floor]]\nname = \"a\"\nimports = [\"a\"]\n").is_err());
         assert!(table("[[floor]]\nname = \"a\"\nimports = []\n").is_ok());
+        let floor = "[[floor]]\nname = \"a\"\nimports = []\n";
+        let up = "[[room]]\nfloor = \"a\"\nname = \"b\"\nimports = [\"c\"]\n";
+        let c = "[[room]]\nfloor = \"a\"\nname = \"c\"\nimports = []\n";
+        assert!(table(&format!("{floor}{up}{c}")).unwrap_err().contains("room `b` imports `c`"));
+        assert!(table(&format!("{floor}{c}{up}")).is_ok());
+        assert!(table(&format!("{floor}{}", c.replace("\"a\"", "\"x\""))).is_err());
     }
 }

@@ -4,6 +4,7 @@
 
 mod finding;
 mod floors;
+mod imports;
 mod instructions;
 mod lex;
 mod rules;

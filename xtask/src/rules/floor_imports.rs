@@ -4,11 +4,9 @@
 //! `crate` goes to depth 0, each `super` one up; the name that follows depth 0 is a floor.
 
 use crate::finding::Finding;
+use crate::imports::CORE;
 use crate::lex::{inline_modules, tokens, used_paths};
 use crate::tree::{Source, Tree};
-
-/// Where the floors are.
-pub(super) const CORE: &str = "crates/gridstone/src/";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     tree.rust().filter(|file| file.path.starts_with(CORE)).flat_map(|file| check_file(tree, file)).collect()

@@ -1,5 +1,6 @@
 //! The rules, one file each: a tree in, findings out.
 
+mod circles;
 mod commented_code;
 mod dead_module;
 mod file_length;
@@ -11,6 +12,7 @@ mod machine_names;
 mod module_doc;
 mod page_links;
 mod public_face;
+mod room_imports;
 mod words;
 
 use crate::finding::Finding;
@@ -22,6 +24,8 @@ pub(crate) type Rule = (&'static str, fn(&Tree) -> Vec<Finding>);
 /// Every rule.
 pub(crate) const ALL: &[Rule] = &[
     ("floor-imports", floor_imports::check),
+    ("room-imports", room_imports::check),
+    ("circles", circles::check),
     ("host-apis", host_apis::check),
     ("public-face", public_face::check),
     ("file-length", file_length::check),
