@@ -4,7 +4,7 @@
 use super::writers::{World, ids};
 use gridstone::base::{Id, Result, Signal, Signals};
 use gridstone::storage::{HookedStorage, MemoryStorage, Operation, Storage};
-use gridstone::store::{GroupCommit, Queues, Snapshot, StandardRules};
+use gridstone::store::{CommitQueue, GroupCommit, Queues, Snapshot, StandardRules};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ impl Signal for Flag {
 struct Queue(GroupCommit);
 
 impl Queues for Queue {
-    fn queue(&self) -> Result<&GroupCommit> {
+    fn queue(&self) -> Result<&dyn CommitQueue> {
         Ok(&self.0)
     }
 }

@@ -5,7 +5,7 @@
 use crate::base::Result;
 use crate::runtime::{CondvarSignals, PerProcess};
 use crate::storage::Durability;
-use crate::store::{GroupCommit, Queues};
+use crate::store::{CommitQueue, GroupCommit, Queues};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -16,8 +16,9 @@ pub(super) struct ProcessQueue {
 }
 
 impl Queues for ProcessQueue {
-    fn queue(&self) -> Result<&GroupCommit> {
-        self.slot.get_or_try_build(|| Ok(GroupCommit::new(Arc::new(CondvarSignals))))
+    fn queue(&self) -> Result<&dyn CommitQueue> {
+        let queue = self.slot.get_or_try_build(|| Ok(GroupCommit::new(Arc::new(CondvarSignals))))?;
+        Ok(queue)
     }
 }
 

@@ -20,7 +20,7 @@ use super::outcome::{self, Draft, Fate};
 use super::record::{self, Head, Record};
 use super::snapshot::Snapshot;
 use super::state::ArrayState;
-use super::{draft, root_size};
+use super::{draft, root_bound};
 use crate::base::{Error, ErrorKind, FileRef, Id, Result};
 use crate::fragment::Staged;
 use crate::storage::{data_name, patiently};
@@ -152,7 +152,7 @@ impl Store {
     /// record stands on is durable when this returns, if the record is to be.
     fn prepare(&self, newest: &mut Arc<Snapshot>, attempts: Attempts, changes: &Changes) -> Result<(Draft, Snapshot)> {
         self.prove(newest)?;
-        root_size::check(newest, changes, self.root_bytes_max)?;
+        root_bound::check(newest, changes, self.root_bytes_max)?;
         *newest = self.folded(Arc::clone(newest), attempts.fold_versions)?;
         let draft = self.draft(newest, attempts, changes)?;
         let mut next = Snapshot::clone(newest);

@@ -13,14 +13,6 @@ use super::snapshot::Snapshot;
 use crate::base::{ErrorKind, FileRef, Id, Result};
 use crate::storage::{Storage, data_name, log_name};
 
-/// A commit that may be lost in a power cut, as far as anybody has told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unsynced {
-    pub(super) version: u64,
-    /// Data files of the fragments that it added.
-    pub(super) data: Vec<Id>,
-}
-
 /// Whether a commit of `changes` after `newest` is durable although the storage defers syncs.
 pub(super) fn is_durable(newest: &Snapshot, changes: &Changes) -> bool {
     let upkeep = |op: &Operation| matches!(op, Operation::ReplaceFragments { .. } | Operation::Condemn(_));

@@ -13,13 +13,13 @@
 use super::cut::cut;
 use super::log::Log;
 use super::page::{self, PageInfo};
-use super::record::BODY_ALIGNMENT;
 use super::root::{self, Root, RootArray, RootNode};
 use super::shape::RootRef;
 use super::shelf::Shelf;
 use super::snapshot::{Shelves, Snapshot};
 use super::state::ArrayState;
 use super::tree::Node;
+use super::wording::BODY_ALIGNMENT;
 use crate::base::{ByteSink, Entropy, Error, FileRef, Id, Result, limits};
 use crate::fragment::{Description, Location};
 use crate::storage::{Storage, data_name, manifest_name};

@@ -14,7 +14,7 @@
 //! No lock is held while a storage is used or a signal raised, so a scheduler may stand in for threads.
 
 use super::conflict::{Queueing, Rebase, StandardRules};
-use super::handle::Store;
+use super::handle::{CommitQueue, Store};
 use super::operation::{Changes, Operation};
 use super::record::Record;
 use super::snapshot::Snapshot;
@@ -31,12 +31,6 @@ const BYTES_MAX: usize = 1 << 20;
 
 /// Bytes that an operation and a fragment take in a record's line, about.
 const LINE_BYTES: usize = 512;
-
-/// Where a store's commits meet in this process.
-pub trait Queues: Send + Sync + std::fmt::Debug {
-    /// The queue of this process; the child of a fork has another one than its parent.
-    fn queue(&self) -> Result<&GroupCommit>;
-}
 
 /// Commits in line; see the module.
 #[derive(Debug)]
@@ -100,43 +94,6 @@ impl GroupCommit {
         Self { line: Mutex::default(), signals }
     }
 
-    /// Commits `changes` to `store` as [`Store::commit`] does, now or when its turn comes, perhaps together with others.
-    pub(super) fn commit(
-        &self,
-        store: &Store,
-        base: &Arc<Snapshot>,
-        changes: Changes,
-        rebase: &mut dyn Rebase,
-    ) -> Result<Arc<Snapshot>> {
-        let may_share = rebase.queueing() == Queueing::Shared && is_shareable(&changes);
-        let bytes = if may_share { size_bytes(&changes) } else { 0 };
-        let shared = may_share.then(|| changes.clone());
-        let (verdict, signal) = (Mutex::new(None), self.signals.signal());
-        let entry = Arc::new(Entry { base: Arc::clone(base), shared, bytes, verdict, signal });
-        match self.enter(&entry) {
-            Verdict::Committed(snapshot) => {
-                store.saw(snapshot.version());
-                Ok(snapshot)
-            }
-            Verdict::Unknown(why) => Err(Error::commit_unknown(why)),
-            Verdict::Alone => store.commit_alone(base.version(), base, changes, rebase),
-            Verdict::Lead(followers) => {
-                let mut turn = Turn { queue: self, followers };
-                // Who asks whether to go on may have a handler of signals run, which may commit and wait for the end of this turn.
-                if turn.followers.is_empty() {
-                    let outcome = patiently(|| turn.single(store, base, changes, rebase));
-                    turn.note(&outcome);
-                    return outcome;
-                }
-                if let Some(outcome) = patiently(|| turn.lead(store, &entry)) {
-                    return outcome;
-                }
-                drop(turn);
-                store.commit_alone(base.version(), base, changes, rebase)
-            }
-        }
-    }
-
     /// What the last commit gave, if it is of the store of `base` and newer.
     fn newer_than(&self, base: &Snapshot) -> Option<Arc<Snapshot>> {
         let last = locked(&self.line).last.clone()?;
@@ -178,6 +135,45 @@ impl GroupCommit {
             (leader, followers)
         };
         leader.tell(Verdict::Lead(followers));
+    }
+}
+
+impl CommitQueue for GroupCommit {
+    /// Commits `changes` to `store` as [`Store::commit`] does, now or when its turn comes, perhaps together with others.
+    fn commit(
+        &self,
+        store: &Store,
+        base: &Arc<Snapshot>,
+        changes: Changes,
+        rebase: &mut dyn Rebase,
+    ) -> Result<Arc<Snapshot>> {
+        let may_share = rebase.queueing() == Queueing::Shared && is_shareable(&changes);
+        let bytes = if may_share { size_bytes(&changes) } else { 0 };
+        let shared = may_share.then(|| changes.clone());
+        let (verdict, signal) = (Mutex::new(None), self.signals.signal());
+        let entry = Arc::new(Entry { base: Arc::clone(base), shared, bytes, verdict, signal });
+        match self.enter(&entry) {
+            Verdict::Committed(snapshot) => {
+                store.saw(snapshot.version());
+                Ok(snapshot)
+            }
+            Verdict::Unknown(why) => Err(Error::commit_unknown(why)),
+            Verdict::Alone => store.commit_alone(base.version(), base, changes, rebase),
+            Verdict::Lead(followers) => {
+                let mut turn = Turn { queue: self, followers };
+                // Who asks whether to go on may have a handler of signals run, which may commit and wait for the end of this turn.
+                if turn.followers.is_empty() {
+                    let outcome = patiently(|| turn.single(store, base, changes, rebase));
+                    turn.note(&outcome);
+                    return outcome;
+                }
+                if let Some(outcome) = patiently(|| turn.lead(store, &entry)) {
+                    return outcome;
+                }
+                drop(turn);
+                store.commit_alone(base.version(), base, changes, rebase)
+            }
+        }
     }
 }
 

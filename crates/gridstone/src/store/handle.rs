@@ -4,9 +4,8 @@
 //! at most about [`limits::FOLD_VERSIONS`] objects and [`limits::FOLD_BYTES`] of records besides the last one, whatever the number of
 //! versions and fragments. Where reading is a request the records between are asked for side by side.
 
-use super::conflict::MustBeFirst;
+use super::conflict::{MustBeFirst, Rebase};
 use super::floor::Floor;
-use super::group_commit::Queues;
 use super::log::Log;
 use super::newest::{Filling, Found, Newest, RecordFiles};
 use super::operation::{Changes, Operation};
@@ -18,6 +17,30 @@ use crate::base::{Clock, Entropy, Error, ErrorKind, Files, Notices, Result, limi
 use crate::storage::{Storage, StoreFiles};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where commits to a store wait for each other.
+pub trait CommitQueue: Send + Sync + std::fmt::Debug {
+    /// Commits `changes` to `store` as [`Store::commit`] does, now or when its turn comes, perhaps together with others.
+    ///
+    /// # Errors
+    /// Those of [`Store::commit`].
+    fn commit(
+        &self,
+        store: &Store,
+        base: &Arc<Snapshot>,
+        changes: Changes,
+        rebase: &mut dyn Rebase,
+    ) -> Result<Arc<Snapshot>>;
+}
+
+/// The queues of a process.
+pub trait Queues: Send + Sync + std::fmt::Debug {
+    /// The queue of this process; the child of a fork has another one than its parent.
+    ///
+    /// # Errors
+    /// Storage: the queue cannot be made.
+    fn queue(&self) -> Result<&dyn CommitQueue>;
+}
 
 /// How often a version is opened that vacuums take away while it is read. Each of those tries was passed by another vacuum, which takes
 /// longer than opening: so many in a row are no chance.

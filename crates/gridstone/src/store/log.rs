@@ -9,7 +9,7 @@
 //! looked behind is found by who reads across it, and by the check of the store.
 
 use super::floor::Floor;
-use super::newest::{hint_of, version_of};
+use super::hint::{HINT_EVERY, hint_of, version_of};
 use super::record::{self, Record};
 use super::root::{self, Root};
 use super::shape::RootRef;
@@ -18,9 +18,6 @@ use crate::storage::{FLOOR, LATEST, LOG, Storage, log_name, manifest_name};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Commits between two writes of the hint: a search among as many versions costs less than a write with each commit.
-pub(super) const HINT_EVERY: u64 = 8;
 
 /// Records that are asked for together: as many as lie between two roots.
 pub(super) const RECORDS_AT_ONCE: u64 = limits::FOLD_VERSIONS;

@@ -11,7 +11,8 @@
 //! ([`Log::newest`]).
 
 use super::floor::Floor;
-use super::log::{HINT_EVERY, Log, RECORDS_AT_ONCE, missing};
+use super::hint::{HINT_EVERY, hint_of, version_of};
+use super::log::{Log, RECORDS_AT_ONCE, missing};
 use super::record::Record;
 use super::root::Root;
 use super::shape::RootRef;
@@ -181,14 +182,4 @@ impl Log {
     pub(super) fn decoded(file: Result<Bytes>, version: u64) -> Result<Record> {
         Record::decode(&file?, version)
     }
-}
-
-/// What a hint says; 0 if it says nothing.
-pub(super) fn hint_of(text: Option<Bytes>) -> u64 {
-    text.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse().ok()).unwrap_or(0)
-}
-
-/// The version whose record has this name.
-pub(super) fn version_of(name: &str) -> Option<u64> {
-    name.rsplit('/').next().filter(|file| file.len() == 20)?.parse().ok()
 }

@@ -13,8 +13,8 @@
 //! 5. Anything else, a refusal, an answer that makes no sense or a missing record, is a CommitUnknown error. Nothing is deleted.
 
 use super::handle::Store;
+use super::hint::version_of;
 use super::log::Before;
-use super::newest::version_of;
 use super::record::Record;
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::storage::{LOG, PutOutcome, log_name};

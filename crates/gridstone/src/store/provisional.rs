@@ -131,7 +131,7 @@ pub struct StagedBodies {
 impl StagedBodies {
     /// Where the next body may start.
     fn next(&self) -> u64 {
-        self.len().next_multiple_of(super::record::BODY_ALIGNMENT)
+        self.len().next_multiple_of(super::wording::BODY_ALIGNMENT)
     }
 
     fn extend(&self, parts: impl Iterator<Item = (u64, Bytes)>) {

@@ -11,15 +11,12 @@
 use super::line::{self, FORMAT};
 use super::operation::{Operation, Recorded};
 use super::shape::{Hex, IdText, RootRef, RootText, Signed, Whole};
-use super::wording::{Bodies, OperationText, Place, read_operation};
-use crate::base::{ByteRange, Error, FileRef, Id, Result, id_named_twice, limits, xxh3};
+use super::wording::{BODY_ALIGNMENT, Bodies, Inline, OperationText, Place, read_operation};
+use crate::base::{Error, FileRef, Id, Result, id_named_twice, limits, xxh3};
 use crate::fragment::Description;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// Where bodies and folded fragments start: multiples of this many bytes, so that their indexes are usable in place.
-pub(super) const BODY_ALIGNMENT: u64 = 64;
 
 /// One committed version, as its record tells it.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,17 +45,6 @@ pub struct Record {
     pub xxh3: u64,
     /// Bytes of its file.
     pub len: u64,
-}
-
-/// A fragment in the body of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Inline {
-    /// The fragment.
-    pub id: Id,
-    /// Where it lies in the record's file.
-    pub range: ByteRange,
-    /// The checksum of its bytes.
-    pub xxh3: u64,
 }
 
 /// What a record says besides its operations.

@@ -4,7 +4,6 @@
 //! record; [`Snapshot::rest_on`] exchanges the root underneath for a newer one, which changes where fragments are
 //! described and not what there is.
 
-use super::durability::Unsynced;
 use super::operation::Recorded;
 use super::record::Record;
 use super::retained::Retained;
@@ -315,4 +314,12 @@ fn node_of(node: RootNode, storage: &Arc<dyn Storage>) -> Node {
             }))
         }
     }
+}
+
+/// A commit that may be lost in a power cut, as far as anybody has told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unsynced {
+    pub(super) version: u64,
+    /// Data files of the fragments that it added.
+    pub(super) data: Vec<Id>,
 }

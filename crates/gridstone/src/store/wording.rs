@@ -20,7 +20,6 @@
 //! record's version and the fragment's place among all fragments that the record adds. That of a merged one is.
 
 use super::operation::{Condemned, Operation, Recorded, Removed};
-use super::record::{BODY_ALIGNMENT, Inline};
 use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
 use crate::base::{ByteRange, Error, FileRef, Id, Result, limits, newer, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
@@ -353,4 +352,18 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
             forget: ids(forget),
         }),
     })
+}
+
+/// Where bodies and folded fragments start: multiples of this many bytes, so that their indexes are usable in place.
+pub(super) const BODY_ALIGNMENT: u64 = 64;
+
+/// A fragment in the body of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inline {
+    /// The fragment.
+    pub id: Id,
+    /// Where it lies in the record's file.
+    pub range: ByteRange,
+    /// The checksum of its bytes.
+    pub xxh3: u64,
 }
