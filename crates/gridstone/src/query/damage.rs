@@ -11,7 +11,7 @@ use super::block::deletions::Deletions;
 use super::block::masks::read_mask;
 use super::block::open::open_fragment;
 use super::block::sparse::{SparseBlock, fetch_coordinates, touched_blocks};
-use super::dense::read::absolute;
+use super::dense::plan::absolute;
 use super::request::{ReadContext, Request, Target};
 use crate::base::{Counters, Error, ErrorKind, Id, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};

@@ -7,63 +7,17 @@
 //! Entries of the overlay are put on top; where fragments lie over each other in any other way, the region is
 //! painted first (`dense.rs`).
 
-use super::read::{DensePlan, Layer, Located, Painter};
+use super::piece::{Piece, Stored};
+use super::plan::{DensePlan, Located, Origin};
+use super::result::Sheet;
 use super::scatter_read::read_straight;
-use crate::base::{ByteRange, Counters, Error, Result};
-use crate::fragment::{BlockRef, ChunkedBlock, Fragment, FragmentOrder, Role};
+use crate::base::{Counters, Error, Result};
+use crate::fragment::{Fragment, FragmentOrder, Role};
 use crate::query::block::coalesced::Neighbours;
 use crate::query::cells::layout::Strided;
-use crate::query::cells::shared_result::Slots;
-use crate::query::request::{ReadContext, Request, is_deliverable};
-use crate::schema::{Attribute, Schema, Subarray};
-use crate::tile::{BlockGrid, Column, RelativeBox, TileGrid, offsets_in};
-use std::ops::Range;
-use std::sync::Arc;
-
-/// The result of one attribute.
-pub(in crate::query) struct Sheet<'a> {
-    pub(in crate::query) attr: &'a Attribute,
-    pub(in crate::query) slots: Slots<'a>,
-}
-
-impl Sheet<'_> {
-    pub(in crate::query) fn width(&self) -> usize {
-        self.attr.datatype().width().unwrap_or(1)
-    }
-}
-
-/// The attributes asked for, those that can be delivered apart from those that are painted: places among those asked.
-pub(in crate::query) fn split(schema: &Schema, request: &Request) -> (Vec<usize>, Vec<usize>) {
-    let deliverable =
-        |place: &usize| request.attrs.get(*place).and_then(|p| schema.attrs().get(*p)).is_some_and(is_deliverable);
-    (0..request.attrs.len()).partition(deliverable)
-}
-
-/// Where the cells of a region come from.
-pub(in crate::query) enum Origin<'p> {
-    /// Nothing was ever written there, or all of it deleted with this order: only newer entries of the overlay are left.
-    Nowhere(Option<FragmentOrder>),
-    /// One dense fragment, newer than all others there but for entries of the overlay.
-    One(&'p Arc<Fragment>, &'p TileGrid),
-    /// Several fragments.
-    Many,
-}
-
-/// A block, or the chunks of it that hold wanted cells, on its way to the result.
-pub(in crate::query) struct Piece {
-    range: ByteRange,
-    pub(in crate::query) stored: Stored,
-    /// Where the wanted cells lie in the block.
-    pub(in crate::query) from: Strided,
-    pub(in crate::query) shape: Vec<u64>,
-    pub(in crate::query) to: Strided,
-    pub(in crate::query) block_cells: usize,
-}
-
-pub(in crate::query) enum Stored {
-    Chunks(ChunkedBlock, Range<u64>),
-    Block(BlockRef),
-}
+use crate::query::request::ReadContext;
+use crate::schema::Subarray;
+use crate::tile::Column;
 
 impl DensePlan {
     /// Writes the cells of `region`, which lies in one space tile, to the places that `to` gives; gives the number of
@@ -119,18 +73,6 @@ impl DensePlan {
         unsafe { sheet.slots.move_cells(&region.shape(), sheet.width(), column.view().values(), &from, to) };
     }
 
-    /// Where the cells of a region come from; entries of the overlay aside.
-    pub(in crate::query) fn origin(&self, attr: &Attribute, region: &Subarray) -> Origin<'_> {
-        let holds = |p: &&Painter| p.touches(region) && p.concerns(attr);
-        let Some(newest) = self.painters.iter().rfind(holds) else { return Origin::Nowhere(None) };
-        match &newest.layer {
-            _ if !newest.hides(attr, region) => Origin::Many,
-            Layer::Dense(fragment, grid) => Origin::One(fragment, grid),
-            Layer::Deletion => Origin::Nowhere(Some(newest.description.order)),
-            Layer::Sparse(..) => Origin::Many,
-        }
-    }
-
     fn move_blocks(&self, context: &ReadContext, sheet: &Sheet<'_>, at: &Located<'_>, to: &Strided) -> Result<()> {
         let field = at.fragment.promised_field(Role::Attribute(sheet.attr.id()))?;
         Counters::add(&context.counters.tiles_read, 1);
@@ -145,82 +87,6 @@ impl DensePlan {
             Counters::add(&context.counters.bytes_decoded, (piece.block_cells * sheet.width()) as u64);
             move_piece(sheet, at.fragment, &piece, bytes, decoded)
         })
-    }
-
-    /// Whether a device was waited for lately.
-    pub(in crate::query) fn is_waited_for(&self) -> bool {
-        let slow = |p: &Painter| matches!(&p.layer, Layer::Dense(fragment, _) if fragment.source().is_waited_for());
-        self.painters.iter().any(slow)
-    }
-
-    /// Tells the device, if it is waited for, what will be read of a region.
-    pub(super) fn foresee(&self, sheets: &[Sheet<'_>], region: &Subarray, to: &Strided) -> Result<()> {
-        for sheet in sheets {
-            let Origin::One(fragment, grid) = self.origin(sheet.attr, region) else { continue };
-            if !fragment.source().is_waited_for() {
-                continue;
-            }
-            fragment.source().foresee(&self.piece_ranges(sheet.attr, (fragment, grid), region, to)?);
-        }
-        Ok(())
-    }
-
-    /// What is read of a fragment to deliver the cells of a region.
-    pub(super) fn piece_ranges(
-        &self,
-        attr: &Attribute,
-        (fragment, grid): (&Arc<Fragment>, &TileGrid),
-        region: &Subarray,
-        to: &Strided,
-    ) -> Result<Vec<ByteRange>> {
-        let Some(field) = fragment.field(Role::Attribute(attr.id())) else { return Ok(Vec::new()) };
-        let at = self.locate(fragment, grid, region)?;
-        let pieces = at.blocks.touched_by(&at.wanted).into_iter().map(|block| self.piece(&at, field, block, to));
-        pieces.filter_map(|piece| piece.map(|found| Some(found?.range)).transpose()).collect()
-    }
-
-    /// The part of the fragment's tile that holds `part`, which lies in its box and in one space tile.
-    pub(in crate::query) fn locate<'p>(
-        &self,
-        fragment: &'p Arc<Fragment>,
-        grid: &TileGrid,
-        part: &Subarray,
-    ) -> Result<Located<'p>> {
-        let wrong =
-            || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
-        let coords: Vec<u64> = self.schema.dims().iter().zip(part.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
-        let tile = grid.index_of(&coords).ok_or_else(wrong)?;
-        let tile_box = grid.tile_box(tile).ok_or_else(wrong)?;
-        let order = self.schema.options().cell_order;
-        let blocks = BlockGrid::new(&tile_box.shape(), order, u64::from(fragment.root().block_cells));
-        if blocks.len() != fragment.tile_blocks(tile)? as u64 {
-            return Err(wrong());
-        }
-        let wanted = RelativeBox { origin: offsets_in(part, &tile_box), shape: part.shape() };
-        Ok(Located { fragment, tile, tile_box, blocks, wanted })
-    }
-
-    fn piece(&self, at: &Located<'_>, field: usize, block: u64, to: &Strided) -> Result<Option<Piece>> {
-        let block_box = at.blocks.block_box(block);
-        let Some(common) = block_box.intersect(&at.wanted) else { return Ok(None) };
-        let cells = block_box.cells() as usize;
-        let minus = |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<u64>>();
-        let from = Strided::packed(&block_box.shape, self.schema.options().cell_order)
-            .at(&minus(&common.origin, &block_box.origin));
-        let last = from.place(common.shape.iter().map(|n| n - 1));
-        let chunked = at.fragment.chunked_block(field, at.tile, block as usize, cells)?;
-        let (range, stored) = match chunked {
-            Some(chunked) => {
-                let chunks = chunked.chunks_of(from.start as u32).start..chunked.chunks_of(last as u32).end;
-                (at.fragment.chunk_range(&chunked, &chunks), Stored::Chunks(chunked, chunks))
-            }
-            None => {
-                let block = at.fragment.block(field, at.tile, block as usize, cells)?;
-                (block.range, Stored::Block(block))
-            }
-        };
-        let to = to.at(&minus(&common.origin, &at.wanted.origin));
-        Ok(Some(Piece { range, stored, from, shape: common.shape, to, block_cells: cells }))
     }
 }
 

@@ -2,9 +2,14 @@
 
 mod canvas;
 pub(super) mod copy;
+pub(super) mod layer;
 pub(super) mod overlay;
+mod paint;
+mod piece;
+pub(super) mod plan;
 pub(super) mod prefetch;
 pub(super) mod read;
 mod readahead;
+pub(super) mod result;
 mod scatter_read;
 mod sparse_layer;

@@ -2,8 +2,8 @@
 //! result where all that is left of them is the newest of each place.
 
 use super::canvas::Canvas;
-use super::copy::Sheet;
-use super::read::DensePlan;
+use super::plan::DensePlan;
+use super::result::Sheet;
 use crate::base::Result;
 use crate::fragment::FragmentOrder;
 use crate::query::cells::layout::Strided;

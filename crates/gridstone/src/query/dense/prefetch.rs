@@ -4,8 +4,9 @@
 //! Left out are cells that lie in a sparse fragment, and what newer fragments hide. Memory holds what was asked for of two groups of
 //! units, those that are read and the next, both a share of the budget and counted in it.
 
-use super::copy::{Origin, Sheet};
-use super::read::{DensePlan, Layer, Located, Unit, absolute};
+use super::layer::Layer;
+use super::plan::{DensePlan, Located, Origin, Unit, absolute};
+use super::result::Sheet;
 use crate::base::{Begun, ByteRange, Result};
 use crate::fragment::{Fragment, Role};
 use crate::query::cells::layout::ResultLayout;
@@ -112,12 +113,6 @@ impl<'p> Wanted<'p> {
 }
 
 impl DensePlan {
-    /// Whether the answer to a request takes long.
-    pub(in crate::query) fn is_far(&self) -> bool {
-        let far = |layer: &Layer| matches!(layer, Layer::Dense(fragment, _) if fragment.source().far_gap().is_some());
-        self.painters.iter().any(|painter| far(&painter.layer))
-    }
-
     /// Asks for what is decoded to paint attributes in some regions, the first of them as far as memory allows; it is on its way as long as the
     /// result is held.
     ///

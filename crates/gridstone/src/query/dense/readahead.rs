@@ -1,7 +1,10 @@
 //! Units of a dense read that the device is told of before they are read.
 
-use super::read::Unit;
+use super::plan::{DensePlan, Origin, Unit};
+use super::result::Sheet;
 use crate::base::Result;
+use crate::query::cells::layout::Strided;
+use crate::schema::Subarray;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes that lie told and unread before each of the threads that read.
@@ -29,6 +32,20 @@ impl<'u> UnitsAhead<'u> {
     pub(in crate::query) fn before(&self, at: usize, tell: impl Fn(&Unit) -> Result<()>) -> Result<()> {
         let later = self.group.iter().chain(self.next).skip(at).take(1 + self.depth);
         later.filter(|unit| !unit.told.swap(true, Relaxed)).try_for_each(tell)
+    }
+}
+
+impl DensePlan {
+    /// Tells the device, if it is waited for, what will be read of a region.
+    pub(super) fn foresee(&self, sheets: &[Sheet<'_>], region: &Subarray, to: &Strided) -> Result<()> {
+        for sheet in sheets {
+            let Origin::One(fragment, grid) = self.origin(sheet.attr, region) else { continue };
+            if !fragment.source().is_waited_for() {
+                continue;
+            }
+            fragment.source().foresee(&self.piece_ranges(sheet.attr, (fragment, grid), region, to)?);
+        }
+        Ok(())
     }
 }
 

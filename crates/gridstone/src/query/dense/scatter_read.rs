@@ -3,7 +3,8 @@
 //!
 //! Chunks are checked where their bytes lie then, still in the core's cache. So cells are copied once and read once, not copied twice.
 
-use super::copy::{Piece, Sheet, Stored};
+use super::piece::{Piece, Stored};
+use super::result::Sheet;
 use crate::base::{Ahead, ByteRange, Counters, Error, Result, limits};
 use crate::fragment::{CHUNK_BYTES, ChunkedBlock, Fragment};
 use crate::query::cells::layout::for_each_run;

@@ -1,7 +1,6 @@
 //! Painting a sparse fragment that is too large for the overlay onto a region of a dense array.
 
 use super::canvas::Canvas;
-use super::read::DensePlan;
 use crate::base::{Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, Role};
 use crate::query::block::deletions::Deletions;
@@ -9,7 +8,7 @@ use crate::query::block::fetch::{Want, fetch};
 use crate::query::block::sparse::{SparseBlock, fetch_coordinates, touched_blocks};
 use crate::query::cells::layout::Strided;
 use crate::query::request::ReadContext;
-use crate::schema::Subarray;
+use crate::schema::{Schema, Subarray};
 use std::sync::{Arc, OnceLock};
 
 /// A block of a sparse fragment over a dense array. Several units of a read may touch it: its coordinates are kept for
@@ -36,18 +35,18 @@ fn coordinates_fit(context: &ReadContext, blocks: &[PaintedBlock]) -> bool {
 /// Paints the cells (or clears the tombstones) of a fragment that lie in `region`; `blocks`: those that touch what is read.
 pub(super) fn paint_sparse(
     context: &ReadContext,
-    plan: &DensePlan,
+    schema: &Schema,
     (fragment, blocks): (&Arc<Fragment>, &[PaintedBlock]),
     region: &Subarray,
     canvases: &mut [Canvas<'_>],
 ) -> Result<()> {
-    let strided = Strided::packed(&region.shape(), plan.schema.options().cell_order);
+    let strided = Strided::packed(&region.shape(), schema.options().cell_order);
     for PaintedBlock { at: block, coords } in blocks.iter().filter(|b| b.touches(region)) {
         context.cancel.check()?;
         let coords = match coords.get() {
             Some(held) => held.clone(),
             None => {
-                let read = fetch_coordinates(context, &plan.schema, &[(fragment, block)], false)?;
+                let read = fetch_coordinates(context, schema, &[(fragment, block)], false)?;
                 let read = Arc::new(read.into_iter().next().unwrap_or_default());
                 if coordinates_fit(context, blocks) { coords.get_or_init(|| read).clone() } else { read }
             }

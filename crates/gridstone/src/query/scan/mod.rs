@@ -10,7 +10,8 @@
 pub(super) mod buffers;
 
 use super::cells::layout::{Strided, move_cells};
-use super::dense::read::{absolute, read_dense};
+use super::dense::plan::absolute;
+use super::dense::read::read_dense;
 use super::request::{ReadContext, ReadOrder, Request, Target};
 use super::select::{Filter, Source, narrowed};
 use super::sparse::Sweep;

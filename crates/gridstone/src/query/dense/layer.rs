@@ -1,0 +1,77 @@
+//! What a region of a dense array is painted with, layer over layer: dense fragments, sparse ones, deletions.
+
+use super::sparse_layer::{PaintedBlock, blocks_in};
+use crate::base::Result;
+use crate::fragment::{Description, Fragment, FragmentKind};
+use crate::query::block::deletions::Deletions;
+use crate::query::request::{ReadContext, Request, Target};
+use crate::schema::{Attribute, Subarray};
+use crate::tile::TileGrid;
+use std::sync::Arc;
+
+/// A fragment that may paint, or a deletion that clears; oldest order first.
+pub(in crate::query) struct Painter {
+    pub(in crate::query) description: Arc<Description>,
+    pub(in crate::query) layer: Layer,
+}
+
+/// What a painter paints with.
+pub(in crate::query) enum Layer {
+    /// A dense fragment and its tiles.
+    Dense(Arc<Fragment>, TileGrid),
+    /// A sparse fragment, and its blocks that touch the box.
+    Sparse(Arc<Fragment>, Vec<PaintedBlock>),
+    /// A box that is cleared.
+    Deletion,
+}
+
+impl Painter {
+    pub(super) fn new(
+        context: &ReadContext,
+        target: &Target,
+        (request, deletions): (&Request, &Deletions),
+        fragment: Arc<Fragment>,
+    ) -> Result<Self> {
+        let description = fragment.description().clone();
+        let layer = if description.kind == FragmentKind::Dense {
+            let grid = TileGrid::new(&target.schema, &fragment.root().bounds)?;
+            Layer::Dense(fragment, grid)
+        } else {
+            let blocks = blocks_in(context, &fragment, &request.sub, deletions)?;
+            Layer::Sparse(fragment, blocks)
+        };
+        Ok(Self { description, layer })
+    }
+
+    pub(in crate::query) fn touches(&self, region: &Subarray) -> bool {
+        self.description.bounds.intersects(region)
+    }
+
+    /// Whether nothing of `attr` in `region` shows through it: all cells there are painted or cleared.
+    pub(in crate::query) fn hides(&self, attr: &Attribute, region: &Subarray) -> bool {
+        let all = match self.layer {
+            Layer::Dense(..) => self.description.attrs.contains(&attr.id()),
+            Layer::Deletion => self.clears(attr),
+            Layer::Sparse(..) => false,
+        };
+        all && self.description.bounds.covers(region)
+    }
+
+    /// Whether a deletion is of this attribute: a hole in another one is not.
+    pub(super) fn clears(&self, attr: &Attribute) -> bool {
+        self.description.attrs.is_empty() || self.description.attrs.contains(&attr.id())
+    }
+
+    /// Whether it may have a say in what is in `attr`.
+    pub(super) fn concerns(&self, attr: &Attribute) -> bool {
+        match self.layer {
+            Layer::Dense(..) => self.description.attrs.contains(&attr.id()),
+            Layer::Deletion => self.clears(attr),
+            Layer::Sparse(..) => true,
+        }
+    }
+
+    pub(in crate::query) fn is_dense(&self) -> bool {
+        matches!(self.layer, Layer::Dense(..))
+    }
+}

@@ -1,0 +1,118 @@
+//! Painting a region of a dense array, from its oldest layer to its newest. What a newer one hides is never fetched.
+
+use super::canvas::Canvas;
+use super::layer::{Layer, Painter};
+use super::overlay::OverlayCell;
+use super::plan::{DensePlan, Located, absolute};
+use super::sparse_layer::paint_sparse;
+use crate::base::{Counters, Result};
+use crate::fragment::{Fragment, Role};
+use crate::query::block::fetch::{Want, fetch};
+use crate::query::cells::layout::Strided;
+use crate::query::request::ReadContext;
+use crate::schema::{Attribute, Subarray};
+use crate::tile::{Column, TileGrid, offsets_in};
+use std::sync::Arc;
+
+impl DensePlan {
+    /// The cells of `region`, in cell order, a column per attribute.
+    pub(in crate::query) fn paint(
+        &self,
+        context: &ReadContext,
+        region: &Subarray,
+        attrs: &[&Attribute],
+    ) -> Result<Vec<Column>> {
+        let cells = region.cells() as usize;
+        Counters::add(&context.counters.cells_scanned, cells as u64);
+        let mut canvases: Vec<Canvas<'_>> = attrs.iter().map(|a| Canvas::new(a, cells)).collect::<Result<_>>()?;
+        let packed = Strided::packed(&region.shape(), self.schema.options().cell_order);
+        let mut overlay = self.overlay_cells(region, &packed)?;
+        overlay.sort_unstable_by_key(OverlayCell::age);
+        let alone = overlay.is_empty() && self.painters.iter().filter(|p| p.touches(region)).count() == 1;
+        for (place, painter) in self.painters.iter().enumerate() {
+            context.cancel.check()?;
+            if !painter.touches(region) {
+                continue;
+            }
+            let order = painter.description.order;
+            let older = overlay.partition_point(|cell| cell.order < order);
+            let rest = overlay.split_off(older);
+            self.paint_overlay(context, &overlay, &mut canvases)?;
+            overlay = rest;
+            match &painter.layer {
+                Layer::Dense(fragment, grid) => {
+                    self.paint_dense(context, (place, fragment, grid), region, &mut canvases, alone)?;
+                }
+                Layer::Sparse(fragment, blocks) => {
+                    paint_sparse(context, &self.schema, (fragment, blocks), region, &mut canvases)?;
+                }
+                Layer::Deletion => clear_box(painter, region, &packed, &mut canvases),
+            }
+        }
+        self.paint_overlay(context, &overlay, &mut canvases)?;
+        canvases.into_iter().map(Canvas::finish).collect()
+    }
+
+    fn paint_dense(
+        &self,
+        context: &ReadContext,
+        (place, fragment, grid): (usize, &Arc<Fragment>, &TileGrid),
+        region: &Subarray,
+        canvases: &mut [Canvas<'_>],
+        alone: bool,
+    ) -> Result<()> {
+        let Some(part) = region.intersect(&fragment.root().bounds) else { return Ok(()) };
+        Counters::add(&context.counters.tiles_considered, 1);
+        let mut held =
+            canvases.iter().map(Canvas::attr).filter(|a| fragment.description().attrs.contains(&a.id())).peekable();
+        let some = held.peek().is_some();
+        // Nothing of it is asked for: not its index either, which may be damaged.
+        if held.all(|attr| self.shadowed(place, attr, &part)) {
+            Counters::add(&context.counters.tiles_shadowed, u64::from(some));
+            return Ok(());
+        }
+        let Located { fragment, tile, tile_box, blocks, wanted } = self.locate(fragment, grid, &part)?;
+        let order = self.schema.options().cell_order;
+        let (mut wants, mut targets, mut shadowed) = (Vec::new(), Vec::new(), false);
+        for block in blocks.touched_by(&wanted) {
+            let Some(common) = blocks.block_box(block).intersect(&wanted) else { continue };
+            let cells = absolute(&common, &tile_box);
+            for (number, canvas) in canvases.iter().enumerate() {
+                let attr = canvas.attr();
+                let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
+                if self.shadowed(place, attr, &cells) {
+                    shadowed = true;
+                    continue;
+                }
+                let count = blocks.cells(block) as usize;
+                wants.push(Want {
+                    fragment: fragment.clone(),
+                    block: fragment.block(field, tile, block as usize, count)?,
+                });
+                targets.push((number, block, cells.clone()));
+            }
+        }
+        Counters::add(&context.counters.tiles_read, u64::from(!wants.is_empty()));
+        Counters::add(&context.counters.tiles_shadowed, u64::from(shadowed && wants.is_empty()));
+        Counters::add(&context.counters.blocks_alone, if alone { wants.len() as u64 } else { 0 });
+        let to = Strided::packed(&region.shape(), order);
+        for (column, (canvas, block, cells)) in fetch(context, &wants, false)?.into_iter().zip(targets) {
+            let block_box = blocks.block_box(block);
+            let inner =
+                offsets_in(&cells, &tile_box).iter().zip(&block_box.origin).map(|(a, b)| a - b).collect::<Vec<u64>>();
+            let from = Strided::packed(&block_box.shape, order).at(&inner);
+            if let Some(canvas) = canvases.get_mut(canvas) {
+                canvas.paint_box(&Arc::new(column), &cells.shape(), &from, &to.at(&offsets_in(&cells, region)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes the cells of `region`, laid out as `packed`, unwritten where they lie in the box of `deletion`.
+fn clear_box(deletion: &Painter, region: &Subarray, packed: &Strided, canvases: &mut [Canvas<'_>]) {
+    let Some(part) = deletion.description.bounds.intersect(region) else { return };
+    let (shape, to) = (part.shape(), packed.at(&offsets_in(&part, region)));
+    let cleared = canvases.iter_mut().filter(|canvas| deletion.clears(canvas.attr()));
+    cleared.for_each(|canvas| canvas.clear_box(&shape, &to));
+}
