@@ -3,13 +3,14 @@
 //! Cells that were never written read as fill and may be selected too; there is nothing to delete. So only what fragments
 //! reach is looked at: the boxes of dense ones, and the cells of sparse ones.
 
-use super::{Doomed, Judged};
+use super::request::{Doomed, Judged};
 use crate::base::{Progress, Result};
 use crate::condition::{Batch, Coordinates};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Staged};
 use crate::query::dense::plan::absolute;
 use crate::query::dense::read::read_dense;
-use crate::query::points::{Points, read_points};
+use crate::query::points::list::Points;
+use crate::query::points::read_points;
 use crate::query::request::{ReadContext, ReadOrder, Request, Target, WriteContext};
 use crate::query::sparse::Sweep;
 use crate::query::write::cells::write_tombstones;

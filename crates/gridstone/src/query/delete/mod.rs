@@ -10,32 +10,14 @@
 //! Nothing is deleted before the caller commits what was staged.
 
 mod cells;
+pub(super) mod request;
 mod rows;
 
+use super::delete::request::Doomed;
 use super::request::{ReadContext, Target, WriteContext};
-use crate::base::{Progress, Result, Silent};
-use crate::condition::Bound;
-use crate::fragment::{FragmentOrder, Staged};
-use crate::schema::Subarray;
+use crate::base::{Result, Silent};
+use crate::fragment::Staged;
 use std::sync::Arc;
-
-/// Cells to be deleted.
-#[derive(Debug, Clone)]
-pub struct Doomed<'a> {
-    /// Where they lie; inside the domain.
-    pub sub: Subarray,
-    /// What selects them, bound to the array's schema.
-    pub condition: &'a Bound,
-    /// The version that is looked at.
-    pub version: u64,
-}
-
-impl Doomed<'_> {
-    /// Newer than all that the version holds, older than all that comes later.
-    fn order(&self) -> FragmentOrder {
-        FragmentOrder::after(self.version)
-    }
-}
 
 /// Stages what deletes `doomed` from the array at the version that `target` is of; nothing is staged if no cell is selected.
 ///
@@ -58,31 +40,5 @@ pub fn delete_where(
         rows::mask(&read, &write, target, doomed, staged, told.as_ref())
     } else {
         cells::delete(&read, &write, target, doomed, staged, told.as_ref())
-    }
-}
-
-/// How many cells were judged.
-struct Judged<'a> {
-    told: &'a dyn Progress,
-    done: u64,
-    total: u64,
-}
-
-impl<'a> Judged<'a> {
-    /// None of `total` at most.
-    fn of(total: u64, told: &'a dyn Progress) -> Self {
-        Self { told, done: 0, total }
-    }
-
-    fn more(&mut self, cells: u64) {
-        self.up_to(self.done.saturating_add(cells));
-    }
-
-    fn up_to(&mut self, cells: u64) {
-        let done = cells.min(self.total);
-        if done > self.done {
-            self.done = done;
-            self.told.report(done, self.total);
-        }
     }
 }

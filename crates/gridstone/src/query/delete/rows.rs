@@ -1,6 +1,6 @@
 //! The rows of a sparse array's fragments that a condition selects, and the masks over them.
 
-use super::{Doomed, Judged};
+use super::request::{Doomed, Judged};
 use crate::base::{Error, FileRef, Id, Progress, Result, limits};
 use crate::condition::{Batch, Coordinates};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Location, Mask, Role, Staged};
@@ -9,7 +9,8 @@ use crate::query::block::fetch::{Want, fetch};
 use crate::query::block::masks::{Masks, is_masked};
 use crate::query::block::open::open_all;
 use crate::query::block::sparse::{SparseBlock, fetch_coordinates, touched_blocks};
-use crate::query::points::{Points, read_points, rows_at};
+use crate::query::points::list::Points;
+use crate::query::points::{read_points, rows_at};
 use crate::query::request::{ReadContext, ReadOrder, Request, Target, WriteContext};
 use crate::query::sparse::Sweep;
 use crate::query::write::cells::write_tombstones;

@@ -3,52 +3,14 @@
 
 use super::small::SmallFragment;
 use super::sorted_copy::SortedCopy;
+use super::values::{Live, Values};
 use crate::base::Result;
 use crate::fragment::{FragmentKind, FragmentOrder};
 use crate::query::block::deletions::Deletions;
 use crate::query::block::masks::{Masks, is_masked};
 use crate::query::request::ReadContext;
 use crate::schema::{Attribute, Subarray};
-use crate::tile::{CellKeys, Column, KeyLayout};
-use std::sync::Arc;
-
-/// Values of an attribute at rows that were asked for.
-#[derive(Debug)]
-pub(in crate::query) struct Values {
-    pub(in crate::query) column: Arc<Column>,
-    /// Whether these are all that the column holds, in the order asked for; else it holds all rows.
-    pub(super) picked: bool,
-}
-
-impl Values {
-    /// The place in the column of the row that was asked for as number `place`.
-    pub(in crate::query) fn at(&self, place: usize, row: u32) -> u32 {
-        if self.picked { place as u32 } else { row }
-    }
-}
-
-/// Which rows of a source a version has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Live {
-    None,
-    All,
-    /// Of a sorted copy: those of these members, by number.
-    Members(Vec<bool>),
-}
-
-impl Live {
-    /// Adds a member of a sorted copy that has `count` of them.
-    pub(super) fn add_member(&mut self, number: u16, count: usize) {
-        if !matches!(self, Self::Members(_)) {
-            *self = Self::Members(vec![false; count]);
-        }
-        if let Self::Members(flags) = self
-            && let Some(flag) = flags.get_mut(number as usize)
-        {
-            *flag = true;
-        }
-    }
-}
+use crate::tile::{CellKeys, KeyLayout};
 
 /// A source of rows.
 #[derive(Debug)]
@@ -61,7 +23,7 @@ impl HeldRows {
     /// Bytes of memory it takes, about, at `width` bytes for a decoded row.
     pub(super) fn size_bytes(&self, width: u64) -> u64 {
         match self {
-            Self::Small(small) => super::held_bytes(small.fragment.description(), width),
+            Self::Small(small) => super::values::held_bytes(small.fragment.description(), width),
             // Its blocks are decoded where they are asked for, at worst all of them.
             Self::Sorted(copy) => (copy.len() as u64).saturating_mul(width),
         }

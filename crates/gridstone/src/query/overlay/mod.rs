@@ -12,23 +12,25 @@
 mod held;
 mod small;
 pub(super) mod sorted_copy;
+mod values;
 
 pub(super) use held::HeldRows;
 
 use super::block::masks::Masks;
 use super::block::open::open_all;
+use super::overlay::values::held_bytes;
 use super::request::{ReadContext, Target};
 use crate::base::{CacheKey, Counters, ErrorKind, FileRef, Id, Result};
 use crate::fragment::{Description, FragmentKind};
 use crate::schema::{Attribute, Dimension, Extent, KeyRange, Order, Schema, Subarray};
 use crate::tile::{CellKeys, Column, KeyLayout, unravel};
-use held::{Live, Values};
 use small::SmallFragment;
 use sorted_copy::format::MEMBERS_MIN;
 use sorted_copy::{Found, SortedCopy};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use values::{Live, Values};
 
 /// One cell, or one deleted cell, of an overlay.
 #[derive(Debug, Clone, Copy)]
@@ -101,11 +103,6 @@ fn tile_ends(schema: &Schema, layout: &KeyLayout, sub: &Subarray) -> Option<Vec<
 /// Whether a fragment is one for the overlay.
 pub(super) fn is_small(description: &Description) -> bool {
     matches!(description.kind, FragmentKind::Sparse | FragmentKind::Tombstones) && description.is_small()
-}
-
-/// Bytes of memory that a small fragment takes when it is held, about.
-fn held_bytes(description: &Description, width: u64) -> u64 {
-    description.cells.saturating_mul(width).saturating_add(description.location.len)
 }
 
 /// Bytes that the small fragments of `target` take when they are held, `None` if that is more than an overlay may.

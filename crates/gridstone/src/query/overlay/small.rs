@@ -1,6 +1,6 @@
 //! A small fragment that is held decoded.
 
-use super::held::Values;
+use super::values::Values;
 use crate::base::{Counters, Error, Result};
 use crate::fragment::{BlockRef, Fragment, Role};
 use crate::query::block::sparse::broken_index;

@@ -1,8 +1,8 @@
 //! Points of a dense array: the newest fragment or deletion that covers each, unless a newer single cell or tombstone lies
 //! there.
 
-use super::Points;
 use super::hits::{Hits, Wanted};
+use super::list::Points;
 use super::take::{Takes, take};
 use crate::base::{Counters, Error, Result};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};

@@ -1,6 +1,6 @@
 //! What single cells (of sparse fragments, of the overlay) and tombstones say at the points asked for.
 
-use super::Points;
+use super::list::Points;
 use super::search::search;
 use super::take::{Source, Takes};
 use crate::base::{Counters, Result};

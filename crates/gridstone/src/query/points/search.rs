@@ -3,7 +3,7 @@
 //! Tiles and blocks are runs of the global order: a block can hold a point only if the point's key lies between those
 //! of its first and its last cell, and only if the point lies in its MBR. Only the coordinates of such blocks are read.
 
-use super::Points;
+use super::list::Points;
 use crate::base::{Counters, Result};
 use crate::fragment::{Fragment, FragmentKind, IndexBox, Keys, Stripe};
 use crate::query::block::sparse::{SparseBlock, broken_index, fetch_coordinates};

@@ -1,7 +1,7 @@
 //! Points of a sparse array: the cells that exist there.
 
-use super::Points;
 use super::hits::{Hit, Hits, Wanted};
+use super::list::Points;
 use super::take::{Takes, take};
 use crate::base::{Error, Result};
 use crate::query::block::deletions::Deletions;

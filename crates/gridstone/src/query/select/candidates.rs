@@ -5,7 +5,7 @@
 //! alone, if an older block that may have a selected row reaches into its MBR. Tombstones stay for the same reason. Where
 //! duplicates are allowed only tombstones hide.
 
-use super::Filter;
+use super::filter::Filter;
 use super::known::Known;
 use crate::base::{Counters, Result};
 use crate::condition::Verdict;

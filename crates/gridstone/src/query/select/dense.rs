@@ -2,7 +2,7 @@
 //!
 //! An unwritten cell is one that reads as fill, or null: the condition may select it.
 
-use super::Filter;
+use super::filter::Filter;
 use super::known::{Known, of_fill, spread, verdict_within};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::condition::{Batch, Bound, Verdict};

@@ -1,6 +1,6 @@
 //! What is known of the cells of a tile before any is read: statistics of its attributes, and where its cells lie.
 
-use super::Filter;
+use super::filter::Filter;
 use crate::base::{ErrorKind, Id, Result};
 use crate::condition::{Facts, Verdict};
 use crate::fragment::Fragment;

@@ -1,7 +1,7 @@
 //! Where a stream's cells come from: the merge of fragments, as they are or as a condition takes them.
 
-use super::Filter;
 use super::dense::DenseSieve;
+use super::filter::Filter;
 use super::sparse::Sieve;
 use crate::base::{Cancel, Result};
 use crate::query::request::{ReadContext, ReadOrder, Request, Target};

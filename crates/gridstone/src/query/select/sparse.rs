@@ -1,7 +1,7 @@
 //! Sparse cells that a condition selects, in ascending global order.
 
-use super::Filter;
 use super::candidates::{Duty, assign};
+use super::filter::Filter;
 use crate::base::{Cancel, Counters, Result};
 use crate::condition::{Selection, Verdict};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};

@@ -4,7 +4,7 @@ pub(in crate::query) mod format;
 pub(in crate::query) mod write;
 
 use self::format::{Header, MEMBER, Member};
-use super::held::{Live, Values};
+use super::values::{Live, Values};
 use crate::base::{ByteRange, ByteSource, Counters, ErrorKind, FileRef, Id, Result};
 use crate::fragment::{BlockRef, Fragment, FragmentOrder, IndexBox, Role, Stripe};
 use crate::query::block::sparse::broken_index;

@@ -5,7 +5,8 @@
 //! 2. Of a near source neighbouring blocks of plain columns are read and decoded at once, then the pieces of all others are fetched together.
 //!    Of a far one all blocks of all columns are asked for at once, and decoded side by side.
 
-use super::{Part, Run, buffers};
+use super::buffers;
+use super::run::{Part, Run};
 use crate::base::{AlignedBuf, Counters, Error, Result};
 use crate::fragment::{BlockRef, Role};
 use crate::query::block::coalesced::Neighbours;

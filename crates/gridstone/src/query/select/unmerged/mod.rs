@@ -13,40 +13,21 @@
 
 mod buffers;
 mod columns;
+mod run;
 
-use super::Filter;
 use super::candidates::Duty;
 use super::sparse::Sieve;
+use super::unmerged::run::{Part, Run};
 use crate::base::{Counters, Result};
 use crate::condition::{Selection, Verdict};
-use crate::fragment::Fragment;
 use crate::query::block::deletions::clear_inside;
 use crate::query::block::masks;
 use crate::query::block::masks::is_masked;
 use crate::query::block::sparse::{SparseBlock, Unit, outside_bounds};
-use crate::query::sparse::Sweep;
 use crate::schema::{Datatype, key};
 use crate::tile::{Cells, Column};
 use buffers::give_back;
 use columns::Asked;
-use std::sync::Arc;
-
-/// Neighbouring blocks of one fragment.
-struct Run<'a> {
-    sieve: &'a Sieve,
-    fragment: &'a Arc<Fragment>,
-    items: &'a [(Unit, Duty)],
-}
-
-/// Rows of a block.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    unit: &'a Unit,
-    /// The number of the block's first row.
-    start: usize,
-    /// Some of its rows, ascending.
-    rows: &'a [u32],
-}
 
 /// What a run was judged by, all rows of it.
 struct Judged {
@@ -89,35 +70,6 @@ impl Sieve {
 }
 
 impl<'a> Run<'a> {
-    fn sweep(&self) -> &'a Sweep {
-        self.sieve.sweep()
-    }
-
-    fn filter(&self) -> &'a Filter {
-        self.sieve.filter()
-    }
-
-    fn cells(&self) -> usize {
-        self.items.iter().map(|(unit, _)| unit.at.cells).sum()
-    }
-
-    /// The blocks in which some of `rows` lie.
-    fn parts<'r>(&self, rows: &'r [u32]) -> Vec<Part<'r>>
-    where
-        'a: 'r,
-    {
-        let (mut parts, mut rest, mut start) = (Vec::with_capacity(self.items.len()), rows, 0);
-        for (unit, _) in self.items {
-            let end = start + unit.at.cells;
-            let (rows, later) = rest.split_at(rest.partition_point(|row| (*row as usize) < end));
-            if !rows.is_empty() {
-                parts.push(Part { unit, start, rows });
-            }
-            (rest, start) = (later, end);
-        }
-        parts
-    }
-
     /// Which rows the condition selects.
     fn judge(&self) -> Result<Judged> {
         let filter = self.filter();
