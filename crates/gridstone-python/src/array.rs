@@ -431,7 +431,7 @@ impl Array {
 
     #[getter]
     fn in_transaction(&self) -> bool {
-        self.inner.transaction().is_some()
+        self.inner.in_transaction()
     }
 
     fn meta_get(&self, py: Python<'_>, key: &str) -> PyResult<Option<String>> {

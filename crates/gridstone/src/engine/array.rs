@@ -1,22 +1,23 @@
 //! An array at one version of its store: reading, staging, committing.
 
+use super::address::At;
 use super::boxes::{ReadBox, parse_hull};
-use super::claim::{Claim, View};
+use super::claim::Claim;
 use super::listing::{FragmentListing, VersionListing};
-use super::reading::SnapshotFiles;
+use super::session::{Direct, Session, Submission};
 use super::sorted_copies::copy_packs;
-use super::{Call, Context, Staged, Transaction, Writer};
-use crate::base::{CounterSnapshot, Error, ErrorKind, Files, Id, Result};
+use super::{Call, Context, Staged};
+use crate::base::{CounterSnapshot, Error, ErrorKind, Id, Result};
 use crate::fragment;
 use crate::query::{
-    CellStream, CellWrite, Dedup, DenseWrite, Points, ReadContext, ReadOrder, Request, Target, UnsortedCells,
-    WriteContext, read_dense, read_dense_into, touched_cells, write_cells, write_dense, write_tombstones,
+    CellWrite, Dedup, DenseWrite, Points, ReadContext, ReadOrder, Request, Target, WriteContext, read_dense,
+    read_dense_into, touched_cells, write_cells, write_dense, write_tombstones,
 };
 use crate::runtime::SystemEntropy;
 use crate::schema::{Order, Schema, Subarray};
 use crate::store::{ArrayState, Changes, Operation, Rebase, Snapshot, StandardRules, Store};
 use crate::tile::{Cells, ColumnView};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// Writes of at most so many cells are packed in little time: trying all filters would take most of a small commit.
 const QUICK_CELLS_MAX: usize = 2_048;
@@ -42,19 +43,16 @@ pub struct CellData<'a> {
 pub struct Array {
     context: Context,
     pub(super) store: Arc<Store>,
-    view: RwLock<View>,
+    session: Arc<dyn Session>,
     id: Id,
     writable: bool,
     pinned: bool,
-    /// The transaction that it is a part of.
-    within: Option<Transaction>,
 }
 
 impl Clone for Array {
     fn clone(&self) -> Self {
-        let view = RwLock::new(self.view().another(&self.context, &self.store));
-        let (context, store, within) = (self.context.clone(), self.store.clone(), self.within.clone());
-        Self { context, store, view, within, ..*self }
+        let (context, store) = (self.context.clone(), self.store.clone());
+        Self { context, store, session: self.session.another(), ..*self }
     }
 }
 
@@ -67,8 +65,8 @@ impl Array {
         writable: bool,
         pinned: bool,
     ) -> Self {
-        let view = RwLock::new(View::new(&context, &store, snapshot));
-        Self { context, store, view, id, writable, pinned, within: None }
+        let session = Arc::new(Direct::new(&context, &store, snapshot));
+        Self { context, store, session, id, writable, pinned }
     }
 
     /// The same array at the same version with another context.
@@ -76,14 +74,18 @@ impl Array {
         Self { context, ..self.clone() }
     }
 
-    /// The same array as a part of `transaction`: it reads what that has staged, and stages what it writes.
-    pub(super) fn within(self, transaction: Transaction) -> Self {
-        Self { within: Some(transaction), ..self }
+    /// The same array through another session.
+    pub(super) fn through(self, session: Arc<dyn Session>) -> Self {
+        Self { session, ..self }
     }
 
-    /// The transaction that it is a part of.
-    pub fn transaction(&self) -> Option<&Transaction> {
-        self.within.as_ref()
+    /// Whether it is a part of a transaction.
+    pub fn in_transaction(&self) -> bool {
+        self.session.is_transaction()
+    }
+
+    pub(super) fn session(&self) -> &dyn Session {
+        self.session.as_ref()
     }
 
     /// The store that it is in.
@@ -93,52 +95,28 @@ impl Array {
 
     /// An Input error on an array of a transaction; `what` cannot be done there.
     pub(super) fn check_outside(&self, what: &str) -> Result<()> {
-        match self.within {
-            None => Ok(()),
-            Some(_) => Err(Error::input(format!("{what} inside a transaction; open the array outside of it for that"))),
+        if self.in_transaction() {
+            return Err(Error::input(format!("{what} inside a transaction; open the array outside of it for that")));
         }
+        Ok(())
     }
 
     /// Tells the transaction, if there is one, that cells in `sub` are read.
     pub(super) fn note(&self, sub: &Subarray) {
-        if let Some(transaction) = &self.within {
-            transaction.note(|reads, _| reads.note_box(self.id, sub));
-        }
+        self.session.note(&mut |reads| reads.note_box(self.id, sub));
     }
 
     /// The same of single cells, which lie in `bounds`.
     pub(super) fn note_cells(&self, bounds: &Subarray, points: &Points) {
-        if let Some(transaction) = &self.within {
-            transaction.note(|reads, _| reads.note_cells(self.id, bounds, points.cells()));
-        }
+        self.session.note(&mut |reads| reads.note_cells(self.id, bounds, points.cells()));
     }
 
     fn note_key(&self, key: Option<&str>) {
-        if let Some(transaction) = &self.within {
-            transaction.note(|reads, _| reads.note_key(self.id, key));
-        }
-    }
-
-    fn view(&self) -> View {
-        self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.session.note(&mut |reads| reads.note_key(self.id, key));
     }
 
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
-        match &self.within {
-            Some(transaction) => transaction.view(),
-            None => self.view().snapshot,
-        }
-    }
-
-    /// Moves the handle to `newer`, unless another thread has moved it further.
-    fn move_to(&self, newer: Arc<Snapshot>) {
-        let newer = View::new(&self.context, &self.store, newer);
-        let mut held = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        if newer.snapshot.version() > held.snapshot.version() {
-            // The claim on the old version is dropped after the lock.
-            let _old = std::mem::replace(&mut *held, newer);
-            drop(held);
-        }
+        self.session.snapshot()
     }
 
     /// The fragments of `state`, an array of `snapshot`, that touch `within`. If a vacuum has taken away the pages that
@@ -152,22 +130,16 @@ impl Array {
         if let Ok(fragments) = state.fragments(within) {
             return Ok(fragments);
         }
-        let look = |snapshot: &Snapshot| snapshot.array_by_id(self.id)?.fragments(within);
-        if let Some(transaction) = &self.within {
-            return transaction.settling(snapshot, look);
-        }
-        let (settled, fragments) = self.store.settling(snapshot, look)?;
-        let mut held = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        if held.snapshot.version() == settled.version() {
-            held.snapshot = settled;
-        }
-        Ok(fragments)
+        let mut found = Vec::new();
+        self.session.settle(snapshot, &mut |snapshot| {
+            found = snapshot.array_by_id(self.id)?.fragments(within)?;
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     pub(super) fn state(&self) -> Result<(Arc<Snapshot>, Arc<ArrayState>)> {
-        if let Some(transaction) = &self.within {
-            transaction.check_open()?;
-        }
+        self.session.check_open()?;
         let snapshot = self.snapshot();
         let state = snapshot.array_by_id(self.id)?.clone();
         Ok((snapshot, state))
@@ -221,19 +193,19 @@ impl Array {
         }
         let newer = self.store.refresh(&self.snapshot())?;
         newer.array_by_id(self.id)?;
-        self.move_to(newer);
+        self.session.move_to(newer);
         Ok(self.version())
     }
 
     /// The same array, read-only, at another version.
-    pub fn at(&self, at: super::At) -> Result<Self> {
+    pub fn at(&self, at: At) -> Result<Self> {
         let snapshot = match at {
-            super::At::Latest => self.store.latest()?,
-            super::At::Version(version) => self.store.at_version(version)?,
-            super::At::Time(time_us) => self.store.at_time(time_us)?,
+            At::Latest => self.store.latest()?,
+            At::Version(version) => self.store.at_version(version)?,
+            At::Time(time_us) => self.store.at_time(time_us)?,
         };
         snapshot.array_by_id(self.id)?;
-        Ok(Self::new(self.context.clone(), self.store.clone(), snapshot, self.id, false, at != super::At::Latest))
+        Ok(Self::new(self.context.clone(), self.store.clone(), snapshot, self.id, false, at != At::Latest))
     }
 
     /// The same array, read-only, at the version that this handle shows now, whatever becomes of the handle; in a transaction a
@@ -283,28 +255,9 @@ impl Array {
         Claim::held(&self.context, &self.store, version)
     }
 
-    fn claimed_files(&self, snapshot: &Arc<Snapshot>) -> Arc<dyn Files> {
-        let held = self.view();
-        let view = View { snapshot: snapshot.clone(), ..held };
-        let view =
-            if view.claim.version() == snapshot.version() { view } else { view.another(&self.context, &self.store) };
-        view.claim.touch();
-        Arc::new(SnapshotFiles {
-            files: self.store.files(),
-            store: self.store.clone(),
-            snapshot: view.snapshot,
-            array: self.id,
-            claim: view.claim,
-            moved: OnceLock::new(),
-        })
-    }
-
     /// What a read of `snapshot` needs; from now on it holds a claim on it.
     pub(super) fn read_context(&self, snapshot: &Arc<Snapshot>, call: &Call) -> ReadContext {
-        let (files, cache) = match &self.within {
-            Some(transaction) => transaction.reading(self.id),
-            None => (self.claimed_files(snapshot), self.context.cache.clone()),
-        };
+        let (files, cache) = self.session.reading(self.id, snapshot);
         ReadContext { cache, ..self.context.read_context(snapshot.store(), files, call) }
     }
 
@@ -442,32 +395,6 @@ impl Array {
         Ok(self.staged(write_tombstones(&context, state.schema()?, dims)?.into_iter().collect()))
     }
 
-    /// Starts one streamed fragment of these attributes (`None`: all).
-    pub fn writer(&self, sub: ReadBox<'_>, attrs: Option<&[String]>) -> Result<Writer> {
-        let (_, state) = self.state()?;
-        let schema = state.schema()?;
-        let call = Call::default();
-        let context = self.write_context(&state, &call)?;
-        let request = Request::new(schema, Some(parse_hull(schema, sub)?), attrs, ReadOrder::Global)?;
-        let mut places = request.attrs;
-        places.sort_unstable();
-        let stream = CellStream::new(&context, schema.clone(), request.sub, places)?;
-        Ok(Writer::ordered(self.clone(), stream))
-    }
-
-    /// Starts a stream of cells in any order, of these attributes (`None`: all); more than memory holds are written as sorted
-    /// runs and merged at the end. `dedup`: what becomes of several cells at one place, of all that are appended.
-    pub fn unsorted_writer(&self, attrs: Option<&[String]>, dedup: Dedup) -> Result<Writer> {
-        let (_, state) = self.state()?;
-        let schema = state.schema()?;
-        let call = Call::default();
-        let mut places = Request::new(schema, None, attrs, ReadOrder::Global)?.attrs;
-        places.sort_unstable();
-        let context = self.write_context(&state, &call)?;
-        let cells = UnsortedCells::new(&context, schema.clone(), places, dedup)?;
-        Ok(Writer::unsorted(self.clone(), cells, context.schema_number))
-    }
-
     /// An Input error if [`Array::commit`] would refuse these fragments at once.
     pub fn check_commit(&self, staged: &Staged) -> Result<()> {
         if staged.array != self.id {
@@ -483,26 +410,34 @@ impl Array {
     /// fragments' files are removed; who wants to keep them for another try asks [`Array::check_commit`] first.
     pub fn commit(&self, mut staged: Vec<Staged>, message: Option<String>) -> Result<u64> {
         staged.iter().try_for_each(|s| self.check_commit(s))?;
-        if let Some(transaction) = &self.within {
-            transaction.make_room(&mut staged)?;
-        }
+        self.session.make_room(&mut staged)?;
         let fragments: Vec<fragment::Staged> = staged.iter().flat_map(|s| s.fragments.iter().cloned()).collect();
         if fragments.is_empty() {
             return Ok(self.version());
         }
-        let operations = vec![Operation::AddFragments { array: self.id, fragments }];
-        if let Some(transaction) = &self.within {
-            return transaction.stage(Changes { message, operations }, staged);
-        }
-        let outcome = self.change(operations, message);
-        if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
-            staged.iter_mut().for_each(Staged::keep_files);
-        }
-        outcome
+        let changes = Changes { message, operations: vec![Operation::AddFragments { array: self.id, fragments }] };
+        self.submit(&self.snapshot(), changes, staged, &mut StandardRules)
     }
 
-    fn change(&self, operations: Vec<Operation>, message: Option<String>) -> Result<u64> {
-        self.commit_changes(&self.snapshot(), Changes { message, operations })
+    /// Commits changes, made with a look at `snapshot`, or gives them to the transaction; gives the version that the handle shows then. The files that
+    /// `staged` holds stay if the changes are committed, or may be.
+    fn submit(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        changes: Changes,
+        staged: Vec<Staged>,
+        rules: &mut dyn Rebase,
+    ) -> Result<u64> {
+        match self.session.submit(changes, staged)? {
+            Submission::Kept(version) => Ok(version),
+            Submission::Direct(changes, mut staged) => {
+                let outcome = self.commit_outside(snapshot, changes, rules);
+                if outcome.as_ref().err().is_none_or(|e| e.kind() == ErrorKind::CommitUnknown) {
+                    staged.iter_mut().for_each(Staged::keep_files);
+                }
+                outcome.map(|newer| newer.version())
+            }
+        }
     }
 
     /// Commits `changes`, made with a look at `snapshot`, moves to their version and gives it.
@@ -513,10 +448,7 @@ impl Array {
     /// As [`Array::commit_changes`], by rules of their own.
     pub(super) fn commit_by(&self, snapshot: &Arc<Snapshot>, changes: Changes, rules: &mut dyn Rebase) -> Result<u64> {
         self.check_writable()?;
-        if let Some(transaction) = &self.within {
-            return transaction.stage(changes, Vec::new());
-        }
-        self.commit_outside(snapshot, changes, rules).map(|newer| newer.version())
+        self.submit(snapshot, changes, Vec::new(), rules)
     }
 
     /// The same of a handle that belongs to no transaction; gives the store with it.
@@ -528,7 +460,7 @@ impl Array {
     ) -> Result<Arc<Snapshot>> {
         let newer = self.store.commit(snapshot, changes, rules)?;
         self.look_after(&newer);
-        self.move_to(Arc::clone(&newer));
+        self.session.move_to(Arc::clone(&newer));
         copy_packs(&self.context, &self.store, snapshot, &newer);
         Ok(newer)
     }
@@ -537,7 +469,7 @@ impl Array {
     pub(super) fn pack(&self, snapshot: &Arc<Snapshot>) -> Result<u64> {
         self.check_writable()?;
         let newer = self.store.pack(snapshot)?;
-        self.move_to(Arc::clone(&newer));
+        self.session.move_to(Arc::clone(&newer));
         copy_packs(&self.context, &self.store, snapshot, &newer);
         Ok(self.version())
     }
@@ -559,7 +491,8 @@ impl Array {
         if changes.is_empty() {
             return Ok(self.version());
         }
-        self.change(vec![Operation::SetMetadata { node: self.id, changes }], None)
+        let operations = vec![Operation::SetMetadata { node: self.id, changes }];
+        self.commit_changes(&self.snapshot(), Changes { message: None, operations })
     }
 }
 

@@ -4,88 +4,17 @@
 //! threads. One goes on per array and process. What it runs into is kept for the next explicit consolidation of the array to tell;
 //! readers and writers never see it.
 
+use super::upkeep::{AutoConsolidate, Consolidating, Place, Upkeep};
 use super::{Array, Call, ConsolidateReport, Context};
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::maintain::Strategy;
-use crate::runtime::{Background, CancelFlag, Claims, PerProcess, Pool};
-use crate::store::{Operation, Snapshot, Store};
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// When arrays are consolidated without being asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AutoConsolidate {
-    /// So many fragments more than after the last time.
-    pub fragments: u64,
-    /// Bytes of a merged fragment, about.
-    pub target_bytes: u64,
-}
-
-impl Default for AutoConsolidate {
-    fn default() -> Self {
-        Self { fragments: 64, target_bytes: 512 << 20 }
-    }
-}
-
-/// A consolidation that goes on beside.
-pub type Consolidating = Background<ConsolidateReport>;
-
-/// A store and an array in it.
-type Place = (Id, Id);
+use crate::runtime::{Background, CancelFlag, Claims, Pool};
+use crate::store::{Snapshot, Store};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The arrays that are being consolidated in the background by this process.
 static RUNNING: Claims<Place> = Claims::new();
-
-/// What the policy of a context remembers of an array.
-#[derive(Debug, Default)]
-struct Memory {
-    /// Fragments that the last consolidation left, or that it failed on.
-    left: u64,
-    /// Fragments that there were when the last one was started.
-    tried: u64,
-    running: Option<Consolidating>,
-    failure: Option<String>,
-}
-
-/// The policy of a context, and what it remembers. A forked child begins anew.
-#[derive(Debug, Default)]
-pub(super) struct Upkeep {
-    arrays: PerProcess<Mutex<HashMap<Place, Memory>>>,
-}
-
-impl Upkeep {
-    fn arrays(&self) -> Option<MutexGuard<'_, HashMap<Place, Memory>>> {
-        let arrays = self.arrays.get_or_try_build(|| Ok(Mutex::default())).ok()?;
-        Some(arrays.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn finished(&self, place: Place, report: &Result<ConsolidateReport>) {
-        let Some(mut arrays) = self.arrays() else { return };
-        let memory = arrays.entry(place).or_default();
-        match report {
-            Ok(report) => memory.left = report.after,
-            Err(e) if e.kind() == ErrorKind::Cancelled => {}
-            Err(e) => {
-                // The next commit would run into it again.
-                memory.left = memory.left.max(memory.tried);
-                memory.failure = Some(e.to_string());
-            }
-        }
-    }
-
-    /// A consolidation that was asked for left so many fragments: fewer than the last one, or than it failed on, the policy is to
-    /// know of.
-    pub(super) fn left(&self, store: Id, array: Id, fragments: u64) {
-        if let Some(memory) = self.arrays().as_mut().and_then(|arrays| arrays.get_mut(&(store, array))) {
-            memory.left = memory.left.min(fragments);
-        }
-    }
-
-    /// What the last consolidation in the background failed with, told once.
-    pub(super) fn take_failure(&self, store: Id, array: Id) -> Option<String> {
-        self.arrays()?.get_mut(&(store, array))?.failure.take()
-    }
-}
 
 impl Array {
     /// As [`Array::consolidate`], beside whatever else is done. This handle stays at its version.
@@ -141,15 +70,6 @@ impl Array {
         let arrays = self.context().upkeep().arrays()?;
         arrays.get(&place)?.running.clone().filter(|running| !running.is_done())
     }
-}
-
-/// The arrays to which these operations add fragments.
-pub(super) fn grown(operations: &[Operation]) -> BTreeSet<Id> {
-    let array = |operation: &Operation| match operation {
-        Operation::AddFragments { array, .. } => Some(*array),
-        _ => None,
-    };
-    operations.iter().filter_map(array).collect()
 }
 
 impl Context {

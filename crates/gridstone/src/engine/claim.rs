@@ -7,21 +7,13 @@
 //! Where the store cannot be written there is no lease, and no error: it is asked for again after half a term.
 
 use super::Context;
-use crate::base::{Error, ErrorKind, Result};
+use super::lease_terms::LeaseTerms;
+use crate::base::{ErrorKind, Result};
 use crate::runtime::Owner;
 use crate::storage::lease_name;
 use crate::store::{Lease, Snapshot, Store};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
-
-/// When leases are written, and for how long.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LeaseTerms {
-    /// How old a snapshot in use is when it gets one, in microseconds.
-    pub(super) after_us: i64,
-    /// How long one holds, in microseconds.
-    pub(super) term_us: i64,
-}
 
 /// What a handle shows, and its claim on it.
 #[derive(Debug, Clone)]
@@ -115,18 +107,5 @@ impl Drop for Claim {
             // Best effort: it expires otherwise, and a vacuum removes it.
             let _ = self.store.storage().delete(&name);
         }
-    }
-}
-
-impl LeaseTerms {
-    /// An Input error if they are impossible.
-    pub(super) fn check(self) -> Result<Self> {
-        if self.after_us < 0 || self.term_us <= 0 {
-            return Err(Error::input(format!(
-                "leases after {} µs for {} µs are impossible; give 0 or more, and more than 0",
-                self.after_us, self.term_us
-            )));
-        }
-        Ok(self)
     }
 }

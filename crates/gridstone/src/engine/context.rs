@@ -1,8 +1,8 @@
 //! What arrays opened together share: threads, memory budget, cache, durability.
 
 use super::Call;
-use super::background::{AutoConsolidate, Upkeep};
-use super::claim::LeaseTerms;
+use super::lease_terms::LeaseTerms;
+use super::upkeep::{AutoConsolidate, Upkeep};
 use crate::base::limits::{self, BlockCells};
 use crate::base::{Budget, Cache, Clock, Counters, Error, Files, Id, Keys, Notices, Result};
 use crate::query::ReadContext;

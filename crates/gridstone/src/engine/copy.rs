@@ -4,8 +4,8 @@
 //! version as they are stored ([`crate::maintain::Copier`]). A store with its history is copied object by object
 //! ([`crate::maintain::HistoryCopier`]). Why so is told in `docs/design/013-copies.md`.
 
+use super::address::{snapshot_at, store_at, store_on};
 use super::claim::Claim;
-use super::open::{snapshot_at, store_at, store_on};
 use super::retention::tagged;
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Staged};

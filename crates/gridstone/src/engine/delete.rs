@@ -73,7 +73,7 @@ impl Array {
         message: Option<String>,
         call: &Call,
     ) -> Result<u64> {
-        let mut tries = if self.transaction().is_some() { TRIES } else { 1 };
+        let mut tries = if self.in_transaction() { TRIES } else { 1 };
         let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
         let forward = Forward { whole: Arc::clone(&call.progress), done, total };
         let call = &Call { cancel: Arc::clone(&call.cancel), progress: Arc::new(forward) };
@@ -117,9 +117,9 @@ impl Array {
         if staged.fragments.is_empty() {
             return Ok(snapshot.version());
         }
-        if let Some(transaction) = self.transaction() {
+        if self.in_transaction() {
             if !sparse {
-                transaction.deletes_as_of_base(self.id())?;
+                self.session().deletes_as_of_base(self.id())?;
             }
             return self.commit(vec![staged], message);
         }

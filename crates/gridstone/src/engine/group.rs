@@ -2,7 +2,7 @@
 
 use super::listing::VersionListing;
 use super::sorted_copies::commit_copying;
-use super::{Array, Call, Context, Opened};
+use super::{Call, Context};
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::store::{Changes, GroupState, Node, Operation, Snapshot, StandardRules, Store};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Group {
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) id: Id,
     /// Where it was at that version.
-    path: String,
+    pub(super) path: String,
 }
 
 impl Group {
@@ -166,32 +166,13 @@ impl Group {
     }
 
     /// What is called `name` here, or lies at this path below.
-    fn node(&self, name: &str) -> Result<&Node> {
+    pub(super) fn node(&self, name: &str) -> Result<&Node> {
         self.snapshot.node(&below(self.state(&self.snapshot)?.path(), name))
     }
 
     /// Whether something is called `name` here, or lies at this path below.
     pub fn contains(&self, name: &str) -> bool {
         self.node(name).is_ok()
-    }
-
-    /// Opens what is called `name` here, or lies at this path below. `pinned`: this version is the past, and stays.
-    ///
-    /// # Errors
-    /// NotFound, Input (no name).
-    pub fn open(&self, name: &str, writable: bool, pinned: bool) -> Result<Opened> {
-        Ok(self.opened(&self.snapshot, self.node(name)?, writable, pinned))
-    }
-
-    pub(super) fn opened(&self, snapshot: &Arc<Snapshot>, node: &Node, writable: bool, pinned: bool) -> Opened {
-        let (context, store, snapshot) = (self.context.clone(), self.store.clone(), snapshot.clone());
-        match node {
-            Node::Array(array) => Opened::Array(Array::new(context, store, snapshot, array.id(), writable, pinned)),
-            Node::Group(group) => {
-                let (id, path) = (group.id(), group.path().to_owned());
-                Opened::Group(Self { context, store, snapshot, id, path })
-            }
-        }
     }
 }
 

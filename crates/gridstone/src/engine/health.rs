@@ -1,6 +1,6 @@
 //! The check of whole stores, and their repair.
 
-use super::open::{store_at, store_on};
+use super::address::{store_at, store_on};
 use super::{Array, Call, Context};
 use crate::base::{Id, Result};
 use crate::maintain::{self, RepairOptions, RepairReport, StoreReport, VerifyReport, verify, verify_store};

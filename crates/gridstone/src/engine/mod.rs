@@ -3,6 +3,7 @@
 //! Handles are cheap, safe to share between threads, and pinned to an immutable snapshot that `refresh` and one's own
 //! commits move forward. Nothing below this floor holds global state, but for the user-defined filters that a process registers.
 
+mod address;
 mod around;
 mod array;
 mod background;
@@ -19,7 +20,9 @@ mod evolution;
 mod first_committer;
 mod group;
 mod health;
+mod lease_terms;
 mod listing;
+mod merge_report;
 mod moves;
 mod open;
 mod points;
@@ -30,10 +33,12 @@ mod receipts;
 mod regions;
 mod retention;
 mod seal;
+mod session;
 mod sorted_copies;
 mod staged;
 mod staged_reads;
 mod transaction;
+mod upkeep;
 mod writer;
 
 pub use crate::base::limits::BlockCells;
@@ -47,25 +52,27 @@ pub use crate::query::{Dedup, OutColumn, Portions, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environment, key_id};
 pub use crate::tile::{Cells, Column, ColumnView};
+pub use address::At;
 pub use around::{Partial, SkippedCells};
 pub use array::{Array, CellData, DenseData};
-pub use background::{AutoConsolidate, Consolidating};
 pub use boxes::{ReadBox, Span};
 pub use call::Call;
 pub use conditions::{ConditionListing, check_condition, select_rows};
-pub use consolidate::{ConsolidateReport, MergeChoice, MergeListing, parse_strategy};
+pub use consolidate::{MergeChoice, parse_strategy};
 pub use context::{Context, Options};
 pub use copy::{CopyOptions, CopyReport, copy, copy_on};
 pub use group::Group;
 pub use health::{repair, repair_on, verify_on, verify_uri};
 pub use listing::{FragmentListing, TileListing, VersionListing, tile_ends};
+pub use merge_report::{ConsolidateReport, MergeListing};
 pub use moves::{move_node, move_node_on};
 pub use open::{
-    At, Opened, create_array, create_array_on, create_group, create_group_on, delete_store, exists, open, open_on,
+    Opened, create_array, create_array_on, create_group, create_group_on, delete_store, exists, open, open_on,
 };
 pub use portions::PortionsOf;
 pub use receipts::{Receipt, commit_receipts, commit_receipts_on};
 pub use retention::{open_tagged, tag, untag};
 pub use staged::Staged;
 pub use transaction::{Isolation, Transaction};
+pub use upkeep::{AutoConsolidate, Consolidating};
 pub use writer::Writer;

@@ -1,7 +1,7 @@
 //! Moving arrays and groups within a store.
 
 use super::Context;
-use super::open::{store_at, store_on};
+use super::address::{store_at, store_on};
 use super::sorted_copies::commit_copying;
 use crate::base::Result;
 use crate::storage::Storage;

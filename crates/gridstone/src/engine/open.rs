@@ -1,25 +1,14 @@
 //! Creating and opening stores, arrays and groups.
 
-use super::queue::{ProcessQueue, queue_of};
+use super::address::{At, snapshot_at, storage_at, store_at, store_on};
 use super::sorted_copies::commit_copying;
 use super::{Array, Context, Group};
 use crate::base::{Entropy, Error, ErrorKind, Result};
 use crate::runtime::SystemEntropy;
 use crate::schema::Schema;
-use crate::storage::{FLOOR, SealedStorage, Storage, log_name, open_uri};
+use crate::storage::{FLOOR, SealedStorage, Storage, log_name};
 use crate::store::{Changes, Node, Operation, Snapshot, StandardRules, Store, UNFINISHED};
 use std::sync::Arc;
-
-/// Which version is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
-    /// The newest; the handle moves on with `refresh` and its own commits.
-    Latest,
-    /// This version.
-    Version(u64),
-    /// The last version committed not after this time, UTC in microseconds.
-    Time(i64),
-}
 
 /// What lies at a path.
 #[derive(Debug)]
@@ -28,40 +17,6 @@ pub enum Opened {
     Array(Array),
     /// A group.
     Group(Group),
-}
-
-/// A store whose handles queue up with those of its clones only; sealed or not as the context and the store say.
-pub(super) fn store_on(context: &Context, storage: Arc<dyn Storage>) -> Arc<Store> {
-    queued_store(context, storage, Arc::default())
-}
-
-/// The store at `uri`, whose handles queue up with all others of this process.
-pub(super) fn store_at(context: &Context, uri: &str) -> Result<Arc<Store>> {
-    let storage = storage_at(context, uri)?;
-    let queue = queue_of(&storage.identity(), context.durability)?;
-    Ok(queued_store(context, storage, queue))
-}
-
-/// The storage at `uri`, neither opened nor sealed.
-fn storage_at(context: &Context, uri: &str) -> Result<Arc<dyn Storage>> {
-    open_uri(uri, context.durability, &context.storage_options)
-}
-
-/// The store as `context` wants it written.
-fn queued_store(context: &Context, storage: Arc<dyn Storage>, queue: Arc<ProcessQueue>) -> Arc<Store> {
-    let sealed = SealedStorage::new(storage, context.sealing.clone(), Arc::new(SystemEntropy));
-    let store = Store::new(Arc::new(sealed), context.clock.clone(), Arc::new(SystemEntropy));
-    let notices = Arc::clone(&context.notices);
-    Arc::new(store.with_fold_versions(context.fold_versions).with_queues(queue).with_notices(notices))
-}
-
-/// The store as it was then.
-pub(super) fn snapshot_at(store: &Store, at: At) -> Result<Arc<Snapshot>> {
-    match at {
-        At::Latest => store.latest(),
-        At::Version(version) => store.at_version(version),
-        At::Time(time_us) => store.at_time(time_us),
-    }
 }
 
 /// Opens what lies at `path` in the store at `uri`.
@@ -217,4 +172,25 @@ pub fn delete_store(context: &Context, uri: &str) -> Result<()> {
         return Err(Error::not_found(format!("there is no Gridstone store in {}", storage.describe())));
     }
     storage.remove_everything()
+}
+
+impl Group {
+    /// Opens what is called `name` here, or lies at this path below. `pinned`: this version is the past, and stays.
+    ///
+    /// # Errors
+    /// NotFound, Input (no name).
+    pub fn open(&self, name: &str, writable: bool, pinned: bool) -> Result<Opened> {
+        Ok(self.opened(&self.snapshot, self.node(name)?, writable, pinned))
+    }
+
+    pub(super) fn opened(&self, snapshot: &Arc<Snapshot>, node: &Node, writable: bool, pinned: bool) -> Opened {
+        let (context, store, snapshot) = (self.context.clone(), self.store.clone(), snapshot.clone());
+        match node {
+            Node::Array(array) => Opened::Array(Array::new(context, store, snapshot, array.id(), writable, pinned)),
+            Node::Group(group) => {
+                let (id, path) = (group.id(), group.path().to_owned());
+                Opened::Group(Group { context, store, snapshot, id, path })
+            }
+        }
+    }
 }

@@ -3,9 +3,10 @@
 //! A writer makes its fragments durable in files and hands a [`Receipt`] to whoever commits. That one looks at each file,
 //! cheaply, and adds all of them in one version. Files of receipts that are never committed are removed by a vacuum.
 
-use super::background::grown;
-use super::open::{store_at, store_on};
+use super::address::{store_at, store_on};
 use super::sorted_copies::commit_copying;
+use super::staged::settle;
+use super::upkeep::grown;
 use super::{Array, Call, Context, Staged};
 use crate::base::{ByteRange, ByteSource, Entropy, Error, ErrorKind, FileRef, Files, Id, NeverCancel, Result, xxh3};
 use crate::condition::Condition;
@@ -72,17 +73,6 @@ impl Array {
             footers,
         })
     }
-}
-
-/// Moves a fragment that waits in memory to its file, which is durable then.
-pub(super) fn settle(files: &dyn Files, fragment: &mut fragment::Staged) -> Result<()> {
-    if let Some(body) = &fragment.body {
-        let mut sink = files.create(fragment.description.id)?;
-        sink.write(body)?;
-        sink.finish()?;
-        fragment.body = None;
-    }
-    Ok(())
 }
 
 /// Makes a file durable that a receipt tells of: who commits it may be another process.

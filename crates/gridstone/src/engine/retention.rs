@@ -1,6 +1,6 @@
 //! Keeping and forgetting versions: tags, and vacuum. Both are about the store as a whole, whatever handle they are asked of.
 
-use super::open::store_at;
+use super::address::store_at;
 use super::sorted_copies::commit_copying;
 use super::{Array, At, Call, Context, Group, Opened, open};
 use crate::base::{Error, ErrorKind, Result};

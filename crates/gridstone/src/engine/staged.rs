@@ -1,6 +1,6 @@
 //! Fragments that have been written and that no commit refers to yet.
 
-use crate::base::{FileRef, Id};
+use crate::base::{FileRef, Files, Id, Result};
 use crate::fragment;
 use crate::runtime::Owner;
 use crate::storage::{Storage, data_name};
@@ -50,6 +50,17 @@ impl Drop for Staged {
             }
         }
     }
+}
+
+/// Moves a fragment that waits in memory to its file, which is durable then.
+pub(super) fn settle(files: &dyn Files, fragment: &mut fragment::Staged) -> Result<()> {
+    if let Some(body) = &fragment.body {
+        let mut sink = files.create(fragment.description.id)?;
+        sink.write(body)?;
+        sink.finish()?;
+        fragment.body = None;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

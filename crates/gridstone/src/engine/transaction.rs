@@ -3,14 +3,15 @@
 //! A transaction reads the snapshot that it began with and, above every order of it, what it has staged so far. Small staged
 //! fragments wait in memory for the record, large ones lie in files that go with the transaction unless it is committed.
 
-use super::background::grown;
+use super::address::{store_at, store_on};
 use super::claim::{Claim, View};
 use super::first_committer::{FirstCommitterWins, overlap};
-use super::open::{store_at, store_on};
 use super::reading::SnapshotFiles;
-use super::receipts::settle;
+use super::session::{Session, Submission};
 use super::sorted_copies::copy_packs;
+use super::staged::settle;
 use super::staged_reads::{StagedCache, StagedFiles};
+use super::upkeep::grown;
 use super::{Array, Call, Context, Staged};
 use crate::base::{ByteSource, Cache, Entropy, Error, ErrorKind, Files, Id, Result};
 use crate::query::ReadContext;
@@ -188,12 +189,12 @@ impl Transaction {
         self.check_open().is_ok()
     }
 
-    pub(super) fn check_open(&self) -> Result<()> {
+    fn check_open(&self) -> Result<()> {
         self.with(|_| Ok(()))
     }
 
     /// The store as the transaction sees it.
-    pub(super) fn view(&self) -> Arc<Snapshot> {
+    fn view(&self) -> Arc<Snapshot> {
         if !self.shared.owner.is_here() {
             return self.shared.base.clone();
         }
@@ -202,7 +203,7 @@ impl Transaction {
     }
 
     /// Remembers a read of cells or metadata.
-    pub(super) fn note(&self, read: impl FnOnce(&mut Reads, &Snapshot)) {
+    fn note(&self, read: impl FnOnce(&mut Reads, &Snapshot)) {
         // After the end nothing is read.
         let _ = self.with(|open| {
             read(&mut open.reads, open.provisional.base());
@@ -217,15 +218,7 @@ impl Transaction {
         }
     }
 
-    /// Where its reads of `array` find bytes and what was decoded.
-    pub(super) fn reading(&self, array: Id) -> (Arc<dyn Files>, Arc<dyn Cache>) {
-        let Shared { context, store, base, .. } = self.shared.as_ref();
-        let held =
-            if self.shared.owner.is_here() { self.lock().open.as_ref().map(|open| open.claim.clone()) } else { None };
-        self.reading_under(held.unwrap_or_else(|| View::new(context, store, base.clone()).claim), array)
-    }
-
-    /// The same under a claim on its base.
+    /// Where its reads of `array` find bytes and what was decoded, under a claim on its base.
     fn reading_under(&self, claim: Arc<Claim>, array: Id) -> (Arc<dyn Files>, Arc<dyn Cache>) {
         let Shared { store, base, files, cache, .. } = self.shared.as_ref();
         claim.touch();
@@ -240,74 +233,6 @@ impl Transaction {
         (Arc::new(files.over(Arc::new(below))), cache.clone())
     }
 
-    /// What `look` finds in `view`, one that was seen here. If a vacuum has taken away what that rests on, it rests on what was kept
-    /// from then on.
-    ///
-    /// # Errors
-    /// SnapshotExpired if the version has been vacuumed; those of `look`.
-    pub(super) fn settling<T>(&self, view: &Arc<Snapshot>, look: impl Fn(&Snapshot) -> Result<T>) -> Result<T> {
-        let (store, mut view) = (&self.shared.store, Arc::clone(view));
-        loop {
-            let error = match look(&view) {
-                Err(e) if e.may_be_missing() => e,
-                outcome => return outcome,
-            };
-            let Some(settled) = store.resettled(&view)? else { return Err(error) };
-            let rested = match store.resting_on(&view, &settled) {
-                // The next vacuum has taken that away too.
-                Err(e) if e.may_be_missing() && store.floor()?.is_some_and(|f| f.version > settled.root_version()) => {
-                    continue;
-                }
-                rested => rested?,
-            };
-            if Arc::ptr_eq(&rested, &view) {
-                return Err(error);
-            }
-            self.with(|open| {
-                open.provisional.rest(&view, rested.clone());
-                Ok(())
-            })?;
-            view = rested;
-        }
-    }
-
-    /// Moves small fragments to files, if the record that they wait for is large already.
-    pub(super) fn make_room(&self, staged: &mut [Staged]) -> Result<()> {
-        let (_, held) = self.with(|open| Ok(open.provisional.log_file()))?;
-        if held.len() < BODIES_BYTES_MAX {
-            return Ok(());
-        }
-        let mut fragments = staged.iter_mut().flat_map(|s| s.fragments.iter_mut());
-        fragments.try_for_each(|fragment| settle(self.shared.files.as_ref(), fragment))
-    }
-
-    /// Stages `changes`, whose files, if any, `staged` holds; gives the version that the transaction reads.
-    pub(super) fn stage(&self, changes: Changes, mut staged: Vec<Staged>) -> Result<u64> {
-        if changes.message.is_some() {
-            return Err(Error::input(
-                "a transaction has one message, given when it begins; leave the message of the write out",
-            ));
-        }
-        for operation in &changes.operations {
-            if let Operation::AddFragments { array, fragments } = operation {
-                self.shared.cache.keep(*array, fragments.iter().map(|f| f.description.id));
-            }
-        }
-        self.with(|open| {
-            open.provisional.stage(changes.operations, &SystemEntropy)?;
-            open.staged.append(&mut staged);
-            Ok(self.base_version())
-        })
-    }
-
-    /// From now on the commit is a Conflict if fragments of `array` that its base has were merged (of a dense array: with newer ones): what was deleted has the order of the base.
-    pub(super) fn deletes_as_of_base(&self, array: Id) -> Result<()> {
-        self.with(|open| {
-            open.deletes.insert(array);
-            Ok(())
-        })
-    }
-
     /// The array at `path`, for reading and writing within the transaction.
     ///
     /// # Errors
@@ -318,7 +243,7 @@ impl Transaction {
         let view = self.view();
         let id = view.array(path)?.id();
         let Shared { context, store, .. } = self.shared.as_ref();
-        Ok(Array::new(context.clone(), store.clone(), view, id, true, false).within(self.clone()))
+        Ok(Array::new(context.clone(), store.clone(), view, id, true, false).through(Arc::new(self.clone())))
     }
 
     /// What lies at `path`: "array", "group" or `None`.
@@ -492,5 +417,97 @@ impl Transaction {
         let Some(open) = state.open.take() else { return Err(ended(&state)) };
         (state.view, state.end) = (open.provisional.view().clone(), end);
         Ok(open)
+    }
+}
+
+impl Session for Transaction {
+    fn is_transaction(&self) -> bool {
+        true
+    }
+
+    fn check_open(&self) -> Result<()> {
+        Self::check_open(self)
+    }
+
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.view()
+    }
+
+    /// It stays at the version that it began with.
+    fn move_to(&self, _: Arc<Snapshot>) {}
+
+    fn settle(&self, view: &Arc<Snapshot>, look: &mut dyn FnMut(&Snapshot) -> Result<()>) -> Result<()> {
+        let (store, mut view) = (&self.shared.store, Arc::clone(view));
+        loop {
+            let error = match look(&view) {
+                Err(e) if e.may_be_missing() => e,
+                outcome => return outcome,
+            };
+            let Some(settled) = store.resettled(&view)? else { return Err(error) };
+            let rested = match store.resting_on(&view, &settled) {
+                // The next vacuum has taken that away too.
+                Err(e) if e.may_be_missing() && store.floor()?.is_some_and(|f| f.version > settled.root_version()) => {
+                    continue;
+                }
+                rested => rested?,
+            };
+            if Arc::ptr_eq(&rested, &view) {
+                return Err(error);
+            }
+            self.with(|open| {
+                open.provisional.rest(&view, rested.clone());
+                Ok(())
+            })?;
+            view = rested;
+        }
+    }
+
+    fn reading(&self, array: Id, _: &Arc<Snapshot>) -> (Arc<dyn Files>, Arc<dyn Cache>) {
+        let Shared { context, store, base, .. } = self.shared.as_ref();
+        let held =
+            if self.shared.owner.is_here() { self.lock().open.as_ref().map(|open| open.claim.clone()) } else { None };
+        self.reading_under(held.unwrap_or_else(|| View::new(context, store, base.clone()).claim), array)
+    }
+
+    fn note(&self, read: &mut dyn FnMut(&mut Reads)) {
+        Self::note(self, |reads, _| read(reads));
+    }
+
+    fn make_room(&self, staged: &mut [Staged]) -> Result<()> {
+        let (_, held) = self.with(|open| Ok(open.provisional.log_file()))?;
+        if held.len() < BODIES_BYTES_MAX {
+            return Ok(());
+        }
+        let mut fragments = staged.iter_mut().flat_map(|s| s.fragments.iter_mut());
+        fragments.try_for_each(|fragment| settle(self.shared.files.as_ref(), fragment))
+    }
+
+    fn submit(&self, changes: Changes, mut staged: Vec<Staged>) -> Result<Submission> {
+        if changes.message.is_some() {
+            return Err(Error::input(
+                "a transaction has one message, given when it begins; leave the message of the write out",
+            ));
+        }
+        for operation in &changes.operations {
+            if let Operation::AddFragments { array, fragments } = operation {
+                self.shared.cache.keep(*array, fragments.iter().map(|f| f.description.id));
+            }
+        }
+        self.with(|open| {
+            open.provisional.stage(changes.operations, &SystemEntropy)?;
+            open.staged.append(&mut staged);
+            Ok(Submission::Kept(self.base_version()))
+        })
+    }
+
+    fn deletes_as_of_base(&self, array: Id) -> Result<()> {
+        self.with(|open| {
+            open.deletes.insert(array);
+            Ok(())
+        })
+    }
+
+    fn another(&self) -> Arc<dyn Session> {
+        Arc::new(self.clone())
     }
 }

@@ -1,8 +1,12 @@
 //! Cells being streamed: in global order, or in any order.
 
+use super::boxes::{ReadBox, parse_hull};
 use super::{Array, Call, Staged};
 use crate::base::{Error, Result, Silent};
-use crate::query::{CellStream, CellWrite, UnsortedCells, WriteContext, check_sorted, sorting_bytes, write_sorted};
+use crate::query::{
+    CellStream, CellWrite, Dedup, ReadOrder, Request, UnsortedCells, WriteContext, check_sorted, sorting_bytes,
+    write_sorted,
+};
 use crate::schema::Schema;
 use crate::tile::ColumnView;
 use std::sync::Arc;
@@ -89,6 +93,32 @@ impl Writer {
 }
 
 impl Array {
+    /// Starts one streamed fragment of these attributes (`None`: all).
+    pub fn writer(&self, sub: ReadBox<'_>, attrs: Option<&[String]>) -> Result<Writer> {
+        let (_, state) = self.state()?;
+        let schema = state.schema()?;
+        let call = Call::default();
+        let context = self.write_context(&state, &call)?;
+        let request = Request::new(schema, Some(parse_hull(schema, sub)?), attrs, ReadOrder::Global)?;
+        let mut places = request.attrs;
+        places.sort_unstable();
+        let stream = CellStream::new(&context, schema.clone(), request.sub, places)?;
+        Ok(Writer::ordered(self.clone(), stream))
+    }
+
+    /// Starts a stream of cells in any order, of these attributes (`None`: all); more than memory holds are written as sorted
+    /// runs and merged at the end. `dedup`: what becomes of several cells at one place, of all that are appended.
+    pub fn unsorted_writer(&self, attrs: Option<&[String]>, dedup: Dedup) -> Result<Writer> {
+        let (_, state) = self.state()?;
+        let schema = state.schema()?;
+        let call = Call::default();
+        let mut places = Request::new(schema, None, attrs, ReadOrder::Global)?.attrs;
+        places.sort_unstable();
+        let context = self.write_context(&state, &call)?;
+        let cells = UnsortedCells::new(&context, schema.clone(), places, dedup)?;
+        Ok(Writer::unsorted(self.clone(), cells, context.schema_number))
+    }
+
     /// Whether there is no memory for the keys of these cells at once. What a stream refuses is left to a write at once, which says so.
     pub(super) fn is_beyond_memory(&self, schema: &Schema, write: &CellWrite<'_>) -> bool {
         let whole = !write.columns.is_empty() && (!schema.sparse() || write.columns.len() == schema.attrs().len());

@@ -188,7 +188,7 @@ impl Store {
     pub fn settling<T>(
         &self,
         snapshot: &Arc<Snapshot>,
-        look: impl Fn(&Snapshot) -> Result<T>,
+        mut look: impl FnMut(&Snapshot) -> Result<T>,
     ) -> Result<(Arc<Snapshot>, T)> {
         let mut snapshot = Arc::clone(snapshot);
         loop {
