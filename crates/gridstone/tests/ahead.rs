@@ -59,11 +59,11 @@ impl ByteSource for SlowSource {
         self.inner.read_into(offset, out)
     }
 
-    fn is_waited_for(&self) -> bool {
+    fn is_cold(&self) -> bool {
         true
     }
 
-    fn foresee(&self, ranges: &[ByteRange]) {
+    fn prefetch(&self, ranges: &[ByteRange]) {
         self.note(ranges, Event::Told);
         assert!(ranges.iter().all(|range| range.end() <= self.len()), "{ranges:?} of {}", self.len());
     }

@@ -28,8 +28,8 @@ impl ByteSource for Silent {
         self.0.read_into(offset, out)
     }
 
-    fn far_gap(&self) -> Option<u64> {
-        self.0.far_gap()
+    fn remote_gap(&self) -> Option<u64> {
+        self.0.remote_gap()
     }
 }
 

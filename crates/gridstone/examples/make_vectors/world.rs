@@ -8,8 +8,8 @@ use gridstone::condition::Condition;
 use gridstone::fragment::{Description, FragmentKind, Staged};
 use gridstone::maintain::{Keep, PlanLimits, Strategy, VacuumOptions, Written, merge, plan, vacuum};
 use gridstone::query::{
-    CellWrite, Dedup, DenseWrite, Doomed, ReadContext, Target, WriteContext, delete_where, write_cells, write_dense,
-    write_sorted_copy, write_tombstones,
+    CellWrite, Dedup, DeleteRequest, DenseWrite, ReadContext, Target, WriteContext, delete_where, write_cells,
+    write_dense, write_sorted_copy, write_tombstones,
 };
 use gridstone::runtime::{Arena, LruCache, Pool};
 use gridstone::schema::text::text_of;
@@ -333,7 +333,7 @@ impl World {
         entry.model.delete_where(schema.attr(attr)?.0, selects);
         let fragments = snapshot.array_by_id(array)?.fragments(None)?;
         let condition = Condition::parse(text)?.bind(&schema)?;
-        let doomed = Doomed { sub: schema.domain(), condition: &condition, version: snapshot.version() };
+        let doomed = DeleteRequest { sub: schema.domain(), condition: &condition, version: snapshot.version() };
         let mut staged = Vec::new();
         delete_where(&reader, &self.context(path), &Target { array, schema, fragments }, &doomed, &mut staged)?;
         self.operations.push(Operation::AddFragments { array, fragments: staged });

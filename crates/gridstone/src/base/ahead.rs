@@ -5,7 +5,7 @@ use super::{ByteRange, ByteSource};
 /// Bytes that are told before they are read, at most: what a fast device brings in a few milliseconds.
 const WINDOW_BYTES: u64 = 4 << 20;
 
-/// How far a list of ranges has been told to a source (`ByteSource::foresee`) while they are read one after the other.
+/// How far a list of ranges has been told to a source (`ByteSource::prefetch`) while they are read one after the other.
 #[derive(Debug, Default)]
 pub struct Ahead {
     told: usize,
@@ -23,7 +23,7 @@ impl Ahead {
         } else {
             (self.told, self.outstanding) = (at, 0);
         }
-        if self.outstanding > WINDOW_BYTES / 2 || !source.is_waited_for() {
+        if self.outstanding > WINDOW_BYTES / 2 || !source.is_cold() {
             return;
         }
         let later = ranges.get(self.told..).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Ahead {
         let count = later.iter().take_while(fits).count().max(1).min(later.len());
         let next = later.get(..count).unwrap_or_default();
         if !next.is_empty() {
-            source.foresee(next);
+            source.prefetch(next);
             self.told += count;
             self.outstanding = next.iter().fold(self.outstanding, |sum, range| sum.saturating_add(range.len));
         }
@@ -71,13 +71,13 @@ mod tests {
             Ok(Box::new(Ready(Vec::new())))
         }
 
-        fn is_waited_for(&self) -> bool {
+        fn is_cold(&self) -> bool {
             let mut looks = self.looks.lock().unwrap();
             *looks += 1;
             *looks > self.slow
         }
 
-        fn foresee(&self, ranges: &[ByteRange]) {
+        fn prefetch(&self, ranges: &[ByteRange]) {
             let first = ranges.first().map_or(0, |range| range.offset);
             self.told.lock().unwrap().push((*self.looks.lock().unwrap(), first, ranges.len()));
         }

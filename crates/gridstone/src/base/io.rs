@@ -91,22 +91,22 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
     }
 
     /// Whether a device was waited for lately, so that telling what comes next is worth its while.
-    fn is_waited_for(&self) -> bool {
+    fn is_cold(&self) -> bool {
         false
     }
 
     /// Tells that `ranges` will be read soon, in this order: a source that is waited for begins to fetch what of them it has.
-    fn foresee(&self, ranges: &[ByteRange]) {
+    fn prefetch(&self, ranges: &[ByteRange]) {
         let _ = ranges;
     }
 
     /// `Some` if the answer to a request takes so long that many ranges should be submitted together: ranges no further apart
     /// than so many bytes are then fetched with what lies between them.
-    fn far_gap(&self) -> Option<u64> {
+    fn remote_gap(&self) -> Option<u64> {
         None
     }
 
-    /// Begins to fetch `ranges`, which will be read soon, if the answer to a request takes long ([`ByteSource::far_gap`]); ranges near
+    /// Begins to fetch `ranges`, which will be read soon, if the answer to a request takes long ([`ByteSource::remote_gap`]); ranges near
     /// each other together. As long as what is returned is held, who reads of them waits for what is under way, and does not ask again. What goes
     /// wrong is told to him.
     fn begin(&self, ranges: &[ByteRange]) -> Option<Arc<dyn Begun>> {

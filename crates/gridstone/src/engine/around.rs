@@ -96,7 +96,7 @@ impl Array {
         let (plan, skipped) = self.plan_around(region, attrs, condition, order, call)?;
         let (cells, shape) = if plan.unfiltered && !plan.target.schema.sparse() {
             let cells = read_dense(&plan.context, &plan.target, &plan.request);
-            (plan.context.explained(cells)?, Some(plan.request.sub.shape()))
+            (plan.context.explain_missing(cells)?, Some(plan.request.sub.shape()))
         } else {
             (plan.cells()?, None)
         };

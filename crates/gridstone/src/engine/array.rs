@@ -306,7 +306,7 @@ impl Array {
             return Ok((cells, None, counters));
         }
         let (context, target, request) = self.plan(sub, attrs, order, call)?;
-        let cells = context.explained(read_dense(&context, &target, &request))?;
+        let cells = context.explain_missing(read_dense(&context, &target, &request))?;
         Ok((cells, Some(request.sub.shape()), context.counters.snapshot()))
     }
 
@@ -327,7 +327,7 @@ impl Array {
                 "only a dense read knows before how many cells it will find; read without buffers",
             ));
         }
-        context.explained(read_dense_into(&context, &target, &request, outs))?;
+        context.explain_missing(read_dense_into(&context, &target, &request, outs))?;
         Ok(context.counters.snapshot())
     }
 

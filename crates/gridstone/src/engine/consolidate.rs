@@ -100,12 +100,12 @@ impl Array {
         }
         // What is told is how much was merged, not how much each read of it has read.
         let reading = Call { progress: Arc::new(Silent), ..call.clone() };
-        let mut context = self.read_context(&snapshot, &reading).within(MERGE_BYTES_MAX);
+        let mut context = self.read_context(&snapshot, &reading).with_budget(MERGE_BYTES_MAX);
         let target = Target { array: self.id(), schema: state.schema()?.clone(), fragments: fragments.clone() };
         let plan = self.plan_merges(&target, strategy, target_bytes)?;
         drop(fragments);
         if dry_run {
-            foresee(&plan, &context, &target, target_bytes, &mut report);
+            prefetch(&plan, &context, &target, target_bytes, &mut report);
             return Ok(report);
         }
         self.check_writable()?;
@@ -197,7 +197,7 @@ impl Array {
         let progress = merging.progress(call);
         let write = WriteContext { budget: &read.budget, arena: &read.arena, progress: &progress, ..whole };
         let mut written = Written::default();
-        let merged = read.explained(merge(read, &write, target, one, target_bytes, &mut written));
+        let merged = read.explain_missing(merge(read, &write, target, one, target_bytes, &mut written));
         let merged = self.unless_taken(merged, &written.scratch);
         drop(self.staged(written.scratch));
         // From here on files go with `staged`, unless they are committed.
@@ -337,7 +337,7 @@ fn foresee_hidden(
 }
 
 /// Puts into `report` what the plan would do.
-fn foresee(plan: &Plan, context: &ReadContext, target: &Target, target_bytes: u64, report: &mut ConsolidateReport) {
+fn prefetch(plan: &Plan, context: &ReadContext, target: &Target, target_bytes: u64, report: &mut ConsolidateReport) {
     for merge in &plan.merges {
         let listing = listing(merge, context, target, target_bytes);
         report.after = (report.after + listing.estimate.0).saturating_sub(listing.fragments);

@@ -8,7 +8,7 @@ use super::{Array, Call, ReadBox, Staged};
 use crate::base::{Entropy, ErrorKind, Progress, Result};
 use crate::condition::Condition;
 use crate::fragment;
-use crate::query::{Doomed, Target, delete_where};
+use crate::query::{DeleteRequest, Target, delete_where};
 use crate::runtime::SystemEntropy;
 use crate::schema::Region;
 use crate::store::{Changes, DeleteRules, Operation, Snapshot, StandardRules};
@@ -150,10 +150,10 @@ impl Array {
         let Some(sub) = reach else { return Ok(StagedDelete { snapshot, sparse, staged: self.staged(Vec::new()) }) };
         self.note(&sub);
         let target = Target { array: self.id(), fragments: self.described(&snapshot, &state, Some(&sub))?, schema };
-        let doomed = Doomed { sub, condition: &bound, version: snapshot.version() };
+        let request = DeleteRequest { sub, condition: &bound, version: snapshot.version() };
         let read = self.read_context(&snapshot, call);
         let mut found = Vec::new();
-        let outcome = read.explained(delete_where(&read, &write, &target, &doomed, &mut found));
+        let outcome = read.explain_missing(delete_where(&read, &write, &target, &request, &mut found));
         // From here on the files go with it, unless somebody keeps them.
         let staged = self.staged(found);
         outcome?;

@@ -32,7 +32,7 @@ impl Array {
             None => Vec::new(),
         };
         let target = Target { array: self.id(), schema, fragments };
-        let cells = context.explained(read_points(&context, &target, &points, &attrs))?;
+        let cells = context.explain_missing(read_points(&context, &target, &points, &attrs))?;
         Ok((cells, context.counters.snapshot()))
     }
 }

@@ -44,7 +44,7 @@ impl Planned {
         } else {
             Ok(Cells::none(&target.schema, &request.attrs))
         };
-        context.explained(found)
+        context.explain_missing(found)
     }
 
     /// A stream of them in batches of about `batch_bytes`.
@@ -59,7 +59,7 @@ impl Planned {
         } else {
             Ok(Scan::nothing(context, target, request))
         };
-        again.explained(scan)
+        again.explain_missing(scan)
     }
 }
 

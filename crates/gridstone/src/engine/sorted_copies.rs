@@ -42,7 +42,7 @@ pub(super) fn copy_packs(context: &Context, store: &Store, before: &Snapshot, ne
         return;
     }
     // What is read here nobody asked for: it is not to take others' place in the cache.
-    let context = context.read_context(newer.store(), store.files(), &Call::default()).apart();
+    let context = context.read_context(newer.store(), store.files(), &Call::default()).with_private_cache();
     for node in newer.nodes() {
         let Node::Array(state) = node else { continue };
         let (Ok(schema), array) = (state.schema(), state.id()) else { continue };

@@ -77,11 +77,11 @@ impl Writer {
                 let write = WriteContext { schema_number, ..self.array.write_context(&state, call)? };
                 // The runs go: no cache that others share is to hold anything of them. What is told is how much was merged, not how much was
                 // read for it.
-                let read = self.array.read_context(&snapshot, &quiet(call)).apart();
+                let read = self.array.read_context(&snapshot, &quiet(call)).with_private_cache();
                 // The files of both go with them after an error.
                 let mut done = self.array.staged(Vec::new());
                 let ended = cells.finish(&read, &write, self.array.id(), &mut runs.fragments, &mut done.fragments);
-                read.explained(ended).map(|()| done)
+                read.explain_missing(ended).map(|()| done)
             }
         }
     }

@@ -384,13 +384,13 @@ impl Fragment {
 
 /// Tells the source of the index, if it lies apart from the root and is of a moderate size.
 fn foresee_index(source: &dyn ByteSource, base: u64, root: &Root) {
-    if source.len() <= WHOLE_BYTES_MAX || !source.is_waited_for() {
+    if source.len() <= WHOLE_BYTES_MAX || !source.is_cold() {
         return;
     }
     let index = root.sections.iter().filter(|section| Stripe::needs(section.id)).map(|section| section.range);
     let index: Vec<ByteRange> = index.map(|r| ByteRange::new(base.saturating_add(r.offset), r.len)).collect();
     if index.iter().fold(0, |sum: u64, range| sum.saturating_add(range.len)) <= INDEX_FORESEEN_BYTES_MAX {
-        source.foresee(&index);
+        source.prefetch(&index);
     }
 }
 

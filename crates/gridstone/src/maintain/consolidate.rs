@@ -13,8 +13,8 @@ use super::plan::{Merge, attrs_seen, has_dropped};
 use crate::base::{Error, Id, Part, Result, Silent};
 use crate::fragment::{Description, FragmentKind, Staged};
 use crate::query::{
-    ReadContext, Rewrite, RewriteCells, Target, WriteContext, gathered, rewrite_cells, rewrite_dense, unboxed, united,
-    warm,
+    ReadContext, Rewrite, RewriteCells, Target, WriteContext, dense_as_cells, merge_in_passes, merge_tombstones,
+    preload_small, rewrite_cells, rewrite_dense,
 };
 use crate::schema::{Extent, KeyRange, Schema, Subarray};
 use crate::store::{Operation, Removed};
@@ -69,7 +69,7 @@ pub fn merge(
 ) -> Result<Option<Merged>> {
     let cells_max = cells_max(merge, target_bytes);
     if merge.is_of_tombstones() {
-        written.done.extend(united(read, write, &target.schema, &merge.inputs)?);
+        written.done.extend(merge_tombstones(read, write, &target.schema, &merge.inputs)?);
     } else if merge.is_of_cells() {
         merge_cells(read, write, target, merge, cells_max, written)?;
     } else {
@@ -162,10 +162,10 @@ fn merge_cells(
     let mut read = read;
     if merge.as_cells {
         // As in a merge of boxes.
-        apart = read.apart();
+        apart = read.with_private_cache();
         read = &apart;
         let silent = WriteContext { progress: &Silent, ..write.clone() };
-        fragments = unboxed(read, &silent, target, &places, &fragments, &mut written.scratch)?;
+        fragments = dense_as_cells(read, &silent, target, &places, &fragments, &mut written.scratch)?;
     }
     let inputs = Target { fragments, ..target.clone() };
     rewrite_cells(read, write, &RewriteCells { target: &inputs, places, cells_max }, &mut written.done)
@@ -184,14 +184,14 @@ fn merge_boxes(
     let mut fragments = sources(merge);
     let apart;
     let mut read = read;
-    if !warm(read, &Target { fragments: fragments.clone(), ..target.clone() })? {
+    if !preload_small(read, &Target { fragments: fragments.clone(), ..target.clone() })? {
         // Files that go afterwards: no cache that others share is to hold anything of them.
-        apart = read.apart();
+        apart = read.with_private_cache();
         read = &apart;
         // The boxes below are what is told of.
         let silent = WriteContext { progress: &Silent, ..write.clone() };
-        fragments = gathered(read, &silent, target, fragments, &mut written.scratch)?;
-        warm(read, &Target { fragments: fragments.clone(), ..target.clone() })?;
+        fragments = merge_in_passes(read, &silent, target, fragments, &mut written.scratch)?;
+        preload_small(read, &Target { fragments: fragments.clone(), ..target.clone() })?;
     }
     let items = fragments.iter().enumerate();
     let items = items.map(|(place, d)| Item { bounds: &d.bounds, orders: (d.order, d.order), size: 0, place });

@@ -67,23 +67,23 @@ impl std::fmt::Debug for ReadContext {
 
 impl ReadContext {
     /// The outcome of a read; an error says what it means to the reader (see [`Files::explain`]).
-    pub fn explained<T>(&self, outcome: Result<T>) -> Result<T> {
+    pub fn explain_missing<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|e| self.files.explain(e))
     }
 
     /// The same with a cache of its own: for reads of what nobody else will ask for, and what is to be let go of afterwards.
     #[must_use]
-    pub fn apart(&self) -> Self {
+    pub fn with_private_cache(&self) -> Self {
         let limit = self.cache.limit_bytes().min(self.budget.limit_bytes() / 4);
         Self { cache: Arc::new(LruCache::new(limit)), ..self.clone() }
     }
 
     /// The same with at most `limit_bytes` of the budget, and a cache and buffers of its own to match.
     #[must_use]
-    pub fn within(&self, limit_bytes: u64) -> Self {
+    pub fn with_budget(&self, limit_bytes: u64) -> Self {
         let budget = Arc::new(Budget::part_of(&self.budget, limit_bytes));
         let arena = Arc::new(Arena::new(budget.limit_bytes() / 8));
-        Self { budget, arena, ..self.clone() }.apart()
+        Self { budget, arena, ..self.clone() }.with_private_cache()
     }
 
     /// Bytes that one batch of decoded cells may take: an eighth of the budget, so that encoded, decoded and merged

@@ -269,16 +269,16 @@ impl<L: Layer> ByteSource for LayeredSource<L> {
         Ok(())
     }
 
-    fn is_waited_for(&self) -> bool {
-        self.inner.is_waited_for()
+    fn is_cold(&self) -> bool {
+        self.inner.is_cold()
     }
 
-    fn foresee(&self, ranges: &[ByteRange]) {
-        self.inner.foresee(ranges);
+    fn prefetch(&self, ranges: &[ByteRange]) {
+        self.inner.prefetch(ranges);
     }
 
-    fn far_gap(&self) -> Option<u64> {
-        self.inner.far_gap()
+    fn remote_gap(&self) -> Option<u64> {
+        self.inner.remote_gap()
     }
 
     fn begin(&self, ranges: &[ByteRange]) -> Option<Arc<dyn Begun>> {

@@ -49,11 +49,11 @@ impl<T> Run<T> {
 }
 
 /// Blocks of one fragment in the order that they are wanted, those close together in runs.
-pub(in crate::query) struct Neighbours<T> {
+pub(in crate::query) struct CoalescedReads<T> {
     runs: Vec<Run<T>>,
 }
 
-impl<T> Neighbours<T> {
+impl<T> CoalescedReads<T> {
     /// None yet.
     pub(in crate::query) fn new() -> Self {
         Self { runs: Vec::new() }
@@ -79,7 +79,7 @@ impl<T> Neighbours<T> {
         mut each: impl FnMut(T, &[u8], &mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
         let source = fragment.source();
-        if let Some(gap) = source.far_gap() {
+        if let Some(gap) = source.remote_gap() {
             let mut decoded = Vec::new();
             return self.read_far(context, fragment, (gap, FAR_BYTES_MAX), |found| {
                 found.into_iter().try_for_each(|(run, read)| hand_out(run, &read, &mut decoded, &mut each))
@@ -117,7 +117,7 @@ impl<T> Neighbours<T> {
     where
         T: Send,
     {
-        let Some(gap) = fragment.source().far_gap() else { return self.read(context, fragment, each) };
+        let Some(gap) = fragment.source().remote_gap() else { return self.read(context, fragment, each) };
         let one = |(block, bytes): (T, &[u8])| {
             let [unused, mut decoded] = SCRATCH.take();
             let done = each(block, bytes, &mut decoded);
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_is_near_is_read_together() {
-        let mut near = Neighbours::new();
+        let mut near = CoalescedReads::new();
         let offsets = [0, 10, 8_000, 30_000, 29_000, 40_000, 290_000, 600_000];
         for offset in offsets {
             near.push(ByteRange::new(offset, if offset == 40_000 { 250_000 } else { 10 }), offset);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Precedence and life of a chunk's rows.
 #[derive(Debug)]
-pub(in crate::query) enum Standing {
+pub(in crate::query) enum Precedence {
     /// All rows come from one fragment.
     Fragment(FragmentOrder, FragmentKind),
     /// Rows of many small fragments: the order of each, and whether it is a tombstone.
@@ -24,14 +24,14 @@ pub(in crate::query) struct Chunk {
     pub(in crate::query) coords: Vec<Vec<u64>>,
     /// Attribute values; empty for tombstones.
     pub(in crate::query) columns: Vec<Column>,
-    pub(in crate::query) standing: Standing,
+    pub(in crate::query) standing: Precedence,
     /// Of a read with a condition.
-    pub(in crate::query) sifted: Option<Sifted>,
+    pub(in crate::query) sifted: Option<RowSelection>,
 }
 
 /// What a condition says of a chunk's rows, and where their other values are.
 #[derive(Debug)]
-pub(in crate::query) struct Sifted {
+pub(in crate::query) struct RowSelection {
     /// The block they come from; `None`: the overlay, whose values are all at hand.
     pub(in crate::query) unit: Option<Unit>,
     /// Their rows in the block; `None`: all of it.
@@ -47,7 +47,7 @@ impl Chunk {
 
     /// Whether no row deletes.
     pub(super) fn is_all_cells(&self) -> bool {
-        matches!(self.standing, Standing::Fragment(_, FragmentKind::Sparse | FragmentKind::Dense))
+        matches!(self.standing, Precedence::Fragment(_, FragmentKind::Sparse | FragmentKind::Dense))
     }
 
     /// Bytes of memory it takes.
@@ -64,15 +64,15 @@ impl Chunk {
 
     pub(in crate::query) fn order(&self, row: usize) -> FragmentOrder {
         match &self.standing {
-            Standing::Fragment(order, _) => *order,
-            Standing::Rows(rows) => rows.get(row).map_or(FragmentOrder { version: 0, index: 0 }, |r| r.0),
+            Precedence::Fragment(order, _) => *order,
+            Precedence::Rows(rows) => rows.get(row).map_or(FragmentOrder { version: 0, index: 0 }, |r| r.0),
         }
     }
 
     pub(in crate::query) fn is_tombstone(&self, row: usize) -> bool {
         match &self.standing {
-            Standing::Fragment(_, kind) => *kind == FragmentKind::Tombstones,
-            Standing::Rows(rows) => rows.get(row).is_some_and(|r| r.1),
+            Precedence::Fragment(_, kind) => *kind == FragmentKind::Tombstones,
+            Precedence::Rows(rows) => rows.get(row).is_some_and(|r| r.1),
         }
     }
 }

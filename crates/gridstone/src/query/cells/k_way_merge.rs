@@ -320,7 +320,7 @@ impl<K: Copy + Ord> Heap<K> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chunk::Standing;
+    use super::super::chunk::Precedence;
     use super::*;
     use crate::fragment::FragmentKind;
 
@@ -332,7 +332,7 @@ mod tests {
                 keys: CellKeys::Narrow(cells.iter().map(|(key, _)| *key).collect()),
                 coords: vec![cells.iter().map(|(_, mark)| *mark).collect()],
                 columns: Vec::new(),
-                standing: Standing::Fragment(FragmentOrder { version, index: 0 }, FragmentKind::Sparse),
+                standing: Precedence::Fragment(FragmentOrder { version, index: 0 }, FragmentKind::Sparse),
                 sifted: None,
             });
         }

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 /// A buffer lent to several threads for writing. It is a raw pointer and not a slice, since the cells of two boxes lie
 /// among each other, so that no two threads could hold slices of them.
 #[derive(Debug)]
-pub(in crate::query) struct Slots<'a> {
+pub(in crate::query) struct SharedResult<'a> {
     start: *mut u8,
     len: usize,
     lent: PhantomData<&'a mut [u8]>,
@@ -15,11 +15,11 @@ pub(in crate::query) struct Slots<'a> {
 
 // SAFETY: the buffer is lent exclusively for as long as this lives, and nobody reads it meanwhile; the writing methods
 // are unsafe, their callers see to it that no two threads write the same cell.
-unsafe impl Sync for Slots<'_> {}
+unsafe impl Sync for SharedResult<'_> {}
 // SAFETY: as above; nothing here belongs to a thread.
-unsafe impl Send for Slots<'_> {}
+unsafe impl Send for SharedResult<'_> {}
 
-impl<'a> Slots<'a> {
+impl<'a> SharedResult<'a> {
     /// Lends `bytes`.
     pub(in crate::query) fn new(bytes: &'a mut [u8]) -> Self {
         Self { start: bytes.as_mut_ptr(), len: bytes.len(), lent: PhantomData }
@@ -44,10 +44,10 @@ impl<'a> Slots<'a> {
         });
     }
 
-    /// As [`Slots::move_run`], for cells of any width.
+    /// As [`SharedResult::move_run`], for cells of any width.
     ///
     /// # Safety
-    /// As [`Slots::move_cells`].
+    /// As [`SharedResult::move_cells`].
     unsafe fn move_wide(&self, width: usize, source: &[u8], run: MoveRun) {
         for i in 0..run.len {
             let from = (run.from + i * run.from_step) as usize * width;
@@ -60,7 +60,7 @@ impl<'a> Slots<'a> {
     /// Writes `value` to every cell of a box.
     ///
     /// # Safety
-    /// As [`Slots::move_cells`].
+    /// As [`SharedResult::move_cells`].
     pub(in crate::query) unsafe fn fill(&self, shape: &[u64], value: &[u8], to: &Strided) {
         let repeated = Strided { start: 0, strides: vec![0; shape.len()] };
         // SAFETY: passed on to the caller.
@@ -146,7 +146,7 @@ mod tests {
             move_cells(&shape, width, &source, &from, &mut expected, &to);
             let kept = found.len() - cut.min(found.len());
             // SAFETY: one thread.
-            unsafe { Slots::new(&mut found[..kept]).move_cells(&shape, width, &source, &from, &to) };
+            unsafe { SharedResult::new(&mut found[..kept]).move_cells(&shape, width, &source, &from, &to) };
             let whole = kept / width * width;
             prop_assert_eq!(&found[..whole], &expected[..whole]);
             prop_assert!(found[whole..].iter().all(|b| *b == 0));
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn fills_and_single_cells() {
         let mut bytes = [0u8; 9];
-        let slots = Slots::new(&mut bytes);
+        let slots = SharedResult::new(&mut bytes);
         // SAFETY: one thread.
         unsafe {
             slots.fill(&[2], &[7, 8], &Strided { start: 1, strides: vec![1] });
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn threads_fill_cells_that_lie_among_each_other() {
         let mut bytes = vec![0u8; 4000];
-        let slots = Slots::new(&mut bytes);
+        let slots = SharedResult::new(&mut bytes);
         let column = |column: u64| {
             let to = Strided { start: column, strides: vec![10] };
             // SAFETY: each item, and so each thread, has a column of its own.

@@ -3,7 +3,7 @@
 //! Cells that were never written read as fill and may be selected too; there is nothing to delete. So only what fragments
 //! reach is looked at: the boxes of dense ones, and the cells of sparse ones.
 
-use super::request::{Doomed, Judged};
+use super::request::{DeleteRequest, Judged};
 use crate::base::{Progress, Result};
 use crate::condition::{Batch, Coordinates};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Staged};
@@ -12,7 +12,7 @@ use crate::query::dense::read::read_dense;
 use crate::query::points::list::Points;
 use crate::query::points::read_points;
 use crate::query::request::{ReadContext, ReadOrder, Request, Target, WriteContext};
-use crate::query::sparse::Sweep;
+use crate::query::sparse::SparseReader;
 use crate::query::write::cells::write_tombstones;
 use crate::schema::{Order, Subarray};
 use crate::tile::coordinates::coordinate_column;
@@ -24,15 +24,15 @@ pub(super) fn delete(
     read: &ReadContext,
     write: &WriteContext<'_>,
     target: &Target,
-    doomed: &Doomed<'_>,
+    request: &DeleteRequest<'_>,
     staged: &mut Vec<Staged>,
-    told: &dyn Progress,
+    progress: &dyn Progress,
 ) -> Result<()> {
     let (seen, own): (Vec<_>, Vec<_>) =
-        target.fragments.iter().cloned().partition(|d: &Arc<Description>| d.order.version <= doomed.version);
-    let (seen, own) = (Written::of(&seen, &doomed.sub), Written::of(&own, &doomed.sub));
-    let judged = Judged::of(seen.cells().saturating_add(own.cells()), told);
-    let mut search = Search { read, write, target, doomed, order: doomed.order(), staged, judged };
+        target.fragments.iter().cloned().partition(|d: &Arc<Description>| d.order.version <= request.version);
+    let (seen, own) = (Written::of(&seen, &request.sub), Written::of(&own, &request.sub));
+    let judged = Judged::of(seen.cells().saturating_add(own.cells()), progress);
+    let mut search = Search { read, write, target, request, order: request.order(), staged, judged };
     search.written(seen)?;
     // Staged by the transaction that this is a part of: what deletes them is given an order after theirs when it is staged.
     search.order = FragmentOrder { version: 0, index: 0 };
@@ -75,7 +75,7 @@ struct Search<'a> {
     read: &'a ReadContext,
     write: &'a WriteContext<'a>,
     target: &'a Target,
-    doomed: &'a Doomed<'a>,
+    request: &'a DeleteRequest<'a>,
     /// That of what deletes.
     order: FragmentOrder,
     staged: &'a mut Vec<Staged>,
@@ -107,7 +107,7 @@ impl Search<'_> {
     }
 
     fn piece(&mut self, piece: &Subarray, order: Order) -> Result<()> {
-        let attrs = self.doomed.condition.columns().attrs;
+        let attrs = self.request.condition.columns().attrs;
         let layout = if order == Order::Row { ReadOrder::Row } else { ReadOrder::Col };
         let request = Request { sub: piece.clone(), attrs: attrs.clone(), order: layout };
         let columns = if attrs.is_empty() { Vec::new() } else { read_dense(self.read, self.target, &request)?.attrs };
@@ -116,7 +116,7 @@ impl Search<'_> {
         for (place, column) in attrs.iter().zip(&columns) {
             batch = batch.with_attr(*place, column.view());
         }
-        let selected = self.doomed.condition.evaluate(&batch)?;
+        let selected = self.request.condition.evaluate(&batch)?;
         if selected.count() == count {
             let mut description =
                 Description::deletion(self.write.entropy.id(), self.write.schema_number, piece.clone());
@@ -139,10 +139,10 @@ impl Search<'_> {
 
     /// Judges the cells of sparse fragments, but for those in boxes that were looked at.
     fn single_cells(&mut self, fragments: Vec<Arc<Description>>, seen: &[Subarray]) -> Result<()> {
-        let attrs = self.doomed.condition.columns().attrs;
+        let attrs = self.request.condition.columns().attrs;
         let written = Target { fragments, ..self.target.clone() };
-        let request = Request { sub: self.doomed.sub.clone(), attrs: Vec::new(), order: ReadOrder::Global };
-        let mut sweep = Sweep::new(self.read, &written, &request)?;
+        let request = Request { sub: self.request.sub.clone(), attrs: Vec::new(), order: ReadOrder::Global };
+        let mut sweep = SparseReader::new(self.read, &written, &request)?;
         while let Some(cells) = sweep.next(self.read.batch_bytes())? {
             let views: Vec<ColumnView<'_>> = cells.dims.iter().map(Column::view).collect();
             let points = Points::new(self.read, &self.target.schema, &views)?;
@@ -151,7 +151,7 @@ impl Search<'_> {
             for (dim, column) in views.iter().enumerate() {
                 batch = batch.with_dim(dim, Coordinates::Column(*column));
             }
-            let selected = self.doomed.condition.evaluate(&batch)?;
+            let selected = self.request.condition.evaluate(&batch)?;
             let near: Vec<&Subarray> =
                 seen.iter().filter(|region| points.bounds().is_some_and(|b| b.intersects(region))).collect();
             let unseen = |row: &usize| !near.iter().any(|region| region.contains(points.cell_of_row(*row)));

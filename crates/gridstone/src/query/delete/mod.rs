@@ -13,7 +13,7 @@ mod cells;
 pub(super) mod request;
 mod rows;
 
-use super::delete::request::Doomed;
+use super::delete::request::DeleteRequest;
 use super::request::{ReadContext, Target, WriteContext};
 use crate::base::{Result, Silent};
 use crate::fragment::Staged;
@@ -29,16 +29,16 @@ pub fn delete_where(
     read: &ReadContext,
     write: &WriteContext<'_>,
     target: &Target,
-    doomed: &Doomed<'_>,
+    request: &DeleteRequest<'_>,
     staged: &mut Vec<Staged>,
 ) -> Result<()> {
-    let told = Arc::clone(&read.progress);
+    let progress = Arc::clone(&read.progress);
     // Cells are told of as they are judged; what reads and writes beneath would tell of each piece from its start to its end.
     let read = ReadContext { progress: Arc::new(Silent), ..read.clone() };
     let write = WriteContext { progress: &Silent, ..write.clone() };
     if target.schema.sparse() {
-        rows::mask(&read, &write, target, doomed, staged, told.as_ref())
+        rows::mask(&read, &write, target, request, staged, progress.as_ref())
     } else {
-        cells::delete(&read, &write, target, doomed, staged, told.as_ref())
+        cells::delete(&read, &write, target, request, staged, progress.as_ref())
     }
 }

@@ -7,7 +7,7 @@ use crate::schema::Subarray;
 
 /// Cells to be deleted.
 #[derive(Debug, Clone)]
-pub struct Doomed<'a> {
+pub struct DeleteRequest<'a> {
     /// Where they lie; inside the domain.
     pub sub: Subarray,
     /// What selects them, bound to the array's schema.
@@ -16,7 +16,7 @@ pub struct Doomed<'a> {
     pub version: u64,
 }
 
-impl Doomed<'_> {
+impl DeleteRequest<'_> {
     /// Newer than all that the version holds, older than all that comes later.
     pub(super) fn order(&self) -> FragmentOrder {
         FragmentOrder::after(self.version)
@@ -25,15 +25,15 @@ impl Doomed<'_> {
 
 /// How many cells were judged.
 pub(super) struct Judged<'a> {
-    told: &'a dyn Progress,
+    progress: &'a dyn Progress,
     done: u64,
     total: u64,
 }
 
 impl<'a> Judged<'a> {
     /// None of `total` at most.
-    pub(super) fn of(total: u64, told: &'a dyn Progress) -> Self {
-        Self { told, done: 0, total }
+    pub(super) fn of(total: u64, progress: &'a dyn Progress) -> Self {
+        Self { progress, done: 0, total }
     }
 
     pub(super) fn more(&mut self, cells: u64) {
@@ -44,7 +44,7 @@ impl<'a> Judged<'a> {
         let done = cells.min(self.total);
         if done > self.done {
             self.done = done;
-            self.told.report(done, self.total);
+            self.progress.report(done, self.total);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The rows of a sparse array's fragments that a condition selects, and the masks over them.
 
-use super::request::{Doomed, Judged};
+use super::request::{DeleteRequest, Judged};
 use crate::base::{Error, FileRef, Id, Progress, Result, limits};
 use crate::condition::{Batch, Coordinates};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Location, Mask, Role, Staged};
@@ -12,7 +12,7 @@ use crate::query::block::sparse::{SparseBlock, fetch_coordinates, touched_blocks
 use crate::query::points::list::Points;
 use crate::query::points::{read_points, rows_at};
 use crate::query::request::{ReadContext, ReadOrder, Request, Target, WriteContext};
-use crate::query::sparse::Sweep;
+use crate::query::sparse::SparseReader;
 use crate::query::write::cells::write_tombstones;
 use crate::schema::Attribute;
 use crate::tile::{Column, ColumnView};
@@ -25,20 +25,20 @@ pub(super) fn mask(
     read: &ReadContext,
     write: &WriteContext<'_>,
     target: &Target,
-    doomed: &Doomed<'_>,
+    request: &DeleteRequest<'_>,
     staged: &mut Vec<Staged>,
-    told: &dyn Progress,
+    progress: &dyn Progress,
 ) -> Result<()> {
-    let holds = |d: &&Arc<Description>| d.kind == FragmentKind::Sparse && d.bounds.intersects(&doomed.sub);
+    let holds = |d: &&Arc<Description>| d.kind == FragmentKind::Sparse && d.bounds.intersects(&request.sub);
     let described = target.fragments.iter().filter(holds).cloned().collect();
     let fragments = open_all(read, &target.schema, described)?;
     let old = Masks::load(read, &target.fragments)?;
     // Staged by the transaction that this is a part of.
-    let is_own = |d: &&Arc<Description>| d.order.version > doomed.version || d.kind == FragmentKind::Mask;
+    let is_own = |d: &&Arc<Description>| d.order.version > request.version || d.kind == FragmentKind::Mask;
     let own: Vec<_> = target.fragments.iter().filter(is_own).cloned().collect();
-    let search = Search { read, target, doomed, fragments, old, own };
+    let search = Search { read, target, request, fragments, old, own };
     let mut judged =
-        Judged::of(search.fragments.iter().map(|f| f.description().cells).fold(0, u64::saturating_add), told);
+        Judged::of(search.fragments.iter().map(|f| f.description().cells).fold(0, u64::saturating_add), progress);
     let masks = match target.schema.options().duplicates {
         true => search.each_row(&mut judged)?,
         false => search.each_cell(write, &mut judged, staged)?,
@@ -55,7 +55,7 @@ pub(super) fn mask(
 struct Search<'a> {
     read: &'a ReadContext,
     target: &'a Target,
-    doomed: &'a Doomed<'a>,
+    request: &'a DeleteRequest<'a>,
     fragments: Vec<Arc<Fragment>>,
     /// What is masked already.
     old: Masks,
@@ -71,10 +71,10 @@ impl Search<'_> {
     /// Where a place may hold several cells each is judged by itself.
     fn each_row(&self, judged: &mut Judged<'_>) -> Result<Vec<Mask>> {
         let mut masks = self.blank();
-        let deletions = Deletions::of(&self.target.fragments, &self.doomed.sub);
+        let deletions = Deletions::of(&self.target.fragments, &self.request.sub);
         for (fragment, mask) in self.fragments.iter().zip(&mut masks) {
             let mut blocks = Vec::new();
-            touched_blocks(self.read, fragment, &self.doomed.sub, |at, _| blocks.push(at))?;
+            touched_blocks(self.read, fragment, &self.request.sub, |at, _| blocks.push(at))?;
             let largest = blocks.iter().map(|at| at.cells).max().unwrap_or(1) as u64;
             let room = self.read.batch_bytes() / largest.saturating_mul(self.target.row_bytes()).max(1);
             for group in blocks.chunks(usize::try_from(room).unwrap_or(usize::MAX).max(1)) {
@@ -94,7 +94,7 @@ impl Search<'_> {
         mask: &mut Mask,
     ) -> Result<()> {
         let schema = &self.target.schema;
-        let attrs = self.doomed.condition.columns().attrs;
+        let attrs = self.request.condition.columns().attrs;
         let pairs: Vec<_> = blocks.iter().map(|at| (fragment, at)).collect();
         let coords = fetch_coordinates(self.read, schema, &pairs, true)?;
         let mut wants = Vec::with_capacity(blocks.len() * attrs.len());
@@ -122,9 +122,9 @@ impl Search<'_> {
             }
             let (order, tile_cells) = (fragment.description().order, tile_cells(fragment, at.tile)?);
             let first = at.first_row(fragment);
-            for row in self.doomed.condition.evaluate(&batch)?.rows() {
+            for row in self.request.condition.evaluate(&batch)?.rows() {
                 let cell = coords.iter().filter_map(move |c| c.get(row).copied());
-                if self.doomed.sub.contains(cell.clone()) && !deletions.take(order, cell) {
+                if self.request.sub.contains(cell.clone()) && !deletions.take(order, cell) {
                     self.add(fragment, mask, (at.tile, tile_cells, first + row));
                 }
             }
@@ -140,15 +140,15 @@ impl Search<'_> {
         staged: &mut Vec<Staged>,
     ) -> Result<Vec<Mask>> {
         let schema = &self.target.schema;
-        let attrs = self.doomed.condition.columns().attrs;
-        let request = Request { sub: self.doomed.sub.clone(), attrs: attrs.clone(), order: ReadOrder::Global };
+        let attrs = self.request.condition.columns().attrs;
+        let request = Request { sub: self.request.sub.clone(), attrs: attrs.clone(), order: ReadOrder::Global };
         let mut masks = self.blank();
         let places: HashMap<Id, usize> =
             self.fragments.iter().enumerate().map(|(place, f)| (f.description().id, place)).collect();
-        let mut sweep = Sweep::new(self.read, self.target, &request)?;
+        let mut sweep = SparseReader::new(self.read, self.target, &request)?;
         while let Some(cells) = sweep.next(self.read.batch_bytes())? {
             judged.more(cells.count as u64);
-            let selected = self.doomed.condition.evaluate(&Batch::of_cells(schema, &cells, &attrs))?;
+            let selected = self.request.condition.evaluate(&Batch::of_cells(schema, &cells, &attrs))?;
             let rows: Vec<u32> = selected.rows().map(|row| row as u32).collect();
             if rows.is_empty() {
                 continue;

@@ -7,13 +7,13 @@
 //! Entries of the overlay are put on top; where fragments lie over each other in any other way, the region is
 //! painted first (`dense.rs`).
 
-use super::piece::{Piece, Stored};
-use super::plan::{DensePlan, Located, Origin};
-use super::result::Sheet;
+use super::piece::{BlockPart, Stored};
+use super::plan::{CellSource, DensePlan, TilePart};
+use super::result::ResultColumn;
 use super::scatter_read::read_straight;
 use crate::base::{Counters, Error, Result};
 use crate::fragment::{Fragment, FragmentOrder, Role};
-use crate::query::block::coalesced::Neighbours;
+use crate::query::block::coalesced::CoalescedReads;
 use crate::query::cells::layout::Strided;
 use crate::query::request::ReadContext;
 use crate::schema::Subarray;
@@ -27,27 +27,27 @@ impl DensePlan {
     pub(in crate::query) fn deliver(
         &self,
         context: &ReadContext,
-        sheet: &Sheet<'_>,
+        result: &ResultColumn<'_>,
         region: &Subarray,
         to: &Strided,
     ) -> Result<Option<usize>> {
         context.cancel.check()?;
-        match self.origin(sheet.attr, region) {
-            Origin::Nowhere(deleted) => {
+        match self.origin(result.attr, region) {
+            CellSource::Nowhere(deleted) => {
                 // SAFETY: the cells of the region are this call's own, as promised above.
-                unsafe { sheet.slots.fill(&region.shape(), sheet.attr.fill(), to) };
-                self.put_newer(context, sheet, (region, to), deleted).map(Some)
+                unsafe { result.slots.fill(&region.shape(), result.attr.fill(), to) };
+                self.put_newer(context, result, (region, to), deleted).map(Some)
             }
-            Origin::One(fragment, grid) => {
+            CellSource::One(fragment, grid) => {
                 let counters = &context.counters;
                 Counters::add(&counters.cells_scanned, region.cells() as u64);
-                let others = self.painters.iter().filter(|p| p.is_dense() && p.touches(region)).count() as u64 - 1;
+                let others = self.layers.iter().filter(|p| p.is_dense() && p.touches(region)).count() as u64 - 1;
                 Counters::add(&counters.tiles_considered, others + 1);
                 Counters::add(&counters.tiles_shadowed, others);
-                self.move_blocks(context, sheet, &self.locate(fragment, grid, region)?, to)?;
-                self.put_newer(context, sheet, (region, to), Some(fragment.description().order)).map(Some)
+                self.move_blocks(context, result, &self.locate(fragment, grid, region)?, to)?;
+                self.put_newer(context, result, (region, to), Some(fragment.description().order)).map(Some)
             }
-            Origin::Many => Ok(None),
+            CellSource::Many => Ok(None),
         }
     }
 
@@ -55,45 +55,51 @@ impl DensePlan {
     fn put_newer(
         &self,
         context: &ReadContext,
-        sheet: &Sheet<'_>,
+        result: &ResultColumn<'_>,
         (region, to): (&Subarray, &Strided),
         order: Option<FragmentOrder>,
     ) -> Result<usize> {
         let mut newer = self.overlay_cells(region, to)?;
         newer.retain(|cell| Some(cell.order) >= order);
-        self.put_overlay(context, &newer, sheet)?;
+        self.put_overlay(context, &newer, result)?;
         Ok(newer.len())
     }
 
     /// Writes the painted cells of a region, in cell order, to the places that `to` gives; the promise of
     /// [`DensePlan::deliver`] holds here too.
-    pub(super) fn move_painted(&self, sheet: &Sheet<'_>, column: &Column, region: &Subarray, to: &Strided) {
+    pub(super) fn move_painted(&self, result: &ResultColumn<'_>, column: &Column, region: &Subarray, to: &Strided) {
         let from = Strided::packed(&region.shape(), self.schema.options().cell_order);
         // SAFETY: as above.
-        unsafe { sheet.slots.move_cells(&region.shape(), sheet.width(), column.view().values(), &from, to) };
+        unsafe { result.slots.move_cells(&region.shape(), result.width(), column.view().values(), &from, to) };
     }
 
-    fn move_blocks(&self, context: &ReadContext, sheet: &Sheet<'_>, at: &Located<'_>, to: &Strided) -> Result<()> {
-        let field = at.fragment.promised_field(Role::Attribute(sheet.attr.id()))?;
+    fn move_blocks(
+        &self,
+        context: &ReadContext,
+        result: &ResultColumn<'_>,
+        at: &TilePart<'_>,
+        to: &Strided,
+    ) -> Result<()> {
+        let field = at.fragment.promised_field(Role::Attribute(result.attr.id()))?;
         Counters::add(&context.counters.tiles_read, 1);
         let pieces = at.blocks.touched_by(&at.wanted).into_iter().map(|block| self.piece(at, field, block, to));
-        let pieces: Vec<Piece> = pieces.filter_map(Result::transpose).collect::<Result<_>>()?;
-        if at.fragment.source().scatters() && read_straight(context, sheet, at.fragment, &pieces)? {
+        let pieces: Vec<BlockPart> = pieces.filter_map(Result::transpose).collect::<Result<_>>()?;
+        if at.fragment.source().scatters() && read_straight(context, result, at.fragment, &pieces)? {
             return Ok(());
         }
-        let mut near = Neighbours::new();
+        let mut near = CoalescedReads::new();
         pieces.into_iter().for_each(|piece| near.push(piece.range, piece));
         near.read(context, at.fragment, |piece, bytes, decoded| {
-            Counters::add(&context.counters.bytes_decoded, (piece.block_cells * sheet.width()) as u64);
-            move_piece(sheet, at.fragment, &piece, bytes, decoded)
+            Counters::add(&context.counters.bytes_decoded, (piece.block_cells * result.width()) as u64);
+            move_piece(result, at.fragment, &piece, bytes, decoded)
         })
     }
 }
 
 fn move_piece(
-    sheet: &Sheet<'_>,
+    result: &ResultColumn<'_>,
     fragment: &Fragment,
-    piece: &Piece,
+    piece: &BlockPart,
     bytes: &[u8],
     decoded: &mut Vec<u8>,
 ) -> Result<()> {
@@ -105,16 +111,16 @@ fn move_piece(
             (bytes.get(skipped..).unwrap_or_default(), Strided { start, ..piece.from.clone() })
         }
         Stored::Block(block) => {
-            decoded.resize(piece.block_cells * sheet.width(), 0);
+            decoded.resize(piece.block_cells * result.width(), 0);
             fragment.decode_into(block, bytes, decoded)?;
             (decoded.as_slice(), piece.from.clone())
         }
     };
     let last = from.place(piece.shape.iter().map(|n| n - 1));
-    if last as usize >= values.len() / sheet.width() {
+    if last as usize >= values.len() / result.width() {
         return Err(Error::corruption("a block has fewer cells than its place in the array"));
     }
     // SAFETY: the cells of a piece are cells of the region of one call of `deliver`, and of no other piece.
-    unsafe { sheet.slots.move_cells(&piece.shape, sheet.width(), values, &from, &piece.to) };
+    unsafe { result.slots.move_cells(&piece.shape, result.width(), values, &from, &piece.to) };
     Ok(())
 }

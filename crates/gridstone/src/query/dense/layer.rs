@@ -10,13 +10,13 @@ use crate::tile::TileGrid;
 use std::sync::Arc;
 
 /// A fragment that may paint, or a deletion that clears; oldest order first.
-pub(in crate::query) struct Painter {
+pub(in crate::query) struct Layer {
     pub(in crate::query) description: Arc<Description>,
-    pub(in crate::query) layer: Layer,
+    pub(in crate::query) layer: LayerKind,
 }
 
-/// What a painter paints with.
-pub(in crate::query) enum Layer {
+/// What a layer paints with.
+pub(in crate::query) enum LayerKind {
     /// A dense fragment and its tiles.
     Dense(Arc<Fragment>, TileGrid),
     /// A sparse fragment, and its blocks that touch the box.
@@ -25,7 +25,7 @@ pub(in crate::query) enum Layer {
     Deletion,
 }
 
-impl Painter {
+impl Layer {
     pub(super) fn new(
         context: &ReadContext,
         target: &Target,
@@ -35,10 +35,10 @@ impl Painter {
         let description = fragment.description().clone();
         let layer = if description.kind == FragmentKind::Dense {
             let grid = TileGrid::new(&target.schema, &fragment.root().bounds)?;
-            Layer::Dense(fragment, grid)
+            LayerKind::Dense(fragment, grid)
         } else {
             let blocks = blocks_in(context, &fragment, &request.sub, deletions)?;
-            Layer::Sparse(fragment, blocks)
+            LayerKind::Sparse(fragment, blocks)
         };
         Ok(Self { description, layer })
     }
@@ -50,9 +50,9 @@ impl Painter {
     /// Whether nothing of `attr` in `region` shows through it: all cells there are painted or cleared.
     pub(in crate::query) fn hides(&self, attr: &Attribute, region: &Subarray) -> bool {
         let all = match self.layer {
-            Layer::Dense(..) => self.description.attrs.contains(&attr.id()),
-            Layer::Deletion => self.clears(attr),
-            Layer::Sparse(..) => false,
+            LayerKind::Dense(..) => self.description.attrs.contains(&attr.id()),
+            LayerKind::Deletion => self.clears(attr),
+            LayerKind::Sparse(..) => false,
         };
         all && self.description.bounds.covers(region)
     }
@@ -65,13 +65,13 @@ impl Painter {
     /// Whether it may have a say in what is in `attr`.
     pub(super) fn concerns(&self, attr: &Attribute) -> bool {
         match self.layer {
-            Layer::Dense(..) => self.description.attrs.contains(&attr.id()),
-            Layer::Deletion => self.clears(attr),
-            Layer::Sparse(..) => true,
+            LayerKind::Dense(..) => self.description.attrs.contains(&attr.id()),
+            LayerKind::Deletion => self.clears(attr),
+            LayerKind::Sparse(..) => true,
         }
     }
 
     pub(in crate::query) fn is_dense(&self) -> bool {
-        matches!(self.layer, Layer::Dense(..))
+        matches!(self.layer, LayerKind::Dense(..))
     }
 }

@@ -3,7 +3,7 @@
 
 use super::canvas::Canvas;
 use super::plan::DensePlan;
-use super::result::Sheet;
+use super::result::ResultColumn;
 use crate::base::Result;
 use crate::fragment::FragmentOrder;
 use crate::query::cells::layout::Strided;
@@ -85,18 +85,23 @@ impl DensePlan {
 
     /// Puts overlay cells, which come as [`DensePlan::overlay_cells`] gives them, on top of what was delivered. They are not counted
     /// here, where one attribute is seen.
-    pub(super) fn put_overlay(&self, context: &ReadContext, cells: &[OverlayCell], sheet: &Sheet<'_>) -> Result<()> {
+    pub(super) fn put_overlay(
+        &self,
+        context: &ReadContext,
+        cells: &[OverlayCell],
+        result: &ResultColumn<'_>,
+    ) -> Result<()> {
         let Some((live, _)) = &self.overlay else { return Ok(()) };
-        for run in newest_by_source(live, cells, sheet.attr.id()).chunk_by(|a, b| a.source == b.source) {
+        for run in newest_by_source(live, cells, result.attr.id()).chunk_by(|a, b| a.source == b.source) {
             let Some(held) = source_of(live, run) else { continue };
             let rows: Vec<u32> = run.iter().map(|c| c.row).collect();
-            let values = held.values(context, sheet.attr, &rows)?;
+            let values = held.values(context, result.attr, &rows)?;
             for (n, cell) in run.iter().enumerate() {
                 let value = values
                     .as_ref()
-                    .map_or(sheet.attr.fill(), |values| values.column.view().value(values.at(n, cell.row) as usize));
+                    .map_or(result.attr.fill(), |values| values.column.view().value(values.at(n, cell.row) as usize));
                 // SAFETY: the cell lies in the region of one call of `deliver`, which alone writes there.
-                unsafe { sheet.slots.put(cell.place, value) };
+                unsafe { result.slots.put(cell.place, value) };
             }
         }
         Ok(())
@@ -113,7 +118,7 @@ fn source_of<'a>(live: &'a LiveOverlay, run: &[OverlayCell]) -> Option<&'a HeldR
 /// With one entry left for a place it is the same which source is put first, so many entries are not sorted: they are dealt to
 /// their sources in one pass.
 fn newest_by_source(live: &LiveOverlay, cells: &[OverlayCell], attr: u32) -> Vec<OverlayCell> {
-    // Neighbours often have one source.
+    // CoalescedReads often have one source.
     let mut known = None;
     let mut speaks = |cell: &OverlayCell| {
         let (_, speaks) = *known.filter(|(source, _)| *source == cell.source).get_or_insert_with(|| {

@@ -1,9 +1,9 @@
 //! Painting a region of a dense array, from its oldest layer to its newest. What a newer one hides is never fetched.
 
 use super::canvas::Canvas;
-use super::layer::{Layer, Painter};
+use super::layer::{Layer, LayerKind};
 use super::overlay::OverlayCell;
-use super::plan::{DensePlan, Located, absolute};
+use super::plan::{DensePlan, TilePart, absolute};
 use super::sparse_layer::paint_sparse;
 use crate::base::{Counters, Result};
 use crate::fragment::{Fragment, Role};
@@ -28,25 +28,25 @@ impl DensePlan {
         let packed = Strided::packed(&region.shape(), self.schema.options().cell_order);
         let mut overlay = self.overlay_cells(region, &packed)?;
         overlay.sort_unstable_by_key(OverlayCell::age);
-        let alone = overlay.is_empty() && self.painters.iter().filter(|p| p.touches(region)).count() == 1;
-        for (place, painter) in self.painters.iter().enumerate() {
+        let alone = overlay.is_empty() && self.layers.iter().filter(|p| p.touches(region)).count() == 1;
+        for (place, layer) in self.layers.iter().enumerate() {
             context.cancel.check()?;
-            if !painter.touches(region) {
+            if !layer.touches(region) {
                 continue;
             }
-            let order = painter.description.order;
+            let order = layer.description.order;
             let older = overlay.partition_point(|cell| cell.order < order);
             let rest = overlay.split_off(older);
             self.paint_overlay(context, &overlay, &mut canvases)?;
             overlay = rest;
-            match &painter.layer {
-                Layer::Dense(fragment, grid) => {
+            match &layer.layer {
+                LayerKind::Dense(fragment, grid) => {
                     self.paint_dense(context, (place, fragment, grid), region, &mut canvases, alone)?;
                 }
-                Layer::Sparse(fragment, blocks) => {
+                LayerKind::Sparse(fragment, blocks) => {
                     paint_sparse(context, &self.schema, (fragment, blocks), region, &mut canvases)?;
                 }
-                Layer::Deletion => clear_box(painter, region, &packed, &mut canvases),
+                LayerKind::Deletion => clear_box(layer, region, &packed, &mut canvases),
             }
         }
         self.paint_overlay(context, &overlay, &mut canvases)?;
@@ -71,7 +71,7 @@ impl DensePlan {
             Counters::add(&context.counters.tiles_shadowed, u64::from(some));
             return Ok(());
         }
-        let Located { fragment, tile, tile_box, blocks, wanted } = self.locate(fragment, grid, &part)?;
+        let TilePart { fragment, tile, tile_box, blocks, wanted } = self.locate(fragment, grid, &part)?;
         let order = self.schema.options().cell_order;
         let (mut wants, mut targets, mut shadowed) = (Vec::new(), Vec::new(), false);
         for block in blocks.touched_by(&wanted) {
@@ -110,7 +110,7 @@ impl DensePlan {
 }
 
 /// Makes the cells of `region`, laid out as `packed`, unwritten where they lie in the box of `deletion`.
-fn clear_box(deletion: &Painter, region: &Subarray, packed: &Strided, canvases: &mut [Canvas<'_>]) {
+fn clear_box(deletion: &Layer, region: &Subarray, packed: &Strided, canvases: &mut [Canvas<'_>]) {
     let Some(part) = deletion.description.bounds.intersect(region) else { return };
     let (shape, to) = (part.shape(), packed.at(&offsets_in(&part, region)));
     let cleared = canvases.iter_mut().filter(|canvas| deletion.clears(canvas.attr()));

@@ -1,6 +1,6 @@
 //! Parts of blocks on their way to the result: what is read of each, and where its cells lie before and after.
 
-use super::plan::{DensePlan, Located};
+use super::plan::{DensePlan, TilePart};
 use crate::base::{ByteRange, Result};
 use crate::fragment::{BlockRef, ChunkedBlock, Fragment, Role};
 use crate::query::cells::layout::Strided;
@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// A block, or the chunks of it that hold wanted cells, on its way to the result.
-pub(in crate::query) struct Piece {
+pub(in crate::query) struct BlockPart {
     pub(super) range: ByteRange,
     pub(in crate::query) stored: Stored,
     /// Where the wanted cells lie in the block.
@@ -40,7 +40,7 @@ impl DensePlan {
         pieces.filter_map(|piece| piece.map(|found| Some(found?.range)).transpose()).collect()
     }
 
-    pub(super) fn piece(&self, at: &Located<'_>, field: usize, block: u64, to: &Strided) -> Result<Option<Piece>> {
+    pub(super) fn piece(&self, at: &TilePart<'_>, field: usize, block: u64, to: &Strided) -> Result<Option<BlockPart>> {
         let block_box = at.blocks.block_box(block);
         let Some(common) = block_box.intersect(&at.wanted) else { return Ok(None) };
         let cells = block_box.cells() as usize;
@@ -60,6 +60,6 @@ impl DensePlan {
             }
         };
         let to = to.at(&minus(&common.origin, &at.wanted.origin));
-        Ok(Some(Piece { range, stored, from, shape: common.shape, to, block_cells: cells }))
+        Ok(Some(BlockPart { range, stored, from, shape: common.shape, to, block_cells: cells }))
     }
 }

@@ -1,6 +1,6 @@
 //! The plan of a dense read: its layers by order, its units, and where the cells of a region come from.
 
-use super::layer::{Layer, Painter};
+use super::layer::{Layer, LayerKind};
 use crate::base::{Counters, Error, Result, limits};
 use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder};
 use crate::query::block::deletions::Deletions;
@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 pub(in crate::query) struct DensePlan {
     pub(in crate::query) schema: Arc<Schema>,
     pub(in crate::query) request: Request,
-    pub(in crate::query) painters: Vec<Painter>,
+    pub(in crate::query) layers: Vec<Layer>,
     /// The overlay, and its live cells in the box.
     pub(in crate::query) overlay: Option<(LiveOverlay, LiveCells)>,
     /// Cells of the largest blocks of the dense fragments.
@@ -42,7 +42,7 @@ impl Unit {
 }
 
 /// Part of a space tile, found in a fragment.
-pub(in crate::query) struct Located<'p> {
+pub(in crate::query) struct TilePart<'p> {
     pub(in crate::query) fragment: &'p Arc<Fragment>,
     pub(in crate::query) tile: u64,
     pub(in crate::query) tile_box: Subarray,
@@ -52,7 +52,7 @@ pub(in crate::query) struct Located<'p> {
 }
 
 /// Where the cells of a region come from.
-pub(in crate::query) enum Origin<'p> {
+pub(in crate::query) enum CellSource<'p> {
     /// Nothing was ever written there, or all of it deleted with this order: only newer entries of the overlay are left.
     Nowhere(Option<FragmentOrder>),
     /// One dense fragment, newer than all others there but for entries of the overlay.
@@ -79,23 +79,23 @@ impl DensePlan {
         let deletions = Deletions::of(&target.fragments, &request.sub);
         let large = large_fragments(target, overlay.is_some(), |d| deletions.leave(d, &request.sub));
         let fragments = open_all(context, &target.schema, large)?.into_iter();
-        let mut painters: Vec<Painter> =
-            fragments.map(|f| Painter::new(context, target, (request, &deletions), f)).collect::<Result<_>>()?;
-        let clearing = |d: &Arc<Description>| Painter { description: d.clone(), layer: Layer::Deletion };
-        painters.extend(deletions.all().iter().map(clearing));
+        let mut layers: Vec<Layer> =
+            fragments.map(|f| Layer::new(context, target, (request, &deletions), f)).collect::<Result<_>>()?;
+        let clearing = |d: &Arc<Description>| Layer { description: d.clone(), layer: LayerKind::Deletion };
+        layers.extend(deletions.all().iter().map(clearing));
         // A hole comes just before the fragment that has the order after the damaged one's.
-        painters.sort_by_key(|p| (p.description.order, !matches!(p.layer, Layer::Deletion)));
-        let cells_of = |p: &Painter| match &p.layer {
-            Layer::Dense(fragment, _) => Some(u64::from(fragment.root().block_cells)),
-            Layer::Sparse(..) | Layer::Deletion => None,
+        layers.sort_by_key(|p| (p.description.order, !matches!(p.layer, LayerKind::Deletion)));
+        let cells_of = |p: &Layer| match &p.layer {
+            LayerKind::Dense(fragment, _) => Some(u64::from(fragment.root().block_cells)),
+            LayerKind::Sparse(..) | LayerKind::Deletion => None,
         };
-        let block_cells = painters.iter().filter_map(cells_of).max().unwrap_or(limits::DENSE_BLOCK_CELLS);
+        let block_cells = layers.iter().filter_map(cells_of).max().unwrap_or(limits::DENSE_BLOCK_CELLS);
         let cells = |live: LiveOverlay| {
             let cells = live.cells_in(context, &target.schema, &request.sub)?;
             Ok((live, cells))
         };
         let overlay = overlay.map(cells).transpose()?;
-        Ok(Self { schema: target.schema.clone(), request: request.clone(), painters, overlay, block_cells })
+        Ok(Self { schema: target.schema.clone(), request: request.clone(), layers, overlay, block_cells })
     }
 
     pub(super) fn touched_cells(&self) -> u64 {
@@ -132,18 +132,18 @@ impl DensePlan {
 
     /// Whether a newer dense fragment with this attribute, or a deletion, covers `part` wholly.
     pub(super) fn shadowed(&self, place: usize, attr: &Attribute, part: &Subarray) -> bool {
-        self.painters.iter().skip(place + 1).any(|newer| newer.hides(attr, part))
+        self.layers.iter().skip(place + 1).any(|newer| newer.hides(attr, part))
     }
 
     /// Where the cells of a region come from; entries of the overlay aside.
-    pub(in crate::query) fn origin(&self, attr: &Attribute, region: &Subarray) -> Origin<'_> {
-        let holds = |p: &&Painter| p.touches(region) && p.concerns(attr);
-        let Some(newest) = self.painters.iter().rfind(holds) else { return Origin::Nowhere(None) };
+    pub(in crate::query) fn origin(&self, attr: &Attribute, region: &Subarray) -> CellSource<'_> {
+        let holds = |p: &&Layer| p.touches(region) && p.concerns(attr);
+        let Some(newest) = self.layers.iter().rfind(holds) else { return CellSource::Nowhere(None) };
         match &newest.layer {
-            _ if !newest.hides(attr, region) => Origin::Many,
-            Layer::Dense(fragment, grid) => Origin::One(fragment, grid),
-            Layer::Deletion => Origin::Nowhere(Some(newest.description.order)),
-            Layer::Sparse(..) => Origin::Many,
+            _ if !newest.hides(attr, region) => CellSource::Many,
+            LayerKind::Dense(fragment, grid) => CellSource::One(fragment, grid),
+            LayerKind::Deletion => CellSource::Nowhere(Some(newest.description.order)),
+            LayerKind::Sparse(..) => CellSource::Many,
         }
     }
 
@@ -153,7 +153,7 @@ impl DensePlan {
         fragment: &'p Arc<Fragment>,
         grid: &TileGrid,
         part: &Subarray,
-    ) -> Result<Located<'p>> {
+    ) -> Result<TilePart<'p>> {
         let wrong =
             || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
         let coords: Vec<u64> = self.schema.dims().iter().zip(part.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
@@ -165,19 +165,19 @@ impl DensePlan {
             return Err(wrong());
         }
         let wanted = RelativeBox { origin: offsets_in(part, &tile_box), shape: part.shape() };
-        Ok(Located { fragment, tile, tile_box, blocks, wanted })
+        Ok(TilePart { fragment, tile, tile_box, blocks, wanted })
     }
 
     /// Whether a device was waited for lately.
-    pub(in crate::query) fn is_waited_for(&self) -> bool {
-        let slow = |p: &Painter| matches!(&p.layer, Layer::Dense(fragment, _) if fragment.source().is_waited_for());
-        self.painters.iter().any(slow)
+    pub(in crate::query) fn is_cold(&self) -> bool {
+        let slow = |p: &Layer| matches!(&p.layer, LayerKind::Dense(fragment, _) if fragment.source().is_cold());
+        self.layers.iter().any(slow)
     }
 
     /// Whether the answer to a request takes long.
     pub(in crate::query) fn is_far(&self) -> bool {
-        let far = |layer: &Layer| matches!(layer, Layer::Dense(fragment, _) if fragment.source().far_gap().is_some());
-        self.painters.iter().any(|painter| far(&painter.layer))
+        let far = |layer: &LayerKind| matches!(layer, LayerKind::Dense(fragment, _) if fragment.source().remote_gap().is_some());
+        self.layers.iter().any(|layer| far(&layer.layer))
     }
 }
 

@@ -4,9 +4,9 @@
 //! Left out are cells that lie in a sparse fragment, and what newer fragments hide. Memory holds what was asked for of two groups of
 //! units, those that are read and the next, both a share of the budget and counted in it.
 
-use super::layer::Layer;
-use super::plan::{DensePlan, Located, Origin, Unit, absolute};
-use super::result::Sheet;
+use super::layer::LayerKind;
+use super::plan::{CellSource, DensePlan, TilePart, Unit, absolute};
+use super::result::ResultColumn;
 use crate::base::{Begun, ByteRange, Result};
 use crate::fragment::{Fragment, Role};
 use crate::query::cells::layout::ResultLayout;
@@ -33,10 +33,10 @@ pub(in crate::query) struct Group<'a> {
 }
 
 /// The units of a read in groups.
-pub(super) struct Groups<'a, I: Iterator<Item = Unit>> {
+pub(super) struct RemotePrefetch<'a, I: Iterator<Item = Unit>> {
     pub(in crate::query) context: &'a ReadContext,
     pub(in crate::query) plan: &'a DensePlan,
-    pub(super) sheets: &'a [Sheet<'a>],
+    pub(super) results: &'a [ResultColumn<'a>],
     pub(in crate::query) painted: &'a [&'a Attribute],
     pub(in crate::query) layout: &'a ResultLayout,
     pub(in crate::query) row_bytes: u64,
@@ -45,7 +45,7 @@ pub(super) struct Groups<'a, I: Iterator<Item = Unit>> {
     pub(in crate::query) looked: VecDeque<(Unit, Wanted<'a>)>,
 }
 
-impl<'a, I: Iterator<Item = Unit>> Groups<'a, I> {
+impl<'a, I: Iterator<Item = Unit>> RemotePrefetch<'a, I> {
     /// The next; of no unit at the end.
     pub(in crate::query) fn next_group(&mut self) -> Result<Group<'a>> {
         let budget = &self.context.budget;
@@ -81,7 +81,7 @@ impl<'a, I: Iterator<Item = Unit>> Groups<'a, I> {
         let some: Vec<Unit> = self.units.by_ref().take(self.context.pool.threads() * 16).collect();
         let wanted = |unit: Unit| {
             // What is wrong is told by the read, if it needs it.
-            let wanted = self.plan.wanted(self.sheets, self.painted, &unit, self.layout).unwrap_or_default();
+            let wanted = self.plan.wanted(self.results, self.painted, &unit, self.layout).unwrap_or_default();
             Ok((unit, wanted))
         };
         self.looked.extend(self.context.pool.map(some, self.context.cancel.as_ref(), wanted)?);
@@ -147,19 +147,19 @@ impl DensePlan {
     /// What a unit will read.
     fn wanted(
         &self,
-        sheets: &[Sheet<'_>],
+        results: &[ResultColumn<'_>],
         painted: &[&Attribute],
         Unit { region, tile, .. }: &Unit,
         layout: &ResultLayout,
     ) -> Result<Wanted<'_>> {
         let (mut wanted, to) = (Wanted::default(), layout.place(region, *tile));
-        for attr in sheets.iter().map(|sheet| sheet.attr) {
+        for attr in results.iter().map(|result| result.attr) {
             match self.origin(attr, region) {
-                Origin::One(fragment, grid) => {
+                CellSource::One(fragment, grid) => {
                     wanted.push(fragment, self.piece_ranges(attr, (fragment, grid), region, &to)?);
                 }
-                Origin::Many => self.want_blocks(attr, region, &mut wanted)?,
-                Origin::Nowhere(_) => {}
+                CellSource::Many => self.want_blocks(attr, region, &mut wanted)?,
+                CellSource::Nowhere(_) => {}
             }
         }
         painted.iter().try_for_each(|attr| self.want_blocks(attr, region, &mut wanted))?;
@@ -168,14 +168,14 @@ impl DensePlan {
 
     /// Wants what is decoded to paint an attribute in a region.
     fn want_blocks<'p>(&'p self, attr: &Attribute, region: &Subarray, wanted: &mut Wanted<'p>) -> Result<()> {
-        for (place, painter) in self.painters.iter().enumerate() {
-            let Layer::Dense(fragment, grid) = &painter.layer else { continue };
+        for (place, layer) in self.layers.iter().enumerate() {
+            let LayerKind::Dense(fragment, grid) = &layer.layer else { continue };
             let (part, field) = (region.intersect(&fragment.root().bounds), fragment.field(Role::Attribute(attr.id())));
             let (Some(part), Some(field)) = (part, field) else { continue };
             if self.shadowed(place, attr, &part) {
                 continue;
             }
-            let Located { tile, tile_box, blocks, wanted: cells, .. } = self.locate(fragment, grid, &part)?;
+            let TilePart { tile, tile_box, blocks, wanted: cells, .. } = self.locate(fragment, grid, &part)?;
             let mut ranges = Vec::new();
             for block in blocks.touched_by(&cells) {
                 let Some(common) = blocks.block_box(block).intersect(&cells) else { continue };

@@ -9,12 +9,12 @@
 
 use super::canvas::Canvas;
 use super::plan::{DensePlan, Unit};
-use super::prefetch::Groups;
-use super::readahead::UnitsAhead;
-use super::result::{Sheet, split};
+use super::prefetch::RemotePrefetch;
+use super::readahead::Readahead;
+use super::result::{ResultColumn, split};
 use crate::base::{Counters, Error, Result};
 use crate::query::cells::layout::{ResultLayout, Strided};
-use crate::query::cells::shared_result::Slots;
+use crate::query::cells::shared_result::SharedResult;
 use crate::query::request::{ALONE_BYTES_MAX, ReadContext, Request, Target, attrs_of, is_deliverable};
 use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{Cells, Column};
@@ -37,9 +37,9 @@ pub fn read_dense(context: &ReadContext, target: &Target, request: &Request) -> 
         buffers.push(context.arena.take_cells(count, attr.datatype().width().unwrap_or(1))?);
     }
     let targets = delivered.iter().filter_map(attr).zip(&mut buffers);
-    let sheets: Vec<Sheet<'_>> =
-        targets.map(|(attr, buf)| Sheet { attr, slots: Slots::new(buf.as_mut_slice()) }).collect();
-    fill_dense(context, target, request, &sheets, &mut canvases)?;
+    let results: Vec<ResultColumn<'_>> =
+        targets.map(|(attr, buf)| ResultColumn { attr, slots: SharedResult::new(buf.as_mut_slice()) }).collect();
+    fill_dense(context, target, request, &results, &mut canvases)?;
     let made = delivered.iter().filter_map(attr).zip(buffers).map(|(a, b)| Column::new(a.datatype(), b, None, None));
     let (mut made, mut drawn) = (made, canvases.into_iter().map(Canvas::finish));
     let columns =
@@ -57,7 +57,7 @@ pub fn read_dense_into(
 ) -> Result<()> {
     let schema = target.schema.clone();
     let count = cell_count(&schema, request)?;
-    let mut sheets = Vec::with_capacity(outs.len());
+    let mut results = Vec::with_capacity(outs.len());
     if outs.len() != request.attrs.len() {
         return Err(Error::input(format!("{} buffers were given for {} attributes", outs.len(), request.attrs.len())));
     }
@@ -71,9 +71,9 @@ pub fn read_dense_into(
                 attr.datatype()
             )));
         }
-        sheets.push(Sheet { attr, slots: Slots::new(out) });
+        results.push(ResultColumn { attr, slots: SharedResult::new(out) });
     }
-    fill_dense(context, target, request, &sheets, &mut [])
+    fill_dense(context, target, request, &results, &mut [])
 }
 
 fn cell_count(schema: &Schema, request: &Request) -> Result<usize> {
@@ -87,12 +87,12 @@ fn cell_count(schema: &Schema, request: &Request) -> Result<usize> {
     })
 }
 
-/// Delivers the cells of each sheet's attribute, and paints each canvas, one per other attribute asked for.
+/// Delivers the cells of each result's attribute, and paints each canvas, one per other attribute asked for.
 fn fill_dense(
     context: &ReadContext,
     target: &Target,
     request: &Request,
-    sheets: &[Sheet<'_>],
+    results: &[ResultColumn<'_>],
     canvases: &mut [Canvas<'_>],
 ) -> Result<()> {
     let plan = DensePlan::new(context, target, request)?;
@@ -104,19 +104,19 @@ fn fill_dense(
     let units = plan.units(context, row_bytes)?;
     let (painted, mut done) = (painted.as_slice(), 0u64);
     let (plan, layout, looked) = (&plan, &layout, VecDeque::new());
-    let mut groups = Groups { context, plan, sheets, painted, layout, row_bytes, units, looked };
+    let mut groups = RemotePrefetch { context, plan, results, painted, layout, row_bytes, units, looked };
     let mut group = groups.next_group()?;
     while !group.units.is_empty() {
         let next = groups.next_group()?;
         let cells: u64 = group.units.iter().map(|u| u.region.cells() as u64).sum();
         let held = if painted.is_empty() { 0 } else { cells * row_bytes };
-        let ahead = plan.is_waited_for().then(|| UnitsAhead::new(&group.units, &next.units, width as u64));
-        let tell = |unit: &Unit| plan.foresee(sheets, &unit.region, &layout.place(&unit.region, unit.tile));
+        let ahead = plan.is_cold().then(|| Readahead::new(&group.units, &next.units, width as u64));
+        let tell = |unit: &Unit| plan.prefetch(results, &unit.region, &layout.place(&unit.region, unit.tile));
         context.budget.take(held);
         let fill = |(at, unit): (usize, &Unit)| {
             ahead.iter().try_for_each(|ahead| ahead.before(at, tell))?;
             let to = layout.place(&unit.region, unit.tile);
-            Ok((to.clone(), plan.fill_unit(context, &unit.region, &to, sheets, painted)?))
+            Ok((to.clone(), plan.fill_unit(context, &unit.region, &to, results, painted)?))
         };
         let filled = if alone {
             group.units.iter().enumerate().map(fill).collect()
@@ -140,20 +140,20 @@ fn fill_dense(
 }
 
 impl DensePlan {
-    /// Writes the cells of a unit to its sheets; gives the columns of the `painted` attributes.
+    /// Writes the cells of a unit to its results; gives the columns of the `painted` attributes.
     fn fill_unit(
         &self,
         context: &ReadContext,
         region: &Subarray,
         to: &Strided,
-        sheets: &[Sheet<'_>],
+        results: &[ResultColumn<'_>],
         painted: &[&Attribute],
     ) -> Result<Vec<Column>> {
         let (mut left, mut entries) = (Vec::new(), 0);
-        for sheet in sheets {
-            match self.deliver(context, sheet, region, to)? {
+        for result in results {
+            match self.deliver(context, result, region, to)? {
                 Some(put) => entries = put.max(entries),
-                None => left.push(sheet),
+                None => left.push(result),
             }
         }
         let attrs: Vec<&Attribute> = left.iter().map(|s| s.attr).chain(painted.iter().copied()).collect();
@@ -164,8 +164,8 @@ impl DensePlan {
         }
         let mut columns = self.paint(context, region, &attrs)?;
         let rest = columns.split_off(left.len());
-        for (sheet, column) in left.iter().zip(&columns) {
-            self.move_painted(sheet, column, region, to);
+        for (result, column) in left.iter().zip(&columns) {
+            self.move_painted(result, column, region, to);
         }
         Ok(rest)
     }

@@ -1,7 +1,7 @@
 //! Units of a dense read that the device is told of before they are read.
 
-use super::plan::{DensePlan, Origin, Unit};
-use super::result::Sheet;
+use super::plan::{CellSource, DensePlan, Unit};
+use super::result::ResultColumn;
 use crate::base::Result;
 use crate::query::cells::layout::Strided;
 use crate::schema::Subarray;
@@ -12,14 +12,14 @@ const WINDOW_BYTES: u64 = 8 << 20;
 
 /// A group of units that several threads read, and the one that comes after it. Who reads a unit tells those that come
 /// next, so that the device has work throughout, also from one group to the next, and no thread tells for the others.
-pub(super) struct UnitsAhead<'u> {
+pub(super) struct Readahead<'u> {
     group: &'u [Unit],
     next: &'u [Unit],
     /// Units that are told before they are read.
     depth: usize,
 }
 
-impl<'u> UnitsAhead<'u> {
+impl<'u> Readahead<'u> {
     /// Of a group and the one after it, with so many bytes in a cell.
     pub(in crate::query) fn new(group: &'u [Unit], next: &'u [Unit], row_bytes: u64) -> Self {
         let largest = group.iter().map(|unit| unit.region.cells() as u64).max().unwrap_or(1);
@@ -37,13 +37,13 @@ impl<'u> UnitsAhead<'u> {
 
 impl DensePlan {
     /// Tells the device, if it is waited for, what will be read of a region.
-    pub(super) fn foresee(&self, sheets: &[Sheet<'_>], region: &Subarray, to: &Strided) -> Result<()> {
-        for sheet in sheets {
-            let Origin::One(fragment, grid) = self.origin(sheet.attr, region) else { continue };
-            if !fragment.source().is_waited_for() {
+    pub(super) fn prefetch(&self, results: &[ResultColumn<'_>], region: &Subarray, to: &Strided) -> Result<()> {
+        for result in results {
+            let CellSource::One(fragment, grid) = self.origin(result.attr, region) else { continue };
+            if !fragment.source().is_cold() {
                 continue;
             }
-            fragment.source().foresee(&self.piece_ranges(sheet.attr, (fragment, grid), region, to)?);
+            fragment.source().prefetch(&self.piece_ranges(result.attr, (fragment, grid), region, to)?);
         }
         Ok(())
     }
@@ -64,7 +64,7 @@ mod tests {
     /// What is told before each of these units of the first group is read.
     fn told(order: &[usize], row_bytes: u64) -> Vec<Vec<u64>> {
         let (group, next) = (units(0, 10), units(10, 10));
-        let ahead = UnitsAhead::new(&group, &next, row_bytes);
+        let ahead = Readahead::new(&group, &next, row_bytes);
         let before = |at: &usize| {
             let told = RefCell::new(Vec::new());
             let tell = |unit: &Unit| {

@@ -1,16 +1,16 @@
 //! Results of a dense read, one per attribute: those whose cells have their places before anything is read, and the others.
 
-use crate::query::cells::shared_result::Slots;
+use crate::query::cells::shared_result::SharedResult;
 use crate::query::request::{Request, is_deliverable};
 use crate::schema::{Attribute, Schema};
 
 /// The result of one attribute.
-pub(in crate::query) struct Sheet<'a> {
+pub(in crate::query) struct ResultColumn<'a> {
     pub(in crate::query) attr: &'a Attribute,
-    pub(in crate::query) slots: Slots<'a>,
+    pub(in crate::query) slots: SharedResult<'a>,
 }
 
-impl Sheet<'_> {
+impl ResultColumn<'_> {
     pub(in crate::query) fn width(&self) -> usize {
         self.attr.datatype().width().unwrap_or(1)
     }

@@ -3,8 +3,8 @@
 //!
 //! Chunks are checked where their bytes lie then, still in the core's cache. So cells are copied once and read once, not copied twice.
 
-use super::piece::{Piece, Stored};
-use super::result::Sheet;
+use super::piece::{BlockPart, Stored};
+use super::result::ResultColumn;
 use crate::base::{Ahead, ByteRange, Counters, Error, Result, limits};
 use crate::fragment::{CHUNK_BYTES, ChunkedBlock, Fragment};
 use crate::query::cells::layout::for_each_run;
@@ -47,12 +47,12 @@ struct Run {
 /// The promise of `deliver` holds here too: no other call has a cell of theirs.
 pub(super) fn read_straight(
     context: &ReadContext,
-    sheet: &Sheet<'_>,
+    result: &ResultColumn<'_>,
     fragment: &Fragment,
-    pieces: &[Piece],
+    pieces: &[BlockPart],
 ) -> Result<bool> {
-    let Some(Piece { stored: Stored::Chunks(page, _), .. }) = pieces.first() else { return Ok(false) };
-    let Some(stretches) = stretches(pieces, sheet.width())? else { return Ok(false) };
+    let Some(BlockPart { stored: Stored::Chunks(page, _), .. }) = pieces.first() else { return Ok(false) };
+    let Some(stretches) = stretches(pieces, result.width())? else { return Ok(false) };
     let runs = runs(stretches);
     let ranges: Vec<ByteRange> = runs.iter().map(|run| fragment.chunk_range(page, &run.chunks)).collect();
     let mut ahead = Ahead::default();
@@ -64,19 +64,19 @@ pub(super) fn read_straight(
         Counters::add(&context.counters.requests, 1);
         Counters::add(&context.counters.bytes_fetched, range.len);
         let mut scratch = SCRATCH.take();
-        let done = read_run(sheet, (fragment, page), (run, *range), &mut scratch);
+        let done = read_run(result, (fragment, page), (run, *range), &mut scratch);
         SCRATCH.set(scratch);
         done?;
     }
     let (blocks, cells) = (pieces.len() as u64, pieces.iter().map(|piece| piece.block_cells).sum::<usize>());
     Counters::add(&context.counters.blocks_decoded, blocks);
     Counters::add(&context.counters.blocks_alone, blocks);
-    Counters::add(&context.counters.bytes_decoded, (cells * sheet.width()) as u64);
+    Counters::add(&context.counters.bytes_decoded, (cells * result.width()) as u64);
     Ok(true)
 }
 
 /// The stretches of `pieces` by their places in the page; `None` if they are short or not of one page.
-fn stretches(pieces: &[Piece], width: usize) -> Result<Option<Vec<Stretch>>> {
+fn stretches(pieces: &[BlockPart], width: usize) -> Result<Option<Vec<Stretch>>> {
     let mut found = Vec::new();
     for piece in pieces {
         let Stored::Chunks(block, _) = &piece.stored else { return Ok(None) };
@@ -101,7 +101,7 @@ fn stretches(pieces: &[Piece], width: usize) -> Result<Option<Vec<Stretch>>> {
     Ok(Some(found))
 }
 
-/// Groups stretches, which ascend, into runs of whole chunks.
+/// RemotePrefetch stretches, which ascend, into runs of whole chunks.
 fn runs(stretches: Vec<Stretch>) -> Vec<Run> {
     let gap = limits::GAP_BYTES / CHUNK_BYTES;
     let mut runs: Vec<Run> = Vec::new();
@@ -159,7 +159,7 @@ fn parts(run: &Run, start: u64, len: u64) -> Result<Vec<Part>> {
 }
 
 fn read_run(
-    sheet: &Sheet<'_>,
+    result: &ResultColumn<'_>,
     (fragment, page): (&Fragment, &ChunkedBlock),
     (run, range): (&Run, ByteRange),
     scratch: &mut Vec<u8>,
@@ -182,7 +182,7 @@ fn read_run(
             }
             // SAFETY: stretches are of different cells, all of them of this call of `deliver` alone; these are gone before
             // the bytes are looked at below.
-            Part::Wanted { to, len } => unsafe { sheet.slots.bytes_mut(to, len) }.ok_or_else(outside)?,
+            Part::Wanted { to, len } => unsafe { result.slots.bytes_mut(to, len) }.ok_or_else(outside)?,
         };
         outs.push(IoSliceMut::new(out));
     }
@@ -199,7 +199,7 @@ fn read_run(
                 now
             }
             // SAFETY: as above; nobody writes these bytes until this returns.
-            Part::Wanted { to, len } => unsafe { sheet.slots.bytes_mut(to, len) }.ok_or_else(outside)?,
+            Part::Wanted { to, len } => unsafe { result.slots.bytes_mut(to, len) }.ok_or_else(outside)?,
         });
     }
     fragment.check_scattered(page, &run.chunks, read.into_iter())

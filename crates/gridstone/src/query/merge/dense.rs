@@ -51,7 +51,7 @@ impl std::fmt::Debug for Rewrite<'_> {
 
 /// Decodes the small fragments of `target` once, so that tiles need not do it one by one; says whether there is memory for
 /// them.
-pub fn warm(context: &ReadContext, target: &Target) -> Result<bool> {
+pub fn preload_small(context: &ReadContext, target: &Target) -> Result<bool> {
     let any = target.fragments.iter().any(|d| is_small(d));
     let attrs: Vec<u32> = target.schema.attrs().iter().map(Attribute::id).collect();
     Ok(live_overlay(context, target, &[target.schema.domain()], &attrs)?.is_some() || !any)

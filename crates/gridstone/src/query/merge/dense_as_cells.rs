@@ -18,7 +18,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Corruption, Storage, Cancelled.
-pub fn unboxed(
+pub fn dense_as_cells(
     read: &ReadContext,
     write: &WriteContext<'_>,
     target: &Target,

@@ -7,14 +7,14 @@
 //! The runs stand in the order that they came in, so what a merge does with cells at one place is what a single write does.
 
 use super::cells::{RewriteCells, rewrite_cells};
-use super::passes::gathered;
+use super::passes::merge_in_passes;
 use crate::base::{Error, Id, Result, Silent};
 use crate::fragment::{Description, FragmentOrder, Staged};
 use crate::query::block::open::open_fragment;
 use crate::query::points::list::Points;
 use crate::query::points::rows_at;
 use crate::query::request::{BudgetHold, ReadContext, ReadOrder, Request, Target, WriteContext};
-use crate::query::sparse::Sweep;
+use crate::query::sparse::SparseReader;
 use crate::query::write::cells::{CellWrite, sorting_bytes, stage_cells};
 use crate::query::write::dense::check_columns;
 use crate::query::write::order::Dedup;
@@ -164,7 +164,7 @@ impl UnsortedCells {
         let (bytes, cells) = runs.iter().fold((0, 0u64), |(bytes, cells), run| {
             (bytes + run.description.location.len, cells + run.description.cells)
         });
-        let fragments = gathered(read, &silent, &target, target.fragments.clone(), runs)?;
+        let fragments = merge_in_passes(read, &silent, &target, target.fragments.clone(), runs)?;
         let merged = Target { fragments, ..target.clone() };
         let cells_max = (FRAGMENT_BYTES / (bytes / cells.max(1) + 1)).max(1);
         rewrite_cells(read, write, &RewriteCells { target: &merged, places: self.places.clone(), cells_max }, done)?;
@@ -209,7 +209,7 @@ impl UnsortedCells {
             let later = Target { fragments: later, ..target.clone() };
             let opened =
                 later.fragments.iter().map(|d| open_fragment(read, &self.schema, d)).collect::<Result<Vec<_>>>()?;
-            let mut sweep = Sweep::new(read, &alone, &request)?;
+            let mut sweep = SparseReader::new(read, &alone, &request)?;
             while let Some(cells) = sweep.next(read.batch_bytes())? {
                 let touches = |rows: &[u32]| {
                     let dims: Vec<Column> = cells.dims.iter().map(|c| c.view().gather(rows)).collect();

@@ -10,7 +10,7 @@ use crate::query::block::masks::touch;
 use crate::query::cells::chunk::Queue;
 use crate::query::cells::merged_rows::Stretches;
 use crate::query::request::{ReadContext, Request, Target};
-use crate::query::sparse::Sweep;
+use crate::query::sparse::SparseReader;
 use crate::query::write::tiler::TileForm;
 use crate::tile::{CellKeys, KeyLayout};
 use std::cmp::Ordering;
@@ -50,7 +50,7 @@ const BATCH_BYTES_MAX: u64 = 4 << 20;
 
 /// The cells that sparse fragments hold, of a sparse array or over a dense one, in global order.
 pub(super) struct Sweeper {
-    sweep: Sweep,
+    sweep: SparseReader,
     batch_bytes: u64,
     apart: VecDeque<Apart>,
     /// The keys of the first cells of all tiles.
@@ -73,7 +73,7 @@ struct Tiles {
     lasts: CellKeys,
 }
 
-fn tiles_of(sweep: &Sweep) -> Result<Tiles> {
+fn tiles_of(sweep: &SparseReader) -> Result<Tiles> {
     let ndim = sweep.schema.ndim();
     let (mut of, mut firsts, mut lasts) = (Vec::new(), vec![Vec::new(); ndim], vec![Vec::new(); ndim]);
     for (queue, fragment) in sweep.fragments.iter().enumerate() {
@@ -102,7 +102,7 @@ impl Sweeper {
         request: &Request,
         form: &TileForm,
     ) -> Result<Self> {
-        let mut sweep = Sweep::of_merge(context, target, request)?;
+        let mut sweep = SparseReader::of_merge(context, target, request)?;
         let tiles = tiles_of(&sweep)?;
         let attrs = request.attrs.iter().filter_map(|p| target.schema.attrs().get(*p)).map(|a| a.id());
         let attrs: Vec<u32> = attrs.collect();
@@ -165,7 +165,7 @@ impl Sweeper {
 }
 
 /// Whether no cell of a tile is masked or lies in a box deleted since.
-fn loses_nothing(sweep: &Sweep, fragment: &Fragment, tile: u64, cells: u64) -> bool {
+fn loses_nothing(sweep: &SparseReader, fragment: &Fragment, tile: u64, cells: u64) -> bool {
     let description = fragment.description();
     if touch(sweep.masks.over(description.id), tile, 0, cells as usize) {
         return false;
@@ -178,7 +178,7 @@ fn loses_nothing(sweep: &Sweep, fragment: &Fragment, tile: u64, cells: u64) -> b
 }
 
 /// The rows of the tiles that no other tile, and no entry of the overlay, reaches into, in global order.
-fn rows_apart(sweep: &Sweep, tiles: &Tiles) -> Result<Vec<usize>> {
+fn rows_apart(sweep: &SparseReader, tiles: &Tiles) -> Result<Vec<usize>> {
     let (pool, cancel) = (sweep.context.pool.as_ref(), sweep.context.cancel.as_ref());
     let (_, order) = tiles.firsts.clone().sort(pool, cancel)?;
     // Of a group of small fragments all chunks are there from the beginning.
@@ -214,7 +214,7 @@ fn has_between(keys: &CellKeys, tiles: &Tiles, row: usize) -> bool {
 }
 
 /// Takes the blocks of tiles out of a sweep that has not begun.
-fn without(sweep: &mut Sweep, taken: &HashSet<(usize, u64)>) {
+fn without(sweep: &mut SparseReader, taken: &HashSet<(usize, u64)>) {
     if taken.is_empty() {
         return;
     }

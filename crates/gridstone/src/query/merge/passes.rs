@@ -15,7 +15,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Corruption, Storage, Cancelled.
-pub fn gathered(
+pub fn merge_in_passes(
     read: &ReadContext,
     write: &WriteContext<'_>,
     target: &Target,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Corruption, Storage, Cancelled.
-pub fn united(
+pub fn merge_tombstones(
     read: &ReadContext,
     write: &WriteContext<'_>,
     schema: &Arc<Schema>,

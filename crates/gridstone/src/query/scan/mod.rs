@@ -1,6 +1,6 @@
 //! Streams of cells in bounded memory, coordinates included, for sparse and dense arrays alike.
 //!
-//! - Sparse, global order: a [`Sweep`] gives batch after batch.
+//! - Sparse, global order: a [`SparseReader`] gives batch after batch.
 //! - Sparse, row or column order: slabs along the slowest dimension (where that is one coordinate thick,
 //!   the next), halved until one should fit a batch, each read and
 //!   sorted. A block is read once for every slab that it touches. Where few cells are left they are halved, not the slab.
@@ -15,7 +15,7 @@ use super::dense::read::read_dense;
 use super::request::{ReadContext, ReadOrder, Request, Target};
 use super::select::filter::Filter;
 use super::select::{Source, narrowed};
-use super::sparse::Sweep;
+use super::sparse::SparseReader;
 use crate::base::{AlignedBuf, Cancel, Counters, Error, Result};
 use crate::condition::Bound;
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 const HALVED_CELLS_MAX: u64 = 1 << 18;
 
 enum State {
-    Sweep(Source),
+    SparseReader(Source),
     Slabs(Vec<Subarray>),
     /// Tiles in tile order, the pieces of the current tile, the next piece.
     Tiles {
@@ -97,7 +97,7 @@ impl Scan {
         let cells = (batch_bytes / target.row_bytes()).max(1);
         let state = match (schema.sparse() || filter.is_some(), request.order) {
             (true, ReadOrder::Global | ReadOrder::Any) => {
-                State::Sweep(source(&context, &target, &request, filter.as_ref())?)
+                State::SparseReader(source(&context, &target, &request, filter.as_ref())?)
             }
             (true, _) => State::Slabs(vec![request.sub.clone()]),
             (false, ReadOrder::Global | ReadOrder::Any) => {
@@ -122,7 +122,7 @@ impl Scan {
 
     /// From now on asks `cancel` whether to go on.
     pub fn set_cancel(&mut self, cancel: Arc<dyn Cancel>) {
-        if let State::Sweep(sweep) = &mut self.state {
+        if let State::SparseReader(sweep) = &mut self.state {
             sweep.set_cancel(cancel.clone());
         }
         self.context.cancel = cancel;
@@ -131,7 +131,7 @@ impl Scan {
     /// The next batch; `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<Cells>> {
         let batch = if self.filter.is_some() { self.full_batch() } else { self.batch() };
-        self.context.explained(batch)
+        self.context.explain_missing(batch)
     }
 
     /// As many cells as make a batch: a condition may leave few of each portion.
@@ -149,7 +149,7 @@ impl Scan {
 
     fn batch(&mut self) -> Result<Option<Cells>> {
         self.context.cancel.check()?;
-        if let State::Sweep(sweep) = &mut self.state {
+        if let State::SparseReader(sweep) = &mut self.state {
             return sweep.next(self.batch_bytes);
         }
         if matches!(self.state, State::Slabs(_)) {
@@ -204,7 +204,7 @@ impl Scan {
         // What is read to cut is not what is given.
         let context = ReadContext { counters: Arc::new(Counters::default()), ..self.context.clone() };
         let request = Request { sub: reach.clone(), attrs: Vec::new(), order: ReadOrder::Global };
-        let sweep = Sweep::new(&context, &within(&self.target, reach), &request)?;
+        let sweep = SparseReader::new(&context, &within(&self.target, reach), &request)?;
         // Of a read with a condition the blocks that it rules out were not counted.
         let cells = if few(sweep.cells_near()) { sweep.collect(u64::MAX)? } else { None };
         let Some(cells) = cells else { return blindly() };
@@ -245,7 +245,7 @@ impl Scan {
                 let blocks = BlockGrid::new(&region.shape(), order, cells);
                 *pieces = Some((region, blocks, 0));
             },
-            State::Sweep(_) | State::Slabs(_) => None,
+            State::SparseReader(_) | State::Slabs(_) => None,
         }
     }
 
@@ -266,7 +266,7 @@ impl Scan {
 
 fn source(context: &ReadContext, target: &Target, request: &Request, filter: Option<&Arc<Filter>>) -> Result<Source> {
     match filter {
-        None => Sweep::new(context, target, request).map(|sweep| Source::Plain(Box::new(sweep))),
+        None => SparseReader::new(context, target, request).map(|sweep| Source::Plain(Box::new(sweep))),
         Some(filter) => Source::sifted(context, target, request, filter.clone()),
     }
 }

@@ -11,14 +11,14 @@ use crate::base::{Counters, Result};
 use crate::condition::Verdict;
 use crate::fragment::FragmentOrder;
 use crate::query::block::sparse::Unit;
-use crate::query::sparse::Sweep;
+use crate::query::sparse::SparseReader;
 use crate::schema::Subarray;
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What a block is read for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Duty {
+pub(super) struct BlockRole {
     /// How many of its rows are selected, as far as statistics tell.
     pub(super) verdict: Verdict,
     /// Whether a row of it that is not selected may hide an older one that is.
@@ -29,7 +29,7 @@ pub(super) struct Duty {
 const PAIRS_MAX: usize = 1 << 18;
 
 /// Leaves those blocks of a planned read out that do not matter; gives the duties of the others.
-pub(super) fn assign(sweep: &mut Sweep, filter: &Filter) -> Result<Vec<Duty>> {
+pub(super) fn assign(sweep: &mut SparseReader, filter: &Filter) -> Result<Vec<BlockRole>> {
     let verdicts = verdicts(sweep, filter)?;
     let hidden = Hidden::new(sweep, &verdicts);
     let mut pairs = 0;
@@ -38,7 +38,7 @@ pub(super) fn assign(sweep: &mut Sweep, filter: &Filter) -> Result<Vec<Duty>> {
         let hides =
             (sweep.is_tombstones(unit) || !sweep.schema.options().duplicates) && hidden.by(sweep, unit, &mut pairs);
         if hides || verdict != Verdict::None {
-            duties.push(Duty { verdict, hides });
+            duties.push(BlockRole { verdict, hides });
             rows.push(row);
         }
     }
@@ -48,7 +48,7 @@ pub(super) fn assign(sweep: &mut Sweep, filter: &Filter) -> Result<Vec<Duty>> {
     Ok(duties)
 }
 
-fn verdicts(sweep: &Sweep, filter: &Filter) -> Result<Vec<Verdict>> {
+fn verdicts(sweep: &SparseReader, filter: &Filter) -> Result<Vec<Verdict>> {
     let mut known = Known::default();
     // What is said of a tile goes for each of its blocks, which most often follow each other, unless it matters where they lie.
     let (alike, mut last) = (filter.dims.is_empty(), None);
@@ -72,7 +72,7 @@ fn verdicts(sweep: &Sweep, filter: &Filter) -> Result<Vec<Verdict>> {
 }
 
 /// Keeps the units in `rows`, ascending, and counts what goes.
-fn keep(sweep: &mut Sweep, rows: &[u32]) {
+fn keep(sweep: &mut SparseReader, rows: &[u32]) {
     let tiles = |units: &[Unit]| units.iter().map(|u| (u.queue, u.at.tile)).collect::<HashSet<_>>().len() as u64;
     let before = tiles(&sweep.units);
     sweep.firsts = sweep.firsts.pick(rows);
@@ -92,7 +92,7 @@ struct Hidden<'s> {
 }
 
 impl<'s> Hidden<'s> {
-    fn new(sweep: &'s Sweep, verdicts: &[Verdict]) -> Self {
+    fn new(sweep: &'s SparseReader, verdicts: &[Verdict]) -> Self {
         let mut queues: Vec<(FragmentOrder, Option<Subarray>, Vec<&Subarray>)> =
             sweep.fragments.iter().map(|f| (f.description().order, None, Vec::new())).collect();
         for (unit, _) in sweep.units.iter().zip(verdicts).filter(|(_, verdict)| **verdict != Verdict::None) {
@@ -106,7 +106,7 @@ impl<'s> Hidden<'s> {
     }
 
     /// Whether rows of `unit` may hide older ones. Past [`PAIRS_MAX`] pairs, counted in `pairs`, that is assumed.
-    fn by(&self, sweep: &Sweep, unit: &Unit, pairs: &mut usize) -> bool {
+    fn by(&self, sweep: &SparseReader, unit: &Unit, pairs: &mut usize) -> bool {
         let Some(order) = sweep.fragments.get(unit.queue).map(|f| f.description().order) else { return true };
         let bounds = &unit.at.bounds;
         if self.overlay.as_ref().is_some_and(|(least, reach)| *least < order && reach.intersects(bounds)) {

@@ -8,8 +8,8 @@ use crate::base::{Cancel, Counters, Error, Result};
 use crate::condition::{Batch, Bound, Verdict};
 use crate::fragment::Description;
 use crate::query::cells::layout::Strided;
-use crate::query::dense::layer::{Layer, Painter};
-use crate::query::dense::plan::{DensePlan, Origin};
+use crate::query::dense::layer::{Layer, LayerKind};
+use crate::query::dense::plan::{CellSource, DensePlan};
 use crate::query::dense::prefetch::{BYTES_MAX, UNITS_MAX};
 use crate::query::request::{ALONE_BYTES_MAX, ReadContext, Request, Target};
 use crate::schema::{Attribute, Datatype, KeyRange, Order, Schema, Subarray};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 const UNIT_CELLS: u64 = 16_384;
 
 /// A read of a dense array with a condition, under way.
-pub(in crate::query) struct DenseSieve {
+pub(in crate::query) struct FilteredDenseReader {
     context: ReadContext,
     plan: DensePlan,
     /// Where cells may be selected.
@@ -175,7 +175,7 @@ fn fills(schema: &Schema, filter: &Filter) -> Vec<(usize, Statistics)> {
     filter.early.iter().filter_map(fill).collect()
 }
 
-impl DenseSieve {
+impl FilteredDenseReader {
     /// Plans the read.
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request, filter: Arc<Filter>) -> Result<Self> {
         let early = filter.early.iter().filter_map(|place| target.schema.attrs().get(*place)).map(Attribute::id);
@@ -311,13 +311,13 @@ impl DenseSieve {
 
     /// Whether something may have been written in a box.
     fn is_written(&self, region: &Subarray) -> bool {
-        let writes = |painter: &Painter| match &painter.layer {
-            Layer::Dense(..) => painter.touches(region),
-            Layer::Sparse(_, blocks) => blocks.iter().any(|block| block.touches(region)),
-            Layer::Deletion => false,
+        let writes = |layer: &Layer| match &layer.layer {
+            LayerKind::Dense(..) => layer.touches(region),
+            LayerKind::Sparse(_, blocks) => blocks.iter().any(|block| block.touches(region)),
+            LayerKind::Deletion => false,
         };
         let overlaid = self.plan.overlay.as_ref().is_some_and(|(live, _)| !live.is_empty_in(region));
-        overlaid || self.plan.painters.iter().any(writes)
+        overlaid || self.plan.layers.iter().any(writes)
     }
 
     /// How many cells of a box in one space tile are selected, as far as is known without reading them.
@@ -327,13 +327,13 @@ impl DenseSieve {
         for place in &self.filter.early {
             let Some(attr) = schema.attrs().get(*place) else { continue };
             let statistics = match self.plan.origin(attr, region) {
-                Origin::Nowhere(_) => of_fill(attr),
-                Origin::One(fragment, grid) => {
+                CellSource::Nowhere(_) => of_fill(attr),
+                CellSource::One(fragment, grid) => {
                     let at = self.plan.locate(fragment, grid, region)?;
                     let found = self.known.of(fragment, attr.id(), at.tile)?;
                     found.and_then(|s| spread(s, u64::try_from(at.tile_box.cells()).ok()?))
                 }
-                Origin::Many => None,
+                CellSource::Many => None,
             };
             found.extend(statistics.map(|statistics| (*place, statistics)));
         }

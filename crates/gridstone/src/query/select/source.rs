@@ -1,11 +1,11 @@
 //! Where a stream's cells come from: the merge of fragments, as they are or as a condition takes them.
 
-use super::dense::DenseSieve;
+use super::dense::FilteredDenseReader;
 use super::filter::Filter;
-use super::sparse::Sieve;
+use super::sparse::FilteredSparseReader;
 use crate::base::{Cancel, Result};
 use crate::query::request::{ReadContext, ReadOrder, Request, Target};
-use crate::query::sparse::{Sweep, sort_cells};
+use crate::query::sparse::{SparseReader, sort_cells};
 use crate::schema::{Order, Schema, Subarray};
 use crate::tile::Cells;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Cells in global order, coordinates included.
 pub(in crate::query) enum Source {
     /// All of a sparse array.
-    Plain(Box<Sweep>),
+    Plain(Box<SparseReader>),
     /// Those of a sparse array that a condition selects.
-    Sparse(Box<Sieve>),
+    Sparse(Box<FilteredSparseReader>),
     /// Those of a dense one.
-    Dense(Box<DenseSieve>),
+    Dense(Box<FilteredDenseReader>),
 }
 
 impl Source {
@@ -30,8 +30,8 @@ impl Source {
         filter: Arc<Filter>,
     ) -> Result<Self> {
         match target.schema.sparse() {
-            true => Sieve::new(context, target, request, filter).map(|s| Self::Sparse(Box::new(s))),
-            false => DenseSieve::new(context, target, request, filter).map(|s| Self::Dense(Box::new(s))),
+            true => FilteredSparseReader::new(context, target, request, filter).map(|s| Self::Sparse(Box::new(s))),
+            false => FilteredDenseReader::new(context, target, request, filter).map(|s| Self::Dense(Box::new(s))),
         }
     }
 
@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// As [`Sweep::reach`].
+    /// As [`SparseReader::reach`].
     pub(in crate::query) fn reach(&self) -> Option<Subarray> {
         match self {
             Self::Plain(sweep) => sweep.reach(),
@@ -62,7 +62,7 @@ impl Source {
         }
     }
 
-    /// As [`Sweep::estimate`], before the condition.
+    /// As [`SparseReader::estimate`], before the condition.
     pub(in crate::query) fn estimate(&self, dim: usize) -> u64 {
         match self {
             Self::Plain(sweep) => sweep.estimate(dim),
@@ -106,7 +106,7 @@ impl Source {
     }
 
     fn asked(&self) -> (ReadContext, Arc<Schema>, Request) {
-        let of = |sweep: &Sweep| (sweep.context.clone(), sweep.schema.clone(), sweep.request.clone());
+        let of = |sweep: &SparseReader| (sweep.context.clone(), sweep.schema.clone(), sweep.request.clone());
         match self {
             Self::Plain(sweep) => of(sweep),
             Self::Sparse(sieve) => of(sieve.sweep()),

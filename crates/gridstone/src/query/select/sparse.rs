@@ -1,17 +1,17 @@
 //! Sparse cells that a condition selects, in ascending global order.
 
-use super::candidates::{Duty, assign};
+use super::candidates::{BlockRole, assign};
 use super::filter::Filter;
 use crate::base::{Cancel, Counters, Result};
 use crate::condition::{Selection, Verdict};
 use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
 use crate::query::block::fetch::{Want, fetch};
 use crate::query::block::sparse::{SparseBlock, Unit, fetch_coordinates};
-use crate::query::cells::chunk::{Chunk, Sifted, Standing};
+use crate::query::cells::chunk::{Chunk, Precedence, RowSelection};
 use crate::query::cells::k_way_merge::{Frontier, merge};
 use crate::query::cells::merged_rows::{Run, Stretches};
 use crate::query::request::{ALONE_BYTES_MAX, ReadContext, Request, Target};
-use crate::query::sparse::Sweep;
+use crate::query::sparse::SparseReader;
 use crate::schema::{Attribute, Datatype};
 use crate::tile::coordinates::joined_texts;
 use crate::tile::{CellKeys, Cells, Column};
@@ -21,11 +21,11 @@ use std::sync::Arc;
 const RUN_BLOCKS_MAX: usize = 16;
 
 /// A read of a sparse array with a condition, under way.
-pub(in crate::query) struct Sieve {
-    sweep: Sweep,
+pub(in crate::query) struct FilteredSparseReader {
+    sweep: SparseReader,
     filter: Arc<Filter>,
     /// What each unit of the sweep is read for.
-    duties: Vec<Duty>,
+    duties: Vec<BlockRole>,
     /// Whether all units are of one fragment, and the overlay is empty: then nothing is merged.
     alone: bool,
     /// Whether the answer to a request takes long: then all blocks of a fragment in a batch are asked for together, and decoded side by side. Else each
@@ -38,7 +38,7 @@ pub(in crate::query) struct Sieve {
 /// A block under way.
 struct Look<'a> {
     unit: &'a Unit,
-    duty: Duty,
+    duty: BlockRole,
     /// Coordinates as keys.
     coords: Vec<Vec<u64>>,
     /// The rows wanted; `None`: all.
@@ -95,11 +95,11 @@ fn picked_keys(coords: &[Vec<u64>], rows: Option<&[u32]>) -> Vec<Vec<u64>> {
     coords.iter().map(|keys| rows.map_or_else(|| keys.clone(), |rows| pick(keys, rows))).collect()
 }
 
-impl Sieve {
+impl FilteredSparseReader {
     /// Plans the read.
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request, filter: Arc<Filter>) -> Result<Self> {
         let attrs = filter.early.iter().chain(&filter.late).copied().collect();
-        let mut sweep = Sweep::new(context, target, &Request { attrs, ..request.clone() })?;
+        let mut sweep = SparseReader::new(context, target, &Request { attrs, ..request.clone() })?;
         sweep.request.attrs.clone_from(&request.attrs);
         let duties = assign(&mut sweep, &filter)?;
         for queue in &mut sweep.queues {
@@ -111,11 +111,11 @@ impl Sieve {
         let one = sweep.units.iter().all(|u| Some(u.queue) == first);
         let alone = one && sweep.queues.iter().all(|q| q.head().is_none());
         let mut asked = sweep.fragments.iter().zip(0..).filter(|(_, queue)| !alone || Some(*queue) == first);
-        let far = asked.any(|(fragment, _)| fragment.source().far_gap().is_some());
+        let far = asked.any(|(fragment, _)| fragment.source().remote_gap().is_some());
         Ok(Self { sweep, filter, duties, alone, far, scanned: 0 })
     }
 
-    pub(super) fn sweep(&self) -> &Sweep {
+    pub(super) fn sweep(&self) -> &SparseReader {
         &self.sweep
     }
 
@@ -168,12 +168,12 @@ impl Sieve {
     }
 
     /// The next blocks, about `bytes` of them, those of each fragment in its order.
-    fn next_items(&mut self, bytes: u64) -> Vec<(Unit, Duty)> {
+    fn next_items(&mut self, bytes: u64) -> Vec<(Unit, BlockRole)> {
         let start = self.sweep.units.len() - self.sweep.units_left();
         let group = self.sweep.next_group(bytes);
         self.scanned += group.iter().map(|unit| unit.at.cells as u64).sum::<u64>();
         let duties = self.duties.get(start..).unwrap_or_default().iter().copied();
-        let mut items: Vec<(Unit, Duty)> = group.into_iter().zip(duties).collect();
+        let mut items: Vec<(Unit, BlockRole)> = group.into_iter().zip(duties).collect();
         items.sort_by_key(|(unit, _)| (unit.queue, unit.at.tile, unit.at.block));
         items
     }
@@ -203,12 +203,13 @@ impl Sieve {
     /// What `one` makes of runs of neighbouring blocks, in their order.
     fn sift_all<R: Send>(
         &self,
-        items: &[(Unit, Duty)],
-        one: impl Fn(&[(Unit, Duty)]) -> Result<R> + Sync,
+        items: &[(Unit, BlockRole)],
+        one: impl Fn(&[(Unit, BlockRole)]) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         let context = &self.sweep.context;
-        let same_tile = |a: &(Unit, Duty), b: &(Unit, Duty)| (a.0.queue, a.0.at.tile) == (b.0.queue, b.0.at.tile);
-        let runs: Vec<&[(Unit, Duty)]> = match self.far {
+        let same_tile =
+            |a: &(Unit, BlockRole), b: &(Unit, BlockRole)| (a.0.queue, a.0.at.tile) == (b.0.queue, b.0.at.tile);
+        let runs: Vec<&[(Unit, BlockRole)]> = match self.far {
             true => items.chunk_by(|a, b| a.0.queue == b.0.queue).collect(),
             // Columns of neighbouring tiles lie close together.
             false if self.alone => items.chunks(RUN_BLOCKS_MAX).collect(),
@@ -225,7 +226,7 @@ impl Sieve {
     }
 
     /// What is left of blocks of one tile, or of one fragment.
-    fn sift(&self, run: &[(Unit, Duty)]) -> Result<Vec<(usize, Chunk)>> {
+    fn sift(&self, run: &[(Unit, BlockRole)]) -> Result<Vec<(usize, Chunk)>> {
         let context = &self.sweep.context;
         context.cancel.check()?;
         let Some((first, _)) = run.first() else { return Ok(Vec::new()) };
@@ -243,11 +244,11 @@ impl Sieve {
     }
 
     /// Which rows of blocks are wanted at all.
-    fn place<'a>(&self, fragment: &Arc<Fragment>, run: &'a [(Unit, Duty)]) -> Result<Vec<Look<'a>>> {
+    fn place<'a>(&self, fragment: &Arc<Fragment>, run: &'a [(Unit, BlockRole)]) -> Result<Vec<Look<'a>>> {
         let sweep = &self.sweep;
         let blocks: Vec<_> = run.iter().map(|(unit, _)| (fragment, &unit.at)).collect();
         let keys = fetch_coordinates(&sweep.context, &sweep.schema, &blocks, self.far)?;
-        let look = |((unit, duty), coords): (&'a (Unit, Duty), Vec<Vec<u64>>)| {
+        let look = |((unit, duty), coords): (&'a (Unit, BlockRole), Vec<Vec<u64>>)| {
             Counters::add(&sweep.context.counters.cells_scanned, unit.at.cells as u64);
             let inside = sweep.rows_inside(unit, &coords);
             Look { unit, duty: *duty, coords, inside, early: Vec::new(), selected: None }
@@ -258,7 +259,7 @@ impl Sieve {
     /// Which rows are selected; the condition's attributes are read where statistics do not tell.
     fn judge(&self, fragment: &Arc<Fragment>, looks: &mut [Look<'_>]) -> Result<()> {
         let given = (0..self.filter.early.len()).any(|place| self.filter.gives(place));
-        let asks = |duty: Duty| duty.verdict == Verdict::Some || (duty.verdict == Verdict::All && given);
+        let asks = |duty: BlockRole| duty.verdict == Verdict::Some || (duty.verdict == Verdict::All && given);
         let asked: Vec<&SparseBlock> = looks.iter().filter(|l| asks(l.duty)).map(|l| &l.unit.at).collect();
         let mut early = self.values(fragment, &self.filter.early, &asked)?.into_iter();
         for look in looks {
@@ -328,7 +329,7 @@ impl Sieve {
                 if self.filter.gives(place) { picked(column, rows.as_deref()) } else { nothing() }
             });
         let (columns, coords) = (early.collect(), picked_keys(&look.coords, rows.as_deref()));
-        self.chunk(look.unit, coords, columns, Some(Sifted { unit: Some(look.unit.clone()), rows, selected }))
+        self.chunk(look.unit, coords, columns, Some(RowSelection { unit: Some(look.unit.clone()), rows, selected }))
     }
 
     /// Rows of a block of tombstones.
@@ -336,7 +337,7 @@ impl Sieve {
         self.chunk(look.unit, picked_keys(&look.coords, look.inside.as_deref()), Vec::new(), None)
     }
 
-    fn chunk(&self, unit: &Unit, coords: Vec<Vec<u64>>, columns: Vec<Column>, sifted: Option<Sifted>) -> Chunk {
+    fn chunk(&self, unit: &Unit, coords: Vec<Vec<u64>>, columns: Vec<Column>, sifted: Option<RowSelection>) -> Chunk {
         let refs: Vec<&[u64]> = coords.iter().map(Vec::as_slice).collect();
         let description = self.sweep.fragments.get(unit.queue).map(|f| f.description());
         let order = description.map_or(FragmentOrder { version: 0, index: 0 }, |d| d.order);
@@ -345,7 +346,7 @@ impl Sieve {
             keys: self.sweep.layout.keys(&refs),
             coords,
             columns,
-            standing: Standing::Fragment(order, kind),
+            standing: Precedence::Fragment(order, kind),
             sifted,
         }
     }
@@ -436,7 +437,7 @@ impl Sieve {
             } else {
                 chunk.columns.iter().map(|column| column.view().gather(rows)).collect()
             };
-            let standing = Standing::Rows(Vec::new());
+            let standing = Precedence::Rows(Vec::new());
             made.push((*place, Chunk { keys: CellKeys::Narrow(Vec::new()), coords, columns, standing, sifted: None }));
         }
         Ok(made)
@@ -473,5 +474,5 @@ fn sift_overlay(filter: &Filter, chunk: Chunk) -> Result<Chunk> {
     let found = filter.select(rows, &coords, &columns)?;
     let selected = Some((0..rows).map(|row| found.contains(row)).collect());
     let columns = filter.arranged(|place| early_of(&columns, place, None), late);
-    Ok(Chunk { keys, coords, columns, standing, sifted: Some(Sifted { unit: None, rows: None, selected }) })
+    Ok(Chunk { keys, coords, columns, standing, sifted: Some(RowSelection { unit: None, rows: None, selected }) })
 }

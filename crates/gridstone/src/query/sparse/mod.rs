@@ -14,7 +14,7 @@ use super::block::fetch::{Want, fetch};
 use super::block::masks::{self, Masks};
 use super::block::open::open_all;
 use super::block::sparse::{fetch_coordinates, for_each_block, outside_bounds, touched_blocks};
-use super::cells::chunk::{Chunk, Queue, Standing};
+use super::cells::chunk::{Chunk, Precedence, Queue};
 use super::cells::k_way_merge::{Frontier, merge};
 use super::cells::merged_rows::Stretches;
 use super::overlay::{is_small, live_overlay};
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A read of a sparse array under way.
-pub(super) struct Sweep {
+pub(super) struct SparseReader {
     pub(super) context: ReadContext,
     pub(super) schema: Arc<Schema>,
     pub(super) request: Request,
@@ -46,7 +46,7 @@ pub(super) struct Sweep {
     pub(super) queues: Vec<Queue>,
     /// Memory that the latter take.
     _taken: Option<Taken>,
-    /// What was merged and waits for [`Sweep::next_part`].
+    /// What was merged and waits for [`SparseReader::next_part`].
     merged: Stretches,
     /// Bytes that a decoded row takes, about, and whether that is but a guess.
     pub(super) row_bytes: (u64, bool),
@@ -59,7 +59,7 @@ pub(super) struct Sweep {
 /// # Errors
 /// Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
 pub fn read_sparse(context: &ReadContext, target: &Target, request: &Request) -> Result<Cells> {
-    let cells = Sweep::new(context, target, request)?.collect(u64::MAX)?;
+    let cells = SparseReader::new(context, target, request)?.collect(u64::MAX)?;
     Ok(cells.unwrap_or_else(|| Cells::none(&target.schema, &request.attrs)))
 }
 
@@ -80,7 +80,7 @@ pub(super) fn sort_cells(context: &ReadContext, schema: &Schema, cells: Cells, o
     Ok(Cells { count: cells.count, dims: gather(&cells.dims), attrs: gather(&cells.attrs) })
 }
 
-impl Sweep {
+impl SparseReader {
     /// Plans the read.
     pub(super) fn new(context: &ReadContext, target: &Target, request: &Request) -> Result<Self> {
         let overlay =
@@ -355,7 +355,7 @@ impl Sweep {
         let description = self.fragments.get(unit.queue).map(|f| f.description().clone());
         let order = description.as_ref().map_or(FragmentOrder { version: 0, index: 0 }, |d| d.order);
         let kind = description.map_or(FragmentKind::Sparse, |d| d.kind);
-        let standing = Standing::Fragment(order, kind);
+        let standing = Precedence::Fragment(order, kind);
         Chunk { keys: self.layout.keys(&refs), coords, columns, standing, sifted: None }
     }
 
@@ -385,7 +385,7 @@ impl Sweep {
         Some(wanted.iter().zip(0u32..).filter(|(flag, _)| **flag).map(|(_, row)| row).collect())
     }
 
-    /// As [`Sweep::rows_inside`], of coordinates as they are stored, of a block that no deleted box touches. Corruption if one of them
+    /// As [`SparseReader::rows_inside`], of coordinates as they are stored, of a block that no deleted box touches. Corruption if one of them
     /// lies outside the block's MBR.
     pub(super) fn rows_placed(&self, unit: &Unit, coords: &[Column]) -> Result<Vec<u32>> {
         let (fragment, at) = (self.fragment(unit)?, &unit.at);

@@ -8,7 +8,7 @@ use crate::base::{Budget, Id, Result};
 use crate::fragment::{Description, FragmentOrder};
 use crate::query::block::deletions::Deletions;
 use crate::query::block::masks::Masks;
-use crate::query::cells::chunk::{Chunk, Queue, Standing};
+use crate::query::cells::chunk::{Chunk, Precedence, Queue};
 use crate::query::overlay::{Entry, LiveCells, LiveOverlay, is_small, small_bytes};
 use crate::query::request::{ReadContext, Request, Target};
 use crate::schema::Schema;
@@ -94,7 +94,7 @@ pub(super) fn grouped(
     Ok((queues, taken))
 }
 
-/// Neighbours, of about [`GROUP_CELLS`] cells together.
+/// CoalescedReads, of about [`GROUP_CELLS`] cells together.
 fn groups(small: Vec<Arc<Description>>) -> Vec<Vec<Arc<Description>>> {
     let mut groups: Vec<Vec<Arc<Description>>> = Vec::new();
     let mut cells = u64::MAX;
@@ -156,7 +156,7 @@ fn chunk_of(
     let cells: Vec<(u32, u32)> = entries.iter().map(|e| (e.source, e.row)).collect();
     let attrs = request.attrs.iter().filter_map(|p| schema.attrs().get(*p));
     let columns = attrs.map(|attr| live.column(context, attr, &cells)).collect::<Result<_>>()?;
-    Ok(Chunk { keys: layout.keys(&refs), coords, columns, standing: Standing::Rows(standing), sifted: None })
+    Ok(Chunk { keys: layout.keys(&refs), coords, columns, standing: Precedence::Rows(standing), sifted: None })
 }
 
 /// Keeps what matters of the entries of one place, which come oldest first.

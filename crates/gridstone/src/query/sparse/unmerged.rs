@@ -9,10 +9,10 @@
 //! 3. Fill: per column and tile, neighbouring blocks are read into a scratch buffer, checked, and decoded at their place;
 //!    where only some rows are wanted, those are picked from what was decoded.
 
-use super::Sweep;
+use super::SparseReader;
 use crate::base::{Ahead, AlignedBuf, ByteRange, Counters, Error, Result};
 use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, Role};
-use crate::query::block::coalesced::Neighbours;
+use crate::query::block::coalesced::CoalescedReads;
 use crate::query::block::sparse::{SparseBlock, Unit, fetch_places, outside_bounds};
 use crate::query::cells::chunk::{Chunk, Queue};
 use crate::query::cells::merged_rows::Stretches;
@@ -82,7 +82,7 @@ struct Source<'a> {
     ahead: Mutex<Ahead>,
 }
 
-impl Sweep {
+impl SparseReader {
     /// Whether nothing has to be merged. Of each fragment with cells in the box all attributes asked for are there, of fixed width
     /// without nulls.
     pub(super) fn stands_apart(&self) -> bool {
@@ -212,14 +212,14 @@ impl Sweep {
         let mut near = Vec::new();
         let mut far = Vec::new();
         for (fragment, tasks) in self.tasks(parts, fillings) {
-            match fragment.source().far_gap() {
+            match fragment.source().remote_gap() {
                 Some(_) => far.push((fragment, tasks)),
                 None => near.push((self.source(fragment, &tasks)?, tasks)),
             }
         }
         // What is asked for together arrives together, of all columns; decoding takes less than waiting.
         let together = |(fragment, tasks): (&Fragment, Vec<Task<'_>>)| {
-            let mut near = Neighbours::new();
+            let mut near = CoalescedReads::new();
             tasks.into_iter().try_for_each(|task| self.gather(fragment, task, &mut near))?;
             self.decode(fragment, near, tell)
         };
@@ -238,7 +238,7 @@ impl Sweep {
                 ahead.before(at, &source.spans, source.fragment.source().as_ref());
             }
             let bytes = task.out.len();
-            let mut near = Neighbours::new();
+            let mut near = CoalescedReads::new();
             self.gather(source.fragment, task, &mut near)?;
             self.decode(source.fragment, near, |_| ())?;
             tell(bytes);
@@ -273,7 +273,7 @@ impl Sweep {
 
     fn source<'f>(&self, fragment: &'f Fragment, tasks: &[Task<'_>]) -> Result<Source<'f>> {
         let mut spans = Vec::new();
-        if fragment.source().is_waited_for() {
+        if fragment.source().is_cold() {
             spans = tasks.iter().map(|task| self.span(fragment, task)).collect::<Result<_>>()?;
         }
         Ok(Source { fragment, spans, ahead: Mutex::new(Ahead::default()) })
@@ -291,7 +291,7 @@ impl Sweep {
     }
 
     /// Adds the blocks of a task to `near`; what is known already, coordinates that were picked, goes to its place at once.
-    fn gather<'t>(&self, fragment: &Fragment, task: Task<'t>, near: &mut Neighbours<Wanted<'t>>) -> Result<()> {
+    fn gather<'t>(&self, fragment: &Fragment, task: Task<'t>, near: &mut CoalescedReads<Wanted<'t>>) -> Result<()> {
         let field = fragment.promised_field(task.role)?;
         let mut rest = task.out;
         for part in task.parts {
@@ -312,7 +312,7 @@ impl Sweep {
     }
 
     /// Reads and decodes blocks; `tell` is told the bytes that each took in the result.
-    fn decode(&self, fragment: &Fragment, near: Neighbours<Wanted<'_>>, tell: impl Fn(usize)) -> Result<()> {
+    fn decode(&self, fragment: &Fragment, near: CoalescedReads<Wanted<'_>>, tell: impl Fn(usize)) -> Result<()> {
         near.read(&self.context, fragment, |wanted, bytes, decoded| {
             let Wanted { role, width, part, block, out } = wanted;
             tell(out.len());

@@ -11,7 +11,7 @@ use super::cells::{columns_of, encode_sparse_tile, settled_cells, sparse_cuts};
 use super::pipelines::Settles;
 use crate::base::Result;
 use crate::fragment::{EncodedTile, Field, FragmentKind, FragmentOrder, Packing, sampled};
-use crate::query::cells::chunk::{Chunk, Standing};
+use crate::query::cells::chunk::{Chunk, Precedence};
 use crate::query::cells::merged_rows::Stretches;
 use crate::query::request::{Request, Target};
 use crate::schema::Schema;
@@ -85,7 +85,7 @@ impl Merged {
         let (schema, none) = (&wanted.0, FragmentOrder { version: 0, index: 0 });
         let Batch { keys: coords, columns } = self.gathered()?;
         let keys = KeyLayout::new(schema).keys(&vec![&[][..]; schema.ndim()]);
-        let standing = Standing::Fragment(none, FragmentKind::Sparse);
+        let standing = Precedence::Fragment(none, FragmentKind::Sparse);
         let chunk = Arc::new(Chunk { keys, coords, columns, standing, sifted: None });
         Ok(Self { stretches: Stretches::whole(vec![chunk]), wanted })
     }

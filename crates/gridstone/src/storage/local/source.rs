@@ -170,16 +170,16 @@ impl ByteSource for LocalSource {
         self.waits.fill_each(self.file()?.as_ref(), offset, outs).map_err(|e| failed(&self.path, range, self.len, e))
     }
 
-    fn is_waited_for(&self) -> bool {
-        self.waits.is_waited_for()
+    fn is_cold(&self) -> bool {
+        self.waits.is_cold()
     }
 
-    fn foresee(&self, ranges: &[ByteRange]) {
+    fn prefetch(&self, ranges: &[ByteRange]) {
         // What is wrong with the file, the read that follows will say.
         let Ok(file) = self.file() else { return };
         let inside = |range: &&ByteRange| range.offset.checked_add(range.len).is_some_and(|end| end <= self.len);
         let inside: Vec<ByteRange> = ranges.iter().filter(inside).copied().collect();
-        self.waits.foresee(&inside, || read_ahead(&file), |range| tell(&file, range));
+        self.waits.prefetch(&inside, || read_ahead(&file), |range| tell(&file, range));
     }
 }
 

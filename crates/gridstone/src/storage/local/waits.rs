@@ -18,7 +18,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// For how many calls of `foresee` the device is taken to be slow after it was waited for.
+/// For how many calls of `prefetch` the device is taken to be slow after it was waited for.
 const FORESEEN_AFTER_WAIT: u32 = 64;
 /// Ranges no further apart are told as one: a call costs more than some pages that nobody wanted.
 const TOLD_GAP_BYTES: u64 = 16 << 10;
@@ -31,7 +31,7 @@ const STREAM_BYTES_MIN: u64 = 1 << 20;
 /// What a source remembers of its device.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// Calls of `foresee` that will still be passed on.
+    /// Calls of `prefetch` that will still be passed on.
     left: AtomicU32,
     /// The file system cannot tell what is in memory.
     blind: AtomicBool,
@@ -123,13 +123,13 @@ impl Waits {
     }
 
     /// Whether the device was waited for lately.
-    pub(super) fn is_waited_for(&self) -> bool {
+    pub(super) fn is_cold(&self) -> bool {
         self.left.load(Relaxed) > 0
     }
 
     /// Tells the system of ranges of the file that will be read soon, if the device was waited for lately; of streams only if
     /// it reads less ahead (`by_system` bytes, asked once) than would be told.
-    pub(super) fn foresee(&self, ranges: &[ByteRange], by_system: impl Fn() -> u64, tell: impl Fn(ByteRange)) {
+    pub(super) fn prefetch(&self, ranges: &[ByteRange], by_system: impl Fn() -> u64, tell: impl Fn(ByteRange)) {
         let one_less = |left: u32| left.checked_sub(1);
         if ranges.is_empty() || self.left.fetch_update(Relaxed, Relaxed, one_less).is_err() {
             return;
@@ -243,8 +243,8 @@ mod tests {
 
     fn told(waits: &Waits, ranges: &[ByteRange]) -> Option<Vec<ByteRange>> {
         let all = RefCell::new(Vec::new());
-        let waited_for = waits.is_waited_for();
-        waits.foresee(ranges, || 128 << 10, |range| all.borrow_mut().push(range));
+        let waited_for = waits.is_cold();
+        waits.prefetch(ranges, || 128 << 10, |range| all.borrow_mut().push(range));
         let all = all.into_inner();
         assert!(waited_for || all.is_empty());
         (!all.is_empty()).then_some(all)
@@ -330,7 +330,7 @@ mod tests {
                 let waits = Waits::default();
                 let found = filled(&waits, (&file, 11), &[10, 0, 140, 50], answering(at_once, most)).unwrap();
                 assert_eq!(found, bytes[11..211], "{at_once:?}, {most}");
-                assert_eq!(waits.is_waited_for(), at_once != Ok(200), "{at_once:?}");
+                assert_eq!(waits.is_cold(), at_once != Ok(200), "{at_once:?}");
                 assert!(!waits.blind.load(Relaxed), "{at_once:?} says nothing of the file system");
             }
         }
@@ -411,7 +411,7 @@ mod tests {
         let told = |by_system: u64| {
             let (waits, all) = (Waits::default(), RefCell::new(Vec::new()));
             waits.be_waited_for();
-            waits.foresee(&ranges, || by_system, |range| all.borrow_mut().push(range.offset));
+            waits.prefetch(&ranges, || by_system, |range| all.borrow_mut().push(range.offset));
             all.into_inner()
         };
         assert_eq!(told(8 << 20), [9 << 20]);

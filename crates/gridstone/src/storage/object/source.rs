@@ -216,7 +216,7 @@ impl ByteSource for ObjectSource {
         self.ahead.hold(started.map(|Read { read, answer }| (read.range, answer)).collect())
     }
 
-    fn far_gap(&self) -> Option<u64> {
+    fn remote_gap(&self) -> Option<u64> {
         Some(GAP_BYTES)
     }
 }

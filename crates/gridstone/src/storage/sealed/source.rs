@@ -128,16 +128,16 @@ impl ByteSource for SealedSource {
         Ok(())
     }
 
-    fn is_waited_for(&self) -> bool {
-        self.inner.is_waited_for()
+    fn is_cold(&self) -> bool {
+        self.inner.is_cold()
     }
 
-    fn foresee(&self, ranges: &[ByteRange]) {
-        self.inner.foresee(&self.sealed_ranges(ranges));
+    fn prefetch(&self, ranges: &[ByteRange]) {
+        self.inner.prefetch(&self.sealed_ranges(ranges));
     }
 
-    fn far_gap(&self) -> Option<u64> {
-        self.inner.far_gap()
+    fn remote_gap(&self) -> Option<u64> {
+        self.inner.remote_gap()
     }
 
     fn begin(&self, ranges: &[ByteRange]) -> Option<Arc<dyn Begun>> {

@@ -9,10 +9,10 @@ use super::buffers;
 use super::run::{Part, Run};
 use crate::base::{AlignedBuf, Counters, Error, Result};
 use crate::fragment::{BlockRef, Role};
-use crate::query::block::coalesced::Neighbours;
+use crate::query::block::coalesced::CoalescedReads;
 use crate::query::block::sparse::SparseBlock;
 use crate::query::request::is_deliverable;
-use crate::query::select::candidates::Duty;
+use crate::query::select::candidates::BlockRole;
 use crate::schema::{Attribute, Datatype};
 use crate::tile::Column;
 
@@ -103,7 +103,7 @@ struct Wanted<'a> {
 
 impl<'a> Run<'a> {
     /// Columns of all rows of the run: coordinates, and attributes of the blocks that `reads` says; what stands in other rows is anything.
-    pub(super) fn read_whole(&self, asked: &[Asked<'_>], reads: impl Fn(&Duty) -> bool) -> Result<Vec<Column>> {
+    pub(super) fn read_whole(&self, asked: &[Asked<'_>], reads: impl Fn(&BlockRole) -> bool) -> Result<Vec<Column>> {
         let (mut cuts, mut start) = (Vec::with_capacity(self.items.len()), 0);
         for (unit, duty) in self.items {
             cuts.push(Cut { at: &unit.at, start, rows: None, is_read: reads(duty) });
@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
             false => Ok(Place::Pieces(cuts.iter().map(|_| None).collect())),
         };
         let mut places = asked.iter().map(place).collect::<Result<Vec<_>>>()?;
-        let mut near = Neighbours::new();
+        let mut near = CoalescedReads::new();
         for (asked, place) in asked.iter().zip(&mut places) {
             match place {
                 Place::Plain(buffer) => self.want_plain(asked, cuts, buffer, &mut near)?,
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
         asked: &Asked<'_>,
         cuts: &[Cut<'w>],
         buffer: &'w mut AlignedBuf,
-        near: &mut Neighbours<Wanted<'w>>,
+        near: &mut CoalescedReads<Wanted<'w>>,
     ) -> Result<()> {
         let (field, width) = (self.fragment.promised_field(asked.role())?, asked.width());
         let mut rest = buffer.as_mut_slice();
@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
         asked: &Asked<'_>,
         cuts: &[Cut<'w>],
         pieces: &'w mut [Option<Column>],
-        near: &mut Neighbours<Wanted<'w>>,
+        near: &mut CoalescedReads<Wanted<'w>>,
     ) -> Result<()> {
         // An attribute that came after the fragment is blank in it.
         let Some(field) = self.fragment.field(asked.role()) else { return Ok(()) };
@@ -215,7 +215,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn decode(&self, near: Neighbours<Wanted<'_>>) -> Result<()> {
+    fn decode(&self, near: CoalescedReads<Wanted<'_>>) -> Result<()> {
         let context = &self.sweep().context;
         if self.sieve.is_far() {
             let one = |wanted: Wanted<'_>, bytes: &[u8], decoded: &mut Vec<u8>| {

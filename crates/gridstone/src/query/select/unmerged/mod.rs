@@ -15,8 +15,8 @@ mod buffers;
 mod columns;
 mod run;
 
-use super::candidates::Duty;
-use super::sparse::Sieve;
+use super::candidates::BlockRole;
+use super::sparse::FilteredSparseReader;
 use super::unmerged::run::{Part, Run};
 use crate::base::{Counters, Result};
 use crate::condition::{Selection, Verdict};
@@ -39,9 +39,9 @@ struct Judged {
     rows: Vec<u32>,
 }
 
-impl Sieve {
+impl FilteredSparseReader {
     /// What is selected of neighbouring blocks of the fragment that stands alone; coordinates as they are stored, a column per axis.
-    pub(super) fn sift_apart(&self, items: &[(Unit, Duty)]) -> Result<Option<Cells>> {
+    pub(super) fn sift_apart(&self, items: &[(Unit, BlockRole)]) -> Result<Option<Cells>> {
         let context = &self.sweep().context;
         context.cancel.check()?;
         let Some((first, _)) = items.first() else { return Ok(None) };
@@ -74,8 +74,8 @@ impl<'a> Run<'a> {
     fn judge(&self) -> Result<Judged> {
         let filter = self.filter();
         let given = (0..filter.early.len()).any(|place| filter.gives(place));
-        let is_some = |duty: &Duty| duty.verdict == Verdict::Some;
-        let reads = |duty: &Duty| is_some(duty) || (duty.verdict == Verdict::All && given);
+        let is_some = |duty: &BlockRole| duty.verdict == Verdict::Some;
+        let reads = |duty: &BlockRole| is_some(duty) || (duty.verdict == Verdict::All && given);
         let asked = self.items.iter().any(|(_, duty)| is_some(duty));
         let mut wanted = if asked && !filter.dims.is_empty() { self.axes() } else { Vec::new() };
         let axes = wanted.len();

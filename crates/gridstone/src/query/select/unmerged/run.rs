@@ -2,17 +2,17 @@
 
 use crate::fragment::Fragment;
 use crate::query::block::sparse::Unit;
-use crate::query::select::candidates::Duty;
+use crate::query::select::candidates::BlockRole;
 use crate::query::select::filter::Filter;
-use crate::query::select::sparse::Sieve;
-use crate::query::sparse::Sweep;
+use crate::query::select::sparse::FilteredSparseReader;
+use crate::query::sparse::SparseReader;
 use std::sync::Arc;
 
 /// Neighbouring blocks of one fragment.
 pub(super) struct Run<'a> {
-    pub(super) sieve: &'a Sieve,
+    pub(super) sieve: &'a FilteredSparseReader,
     pub(super) fragment: &'a Arc<Fragment>,
-    pub(super) items: &'a [(Unit, Duty)],
+    pub(super) items: &'a [(Unit, BlockRole)],
 }
 
 /// Rows of a block.
@@ -26,7 +26,7 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn sweep(&self) -> &'a Sweep {
+    pub(super) fn sweep(&self) -> &'a SparseReader {
         self.sieve.sweep()
     }
 
