@@ -47,6 +47,7 @@ mod patches;
 mod patches_faults;
 mod points;
 mod portions;
+mod positions;
 mod power;
 mod processes;
 mod protocol_schedules;

@@ -93,6 +93,46 @@ impl<'a> SharedResult<'a> {
         }
     }
 
+    /// Moves single cells of `width` bytes: each of `steps` says how far from the first cell `from` of `source`, and from `to` here. Cells past
+    /// the end of either side are left out.
+    ///
+    /// # Safety
+    /// Until this returns, no other thread writes one of these cells.
+    pub(in crate::query) unsafe fn move_steps(
+        &self,
+        width: usize,
+        source: &[u8],
+        (from, to): (u64, u64),
+        steps: &[(u64, u64)],
+    ) {
+        // SAFETY: passed on to the caller.
+        by_cell_width!(width, N => unsafe { self.move_each::<N>(source, (from, to), steps) }, else {
+            for (on, place) in steps {
+                let at = (from + on) as usize * width;
+                let Some(cell) = source.get(at..at + width) else { continue };
+                // SAFETY: passed on to the caller.
+                unsafe { self.put(to + place, cell) };
+            }
+        });
+    }
+
+    /// As [`SharedResult::move_steps`].
+    ///
+    /// # Safety
+    /// As [`SharedResult::move_steps`].
+    unsafe fn move_each<const N: usize>(&self, source: &[u8], (from, to): (u64, u64), steps: &[(u64, u64)]) {
+        let (cells, _) = source.as_chunks::<N>();
+        let room = (self.len / N) as u64;
+        for (on, place) in steps {
+            if let Some(cell) = cells.get((from + on) as usize)
+                && to + place < room
+            {
+                // SAFETY: the place is below the number of whole cells in the buffer; nobody else writes there, as the caller promises.
+                unsafe { self.start.add((to + place) as usize * N).cast::<[u8; N]>().write_unaligned(*cell) };
+            }
+        }
+    }
+
     unsafe fn move_run<const N: usize>(&self, source: &[u8], run: MoveRun) {
         let (from, to, step) = (run.from as usize, run.to as usize, run.to_step.max(1) as usize);
         let room = (self.len / N).checked_sub(to).map_or(0, |cells| cells.div_ceil(step));

@@ -18,7 +18,7 @@ enum Paint {
 }
 
 /// A buffer of cells of one attribute.
-pub(super) struct Canvas<'a> {
+pub(in crate::query) struct Canvas<'a> {
     attr: &'a Attribute,
     paint: Paint,
 }
@@ -40,7 +40,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Paints a box of `shape` from `column`, laid out as `from`, to where `to` says.
-    pub(super) fn paint_box(&mut self, column: &Arc<Column>, shape: &[u64], from: &Strided, to: &Strided) {
+    pub(in crate::query) fn paint_box(&mut self, column: &Arc<Column>, shape: &[u64], from: &Strided, to: &Strided) {
         match &mut self.paint {
             Paint::Fixed(target) => {
                 let width = self.attr.datatype().width().unwrap_or(1);
@@ -69,7 +69,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// Paints single cells: `places` are pairs of a cell of the canvas and a row of `column`.
-    pub(super) fn paint_cells(&mut self, column: &Arc<Column>, places: impl Iterator<Item = (u64, u32)>) {
+    pub(in crate::query) fn paint_cells(&mut self, column: &Arc<Column>, places: impl Iterator<Item = (u64, u32)>) {
         match &mut self.paint {
             Paint::Fixed(target) => {
                 let view = column.view();
@@ -98,12 +98,12 @@ impl<'a> Canvas<'a> {
     }
 
     /// Makes a box of `shape`, laid out as `to`, unwritten again.
-    pub(super) fn clear_box(&mut self, shape: &[u64], to: &Strided) {
+    pub(in crate::query) fn clear_box(&mut self, shape: &[u64], to: &Strided) {
         for_each_run(shape, to, to, |run| self.clear_cells((0..run.len).map(|i| run.to + i * run.to_step)));
     }
 
     /// Makes cells unwritten again.
-    pub(super) fn clear_cells(&mut self, cells: impl Iterator<Item = u64>) {
+    pub(in crate::query) fn clear_cells(&mut self, cells: impl Iterator<Item = u64>) {
         match &mut self.paint {
             Paint::Fixed(target) => {
                 let fill = self.attr.fill();

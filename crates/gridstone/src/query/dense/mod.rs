@@ -1,6 +1,6 @@
 //! Room `dense`: reads a box of cells: plans its tiles, paints fragments over one another, copies into the result.
 
-mod canvas;
+pub(super) mod canvas;
 pub(super) mod copy;
 pub(super) mod layer;
 pub(super) mod overlay;

@@ -123,6 +123,11 @@ impl DensePlan {
         Ok((0..tiles).flat_map(units))
     }
 
+    /// Cells of the largest blocks of the dense fragments.
+    pub(in crate::query) fn block_cells(&self) -> u64 {
+        self.block_cells
+    }
+
     /// The parts of `region`, which lies in one space tile, in cell order: each of whole blocks, about `cells` of them at
     /// least.
     pub(in crate::query) fn parts(&self, region: &Subarray, cells: u64) -> Vec<Subarray> {

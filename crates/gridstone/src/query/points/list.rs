@@ -25,8 +25,12 @@ impl Points {
     /// # Errors
     /// Bounds (a point outside the domain), Input (types, lengths, NaN, null), Cancelled; all name the row.
     pub fn new(context: &ReadContext, schema: &Schema, dims: &[ColumnView<'_>]) -> Result<Self> {
+        Self::of_keys(context, schema, coordinate_keys(context.cancel.as_ref(), schema, dims)?)
+    }
+
+    /// The points of these ordered keys, which lie in the domain, a column per dimension.
+    pub(in crate::query) fn of_keys(context: &ReadContext, schema: &Schema, given: Vec<Vec<u64>>) -> Result<Self> {
         let cancel = context.cancel.as_ref();
-        let given = coordinate_keys(cancel, schema, dims)?;
         let keys = order_keys(context.pool.as_ref(), cancel, schema, &given)?;
         if keys.first_step(Ordering::Less, cancel)?.is_none() {
             return Ok(Self { rows: (0..keys.len() as u32).collect(), coords: given, keys });

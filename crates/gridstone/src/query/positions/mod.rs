@@ -1,0 +1,56 @@
+//! Room `positions`: reads the cells of a dense array at chosen positions: with steps, in lists per dimension, point by point.
+//!
+//! 1. Few cells per block are looked up one by one ([`super::points`]): each block is read once, and of an uncompressed one the chunks that are needed.
+//! 2. Else the blocks that hold chosen cells are the units of work ([`units`]), each read as a dense box around its cells, from any number of
+//!    fragments, and what was chosen is moved to its place in the result. No other block is read.
+
+mod axis;
+mod gather;
+mod selection;
+mod units;
+
+pub use axis::AxisPositions;
+pub use selection::{Chosen, Positions};
+
+use super::points::list::Points;
+use super::points::read_points;
+use super::request::{ReadContext, Target};
+use crate::base::{Error, Result};
+use crate::tile::Cells;
+use gather::by_blocks;
+
+/// Cells looked up at once, which bounds the memory of their coordinates.
+const LOOKUPS_MAX: u64 = 1 << 22;
+
+/// Reads the cells of a dense array that `positions` choose, the attributes at these places of the schema, in row order of the selection's shape.
+///
+/// # Errors
+/// Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
+pub fn read_positions(context: &ReadContext, target: &Target, positions: &Positions, attrs: &[usize]) -> Result<Cells> {
+    let Some(hull) = positions.hull(&target.schema) else {
+        return Ok(Cells { dims: Vec::new(), ..Cells::none(&target.schema, attrs) });
+    };
+    let cells = usize::try_from(positions.cells()).map_err(|e| {
+        Error::budget(format!("{} cells were chosen; choose fewer at once", positions.cells())).with_source(e)
+    })?;
+    match by_blocks(context, target, positions, (&hull, attrs), cells)? {
+        Some(found) => Ok(found),
+        None => one_by_one(context, target, positions, attrs),
+    }
+}
+
+fn one_by_one(context: &ReadContext, target: &Target, positions: &Positions, attrs: &[usize]) -> Result<Cells> {
+    let cells = u64::try_from(positions.cells()).unwrap_or(u64::MAX);
+    let mut found: Option<Cells> = None;
+    for from in (0..cells).step_by(LOOKUPS_MAX as usize) {
+        context.cancel.check()?;
+        let keys = positions.keys(&target.schema, from..cells.min(from.saturating_add(LOOKUPS_MAX)));
+        let points = Points::of_keys(context, &target.schema, keys)?;
+        let some = read_points(context, target, &points, attrs)?;
+        match &mut found {
+            None => found = Some(some),
+            Some(all) => all.append(some)?,
+        }
+    }
+    Ok(found.unwrap_or_else(|| Cells { dims: Vec::new(), ..Cells::none(&target.schema, attrs) }))
+}
