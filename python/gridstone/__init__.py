@@ -13,30 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._native import __version__
-from .array import Array
-from .context import Context
-from .copying import copy, move
-from .damage import DamageWarning, Skipped
-from .diffing import Difference, diff
+from .arrays.array import Array
+from .compare.diff import Difference, diff
+from .context.settings import Context
 from .errors import ClockWarning
-from .expressions import Expression, col
-from .filters import register_filter, registered_filters
-from .group import Group
-from .health import Repair, Report, repair, verify
-from .receipt import Receipt
-from .retention import tag, untag
-from .schema import Attr, Dim, Schema
-from .selection import prefix
-from .store import array, create, delete, exists, group, ls, open
-from .transaction import Transaction, commit, transaction
+from .maintain.health import Repair, Report, repair, verify
+from .maintain.retention import tag, untag
+from .query.box import prefix
+from .query.condition import Expression, col
+from .result.damage import DamageWarning, Skipped
+from .schema.array_schema import Attr, Dim, Schema
+from .schema.filters import register_filter, registered_filters
+from .stores.copies import copy, move
+from .stores.group import Group
+from .stores.store import array, create, delete, exists, group, ls, open
+from .stores.transaction import Transaction, commit, transaction
+from .version.receipt import Receipt
 
 if TYPE_CHECKING:
     from . import io as io
     from . import plot as plot
-    from .advising import advise
-    from .filling import Filling
-    from .result import Result
-    from .stream import Stream
+    from .advice.advise import advise
+    from .result.buffers import Filling
+    from .result.cells import Result
+    from .result.stream import Stream
 
 __all__ = [
     "Array",
@@ -85,7 +85,12 @@ __all__ = [
 ]
 
 _LAZY_MODULES = ("io", "plot")
-_LAZY_NAMES = {"Filling": "filling", "Result": "result", "Stream": "stream", "advise": "advising"}
+_LAZY_NAMES = {
+    "Filling": "result.buffers",
+    "Result": "result.cells",
+    "Stream": "result.stream",
+    "advise": "advice.advise",
+}
 
 
 if not TYPE_CHECKING:  # Type checkers would take any misspelled name for a part of the package.

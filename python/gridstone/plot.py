@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import dtypes, selection
-from .dtypes import AnyArray
+from .column import datatype
+from .column.datatype import AnyArray
 from .errors import InputError, UnsupportedError
-from .selection import Box, BoxLike
+from .query.box import Box, BoxLike, box_of, domain_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-    from .array import Array
+    from .arrays.array import Array
 
 Target = str | os.PathLike[str]
 
@@ -114,13 +114,13 @@ def fragment_rectangles(array: "Array", dims: tuple[str, str]) -> AnyArray:
 
 
 def _box(array: "Array", box: BoxLike) -> Box:
-    whole = selection.domain_of(array.schema)
+    whole = domain_of(array.schema)
     if box is not None:
-        return selection.box_of(array.schema, box)
+        return box_of(array.schema, box)
     found = array.nonempty_domain
     if not array.sparse or found is None:
         return whole
-    return selection.box_of(array.schema, dict(zip(array.dims, found, strict=True)))
+    return box_of(array.schema, dict(zip(array.dims, found, strict=True)))
 
 
 def _axes_of(array: "Array") -> tuple[str, str]:
@@ -142,7 +142,7 @@ def _range(box: Box, array: "Array", name: str) -> tuple[float, float]:
             f"dimension {name!r} is string, which has no scale to draw along; choose others with dims="
         )
     low, high = (float(bound) for bound in box.bounds[place])
-    if not dtypes.is_float(array.schema.dims[place].dtype):
+    if not datatype.is_float(array.schema.dims[place].dtype):
         high += 1
     return (low, high) if high > low else (low, low + 1)
 
@@ -230,12 +230,12 @@ def _draw_dense(array: "Array", axes: "Axes", names: tuple[str, str], box: Box, 
     name = attr or array.schema.attrs[0].name
     dtype = array.schema.attr(name).dtype
     colours = dtype in ("uint8[3]", "uint8[4]")
-    if not (dtypes.is_primitive(dtype) or colours) or dtypes.is_complex(dtype):
+    if not (datatype.is_primitive(dtype) or colours) or datatype.is_complex(dtype):
         raise UnsupportedError(f"attribute {name!r} is {dtype}; an image needs numbers, or colours: uint8[3], uint8[4]")
     places = [array.dims.index(n) for n in names]
     key: list[Any] = []
     for place, size in enumerate(box.shape):
-        low = int(box.bounds[place][0]) - dtypes.ticks_of(array.schema.dims[place].domain[0])
+        low = int(box.bounds[place][0]) - datatype.ticks_of(array.schema.dims[place].domain[0])
         step = max(1, -(-size // _IMAGE_SIDE_MAX))
         key.append(slice(low, low + size, step) if place in places else low)
     values = array[name][tuple(key)]
@@ -264,12 +264,12 @@ def _label(axes: "Axes", array: "Array", names: tuple[str, str]) -> None:
     for name, axis in zip(names, (axes.xaxis, axes.yaxis), strict=True):
         dtype = array.schema.dim(name).dtype
         axis.set_label_text(name, color=PAPER)
-        if dtypes.is_time(dtype):
+        if datatype.is_time(dtype):
             axis.set_major_formatter(partial(_time_label, dtype))
 
 
 def _time_label(dtype: str, ticks: float, _place: int | None) -> str:
-    return dtypes.show(dtypes.from_text(dtype, str(int(ticks))))
+    return datatype.show(datatype.from_text(dtype, str(int(ticks))))
 
 
 def _save(figure: "Figure", target: Target) -> Path:

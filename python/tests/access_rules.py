@@ -20,7 +20,8 @@ from model import Model, Place, Plain, bounds_of, cells_shape, coordinates, plai
 from wheres import condition
 
 import gridstone as gs
-from gridstone import dtypes, errors
+from gridstone import errors
+from gridstone.column import datatype as dtypes
 
 RANDOM = st.randoms(use_true_random=True)
 MASK_CELLS_MAX = 20_000

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import gridstone as gs
-from gridstone import dtypes
+from gridstone.column import datatype as dtypes
 
 
 def _key(dim: gs.Dim, value: Any) -> int:

@@ -14,7 +14,8 @@ import pyarrow as pa
 from model import NAT, Place, Plain, bounds_of, coordinates, plain, unplain
 
 import gridstone as gs
-from gridstone import arrow, dtypes
+from gridstone.column import arrow
+from gridstone.column import datatype as dtypes
 
 _INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 _TIMES = ["datetime64[D]", "datetime64[s]", "datetime64[us]", "datetime64[ns]", "timedelta64[ms]", "timedelta64[h]"]

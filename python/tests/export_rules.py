@@ -22,7 +22,9 @@ from places import Anywhere
 from wheres import condition
 
 import gridstone as gs
-from gridstone import arrow, dtypes, errors, io
+from gridstone import errors, io
+from gridstone.column import arrow
+from gridstone.column import datatype as dtypes
 
 RANDOM = st.randoms(use_true_random=True)
 Rows = list[tuple[Place, Row]]

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 import gridstone as gs
-from gridstone import dtypes
+from gridstone.column import datatype as dtypes
 
 Plain = None | bool | int | str | bytes | tuple[Any, ...]
 Place = tuple[Any, ...]

@@ -7,7 +7,7 @@ import pyarrow as pa
 from model import Model, plain, plain_arrow, ticks
 
 import gridstone as gs
-from gridstone import dtypes
+from gridstone.column import datatype as dtypes
 
 
 class Plainly:

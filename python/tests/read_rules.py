@@ -12,7 +12,7 @@ from model import Model, Place, State, as_arrow_shows, bounds_of, cells_shape, p
 from plainly import Plainly
 
 import gridstone as gs
-from gridstone import dtypes
+from gridstone.column import datatype as dtypes
 
 RANDOM = st.randoms(use_true_random=True)
 ORDERS = ["row", "col", "global", "any"]

@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from model import Model, State, bounds_of
 
 import gridstone as gs
-from gridstone import dtypes, errors
+from gridstone import errors
+from gridstone.column import datatype as dtypes
 
 RANDOM = st.randoms(use_true_random=True)
 CELLS_MAX = 3_000

@@ -17,9 +17,9 @@ from places import Stores
 
 import gridstone as gs
 from gridstone import io
-from gridstone.io import ahead
+from gridstone.io import readahead as ahead
 from gridstone.io.rejects import Rejected
-from gridstone.writer import Writer
+from gridstone.write.writer import Writer
 
 WATCHDOG_S = 30
 ONE, TWO = gs.Context(threads=1), gs.Context(threads=2)

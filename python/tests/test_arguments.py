@@ -19,8 +19,8 @@ import pytest
 
 import gridstone as gs
 from gridstone import errors, io
-from gridstone.printable import brief
-from gridstone.view import AttrView
+from gridstone.arrays.view import AttrView
+from gridstone.base.printable import brief
 
 NUMBERS = itertools.count()
 SCHEMA = gs.Schema(

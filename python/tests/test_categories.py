@@ -16,8 +16,10 @@ from model import plain
 from places import Stores
 
 import gridstone as gs
-from gridstone import arrow, cli, dtypes, io
-from gridstone.columns import Column
+from gridstone import cli, io
+from gridstone.column import arrow
+from gridstone.column import datatype as dtypes
+from gridstone.column.columns import Column
 from gridstone.errors import ConflictError, CorruptionError, InputError, SchemaError
 
 STATUS = ["ok", "bad", ""]

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridstone as gs
-from gridstone import _native, columns, expressions
+from gridstone import _native
+from gridstone.column import columns
 from gridstone.errors import InputError
+from gridstone.query import condition as expressions
 
 SCHEMA = gs.Schema(
     [gs.Dim("x", (-1000, 1000)), gs.Dim("t", ("2000-01-01", "2030-01-01"), dtype="datetime64[s]")],

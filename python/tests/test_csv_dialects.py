@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from places import Stores
 
 import gridstone as gs
-from gridstone.io import Rejected, from_csv, rows, to_csv
+from gridstone.io import Rejected, from_csv, to_csv
+from gridstone.io.csv import rows
 
 BLOCKS = [1, 5, 9, 1 << 20]
 

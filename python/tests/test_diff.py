@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from places import Stores
 
 import gridstone as gs
-from gridstone import comparing
+from gridstone.compare import cells as comparing
 from gridstone.errors import InputError
 
 CELLS = st.lists(

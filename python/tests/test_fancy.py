@@ -14,8 +14,8 @@ from hypothesis.extra import numpy as hnp
 from places import Stores
 
 import gridstone as gs
-from gridstone import fancy
 from gridstone.errors import AccessError, BoundsError, InputError, UnsupportedError
+from gridstone.indexing import fancy
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, max_side=6)
 

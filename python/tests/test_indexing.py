@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from places import Stores
 
 import gridstone as gs
-from gridstone import dense, stretches
+from gridstone.indexing import dense, stretches
 
 
 @given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=12))

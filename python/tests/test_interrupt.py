@@ -20,7 +20,7 @@ import pytest
 from places import Stores
 
 import gridstone as gs
-from gridstone.interrupt import interruptible
+from gridstone.base.interrupt import interruptible
 
 WATCHDOG_S = 5.0
 START_S = 60.0

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import gridstone as gs
+from gridstone.base.printable import printable
 from gridstone.cli import run
 from gridstone.errors import ClockWarning, CorruptionError, GridstoneError, InputError, SchemaError, UnsupportedError
-from gridstone.printable import printable
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "vectors"))
 from gs0reader.checksums import xxh3

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from places import Stores
 
 import gridstone as gs
-from gridstone import lists
+from gridstone.indexing import lists
 
 
 def _dense(data: st.DataObject, shape: tuple[int, ...], uri: str) -> tuple[gs.Array, np.ndarray]:

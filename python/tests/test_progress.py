@@ -10,9 +10,10 @@ import pytest
 from places import data_files
 
 import gridstone as gs
-from gridstone import io, progress
+from gridstone import io
+from gridstone.arrays.view import AttrView
+from gridstone.base import progress
 from gridstone.errors import BudgetError, CorruptionError, InputError, NotFoundError
-from gridstone.view import AttrView
 
 
 class Stop(Exception):

@@ -13,13 +13,7 @@ import pytest
 from places import Stores
 
 import gridstone as gs
-from gridstone.errors import (
-    ConflictError,
-    CorruptionError,
-    InputError,
-    NotFoundError,
-    UnsupportedError,
-)
+from gridstone.errors import ConflictError, CorruptionError, InputError, NotFoundError, UnsupportedError
 
 DENSE = gs.Schema([gs.Dim("y", (0, 99), 10), gs.Dim("x", (0, 99), 10)], [gs.Attr("v", "int64")])
 SPARSE = gs.Schema([gs.Dim("x", (0, 9999))], [gs.Attr("v", "float64")], sparse=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridstone as gs
-from gridstone import dtypes
+from gridstone.column import datatype as dtypes
 
 TYPES = [
     "bool",

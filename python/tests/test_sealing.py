@@ -13,7 +13,7 @@ from places import Stores
 
 import gridstone as gs
 from gridstone import cli
-from gridstone.store import open_array
+from gridstone.stores.store import open_array
 
 KEY = bytes(range(32))
 OTHER = bytes(range(1, 33))

@@ -42,7 +42,8 @@ from schema_rules import SchemaRules
 from wheres import WhereRules
 
 import gridstone as gs
-from gridstone import dtypes, errors
+from gridstone import errors
+from gridstone.column import datatype as dtypes
 
 RANDOM = st.randoms(use_true_random=True)
 ORDERS = ["row", "col", "global", "any"]

@@ -15,7 +15,7 @@ import pytest
 from places import Stores, data_files
 
 import gridstone as gs
-from gridstone import context
+from gridstone.context import settings as context
 
 THREADS = 8
 ROUNDS = 25

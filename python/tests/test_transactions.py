@@ -11,13 +11,7 @@ import pytest
 from places import data_files
 
 import gridstone as gs
-from gridstone.errors import (
-    ConflictError,
-    ExistsError,
-    InputError,
-    NotFoundError,
-    UnsupportedError,
-)
+from gridstone.errors import ConflictError, ExistsError, InputError, NotFoundError, UnsupportedError
 
 DENSE = gs.Schema([gs.Dim("y", (0, 99), 10), gs.Dim("x", (0, 99), 10)], [gs.Attr("v", "int64", filters="none")])
 SPARSE = gs.Schema([gs.Dim("x", (0, 9999))], [gs.Attr("v", "float64")], sparse=True)

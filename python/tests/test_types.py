@@ -16,7 +16,8 @@ from model import cells_shape, plain, plain_arrow, unplain
 from places import Stores
 
 import gridstone as gs
-from gridstone import arrow, dtypes
+from gridstone.column import arrow
+from gridstone.column import datatype as dtypes
 
 TYPES = [
     "float16",

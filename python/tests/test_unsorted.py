@@ -12,6 +12,7 @@ from places import Stores, data_files
 
 import gridstone as gs
 from gridstone import io
+from gridstone.stores import store
 
 SMALL = gs.Context(memory_budget="4MiB", threads=2)
 
@@ -198,7 +199,7 @@ def test_a_store_that_others_create_first_is_theirs(
     stores: Stores, monkeypatch: pytest.MonkeyPatch, looks: int
 ) -> None:
     """At whichever look for the store it was not there yet: the load fails, or goes beside theirs."""
-    uri, exists, left = stores("s"), gs.store.exists, [looks]
+    uri, exists, left = stores("s"), store.exists, [looks]
 
     def looked(place: Any, *, context: gs.Context | None = None) -> bool:
         found = exists(place, context=context)
@@ -207,7 +208,7 @@ def test_a_store_that_others_create_first_is_theirs(
             gs.create(uri, _schema(500, True), path="/")
         return found
 
-    monkeypatch.setattr(gs.store, "exists", looked)
+    monkeypatch.setattr(store, "exists", looked)
     with contextlib.suppress(gs.errors.ExistsError):
         io.from_arrow(uri, _table(5, 500), schema=_schema(500, True))
     monkeypatch.undo()
@@ -219,13 +220,13 @@ def test_a_store_that_others_create_first_is_theirs(
 def test_a_creation_that_fails_removes_nothing(
     stores: Stores, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
 ) -> None:
-    uri, create = stores("s"), gs.store.create
+    uri, create = stores("s"), store.create
 
     def overtaken(*_: Any, **__: Any) -> None:
         create(uri, _schema(500, True))
         raise raised("what became of it is not known")
 
-    monkeypatch.setattr(gs.store, "create", overtaken)
+    monkeypatch.setattr(store, "create", overtaken)
     with pytest.raises(raised):
         io.from_arrow(uri, _table(5, 500), schema=_schema(500, True))
     assert gs.open(uri).version == 1

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import gridstone as gs
-from gridstone import cli, errors, retention
+from gridstone import cli, errors
+from gridstone.maintain import retention
 
 
 def bytes_of(uri: str) -> int:

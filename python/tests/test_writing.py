@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from places import Stores
 
 import gridstone as gs
-from gridstone import columns
-from gridstone.columns import Field
+from gridstone.column import columns
+from gridstone.column.columns import Field
 
 
 def sparse(uri: str, *attrs: gs.Attr, **options: object) -> gs.Array:

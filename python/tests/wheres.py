@@ -15,7 +15,7 @@ from hypothesis.stateful import rule
 from model import NAT, Bounds, Model, Place, Plain, State, as_arrow_shows, coordinates
 
 import gridstone as gs
-from gridstone import dtypes
+from gridstone.column import datatype as dtypes
 
 Judge = Callable[[Place, dict[str, Plain]], bool | None]
 """Whether a condition is true of a cell with these values of all attributes; None: unknown."""

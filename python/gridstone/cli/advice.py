@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import click
 
-from ..advising import advise
+from ..advice.advise import advise
 from . import options
 from .output import emit_json
 
@@ -23,7 +23,7 @@ def advise_command(
 
     Every figure is measured on a sample. The Python that is printed creates the schema.
     """
-    from .. import store
+    from ..stores import store
 
     context = options.context_of(memory, threads)
     is_store = store.exists(source, context=context)

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from .. import store
-from ..array import Array
-from ..damage import Damaged
-from ..group import Group
-from ..printable import printable
+from ..arrays.array import Array
+from ..base.printable import printable
+from ..result.damage import Damaged
+from ..stores import store
+from ..stores.group import Group
 from . import files, options, report
 from .output import bytes_text, emit_json, emit_table
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from .. import dtypes
-from ..array import Array
+from ..arrays.array import Array
+from ..column import datatype
 from . import options, report
 from .output import emit_json
 
@@ -80,13 +80,13 @@ def _categories(array: Array, parts: Sequence[str]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for part in parts:
         (name, value), *_ = _pairs([part], "--category").items()
-        found.setdefault(name, []).append(dtypes.from_text(array.schema.attr(name).dtype, value))
+        found.setdefault(name, []).append(datatype.from_text(array.schema.attr(name).dtype, value))
     return found
 
 
 def _fills(array: Array, given: dict[str, str]) -> dict[str, Any]:
     return {
-        name: options.fill_of(dtypes.parse(array.schema.attr(name).dtype), text, name) for name, text in given.items()
+        name: options.fill_of(datatype.parse(array.schema.attr(name).dtype), text, name) for name, text in given.items()
     }
 
 

@@ -10,12 +10,12 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 import pyarrow as pa
 
-from ..io.write import csv_into, csv_options
-from ..progress import Progress
+from ..base.progress import Progress
+from ..io.table.write import csv_into, csv_options
 from .output import emit_table, note, plain
 
 if TYPE_CHECKING:
-    from ..stream import Stream
+    from ..result.stream import Stream
 
 
 def write(stream: "Stream", form: str, out: Path | None, limit: int | None) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from .. import store
-from ..array import Array
-from ..damage import Damaged
-from ..io import sources
-from ..schema import Schema
+from ..arrays.array import Array
+from ..io.files import ending_of
+from ..result.damage import Damaged
+from ..schema.array_schema import Schema
+from ..stores import store
 from . import options, report
 from .output import bytes_text, emit_json, note, on_terminal
 
@@ -83,11 +83,11 @@ def _matches(file: str | Path) -> list[Path]:
 
 
 def _kind_of(file: Path) -> str:
-    kind = _ENDS.get(sources.kind_of(file))
+    kind = _ENDS.get(ending_of(file))
     if kind is None:
         known = " ".join(end for end in _ENDS if end)
         raise click.UsageError(
-            f"{file}: no format is known by {sources.kind_of(file)!r}; name it by one of {known}, for text also "
+            f"{file}: no format is known by {ending_of(file)!r}; name it by one of {known}, for text also "
             f"compressed as in .csv.gz, or say what it is: --format {'|'.join(FORMATS)}"
         )
     return kind

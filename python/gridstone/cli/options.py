@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 import click
 
-from .. import dtypes
-from ..array import Array
-from ..context import Context
-from ..damage import CHOICES, DamageWarning
+from ..arrays.array import Array
+from ..column import datatype
+from ..context.settings import Context
 from ..errors import GridstoneError, InputError
-from ..schema import Attr, Dim, Schema
-from ..store import open_array
+from ..result.damage import CHOICES, DamageWarning
+from ..schema.array_schema import Attr, Dim, Schema
+from ..stores.store import open_array
 from .output import note
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -122,10 +122,10 @@ def _value(dtype: str, text: str, whole: str) -> Any:
         return None
     if dtype == "string":
         return text
-    if dtypes.is_time(dtype) and not text.lstrip("-").isdigit():
+    if datatype.is_time(dtype) and not text.lstrip("-").isdigit():
         return text
     try:
-        return float(text) if dtypes.is_float(dtype) else int(text)
+        return float(text) if datatype.is_float(dtype) else int(text)
     except ValueError:
         raise click.BadParameter(f"{whole!r}: {text!r} is no {dtype}", param_hint="--box") from None
 
@@ -145,7 +145,7 @@ def coordinates_of(array: Array, parts: Sequence[str]) -> dict[str, list[Any]]:
             raise click.BadParameter(f"{part!r} must give each of {', '.join(found)} once", param_hint="--coord")
         for dim in array.schema.dims:
             value = _value(dim.dtype, pairs[dim.name], part)
-            found[dim.name].append(dtypes.scalar(dim.dtype, value, f"dimension {dim.name!r}"))
+            found[dim.name].append(datatype.scalar(dim.dtype, value, f"dimension {dim.name!r}"))
     return found
 
 
@@ -182,7 +182,7 @@ def dim_of(text: str) -> Dim:
         parts = [part for part in found.groups() if part is not None]
     else:
         parts = text.split(";" if ";" in text else ":")
-    if len(parts) in (2, 3) and dtypes.parse(parts[1]) == "string":
+    if len(parts) in (2, 3) and datatype.parse(parts[1]) == "string":
         return Dim(parts[0], dtype="string", max_bytes=_value("int64", parts[2], text) if len(parts) == 3 else None)
     if len(parts) not in (4, 5):
         raise click.BadParameter(
@@ -191,8 +191,8 @@ def dim_of(text: str) -> Dim:
             param_hint="--dim",
         )
     name, dtype, low, high = parts[:4]
-    kind = dtypes.parse(dtype)
-    tile = _value("float64" if dtypes.is_float(kind) else "int64", parts[4], text) if len(parts) == 5 else None
+    kind = datatype.parse(dtype)
+    tile = _value("float64" if datatype.is_float(kind) else "int64", parts[4], text) if len(parts) == 5 else None
     return Dim(name, (_value(kind, low, text), _value(kind, high, text)), tile, kind)
 
 
@@ -202,7 +202,7 @@ def attr_of(text: str) -> Attr:
     dtype, *flags = rest.split(":")
     if not dtype:
         raise click.BadParameter(f'{text!r} is not "name:dtype[:nullable][:fill=VALUE][:FILTERS]"', param_hint="--attr")
-    kind, nullable, fill, filters = dtypes.parse(dtype), False, None, []
+    kind, nullable, fill, filters = datatype.parse(dtype), False, None, []
     for flag in flags:
         if flag == "nullable":
             nullable = True
@@ -215,9 +215,9 @@ def attr_of(text: str) -> Attr:
 
 def fill_of(kind: str, text: str, name: str) -> Any:
     """The fill of attribute `name`, of type `kind`, from text."""
-    if dtypes.is_time(kind) and not text.lstrip("-").isdigit():
+    if datatype.is_time(kind) and not text.lstrip("-").isdigit():
         return text
     try:
-        return dtypes.from_text(kind, text)
+        return datatype.from_text(kind, text)
     except ValueError as error:
         raise InputError(f"attribute {name!r}: the fill {text!r} is no {kind}") from error

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
-from ..printable import printable
+from ..base.printable import printable
 
 
 def error_text(error: BaseException) -> str:

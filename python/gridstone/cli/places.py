@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from ..copying import copy, move
-from ..diffing import diff
-from ..printable import printable
+from ..base.printable import printable
+from ..compare.diff import diff
+from ..stores.copies import copy, move
 from . import options
 from .output import emit_json
 

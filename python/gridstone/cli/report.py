@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from .. import tiling
-from ..array import Array
-from ..dtypes import show as show_value
-from ..group import Entry, Group
-from ..history import Version, time_text
-from ..meta import Metadata
-from ..printable import printable
+from ..advice import tile_overlap
+from ..arrays.array import Array
+from ..arrays.metadata import Metadata
+from ..base.printable import printable
+from ..column.datatype import show as show_value
+from ..stores.group import Entry, Group
+from ..version.history import Version, time_text
 from .output import bytes_text, emit_table
 
 
@@ -40,7 +40,7 @@ def details(array: Array) -> dict[str, Any]:
         "key_id": array.key_id,
         "nonempty_domain": array.nonempty_domain,
         "fragments": array.fragments.to_pylist(),
-        "tiles": tiling.report(array),
+        "tiles": tile_overlap.report(array),
         "versions": len(array.history()),
         "metadata": dict(array.meta),
     }
@@ -147,4 +147,4 @@ def _show_fragments(array: Array) -> None:
 
 
 def _show_tiles(array: Array) -> None:
-    click.echo(tiling.text(tiling.report(array)))
+    click.echo(tile_overlap.text(tile_overlap.report(array)))

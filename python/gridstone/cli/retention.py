@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 import click
 
-from .. import retention
-from ..store import open as open_store
+from ..maintain import retention
+from ..stores.store import open as open_store
 from . import options
 from .output import emit_json, emit_table, on_terminal
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from .. import health
+from ..maintain import health
 from . import options
 from .output import emit_json, emit_table, on_terminal
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..dtypes import AnyArray
+from ..column.datatype import AnyArray
 from .sea import terrain
 
 LIT = np.int16(32_000)

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import io, plot, selection, store
-from ..array import Array
+from .. import io, plot
+from ..arrays.array import Array
+from ..base.progress import Progress
 from ..errors import ExistsError, InputError
-from ..progress import Progress
+from ..query.box import domain_of
+from ..stores import store
 from . import chart, ships
 
 SIDE = 2_000
@@ -109,7 +111,7 @@ def boxes(array: Array) -> tuple[dict[str, tuple[float, float]], dict[str, tuple
     """The busiest small box of the positions, and the quietest that is not empty and nine times as large."""
     names = ("LON", "LAT")
     domain = {name: (float(low), float(high)) for name, (low, high) in zip(array.dims, array.domain, strict=True)}
-    counts = plot.density(array, names, selection.domain_of(array.schema), (_GRID * 3, _GRID * 3))
+    counts = plot.density(array, names, domain_of(array.schema), (_GRID * 3, _GRID * 3))
     coarse = counts.reshape(_GRID, 3, _GRID, 3).sum(axis=(1, 3))
     busy = np.unravel_index(int(counts.argmax()), counts.shape)
     filled = np.where(coarse > 0, coarse, np.iinfo(np.int64).max)

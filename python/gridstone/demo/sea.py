@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dtypes import AnyArray
+from ..column.datatype import AnyArray
 
 WEST, EAST, SOUTH, NORTH = -14.0, 14.0, 46.0, 62.0
 _ROWS, _COLUMNS = 132, 231

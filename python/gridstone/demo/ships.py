@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..dtypes import AnyArray
+from ..column.datatype import AnyArray
 from . import sea
 
 HEADER = "MMSI,BaseDateTime,LAT,LON,SOG,COG,Heading,VesselName,CallSign,VesselType,Status,Length"

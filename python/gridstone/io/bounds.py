@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..columns import Field
-from ..dtypes import AnyArray
-from ..schema import Dim
+from ..column import datatype
+from ..column.columns import Field
+from ..column.datatype import AnyArray
+from ..schema.array_schema import Dim
 from .load import column_of
 
 _WIDEN = "widen it with resize() if the array is there, or give a new one a schema with a wider domain"
@@ -19,8 +19,8 @@ def outside(dim: Dim, data: Any) -> Iterator[tuple[int, str]]:
     column = column_of(Field(dim.name, dim.dtype, False, "dimension"), data)
     values = column.values
     if column.offsets is None:
-        low, high = (np.array([bound], dtypes.numpy_of(dim.dtype)) for bound in dim.domain)
-        domain = f"({dtypes.show(dim.domain[0])}, {dtypes.show(dim.domain[1])})"
+        low, high = (np.array([bound], datatype.numpy_of(dim.dtype)) for bound in dim.domain)
+        domain = f"({datatype.show(dim.domain[0])}, {datatype.show(dim.domain[1])})"
         for row in np.flatnonzero((values < low) | (values > high)):
             yield int(row), f"{values[row]} is outside the domain {domain}; {_WIDEN}"
         return

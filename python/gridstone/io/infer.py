@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import arrow, categories, dtypes
-from ..columns import Field
+from ..column import arrow, category, datatype
+from ..column.columns import Field
 from ..errors import InputError, SchemaError, UnsupportedError
-from ..schema import Attr, Dim, Schema
-from ..store import auto_tile
+from ..schema.array_schema import Attr, Dim, Schema
+from ..stores.store import auto_tile
 from . import integers
 
 _TILES_PER_DATA_TILE = 16
@@ -61,7 +61,7 @@ class Column:
             raise UnsupportedError(f"column {field.name!r}: {error}, or leave it out with attrs=") from error
         # Parquet gives dictionaries of text only; what this package wrote says what there were.
         made.told_categories = arrow.told_categories(field)
-        if made.told_categories is None and pa.types.is_dictionary(field.type) and categories.may_be(dtype):
+        if made.told_categories is None and pa.types.is_dictionary(field.type) and category.may_be(dtype):
             made.entries, made.ordered = [], field.type.ordered
         return made
 
@@ -70,13 +70,13 @@ class Column:
         for chunk in found.chunks:
             if self.entries is None:
                 return
-            entries = categories.entries_of(Field(self.name, self.dtype, True, "column"), chunk.dictionary)
-            if entries is not None and self.ordered and not categories.in_order(self.entries, entries):
+            entries = category.entries_of(Field(self.name, self.dtype, True, "column"), chunk.dictionary)
+            if entries is not None and self.ordered and not category.in_order(self.entries, entries):
                 raise InputError(
                     f"column {self.name!r} has ordered categories, in one order here and in another there: "
                     f"{self.entries} and {entries}; give a schema that says which"
                 )
-            self.entries = None if entries is None else categories.gathered(self.entries, entries)
+            self.entries = None if entries is None else category.gathered(self.entries, entries)
 
     @property
     def enumeration(self) -> dict[str, Any]:
@@ -255,8 +255,8 @@ def schema_of(
         pairs = zip(dims, bounds, strict=True)
         extents: list[Any] = [None if b is None else _extent(by_name[n].dtype, b, parts) for n, b in pairs]
     else:
-        sizes = [dtypes.ticks_of(b[1]) - dtypes.ticks_of(b[0]) + 1 for b in bounds if b is not None]
-        width = max(dtypes.numpy_of(attr.dtype).itemsize for attr in attrs) if attrs else 8
+        sizes = [datatype.ticks_of(b[1]) - datatype.ticks_of(b[0]) + 1 for b in bounds if b is not None]
+        width = max(datatype.numpy_of(attr.dtype).itemsize for attr in attrs) if attrs else 8
         extents = list(auto_tile(sizes, width))
     made = [
         _text_dim(by_name[name]) if bound is None else Dim(name, bound, extent, by_name[name].dtype)
@@ -288,7 +288,7 @@ def _text_dim(column: Column) -> Dim:
 
 def _domain(column: Column) -> tuple[Any, Any]:
     kind = column.dtype
-    if dtypes.is_var(kind) or kind == "bool":
+    if datatype.is_var(kind) or kind == "bool":
         raise UnsupportedError(
             f"column {column.name!r} is {kind}, which cannot be a dimension in this version; "
             f"use a column of numbers or times, or correct the values that are none"
@@ -300,7 +300,7 @@ def _domain(column: Column) -> tuple[Any, Any]:
     except pa.ArrowInvalid as error:
         raise InputError(f"column {column.name!r}: {error}; no type holds all of its values") from error
     low, high = arrow.column_of(Field(column.name, kind, False, "dimension"), ends).values
-    return (low, high) if dtypes.is_time(kind) else (low.item(), high.item())
+    return (low, high) if datatype.is_time(kind) else (low.item(), high.item())
 
 
 def _as(bound: Any, kind: Any) -> Any:
@@ -312,10 +312,10 @@ def _as(bound: Any, kind: Any) -> Any:
 
 def _extent(dtype: str, bounds: tuple[Any, Any], parts: int) -> Any:
     """One part of the domain, rounded up to two digits."""
-    if dtypes.is_float(dtype):
+    if datatype.is_float(dtype):
         span = bounds[1] - bounds[0]
         return _rounded(span / parts) if span > 0 and math.isfinite(span) else None
-    size = dtypes.ticks_of(bounds[1]) - dtypes.ticks_of(bounds[0]) + 1
+    size = datatype.ticks_of(bounds[1]) - datatype.ticks_of(bounds[0]) + 1
     return min(size, max(1, math.ceil(_rounded(size / parts))))
 
 

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, TypedDict
 
-from .. import cells, store
-from ..array import Array
-from ..columns import Column, Field
-from ..context import Context, default
+from ..arrays.array import Array
+from ..base.progress import Callback, Progress, reporting
+from ..column.columns import Column, Field
+from ..context.settings import Context, default
 from ..errors import ExistsError, GridstoneError, InputError, NotFoundError
-from ..progress import Callback, Progress, reporting
-from ..schema import Schema
-from ..transaction import transaction
-from . import text
+from ..schema.array_schema import Schema
+from ..stores import store
+from ..stores.transaction import transaction
+from ..write.input import attr_field, dim_fields
+from . import text_values
 
 log = logging.getLogger("gridstone")
 
@@ -227,17 +228,17 @@ def _fill(array: Array, message: str | None, feed: Feed, dedup: str) -> None:
     with array.writer(order="any", dedup=dedup, message=message) as writer:
         for table in feed.tables(schema):
             if table.num_rows:
-                dims = [column_of(field, table.column(field.name)) for field in cells.dim_fields(schema)]
+                dims = [column_of(field, table.column(field.name)) for field in dim_fields(schema)]
                 names = [name for name in table.column_names if name not in array.dims]
                 writer.append_columns(
-                    dims, {name: column_of(cells.attr_field(schema, name), table.column(name)) for name in names}
+                    dims, {name: column_of(attr_field(schema, name), table.column(name)) for name in names}
                 )
     feed.meter.finish(feed.total())
 
 
 def column_of(field: Field, column: Any) -> Column:
     """The column for the core; missing text is "" where it cannot be null."""
-    return text.read(field, column)
+    return text_values.read(field, column)
 
 
 def named_dims(dims: Sequence[str] | None) -> Sequence[str]:

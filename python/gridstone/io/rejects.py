@@ -8,9 +8,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
+from ..base.printable import brief
 from ..errors import InputError, StorageError
-from ..printable import brief
-from .sources import check_target, written
+from .files import check_target, written
 
 log = logging.getLogger("gridstone")
 

@@ -1,0 +1,1 @@
+"""Advice on schemas, measured on samples of the data."""

@@ -1,0 +1,1 @@
+"""Array handles: reading, writing, deleting, schema changes, metadata, pickling."""

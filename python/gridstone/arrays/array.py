@@ -1,0 +1,578 @@
+"""An array: reading by position and coordinate, writing, versions and metadata."""
+
+import contextlib
+import datetime as dt
+import json
+import math
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from .. import _native
+from ..base.arguments import checked, known
+from ..base.printable import printable
+from ..base.progress import Progress, reporting
+from ..column import datatype
+from ..column.columns import Column
+from ..column.datatype import AnyArray
+from ..context.settings import Context
+from ..errors import AccessError, BoundsError, GridstoneError, InputError, UnsupportedError
+from ..indexing import dense, fancy, lists, positions
+from ..maintain.consolidation import Mergeable
+from ..maintain.health import Checked
+from ..maintain.retention import Retained
+from ..query.box import Box, BoxLike, box_of, region_of
+from ..result.cells import Result
+from ..schema.array_schema import Attr, Schema
+from ..version import history, receipt
+from ..version.history import Version
+from ..version.receipt import Closing, Kept, Message, Receipt
+from ..write.input import coordinate_columns, of_cells
+from ..write.writer import Writer
+from . import pickling
+from .delete import Erasable
+from .evolution import Evolvable
+from .metadata import Metadata
+from .read import Readable
+from .view import AttrView, Loc
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_DEDUPS = ("error", "first", "last")
+
+
+class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
+    """An array at one version of its store. Made by `gridstone.create`, `open` and `array`.
+
+    Threads may share one; it pickles as its place and version, without data, and survives `fork`.
+    """
+
+    def __init__(
+        self, native: "_native.Array", context: Context, *, pinned: bool = False, unpickled: bool = False
+    ) -> None:
+        self._native: _native.Array | None = native
+        self._context, self._pinned, self._unpickled = context, pinned, unpickled
+        self._look(native)
+        self._stats: dict[str, int] = {}
+        self._uri, self._path = native.uri, native.path
+
+    # What it is.
+
+    @property
+    def native(self) -> "_native.Array":
+        """The core's array; an `InputError` once closed."""
+        if self._native is None:
+            raise InputError(f"the array {self._uri!r} is closed; open it again with gridstone.open")
+        return self._native
+
+    @property
+    def context(self) -> Context:
+        """The context that it was opened with."""
+        return self._context
+
+    @property
+    def schema_names(self) -> list[str]:
+        """The names of the attributes."""
+        return [attr.name for attr in self._schema.attrs]
+
+    @property
+    def uri(self) -> str:
+        """The store."""
+        return self._uri
+
+    @property
+    def path(self) -> str:
+        """The place in the store at this version; "/" is its root."""
+        if self._native is not None:
+            # What has no place any more (its transaction has ended) is told with the last one.
+            with contextlib.suppress(GridstoneError):
+                self._path = self._native.path
+        return self._path
+
+    @property
+    def key_id(self) -> str | None:
+        """The id, in hexadecimal digits, of the key that seals (encrypts) the store; None if it is not sealed."""
+        return self.native.key_id
+
+    @property
+    def mode(self) -> str:
+        """ "r" or "r+"."""
+        return "r+" if self.native.writable else "r"
+
+    @property
+    def version(self) -> int:
+        """The store's version that this handle shows."""
+        return self.native.version
+
+    @property
+    def timestamp(self) -> dt.datetime:
+        """When that version was committed, UTC; an `UnsupportedError` outside the years that `datetime` has."""
+        return history.time_of(self.native.timestamp_us)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether only non-empty cells exist."""
+        return self._known[2].sparse  # No change of a schema changes that, nor the dimensions' names.
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._known[2].ndim
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the dimensions."""
+        return tuple(dim.name for dim in self._known[2].dims)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Positions per dimension; a `SchemaError` if one is float or string."""
+        return self._schema.shape
+
+    @property
+    def size(self) -> int:
+        """Cells of the domain, of a sparse array empty ones too; a `SchemaError` if a dimension is float or string."""
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the one attribute, or a structured dtype of several; object for strings, bytes and lists. One
+        of vectors has the dtype of their numbers (and adds axes to what is read)."""
+        attrs = self._schema.attrs
+        if len(attrs) == 1:
+            return datatype.numpy_of(attrs[0].dtype)
+        return np.dtype([(attr.name, datatype.numpy_of(attr.dtype), datatype.shape_of(attr.dtype)) for attr in attrs])
+
+    @property
+    def nbytes(self) -> int:
+        """Dense: bytes of all cells in memory (without the content of strings). Sparse: bytes of the fragments."""
+        if self.sparse:
+            return sum(json.loads(text)["bytes"] for text in self.native.fragments())
+        return self.size * sum(datatype.cell_bytes(attr.dtype) for attr in self._schema.attrs)
+
+    def _cells_held(self) -> int:
+        """All cells of a dense array; those in the fragments of a sparse one."""
+        if not self.sparse:
+            return self.size
+        return sum(json.loads(text)["cells"] for text in self.native.fragments())
+
+    @property
+    def tile(self) -> tuple[Any, ...]:
+        """The extent of a space tile per dimension, in coordinates; None: the whole domain."""
+        return tuple(dim.tile for dim in self._schema.dims)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """Positions per space tile and dimension; a `SchemaError` if a dimension is float."""
+        return tuple(dim.positions_per_tile for dim in self._schema.dims)
+
+    @property
+    def domain(self) -> tuple[Any, ...]:
+        """The lowest and highest coordinate per dimension, inclusive; None for a dimension of texts."""
+        return tuple(dim.domain for dim in self._schema.dims)
+
+    @property
+    def nonempty_domain(self) -> tuple[tuple[Any, Any], ...] | None:
+        """The box around everything written, inclusive; None if nothing is. Of texts: texts that no cell lies beyond,
+        which need not be cells' own where texts are longer than 8 bytes."""
+        found = self.native.nonempty_domain()
+        if found is None:
+            return None
+        pairs = zip(self._schema.dims, found, strict=True)
+        return tuple((datatype.from_text(d.dtype, lo), datatype.from_text(d.dtype, hi)) for d, (lo, hi) in pairs)
+
+    @property
+    def meta(self) -> Metadata:
+        """Metadata: a mutable mapping of text to JSON values."""
+        return Metadata(lambda: self.native, self._writable)
+
+    @property
+    def fragments(self) -> "pa.Table":
+        """One row per fragment, oldest first: id, kind, version, index, cells, bytes, inline, attrs, domain."""
+        from ..result import listings
+
+        return listings.fragments(self.native.fragments())
+
+    def tiles(self, box: BoxLike = None) -> "pa.Table":
+        """The data tiles that touch `box` (or a list of boxes): row of `fragments`, cells, and the MBR as `<dim>_lo`,
+        `<dim>_hi`; of texts, texts that no cell of the tile lies beyond."""
+        from ..result import listings
+
+        region = None if box is None else region_of(self._schema, box)
+        if region is not None and region.empty:
+            raise InputError("the box is empty")
+        return listings.tiles(self._schema, self.native.tiles(None if region is None else region.native))
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters of the last operation on this handle."""
+        return dict(self._stats)
+
+    # Versions.
+
+    def refresh(self) -> int:
+        """Moves to the newest version and returns it; a `BoundsError` on an array opened at a version."""
+        if self._pinned:
+            raise BoundsError(
+                f"this array is opened at version {self.version}; open it without one to follow the store"
+            )
+        if self._unpickled and not self.native.writable:
+            # The core opened it at the version that was pickled, and holds it there.
+            self._native = pickling.newest_of(self.native, self._context, False)
+            self._unpickled = False
+        version = self.native.refresh()
+        self._look(self.native)
+        return version
+
+    @checked()
+    def at(self, *, version: int | str | None = None, timestamp: Any = None) -> "Array":
+        """The same array, read-only, at a version (number or tag) or the last version not after a time (see
+        `gridstone.open`)."""
+        if (version is None) == (timestamp is None):
+            raise InputError("at() takes either version= or timestamp=")
+        found = self.native.at(version, history.microseconds_of(timestamp))
+        return Array(found, self._context, pinned=True)
+
+    def _still(self) -> "Array":
+        """The same array, read-only, at the version that this handle shows now, whatever becomes of the handle: for
+        several reads that are to fit together. Nothing is read for it."""
+        return Array(self.native.still(), self._context, pinned=True)
+
+    def history(self) -> list[Version]:
+        """The commits that touched this array, oldest first."""
+        return [history.version_of(text) for text in self.native.history()]
+
+    # Reading.
+
+    def __getitem__(self, key: Any) -> Any:
+        """Positions by NumPy's rules, or one attribute by its name.
+
+        Dense: an ndarray of the one attribute (a dict of several), of the shape that NumPy gives: integers drop their
+        axis, lists of positions and masks are taken point by point. Sparse: a `Result` of the cells there, each once
+        and in row order whatever the sign of a step or the order of a list, of which a key has one at most.
+
+        Raises:
+            BoundsError: a position that is not there, a mask of another shape, lists that do not broadcast together.
+            UnsupportedError: `numpy.newaxis`; several lists for a sparse array.
+        """
+        if isinstance(key, str):
+            return AttrView(self, key)
+        if self.sparse:
+            return self._steadily(lambda schema: positions.read(self, schema, key, None))
+
+        def look(schema: Schema) -> dict[str, AnyArray]:
+            return fancy.read_at(self, schema, [attr.name for attr in schema.attrs], key)
+
+        found = self._steadily(look)
+        return next(iter(found.values())) if len(found) == 1 else found
+
+    @property
+    def loc(self) -> Loc:
+        """Access by the dimensions' own coordinates, half-open: `a.loc[100:110, :]`."""
+        return Loc(self)
+
+    @property
+    def vindex(self) -> lists.VIndex:
+        """Cells at lists of positions, point by point: `a.vindex[[1, 5], [2, 2]]`."""
+        return lists.VIndex(self)
+
+    @property
+    def oindex(self) -> lists.OIndex:
+        """Lists of positions per axis: `a.oindex[[1, 5], :]`."""
+        return lists.OIndex(self)
+
+    @checked()
+    def points(self, coords: Any, attrs: Sequence[str] | str | None = None, *, progress: Progress = None) -> Result:
+        """Reads single cells by their coordinates, given as in `write_cells`, in their order; they may repeat.
+
+        Dense: one row per point, with fill or null where nothing was written. Sparse: the cells that exist (all
+        duplicates, in order of writing); a point without one gives no row.
+
+        Args:
+            coords: a dict by dimension, an (n, ndim) array, or a tuple of arrays.
+            attrs: the attributes wanted; None: all; [], of a sparse array: coordinates alone.
+            progress: True for a bar, or a callable `f(done, total)`.
+
+        Raises:
+            BoundsError: a point outside the domain, named by its row.
+            InputError: an unknown dimension or attribute, or coordinates that do not fit.
+            CorruptionError: stored bytes are not what was written.
+        """
+        return lists.read(self, coordinate_columns(self._schema, coords), self._names(attrs), progress)
+
+    def _read_points(self, dims: Mapping[str, Column], names: Sequence[str], progress: Progress) -> "_native.Cells":
+        places = [dims[dim].native() for dim in self.dims]
+        with reporting(progress, "reading") as report:
+            found = self.native.points(places, list(names), report)
+        self._stats = found.stats
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        self._check_dense("numpy.asarray")
+        if len(self._schema.attrs) != 1:
+            raise InputError(f"the array has the attributes {self.schema_names}; take one: numpy.asarray(a['name'])")
+        return self._as_numpy(self.schema_names[0], dtype, copy)
+
+    def _as_numpy(self, name: str, dtype: Any, copy: bool | None) -> AnyArray:
+        if copy is False:
+            raise InputError("a stored array cannot become a NumPy array without a copy; leave copy out")
+        values: AnyArray = self[name][...]
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def _check_dense(self, what: str) -> None:
+        if self.sparse:
+            raise UnsupportedError(
+                f"{what} needs a dense array; of a sparse one use read(), write_cells() or to_dense()"
+            )
+
+    # Writing. Every call commits one version and returns its number.
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Writes a dense box (or, with steps, lists or masks, single cells) at positions, in one commit; scalars and
+        arrays broadcast as in NumPy, and of a cell that is named twice the last value stays."""
+        self._check_dense("assignment to positions")
+        if isinstance(key, str):
+            self[key][...] = value
+            return
+        fancy.assign(self, None, key, value)
+
+    @overload
+    def write(self, data: Any, box: BoxLike = ..., *, message: Message = ..., progress: Progress = ...) -> int: ...
+    @overload
+    def write(self, data: Any, box: BoxLike = ..., *, progress: Progress = ..., commit: Literal[False]) -> Receipt: ...
+    @checked()
+    def write(
+        self, data: Any, box: BoxLike = None, *, message: Message = None, progress: Progress = None, commit: bool = True
+    ) -> int | Receipt:
+        """Writes a dense box: an ndarray, or a dict of them by attribute, of exactly the box's shape (or scalars).
+
+        Args:
+            data: the values; a subset of the attributes leaves the others as they are.
+            box: in coordinates, as in `read`; None: the whole domain.
+            message: kept with the version.
+            progress: True for a bar, or a callable `f(done, total)`.
+            commit: False: only write, and return a `Receipt` for `gridstone.commit`.
+
+        Returns:
+            The version committed.
+
+        Raises:
+            InputError: shapes or types that do not fit, with what was found and expected.
+        """
+        self._check_dense("write(data, box)")
+        where = box_of(self._schema, box)
+        if where.empty:
+            raise InputError(f"the box {where} is empty; there is nothing to write")
+        return dense.write_box(self, where, data, receipt.closing(message, commit), progress)
+
+    @overload
+    def write_cells(
+        self,
+        coords: Any,
+        attrs: Any = ...,
+        *,
+        sorted: bool = ...,
+        dedup: str = ...,
+        message: Message = ...,
+        progress: Progress = ...,
+    ) -> int: ...
+    @overload
+    def write_cells(
+        self,
+        coords: Any,
+        attrs: Any = ...,
+        *,
+        sorted: bool = ...,
+        dedup: str = ...,
+        progress: Progress = ...,
+        commit: Literal[False],
+    ) -> Receipt: ...
+    @checked()
+    def write_cells(
+        self,
+        coords: Any,
+        attrs: Any = None,
+        *,
+        sorted: bool = False,
+        dedup: str = "error",
+        message: Message = None,
+        progress: Progress = None,
+        commit: bool = True,
+    ) -> int | Receipt:
+        """Writes single cells, of a sparse array or into a dense one.
+
+        Args:
+            coords: coordinates: a dict by dimension, an (n, ndim) array or a tuple of arrays; or, without `attrs`, one
+                Arrow table or data frame with a column for each dimension and attribute.
+            attrs: values: a dict by attribute, or one array if there is one attribute. A dense array takes a subset.
+            sorted: the cells are in global order already.
+            dedup: what to do with several cells at one place: "error", or keep the "first" or "last".
+            message: kept with the version.
+            progress: True for a bar, or a callable `f(done, total)`.
+            commit: as in `write`.
+
+        Returns:
+            The version committed.
+
+        Raises:
+            InputError: values that do not fit; names the attribute and row.
+            BoundsError: a coordinate outside the domain.
+        """
+        dims, values = of_cells(self._schema, coords, attrs)
+        closing = receipt.closing(message, commit)
+        if len(next(iter(dims.values()))) == 0:
+            return self._commit([], closing)
+        return self._stage_cells(dims, values, sorted=sorted, dedup=dedup, message=closing, progress=progress)
+
+    @checked()
+    def writer(
+        self,
+        box: BoxLike = None,
+        order: str = "global",
+        *,
+        attrs: str | Sequence[str] | None = None,
+        dedup: str = "error",
+        message: Message = None,
+        progress: Progress = None,
+        commit: bool = True,
+    ) -> Writer:
+        """A context manager that streams cells into one commit: `with a.writer() as w: w.append(...)`.
+
+        Args:
+            box: dense, in global order: the box that the fragment covers; None: the whole domain. Else None.
+            order: "global": pieces follow each other in global order and become one fragment. "any": cells with their
+                coordinates in any order, of a sparse array or into a dense one; more than memory holds are sorted part
+                by part in the store and merged at the end.
+            attrs: the attributes that come, of a dense array some if need be, the others stay as they are; None: all.
+            dedup: with order="any": what to do with several cells at one place, of all pieces: "error", or keep the
+                "first" or "last".
+            message: kept with the version.
+            progress: True for a bar, or a callable `f(done, total)`: cells appended; the total is 0 until all
+                are written, just before the commit.
+            commit: False: leaving the block commits nothing; `w.receipt` is for `gridstone.commit` then.
+        """
+        known("order", order, ("global", "any"))
+        known("dedup", dedup, _DEDUPS)
+        unsorted = order == "any"
+        if box is not None and (self.sparse or unsorted):
+            raise InputError("cells say themselves where they are: leave box=None")
+        closing, wanted = receipt.closing(message, commit), self._names(attrs)
+        names = [attr.name for attr in self._schema.attrs if attr.name in wanted]
+        if unsorted:
+            native = self._writable().unsorted_writer(names, dedup)
+            return Writer(self, native, None, names, closing, progress)
+        if dedup != "error":
+            raise InputError('cells in global order ascend: dedup= is for order="any"')
+        where = None if self.sparse else box_of(self._schema, box)
+        native = self._writable().writer(None if where is None else where.texts, names)
+        return Writer(self, native, where, names, closing, progress)
+
+    def _writable(self) -> "_native.Array":
+        if not self.native.writable:
+            raise AccessError(f"{self._uri!r} is opened for reading; open it with mode='r+' to write")
+        return self.native
+
+    def _stage_box(
+        self, box: Box, made: Mapping[str, Any], layout: str, message: Closing, progress: Progress
+    ) -> int | Receipt:
+        with reporting(progress, "writing") as report:
+            staged = self._writable().stage_dense(box.texts, made, layout, report)
+        return self._commit([staged], message)
+
+    def _stage_cells(
+        self,
+        dims: Mapping[str, Column],
+        values: Mapping[str, Column],
+        *,
+        sorted: bool,
+        dedup: str,
+        message: Closing,
+        progress: Progress,
+    ) -> int | Receipt:
+        known("dedup", dedup, _DEDUPS)
+        native = {name: column.native() for name, column in values.items()}
+        places = [column.native() for column in dims.values()]
+        with reporting(progress, "writing") as report:
+            staged = self._writable().stage_cells(places, native, sorted, dedup, report)
+        return self._commit([staged], message)
+
+    def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt:
+        self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}
+        if isinstance(message, Kept):
+            return Receipt(self._writable().receipt(staged))
+        return self._writable().commit(staged, message)
+
+    def _vacuum(self, dry_run: bool, *options: Any) -> str:
+        return (self.native if dry_run else self._writable()).vacuum(*options)
+
+    def _tags(self) -> list[tuple[str, int]]:
+        return self.native.tags
+
+    # As a Python object.
+
+    def close(self) -> None:
+        """Lets go of the store; nothing else can be asked of this handle."""
+        self._native = None
+
+    def __enter__(self) -> "Array":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __bool__(self) -> bool:
+        """True: a handle is there, whatever its array holds."""
+        return True
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __contains__(self, value: object) -> bool:
+        raise self._no_membership(self.schema_names[0])
+
+    def _no_membership(self, name: str) -> TypeError:
+        """Python would compare row by row what is read for it; what is meant is better said."""
+        return TypeError(
+            f"`in` does not look through an array: read(where=gridstone.col({name!r}) == value) finds cells, "
+            f"`name in array.schema_names` an attribute"
+        )
+
+    def __iter__(self) -> Any:
+        self._check_dense("iteration")
+        return (self[i] for i in range(len(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.native.in_transaction:
+            raise UnsupportedError("an array of a transaction cannot be pickled; open it outside of the transaction")
+        place = (self._uri, self.path, self.version, self.mode, self._pinned, self._context)
+        return pickling.reopen, (*place, self.native.id)
+
+    def __repr__(self) -> str:
+        if self._native is None:
+            return f"<gridstone.Array {self._uri!r} (closed)>"
+        kind = "sparse" if self.sparse else "dense"
+        dims = ", ".join(
+            f"{printable(d.name)}: string"
+            if d.is_text
+            else f"{printable(d.name)}: {datatype.show(d.domain[0], d.dtype)}..{datatype.show(d.domain[1], d.dtype)}"
+            for d in self._schema.dims
+        )
+        attrs = ", ".join(f"{printable(attr.name)}: {attr.dtype}{_of(attr)}" for attr in self._schema.attrs)
+        place = self._uri if self.path == "/" else f"{self._uri} {self.path}"
+        return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"
+
+    def _repr_html_(self) -> str:
+        from ..base import html
+
+        return html.array(self)
+
+
+def _of(attr: Attr) -> str:
+    """What is said of the categories of an attribute."""
+    return "" if attr.categories is None else f" of {len(attr.categories)} categories"

@@ -1,0 +1,209 @@
+"""Changing the schema of an array: its domain, its attributes. What was written stays as it is."""
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.arguments import checked, mapping, several
+from ..base.printable import brief
+from ..column import datatype
+from ..column.category import texts
+from ..errors import InputError, SchemaError, UnsupportedError
+from ..schema.array_schema import Attr, Dim, Filters, Schema, filters_text
+from ..version.receipt import Message
+
+if TYPE_CHECKING:
+    from .._native import Array as Native
+
+
+def _attrs(what: str, value: Any) -> None:
+    """New attributes."""
+    if not isinstance(value, Attr):
+        several(what, value)
+
+
+class Evolvable:
+    """The part of an array that knows its schema, and changes it."""
+
+    _native: "Native | None"
+    _known: tuple[int, str, Schema]
+
+    @abstractmethod
+    def _writable(self) -> "Native": ...
+
+    def _look(self, native: "Native") -> None:
+        """Takes the schema of `native`, whatever was known."""
+        number, text = native.schema_since(None) or (-1, native.schema_json)
+        self._known = (number, text, Schema._stored(text))
+
+    @property
+    def _schema(self) -> Schema:
+        """The schema at the version that the handle shows, to which a commit through it may have moved it."""
+        native, known = self._native, self._known
+        newer = None if native is None else native.schema_since(known[0])
+        if newer is None:
+            return known[2]
+        number, text = newer
+        made = known[2] if text == known[1] else Schema._stored(text)
+        self._known = (number, text, made)
+        return made
+
+    @property
+    def schema(self) -> Schema:
+        """Dimensions, attributes and layout."""
+        return self._schema
+
+    @checked()
+    def resize(self, domain: Any = None, /, *, message: Message = None, **domains: Any) -> int:
+        """Makes the domain larger. It never shrinks: delete cells instead.
+
+        The high end of a dimension may go anywhere; the low end moves down by whole tiles, or anywhere where the
+        dimension is one tile. Positions count from the low end, so they shift when it moves.
+
+        Args:
+            domain: a dict `{dim: (lowest, highest)}` in the dimensions' own coordinates, both inclusive; or the new
+                shape: a number of positions per dimension (None: as it is), counted from the low ends.
+            message: kept with the version.
+            domains: the same as a dict, by the names of dimensions: `a.resize(x=(0, 199))`. An end that is None
+                stays.
+
+        Returns:
+            The version committed; the present one if nothing is larger.
+
+        Raises:
+            SchemaError: a domain that does not hold the old one, or that would move tiles; says what is possible.
+            ConflictError: another commit changed the schema.
+        """
+        wanted = _domains(self._schema, domain, domains)
+        texts = [[dim.name, *_ends(dim, ends)] for dim, ends in wanted]
+        return self._evolve({"domains": texts}, message)
+
+    @checked(
+        add=_attrs, drop=several, nullable=several, rename=mapping, fill=mapping, filters=mapping, categories=mapping
+    )
+    def alter(
+        self,
+        *,
+        add: Attr | Iterable[Attr] = (),
+        drop: str | Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        fill: Mapping[str, Any] | None = None,
+        filters: Mapping[str, Filters] | None = None,
+        nullable: str | Iterable[str] = (),
+        categories: Mapping[str, Any] | None = None,
+        message: Message = None,
+    ) -> int:
+        """Adds, drops, renames and changes attributes. Nothing that was written is read or written again.
+
+        Names are those before the change. Earlier versions keep their attributes; what is written by who has not seen
+        the change yet stands.
+
+        Args:
+            add: new attributes. Cells written before have null there if it is nullable, else its fill.
+            drop: attributes that go; their bytes stay in older fragments until `consolidate` rewrites these and
+                `vacuum` forgets the versions that have them.
+            rename: new names by old names.
+            fill: new fills by name: what unwritten dense cells read as (None: 0, "" or NaT).
+            filters: filters by name, of what is written from now on.
+            nullable: attributes that may be null from now on; unwritten dense cells of them are null.
+            categories: new categories (a list, or one) by name of enumerated attribute; they come behind those that it
+                has, and are the greatest where categories are ordered.
+            message: kept with the version.
+
+        Returns:
+            The version committed; the present one if nothing changes.
+
+        Raises:
+            SchemaError: what cannot change: a type, the last attribute, a name that is taken, nullable back to not
+                nullable, categories that are there; in a sparse array the fill of an attribute that was added.
+            ConflictError: another commit changed the schema.
+        """
+        schema, renamed, fills = self._schema, dict(rename or {}), dict(fill or {})
+        asked = {
+            "add": [_attr(attr) for attr in ([add] if isinstance(add, Attr) else add)],
+            "drop": _names(drop),
+            "rename": [[_name(old), _name(new)] for old, new in renamed.items()],
+            "fill": [[_name(name), _fill(schema.attr(name), value)] for name, value in fills.items()],
+            "filters": [[_name(name), filters_text(value)] for name, value in (filters or {}).items()],
+            "nullable": _names(nullable),
+            "categories": [[_name(name), texts(schema.attr(name), more)] for name, more in (categories or {}).items()],
+        }
+        return self._evolve(asked, message)
+
+    def _evolve(self, asked: Mapping[str, Any], message: Message) -> int:
+        return self._writable().alter(json.dumps(asked), message)
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise SchemaError(f"the name of an attribute is text, not {brief(name)}")
+    return name
+
+
+def _names(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else [_name(name) for name in names]
+
+
+def _attr(attr: Any) -> dict[str, Any]:
+    if not isinstance(attr, Attr):
+        raise SchemaError(f"add= takes gridstone.Attr, found {brief(attr)}")
+    return attr._json()
+
+
+def _fill(attr: Attr, value: Any) -> str | None:
+    if value is None:
+        return None
+    what = f"attribute {attr.name!r}: the fill"
+    return datatype.to_text(attr.dtype, datatype.scalar(attr.dtype, value, what))
+
+
+def _domains(schema: Schema, domain: Any, named: Mapping[str, Any]) -> list[tuple[Dim, Any]]:
+    """Dimensions and the domains asked for them."""
+    if domain is None or isinstance(domain, Mapping):
+        wanted = {**(domain or {}), **named}
+        if len(wanted) < len(domain or {}) + len(named):
+            raise InputError("a dimension is named twice; name each once")
+        if not wanted:
+            raise InputError("say what becomes larger: resize(x=(0, 199)), resize({'x': (0, 199)}) or resize(shape)")
+        return [(schema.dim(name), ends) for name, ends in wanted.items()]
+    if named:
+        raise InputError("give a shape, or domains by name, not both")
+    return _of_shape(schema, domain)
+
+
+def _of_shape(schema: Schema, shape: Any) -> list[tuple[Dim, Any]]:
+    sizes = [shape] if isinstance(shape, int | np.integer) else shape
+    if not isinstance(sizes, Sequence | np.ndarray) or isinstance(sizes, str) or len(sizes) != schema.ndim:
+        raise InputError(
+            f"a new shape has a number of positions for each of {schema.ndim} dimensions, not {brief(shape)}"
+        )
+    found: list[tuple[Dim, Any]] = []
+    for dim, size in zip(schema.dims, sizes, strict=True):
+        if size is None:
+            continue
+        if dim.is_text:
+            raise UnsupportedError(f"dimension {dim.name!r} is string and has no positions; give None for it")
+        if datatype.is_float(dim.dtype):
+            raise UnsupportedError(
+                f"dimension {dim.name!r} is {dim.dtype} and has no number of positions; give its domain by name"
+            )
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+            raise InputError(f"dimension {dim.name!r}: {brief(size)} is no number of positions")
+        highest = datatype.ticks_of(dim.domain[0]) + int(size) - 1
+        found.append((dim, (None, highest)))
+    return found
+
+
+def _ends(dim: Dim, ends: Any) -> tuple[str, str]:
+    if not isinstance(ends, tuple | list) or len(ends) != 2:
+        raise InputError(f"dimension {dim.name!r}: a domain is a pair (lowest, highest), not {brief(ends)}")
+    what = f"dimension {dim.name!r}"
+    if dim.is_text:
+        raise UnsupportedError(f"{what} is string: it has no domain that could grow")
+    pairs = zip(ends, dim.domain, strict=True)
+    values = [now if end is None else datatype.scalar(dim.dtype, end, what) for end, now in pairs]
+    low, high = (datatype.to_text(dim.dtype, value) for value in values)
+    return low, high

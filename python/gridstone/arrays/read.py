@@ -1,0 +1,277 @@
+"""Reading cells: a box whole or as a stream, all of it or what a condition selects."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from .. import _native
+from ..base.arguments import checked, known, mapping, several
+from ..base.printable import brief
+from ..base.progress import Progress, Told, reporting
+from ..column import columns
+from ..column.datatype import AnyArray
+from ..context.settings import Context, size_bytes
+from ..errors import GridstoneError, InputError
+from ..query.box import Box, BoxLike, Region, box_of, region_of
+from ..query.condition import Where, condition_json
+from ..result import damage
+from ..result.cells import Result, fill_out, from_cells, needs_dense, of_nothing, of_selected, of_targets, targets_of
+from ..result.damage import CHOICES, Damaged
+from ..schema.array_schema import Schema
+from ..write.input import asked_of_core, attr_field
+
+if TYPE_CHECKING:
+    from ..result.buffers import Buffers, Filling
+    from ..result.stream import Stream
+
+_Found = TypeVar("_Found")
+_ORDERS = ("row", "col", "global", "any")
+
+
+class Readable:
+    """The part of an array that reads boxes."""
+
+    _schema: Schema
+    _context: Context
+    _stats: dict[str, int]
+
+    @property
+    @abstractmethod
+    def native(self) -> "_native.Array": ...
+
+    @property
+    @abstractmethod
+    def schema_names(self) -> list[str]: ...
+
+    @checked()
+    def read(
+        self,
+        box: BoxLike = None,
+        attrs: Sequence[str] | str | None = None,
+        where: Where | None = None,
+        order: str = "row",
+        out: AnyArray | Mapping[str, AnyArray] | None = None,
+        progress: Progress = None,
+        *,
+        damaged: Damaged = "error",
+    ) -> Result:
+        """Reads a box whole, or those of its cells for which a condition is true.
+
+        Args:
+            box: in coordinates: `{dim: (lo, hi)}` (inclusive), `{dim: slice}` or a tuple of slices (half-open); None:
+                the whole domain. A list of boxes, which may overlap: the cells that lie in any of them, each once (of
+                a dense array as with `where`: a list of cells with their coordinates).
+            attrs: the attributes wanted; None: all. []: of a sparse array, its cells' coordinates alone (the narrowest
+                attribute is read with them, and dropped).
+            where: a condition on dimensions and attributes, as a text (`"sog > 3"`) or made with `gs.col`. The result
+                is a list of cells with their coordinates then, of a dense array too, where unwritten cells are what
+                they read as; `.to_dense()` makes arrays of them.
+            order: a list of cells: their order, "row", "col", "global" or "any". A dense box: the memory layout;
+                "global" gives flat vectors in global order.
+            out: dense, without `where`: an array of the result's shape and type to fill, or a dict of them by
+                attribute. One that is contiguous in the order asked for, of fixed-width values without nulls, is filled
+                straight. No two of its cells may share memory. After an error it may hold anything.
+            progress: True for a bar, or a callable `f(done, total)`.
+            damaged: "error": damage is a `CorruptionError`. "skip": damaged blocks and lost files are left out, with a
+                `DamageWarning`, and `result.damage` says what: cells of sparse arrays are absent there, those of dense
+                ones fill, or null. Older cells under a damaged newer fragment are left out too, since what was written
+                last is not known.
+
+        Raises:
+            BoundsError: the box is not inside the domain.
+            InputError: an unknown dimension, attribute or order; a condition that does not fit the schema.
+            CorruptionError: stored bytes are not what was written.
+        """
+        known("order", order, _ORDERS)
+        known("damaged", damaged, CHOICES)
+
+        def look(schema: Schema) -> Result:
+            return self._read_of(schema, box, attrs, where, order, out, progress, damaged)
+
+        return self._steadily(look)
+
+    def _steadily(self, look: Callable[[Schema], _Found]) -> _Found:
+        """What `look` finds when the schema that it is given is still the array's afterwards: a commit through the same
+        handle, in another thread, may change it in between, and what was read is of that version then."""
+        while True:
+            schema = self._schema
+            try:
+                found = look(schema)
+            except GridstoneError:
+                if self._schema is schema:
+                    raise
+                continue
+            if self._schema is schema:
+                return found
+
+    def _read_of(
+        self,
+        schema: Schema,
+        box: BoxLike,
+        attrs: Sequence[str] | str | None,
+        where: Where | None,
+        order: str,
+        out: AnyArray | Mapping[str, AnyArray] | None,
+        progress: Progress,
+        damaged: Damaged,
+    ) -> Result:
+        """`read`, whose arguments these are, of an array with this schema."""
+        names, region = self._names(attrs, schema), region_of(schema, box)
+        if where is not None or region.listed or schema.sparse:
+            if out is not None and where is None and not region.listed:
+                raise needs_dense()
+            if out is not None:
+                raise InputError(
+                    "out= takes a whole box, and a condition or a list of boxes selects cells whose number is not "
+                    "known before; read without out="
+                )
+            condition = None if where is None else condition_json(where)
+            return self._read_cells(schema, region, names, condition, order, damaged, progress)
+        within, budget = box_of(schema, box), self._context.memory_budget
+        if damaged == "skip" and not within.empty:
+            with reporting(progress, "reading") as report:
+                found = self.native.read_around(region.native, names, None, order, report)
+            made = from_cells(schema, within, names, order, found, budget)
+            made._damage, self._stats = damage.told(schema, found.damage, 2), made.stats
+            if out is not None:
+                fill_out(made, out)
+            return made
+        if out is not None and not within.empty:
+            targets = targets_of(schema, within, names, order, out)
+            if targets is not None:
+                with reporting(progress, "reading") as report:
+                    buffers = [target.flat for target in targets]
+                    self._stats = self.native.read_into(within.texts, names, order, buffers, report)
+                return of_targets(schema, within, names, order, targets, self._stats, budget)
+        if within.empty:
+            made = of_nothing(schema, within, names, order, budget)
+        else:
+            with reporting(progress, "reading") as report:
+                found = self.native.read(within.texts, names, order, report)
+            made = from_cells(schema, within, names, order, found, budget)
+        self._stats = made.stats
+        if out is not None:
+            fill_out(made, out)
+        return made
+
+    def _read_box(self, schema: Schema, box: Box, names: list[str]) -> dict[str, AnyArray]:
+        """What `read` gives of a box of a dense array as NumPy; what is asked for is known to be right."""
+        if box.empty:
+            made = of_nothing(schema, box, names, "row", self._context.memory_budget)
+            self._stats = made.stats
+            return made.to_numpy()
+        found = self.native.read(box.texts, names, "row", None)
+        self._stats, given, shape = dict(found.stats), found.attrs, box.shape
+        return {name: columns.of_attr(schema.attr(name), given[name]).shaped(shape, "row").numpy() for name in names}
+
+    def _read_cells(
+        self,
+        schema: Schema,
+        region: Region,
+        names: list[str],
+        condition: str | None,
+        order: str,
+        damaged: Damaged,
+        progress: Progress,
+    ) -> Result:
+        budget = self._context.memory_budget
+        if region.empty:
+            if condition is not None:
+                _native.check_condition(condition, schema.to_json())
+            made = of_selected(schema, region.hull, names, order, None, budget)
+        else:
+            read = self.native.read_cells if damaged == "error" else self.native.read_around
+            with reporting(progress, "reading") as report:
+                found = read(region.native, asked_of_core(schema, names), condition, order, report)
+            made = of_selected(schema, region.hull, names, order, found, budget)
+            made._damage = damage.told(schema, found.damage, 3)
+        self._stats = made.stats
+        return made
+
+    @checked()
+    def scan(
+        self,
+        box: BoxLike = None,
+        attrs: Sequence[str] | str | None = None,
+        where: Where | None = None,
+        order: str = "any",
+        batch_bytes: int | str = "64MiB",
+        *,
+        damaged: Damaged = "error",
+        progress: Progress = None,
+    ) -> "Stream":
+        """Streams a box as Arrow record batches of about `batch_bytes`, in bounded memory; arguments as `read`. With
+        `where` a batch may be smaller. `damaged="skip"` reads the box once before the first batch; `stream.damage` says
+        what is left out. `progress` is told how many cells were given, and their total at the end."""
+        from ..result.stream import Stream
+
+        names, region = self._names(attrs), region_of(self._schema, box)
+        known("order", order, _ORDERS)
+        known("damaged", damaged, CHOICES)
+        condition = None if where is None else condition_json(where)
+        size = size_bytes(batch_bytes, "batch_bytes")
+        if region.empty and condition is not None:
+            _native.check_condition(condition, self._schema.to_json())
+        asked = asked_of_core(self._schema, names)
+        start = self.native.scan if damaged == "error" else self.native.scan_around
+        scan = None if region.empty else start(region.native, asked, order, size, condition)
+        left_out = () if scan is None else damage.told(self._schema, scan.damage, 2)
+        return Stream(self._schema, names, scan, region.hull, self._context.memory_budget, left_out, progress)
+
+    @checked(buffers=mapping)
+    def read_into(
+        self,
+        buffers: "Buffers",
+        box: BoxLike = None,
+        where: Where | None = None,
+        order: str = "row",
+        *,
+        progress: Progress = None,
+    ) -> "Filling":
+        """Reads a box, or what a condition selects of it, into the caller's buffers, as many cells at a time as fit.
+
+        Args:
+            buffers: arrays by the name of a dimension or attribute (coordinates can be had of dense arrays too), of its
+                dtype and contiguous. Where values vary in length or may be null, a dict: "values" (uint8 for text and
+                bytes, a list's own type for lists), "offsets" (int64, one more than cells, counting bytes from 0) and
+                "validity" (bool or uint8). The smallest of them says how many cells fit. Of an enumerated attribute
+                come codes, the places of values in `Attr.categories`, in a buffer of the type `Attr.codes`.
+            box: as for `read`, a list of boxes too.
+            where: as for `read`.
+            order: "row", "col", "global" or "any".
+            progress: True for a bar, or a callable `f(done, total)`: cells given; the total is 0 until the end.
+
+        Returns:
+            A `Filling`: each `submit()` fills the buffers and returns the number of cells, until `complete`.
+
+        Raises:
+            InputError: a buffer that does not fit its column; an unknown name, order or condition.
+            BoundsError: the box is not inside the domain.
+        """
+        from ..result.buffers import begin
+
+        known("order", order, _ORDERS)
+        region = region_of(self._schema, box)
+        return begin(self, self._context, region, buffers, where, order, Told(progress, "reading"))
+
+    def _names(self, attrs: Sequence[str] | str | None, schema: Schema | None = None) -> list[str]:
+        schema = schema or self._schema
+        if attrs is None:
+            return [attr.name for attr in schema.attrs]
+        several("attrs", attrs)
+        names = [attrs] if isinstance(attrs, str) else list(attrs)
+        if not names and not schema.sparse:
+            raise InputError(
+                "attrs=[] reads coordinates alone, of the cells of a sparse array; of a dense one there is a cell at "
+                "every position: name an attribute, or leave attrs out for all of them"
+            )
+        if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+            raise InputError(
+                f"attrs= names each attribute wanted once, found {brief(names)}; leave it out for all of them"
+            )
+        for dim in schema.dims:
+            if dim.name in names:
+                raise InputError(
+                    f"attrs= names attributes, {dim.name!r} is a dimension: leave it out, coordinates always come along"
+                )
+        return [attr_field(schema, name).name for name in names]

@@ -1,0 +1,155 @@
+"""Views of an array: one attribute, and access by coordinates."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.arguments import checked
+from ..base.progress import Progress
+from ..column import datatype
+from ..column.datatype import AnyArray, Value
+from ..errors import SchemaError, UnsupportedError, _NoAttributeError
+from ..indexing import dense, fancy, lists, positions
+from ..query.box import axes_of_coordinates, box_of
+from ..schema.array_schema import Schema
+
+if TYPE_CHECKING:
+    from ..result.cells import Result
+    from .array import Array
+
+
+class AttrView:
+    """One attribute of an array: `a["v"]`. Indexing gives an ndarray (masked if nullable), of positions, lists of them
+    and masks by NumPy's rules; `.loc` takes coordinates; assignment writes this attribute alone. For a sparse array the
+    values of the cells found, in row order.
+    """
+
+    def __init__(self, array: "Array", name: str) -> None:
+        try:
+            self._array, self._attr = array, array.schema.attr(name)
+        except SchemaError as error:
+            raise _NoAttributeError(str(error)) from None
+
+    @property
+    def array(self) -> "Array":
+        """The array that this attribute belongs to."""
+        return self._array
+
+    @property
+    def name(self) -> str:
+        """The attribute's name."""
+        return self._attr.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of what indexing gives: object for strings and bytes."""
+        return datatype.numpy_of(self._attr.dtype)
+
+    @property
+    def fill(self) -> Value:
+        """What unwritten cells read as unless the attribute is nullable."""
+        return self._attr.fill
+
+    @property
+    def nullable(self) -> bool:
+        """Whether values may be null."""
+        return self._attr.nullable
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        return self._array.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def size(self) -> int:
+        """Cells of the domain, of a sparse array empty ones too."""
+        return self._array.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory (without the content of strings and lists) of all cells; of a sparse array of those that its
+        fragments hold."""
+        return self._array._cells_held() * datatype.cell_bytes(self._attr.dtype)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The space tile's shape."""
+        return self._array.chunks
+
+    @property
+    def loc(self) -> "Loc":
+        """This attribute by coordinates: `a["v"].loc[100:110]`, half-open."""
+        return Loc(self._array, self.name)
+
+    @property
+    def vindex(self) -> lists.VIndex:
+        """This attribute at lists of positions, point by point: `a["v"].vindex[[1, 5], [2, 2]]`."""
+        return lists.VIndex(self._array, self.name)
+
+    @property
+    def oindex(self) -> lists.OIndex:
+        """This attribute at lists of positions per axis: `a["v"].oindex[[1, 5], :]`."""
+        return lists.OIndex(self._array, self.name)
+
+    @checked()
+    def points(self, coords: Any, *, progress: Progress = None) -> AnyArray:
+        """This attribute's values at these coordinates (see `Array.points`), one per point; of a sparse array those of
+        the cells that exist."""
+        return self._array.points(coords, self.name, progress=progress)[self.name]
+
+    def __getitem__(self, key: Any) -> Any:
+        array, name = self._array, self.name
+        if array.sparse:
+            return array._steadily(lambda schema: positions.read(array, schema, key, [name])[name])
+
+        def look(schema: Schema) -> Any:
+            return fancy.read_at(array, schema, array._names(name, schema), key)[name]
+
+        return array._steadily(look)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._array._check_dense("assignment to positions")
+        fancy.assign(self._array, self.name, key, value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return self._array._as_numpy(self.name, dtype, copy)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __contains__(self, value: object) -> bool:
+        raise self._array._no_membership(self.name)
+
+    def __repr__(self) -> str:
+        return f"<gridstone.AttrView {self.name!r}: {self._attr.described}, of {self._array!r}>"
+
+
+class Loc:
+    """Access by the dimensions' own coordinates: `a.loc[100:110, 5]`. Slices are half-open; a single coordinate drops
+    its axis; in dense arrays a slice may have a positive step.
+    """
+
+    def __init__(self, array: "Array", name: str | None = None) -> None:
+        self._array, self._name = array, name
+
+    def __repr__(self) -> str:
+        return lists.told("Loc", self._array, self._name)
+
+    def __getitem__(self, key: Any) -> "AnyArray | dict[str, AnyArray] | Result | Any":
+        array, name = self._array, self._name
+        names = array.schema_names if name is None else [name]
+        if array.sparse:
+            found = array.read(box_of(array.schema, key if isinstance(key, tuple) else (key,)), names)
+            return found if name is None else found[name]
+        made = dense.read(array, names, axes_of_coordinates(array.schema, key))
+        return made[names[0]] if len(names) == 1 else made
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._array.sparse:
+            raise UnsupportedError("a sparse array has no boxes to assign to; use write_cells(coords, attrs)")
+        dense.write(self._array, self._name, axes_of_coordinates(self._array.schema, key), value)

@@ -1,0 +1,1 @@
+"""Helpers that know no array: checks of arguments, texts for messages, progress, interrupts, optional libraries."""

@@ -1,0 +1,1 @@
+"""Datatypes, and columns of values between the core, NumPy, Arrow and pandas."""

@@ -1,0 +1,1 @@
+"""Differences between two arrays, or two versions of one."""

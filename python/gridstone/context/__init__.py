@@ -1,0 +1,1 @@
+"""Settings and resources that open stores share: budget, threads, cache, keys, options of object stores."""

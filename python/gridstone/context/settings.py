@@ -1,0 +1,251 @@
+"""Budget, threads, cache, durability and keys shared by everything that is opened with it."""
+
+import math
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .. import _native
+from ..base.arguments import among, known
+from ..base.printable import brief
+from ..errors import AccessError, InputError, UnsupportedError
+from .storage_options import Given, given_options
+
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
+
+
+Key = bytes | str | Callable[[bytes | None], bytes | str]
+
+
+def size_bytes(size: int | str, what: str) -> int:
+    """Bytes of a size: a number of bytes, or text such as "64MiB" (2^20), "1.5GB" (10^9), "512"."""
+    if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63:
+        return size
+    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    power = " kmgt".index(found[2].lower() or " ") if found else 0
+    bytes_asked = float(found[1]) * (1024 if found[3] else 1000) ** power if found else math.inf
+    if not bytes_asked < 2**63:
+        raise InputError(f'{what} is a number of bytes or text such as "64MiB" or "1.5GB", not {brief(size)}')
+    return int(bytes_asked)
+
+
+class _Lock:
+    """A lock that a forked child finds free: one that another thread held at that moment would stay held for ever."""
+
+    __slots__ = ("_locks",)
+
+    def __init__(self) -> None:
+        self._locks: dict[int, threading.Lock] = {}
+
+    def here(self) -> threading.Lock:
+        """The lock of this process."""
+        return self._locks.setdefault(os.getpid(), threading.Lock())
+
+
+class Context:
+    """Settings shared by the arrays opened with it. Immutable, picklable; the core's pool starts on first use and is
+    rebuilt in a forked child.
+
+    Args:
+        memory_budget: bytes for scratch, caches and indexes; a number or text ("1GiB", "500MB").
+        threads: worker threads; None: `GRIDSTONE_THREADS`, else the cores this process may use.
+        io: "auto": chosen by the engine.
+        cache: bytes of the budget that decoded blocks may stay in.
+        storage_options: how object stores are reached, by the names that fsspec and obstore use. For `s3://`: key,
+            secret, token, endpoint_url, region, anon; for `gs://`: token (the path of a service account's file), anon;
+            for `az://`: account_name, account_key, sas_token; for all: timeout, connect_timeout (seconds), retries.
+            What is not given comes from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`). Other stores ignore them.
+        durability: "full" syncs files and directories before a commit counts; "close" syncs the log record alone.
+        verify: "once" or "always"; both check every block whenever it is read.
+        key: of sealed (encrypted) stores: 32 bytes, their hexadecimal digits or base64, or a function that is given the
+            16 bytes of a key's id and returns that key, or None and returns the one to seal new objects with; it is
+            asked once for each. With a key, new stores are sealed, and a store that is not sealed is refused. None: the
+            key in `GRIDSTONE_KEY` or in the file `GRIDSTONE_KEY_FILE`, if one is set when the context is first used: it
+            opens sealed stores and seals new ones, and stores that are not sealed are opened too.
+        auto_consolidate: True, or {"fragments": 64, "target": "512MiB"}: after a commit that makes an array so many
+            fragments more than the last consolidation left, "tiered" goes on in the background, on one thread at low
+            priority. What it runs into is told by the next `consolidate` of the array.
+
+    A key is neither shown nor pickled: an unpickled context that had one takes it from the environment, and is refused
+    without it. The same holds for credentials in `storage_options`; the other options are pickled.
+    """
+
+    __slots__ = ("_given", "_keys", "_left", "_lock", "_made", "_settings")
+
+    def __init__(
+        self,
+        memory_budget: int | str = "1GiB",
+        threads: int | None = None,
+        io: str = "auto",
+        cache: int | str = "256MiB",
+        storage_options: Mapping[str, Any] | None = None,
+        durability: str = "full",
+        verify: str = "once",
+        key: Key | None = None,
+        auto_consolidate: bool | Mapping[str, Any] = False,
+    ) -> None:
+        if not among(io, ("auto",)):
+            raise UnsupportedError(f'io={brief(io)} is not supported by this version; leave io="auto"')
+        if threads is not None:
+            _positive("threads", threads)
+        known("durability", durability, ("full", "close"))
+        known("verify", verify, ("once", "always"))
+        budget = size_bytes(memory_budget, "memory_budget")
+        if budget == 0:
+            raise InputError("memory_budget must be more than 0 bytes")
+        upkeep = _upkeep(auto_consolidate)
+        self._settings = (budget, threads, size_bytes(cache, "cache"), durability, verify, upkeep)
+        self._given = given_options(storage_options)
+        self._keys = None if key is None else _native.Keys(key)
+        self._left = False
+        """Whether a key was left behind when it was pickled."""
+        self._made: _native.Context | None = None
+        self._lock = _Lock()
+
+    @property
+    def memory_budget(self) -> int:
+        """The budget in bytes."""
+        return self._settings[0]
+
+    @property
+    def threads(self) -> int:
+        """How many worker threads the core uses."""
+        return self.native.threads
+
+    @property
+    def cache(self) -> int:
+        """Bytes that decoded blocks may stay in."""
+        return self._settings[2]
+
+    @property
+    def durability(self) -> str:
+        """ "full" or "close"."""
+        return self._settings[3]
+
+    @property
+    def verify(self) -> str:
+        """ "once" or "always"."""
+        return self._settings[4]
+
+    @property
+    def storage_options(self) -> dict[str, str]:
+        """How object stores are reached, without the credentials."""
+        return dict(self._given.plain)
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most bytes of the budget that were ever in use at once."""
+        return self.native.peak_bytes
+
+    @property
+    def native(self) -> _native.Context:
+        """The core's context, made on first use."""
+        with self._lock.here():
+            if self._made is None:
+                keys = _environment_keys() if self._left else self._keys
+                self._made = _native.Context(*self._settings, keys, self._given.to_pass())
+            return self._made
+
+    def _known_key(self) -> Any:
+        """What tells keys apart: nothing, the id of a fixed key, or the function."""
+        if self._left:
+            return "left behind"
+        return None if self._keys is None else self._keys.id or self._keys
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Context):
+            return NotImplemented
+        mine = (self._settings, self._given, self._known_key())
+        return mine == (other._settings, other._given, other._known_key())
+
+    def __hash__(self) -> int:
+        return hash(self._settings)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (*self._settings, self._left or self._keys is not None, self._given.left_behind())
+
+    def __repr__(self) -> str:
+        budget, threads, cache, durability, verify, upkeep = self._settings
+        known = self._known_key()
+        key = "" if known is None else f", key=<{known if isinstance(known, str) else 'function'}>"
+        policy = "" if upkeep is None else f", auto_consolidate={_policy(upkeep)}"
+        return (
+            f"Context(memory_budget={budget}, threads={threads}, cache={cache}, "
+            f"durability={durability!r}, verify={verify!r}{policy}{self._given.shown()}{key})"
+        )
+
+
+def _policy(upkeep: tuple[int, int]) -> dict[str, int]:
+    return {"fragments": upkeep[0], "target": upkeep[1]}
+
+
+def _upkeep(asked: bool | Mapping[str, Any]) -> tuple[int, int] | None:
+    """The number of fragments and the bytes of a merged one; None: no policy."""
+    if asked is False:
+        return None
+    if asked is not True and not isinstance(asked, Mapping):
+        raise InputError(
+            f'auto_consolidate is True, False or {{"fragments": 64, "target": "512MiB"}}, not {brief(asked)}'
+        )
+    given = {} if asked is True else dict(asked)
+    if unknown := sorted(set(given) - {"fragments", "target"}):
+        raise InputError(f"auto_consolidate has fragments and target, no {brief(unknown[0])}")
+    fragments = given.get("fragments", 64)
+    _positive("fragments", fragments)
+    if fragments < 2:
+        raise InputError("auto_consolidate needs a number of fragments of at least 2")
+    return fragments, size_bytes(given.get("target", "512MiB"), "target")
+
+
+def _positive(what: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
+        raise InputError(f"{what} is a positive number or None, not {brief(value)}")
+
+
+def _restore(
+    budget: int,
+    threads: int | None,
+    cache: int,
+    durability: str,
+    verify: str,
+    upkeep: tuple[int, int] | None = None,
+    keyed: bool = False,
+    given: Given | None = None,
+) -> Context:
+    """An unpickled context; the process's default one where the settings are its own, so that caches are shared."""
+    policy: bool | Mapping[str, Any] = False if upkeep is None else _policy(upkeep)
+    made = Context(budget, threads, cache=cache, durability=durability, verify=verify, auto_consolidate=policy)
+    made._given = given or Given()
+    if keyed:
+        made._left = True
+        return made
+    usual = default()
+    return usual if made == usual else made
+
+
+def _environment_keys() -> _native.Keys:
+    """The key of a context that left its own behind."""
+    found = _native.environment_keys()
+    if found is None:
+        raise AccessError(
+            "this context had a key when it was pickled, and keys are never pickled: set GRIDSTONE_KEY or "
+            "GRIDSTONE_KEY_FILE in this process before unpickling, or open the store anew with Context(key=...)"
+        )
+    return found
+
+
+class _Default:
+    """The context of everything opened without one, made on first use."""
+
+    context: Context | None = None
+    lock = _Lock()
+
+
+def default() -> Context:
+    """The process's default context."""
+    with _Default.lock.here():
+        if _Default.context is None:
+            _Default.context = Context()
+        return _Default.context

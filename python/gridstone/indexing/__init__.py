@@ -1,0 +1,1 @@
+"""Positions of arrays: boxes with strides, lists and masks, as NumPy indexes."""

@@ -1,0 +1,1 @@
+"""CSV files: dialects, rows, values, and loading them."""

@@ -1,0 +1,1 @@
+"""Files of NumPy: loading and writing them."""

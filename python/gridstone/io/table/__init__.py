@@ -1,0 +1,1 @@
+"""Arrow tables, Parquet and Arrow IPC files, data frames: loading and writing them."""

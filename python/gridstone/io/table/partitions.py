@@ -1,0 +1,84 @@
+"""Columns that the folders of files tell: `year=2024/month=7/part.parquet`, as Hive, Spark and pyarrow write them.
+
+A value is what stands behind the first equals sign, percent-decoded; whole numbers of 32 bits if all files' are, else
+text; null where it is `__HIVE_DEFAULT_PARTITION__`: as pyarrow's datasets understand it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from .feed import Known, Piece, Tables
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_INTEGER = re.compile(r"-?[0-9]{1,10}")
+
+
+def with_folders(files: Sequence[Path], source: Tables) -> Tables:
+    """The source of these files, with the columns that the folders of all of them tell and they do not hold."""
+    told = [_told(file) for file in files]
+    names = [name for name in told[0] if all(name in one for one in told) and name not in source.schema.names]
+    if not names:
+        return source
+    columns = {name: _column([one[name] for one in told]) for name in names}
+    return Partitioned(source, columns)
+
+
+def _told(file: Path) -> dict[str, str | None]:
+    pairs = [part.partition("=") for part in file.parent.parts]
+    return {unquote(name): None if text == _NULL else unquote(text) for name, sign, text in pairs if sign and name}
+
+
+def _column(texts: Sequence[str | None]) -> Any:
+    """One value for each file."""
+    given = [text for text in texts if text is not None]
+    if given and all(_INTEGER.fullmatch(text) and -(2**31) <= int(text) < 2**31 for text in given):
+        return pa.array([None if text is None else int(text) for text in texts], pa.int32())
+    return pa.array(texts, pa.string())
+
+
+class Partitioned:
+    """The tables of several files, one stream for each, with more columns, whose value is one for each file."""
+
+    def __init__(self, source: Tables, columns: Mapping[str, Any]) -> None:
+        self._source, self._columns = source, columns
+        self.title, self.total = source.title, source.total
+        self.schema = source.schema
+        for name, values in columns.items():
+            self.schema = self.schema.append(pa.field(name, values.type))
+
+    def streams(self, names: Sequence[str], again: bool) -> list[Callable[[], Iterator[Piece]]]:
+        """One of each file."""
+        # Of a table without columns nobody could tell how many rows it has.
+        own = [name for name in names if name not in self._columns] or self._source.schema.names[:1]
+        streams = enumerate(self._source.streams(own, again))
+        return [partial(self._pieces, stream, place, list(names)) for place, stream in streams]
+
+    def _pieces(self, stream: Callable[[], Iterator[Piece]], place: int, names: list[str]) -> Iterator[Piece]:
+        for piece in stream():
+            table = piece.table
+            for name in self._columns.keys() & set(names):
+                table = table.append_column(name, pa.repeat(self._columns[name][place], table.num_rows))
+            yield piece._replace(table=table.select(names))
+
+    def known(self, names: Sequence[str]) -> Mapping[str, Known]:
+        """What the files tell of their columns, and all of the folders'."""
+        found = dict(self._source.known([name for name in names if name not in self._columns]))
+        for name in self._columns.keys() & set(names):
+            values = self._columns[name]
+            ends = sorted(values.drop_null(), key=lambda end: end.as_py())
+            found[name] = Known(values.null_count, ends[0] if ends else None, ends[-1] if ends else None)
+        return found
+
+    def count(self) -> int | None:
+        """The rows of all files."""
+        return self._source.count()
+
+    def close(self) -> None:
+        """Closes the files."""
+        self._source.close()

@@ -1,0 +1,1 @@
+"""Consolidation, checks and repair, tags and vacuum."""

@@ -1,0 +1,1 @@
+"""Boxes of coordinates, positions along axes, and conditions on cells."""

@@ -1,0 +1,423 @@
+"""What a key in brackets or a box means: positions, strides and coordinates, checked against the domain.
+
+Positions count from 0 at the low end of each dimension's domain and follow NumPy's rules. Coordinates are the
+dimensions' own values: slices of them are half-open, pairs `(lo, hi)` in a dict are inclusive. A list of boxes is the
+cells that lie in any of them.
+"""
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from ..base.arguments import checked
+from ..base.printable import brief
+from ..column import datatype
+from ..column.datatype import AnyArray, Value
+from ..errors import BoundsError, InputError, UnsupportedError
+from ..schema.array_schema import Dim, Schema
+
+NEW_AXIS = "numpy.newaxis is not supported; index the result instead: a[...][None]"
+
+Bound = int | float
+"""A coordinate: ticks for datetimes, a float for float dimensions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Positions along one dimension: `count` of them from `start` in steps of `step`; `drop`: an integer chose one."""
+
+    start: int
+    count: int
+    step: int
+    drop: bool
+
+    @property
+    def covering(self) -> tuple[int, int]:
+        """The lowest and highest position."""
+        last = self.start + (self.count - 1) * self.step
+        return min(self.start, last), max(self.start, last)
+
+
+class TextSpan(NamedTuple):
+    """Texts from `lo` to `hi`, each None where that end is open; `below`: `hi` itself is left out."""
+
+    lo: str | None
+    hi: str | None
+    below: bool
+
+    @property
+    def empty(self) -> bool:
+        """Whether no text lies in it."""
+        if self.hi is None:
+            return False
+        return (self.lo or "") >= self.hi if self.below else (self.lo or "") > self.hi
+
+    def __str__(self) -> str:
+        ends = ("" if end is None else repr(end) for end in (self.lo, self.hi))
+        return f"({', '.join(ends)}{')' if self.below else ']'}".replace("(", "[", 1)
+
+
+Native = list[tuple[str | None, str | None, bool]]
+"""A box as the core takes it: per dimension its ends as text, and whether the high one is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box of coordinates, inclusive at both ends; empty if a low end lies above its high end."""
+
+    dims: tuple[Dim, ...]
+    bounds: tuple[tuple[Bound, Bound], ...]
+    """Of a text dimension (0, 0), or (0, -1) if its span is empty."""
+    spans: tuple[TextSpan | None, ...] = ()
+    """By dimension, None for numbers; () if none is text."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether no cell lies in it."""
+        return any(lo > hi for lo, hi in self.bounds)
+
+    @property
+    def native(self) -> Native:
+        """The box as the core takes it."""
+        spans = self.spans or (None,) * len(self.bounds)
+        pairs = zip(self.bounds, spans, strict=True)
+        return [
+            (repr(lo), repr(hi), False) if span is None else (span.lo, span.hi, span.below) for (lo, hi), span in pairs
+        ]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Coordinates per dimension; a `SchemaError` if one is float."""
+        pairs = zip(self.dims, self.bounds, strict=True)
+        return tuple([max(0, dim.size and int(hi) - int(lo) + 1) for dim, (lo, hi) in pairs])
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """The bounds of a dense array's box as the core takes them."""
+        return [(repr(lo), repr(hi)) for lo, hi in self.bounds]
+
+    def coordinates(self, axis: int) -> AnyArray:
+        """The coordinates along one dimension, in the dimension's dtype."""
+        lo, count = int(self.bounds[axis][0]), self.shape[axis]
+        target = datatype.numpy_of(self.dims[axis].dtype)
+        base = np.arange(count, dtype=np.uint64) + np.uint64(lo & (2**64 - 1))
+        return base.view(np.int64).view(target) if target.kind in "mM" else base.astype(target)
+
+    def __str__(self) -> str:
+        spans = self.spans or (None,) * len(self.bounds)
+        parts = zip(self.dims, self.bounds, spans, strict=True)
+        shown = (
+            f"{d.name}=({_show(d, lo)}, {_show(d, hi)})" if span is None else f"{d.name}={span}"
+            for d, (lo, hi), span in parts
+        )
+        return ", ".join(shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The cells in any of some boxes; `listed`: they were given as a list."""
+
+    dims: tuple[Dim, ...]
+    boxes: tuple[Box, ...]
+    """Those that are not empty."""
+    listed: bool
+
+    @property
+    def empty(self) -> bool:
+        """Whether no cell lies in it."""
+        return not self.boxes
+
+    @property
+    def native(self) -> list[Native]:
+        """The boxes as the core takes them."""
+        return [box.native for box in self.boxes]
+
+    @property
+    def hull(self) -> Box:
+        """The least box around them; of texts, no ends."""
+        bounds = tuple(
+            (min(box.bounds[i][0] for box in self.boxes), max(box.bounds[i][1] for box in self.boxes))
+            if self.boxes
+            else (0, -1)
+            for i in range(len(self.dims))
+        )
+        return self.boxes[0] if len(self.boxes) == 1 else Box(self.dims, bounds)
+
+    def __str__(self) -> str:
+        return f"[{'; '.join(map(str, self.boxes))}]" if self.listed or self.empty else str(self.boxes[0])
+
+
+BoxLike = Mapping[str, Any] | Sequence[Any] | slice | Box | Region | None
+"""A dict of pairs (inclusive) or slices (half-open) by dimension, or a tuple of slices; None: the whole domain. Where
+several boxes may be given: a list of those."""
+
+
+def _show(dim: Dim, bound: Bound) -> str:
+    if datatype.is_time(dim.dtype) and -(2**63) <= bound < 2**63:
+        return str(datatype.from_text(dim.dtype, str(bound)))
+    return brief(bound) if isinstance(bound, int) else datatype.show(bound, dim.dtype)
+
+
+def domain_of(schema: Schema) -> Box:
+    """The whole domain."""
+    return box_of_parts(schema.dims, [whole(dim) for dim in schema.dims])
+
+
+def whole(dim: Dim) -> "tuple[Bound, Bound] | TextSpan":
+    """All coordinates of a dimension."""
+    return TextSpan(None, None, False) if dim.is_text else (_bound(dim.domain[0]), _bound(dim.domain[1]))
+
+
+def box_of_parts(dims: tuple[Dim, ...], parts: "Sequence[tuple[Bound, Bound] | TextSpan]") -> Box:
+    """The box of these parts, one per dimension."""
+    spans = tuple(part if isinstance(part, TextSpan) else None for part in parts)
+    bounds = tuple((0, -1 if part.empty else 0) if isinstance(part, TextSpan) else part for part in parts)
+    return Box(dims, bounds, spans if any(span is not None for span in spans) else ())
+
+
+def _bound(value: Value) -> Bound:
+    return float(value) if isinstance(value, float) else datatype.ticks_of(value)
+
+
+def expand(key: Any, ndim: int) -> tuple[Any, ...]:
+    """A key with one entry per dimension: ellipsis and missing trailing entries filled with `:`."""
+    parts = key if isinstance(key, tuple) else (key,)
+    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(dots) > 1:
+        raise BoundsError("an index can have only one ellipsis (...)")
+    if len(parts) - len(dots) > ndim:
+        if any(part is None for part in parts):
+            raise UnsupportedError(NEW_AXIS)
+        raise BoundsError(f"too many indices: the array has {ndim} dimensions, {len(parts) - len(dots)} were given")
+    at = dots[0] if dots else len(parts)
+    fill = (slice(None),) * (ndim - len(parts) + len(dots))
+    return (*parts[:at], *fill, *parts[at + len(dots) :])
+
+
+def axes_of(schema: Schema, key: Any) -> tuple[Axis, ...]:
+    """The positions that `a[key]` asks for, by NumPy's rules."""
+    parts = expand(key, schema.ndim)
+    return tuple([axis_of(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))])
+
+
+def axis_of(dim: Dim, part: Any, axis: int) -> Axis:
+    """The positions along one dimension that an integer or a slice asks for."""
+    check_positions(dim, axis)
+    size = dim.size
+    if isinstance(part, slice):
+        start, stop, step = part.indices(size)
+        return Axis(start, _slice_count(start, stop, step), step, False)
+    position = _position(dim, part)
+    if not -size <= position < size:
+        raise BoundsError(
+            f"position {brief(position)} is out of bounds for dimension {dim.name!r} (axis {axis}) with {size} "
+            f"positions; positions count from 0, coordinates are asked for with .loc[...]"
+        )
+    return Axis(position % size, 1, 1, True)
+
+
+def check_positions(dim: Dim, axis: int) -> None:
+    """A `BoundsError` for a dimension of texts."""
+    if dim.is_text:
+        raise BoundsError(
+            f"dimension {dim.name!r} (axis {axis}) is string and has no positions; give ':' for all of it, or ask for "
+            f"coordinates: a.loc[...] or a.read(box={{{dim.name!r}: ...}})"
+        )
+
+
+def _slice_count(start: int, stop: int, step: int) -> int:
+    span = stop - start if step > 0 else start - stop
+    return max(0, -(-span // abs(step)))
+
+
+def _position(dim: Dim, part: Any) -> int:
+    if part is None:
+        raise UnsupportedError(NEW_AXIS)
+    if isinstance(part, bool | np.bool_) or (isinstance(part, np.ndarray) and part.dtype == np.bool_):
+        raise UnsupportedError(
+            "True or False alone would be a new axis, which is not supported; a mask has one value per position"
+        )
+    try:
+        return operator.index(part)
+    except TypeError:
+        pass
+    raise BoundsError(
+        f"dimension {dim.name!r}: an index is an integer, a slice, a list of positions, a mask or ..., not "
+        f"{brief(part)}; an attribute is chosen by its name first: a['attr'][...]"
+    )
+
+
+def covering(schema: Schema, axes: Sequence[Axis]) -> Box:
+    """The smallest box of coordinates that holds the positions."""
+    bounds = []
+    for dim, axis in zip(schema.dims, axes, strict=True):
+        low = datatype.ticks_of(dim.domain[0])
+        first, last = axis.covering if axis.count else (0, -1)
+        bounds.append((low + first, low + last))
+    return Box(schema.dims, tuple(bounds))
+
+
+def axes_of_coordinates(schema: Schema, key: Any) -> tuple[Axis, ...]:
+    """The positions that `a.loc[key]` asks for in a dense array; slices may have a positive step."""
+    parts = expand(key, schema.ndim)
+    return tuple(_coordinate_axis(dim, part) for dim, part in zip(schema.dims, parts, strict=True))
+
+
+def _coordinate_axis(dim: Dim, part: Any) -> Axis:
+    step = 1
+    if isinstance(part, slice) and part.step is not None:
+        step = operator.index(part.step)
+        if step < 1:
+            raise InputError(
+                f"dimension {dim.name!r}: the step of a slice of coordinates is positive, not {brief(step)}"
+            )
+        part = slice(part.start, part.stop)
+    lo, hi = _range(dim, part)
+    low = datatype.ticks_of(dim.domain[0])
+    count = _slice_count(int(lo), int(hi) + 1, step)
+    return Axis(int(lo) - low, count, step, not isinstance(part, slice))
+
+
+def box_of(schema: Schema, box: BoxLike) -> Box:
+    """The box that a caller describes in coordinates.
+
+    Raises:
+        BoundsError: it is not inside the domain.
+        InputError: an unknown dimension, or a bound that is no coordinate of its dimension.
+    """
+    if box is None:
+        return domain_of(schema)
+    if isinstance(box, Box):
+        return box
+    if isinstance(box, Region) or _is_list(box):
+        raise InputError(
+            "one box is needed here, a list of boxes was given; boxes are read, streamed and deleted in lists"
+        )
+    if isinstance(box, Mapping):
+        unknown = [name for name in box if name not in {d.name for d in schema.dims}]
+        if unknown:
+            names = ", ".join(repr(d.name) for d in schema.dims)
+            raise InputError(f"the box names {brief(unknown[0])}, which is no dimension; there are {names}")
+        return box_of_parts(schema.dims, [_span(d, box.get(d.name, slice(None)), pairs=True) for d in schema.dims])
+    parts = expand(tuple(box) if isinstance(box, list) else box, schema.ndim)
+    return box_of_parts(schema.dims, [_span(d, part) for d, part in zip(schema.dims, parts, strict=True)])
+
+
+def _is_list(box: Any) -> bool:
+    """Whether this is a list of boxes. (A list of slices is one box, as a tuple of them is.)"""
+    return isinstance(box, list) and all(isinstance(part, Mapping | tuple | Box) for part in box)
+
+
+def region_of(schema: Schema, box: BoxLike) -> Region:
+    """What a caller describes who may give one box or a list of them; of no box, nothing. Errors as in `box_of`."""
+    if isinstance(box, Region):
+        return box
+    listed = _is_list(box)
+    given = [box_of(schema, part) for part in cast("list[Any]", box)] if listed else [box_of(schema, box)]
+    return Region(schema.dims, tuple(part for part in given if not part.empty), listed)
+
+
+@checked()
+def prefix(text: str) -> slice:
+    """The texts that begin with `text`, for a box: `a.read(box={"gene": gridstone.prefix("BRCA")})`.
+
+    Returns:
+        The half-open slice from `text` to the least text that is above all of them (open if there is none).
+    """
+    for at in range(len(text) - 1, -1, -1):
+        code = ord(text[at]) + 1
+        if code < 0x110000:
+            return slice(text, text[:at] + chr(0xE000 if code == 0xD800 else code))
+    return slice(text, None)
+
+
+def _span(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound] | TextSpan:
+    """One dimension's part of a box."""
+    return _texts(dim, part, pairs=pairs) if dim.is_text else _range(dim, part, pairs=pairs)
+
+
+def _texts(dim: Dim, part: Any, *, pairs: bool) -> TextSpan:
+    if isinstance(part, slice):
+        if part.step is not None:
+            raise InputError(f"dimension {dim.name!r}: a slice of texts has no step")
+        return TextSpan(_text(dim, part.start), _text(dim, part.stop), part.stop is not None)
+    if pairs and isinstance(part, tuple | list):
+        if len(part) != 2:
+            raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {brief(part)}")
+        found = TextSpan(_text(dim, part[0]), _text(dim, part[1]), False)
+        if found.empty:
+            raise InputError(f"dimension {dim.name!r}: the pair {brief(part)} is inclusive and has its lower end first")
+        return found
+    if part is None:
+        raise InputError(f"dimension {dim.name!r} is string: None is no coordinate of it")
+    text = _text(dim, part)
+    return TextSpan(text, text, False)
+
+
+def _text(dim: Dim, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InputError(f"dimension {dim.name!r} is string: {brief(value)} is no coordinate of it")
+    if "\0" in value:
+        raise InputError(f"dimension {dim.name!r}: {brief(value)} holds a NUL character, which no coordinate does")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"dimension {dim.name!r}: {brief(value)} is no text: {error}") from error
+    return str(value)
+
+
+def _range(dim: Dim, part: Any, *, pairs: bool = False) -> tuple[Bound, Bound]:
+    """The inclusive bounds of one dimension's part of a box."""
+    first, last = (_bound(bound) for bound in dim.domain)
+    if isinstance(part, slice):
+        if part.step not in (None, 1):
+            raise InputError(f"dimension {dim.name!r}: a slice in a box has no step; read the box, then stride over it")
+        lo = first if part.start is None else _coordinate(dim, part.start)
+        hi = last if part.stop is None else _below(dim, _coordinate(dim, part.stop))
+        if lo > hi and first <= lo:
+            return first, _below(dim, first)
+    elif pairs and isinstance(part, tuple | list):
+        if len(part) != 2:
+            raise InputError(f"dimension {dim.name!r}: a box has a pair (lo, hi) or a slice, not {brief(part)}")
+        lo = first if part[0] is None else _coordinate(dim, part[0])
+        hi = last if part[1] is None else _coordinate(dim, part[1])
+        if lo > hi:
+            raise InputError(f"dimension {dim.name!r}: the pair {brief(part)} is inclusive and has its lower end first")
+    else:
+        lo = hi = _coordinate(dim, part)
+    if lo < first or hi > last:
+        raise BoundsError(
+            f"dimension {dim.name!r}: ({_show(dim, lo)}, {_show(dim, hi)}) is not inside the domain "
+            f"({_show(dim, first)}, {_show(dim, last)})"
+        )
+    return lo, hi
+
+
+def _below(dim: Dim, bound: Bound) -> Bound:
+    """The greatest coordinate less than `bound`."""
+    if not datatype.is_float(dim.dtype):
+        return int(bound) - 1
+    kind = datatype.numpy_of(dim.dtype).type
+    return float(np.nextafter(kind(bound), kind(-np.inf)))
+
+
+def _coordinate(dim: Dim, value: Any) -> Bound:
+    """`value` as a coordinate of `dim`; it may lie outside the domain, or even the type, as ends of slices do."""
+    if datatype.is_float(dim.dtype):
+        if isinstance(value, int | float | np.integer | np.floating) and value == value:
+            return datatype.rounded(dim.dtype, value)
+    elif datatype.is_time(dim.dtype):
+        made = datatype.time_value(dim.dtype, value)
+        if made is not None and not np.isnat(made):
+            return datatype.ticks_of(cast("Value", made))
+    elif not isinstance(value, bool | np.bool_):
+        if isinstance(value, float | np.floating) and float(value).is_integer():
+            return int(value)
+        if isinstance(value, int | np.integer):
+            return int(value)
+    raise InputError(f"dimension {dim.name!r} is {dim.dtype}: {brief(value)} is no coordinate of it")

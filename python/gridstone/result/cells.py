@@ -1,0 +1,478 @@
+"""What a read gives: columns of cells, or boxes of a dense array, in NumPy, Arrow and what is made of them."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..base.arguments import among
+from ..base.printable import brief
+from ..column import columns, datatype
+from ..column.columns import Column
+from ..column.datatype import AnyArray
+from ..errors import BudgetError, InputError, UnsupportedError, _NoColumnError
+from ..query.box import Box
+from ..schema.array_schema import Schema
+from . import interop
+from .damage import Skipped
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .. import _native
+
+
+class Result(interop.Tabular):
+    """The cells of one read.
+
+    Of a sparse array, of points, or of a condition: a list of cells, each column of length n. Of a dense box: each
+    attribute has its shape (`order="global"`: one flat vector in global order). `result[name]` is one column as NumPy;
+    of a dense box a dimension's name gives the coordinates along that dimension.
+    """
+
+    __slots__ = ("_box", "_budget", "_columns", "_count", "_damage", "_names", "_order", "_schema", "_shape", "_stats")
+
+    def __init__(
+        self,
+        schema: Schema,
+        box: Box,
+        names: Sequence[str],
+        order: str,
+        found: Mapping[str, Column],
+        stats: Mapping[str, int],
+        budget: int,
+        *,
+        listed: bool = False,
+    ) -> None:
+        self._schema, self._box, self._names, self._order = schema, box, tuple(names), order
+        self._columns, self._stats, self._budget = dict(found), dict(stats), budget
+        self._shape = None if schema.sparse or listed else box.shape
+        self._damage: tuple[Skipped, ...] = ()
+        first = next(iter(self._columns.values()))
+        self._count = len(first)
+
+    @property
+    def schema(self) -> "pa.Schema":
+        """The Arrow schema of `to_arrow()`."""
+        from ..column import arrow
+
+        return arrow.schema_of(self._schema, list(self._names))
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of the box that a dense array was read over; None for a list of cells."""
+        return self._shape
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters of this read: fragments, tiles and blocks considered and read, bytes fetched, cells returned."""
+        return dict(self._stats)
+
+    @property
+    def damage(self) -> tuple[Skipped, ...]:
+        """What `read(damaged="skip")` left out: fragment, tile, attribute, cells, box and reason of each part."""
+        return self._damage
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the columns hold."""
+        return sum(column.nbytes for column in self._columns.values())
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _column(self, name: str) -> Column:
+        """A column as it was read."""
+        return self._columns[name]
+
+    def _picked(self, rows: AnyArray) -> "Result":
+        """The cells of a list of cells for which `rows` is true."""
+        found = {name: columns.picked(column, rows) for name, column in self._columns.items()}
+        made = Result(self._schema, self._box, self._names, self._order, found, self._stats, self._budget, listed=True)
+        made._damage = self._damage
+        return made
+
+    def keys(self) -> list[str]:
+        """The names of the columns that `to_numpy()` gives."""
+        return list(self._columns)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __getitem__(self, name: str) -> AnyArray:
+        if among(name, self._columns):
+            return self._columns[name].numpy()
+        for axis, dim in enumerate(self._schema.dims):
+            if among(name, (dim.name,)) and self._shape is not None:
+                return self._box.coordinates(axis)
+        raise _NoColumnError(f"the result has no column {brief(name)}; there are {', '.join(map(repr, self._columns))}")
+
+    def to_numpy(self) -> dict[str, AnyArray]:
+        """One array per column: coordinates (of a sparse array, or with a condition) and attributes.
+
+        Datetimes keep their unit; strings and bytes are object arrays; columns with nulls are masked arrays.
+        """
+        return {name: column.numpy() for name, column in self._columns.items()}
+
+    def to_arrow(self) -> "pa.Table":
+        """One row per cell: coordinates, then attributes; values are not copied (see `Schema.to_arrow` for types)."""
+        import pyarrow as pa
+
+        from ..column import arrow
+
+        found = dict(self._columns)
+        if self._shape is not None:
+            found = {**self._coordinate_columns(), **found}
+        return pa.Table.from_arrays([arrow.array_of(column) for column in found.values()], schema=self.schema)
+
+    def to_scipy(self, attr: str | None = None, *, repeats: str = "last") -> Any:
+        """One attribute of a two-dimensional box as a sparse array of SciPy; positions count from the box's low corner.
+
+        Of cells (a sparse array, points): a `coo_array` of them. Of a dense box: a `csr_array` of the values that are
+        not zero, so that `.toarray()` is what `to_dense()` gives.
+
+        Args:
+            attr: the attribute; None: the only one.
+            repeats: of several cells at one place, take the "last" one written (as `to_dense` does) or the "first",
+                their "sum", or raise an "error".
+
+        Raises:
+            UnsupportedError: SciPy is missing, the box has not two dimensions, or the type is text or time.
+            InputError: several attributes and none chosen, or a null.
+            SchemaError: a dimension is float.
+        """
+        return interop.to_scipy(self, attr, repeats)
+
+    def to_sparse(self, attr: str | None = None, *, repeats: str = "last") -> Any:
+        """One attribute of a box as a `COO` array of pydata/sparse, of any number of dimensions; positions count from
+        the box's low corner. What is not stored is the attribute's fill. Arguments and errors as in `to_scipy`.
+        """
+        return interop.to_sparse(self, attr, repeats)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """The one attribute of a dense box."""
+        return np.array(self._only("numpy.asarray"), dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The one attribute of a dense box for libraries of tensors, without a copy: `torch.from_dlpack(result)`."""
+        return self._only("DLPack").__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        kind, place = self._only("DLPack").__dlpack_device__()
+        return int(kind), int(place)
+
+    def _only(self, what: str) -> AnyArray:
+        """The values of the one attribute of a dense box, none of them null."""
+        if self._shape is None:
+            raise UnsupportedError(f"{what} needs the shape of a dense box; make one with to_dense()")
+        name = interop.only_attribute(self, what)
+        values = self._dense_column(name)
+        if np.ma.isMaskedArray(values):
+            raise UnsupportedError(f"{what} has no nulls, attribute {name!r} has; take to_dense() and fill them")
+        return values
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_dense(self, fill: Any = None) -> AnyArray | dict[str, AnyArray]:
+        """The attributes as arrays over the box (that around all, of a list): one array, or a dict of several.
+
+        Args:
+            fill: the value of cells that are empty; None: the attribute's own fill, masked if it is nullable. Of
+                several cells at one place the one written last is shown.
+
+        Raises:
+            BudgetError: the box is larger than the context's memory budget.
+            SchemaError: a dimension is float or string.
+        """
+        if not self._names:
+            raise InputError("to_dense() shows attributes, and none was read; leave out attrs=[]")
+        if self._shape is not None:
+            made = {name: self._dense_column(name) for name in self._names}
+        else:
+            shape = self._box.shape
+            width = sum(datatype.cell_bytes(self._schema.attr(name).dtype) for name in self._names)
+            need = int(np.prod(np.array(shape, object))) * width
+            if need > self._budget:
+                raise BudgetError(
+                    f"a dense array of shape {shape} takes {need:,} bytes, the memory budget is {self._budget:,}; "
+                    f"read a smaller box or fewer attributes, or give the context more memory"
+                )
+            place = self._places()
+            made = {name: self._scatter(name, shape, place, fill) for name in self._names}
+        return next(iter(made.values())) if len(made) == 1 else made
+
+    def _dense_column(self, name: str) -> AnyArray:
+        values = self._columns[name].numpy()
+        if self._order not in ("global", "any"):
+            return values
+        made = np.ma.empty(values.shape, values.dtype) if np.ma.isMaskedArray(values) else np.empty_like(values)
+        made[self._global_places()] = values
+        return made.reshape(self._box.shape + values.shape[1:])
+
+    def in_place(self) -> dict[str, AnyArray]:
+        """As `to_numpy`, but of a dense box each attribute in its shape, whatever the order it was read in."""
+        if self._shape is None:
+            return self.to_numpy()
+        return {name: self._dense_column(name) for name in self._names}
+
+    def _positions(self) -> tuple[AnyArray, ...]:
+        """The position in the box of each cell, an array per dimension."""
+        made = []
+        for axis, dim in enumerate(self._schema.dims):
+            low = np.int64(_wrapped(int(self._box.bounds[axis][0])))
+            values = self._columns[dim.name].values
+            ticks = values.view(np.int64) if values.dtype.kind in "mM" else values.astype(np.int64)
+            made.append(ticks - low)
+        return tuple(made)
+
+    def _places(self) -> AnyArray:
+        """The row-major position in the box of each cell."""
+        place = np.zeros(self._count, np.int64)
+        for axis, along in enumerate(self._positions()):
+            place = place * self._box.shape[axis] + along
+        return place
+
+    def _scatter(self, name: str, shape: tuple[int, ...], place: AnyArray, fill: Any) -> AnyArray:
+        attr, column = self._schema.attr(name), self._columns[name]
+        empty = attr.fill if fill is None else datatype.scalar(attr.dtype, fill, f"attribute {name!r}: the fill")
+        made = np.empty(math.prod(shape), datatype.cell_of(attr.dtype))
+        made[...] = columns.one_cell(attr.dtype, empty)
+        made[place] = column.cells
+        if not attr.nullable:
+            return columns.shown(made.reshape(shape), None)
+        mask = np.full(made.size, fill is None)
+        mask[place] = False if column.validity is None else ~column.validity
+        return columns.shown(made.reshape(shape), mask.reshape(shape))
+
+    @property
+    def _memory(self) -> Any:
+        return "F" if self._order == "col" else "C"
+
+    def _coordinate_columns(self) -> dict[str, Column]:
+        """The coordinates of every cell of a dense result, in the order of its cells."""
+        shape = self._box.shape
+        found = {}
+        places = self._global_places() if self._order in ("global", "any") else None
+        for axis, dim in enumerate(self._schema.dims):
+            along = [1] * len(shape)
+            along[axis] = shape[axis]
+            spread = np.broadcast_to(self._box.coordinates(axis).reshape(along), shape).ravel(order=self._memory)
+            found[dim.name] = Column(dim.dtype, spread if places is None else spread[places])
+        return found
+
+    def _global_places(self) -> AnyArray:
+        """The row-major position in the box of each cell in global order."""
+        shape, schema = self._box.shape, self._schema
+        tiles: list[AnyArray] = []
+        cells: list[AnyArray] = []
+        for axis, dim in enumerate(schema.dims):
+            along = [1] * len(shape)
+            along[axis] = shape[axis]
+            offset = int(self._box.bounds[axis][0]) - datatype.ticks_of(dim.domain[0])
+            positions = np.arange(shape[axis], dtype=np.uint64) + np.uint64(offset)
+            extent = dim.size if dim.tile is None else datatype.ticks_of(dim.tile)
+            tile = positions // np.uint64(extent) if extent < 2**64 else np.zeros_like(positions)
+            tiles.append(np.broadcast_to(tile.reshape(along), shape).ravel())
+            cells.append(np.broadcast_to(positions.reshape(along), shape).ravel())
+        # lexsort takes its last key first: cells decide within tiles, slow dimensions before fast ones.
+        cells = cells[::-1] if schema.cell_order == "row" else cells
+        tiles = tiles[::-1] if schema.tile_order == "row" else tiles
+        return np.lexsort((*cells, *tiles))
+
+    def __repr__(self) -> str:
+        what = f"box {self._shape}" if self._shape is not None else f"{self._count:,} cells"
+        lines = [f"<gridstone.Result: {what}, {self.nbytes:,} bytes>"]
+        for name, column in self._columns.items():
+            kind = column.dtype if column.categories is None else column.categories.dtype
+            lines.append(f"  {name}: {kind} [{preview(column.numpy())}]")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from ..base import html
+
+        return html.result(self)
+
+
+def preview(values: AnyArray) -> str:
+    """The first and last values on one line."""
+    flat = values.ravel()
+    shown = [*flat[:3], ..., *flat[-3:]] if flat.size > 6 else list(flat)
+    return " ".join("null" if v is np.ma.masked else "…" if v is ... else str(v) for v in shown)
+
+
+def _wrapped(value: int) -> int:
+    """`value` as a signed 64-bit number with the same bits."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def from_cells(
+    schema: Schema, box: Box, names: Sequence[str], order: str, cells: "_native.Cells", budget: int
+) -> Result:
+    """The result of one native read."""
+    found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
+    given = cells.attrs
+    for name in names:
+        column = columns.of_attr(schema.attr(name), given[name])
+        if cells.shape is not None and order in ("row", "col"):
+            column = column.shaped(tuple(cells.shape), order)
+        found[name] = column
+    if not schema.sparse:
+        found = {name: found[name] for name in names}
+    return Result(schema, box, names, order, found, cells.stats, budget)
+
+
+def of_nothing(schema: Schema, box: Box, names: Sequence[str], order: str, budget: int) -> Result:
+    """The result of reading an empty box."""
+    shape = (0,) if schema.sparse or order in ("global", "any") else box.shape
+    found = {} if not schema.sparse else {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
+    for name in names:
+        found[name] = columns.empty_of(schema.attr(name), shape)
+    return Result(schema, box, names, order, found, {}, budget)
+
+
+def of_selected(
+    schema: Schema, box: Box, names: Sequence[str], order: str, cells: "_native.Cells | None", budget: int
+) -> Result:
+    """The cells of a box that a condition selects, with their coordinates; none where nothing was read."""
+    if cells is None:
+        found = {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
+        for attr in map(schema.attr, names):
+            found[attr.name] = columns.empty_of(attr, (0,))
+        return Result(schema, box, names, order, found, {}, budget, listed=True)
+    found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
+    given = cells.attrs
+    found |= {name: columns.of_attr(schema.attr(name), given[name]) for name in names}
+    return Result(schema, box, names, order, found, cells.stats, budget, listed=True)
+
+
+class Target(NamedTuple):
+    """An array of the caller that the core fills."""
+
+    array: AnyArray
+    flat: AnyArray
+    """Its bytes, in the order of the cells."""
+
+
+def targets_of(
+    schema: Schema, box: Box, names: Sequence[str], order: str, out: AnyArray | Mapping[str, AnyArray]
+) -> list[Target] | None:
+    """The arrays of `out` that the core can fill itself; None if it cannot, and `fill_out` must copy."""
+    if schema.sparse:
+        raise needs_dense()
+    given = _by_name(names, out)
+    found = []
+    flat = order in ("global", "any")
+    shape = (math.prod(box.shape),) if flat else box.shape
+    for name in names:
+        target: Any = given[name]
+        if not isinstance(target, np.ndarray) or not target.flags.writeable:
+            raise InputError(
+                f"out= for {name!r} must be a NumPy array that may be written, found {type(target).__name__}"
+            )
+        if _overlaps(target):
+            raise InputError(
+                f"out= for {name!r} must have a place of its own for every cell, because several threads may write "
+                f"at once; found shape {target.shape} with strides {target.strides}, which puts cells on the same "
+                f"bytes: give an array that was made at its full size, as by np.empty"
+            )
+    for name in names:
+        attr, array = schema.attr(name), given[name]
+        bits = datatype.base_of(attr.dtype) == "bool"
+        if attr.nullable or datatype.is_var(attr.dtype) or bits or attr.enumeration is not None:
+            return None
+        if np.ma.isMaskedArray(array):
+            return None
+        dtype, whole = datatype.numpy_of(attr.dtype), shape + datatype.shape_of(attr.dtype)
+        if array.shape != whole or array.dtype != dtype:
+            raise _unfit(name, dtype, whole, array)
+        ordered = _in_order(array, len(shape), order)
+        if not ordered.flags.c_contiguous:
+            return None
+        found.append(Target(array, ordered.reshape(-1).view(np.uint8)))
+    return found
+
+
+def _in_order(array: AnyArray, ndim: int, order: str) -> AnyArray:
+    """The array with the first `ndim` axes turned round where cells are in column-major order."""
+    if order != "col":
+        return array
+    return array.transpose(*reversed(range(ndim)), *range(ndim, array.ndim))
+
+
+def _overlaps(array: AnyArray) -> bool:
+    """Whether two cells of an array have a byte in common."""
+    if array.size < 2 or array.flags.c_contiguous or array.flags.f_contiguous:
+        return False
+    steps = sorted((abs(step), size) for step, size in zip(array.strides, array.shape, strict=True) if size > 1)
+    reach, nested = array.itemsize, True
+    for step, size in steps:
+        nested = nested and step >= reach
+        reach += step * (size - 1)
+    if nested:
+        return False
+    if array.size * array.itemsize > reach:
+        return True
+    # Axes that lie among each other without being nested: only the cells' places can tell.
+    places = np.zeros(1, np.int64)
+    for step, size in steps:
+        places = np.add.outer(places, np.arange(size) * step).ravel()
+    return bool((np.diff(np.sort(places)) < array.itemsize).any())
+
+
+def of_targets(
+    schema: Schema,
+    box: Box,
+    names: Sequence[str],
+    order: str,
+    filled: Sequence[Target],
+    stats: Mapping[str, int],
+    budget: int,
+) -> Result:
+    """The result whose columns are the caller's own arrays."""
+    layout = "col" if order == "col" else "row"
+    found = {}
+    for name, target in zip(names, filled, strict=True):
+        dtype = schema.attr(name).dtype
+        column = Column(dtype, target.flat.view(datatype.cell_of(dtype)))
+        found[name] = column if order in ("global", "any") else column.shaped(box.shape, layout)
+    return Result(schema, box, names, order, found, stats, budget)
+
+
+def needs_dense() -> UnsupportedError:
+    """The error of `out=` for what has no shape."""
+    return UnsupportedError("out= needs the shape of the result before the read: it is for dense arrays")
+
+
+def _unfit(name: str, dtype: np.dtype[Any], shape: tuple[int, ...], found: AnyArray) -> InputError:
+    return InputError(f"out= for {name!r} must be {dtype} of shape {shape}, found {found.dtype} of shape {found.shape}")
+
+
+def _by_name(names: Sequence[str], out: AnyArray | Mapping[str, AnyArray]) -> Mapping[str, AnyArray]:
+    if not isinstance(out, Mapping):
+        if len(names) != 1:
+            raise InputError(
+                f"out= is one array, but {len(names)} attributes are read: {json.dumps(list(names))}; give a dict"
+            )
+        out = {names[0]: out}
+    if set(out) != set(names):
+        raise InputError(f"out= has arrays for {brief(list(out))}, the read is of {sorted(names)}")
+    return out
+
+
+def fill_out(result: Result, out: AnyArray | Mapping[str, AnyArray]) -> None:
+    """Copies a dense result into the caller's arrays; an `InputError` says whose shape or type is wrong."""
+    if result.shape is None:
+        raise needs_dense()
+    for name, target in _by_name(list(result._names), out).items():
+        values = result[name]
+        if target.shape != values.shape or target.dtype != values.dtype:
+            raise _unfit(name, values.dtype, values.shape, target)
+        if np.ma.isMaskedArray(values) and values.mask.any() and not np.ma.isMaskedArray(target):
+            raise InputError(f"attribute {name!r} has nulls in this box; out= must be a masked array")
+        target[...] = values

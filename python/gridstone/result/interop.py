@@ -1,0 +1,148 @@
+"""What results and streams make for other libraries: data frames, and sparse matrices of SciPy and pydata/sparse."""
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.arguments import among, known
+from ..base.extras import needed
+from ..base.printable import brief
+from ..column import datatype
+from ..column.datatype import AnyArray
+from ..errors import InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from .cells import Result
+
+_REPEATS = ("last", "first", "sum", "error")
+
+
+class Tabular:
+    """Data frames of whatever has `to_arrow()`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_arrow(self) -> "pa.Table":
+        """The cells as a table."""
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row per cell, as `to_arrow()`, no value rounded.
+
+        Integers that have a null are of pandas' nullable types, "Int8" to "UInt64", and booleans "boolean"; columns
+        without a null are NumPy's. Floats and complex numbers are NaN where null, times NaT.
+        """
+        from ..column import arrow
+
+        needed("pandas", "pandas", "to_pandas()")
+        return arrow.pandas_of(self.to_arrow())
+
+    def to_polars(self) -> "pl.DataFrame":
+        """One row per cell, as `to_arrow()`; times in seconds become milliseconds, which polars has instead."""
+        polars = needed("polars", "polars", "to_polars()")
+        return polars.from_arrow(self.to_arrow())  # type: ignore[no-any-return]
+
+
+def to_scipy(result: "Result", attr: str | None, repeats: str) -> Any:
+    """See `Result.to_scipy`."""
+    sparse = needed("scipy.sparse", "scipy", "to_scipy()")
+    name, shape = _attribute(result, attr, "to_scipy()"), result._box.shape
+    if len(shape) != 2:
+        raise UnsupportedError(
+            f"to_scipy() makes a matrix, the result has {len(shape)} dimensions; use to_sparse() or to_dense()"
+        )
+    _check_type(result, name, "SciPy's sparse arrays")
+    if result._shape is not None:
+        return sparse.csr_array(_without_nulls(name, result._dense_column(name)))
+    places, values = _triplets(result, name, repeats)
+    return sparse.coo_array((values, places), shape=shape)
+
+
+def to_sparse(result: "Result", attr: str | None, repeats: str) -> Any:
+    """See `Result.to_sparse`."""
+    sparse = needed("sparse", "sparse", "to_sparse()")
+    name = _attribute(result, attr, "to_sparse()")
+    _check_type(result, name, "pydata/sparse")
+    fill = datatype.numpy_of(result._schema.attr(name).dtype).type(result._schema.attr(name).fill)
+    if result._shape is not None:
+        return sparse.COO.from_numpy(_without_nulls(name, result._dense_column(name)), fill_value=fill)
+    places, values = _triplets(result, name, repeats)
+    return sparse.COO(
+        np.array(places, np.int64), values, shape=result._box.shape, fill_value=fill, has_duplicates=False
+    )
+
+
+def only_attribute(result: "Result", what: str) -> str:
+    """The name of the one attribute; an `InputError` if there are several."""
+    names = _names(result, what)
+    if len(names) != 1:
+        raise InputError(f"{what} takes one attribute, the result has {names}; read one: a.read(attrs={names[0]!r})")
+    return names[0]
+
+
+def _names(result: "Result", what: str) -> list[str]:
+    if not result._names:
+        raise InputError(f"{what} shows attributes, and none was read; leave out attrs=[]")
+    return list(result._names)
+
+
+def _attribute(result: "Result", attr: str | None, what: str) -> str:
+    names = _names(result, what)
+    if attr is None and len(names) == 1:
+        return names[0]
+    if attr is None:
+        raise InputError(f"the result has the attributes {names}; say which one: {what[:-1]}attr={names[0]!r})")
+    if not among(attr, names):
+        raise InputError(f"the result has no attribute {brief(attr)}; there are {', '.join(map(repr, names))}")
+    return attr
+
+
+def _check_type(result: "Result", name: str, library: str) -> None:
+    kind = result._schema.attr(name).dtype
+    if not datatype.is_primitive(kind) or datatype.is_time(kind):
+        raise UnsupportedError(
+            f"attribute {name!r} is {kind}, which {library} cannot hold; use to_arrow() or to_dense()"
+        )
+
+
+def _without_nulls(name: str, values: AnyArray) -> AnyArray:
+    if np.ma.isMaskedArray(values):
+        if np.ma.getmaskarray(values).any():
+            raise InputError(
+                f"attribute {name!r} has nulls, which a sparse array cannot hold; use to_arrow(), or to_dense(fill=…)"
+            )
+        return np.ma.getdata(values)
+    return values
+
+
+def _triplets(result: "Result", name: str, repeats: str) -> tuple[tuple[AnyArray, ...], AnyArray]:
+    """The positions of the cells in the box, an array per dimension, and their values; each position once."""
+    known("repeats", repeats, _REPEATS)
+    shape = result._box.shape
+    if any(size > np.iinfo(np.int64).max for size in shape):
+        raise UnsupportedError(f"a box of shape {shape} has more positions than 64 bits count; read a smaller box")
+    values, places = _without_nulls(name, result._columns[name].numpy()), result._positions()
+    if len(values) == 0:
+        return places, values
+    order = np.lexsort(places[::-1])
+    ranked = [place[order] for place in places]
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = np.any([place[1:] != place[:-1] for place in ranked], axis=0)
+    if fresh.all():
+        return places, values
+    starts = np.flatnonzero(fresh)
+    if repeats == "error":
+        at = tuple(int(place[starts[np.argmax(np.diff([*starts, len(order)]) > 1)]]) for place in ranked)
+        raise InputError(f'several cells lie at position {at} of the box; choose repeats="last", "first" or "sum"')
+    if repeats == "sum":
+        summed: Any = np.add if values.dtype.kind != "b" else np.logical_or
+        return tuple(place[starts] for place in ranked), summed.reduceat(values[order], starts).astype(values.dtype)
+    # The sort is stable, and cells at one place come in the order they were written in.
+    chosen = order[starts] if repeats == "first" else order[np.append(starts[1:], len(order)) - 1]
+    chosen = np.sort(chosen)
+    return tuple(place[chosen] for place in places), values[chosen]

@@ -1,0 +1,1 @@
+"""Dimensions, attributes and schemas, their Arrow form, and filters of the user."""

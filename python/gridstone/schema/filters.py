@@ -1,0 +1,51 @@
+"""User-defined filters: a pair of functions as a filter that schemas name."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _native
+from ..base.arguments import checked, utf8
+from ..base.printable import brief
+from ..errors import InputError
+
+Transform = Callable[[bytes, int], "bytes | bytearray | memoryview"]
+"""Bytes and the width of the values in them (1, 2, 4 or 8) to bytes."""
+
+
+@checked()
+def register_filter(id: str, *, encode: Transform, decode: Transform, overwrite: bool = False) -> None:
+    """Makes a filter known to this process, by a name with a dot in it: `filters=["shuffle", "acme.xor"]`.
+
+    The name is stored with what is written. Whoever reads that must register the filter first; without it an array
+    opens, and only what needs the filter is refused.
+
+    Args:
+        id: letters, digits, `_` and `-` in parts separated by dots, two parts at least.
+        encode: makes of bytes what is to be stored, at most twice as many and 4,096 more. It is given a block of values
+            and the width of each in bytes; behind another filter, bytes (width 1).
+        decode: its mirror: `decode(encode(data, width), width)` is `data`.
+        overwrite: replace what had that name before.
+
+    Several threads call both, each holding the GIL. A process that is forked knows the filters of its parent; one that
+    is spawned must register them itself. An exception that they raise becomes an `InputError` of a write, a
+    `CorruptionError` of a read.
+
+    Raises:
+        InputError: no name for a filter, or not functions.
+        ExistsError: the name is taken.
+    """
+    for what, given in (("encode", encode), ("decode", decode)):
+        if not callable(given):
+            raise InputError(f"{what}= of a filter is a function of bytes and a width, not {brief(given)}")
+    _native.register_filter(_id(id), encode, decode, overwrite)
+
+
+def _id(id: Any) -> str:
+    if not isinstance(id, str):
+        raise InputError(f"a filter's id is a text such as 'acme.xor', not {brief(id)}")
+    return utf8("id", id)
+
+
+def registered_filters() -> list[str]:
+    """The user-defined filters that this process knows, in alphabetical order."""
+    return _native.registered_filters()

@@ -1,0 +1,1 @@
+"""Stores and what they hold: arrays, groups, transactions, copies."""

@@ -1,0 +1,136 @@
+"""Copying arrays, groups and whole stores to another place, and moving them within their store."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from .. import _native
+from ..base.arguments import checked, place
+from ..base.progress import Progress, reporting
+from ..context.settings import Context, default
+from ..errors import InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from ..arrays.array import Array
+    from .group import Group
+
+
+def _source(what: str, value: Any) -> None:
+    """A store, or an array or group that is open."""
+    from ..arrays.array import Array
+    from .group import Group
+
+    if not isinstance(value, Array | Group):
+        place(what, value)
+
+
+@checked(source=_source, target=place)
+def copy(
+    source: "str | os.PathLike[str] | Array | Group",
+    target: str | os.PathLike[str],
+    *,
+    path: str = "/",
+    target_path: str = "/",
+    version: int | str | None = None,
+    history: bool = False,
+    overwrite: bool = False,
+    context: Context | None = None,
+    target_context: Context | None = None,
+    progress: Progress = None,
+) -> "Array | Group":
+    """Copies an array, a group with all below it, or a whole store to another place, of any kind and under any key.
+
+    One version is copied, in one commit of the target: cells, deletes, schemas and metadata. Fragments are copied as
+    they are stored, without being decoded; nobody who writes to the source is disturbed. Cut short, it leaves nothing
+    that can be seen.
+
+    Args:
+        source: the store that is read; or an array or group, which is copied at the version that it shows.
+        target: the store that is written to; it is created if there is none.
+        path: what is copied; "/": all that the store holds.
+        target_path: where it is put.
+        version: copy this version of the source, by its number or its tag; None: the newest.
+        history: copy all versions that the source keeps, up to that one, with their times, messages and tags, so that
+            each opens under the number that it has. For whole stores, to where there is none.
+        overwrite: replace what lies at `target_path` (its history stays).
+        context: reaches and opens the source; None: the process's default.
+        target_context: reaches and seals the target; None: as `context`.
+        progress: True for a bar, or a callable `f(done, total)`: bytes; with `history` objects.
+
+    Returns:
+        The copy, opened for reading and writing.
+
+    Raises:
+        NotFoundError: no store, no such version, nothing at the path.
+        ExistsError: something lies at `target_path`, or, with `history`, there is a store.
+        InputError: a place within itself, or a part of a store with its history; `path` or `version` beside an array or
+            a group, which have their own.
+        SnapshotExpiredError: a vacuum of the source forgot the version while it was copied.
+        CorruptionError: what is copied is damaged.
+    """
+    from . import store
+
+    if not isinstance(source, str | os.PathLike):
+        context = context or source._context
+        source, path, version = _place_of(source, path, version)
+    used = context or default()
+    aimed = target_context or used
+    with reporting(progress, "copying", "objects" if history else "bytes") as report:
+        _native.copy(
+            used.native,
+            os.fspath(source),
+            path,
+            version,
+            aimed.native,
+            os.fspath(target),
+            target_path,
+            history,
+            overwrite,
+            report,
+        )
+    return store.open(target, path=target_path, mode="r+", context=aimed)
+
+
+def _place_of(source: "Array | Group", path: str, version: int | str | None) -> tuple[str, str, int]:
+    """The store, path and version of what is open."""
+    from ..arrays.array import Array
+
+    if path != "/" or version is not None:
+        raise InputError("an array or group has its own path and version; leave path= and version= out, or give a uri")
+    if isinstance(source, Array) and source.native.in_transaction:
+        raise UnsupportedError("an array of a transaction cannot be copied before that commits; open it outside of it")
+    # A group follows its store: place and version are to be of one moment.
+    still = source if isinstance(source, Array) else source._still()
+    return still.uri, still.path, still.version
+
+
+@checked()
+def move(
+    uri: str | os.PathLike[str],
+    path: str,
+    target_path: str,
+    *,
+    message: str | None = None,
+    context: Context | None = None,
+) -> int:
+    """Moves an array, or a group with all below it, to another path of its store, in one commit.
+
+    It stays what it is: open arrays, receipts and transactions go on meaning it, and older versions have it at the
+    path where it was. Groups above `target_path` that are missing are created. Nothing is written anew.
+
+    Args:
+        uri: the store.
+        path: where it is; not "/".
+        target_path: where it is put; nothing lies there.
+        message: kept with the version.
+        context: budget, threads and durability; None: the process's default.
+
+    Returns:
+        The version committed.
+
+    Raises:
+        NotFoundError: nothing at `path`.
+        ExistsError: something at `target_path`, or an array above it.
+        InputError: the root, or a group into itself.
+        ConflictError: another commit moved or removed it meanwhile.
+    """
+    return _native.move_node((context or default()).native, os.fspath(uri), path, target_path, message)

@@ -1,0 +1,365 @@
+"""A group: named arrays and groups in a store."""
+
+import contextlib
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from .. import _native
+from ..arrays.metadata import Metadata
+from ..base.arguments import checked, text, utf8
+from ..base.printable import printable
+from ..base.progress import Progress
+from ..context.settings import Context
+from ..errors import AccessError, BoundsError, GridstoneError, InputError, MissingNameError, NotFoundError
+from ..maintain import health
+from ..maintain.retention import Retained
+from ..version.history import Version, version_of
+
+if TYPE_CHECKING:
+    from ..arrays.array import Array
+    from ..schema.array_schema import Schema
+
+
+class Entry(NamedTuple):
+    """What a store holds at one place."""
+
+    name: str
+    path: str
+    kind: str
+    """ "array" or "group"."""
+
+
+def joined(path: str, name: str) -> str:
+    """The path of `name` in the group at `path`."""
+    return f"{path.rstrip('/')}/{name.strip('/')}"
+
+
+def entries(native: "_native.Group") -> list[Entry]:
+    """The arrays and groups in it at its version, by name."""
+    return [Entry(name, joined(native.path, name), kind) for name, kind in native.children()]
+
+
+class Group(Retained):
+    """A group: its children, arrays and groups, by name. `g["name"]` and `g["path/below"]` open what is there.
+
+    A handle follows its store: whatever is asked of it is answered by the store's newest version, `version` and `path`
+    included, whoever made it. (An `Array` shows one version instead, until it is refreshed.) It means the group and
+    not what lies at a path: after a move it is found where it lies now. A group that was removed, or replaced by
+    something else, raises `NotFoundError`.
+
+    Each question is answered of one moment, also while others move, remove and vacuum; so is each pass over its
+    children, which are all of the version that was the newest when it began. A change that finds the group moved
+    meanwhile goes along with it.
+
+    A group opened at a version or time stays there: its children, what they hold, its metadata are as they were.
+    """
+
+    def __init__(self, native: "_native.Group", context: Context, mode: str, *, pinned: bool = False) -> None:
+        self._native: _native.Group | None = native
+        self._context, self._mode, self._pinned = context, mode, pinned
+        self._uri, self._path = native.uri, native.path
+
+    # What it is.
+
+    @property
+    def native(self) -> "_native.Group":
+        """The core's group as it was last looked at; an `InputError` once closed."""
+        if self._native is None:
+            raise InputError(f"the group {self._path!r} of {self._uri!r} is closed; open it again with gridstone.open")
+        return self._native
+
+    @property
+    def uri(self) -> str:
+        """The store."""
+        return self._uri
+
+    @property
+    def path(self) -> str:
+        """The place in the store; "/" is its root."""
+        return self._path if self._native is None else self._now().path
+
+    @property
+    def key_id(self) -> str | None:
+        """The id, in hexadecimal digits, of the key that seals (encrypts) the store; None if it is not sealed."""
+        return self.native.key_id
+
+    @property
+    def mode(self) -> str:
+        """ "r" or "r+"."""
+        return self._mode
+
+    @property
+    def version(self) -> int:
+        """The store's newest version, or the one that the group was opened at."""
+        return self._now().version
+
+    @property
+    def meta(self) -> Metadata:
+        """Metadata: a mutable mapping of text to JSON values."""
+        return Metadata(self._now, self._writable)
+
+    def refresh(self) -> int:
+        """The store's newest version; a `BoundsError` on a group opened at a version. An array has to be refreshed to
+        get there; a group is there without it."""
+        if self._pinned:
+            raise BoundsError(
+                f"this group is opened at version {self.version}; open it without one to follow the store"
+            )
+        return self.version
+
+    def refreshed(self) -> "Group":
+        """A handle of the group that follows the store, also of a group that was opened at a version."""
+        return Group(self.native.refreshed(self._context.native), self._context, self._mode)
+
+    def _still(self) -> "Group":
+        """The group as it is now, whatever becomes of it: for several questions whose answers are to fit together."""
+        return Group(self._now(), self._context, "r", pinned=True)
+
+    def _now(self) -> "_native.Group":
+        """The core's group at the version that is shown."""
+        if self._pinned:
+            return self.native
+        found = self.native.refreshed(self._context.native)
+        # The next look reads only what was committed since this one. Of two threads either may be the last here: what
+        # is kept is where a look begins, never what it finds.
+        if self._native is not None:
+            self._native, self._path = found, found.path
+        return found
+
+    # What is in it.
+
+    def children(self) -> list[Entry]:
+        """The arrays and groups in it, by name."""
+        return entries(self._now())
+
+    def history(self) -> list[Version]:
+        """The versions of the store, oldest first, with all that each did, in this group or elsewhere: what was made,
+        moved and removed too. An array's own are `g["name"].history()`."""
+        return [version_of(text) for text in self._now().history(self._context.native, self._pinned)]
+
+    def walk(self) -> list[Entry]:
+        """The arrays and groups in it and in all groups below, each group followed by what is in it, all of one version
+        of the store."""
+        return [Entry(path.rpartition("/")[2], path, kind) for path, kind in self._now().walk()]
+
+    @checked()
+    def __getitem__(self, name: str) -> "Array | Group":
+        """The array or group of this name, or at this path below; what is not there is a `NotFoundError` that is a
+        `KeyError` too."""
+        utf8("name", name)
+        now = self._now()
+        with _lookup():
+            return self._handle(now.open(name, self._mode == "r+", self._pinned))
+
+    def _handle(self, found: "_native.Array | _native.Group") -> "Array | Group":
+        """What was opened through this group."""
+        from ..arrays.array import Array
+
+        if isinstance(found, _native.Group):
+            return Group(found, self._context, self._mode, pinned=self._pinned)
+        return Array(found, self._context, pinned=self._pinned)
+
+    def _opened(self) -> "Iterator[tuple[str, Array | Group]]":
+        """Its children, all of the version that is the newest at this moment, each opened when it is its turn."""
+        now, writable = self._now(), self._mode == "r+"
+        for name, _ in now.children():
+            yield name, self._handle(now.open(name, writable, self._pinned))
+
+    @checked()
+    def get(self, name: str, default: Any = None) -> Any:
+        """`g[name]`, or `default` if there is nothing."""
+        try:
+            return self[name]
+        except MissingNameError:
+            return default
+
+    def __contains__(self, name: object) -> bool:
+        """Whether `g[name]` opens something: a child, or what lies at a path below."""
+        if not isinstance(name, str):
+            return False
+        try:
+            return self._now().contains(utf8("name", name))
+        except InputError:
+            if self._native is None:
+                raise
+            return False
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, _ in self._now().children()])
+
+    def __len__(self) -> int:
+        return len(self._now().children())
+
+    def keys(self) -> KeysView[str]:
+        """The names of its children."""
+        return KeysView(self._mapping())
+
+    def values(self) -> "ValuesView[Array | Group]":
+        """Its children as they are at the beginning of a pass, all of one version, each opened when it is its turn.
+        They are refreshed as other arrays are."""
+        return _Values(self._mapping())
+
+    def items(self) -> "ItemsView[str, Array | Group]":
+        """Pairs of name and child as they are at the beginning of a pass, all of one version, each opened when it is
+        its turn. They are refreshed as other arrays are."""
+        return _Items(self._mapping())
+
+    def _mapping(self) -> "Mapping[str, Array | Group]":
+        # It has what the views ask for. It is no `Mapping`, whose instances are equal when their contents are.
+        return cast("Mapping[str, Array | Group]", self)
+
+    # Changes. Every call commits one version.
+
+    @checked()
+    def create(self, name: str, schema: "Schema", *, overwrite: bool = False) -> "Array":
+        """Creates an array in this group, wherever that lies when it is done."""
+        from ..arrays.array import Array
+        from ..schema.array_schema import Schema
+
+        self._check_newest()
+        if not isinstance(schema, Schema):
+            raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
+        made = self.native.create_array(self._context.native, utf8("name", name), schema.to_json(), overwrite)
+        return Array(made, self._context)
+
+    @checked()
+    def group(self, name: str) -> "Group":
+        """The group of this name, created if it does not exist."""
+        self._check_newest()
+        return Group(self.native.create_group(self._context.native, utf8("name", name)), self._context, "r+")
+
+    @checked(target=text)
+    def move(self, name: str, target: str, *, message: str | None = None) -> int:
+        """Moves what is called `name` in this group, with everything below it, to `target`: a name or path in this
+        group, or, from "/" on, a path in the store. See `gridstone.move`; returns the version."""
+        native = self._writable()
+        return native.move_child(self._context.native, utf8("name", name), utf8("target", target), message)
+
+    @checked()
+    def remove(self, name: str, *, message: str | None = None) -> int:
+        """Removes what is called `name` in this group, with everything below it: earlier versions keep it until a
+        vacuum forgets them. `del group[name]` does the same; returns the version. What is not there is a
+        `NotFoundError` that is a `KeyError` too. A `ConflictError`: another commit moved or replaced it meanwhile."""
+        self._check_newest()
+        native = self._writable()
+        try:
+            return native.remove(self._context.native, utf8("name", name), message)
+        except NotFoundError as error:
+            self._now()  # What is said of a group that is gone itself is no missing name.
+            raise MissingNameError(str(error)) from None
+
+    def __delitem__(self, name: str) -> None:
+        self.remove(name)
+
+    def _check_newest(self) -> None:
+        if self._pinned:
+            raise InputError(
+                f"the group {self._path!r} was opened at version {self.version}, which is the past and cannot be "
+                "written; open it without a version"
+            )
+
+    def _writable(self) -> "_native.Group":
+        if self._mode != "r+":
+            raise AccessError(f'the group {self._path!r} was opened for reading; open it with mode="r+" to write')
+        return self.native
+
+    @checked()
+    def verify(self, *, progress: Progress = None) -> health.Report:
+        """Checks the whole store and all its versions; see `gridstone.verify`.
+
+        Args:
+            progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments.
+        """
+        return health.verify(self.native.uri, context=self._context, progress=progress)
+
+    def _vacuum(self, dry_run: bool, *options: Any) -> str:
+        if self._mode != "r+" and not dry_run:
+            raise AccessError('this group was opened for reading; open it with mode="r+" to vacuum its store')
+        return self.native.vacuum(self._context.native, *options)
+
+    def _tags(self) -> list[tuple[str, int]]:
+        return self._now().tags
+
+    # As a Python object.
+
+    def close(self) -> None:
+        """Lets go of the store; nothing else can be asked of this handle. What was opened through it stays open."""
+        self._native = None
+
+    def __enter__(self) -> "Group":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __bool__(self) -> bool:
+        """True, also of an empty group: a handle is there. How many children it has is `len`."""
+        return True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The newest version is the one that will be there longest; of a group that is gone, the last that had it.
+        native = self.native
+        with contextlib.suppress(GridstoneError):
+            native = self._now()
+        return _reopen, (self._uri, native.path, native.version, self._mode, self._context, self._pinned)
+
+    def _shown(self) -> tuple[str, str, list[Entry] | None]:
+        """Where it lies, a word on its state, and its children if that can be told: what shows a handle never fails."""
+        native = self._native
+        if native is None:
+            return self._path, "(closed)", None
+        try:
+            native = self._now()
+        except NotFoundError:
+            return self._path, "(removed)", None
+        except GridstoneError:
+            pass  # The store cannot be read: shown is what was seen last, with its version.
+        return native.path, f"version {native.version}", entries(native)
+
+    def __repr__(self) -> str:
+        path, state, children = self._shown()
+        if children is not None:
+            state += ": " + (", ".join(f"{printable(entry.name)} ({entry.kind})" for entry in children) or "empty")
+        return f"<gridstone.Group {self._uri!r} {path!r} {state}>"
+
+    def _repr_html_(self) -> str:
+        from ..base import html
+
+        return html.group(self)
+
+
+class _Values(ValuesView["Array | Group"]):
+    """The children of a group: each pass is over those of one moment."""
+
+    _mapping: Group
+
+    def __iter__(self) -> "Iterator[Array | Group]":
+        return (child for _, child in self._mapping._opened())
+
+
+class _Items(ItemsView[str, "Array | Group"]):
+    """Names and children of a group: each pass is over those of one moment."""
+
+    _mapping: Group
+
+    def __iter__(self) -> "Iterator[tuple[str, Array | Group]]":
+        return self._mapping._opened()
+
+
+@contextlib.contextmanager
+def _lookup() -> Iterator[None]:
+    """What is not found within is a name that the group does not have."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise MissingNameError(str(error)) from None
+
+
+def _reopen(uri: str, path: str, version: int, mode: str, context: Context, pinned: bool = False) -> Group:
+    found = _native.open(context.native, uri, path, False, version, None)
+    if not isinstance(found, _native.Group):
+        raise NotFoundError(f"{uri!r} holds no group at {path!r}")
+    return Group(found, context, mode, pinned=pinned)

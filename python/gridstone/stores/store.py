@@ -1,0 +1,257 @@
+"""Stores: creating, opening, listing and deleting what they hold."""
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _native
+from ..arrays.array import Array
+from ..base.arguments import checked, known
+from ..base.printable import brief
+from ..base.progress import Progress
+from ..column import datatype
+from ..column.datatype import AnyArray
+from ..context.settings import Context, default
+from ..errors import InputError, NotFoundError
+from ..schema.array_schema import Attr, Dim, Filters, Schema
+from ..version import history
+from .group import Entry, Group, entries
+
+Uri = str | os.PathLike[str]
+
+_TILE_BYTES = 2 << 20
+_TILE_CELLS = (1 << 18, 1 << 20)
+_ENTRIES_NAMED = 20
+
+
+def _text(uri: Uri) -> str:
+    return os.fspath(uri)
+
+
+@checked()
+def create(
+    uri: Uri, schema: Schema, *, path: str = "/", overwrite: bool = False, context: Context | None = None
+) -> Array:
+    """Creates an array, and its store if there is none, and opens it for reading and writing.
+
+    Args:
+        uri: a path, `file://`, `mem://` (in this process's memory), or `s3://bucket/key`, `gs://bucket/key`,
+            `az://container/key`.
+        schema: what the array is.
+        path: its place in the store; "/": the store holds this array alone.
+        overwrite: replace an array that is there.
+        context: budget, threads and durability; None: the process's default.
+
+    Raises:
+        ExistsError: there is something, and `overwrite` is False.
+    """
+    if not isinstance(schema, Schema):
+        raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
+    used = context or default()
+    return Array(_native.create_array(used.native, _text(uri), path, schema.to_json(), overwrite), used)
+
+
+@checked()
+def open(
+    uri: Uri,
+    *,
+    path: str = "/",
+    mode: str = "r",
+    version: int | str | None = None,
+    timestamp: Any = None,
+    context: Context | None = None,
+) -> Array | Group:
+    """Opens an array or group.
+
+    Args:
+        uri: a path, `file://`, `mem://`, `s3://`, `gs://` or `az://`.
+        path: the place in the store.
+        mode: "r", or "r+" to write.
+        version: read this version of the store, by its number or its tag (mode "r").
+        timestamp: read the last version not after this time: a datetime (naive: UTC), `numpy.datetime64`, ISO text or
+            microseconds since 1970 (mode "r").
+        context: budget, threads and durability; None: the process's default.
+
+    Raises:
+        NotFoundError: no store, nothing at the path, or no such version.
+    """
+    known("mode", mode, ("r", "r+"))
+    if version is not None and timestamp is not None:
+        raise InputError("open() takes version= or timestamp=, not both")
+    pinned = version is not None or timestamp is not None
+    if mode == "r+" and pinned:
+        raise InputError('a version is the past and cannot be written; open it with mode="r"')
+    used = context or default()
+    at = history.microseconds_of(timestamp)
+    found = _native.open(used.native, _text(uri), path, mode == "r+", version, at)
+    if isinstance(found, _native.Group):
+        return Group(found, used, mode, pinned=pinned)
+    return Array(found, used, pinned=pinned)
+
+
+def open_array(uri: Uri, **options: Any) -> Array:
+    """`open`, where only an array will do."""
+    found = open(uri, **options)
+    if isinstance(found, Group):
+        # Place and arrays are to be of one moment.
+        raise NotFoundError(f"{_text(uri)!r} holds a group at {found.native.path!r}, not an array; {_arrays_of(found)}")
+    return found
+
+
+def _arrays_of(group: Group) -> str:
+    """What arrays there are instead."""
+    looked = group.native.walk()
+    names = [path for path, kind in looked[:_ENTRIES_NAMED] if kind == "array"]
+    if len(looked) > _ENTRIES_NAMED:
+        return f"some of its arrays: {names}; Group.walk() and `gridstone ls -r` list all"
+    return f"its arrays: {names}" if names else "there is no array in it"
+
+
+@checked()
+def array(
+    uri: Uri,
+    ndarray: Any,
+    *,
+    tile: str | int | Sequence[int] | None = "auto",
+    filters: Filters = "auto",
+    name: str = "value",
+    path: str = "/",
+    overwrite: bool = False,
+    context: Context | None = None,
+    progress: Progress = None,
+) -> Array:
+    """Creates a dense array that holds `ndarray`, with dimensions d0, d1, … from 0.
+
+    Args:
+        uri: the store.
+        ndarray: at least one dimension, no empty one. A masked array makes a nullable attribute, a structured one an
+            attribute for each field.
+        tile: the shape of a space tile; "auto": 2 MiB, but at least 262,144 and at most 1,048,576 cells, made by
+            halving the longest side of the array; one number: the same on every side; None: one tile.
+        filters: of the attribute.
+        name: of the attribute; a structured array's are named as its fields.
+        path: the place in the store.
+        overwrite: replace an array that is there.
+        context: None: the process's default.
+        progress: True for a bar, or a callable `f(done, total)`.
+
+    Raises:
+        InputError: no dimensions, an empty one, or a type that cannot be stored.
+    """
+    values: AnyArray = np.asanyarray(ndarray)
+    if values.ndim == 0 or values.size == 0:
+        raise InputError(f"an array needs at least one dimension and cell, found shape {values.shape}")
+    parts = {field: values[field] for field in values.dtype.names} if values.dtype.names else {name: values}
+    kinds = {
+        field: _kind_of(values.dtype[field] if values.dtype.names else values.dtype, part)
+        for field, part in parts.items()
+    }
+    extents = _extents(values.shape, tile, max(datatype.cell_bytes(kind) for kind in kinds.values()))
+    dims = [Dim(f"d{i}", (0, n - 1), t) for i, (n, t) in enumerate(zip(values.shape, extents, strict=True))]
+    nullable = isinstance(values, np.ma.MaskedArray)
+    attrs = [Attr(field, kind, nullable=nullable, filters=filters) for field, kind in kinds.items()]
+    made = create(uri, Schema(dims, attrs), path=path, overwrite=overwrite, context=context)
+    made.write(parts, progress=progress)
+    return made
+
+
+def _kind_of(dtype: np.dtype[Any], values: AnyArray) -> str:
+    """The datatype for an array; for objects that of the first: str, bytes, or what makes a list."""
+    if dtype.kind != "O":
+        return datatype.parse(dtype)
+    first = next((value for value in np.ma.getdata(values).flat if value is not None), "")
+    if isinstance(first, list | tuple | np.ndarray):
+        return datatype.list_of(datatype.parse(np.asarray(first).dtype))
+    return "bytes" if isinstance(first, bytes) else "string"
+
+
+def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, width: int) -> Sequence[int | None]:
+    if isinstance(tile, str) and tile == "auto":
+        return auto_tile(shape, width)
+    if tile is None:
+        return [None] * len(shape)
+    extents: Any = [tile] * len(shape) if isinstance(tile, int | np.integer) else tile
+    listed = isinstance(extents, Sequence | np.ndarray) and not isinstance(extents, str | bytes)
+    if not listed or len(extents) != len(shape) or not all(isinstance(t, int | np.integer) for t in extents):
+        raise InputError(
+            f'tile is "auto", a number, None, or one extent for each of {len(shape)} sides, not {brief(tile)}'
+        )
+    return [min(int(t), n) for t, n in zip(extents, shape, strict=True)]
+
+
+def auto_tile(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """The shape of a space tile for an array of `shape`: about 2 MiB, as nearly cubic as halving sides makes it."""
+    cells_max = min(max(_TILE_BYTES // itemsize, _TILE_CELLS[0]), _TILE_CELLS[1])
+    parts, extents = [1] * len(shape), list(shape)
+    while math.prod(extents) > cells_max:
+        longest = max(range(len(shape)), key=lambda i: extents[i])
+        parts[longest] *= 2
+        extents[longest] = -(-shape[longest] // parts[longest])
+    return tuple(extents)
+
+
+@checked()
+def exists(uri: Uri, *, context: Context | None = None) -> bool:
+    """Whether there is a store."""
+    return _native.exists((context or default()).native, _text(uri))
+
+
+@checked()
+def delete(uri: Uri, *, path: str | None = None, message: str | None = None, context: Context | None = None) -> None:
+    """Deletes a store and everything in it, for good; or what lies at `path` in it, with everything below, from its
+    newest version on: earlier versions keep it until a vacuum forgets them.
+
+    Args:
+        uri: a store that exists.
+        path: an array or a group, not the root; None: the whole store.
+        message: kept with the version that is without what lay at `path`.
+        context: None: the process's default.
+
+    Raises:
+        NotFoundError: there is no store, or nothing at `path`.
+        ConflictError: another commit moved or removed it meanwhile.
+    """
+    if path is not None:
+        removed(uri, path, message, context)
+        return
+    if message is not None:
+        raise InputError("a store that is deleted keeps no message; give path= to delete an array or a group")
+    _native.delete_store((context or default()).native, _text(uri))
+
+
+def removed(uri: Uri, path: str, message: str | None, context: Context | None) -> int:
+    """The version that is without what lay at `path`."""
+    from .transaction import transaction
+
+    if not path.strip("/"):
+        raise InputError("the root of a store cannot be removed; delete the store as a whole: gs.delete(uri)")
+    with transaction(uri, message, context=context) as removal:
+        removal.remove(path)
+    version = removal.version
+    assert version is not None
+    return version
+
+
+@checked()
+def ls(uri: Uri, *, path: str = "/", context: Context | None = None) -> list[Entry]:
+    """What a store holds in the group at `path`: (name, path, kind). An array at the path is listed itself."""
+    found = open(uri, path=path, context=context)
+    if isinstance(found, Array):
+        return [Entry(found.path.rpartition("/")[2] or "/", found.path, "array")]
+    return entries(found.native)
+
+
+@checked()
+def group(uri: Uri, *, path: str = "/", context: Context | None = None) -> Group:
+    """The group at `path`, created (and its store) if it does not exist."""
+    used = context or default()
+    try:
+        found = open(uri, path=path, mode="r+", context=used)
+    except NotFoundError:
+        return Group(_native.create_group(used.native, _text(uri), path), used, "r+")
+    if isinstance(found, Array):
+        raise InputError(f"{_text(uri)!r} holds an array at {path!r}, not a group")
+    return found

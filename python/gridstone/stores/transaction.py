@@ -1,0 +1,185 @@
+"""Transactions over the arrays of a store, and commits of receipts."""
+
+import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from .. import _native
+from ..arrays.array import Array
+from ..base.arguments import checked, utf8
+from ..base.printable import brief
+from ..context.settings import Context, default
+from ..errors import InputError, UnsupportedError
+from ..schema.array_schema import Schema
+from ..version import receipt
+from ..version.receipt import Receipt
+from .group import Entry, joined
+
+
+class Transaction:
+    """Changes of any number of arrays of a store that become one version, or none; made by `gridstone.transaction`.
+
+    `tx["/path"]` is an array as usual: what is written to it, its metadata included, is staged; what is read from it
+    is the snapshot that the transaction began with and, above that, what was staged so far. Its `version` is the
+    snapshot's.
+    Leaving the block commits; an exception in it, Ctrl-C too, leaves the store as it was. Threads may write through one
+    transaction at the same time.
+    """
+
+    def __init__(self, native: "_native.Transaction", context: Context, message: str | None, isolation: str) -> None:
+        self._native, self._context, self._message, self._isolation = native, context, message, isolation
+        self._entered = False
+
+    @property
+    def uri(self) -> str:
+        """The store."""
+        return self._native.uri
+
+    @property
+    def isolation(self) -> str:
+        """ "snapshot" or "serializable"."""
+        return self._isolation
+
+    @property
+    def base_version(self) -> int:
+        """The version that it reads."""
+        return self._native.base_version
+
+    @property
+    def version(self) -> int | None:
+        """The version that it made; None before it is committed. Without any change it is the version that it read."""
+        return self._native.version
+
+    def __getitem__(self, path: str) -> Array:
+        """The array at `path`, within the transaction; a `NotFoundError` if there is none."""
+        return Array(self._native.array(_absolute(path)), self._context)
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and self._native.kind(_absolute(path)) is not None
+
+    def ls(self, path: str = "/") -> list[Entry]:
+        """The arrays and groups in the group at `path`, those created and without those removed in the transaction."""
+        path = _absolute(path)
+        return [Entry(name, joined(path, name), kind) for name, kind in self._native.children(path)]
+
+    @checked()
+    def create(self, path: str, schema: Schema, *, overwrite: bool = False) -> Array:
+        """Creates an array, and the groups above it that are missing.
+
+        Raises:
+            ExistsError: there is something, and `overwrite` is False.
+        """
+        if not isinstance(schema, Schema):
+            raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
+        made = self._native.create_array(_absolute(path), schema.to_json(), overwrite)
+        return Array(made, self._context)
+
+    def group(self, path: str) -> None:
+        """Creates a group if there is none."""
+        self._native.create_group(_absolute(path))
+
+    def remove(self, path: str) -> None:
+        """Removes what lies at `path` and everything below it; earlier versions keep it."""
+        self._native.remove(_absolute(path))
+
+    def move(self, path: str, target_path: str) -> None:
+        """Moves what lies at `path`, with everything below it, to the free path `target_path`; see `gridstone.move`."""
+        self._native.move_node(_absolute(path), _absolute(target_path))
+
+    def commit(self) -> int:
+        """Commits and returns the version; the transaction has ended then, whatever the outcome. Leaving the block
+        does it.
+
+        Raises:
+            ConflictError: another commit made this one impossible, wrote to what this one has both read and written or,
+                with isolation="serializable", changed what was read; run it again.
+            CommitUnknownError: whether it was committed is not known.
+            SnapshotExpiredError: what was committed meanwhile cannot be told any more; run it again.
+        """
+        return self._native.commit(self._message)
+
+    def abort(self) -> None:
+        """Gives up all that was staged. One that has ended stays as it is."""
+        self._native.abort()
+
+    def __enter__(self) -> "Transaction":
+        if self._entered or not self._native.is_open:
+            raise InputError("a transaction is entered once; begin another one with gridstone.transaction")
+        self._entered = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._native.abort()
+        elif self._native.is_open:
+            self.commit()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise UnsupportedError("a transaction cannot be pickled; send receipts, which write(commit=False) gives")
+
+    def __repr__(self) -> str:
+        made = self.version
+        state = "open" if self._native.is_open else "ended" if made is None else f"committed as version {made}"
+        return f"<gridstone.Transaction {self.uri!r} {self._isolation} on version {self.base_version}: {state}>"
+
+
+def _absolute(path: str) -> str:
+    if not isinstance(path, str):
+        raise InputError(f"a path in a store is text such as '/temp', not {brief(path)}")
+    return utf8("path", path if path.startswith("/") else f"/{path}")
+
+
+@checked()
+def transaction(
+    uri: str | os.PathLike[str],
+    message: str | None = None,
+    isolation: str = "snapshot",
+    context: Context | None = None,
+) -> Transaction:
+    """Begins a transaction on the newest version of a store: `with gs.transaction(uri) as tx: tx["/temp"][...] = 1`.
+
+    Args:
+        uri: a store that exists.
+        message: kept with the version.
+        isolation: "snapshot": it fails if another commit made its changes impossible, or wrote to cells or metadata
+            keys that it has both read and written, so that no update is lost. "serializable": also if another commit
+            changed anything that it has read: cells of a box, a metadata key, what lies at a path or in a group.
+        context: budget, threads and durability; None: the process's default.
+
+    Raises:
+        NotFoundError: there is no store.
+    """
+    used = context or default()
+    native = _native.Transaction(used.native, os.fspath(uri), isolation)
+    return Transaction(native, used, message, isolation)
+
+
+@checked()
+def commit(
+    uri: str | os.PathLike[str],
+    receipts: Sequence[Receipt],
+    message: str | None = None,
+    context: Context | None = None,
+) -> int:
+    """Commits what was written with `commit=False`, in any processes and to any arrays of the store, in one version.
+
+    Args:
+        uri: the store that they were written to.
+        receipts: where several have the same cell the one later in the list wins.
+        message: kept with the version.
+        context: budget, threads and durability; None: the process's default.
+
+    Returns:
+        The version committed; without any cell nothing is committed, and the newest version is returned.
+
+    Raises:
+        InputError: a receipt of another store, or given twice.
+        ConflictError: a receipt was committed before, or its array was removed.
+        NotFoundError: a file is gone; CorruptionError: it was changed. Both name it.
+        SnapshotExpiredError: a receipt is so old that nobody can tell whether it was committed.
+    """
+    used = context or default()
+    return _native.commit_receipts(used.native, os.fspath(uri), receipt.texts(receipts), message)

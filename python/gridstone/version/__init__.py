@@ -1,0 +1,1 @@
+"""Versions of a store, and receipts of writes that are committed later."""

@@ -1,0 +1,135 @@
+"""Receipts: what was written in one process, to be committed by another."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .. import _native
+from ..base.arguments import utf8
+from ..errors import InputError
+
+
+class Receipt:
+    """Cells that are written and durable, and that nothing refers to yet: what `write(..., commit=False)` gives.
+
+    A small value that pickles, converts to text and may be sent to any process; `gridstone.commit` makes the cells of
+    many visible in one version. A receipt is bound to its store and array by their ids, and can be committed once.
+    """
+
+    __slots__ = ("_bytes", "_cells", "_text")
+
+    def __init__(self, text: str) -> None:
+        """The receipt that `to_json` gave.
+
+        Raises:
+            InputError: the text is no receipt.
+            UnsupportedError: it is one of a later version.
+        """
+        if not isinstance(text, str):
+            raise InputError(f"a receipt is made of the text that to_json() gave, found {type(text).__name__}")
+        self._text, self._cells, self._bytes = _native.check_receipt(utf8("text", text))
+
+    def to_json(self) -> str:
+        """The receipt as text."""
+        return self._text
+
+    @classmethod
+    def from_json(cls, text: str) -> "Receipt":
+        """The receipt that `to_json` gave as text."""
+        return cls(text)
+
+    @property
+    def _said(self) -> dict[str, Any]:
+        said: dict[str, Any] = json.loads(self._text)
+        return said
+
+    @property
+    def id(self) -> str:
+        """Its own id."""
+        return str(self._said["id"])
+
+    @property
+    def store(self) -> str:
+        """The id of the store."""
+        return str(self._said["store"])
+
+    @property
+    def array(self) -> str:
+        """The id of the array."""
+        return str(self._said["array"])
+
+    @property
+    def path(self) -> str:
+        """Where the array was when it was written."""
+        return str(self._said["path"])
+
+    @property
+    def version(self) -> int:
+        """The store's version when it was written."""
+        return int(self._said["version"])
+
+    @property
+    def writer(self) -> str:
+        """What wrote it."""
+        return str(self._said["writer"])
+
+    @property
+    def fragments(self) -> list[str]:
+        """The ids of its fragments; the files are `_data/<id>.frag`."""
+        return [str(fragment["id"]) for fragment in self._said["fragments"]]
+
+    @property
+    def cells(self) -> int:
+        """Cells written."""
+        return self._cells
+
+    @property
+    def bytes(self) -> int:
+        """Bytes written."""
+        return self._bytes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Receipt, (self._text,)
+
+    def __eq__(self, other: object) -> bool:
+        return self._text == other._text if isinstance(other, Receipt) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return (
+            f"<gridstone.Receipt {self.id[:8]}: {self._cells} cells, {self._bytes} bytes for {self.path!r}, "
+            f"written at version {self.version} by {self.writer}>"
+        )
+
+
+class Kept:
+    """Stands in the place of a message where nothing is to be committed."""
+
+
+Message = str | None
+Closing = Message | Kept
+"""What ends a write: a commit with a message, or a receipt."""
+
+
+def closing(message: Message, commit: bool) -> Closing:
+    """How a write is to end; an `InputError` for a message that nothing would keep."""
+    if commit:
+        return message
+    if message is not None:
+        raise InputError("a message is kept with a version; with commit=False give it to gridstone.commit")
+    return Kept()
+
+
+def texts(receipts: Sequence[Receipt]) -> list[str]:
+    """The receipts as the core takes them."""
+    if isinstance(receipts, Receipt) or not isinstance(receipts, Iterable):
+        raise InputError(f"commit() takes a list of receipts: [receipt]; found {type(receipts).__name__}")
+    given = list(receipts)
+    for place, receipt in enumerate(given):
+        if not isinstance(receipt, Receipt):
+            raise InputError(
+                f"number {place} of the receipts is a {type(receipt).__name__}; write(commit=False) gives receipts"
+            )
+    return [receipt.to_json() for receipt in given]

@@ -1,0 +1,139 @@
+"""Streaming cells into one commit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..base.progress import Progress, Told
+from ..column import columns
+from ..column.columns import Column
+from ..errors import InputError
+from ..indexing.dense import by_attribute
+from ..query.box import Box
+from ..version.receipt import Closing, Receipt
+from .input import attr_field, check_lengths, of_cells
+
+if TYPE_CHECKING:
+    from .. import _native
+    from ..arrays.array import Array
+
+
+class Writer:
+    """Cells written piece by piece: `with a.writer() as w: w.append(...)`. Leaving the block commits them; an
+    exception in the block leaves the store as it was. One thread appends at a time; any may abort.
+    """
+
+    def __init__(
+        self,
+        array: "Array",
+        native: "_native.Writer",
+        box: Box | None,
+        attrs: Sequence[str],
+        message: Closing,
+        progress: Progress = None,
+    ) -> None:
+        self._array, self._native, self._box, self._attrs, self._message = array, native, box, attrs, message
+        self._told = Told(progress, "writing")
+        self._open = True
+        self._receipt: Receipt | None = None
+
+    @property
+    def box(self) -> Box | None:
+        """The box that a dense fragment covers; None of cells that say where they are."""
+        return self._box
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """Of a writer with `commit=False`, once it is closed: what `gridstone.commit` takes."""
+        return self._receipt
+
+    def append(self, data: Any, attrs: Any = None) -> None:
+        """Appends cells; unless the writer takes any order they follow those appended before in global order.
+
+        Args:
+            data: coordinates as in `write_cells`, or a table. Dense, in global order: flat values (a dict of them by
+                attribute, where the writer takes several).
+            attrs: attribute values, where `data` are coordinates.
+
+        Raises:
+            InputError: values that do not fit, or cells out of order; or another thread is using the writer, or aborted
+                it meanwhile.
+        """
+        if not self._open:
+            raise InputError("this writer is finished; open another one with array.writer()")
+        schema = self._array.schema
+        only = self._attrs[0] if len(self._attrs) == 1 else None
+        if self._box is None:
+            if attrs is not None and only is not None and not isinstance(attrs, Mapping):
+                attrs = {only: attrs}
+            dims, values = of_cells(schema, data, attrs)
+            self.append_columns(list(dims.values()), values)
+            return
+        if attrs is not None:
+            raise InputError("a dense fragment is written from values alone; their place follows from the global order")
+        given = by_attribute(schema, data, None if isinstance(data, Mapping) else only)
+        self._check_attrs(given)
+        made = {n: self._flat(n, v) for n, v in given.items()}
+        check_lengths(made)
+        self._native.append(None, {name: column.native() for name, column in made.items()})
+        self._told.more(len(next(iter(made.values()))))
+
+    def append_columns(self, dims: Sequence[Column], values: Mapping[str, Column]) -> None:
+        """Appends cells from columns that fit the schema, one per dimension and attribute."""
+        self._check_attrs(values)
+        native = {name: column.native() for name, column in values.items()}
+        self._native.append([column.native() for column in dims], native)
+        self._told.more(len(dims[0]))
+
+    def _check_attrs(self, given: Iterable[str]) -> None:
+        if set(given) != set(self._attrs):
+            raise InputError(
+                f"this writer takes the attributes {list(self._attrs)} in each piece, found {list(given)}; "
+                "writer(attrs=) says which ones come"
+            )
+
+    def _flat(self, name: str, data: Any) -> Column:
+        field = attr_field(self._array.schema, name)
+        if len(columns.cells_shape(field, data)) != 1 and len(data) > 0:
+            raise InputError(
+                f"attribute {name!r}: append takes flat values in global order, found {field.dtype} of shape "
+                f"{columns.cells_shape(field, data)}"
+            )
+        return columns.from_values(field, data)
+
+    def close(self) -> None:
+        """Finishes the fragment and commits it. An `InputError`, and the writer stays as it is, if another thread is
+        using it."""
+        if self._open:
+            staged = self._native.finish()
+            # Before the commit, which nobody can stop any more once it is done, by an exception or by `abort`.
+            try:
+                self._told.end()
+                if not self._open:
+                    raise InputError("this writer was aborted while it was closed; nothing was committed")
+            except BaseException:
+                self._open = False
+                del staged  # With its files, which the traceback would keep.
+                raise
+            self._open = False
+            made = self._array._commit([staged], self._message)
+            self._receipt = made if isinstance(made, Receipt) else None
+
+    def abort(self) -> None:
+        """Drops what was written. An `append` or `close` of another thread that is under way ends with an error."""
+        if self._open:
+            self._open = False
+            self._told.give_up()
+            self._native.abort()
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.close()
+        finally:
+            self.abort()
