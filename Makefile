@@ -1,5 +1,5 @@
 # Every chore of the project, the same for people and for CI. Needs Rust (stable), Python 3.11 or later, make.
-# Options: PYTHON=python3.12 (which Python), DATA=folder (real data for the demo and bench-blocks), ONLY=pattern (names in
+# Options: PYTHON=python3.12 (which Python), DATA (real data: file.csv for the demo, a folder for bench-blocks), ONLY=pattern (names in
 # bench-core), MINUTES=n (for each target of fuzz).
 
 PYTHON ?= python3

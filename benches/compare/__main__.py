@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 
 import charts
+import front
 import machine
 import publish
 import report
@@ -97,7 +98,9 @@ def main(
     }
     written = _write(out, results)
     if write_docs:
-        written += publish.publish(results)
+        chosen_figures = front.renew(results)
+        front.record(chosen_figures)
+        written += [*publish.publish(results), *front.write(chosen_figures)]
     if as_json:
         click.echo(json.dumps(results, indent=1))
     else:

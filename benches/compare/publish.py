@@ -13,23 +13,20 @@ class MarkerError(Exception):
 
 
 def publish(results: dict[str, Any], root: Path = _ROOT) -> list[Path]:
-    """Writes the tables into README.md (brief) and docs/performance.md (everything)."""
-    when = _when(results["disclosure"])
-    brief = f"{when}\n\n{report.brief(results)}"
-    texts = {root / "README.md": brief, root / "docs" / "performance.md": f"{when}\n\n{report.markdown(results)}"}
-    replaced = {path: replace(path.read_text(encoding="utf-8"), text, path.name) for path, text in texts.items()}
-    for path, text in replaced.items():
-        path.write_text(text, encoding="utf-8")
-    return list(replaced)
+    """Writes all tables into docs/performance.md; `front.py` writes the README's."""
+    page = root / "docs" / "performance.md"
+    text = f"{_when(results['disclosure'])}\n\n{report.markdown(results)}"
+    page.write_text(replace(page.read_text(encoding="utf-8"), text, page.name), encoding="utf-8")
+    return [page]
 
 
-def replace(document: str, text: str, name: str) -> str:
+def replace(document: str, text: str, name: str, marker: str = "figures") -> str:
     """The document with `text` between its markers.
 
     Raises:
         MarkerError: not exactly one pair of markers.
     """
-    begin, end = "<!-- figures: begin -->", "<!-- figures: end -->"
+    begin, end = f"<!-- {marker}: begin -->", f"<!-- {marker}: end -->"
     if document.count(begin) != 1 or document.count(end) != 1 or document.index(begin) > document.index(end):
         raise MarkerError(f"{name} needs one {begin} and, after it, one {end}")
     before, _, rest = document.partition(begin)
