@@ -1,11 +1,11 @@
-//! Promise: cells at chosen positions are those of the box around them, however they are chosen, stored or laid over each other; what is assigned by
-//! positions is what is read by them, and no block is read that holds none.
+//! Promise: cells at chosen positions are those of the box around them, however they are chosen, stored or laid over each other. What is assigned
+//! by positions is read by them. No block is read that holds none of them.
 
 use crate::vacuum::context;
 use crate::writer::Random;
 use gridstone::base::AlignedBuf;
 use gridstone::engine::{
-    Array, AxisPositions, BlockCells, Call, CellData, Chosen, Context, Dedup, Durability, Options, ReadOrder,
+    Array, AxisPositions, BlockCells, Call, CellData, Chosen, Context, Dedup, Durability, Mask, Options, ReadOrder,
     create_array_on, open_on,
 };
 use gridstone::schema::{Datatype, Order, Schema};
@@ -180,15 +180,50 @@ impl World {
         }
     }
 
-    fn chosen(&mut self) -> Vec<Chosen> {
+    fn chosen(&mut self) -> Selection {
         let points = self.random.below(60);
-        let pairs = self.random.below(3) == 0;
         let sizes = self.sizes.clone();
-        let one = |size: u64| match pairs && self.random.below(3) > 0 {
-            true => Chosen::Paired((0..points).map(|_| self.random.below(size)).collect()),
-            false => Chosen::Combined(self.axis(size)),
+        let masked = self.random.below(sizes.len() as u64) as usize..sizes.len();
+        let (pairs, masks) = (self.random.below(3) == 0, self.random.below(3) == 0);
+        let one = |(dim, size): (usize, &u64)| match () {
+            () if masks && masked.contains(&dim) => Chosen::Masked,
+            () if !masks && pairs && self.random.below(3) > 0 => {
+                Chosen::Paired((0..points).map(|_| self.random.below(*size)).collect())
+            }
+            () => Chosen::Combined(self.axis(*size)),
         };
-        sizes.into_iter().map(one).collect()
+        let chosen: Vec<Chosen> = sizes.iter().enumerate().map(one).collect();
+        let cells: u64 = if masks { sizes[masked.clone()].iter().product() } else { 0 };
+        let share = [2, 30, 1_000][self.random.below(3) as usize];
+        let mask = (0..cells).map(|_| u8::from(self.random.below(share) == 0)).collect();
+        Selection { chosen, first: masked.start, shape: sizes[masked].to_vec(), mask: masks.then_some(mask) }
+    }
+}
+
+#[derive(Debug)]
+struct Selection {
+    chosen: Vec<Chosen>,
+    first: usize,
+    shape: Vec<u64>,
+    mask: Option<Vec<u8>>,
+}
+
+impl Selection {
+    fn mask(&self) -> Option<Mask<'_>> {
+        self.mask.as_ref().map(|cells| Mask::new(self.first, self.shape.clone(), cells).unwrap())
+    }
+
+    /// The positions of point `point`, of the masked dimensions.
+    fn masked(&self, point: usize) -> Vec<u64> {
+        let mut number = self.mask.iter().flatten().zip(0u64..).filter(|(cell, _)| **cell != 0).nth(point).unwrap().1;
+        let inner_first = self.shape.iter().rev().map(|n| {
+            let position = number % n;
+            number /= n;
+            position
+        });
+        let mut positions: Vec<u64> = inner_first.collect();
+        positions.reverse();
+        positions
     }
 }
 
@@ -203,15 +238,19 @@ fn positions(axis: &AxisPositions, size: u64) -> Vec<u64> {
 }
 
 /// The places in a whole row-major read of the cells chosen, in the order of the result.
-fn places(sizes: &[u64], chosen: &[Chosen]) -> Vec<usize> {
-    let points = chosen.iter().find_map(|c| if let Chosen::Paired(list) = c { Some(list.len()) } else { None });
+fn places(sizes: &[u64], selection: &Selection) -> Vec<usize> {
+    let listed = |chosen: &Chosen| if let Chosen::Paired(list) = chosen { Some(list.len()) } else { None };
+    let masked = selection.mask.as_ref().map(|cells| cells.iter().filter(|cell| **cell != 0).count());
+    let points = selection.chosen.iter().find_map(listed).or(masked);
     let mut found = Vec::new();
     for point in 0..points.unwrap_or(1) {
+        let masked = if selection.mask.is_some() { selection.masked(point) } else { Vec::new() };
         let mut cells = vec![0usize];
-        for (size, chosen) in sizes.iter().zip(chosen) {
+        for (dim, (size, chosen)) in sizes.iter().zip(&selection.chosen).enumerate() {
             let along = match chosen {
                 Chosen::Combined(axis) => positions(axis, *size),
                 Chosen::Paired(list) => vec![list[point]],
+                Chosen::Masked => vec![masked[dim - selection.first]],
             };
             cells = cells.iter().flat_map(|c| along.iter().map(move |p| c * *size as usize + *p as usize)).collect();
         }
@@ -236,8 +275,9 @@ fn chosen_cells_are_those_of_the_whole() {
             let chosen = world.chosen();
             let what = format!("seed {seed}, round {round}, step {step}: {:?} of {:?}", chosen, world.sizes);
             let expected: Vec<Row> = places(&world.sizes, &chosen).into_iter().map(|at| all[at].clone()).collect();
-            let (cells, _) =
-                array.read_positions(chosen, None, &Call::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let (cells, _) = array
+                .read_positions(chosen.chosen.clone(), chosen.mask(), None, &Call::default())
+                .unwrap_or_else(|e| panic!("{what}: {e}"));
             assert_eq!(cells.count, expected.len(), "{what}");
             assert_eq!(rows_of(&cells.attrs), expected, "{what}");
         }
@@ -259,7 +299,7 @@ fn what_is_assigned_is_what_is_read() {
             let rows = world.rows(places.len());
             let columns = columns_of(&rows);
             let data = ["v", "n", "s"].iter().zip(&columns).map(|(name, c)| ((*name).to_owned(), c.view())).collect();
-            match array.stage_positions(chosen, &data, &Call::default()) {
+            match array.stage_positions(chosen.chosen.clone(), chosen.mask(), &data, &Call::default()) {
                 Ok(staged) => array.commit(vec![staged], None).unwrap(),
                 Err(e) if places.is_empty() => panic!("{what}: {e}"),
                 Err(e) => panic!("{what}: {e}"),
@@ -286,7 +326,7 @@ fn blocks_without_a_chosen_cell_are_not_read() {
         Chosen::Combined(AxisPositions::Listed(vec![900, 3, 4, 900])),
         Chosen::Combined(AxisPositions::Strided { start: 1_023, count: 512, step: -2 }),
     ];
-    let (cells, counters) = array.read_positions(chosen, None, &Call::default()).unwrap();
+    let (cells, counters) = array.read_positions(chosen, None, None, &Call::default()).unwrap();
     let found: Vec<i32> =
         cells.attrs[0].view().values().as_chunks::<4>().0.iter().map(|b| i32::from_le_bytes(*b)).collect();
     let expected: Vec<i32> =
@@ -300,7 +340,7 @@ fn what_cannot_be_chosen_is_said() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let schema = r#"{"sparse":false,"dims":[{"name":"y","dtype":"int32","domain":["5","14"]}],"attrs":[{"name":"v","dtype":"int32"}]}"#;
     let array = create_array_on(&context(64), storage, "/", Schema::from_json(schema).unwrap(), false).unwrap();
-    let refused = |chosen| array.read_positions(chosen, None, &Call::default()).unwrap_err().to_string();
+    let refused = |chosen| array.read_positions(chosen, None, None, &Call::default()).unwrap_err().to_string();
     let listed = |list| vec![Chosen::Combined(AxisPositions::Listed(list))];
     assert!(refused(listed(vec![3, 10])).contains("position 10 lies outside"));
     assert!(refused(vec![]).contains("0 choices were given for 1 dimensions"));

@@ -49,7 +49,7 @@ pub use crate::maintain::{
     AffectedCells, Damage, Holder, Keep, LostVersion, RepairAction, RepairOptions, RepairReport, StoreDamage,
     StoreReport, Strategy, Tally, VacuumOptions, VacuumReport, VerifyReport,
 };
-pub use crate::query::{AxisPositions, Chosen, Dedup, OutColumn, Portions, ReadOrder, Scan};
+pub use crate::query::{AxisPositions, Chosen, Dedup, Mask, OutColumn, Portions, ReadOrder, Scan};
 pub use crate::runtime::{Arena, CancelFlag};
 pub use crate::storage::{Durability, StorageOptions, is_remote, key_from_environment, key_id};
 pub use crate::tile::{Cells, Column, ColumnView};

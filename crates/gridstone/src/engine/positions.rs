@@ -2,7 +2,7 @@
 
 use super::{Array, Call, CellData, DenseData, Staged};
 use crate::base::{CounterSnapshot, Error, Result};
-use crate::query::{Chosen, Dedup, Positions, ReadOrder, Request, Target, read_positions};
+use crate::query::{Chosen, Dedup, Mask, Positions, ReadOrder, Request, Target, read_positions};
 use crate::schema::{Order, Schema};
 use crate::store::CELLS_MAX;
 use crate::tile::coordinates::coordinate_columns;
@@ -12,8 +12,10 @@ use crate::tile::{Cells, Column, ColumnView};
 const PIECE_CELLS: u64 = 1 << 20;
 
 impl Array {
-    /// Reads the cells of a dense array at chosen positions, one choice per dimension; gives a column per attribute asked for, in row order of the
-    /// result's shape: an axis of points, if some dimensions are paired, then one per other dimension. Gives what the read did too.
+    /// Reads the cells of a dense array at chosen positions, one choice per dimension. Gives the cells, and what the read did.
+    ///
+    /// There is a column per attribute asked for, in row order of the result's shape: an axis of points, if some dimensions are paired, then one
+    /// per other dimension.
     ///
     /// # Errors
     /// Bounds (a position that a dimension does not have), Input (the array is sparse; lists of points of several lengths; unknown attributes), Corruption,
@@ -21,6 +23,7 @@ impl Array {
     pub fn read_positions(
         &self,
         chosen: Vec<Chosen>,
+        mask: Option<Mask<'_>>,
         attrs: Option<&[String]>,
         call: &Call,
     ) -> Result<(Cells, CounterSnapshot)> {
@@ -31,7 +34,7 @@ impl Array {
                 "cells of a sparse array are read by boxes or coordinates, not by positions alone",
             ));
         }
-        let positions = Positions::new(&schema, chosen)?;
+        let positions = Positions::new(&schema, chosen, mask)?;
         let attrs = Request::new(&schema, None, attrs, ReadOrder::Row)?.attrs;
         let context = self.read_context(&snapshot, call);
         let fragments = match positions.hull(&schema) {
@@ -47,7 +50,7 @@ impl Array {
     }
 
     /// Tells the transaction, if there is one, what is read: the cells one by one while they are few, else the box around them.
-    fn note_positions(&self, schema: &Schema, positions: &Positions, hull: &crate::schema::Subarray) {
+    fn note_positions(&self, schema: &Schema, positions: &Positions<'_>, hull: &crate::schema::Subarray) {
         let cells = positions.cells();
         if cells > CELLS_MAX as u128 || positions.as_box(schema).is_some() {
             return self.note(hull);
@@ -60,14 +63,21 @@ impl Array {
         }
     }
 
-    /// Writes the cells of a dense array at chosen positions, from columns in row order of the selection's shape; nothing is visible before the commit. Of
-    /// a cell that is chosen several times the last value stays. A box is written as one.
+    /// Writes the cells of a dense array at chosen positions; nothing is visible before the commit. A box is written as one.
+    ///
+    /// Columns are in row order of the selection's shape. If a cell is chosen several times the last value stays.
     ///
     /// # Errors
     /// Those of [`Array::read_positions`]; Input if a column is not as long as the selection.
-    pub fn stage_positions(&self, chosen: Vec<Chosen>, data: &DenseData<'_>, call: &Call) -> Result<Staged> {
+    pub fn stage_positions(
+        &self,
+        chosen: Vec<Chosen>,
+        mask: Option<Mask<'_>>,
+        data: &DenseData<'_>,
+        call: &Call,
+    ) -> Result<Staged> {
         let schema = self.schema()?;
-        let positions = Positions::new(&schema, chosen)?;
+        let positions = Positions::new(&schema, chosen, mask)?;
         let cells = u64::try_from(positions.cells())
             .map_err(|e| Error::budget("so many cells cannot be written at once").with_source(e))?;
         if let Some((name, view)) = data.iter().find(|(_, view)| view.len() as u64 != cells) {
@@ -91,7 +101,7 @@ impl Array {
     fn stage_pieces(
         &self,
         schema: &Schema,
-        positions: &Positions,
+        positions: &Positions<'_>,
         data: &DenseData<'_>,
         cells: u64,
         call: &Call,

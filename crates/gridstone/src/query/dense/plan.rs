@@ -31,7 +31,7 @@ const UNIT_CELLS_MAX: u64 = 1 << 19;
 pub(in crate::query) struct Unit {
     pub(in crate::query) tile: u64,
     pub(in crate::query) region: Subarray,
-    /// The device was told of it.
+    /// Whether the device was asked for it.
     pub(in crate::query) told: AtomicBool,
 }
 

@@ -42,7 +42,7 @@ struct Gathering<'a> {
 pub(super) fn by_blocks(
     context: &ReadContext,
     target: &Target,
-    positions: &Positions,
+    positions: &Positions<'_>,
     (hull, attrs): (&Subarray, &[usize]),
     cells: usize,
 ) -> Result<Option<Cells>> {

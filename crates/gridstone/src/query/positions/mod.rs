@@ -6,10 +6,12 @@
 
 mod axis;
 mod gather;
+mod mask;
 mod selection;
 mod units;
 
 pub use axis::AxisPositions;
+pub use mask::Mask;
 pub use selection::{Chosen, Positions};
 
 use super::points::list::Points;
@@ -26,7 +28,12 @@ const LOOKUPS_MAX: u64 = 1 << 22;
 ///
 /// # Errors
 /// Corruption, Storage, Cancelled; Budget if the result does not fit into memory.
-pub fn read_positions(context: &ReadContext, target: &Target, positions: &Positions, attrs: &[usize]) -> Result<Cells> {
+pub fn read_positions(
+    context: &ReadContext,
+    target: &Target,
+    positions: &Positions<'_>,
+    attrs: &[usize],
+) -> Result<Cells> {
     let Some(hull) = positions.hull(&target.schema) else {
         return Ok(Cells { dims: Vec::new(), ..Cells::none(&target.schema, attrs) });
     };
@@ -39,7 +46,7 @@ pub fn read_positions(context: &ReadContext, target: &Target, positions: &Positi
     }
 }
 
-fn one_by_one(context: &ReadContext, target: &Target, positions: &Positions, attrs: &[usize]) -> Result<Cells> {
+fn one_by_one(context: &ReadContext, target: &Target, positions: &Positions<'_>, attrs: &[usize]) -> Result<Cells> {
     let cells = u64::try_from(positions.cells()).unwrap_or(u64::MAX);
     let mut found: Option<Cells> = None;
     for from in (0..cells).step_by(LOOKUPS_MAX as usize) {

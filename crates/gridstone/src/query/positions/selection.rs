@@ -1,6 +1,7 @@
 //! Cells chosen by positions: which, and in which order.
 
 use super::axis::AxisPositions;
+use super::mask::Mask;
 use crate::base::{Error, Result};
 use crate::schema::{Dimension, KeyRange, Order, Schema, Subarray};
 use std::ops::Range;
@@ -12,15 +13,19 @@ pub enum Chosen {
     Combined(AxisPositions),
     /// These positions, point by point with those of the other paired dimensions, of which each has as many.
     Paired(Vec<u64>),
+    /// What the selection's mask says.
+    Masked,
 }
 
 /// Cells chosen by positions, counted from the low end of each dimension.
 ///
-/// The result has an axis of points first, if some dimensions are paired, then one per combined dimension; its cells come in row order.
+/// The result has an axis of points first, if some dimensions are paired or masked, then one per combined dimension. Its cells come in row order;
+/// those of a mask too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Positions {
+pub struct Positions<'a> {
     axes: Vec<Chosen>,
-    /// How many points there are; `None` if no dimension is paired.
+    mask: Option<Mask<'a>>,
+    /// How many points there are; `None` if no dimension is paired or masked.
     points: Option<u64>,
     /// The lowest and the highest position along each dimension; `None` if no cell is chosen.
     hull: Option<Vec<(u64, u64)>>,
@@ -28,19 +33,22 @@ pub struct Positions {
     last: Vec<u64>,
 }
 
-impl Positions {
-    /// What is chosen of an array of this schema, one choice per dimension.
+impl<'a> Positions<'a> {
+    /// What is chosen of an array of this schema, one choice per dimension; `mask` tells of those that are masked.
     ///
     /// # Errors
-    /// Bounds: a position that a dimension does not have. Input: the wrong number of choices, lists of points of several lengths, positions
-    /// along a dimension of floats or texts.
-    pub fn new(schema: &Schema, axes: Vec<Chosen>) -> Result<Self> {
+    /// Bounds: a position that a dimension does not have, a mask of another shape. Input: the wrong number of choices, lists of points of several
+    /// lengths, positions along a dimension of floats or texts, points beside a mask.
+    pub fn new(schema: &Schema, axes: Vec<Chosen>, mask: Option<Mask<'a>>) -> Result<Self> {
         let dims = schema.dims();
         if axes.len() != dims.len() {
             return Err(Error::input(format!("{} choices were given for {} dimensions", axes.len(), dims.len())));
         }
-        let (mut points, mut hull, mut last) = (None, Some(Vec::new()), Vec::new());
-        for (dim, chosen) in dims.iter().zip(&axes) {
+        check_mask(schema, &axes, mask.as_ref())?;
+        let masked = mask.as_ref().map(|mask| (mask.dims().start, mask.whole_hull()));
+        let mut points = mask.as_ref().map(Mask::count);
+        let (mut hull, mut last) = (Some(Vec::new()), Vec::new());
+        for (at, (dim, chosen)) in dims.iter().zip(&axes).enumerate() {
             let range = dim.range();
             let end = range.hi - range.lo;
             let named = |e: Error| e.context(format!("dimension {:?}", dim.name()));
@@ -53,6 +61,7 @@ impl Positions {
             }
             let ends = match chosen {
                 Chosen::Combined(positions) => positions.hull(end).map_err(named)?,
+                Chosen::Masked => masked.as_ref().and_then(|(first, hull)| hull.as_ref()?.get(at - first).copied()),
                 Chosen::Paired(list) => {
                     let count = list.len() as u64;
                     if points.is_some_and(|points| points != count) {
@@ -73,7 +82,7 @@ impl Positions {
             });
             last.push(end);
         }
-        Ok(Self { axes, points, hull, last })
+        Ok(Self { axes, mask, points, hull, last })
     }
 
     /// What is chosen along each dimension.
@@ -109,9 +118,13 @@ impl Positions {
             Chosen::Combined(AxisPositions::Listed(list)) => {
                 list.windows(2).all(|pair| matches!(pair, [a, b] if a + 1 == *b))
             }
-            Chosen::Paired(_) => false,
+            Chosen::Paired(_) | Chosen::Masked => false,
         };
         self.hull(schema).filter(|_| self.axes.iter().all(consecutive))
+    }
+
+    pub(super) fn mask(&self) -> Option<&Mask<'a>> {
+        self.mask.as_ref()
     }
 
     pub(super) fn points(&self) -> Option<u64> {
@@ -126,7 +139,7 @@ impl Positions {
     pub(super) fn combined(&self) -> impl Iterator<Item = (usize, &AxisPositions)> {
         self.axes.iter().enumerate().filter_map(|(at, chosen)| match chosen {
             Chosen::Combined(positions) => Some((at, positions)),
-            Chosen::Paired(_) => None,
+            Chosen::Paired(_) | Chosen::Masked => None,
         })
     }
 
@@ -134,7 +147,7 @@ impl Positions {
     pub(super) fn paired(&self) -> impl Iterator<Item = (usize, &[u64])> {
         self.axes.iter().enumerate().filter_map(|(at, chosen)| match chosen {
             Chosen::Paired(list) => Some((at, list.as_slice())),
-            Chosen::Combined(_) => None,
+            Chosen::Combined(_) | Chosen::Masked => None,
         })
     }
 
@@ -142,18 +155,17 @@ impl Positions {
     pub fn keys(&self, schema: &Schema, cells: Range<u64>) -> Vec<Vec<u64>> {
         let shape = self.shape();
         let strides = Order::Row.strides(&shape);
+        let along = |axis: usize| {
+            let stride = strides.get(axis).copied().unwrap_or(1).max(1);
+            (stride, shape.get(axis).copied().unwrap_or(1).max(1))
+        };
         let mut next = usize::from(self.points.is_some());
-        let mut column = |(dim, chosen): (&Dimension, &Chosen)| {
-            let axis = match chosen {
-                Chosen::Paired(_) => 0,
-                Chosen::Combined(_) => {
-                    next += 1;
-                    next - 1
-                }
-            };
-            let (stride, extent) =
-                (strides.get(axis).copied().unwrap_or(1), shape.get(axis).copied().unwrap_or(1).max(1));
-            let low = dim.range().lo;
+        let masked = self.masked(cells.clone(), along(0).0);
+        let mut columns = Vec::with_capacity(self.axes.len());
+        for (dim, (number, chosen)) in schema.dims().iter().zip(self.axes.iter().enumerate()) {
+            let axis = if matches!(chosen, Chosen::Combined(_)) { next } else { 0 };
+            next += usize::from(matches!(chosen, Chosen::Combined(_)));
+            let ((stride, extent), low) = (along(axis), dim.range().lo);
             let position = |cell: u64| {
                 let at = cell / stride % extent;
                 match chosen {
@@ -164,12 +176,57 @@ impl Positions {
                     Chosen::Combined(AxisPositions::Listed(list)) | Chosen::Paired(list) => {
                         list.get(at as usize).copied().unwrap_or(0)
                     }
+                    Chosen::Masked => masked.position(number, at),
                 }
             };
-            cells.clone().map(|cell| low.wrapping_add(position(cell))).collect()
-        };
-        schema.dims().iter().zip(&self.axes).map(&mut column).collect()
+            columns.push(cells.clone().map(|cell| low.wrapping_add(position(cell))).collect());
+        }
+        columns
     }
+
+    /// The masked positions of those points that have some of `cells`, each of them `across` cells.
+    fn masked(&self, cells: Range<u64>, across: u64) -> MaskedPoints<'_> {
+        let (first, last) = (cells.start / across, cells.end.saturating_sub(1) / across);
+        let numbers = |mask: &Mask<'_>| mask.from_rank(first).take((last + 1 - first) as usize).collect();
+        MaskedPoints { mask: self.mask.as_ref(), first, numbers: self.mask.as_ref().map(numbers).unwrap_or_default() }
+    }
+}
+
+/// Points that a mask chooses, from number `first` on.
+struct MaskedPoints<'a> {
+    mask: Option<&'a Mask<'a>>,
+    first: u64,
+    /// The cells of the mask.
+    numbers: Vec<u64>,
+}
+
+impl MaskedPoints<'_> {
+    /// The position of a point along a dimension.
+    fn position(&self, dim: usize, point: u64) -> u64 {
+        let (Some(mask), Some(number)) = (self.mask, self.numbers.get((point - self.first) as usize)) else { return 0 };
+        let place = dim - mask.dims().start;
+        let inner: u64 = mask.shape().iter().skip(place + 1).product();
+        number / inner.max(1) % mask.shape().get(place).copied().unwrap_or(1).max(1)
+    }
+}
+
+/// Whether the mask is over the dimensions that are said to be masked, and has their shape.
+fn check_mask(schema: &Schema, axes: &[Chosen], mask: Option<&Mask<'_>>) -> Result<()> {
+    let said: Vec<usize> = (0..axes.len()).filter(|at| axes.get(*at) == Some(&Chosen::Masked)).collect();
+    let held: Vec<usize> = mask.map(|mask| mask.dims().collect()).unwrap_or_default();
+    if said != held || (mask.is_some() && axes.iter().any(|chosen| matches!(chosen, Chosen::Paired(_)))) {
+        return Err(Error::input("a mask stands for neighbouring dimensions, and beside it no other is paired"));
+    }
+    let Some(mask) = mask else { return Ok(()) };
+    let dims = schema.dims().get(mask.dims()).unwrap_or_default();
+    let sizes: Vec<u128> = dims.iter().map(|dim| dim.range().count()).collect();
+    if sizes.iter().copied().ne(mask.shape().iter().map(|n| u128::from(*n))) {
+        return Err(Error::bounds(format!(
+            "a mask of shape {:?} was given for dimensions of shape {sizes:?}; a mask has their shape",
+            mask.shape()
+        )));
+    }
+    Ok(())
 }
 
 /// Whether a dimension's coordinates can be counted.

@@ -4,6 +4,7 @@
 //! by block. A unit is one part along each dimension; its region is the least box that holds its cells.
 
 use super::axis::SortedAxis;
+use super::mask::Mask;
 use super::selection::Positions;
 use crate::schema::{KeyRange, Order, Schema, Subarray};
 use crate::tile::BlockGrid;
@@ -13,27 +14,26 @@ use std::sync::Arc;
 /// Neighbouring blocks are one unit if so large a part of the blocks along a dimension holds chosen cells.
 const SHARE_MIN: f64 = 0.5;
 
-/// What is chosen along one dimension, or along the paired ones together.
+/// What is chosen along one dimension, or along the paired or masked ones together.
 #[derive(Debug)]
-enum Factor {
-    Combined {
-        dim: usize,
-        axis: SortedAxis,
-        stride: u64,
-    },
+enum Factor<'a> {
+    /// Positions of one dimension.
+    Combined { dim: usize, axis: SortedAxis, stride: u64 },
     /// Positions of each paired dimension, by point; one place in the result per point.
-    Paired {
-        dims: Vec<usize>,
-        lists: Vec<Vec<u64>>,
-        stride: u64,
-    },
+    Paired { dims: Vec<usize>, lists: Vec<&'a [u64]>, stride: u64 },
+    /// The true cells of a mask; one place in the result per true cell.
+    Masked { mask: &'a Mask<'a>, stride: u64 },
 }
 
-/// A part of a factor: numbers of sorted positions, or points.
+/// A part of a factor.
 #[derive(Debug, Clone)]
 pub(super) enum Part {
+    /// Numbers of sorted positions.
     Run(Range<u64>),
+    /// Numbers of points.
     Points(Arc<Vec<u64>>),
+    /// The least box of true cells of a mask: positions, low and high.
+    Box(Vec<(u64, u64)>),
 }
 
 /// Chosen cells in one space tile that are read together.
@@ -51,7 +51,7 @@ pub(super) struct Units<'a> {
     block_cells: u64,
     /// Blocks of a unit, where they lie side by side.
     times: u64,
-    factors: Vec<Factor>,
+    factors: Vec<Factor<'a>>,
     /// By factor, the parts in each tile along it.
     tiles: Vec<Vec<Part>>,
     /// Which combination of tiles comes next; `None` at the end.
@@ -60,7 +60,7 @@ pub(super) struct Units<'a> {
 
 impl<'a> Units<'a> {
     /// The units of a selection.
-    pub(super) fn new(schema: &'a Schema, positions: &Positions) -> Self {
+    pub(super) fn new(schema: &'a Schema, positions: &'a Positions<'_>) -> Self {
         let mut factors = Vec::new();
         let mut stride = 1u64;
         let combined: Vec<_> = positions.combined().collect();
@@ -70,8 +70,10 @@ impl<'a> Units<'a> {
             factors.push(Factor::Combined { dim, axis, stride });
             stride = stride.saturating_mul(count.max(1));
         }
-        if positions.points().is_some() {
-            let (dims, lists) = positions.paired().map(|(dim, list)| (dim, list.to_vec())).unzip();
+        if let Some(mask) = positions.mask() {
+            factors.push(Factor::Masked { mask, stride });
+        } else if positions.points().is_some() {
+            let (dims, lists) = positions.paired().unzip();
             factors.push(Factor::Paired { dims, lists, stride });
         }
         factors.reverse();
@@ -184,11 +186,12 @@ fn following(mut at: Vec<usize>, count: impl Fn(usize) -> usize) -> Option<Vec<u
     None
 }
 
-impl Factor {
+impl Factor<'_> {
     fn dims(&self) -> usize {
         match self {
             Self::Combined { .. } => 1,
             Self::Paired { dims, .. } => dims.len(),
+            Self::Masked { mask, .. } => mask.shape().len(),
         }
     }
 
@@ -206,11 +209,20 @@ impl Factor {
                 axis.runs(0..axis.len(), end).into_iter().map(Part::Run).collect()
             }
             Self::Paired { dims, lists, .. } => {
-                let all = (0..lists.first().map_or(0, Vec::len) as u64).collect();
+                let all = (0..lists.first().map_or(0, |list| list.len()) as u64).collect();
                 let tile = |dim: usize, position: u64| {
                     schema.dims().get(dim).map_or(0, |d| d.tile_of(Self::key(schema, dim, position)))
                 };
                 grouped(dims, lists, all, tile)
+            }
+            Self::Masked { mask, .. } => {
+                let Some(hull) = mask.whole_hull() else { return Vec::new() };
+                let end = |at: usize, position: u64| {
+                    let Some(d) = schema.dims().get(mask.dims().start + at) else { return u64::MAX };
+                    let low = d.range().lo;
+                    (d.tile_range(d.tile_of(low + position)).hi - low).saturating_add(1)
+                };
+                boxes(mask, &hull, end)
             }
         }
     }
@@ -240,6 +252,15 @@ impl Factor {
                 };
                 grouped(dims, lists, points.to_vec(), block)
             }
+            (Self::Masked { mask, .. }, Part::Box(held)) => {
+                let end = |at: usize, position: u64| {
+                    let dim = mask.dims().start + at;
+                    let (start, side) = grid(dim);
+                    let start = start - Self::key(schema, dim, 0);
+                    ((position - start) / side + 1).saturating_mul(side).saturating_add(start)
+                };
+                boxes(mask, held, end)
+            }
             _ => Vec::new(),
         }
     }
@@ -252,12 +273,18 @@ impl Factor {
                 vec![(*dim, KeyRange::new(at(run.start), at(run.end.saturating_sub(1).max(run.start))))]
             }
             (Self::Paired { dims, lists, .. }, Part::Points(points)) => {
-                let span = |(dim, list): (&usize, &Vec<u64>)| {
+                let span = |(dim, list): (&usize, &&[u64])| {
                     let keys = points.iter().filter_map(|p| list.get(*p as usize)).map(|p| Self::key(schema, *dim, *p));
                     let (low, high) = keys.fold((u64::MAX, 0), |(low, high), key| (low.min(key), high.max(key)));
                     (*dim, KeyRange::new(low.min(high), high))
                 };
                 dims.iter().zip(lists).map(span).collect()
+            }
+            (Self::Masked { mask, .. }, Part::Box(held)) => {
+                let key = |dim: usize, position: u64| Self::key(schema, dim, position);
+                let span =
+                    |(dim, (low, high)): (usize, &(u64, u64))| (dim, KeyRange::new(key(dim, *low), key(dim, *high)));
+                mask.dims().zip(held).map(span).collect()
             }
             _ => Vec::new(),
         }
@@ -280,6 +307,15 @@ impl Factor {
                     (rows.sum(), point * stride)
                 };
                 points.iter().map(row).collect()
+            }
+            (Self::Masked { mask, stride }, Part::Box(held)) => {
+                let (low, high): (Vec<u64>, Vec<u64>) = held.iter().copied().unzip();
+                let (inner, mut moves) = (mask.dims().end - 1, Vec::new());
+                mask.each_true(&low, &high, |outer, at, rank| {
+                    let row: u64 = mask.dims().zip(outer).map(|(dim, position)| along(dim, *position)).sum();
+                    moves.push((row + along(inner, at), rank * stride));
+                });
+                moves
             }
             _ => Vec::new(),
         }
@@ -304,26 +340,70 @@ impl Factor {
                 (block(*dim, last) - block(*dim, first) + 1).min(axis.len())
             }
             Self::Paired { dims, lists, .. } => {
-                let count = lists.first().map_or(0, Vec::len);
-                let cell = |point: usize| {
-                    let parts = dims.iter().zip(lists);
-                    parts.filter_map(|(dim, list)| Some(block(*dim, *list.get(point)?))).collect::<Vec<u64>>()
-                };
-                (0..count).map(cell).collect::<std::collections::HashSet<_>>().len() as u64
+                let all = (0..lists.first().map_or(0, |list| list.len()) as u64).collect();
+                grouped(dims, lists, all, block).len() as u64
+            }
+            Self::Masked { mask, .. } => {
+                let Some(hull) = mask.whole_hull() else { return 0 };
+                let along = |(dim, (low, high)): (usize, (u64, u64))| block(dim, high) - block(dim, low) + 1;
+                mask.dims().zip(hull).map(along).fold(1, u64::saturating_mul).min(mask.count())
             }
         }
     }
 }
 
-/// Points by the cell of a grid that `cell` gives for each dimension's position.
-fn grouped(dims: &[usize], lists: &[Vec<u64>], mut points: Vec<u64>, cell: impl Fn(usize, u64) -> u64) -> Vec<Part> {
-    let at = |point: u64| -> Vec<u64> {
-        let parts = dims.iter().zip(lists);
-        parts.filter_map(|(dim, list)| Some(cell(*dim, *list.get(point as usize)?))).collect()
+/// The parts of a box of a mask that hold true cells, cut where `ends_at` says that the interval which holds a position along a dimension ends.
+fn boxes(mask: &Mask<'_>, held: &[(u64, u64)], ends_at: impl Fn(usize, u64) -> u64) -> Vec<Part> {
+    let intervals = |(at, (low, high)): (usize, &(u64, u64))| {
+        let (mut found, mut from) = (Vec::new(), *low);
+        while from <= *high {
+            let end = ends_at(at, from).min(high.saturating_add(1)).max(from + 1);
+            found.push((from, end - 1));
+            from = end;
+        }
+        found
     };
-    points.sort_by_cached_key(|point| at(*point));
-    let groups = points.chunk_by(|a, b| at(*a) == at(*b));
-    groups.map(|group| Part::Points(Arc::new(group.to_vec()))).collect()
+    let along: Vec<Vec<(u64, u64)>> = held.iter().enumerate().map(intervals).collect();
+    let (mut parts, mut next) = (Vec::new(), Some(vec![0; along.len()]));
+    while let Some(at) = next.take() {
+        let ends = along.iter().zip(&at).filter_map(|(all, at)| all.get(*at)).copied();
+        let (low, high): (Vec<u64>, Vec<u64>) = ends.unzip();
+        parts.extend(mask.hull(&low, &high).map(Part::Box));
+        next = following(at, |dim| along.get(dim).map_or(0, Vec::len));
+    }
+    parts
+}
+
+/// Cells of a grid that are counted rather than sorted, at most.
+const COUNTED_MAX: u64 = 1 << 20;
+
+/// Points by the cell of a grid that holds them; `cell` gives its number along each dimension.
+fn grouped(dims: &[usize], lists: &[&[u64]], points: Vec<u64>, cell: impl Fn(usize, u64) -> u64) -> Vec<Part> {
+    let along = |(dim, list): (&usize, &&[u64])| -> Vec<u64> {
+        points.iter().map(|point| list.get(*point as usize).map_or(0, |position| cell(*dim, *position))).collect()
+    };
+    let cells: Vec<Vec<u64>> = dims.iter().zip(lists).map(along).collect();
+    let low: Vec<u64> = cells.iter().map(|along| along.iter().min().copied().unwrap_or(0)).collect();
+    let extent = |(along, low): (&Vec<u64>, &u64)| along.iter().max().map_or(1, |high| high - low + 1);
+    let extents: Vec<u64> = cells.iter().zip(&low).map(extent).collect();
+    let all = extents.iter().fold(1u64, |all, n| all.saturating_mul(*n));
+    let at = |number: usize| -> Vec<u64> { cells.iter().filter_map(|along| along.get(number).copied()).collect() };
+    if all > COUNTED_MAX {
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        order.sort_by_cached_key(|number| at(*number));
+        let groups = order.chunk_by(|a, b| at(*a) == at(*b));
+        let group = |group: &[usize]| group.iter().filter_map(|number| points.get(*number).copied()).collect();
+        return groups.map(|g| Part::Points(Arc::new(group(g)))).collect();
+    }
+    let mut groups: Vec<Vec<u64>> = vec![Vec::new(); all as usize];
+    for (number, point) in points.iter().enumerate() {
+        let parts = cells.iter().zip(&low).zip(&extents);
+        let place = parts.fold(0, |place, ((along, low), n)| place * n + along.get(number).map_or(0, |c| c - low));
+        if let Some(group) = groups.get_mut(place as usize) {
+            group.push(*point);
+        }
+    }
+    groups.into_iter().filter(|group| !group.is_empty()).map(|group| Part::Points(Arc::new(group))).collect()
 }
 
 /// Cells to be moved: every combination of one move per factor. A move is rows of the region, and cells of the result, to go on by.
