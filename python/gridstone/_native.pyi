@@ -23,6 +23,10 @@ _Column = tuple[_BufferLike, _BufferLike | None, _BufferLike | None]
 _Box = Sequence[tuple[str, str]]
 _Boxes = Sequence[Sequence[tuple[str | None, str | None, bool]]]
 _Progress = Callable[[int, int], object]
+_Chosen = tuple[int, int, int] | tuple[str, _BufferLike] | str | None
+"""Along one dimension: start, count and step; "listed" or "paired" positions (uint64); "masked"; None for all of it."""
+_Mask = tuple[int, Sequence[int], _BufferLike]
+"""The number of the first dimension that it stands for, its shape, a byte per position."""
 
 __all__ = [
     "Array",
@@ -249,6 +253,9 @@ class Array:
     def points(self, dims: Sequence[_Column], attrs: Sequence[str] | None, progress: _Progress | None = None) -> Cells:
         """Reads the cells at these coordinates, in their order. Dense: one row per point, no coordinates. Sparse: the
         cells that exist, with coordinates; duplicates in order of writing."""
+    def read_positions(self, chosen: Sequence[_Chosen], mask: _Mask | None, attrs: Sequence[str] | None) -> Cells:
+        """Reads the cells of a dense array at chosen positions, one choice per dimension, in row order: points
+        first, if dimensions are paired or masked, then one axis per other dimension."""
     def scan(
         self,
         boxes: _Boxes | None,
@@ -299,6 +306,9 @@ class Array:
         progress: _Progress | None = None,
     ) -> Staged:
         """Writes cells (into a sparse or a dense array); dedup: "error", "first", "last"."""
+    def stage_positions(self, chosen: Sequence[_Chosen], mask: _Mask | None, attrs: Mapping[str, _Column]) -> Staged:
+        """Writes the cells at chosen positions, from columns as they are read; the last value of a cell
+        that is chosen several times stays."""
     def stage_delete(self, dims: Sequence[_Column], progress: _Progress | None = None) -> Staged:
         """Writes tombstones for these coordinates."""
     def stage_delete_boxes(self, boxes: _Boxes) -> Staged:

@@ -2,7 +2,6 @@
 assignments of every combination, of one attribute and of several, nullable, of texts and of vectors.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from places import Stores
 
 import gridstone as gs
 from gridstone.errors import AccessError, BoundsError, InputError, UnsupportedError
-from gridstone.indexing import fancy
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, max_side=6)
 
@@ -85,24 +83,6 @@ def assign_last(values: np.ndarray, key: Any, piece: Any) -> None:
         flat[place] = value
 
 
-@pytest.fixture(params=["as they are", "of some cells"])
-def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Limits so low that a few cells are read box by box, in pieces, and written as a stream."""
-    if request.param == "of some cells":
-        limits = {
-            "_POINTS_MAX": 7,
-            "_STREAMED_CELLS": 5,
-            "_ROW_CELLS": 3,
-            "PIECE_CELLS": 20,
-            "_MASK_SPREAD": 2,
-            "_SPREAD": 1,
-        }
-        for name, value in limits.items():
-            monkeypatch.setattr(fancy, name, value)
-    yield
-
-
-@pytest.mark.usefixtures("limits")
 @given(st.data(), SHAPES)
 def test_reads_and_writes_what_numpy_does(stores: Stores, data: st.DataObject, shape: tuple[int, ...]) -> None:
     values = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
@@ -132,7 +112,6 @@ def test_reads_and_writes_what_numpy_does(stores: Stores, data: st.DataObject, s
         np.testing.assert_array_equal(array[...], values)
 
 
-@pytest.mark.usefixtures("limits")
 @given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=5))
 def test_attributes_of_every_kind(memory_uri: str, data: st.DataObject, shape: tuple[int, ...]) -> None:
     attrs = [
@@ -184,7 +163,6 @@ def test_attributes_of_every_kind(memory_uri: str, data: st.DataObject, shape: t
             assert not got.size or got.tolist() == expected[key].tolist()
 
 
-@pytest.mark.usefixtures("limits")
 def test_large_assignments_of_one_attribute_leave_the_others(stores: Stores) -> None:
     dims = [gs.Dim("y", (0, 7), 3), gs.Dim("x", (0, 9), 4)]
     attrs = [gs.Attr("a", "int64"), gs.Attr("s", "string", nullable=True), gs.Attr("l", "list[int16]")]

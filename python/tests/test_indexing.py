@@ -12,7 +12,6 @@ from hypothesis.extra import numpy as hnp
 from places import Stores
 
 import gridstone as gs
-from gridstone.indexing import dense, stretches
 
 
 @given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=12))
@@ -64,30 +63,29 @@ def reads_of(array: gs.Array, monkeypatch: pytest.MonkeyPatch) -> list[dict[str,
         counted.append(dict(self._stats))
         return found
 
-    for name in ("read", "_read_box"):
+    for name in ("read", "_read_box", "_read_positions"):
         monkeypatch.setattr(type(array), name, functools.partialmethod(counting, read=getattr(type(array), name)))
     return counted
 
 
-# How many reads at most, and what share of the blocks.
+# What share of the blocks, at most.
 @pytest.mark.parametrize(
-    ("key", "reads", "share"),
+    ("key", "share"),
     [
-        (np.s_[:, ::8], 3, 1),
-        (np.s_[::8, :], 3, 1),
-        (np.s_[:, ::-300], 3, 1),
-        (np.s_[::500, :], 5, 0.05),
-        (np.s_[::-500, ::900], 5, 0.05),
-        (np.s_[5:2_000:32, 3], 63, 0.5),
-        (np.s_[:, ::1_500], 2, 1),
-        (np.s_[::700, 1::3], 3, 0.03),
+        (np.s_[:, ::8], 1),
+        (np.s_[::8, :], 1),
+        (np.s_[:, ::-300], 1),
+        (np.s_[::500, :], 0.05),
+        (np.s_[::-500, ::900], 0.05),
+        (np.s_[5:2_000:32, 3], 0.5),
+        (np.s_[:, ::1_500], 1),
+        (np.s_[::700, 1::3], 0.03),
     ],
 )
 def test_wide_strides_decode_each_block_once(
     wide: tuple[gs.Array, np.ndarray],
     monkeypatch: pytest.MonkeyPatch,
     key: tuple[object, ...],
-    reads: int,
     share: float,
 ) -> None:
     array, values = wide
@@ -95,22 +93,16 @@ def test_wide_strides_decode_each_block_once(
     found = array[key]
     np.testing.assert_array_equal(found, values[key])
     decoded = sum(stats["bytes_decoded"] for stats in counted)
-    assert len(counted) <= reads and decoded <= share * values.nbytes, (len(counted), decoded)
+    assert len(counted) == 1 and decoded <= share * values.nbytes, (len(counted), decoded)
     assert found.base is None or found.base.nbytes <= 4 * found.nbytes, "what nobody asked for is let go of"
 
 
 @pytest.mark.parametrize("order", ["row", "col"])
-def test_strides_of_any_kind_are_read_in_pieces(stores: Stores, monkeypatch: pytest.MonkeyPatch, order: str) -> None:
-    monkeypatch.setattr(dense, "_SPLIT_CELLS", 50)
-    monkeypatch.setattr(dense, "_SPLIT_SHARE", 1)
-    monkeypatch.setattr(dense, "_WINDOW", 5)
-    monkeypatch.setattr(dense, "PIECE_CELLS", 400)
-    monkeypatch.setattr(stretches, "PIECE_CELLS", 400)
-    monkeypatch.setattr(stretches, "_BLOCK_CELLS", 30)
+def test_strides_of_any_kind(stores: Stores, order: str) -> None:
     values = np.ma.MaskedArray(np.arange(40 * 30 * 5).reshape(40, 30, 5), np.arange(6_000).reshape(40, 30, 5) % 7 == 0)
     dims = [gs.Dim("y", (-3, 36), 9), gs.Dim("x", (100, 129), 7), gs.Dim("z", (0, 4))]
     schema = gs.Schema(dims, [gs.Attr("v", "int64", nullable=True), gs.Attr("s", "string")], cell_order=order)
-    array = gs.create(stores("pieces"), schema, overwrite=True)
+    array = gs.create(stores("strides"), schema, overwrite=True)
     texts = values.data.astype(str).astype(object)
     array[...] = {"v": values, "s": texts}
     keys = [
@@ -131,20 +123,6 @@ def test_strides_of_any_kind_are_read_in_pieces(stores: Stores, monkeypatch: pyt
         np.testing.assert_array_equal(found["s"], texts[key])
 
 
-def test_pieces_are_bounded_whatever_is_tall(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "PIECE_CELLS", 1 << 18)
-    monkeypatch.setattr(stretches, "PIECE_CELLS", 1 << 18)
-    values = np.arange(20_000 * 128, dtype=np.int32).reshape(20_000, 128)
-    array = gs.array(store_uri, values, tile=(512, 128))
-    counted = reads_of(array, monkeypatch)
-    for key in (np.s_[:, ::32], np.s_[::-1, 3::50], np.s_[5:, 1::40]):
-        counted.clear()
-        np.testing.assert_array_equal(array[key], values[key])
-        most = max(stats["cells_returned"] for stats in counted)
-        # A piece and a block of 128 rows, at most.
-        assert len(counted) > 3 and most <= (1 << 18) + 16_384, (len(counted), most)
-
-
 @pytest.mark.parametrize(
     "ask",
     [
@@ -155,22 +133,26 @@ def test_pieces_are_bounded_whatever_is_tall(store_uri: str, monkeypatch: pytest
         lambda a: a[np.isin(np.arange(2_048), [1, 500, 1_900])[:, None] & np.ones(2_048, bool)],
     ],
 )
-def test_what_takes_several_reads_is_of_one_version(stores: Stores, ask: Callable[[gs.Array], np.ndarray]) -> None:
-    array = gs.array(stores("torn"), np.zeros((2_048, 2_048), np.int8), tile=(64, 2_048), overwrite=True)
-    kind, seen = type(array), []
+def test_a_selection_is_read_in_one_call(
+    stores: Stores, ask: Callable[[Any], np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(3).integers(0, 100, (2_048, 2_048), np.int8)
+    array = gs.array(stores("once"), values, tile=(64, 2_048), overwrite=True)
+    counted = reads_of(array, monkeypatch)
+    found = ask(array)
+    assert len(counted) == 1, "what is read is of one version, whatever is committed meanwhile"
+    np.testing.assert_array_equal(found, ask(Orthogonal(values)))
 
-    def writing(self: gs.Array, *args: object, read: Any, **options: object) -> object:
-        seen.append(1)
-        if len(seen) == 2:
-            array[...] = 1
-        return read(self, *args, **options)
 
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("read", "_read_box"):
-            patch.setattr(kind, name, functools.partialmethod(writing, read=getattr(kind, name)))
-        found = ask(array)
-    assert len(seen) > 1 and not found.any()
-    assert ask(array).all()
+class Orthogonal:
+    """A NumPy array with `oindex`."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values, self.oindex = values, self
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        lists = isinstance(key, tuple) and all(isinstance(part, list | np.ndarray) for part in key)
+        return self.values[np.ix_(*key)] if lists else self.values[key]
 
 
 @pytest.mark.parametrize(

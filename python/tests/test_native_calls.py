@@ -69,7 +69,11 @@ PLACES = np.arange(0, SIDE, 3), np.arange(0, SIDE, 3)
 def test_reading_a_dense_array(dense: gs.Array) -> None:
     check(lambda: dense[5:95, 7:93], "read")
     check(lambda: dense["a"][5:95, 7:93], "read")
-    check(lambda: dense[::3, ::-2], "read")
+    check(lambda: dense[::3, ::-2], "read_positions")
+    mask = np.arange(SIDE**2).reshape(SIDE, SIDE) % 7 == 0
+    for select in (lambda a: a[[1, 50, 3], 5:], lambda a: a[mask], lambda a: a[[[1], [50]], [3, 4]]):
+        check(lambda select=select: select(dense), "read_positions")
+    check(lambda: dense.oindex[[1, 50, 3], ::2], "read_positions")
     check(lambda: dense[3, 4], "read")
     check(lambda: dense.loc[5:95, 7:93], "read")
     check(lambda: dense.read({"x": (5, 94)}).to_numpy(), "read")
@@ -82,8 +86,8 @@ def test_reading_into_a_buffer(dense: gs.Array) -> None:
 
 def test_points(dense: gs.Array, sparse: gs.Array) -> None:
     check(lambda: dense.points(PLACES).to_numpy(), "points")
-    check(lambda: dense.vindex[PLACES], "points")
-    check(lambda: dense["a"].vindex[PLACES], "points")
+    check(lambda: dense.vindex[PLACES], "read_positions")
+    check(lambda: dense["a"].vindex[PLACES], "read_positions")
     check(lambda: sparse.points(PLACES).to_numpy(), "points")
 
 
@@ -98,7 +102,10 @@ def test_writing(dense: gs.Array, sparse: gs.Array) -> None:
     values = np.ones((90, 80), np.int32)
     check(lambda: dense.write({"a": values, "b": 2.0}, (slice(0, 90), slice(0, 80))), "stage_dense", "commit")
     check(lambda: dense.__setitem__((slice(5, 95), slice(7, 87)), {"a": values, "b": 0.5}), "stage_dense", "commit")
-    check(lambda: dense.__setitem__((slice(0, 90, 3), 5), {"a": 1, "b": 0.5}), "stage_cells", "commit")
+    check(lambda: dense.__setitem__((slice(0, 90, 3), 5), {"a": 1, "b": 0.5}), "stage_positions", "commit")
+    check(lambda: dense.__setitem__(([1, 50], [3, 4]), {"a": 1, "b": 0.5}), "stage_positions", "commit")
+    check(lambda: dense.vindex.__setitem__(PLACES, {"a": 1, "b": 0.5}), "stage_positions", "commit")
+    check(lambda: dense.oindex.__setitem__(([1, 50], [3, 4]), {"a": 1, "b": 0.5}), "stage_positions", "commit")
     check(lambda: dense.write_cells(PLACES, {"a": PLACES[0].astype(np.int32)}), "stage_cells", "commit")
     check(lambda: sparse.write_cells(PLACES, PLACES[0].astype(np.int32)), "stage_cells", "commit")
 

@@ -10,7 +10,6 @@ from hypothesis.extra import numpy as hnp
 from places import Stores
 
 import gridstone as gs
-from gridstone.indexing import lists
 
 
 def _dense(data: st.DataObject, shape: tuple[int, ...], uri: str) -> tuple[gs.Array, np.ndarray]:
@@ -68,18 +67,12 @@ def _orthogonal(values: np.ndarray, key: tuple[Any, ...]) -> np.ndarray:
     return values
 
 
-@pytest.mark.parametrize("box_cells", [1, 40, lists._BOX_CELLS])
 @given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, max_side=25))
-def test_oindex_reads_what_numpy_reads(
-    stores: Stores, box_cells: int, data: st.DataObject, shape: tuple[int, ...]
-) -> None:
+def test_oindex_reads_what_numpy_reads(stores: Stores, data: st.DataObject, shape: tuple[int, ...]) -> None:
     array, values = _dense(data, shape, stores("oindex"))
     key = tuple(data.draw(_axis(size)) for size in shape)
     key = key[: data.draw(st.integers(1, len(key)))]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lists, "_BOX_CELLS", box_cells)
-        patch.setattr(lists, "_POINTS_MAX", 50)
-        found = array.oindex[key]
+    found = array.oindex[key]
     expected = _orthogonal(values, key)
     assert type(found) is type(expected) and found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
@@ -258,7 +251,7 @@ def test_a_list_touches_few_blocks(store_uri: str) -> None:
     assert array.vindex[[3, 3, 3], [1, 2, 3]].tolist() == values[3, 1:4].tolist()
     assert array.stats["bytes_fetched"] == 4_096 and array.stats["blocks_decoded"] == 1
     array.oindex[[10, 11, 999], 5:]
-    assert array.stats["blocks_decoded"] == 1, "the last of two boxes of few rows"
+    assert array.stats["blocks_decoded"] == 2, "no block between those that hold some"
 
 
 def test_a_million_points(store_uri: str) -> None:

@@ -8,6 +8,7 @@ use crate::consolidate;
 use crate::errors::raise;
 use crate::interrupt::{self, run_quick};
 use crate::portions::Portions;
+use crate::positions::{GivenMask, Selection};
 use crate::retention::{options, report};
 use crate::store::{Version, at};
 use crate::writer::{Staged, Writer, hold_attrs, hold_dims, take_all, texts};
@@ -279,6 +280,23 @@ impl Array {
         Cells::new(py, &self.names(py, attrs.as_deref(), schema.sparse())?, cells, None, stats, None)
     }
 
+    #[pyo3(signature = (chosen, mask, attrs))]
+    fn read_positions(
+        &self,
+        py: Python<'_>,
+        chosen: Vec<Bound<'_, PyAny>>,
+        mask: Option<GivenMask<'_>>,
+        attrs: Option<Vec<String>>,
+    ) -> PyResult<Cells> {
+        let selection = Selection::new(&chosen, mask)?;
+        let work = |call: &engine::Call| {
+            self.inner.read_positions(selection.chosen(), selection.mask()?, attrs.as_deref(), call)
+        };
+        let (cells, stats) = interrupt::read(py, self.inner.context(), &self.inner.uri(), None, work)?;
+        let names = self.names(py, attrs.as_deref(), false)?;
+        Cells::new(py, &names, cells, None, stats, Some(self.inner.context().arena()))
+    }
+
     #[pyo3(signature = (boxes, attrs, order, batch_bytes, condition_json = None))]
     fn scan(
         &self,
@@ -351,6 +369,22 @@ impl Array {
             self.inner.stage_cells(data, call)
         };
         interrupt::run(py, self.inner.context(), progress, work).map(Staged::new)
+    }
+
+    #[pyo3(signature = (chosen, mask, attrs))]
+    fn stage_positions(
+        &self,
+        py: Python<'_>,
+        chosen: Vec<Bound<'_, PyAny>>,
+        mask: Option<GivenMask<'_>>,
+        attrs: &Bound<'_, PyDict>,
+    ) -> PyResult<Staged> {
+        let selection = Selection::new(&chosen, mask)?;
+        let held = hold_attrs(self.schema(py)?.as_ref(), attrs)?;
+        let work = |call: &engine::Call| {
+            self.inner.stage_positions(selection.chosen(), selection.mask()?, &views(&held, call)?, call)
+        };
+        interrupt::run(py, self.inner.context(), None, work).map(Staged::new)
     }
 
     #[pyo3(signature = (dims, progress = None))]

@@ -52,6 +52,11 @@ impl Held {
         Ok(held)
     }
 
+    /// The bytes of its values.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        bytes(&self.values)
+    }
+
     /// The column, checked.
     fn view(&self, cancel: &dyn Cancel) -> Result<ColumnView<'_>> {
         let offsets = self.offsets.as_ref().and_then(|o| bytemuck::try_cast_slice(bytes(o)).ok());

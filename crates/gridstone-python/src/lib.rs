@@ -18,6 +18,7 @@ mod health;
 mod interrupt;
 mod keys;
 mod portions;
+mod positions;
 mod retention;
 mod store;
 mod transaction;

@@ -311,6 +311,13 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         self._stats = found.stats
         return found
 
+    def _read_positions(
+        self, chosen: Sequence["_native._Chosen"], mask: "_native._Mask | None", names: Sequence[str]
+    ) -> "_native.Cells":
+        found = self.native.read_positions(chosen, mask, list(names))
+        self._stats = found.stats
+        return found
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         self._check_dense("numpy.asarray")
         if len(self._schema.attrs) != 1:
@@ -499,6 +506,12 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         with reporting(progress, "writing") as report:
             staged = self._writable().stage_cells(places, native, sorted, dedup, report)
         return self._commit([staged], message)
+
+    def _write_positions(
+        self, chosen: Sequence["_native._Chosen"], mask: "_native._Mask | None", values: Mapping[str, Column]
+    ) -> None:
+        native = {name: column.native() for name, column in values.items()}
+        self._commit([self._writable().stage_positions(chosen, mask, native)], None)
 
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt:
         self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}

@@ -1,7 +1,7 @@
 """Positions of a dense array: reading any stride, writing boxes and strided cells."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +15,12 @@ from ..query.box import Axis, Box, axes_of, covering
 from ..schema.array_schema import Schema
 from ..version.receipt import Closing, Receipt
 from ..write.input import attr_field
-from .stretches import PIECE_CELLS, stretches
+from . import chosen
 
 if TYPE_CHECKING:
     from ..arrays.array import Array
 
 Arrays = dict[str, AnyArray]
-
-_SPLIT_CELLS = 1 << 20
-_SPLIT_SHARE = 4
-"""A large box is read in pieces if so many times as many cells lie in it as were asked for."""
-_WINDOW = 1 << 20
-"""Positions along an axis that are looked at at once, which bounds their memory."""
 
 
 def read(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
@@ -54,74 +48,11 @@ def read_arrays(array: "Array", schema: Schema, names: Sequence[str], axes: Sequ
 
 
 def _read_strided(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
-    """Reads the covering box and strides over it; piece by piece where it is large and holds much besides."""
-    box = covering(schema, axes)
-    cells, asked = math.prod(box.shape), math.prod([axis.count for axis in axes])
-    if box.empty or cells <= _SPLIT_CELLS or cells < _SPLIT_SHARE * asked:
-        return _covered(array, schema, names, axes, box)
-    # All pieces of one version, whatever is committed through the handle meanwhile.
-    still = array._still()
-    found = _by_pieces(still, names, axes, frozenset())
-    array._stats = still._stats
-    return found
-
-
-def _covered(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis], box: Box) -> Arrays:
-    found = array._read_box(schema, box, list(names))
-    if all([axis.step == 1 and axis.count for axis in axes]):
-        return found
-    strides = tuple([_stride(axis) for axis in axes])
-    made = {name: values[strides] for name, values in found.items()}
-    # A view would hold all that was read.
-    wide = math.prod(box.shape) > 2 * math.prod([axis.count for axis in axes])
-    return {name: values.copy() for name, values in made.items()} if wide else made
-
-
-def _by_pieces(array: "Array", names: Sequence[str], axes: Sequence[Axis], settled: frozenset[int]) -> Arrays:
-    """As `_read_strided`, cut along the axis of the widest stride but the settled ones, then along the next; along
-    those without a stride only where a piece is still large."""
-    schema = array.schema
-    box = covering(schema, axes)
-    shape = box.shape
-    left = [i for i, axis in enumerate(axes) if i not in settled and axis.count > 1]
-    strided = [i for i in left if abs(axes[i].step) > 1]
-    cells = math.prod(shape)
-    if cells <= _SPLIT_CELLS or (not strided and (not left or cells <= PIECE_CELLS)):
-        return _covered(array, schema, names, axes, box)
-    wide = max(strided or left, key=lambda i: (abs(axes[i].step), axes[i].count))
-    axis = axes[wide]
-    parts = []
-    for run in _runs(schema, axis, wide, cells // shape[wide]):
-        # Of a falling stride the last positions come first.
-        first = run.start if axis.step > 0 else axis.count - run.stop
-        part = Axis(axis.start + first * axis.step, run.stop - run.start, axis.step, False)
-        part_axes = [part if i == wide else other for i, other in enumerate(axes)]
-        parts.append(_by_pieces(array, names, part_axes, settled | {wide}))
-    if axis.step < 0:
-        parts.reverse()
-    return {name: _joined([part[name] for part in parts], wide) for name in names}
-
-
-def _runs(schema: Schema, axis: Axis, number: int, across: int) -> Iterator[slice]:
-    """The positions of an axis, ascending, in runs that are read together, looked at a window at a time."""
-    for start in range(0, axis.count, _WINDOW):
-        steps = np.arange(start, min(start + _WINDOW, axis.count), dtype=np.uint64)
-        offsets = np.uint64(axis.covering[0]) + steps * np.uint64(abs(axis.step))
-        for run in stretches(schema, number, offsets, across):
-            yield slice(start + run.start, start + run.stop)
-
-
-def _joined(parts: Sequence[AnyArray], axis: int) -> AnyArray:
-    masked = any(np.ma.isMaskedArray(part) for part in parts)
-    join: Any = np.ma.concatenate if masked else np.concatenate
-    joined: AnyArray = join(parts, axis)
-    return joined
-
-
-def _stride(axis: Axis) -> slice:
-    if axis.count == 0:
-        return slice(0, 0)
-    return slice(None, None, axis.step) if axis.count > 1 else slice(0, 1)
+    """Reads a box where every step is 1, else the positions alone."""
+    if all([axis.step == 1 or axis.count == 1 for axis in axes]):
+        return array._read_box(schema, covering(schema, axes), list(names))
+    shape = tuple([axis.count for axis in axes])
+    return chosen.read(array, schema, names, [chosen.strided(axis) for axis in axes], None, shape)
 
 
 def write(array: "Array", name: str | None, axes: Sequence[Axis], value: Any) -> None:
@@ -137,7 +68,7 @@ def write(array: "Array", name: str | None, axes: Sequence[Axis], value: Any) ->
         _stage_box(array, covering(schema, axes), made, full)
         return
     made = {n: row_major(column) for n, column in made.items()}
-    array._stage_cells(positions(schema, axes), made, sorted=False, dedup="error", message=None, progress=None)
+    chosen.write(array, [chosen.strided(axis) for axis in axes], None, made)
 
 
 def row_major(column: Column) -> Column:
@@ -146,22 +77,6 @@ def row_major(column: Column) -> Column:
         return column
     validity = None if column.validity is None else column.validity.ravel()
     return replace(column, values=column.values.ravel(), validity=validity)
-
-
-def positions(schema: Schema, axes: Sequence[Axis]) -> dict[str, Column]:
-    """The coordinates of every cell of a strided selection, in row-major order."""
-    box = covering(schema, axes)
-    shape = tuple(axis.count for axis in axes)
-    found = {}
-    for i, (dim, axis) in enumerate(zip(schema.dims, axes, strict=True)):
-        first, last = axis.covering
-        along = box.coordinates(i)
-        along = along[:: abs(axis.step)] if last > first else along
-        along = along[::-1] if axis.step < 0 else along
-        spread = [1] * len(axes)
-        spread[i] = axis.count
-        found[dim.name] = Column(dim.dtype, np.broadcast_to(along.reshape(spread), shape).ravel())
-    return found
 
 
 def write_box(array: "Array", box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:

@@ -4,7 +4,7 @@
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from itertools import product
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,22 +14,17 @@ from ..column import columns, datatype
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import BoundsError, UnsupportedError
-from ..query.box import Axis, Box, check_positions, expand
+from ..query.box import Axis, Box, axis_of, check_positions, expand
 from ..result.cells import Result
 from ..schema.array_schema import Dim, Schema
 from ..write.input import asked_of_core, attr_field
-from . import dense
-from .stretches import stretches
+from . import chosen, dense
 
 if TYPE_CHECKING:
+    from .. import _native
     from ..arrays.array import Array
 
 Arrays = dict[str, AnyArray]
-
-_BOX_CELLS = 512
-"""Boxes of fewer cells than this are read point by point: a call costs as much as some hundred points."""
-_POINTS_MAX = 1 << 22
-"""Points looked up in one call, which bounds the memory of their coordinates."""
 
 
 class VIndex:
@@ -52,16 +47,18 @@ class VIndex:
     def __getitem__(self, key: Any) -> Any:
         array = self._array
         names = array.schema_names if self._name is None else [self._name]
-        dims, shape = points_of(array.schema, key)
+        schema = array.schema
+        points, shape = _points(schema, key)
         if array.sparse:
-            found = read(array, dims, names)
+            found = read(array, _coordinates_of(schema, points), names)
             return found if self._name is None else found[self._name]
-        return _one(values_at(array, dims, names, shape), self._name)
+        made = chosen.read(array, schema, names, [chosen.paired(list_) for list_ in points], None, shape)
+        return _one({name: columns.one(values) for name, values in made.items()}, self._name)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to lists of positions")
-        dims, shape = points_of(self._array.schema, key)
-        _assign(self._array, self._name, dims, shape, value)
+        points, shape = _points(self._array.schema, key)
+        _assign(self._array, self._name, [chosen.paired(list_) for list_ in points], shape, value)
 
 
 class OIndex:
@@ -90,9 +87,9 @@ class OIndex:
             cells = array._steadily(lambda schema: positions.orthogonal(array, schema, key, chosen))
             return cells if self._name is None else cells[self._name]
         names = array.schema_names if self._name is None else [self._name]
-        pairs = _axis_lists(schema, key)
-        made = orthogonal(array, names, [offsets for offsets, _ in pairs])
-        dropped = tuple(0 if drop else slice(None) for _, drop in pairs)
+        parts = _axis_parts(schema, key)
+        made = _orthogonal(array, schema, names, parts)
+        dropped = tuple(0 if part.drop else slice(None) for part in parts)
         dotted = any(part is Ellipsis for part in (key if isinstance(key, tuple) else (key,)))
         found = {name: values[(*dropped, ...)] for name, values in made.items()}
         return _one(found if dotted else {name: columns.one(values) for name, values in found.items()}, self._name)
@@ -100,13 +97,13 @@ class OIndex:
     def __setitem__(self, key: Any, value: Any) -> None:
         array, schema = self._array, self._array.schema
         array._check_dense("assignment to lists of positions")
-        pairs = _axis_lists(schema, key)
-        if all(is_run(offsets) for offsets, _ in pairs):
-            axes = [Axis(int(offsets[0]) if offsets.size else 0, offsets.size, 1, drop) for offsets, drop in pairs]
-            dense.write(array, self._name, axes, value)
+        parts = _axis_parts(schema, key)
+        axes = [part.axis for part in parts]
+        if None not in axes:
+            dense.write(array, self._name, [axis for axis in axes if axis is not None], value)
             return
-        shape = tuple(offsets.size for offsets, drop in pairs if not drop)
-        _assign(array, self._name, _product(schema, [offsets for offsets, _ in pairs]), shape, value)
+        shape = tuple(part.count for part in parts if not part.drop)
+        _assign(array, self._name, [part.chosen for part in parts], shape, value)
 
 
 def told(kind: str, array: "Array", name: str | None) -> str:
@@ -136,20 +133,15 @@ def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progr
     return array._steadily(look)
 
 
-def values_at(array: "Array", dims: Mapping[str, Column], names: Sequence[str], shape: tuple[int, ...]) -> Arrays:
-    """The attributes of a dense array at these coordinates, as arrays of `shape`."""
-    cells = array._read_points(dims, names, None)
-    made = {name: columns.of_attr(array.schema.attr(name), cells.attrs[name]) for name in names}
-    return {name: columns.one(column.shaped(shape, "row").numpy()) for name, column in made.items()}
-
-
-def _assign(array: "Array", name: str | None, dims: Mapping[str, Column], shape: tuple[int, ...], value: Any) -> None:
-    """Writes the cells at these coordinates, from values of `shape`."""
+def _assign(
+    array: "Array", name: str | None, choices: Sequence["_native._Chosen"], shape: tuple[int, ...], value: Any
+) -> None:
+    """Writes the cells at these positions, from values of `shape`."""
     schema = array.schema
     given = dense.by_attribute(schema, value, name)
     made = {n: dense.row_major(columns.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}
     if math.prod(shape):
-        array._stage_cells(dims, made, sorted=False, dedup="last", message=None, progress=None)
+        chosen.write(array, choices, None, made)
 
 
 def _box_around(schema: Schema, dims: Mapping[str, Column]) -> Box:
@@ -253,25 +245,68 @@ def _point_lists(schema: Schema, key: Any) -> list[AnyArray]:
     return made
 
 
-def points_of(schema: Schema, key: Any) -> tuple[dict[str, Column], tuple[int, ...]]:
-    """The coordinates of the cells that `vindex[key]` asks for, and the shape that they make."""
+def _points(schema: Schema, key: Any) -> tuple[list[AnyArray], tuple[int, ...]]:
+    """The positions of the cells that `vindex[key]` asks for, broadcast, and the shape that they make."""
     given = _point_lists(schema, key)
     try:
         lists = np.broadcast_arrays(*given)
     except ValueError:
         shapes = " ".join(str(positions.shape) for positions in given)
         raise BoundsError(f"the lists of positions have shapes {shapes}, which do not broadcast together") from None
-    dims = {
+    return list(lists), lists[0].shape
+
+
+def _coordinates_of(schema: Schema, points: Sequence[AnyArray]) -> dict[str, Column]:
+    return {
         dim.name: Column(dim.dtype, coordinates(dim, np.ravel(offsets)))
-        for dim, offsets in zip(schema.dims, lists, strict=True)
+        for dim, offsets in zip(schema.dims, points, strict=True)
     }
-    return dims, lists[0].shape
 
 
-def _axis_lists(schema: Schema, key: Any) -> list[tuple[AnyArray, bool]]:
-    """The positions that `oindex[key]` asks for along each axis, and whether a single integer drops it."""
+def points_of(schema: Schema, key: Any) -> dict[str, Column]:
+    """The coordinates of the cells that `vindex[key]` asks for."""
+    return _coordinates_of(schema, _points(schema, key)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is asked for along one axis: positions of a slice or an integer, or a list of them (uint64)."""
+
+    axis: Axis | None
+    positions: AnyArray | None = None
+
+    @property
+    def count(self) -> int:
+        """How many positions there are."""
+        return self.axis.count if self.axis is not None else self._list.size
+
+    @property
+    def drop(self) -> bool:
+        """Whether a single integer drops the axis."""
+        return self.axis is not None and self.axis.drop
+
+    @property
+    def chosen(self) -> "_native._Chosen":
+        """The positions as the core takes them."""
+        return chosen.listed(self._list) if self.axis is None else chosen.strided(self.axis)
+
+    @property
+    def _list(self) -> AnyArray:
+        return np.empty(0, np.uint64) if self.positions is None else self.positions
+
+
+def _axis_parts(schema: Schema, key: Any) -> list[Part]:
+    """What `oindex[key]` asks for along each axis."""
     parts = expand(key, schema.ndim)
-    return [axis_list(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))]
+    return [axis_part(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))]
+
+
+def axis_part(dim: Dim, part: Any, axis: int) -> Part:
+    """What is asked for along one axis."""
+    if isinstance(part, slice):
+        return Part(axis_of(dim, part, axis))
+    positions, drop = axis_list(dim, part, axis)
+    return Part(Axis(int(positions[0]), 1, 1, True)) if drop else Part(None, positions)
 
 
 def axis_list(dim: Dim, part: Any, axis: int) -> tuple[AnyArray, bool]:
@@ -299,98 +334,7 @@ def axis_list(dim: Dim, part: Any, axis: int) -> tuple[AnyArray, bool]:
     return _offsets(dim, found, axis), False
 
 
-def orthogonal(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) -> Arrays:
-    """The cells at every combination of the lists, read as few boxes, or as points where boxes would be small."""
-    schema = array.schema
-    shape = tuple(offsets.size for offsets in lists)
-    if 0 in shape:
-        return {name: columns.empty_of(schema.attr(name), shape).numpy() for name in names}
-    unique = [np.unique(offsets, return_inverse=True) for offsets in lists]
-    sorted_lists = [offsets for offsets, _ in unique]
-    runs = _box_runs(schema, sorted_lists)
-    boxes = math.prod(len(run) for run in runs)
-    # All reads of one version, whatever is committed through the handle meanwhile.
-    still = array if boxes == 1 else array._still()
-    if math.prod(offsets.size for offsets in sorted_lists) < boxes * _BOX_CELLS:
-        made = _by_points(still, names, sorted_lists)
-    else:
-        made = _by_boxes(still, names, sorted_lists, runs)
-    array._stats = still._stats
-    if all(
-        offsets.size == given.size and bool((offsets == given).all())
-        for (offsets, _), given in zip(unique, lists, strict=True)
-    ):
-        return made
-    places = np.ix_(*(inverse.ravel() for _, inverse in unique))
-    return {name: values[places] for name, values in made.items()}
-
-
-def _box_runs(schema: Schema, lists: Sequence[AnyArray]) -> list[list[slice]]:
-    """The runs of ascending positions along each axis whose product is read box by box, each of bounded size."""
-    apart = [stretches(schema, i, offsets, 1) for i, offsets in enumerate(lists)]
-    found: list[list[slice]] = []
-    for i, offsets in enumerate(lists):
-        # The other axes as they are cut already, or will be at least.
-        others = [*found, *apart[i:]]
-        longest = [_longest(other, runs) for other, runs in zip(lists, others, strict=True)]
-        found.append(stretches(schema, i, offsets, math.prod(longest) // longest[i]))
-    return found
-
-
-def _longest(offsets: AnyArray, runs: Sequence[slice]) -> int:
-    """The most positions from the first to the last of a run."""
-    return max(int(offsets[run.stop - 1] - offsets[run.start]) + 1 for run in runs)
-
-
-def is_run(offsets: AnyArray) -> bool:
-    """Whether positions follow each other one by one."""
-    return bool((np.diff(offsets) == 1).all())
-
-
-def _product(schema: Schema, lists: Sequence[AnyArray]) -> dict[str, Column]:
-    """The coordinates of every combination of the lists, in row-major order."""
-    along = [coordinates(dim, offsets) for dim, offsets in zip(schema.dims, lists, strict=True)]
-    spread = np.broadcast_arrays(*np.ix_(*along))
-    return {dim.name: Column(dim.dtype, np.ravel(s)) for dim, s in zip(schema.dims, spread, strict=True)}
-
-
-def _by_boxes(
-    array: "Array", names: Sequence[str], lists: Sequence[AnyArray], runs: Sequence[Sequence[slice]]
-) -> Arrays:
-    made: Arrays = {}
-    shape = tuple(offsets.size for offsets in lists)
-    for place in product(*runs):
-        parts = [offsets[run] for offsets, run in zip(lists, place, strict=True)]
-        low = [datatype.ticks_of(dim.domain[0]) for dim in array.schema.dims]
-        ends = tuple((base + int(part[0]), base + int(part[-1])) for base, part in zip(low, parts, strict=True))
-        found = array.read(Box(array.schema.dims, ends), list(names)).to_numpy()
-        whole = all(int(part[-1] - part[0]) + 1 == part.size for part in parts)
-        inside = () if whole else np.ix_(*((part - part[0]).astype(np.int64) for part in parts))
-        if all(len(run) == 1 for run in runs):
-            return {name: values[inside] for name, values in found.items()}
-        for name, values in found.items():
-            target(made, name, values, shape)[place] = values[inside]
-    return made
-
-
-def _by_points(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) -> Arrays:
-    made: Arrays = {}
-    shape = tuple(offsets.size for offsets in lists)
-    step = max(1, _POINTS_MAX // max(1, math.prod(shape[1:])))
-    for start in range(0, shape[0], step):
-        part = [lists[0][start : start + step], *lists[1:]]
-        found = values_at(array, _product(array.schema, part), names, tuple(offsets.size for offsets in part))
-        if step >= shape[0]:
-            return found
-        for name, values in found.items():
-            target(made, name, values, shape)[start : start + step] = values
-    return made
-
-
-def target(made: Arrays, name: str, values: AnyArray, shape: tuple[int, ...]) -> AnyArray:
-    """The array that an attribute's parts are put together in; masked if they are."""
-    if name not in made:
-        empty: AnyArray = np.empty(shape + values.shape[len(shape) :], values.dtype)
-        masked = np.ma.isMaskedArray(values)
-        made[name] = np.ma.MaskedArray(empty, mask=np.zeros(empty.shape, np.bool_)) if masked else empty
-    return made[name]
+def _orthogonal(array: "Array", schema: Schema, names: Sequence[str], parts: Sequence[Part]) -> Arrays:
+    """The cells at every combination of the parts' positions."""
+    shape = tuple(part.count for part in parts)
+    return chosen.read(array, schema, names, [part.chosen for part in parts], None, shape)

@@ -101,7 +101,7 @@ def _listed(
             f"shape; along one axis a flat one is taken"
         )
     wanted = [attr.name for attr in schema.attrs] if names is None else names
-    return lists.read(array, lists.points_of(schema, found)[0], wanted)
+    return lists.read(array, lists.points_of(schema, found), wanted)
 
 
 def orthogonal(array: "Array", schema: Schema, key: Any, names: Sequence[str] | None) -> Result:
