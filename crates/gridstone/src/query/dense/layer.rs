@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A fragment that may paint, or a deletion that clears; oldest order first.
 pub(in crate::query) struct Layer {
     pub(in crate::query) description: Arc<Description>,
-    pub(in crate::query) layer: LayerKind,
+    pub(in crate::query) kind: LayerKind,
 }
 
 /// What a layer paints with.
@@ -33,14 +33,14 @@ impl Layer {
         fragment: Arc<Fragment>,
     ) -> Result<Self> {
         let description = fragment.description().clone();
-        let layer = if description.kind == FragmentKind::Dense {
+        let kind = if description.kind == FragmentKind::Dense {
             let grid = TileGrid::new(&target.schema, &fragment.root().bounds)?;
             LayerKind::Dense(fragment, grid)
         } else {
             let blocks = blocks_in(context, &fragment, &request.sub, deletions)?;
             LayerKind::Sparse(fragment, blocks)
         };
-        Ok(Self { description, layer })
+        Ok(Self { description, kind })
     }
 
     pub(in crate::query) fn touches(&self, region: &Subarray) -> bool {
@@ -49,7 +49,7 @@ impl Layer {
 
     /// Whether nothing of `attr` in `region` shows through it: all cells there are painted or cleared.
     pub(in crate::query) fn hides(&self, attr: &Attribute, region: &Subarray) -> bool {
-        let all = match self.layer {
+        let all = match self.kind {
             LayerKind::Dense(..) => self.description.attrs.contains(&attr.id()),
             LayerKind::Deletion => self.clears(attr),
             LayerKind::Sparse(..) => false,
@@ -64,7 +64,7 @@ impl Layer {
 
     /// Whether it may have a say in what is in `attr`.
     pub(super) fn concerns(&self, attr: &Attribute) -> bool {
-        match self.layer {
+        match self.kind {
             LayerKind::Dense(..) => self.description.attrs.contains(&attr.id()),
             LayerKind::Deletion => self.clears(attr),
             LayerKind::Sparse(..) => true,
@@ -72,6 +72,6 @@ impl Layer {
     }
 
     pub(in crate::query) fn is_dense(&self) -> bool {
-        matches!(self.layer, LayerKind::Dense(..))
+        matches!(self.kind, LayerKind::Dense(..))
     }
 }

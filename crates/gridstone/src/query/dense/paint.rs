@@ -39,7 +39,7 @@ impl DensePlan {
             let rest = overlay.split_off(older);
             self.paint_overlay(context, &overlay, &mut canvases)?;
             overlay = rest;
-            match &layer.layer {
+            match &layer.kind {
                 LayerKind::Dense(fragment, grid) => {
                     self.paint_dense(context, (place, fragment, grid), region, &mut canvases, alone)?;
                 }

@@ -81,11 +81,11 @@ impl DensePlan {
         let fragments = open_all(context, &target.schema, large)?.into_iter();
         let mut layers: Vec<Layer> =
             fragments.map(|f| Layer::new(context, target, (request, &deletions), f)).collect::<Result<_>>()?;
-        let clearing = |d: &Arc<Description>| Layer { description: d.clone(), layer: LayerKind::Deletion };
+        let clearing = |d: &Arc<Description>| Layer { description: d.clone(), kind: LayerKind::Deletion };
         layers.extend(deletions.all().iter().map(clearing));
         // A hole comes just before the fragment that has the order after the damaged one's.
-        layers.sort_by_key(|p| (p.description.order, !matches!(p.layer, LayerKind::Deletion)));
-        let cells_of = |p: &Layer| match &p.layer {
+        layers.sort_by_key(|p| (p.description.order, !matches!(p.kind, LayerKind::Deletion)));
+        let cells_of = |p: &Layer| match &p.kind {
             LayerKind::Dense(fragment, _) => Some(u64::from(fragment.root().block_cells)),
             LayerKind::Sparse(..) | LayerKind::Deletion => None,
         };
@@ -144,7 +144,7 @@ impl DensePlan {
     pub(in crate::query) fn origin(&self, attr: &Attribute, region: &Subarray) -> CellSource<'_> {
         let holds = |p: &&Layer| p.touches(region) && p.concerns(attr);
         let Some(newest) = self.layers.iter().rfind(holds) else { return CellSource::Nowhere(None) };
-        match &newest.layer {
+        match &newest.kind {
             _ if !newest.hides(attr, region) => CellSource::Many,
             LayerKind::Dense(fragment, grid) => CellSource::One(fragment, grid),
             LayerKind::Deletion => CellSource::Nowhere(Some(newest.description.order)),
@@ -175,14 +175,14 @@ impl DensePlan {
 
     /// Whether a device was waited for lately.
     pub(in crate::query) fn is_cold(&self) -> bool {
-        let slow = |p: &Layer| matches!(&p.layer, LayerKind::Dense(fragment, _) if fragment.source().is_cold());
+        let slow = |p: &Layer| matches!(&p.kind, LayerKind::Dense(fragment, _) if fragment.source().is_cold());
         self.layers.iter().any(slow)
     }
 
     /// Whether the answer to a request takes long.
     pub(in crate::query) fn is_far(&self) -> bool {
         let far = |layer: &LayerKind| matches!(layer, LayerKind::Dense(fragment, _) if fragment.source().remote_gap().is_some());
-        self.layers.iter().any(|layer| far(&layer.layer))
+        self.layers.iter().any(|layer| far(&layer.kind))
     }
 }
 

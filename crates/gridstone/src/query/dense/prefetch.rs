@@ -169,7 +169,7 @@ impl DensePlan {
     /// Wants what is decoded to paint an attribute in a region.
     fn want_blocks<'p>(&'p self, attr: &Attribute, region: &Subarray, wanted: &mut Wanted<'p>) -> Result<()> {
         for (place, layer) in self.layers.iter().enumerate() {
-            let LayerKind::Dense(fragment, grid) = &layer.layer else { continue };
+            let LayerKind::Dense(fragment, grid) = &layer.kind else { continue };
             let (part, field) = (region.intersect(&fragment.root().bounds), fragment.field(Role::Attribute(attr.id())));
             let (Some(part), Some(field)) = (part, field) else { continue };
             if self.shadowed(place, attr, &part) {

@@ -52,7 +52,7 @@ pub(super) fn by_blocks(
         return Ok(None);
     }
     let plan = DensePlan::new(context, target, &request)?;
-    units.set_blocks(plan.block_cells(), UNIT_CELLS);
+    units.cut_by_blocks(plan.block_cells(), UNIT_CELLS);
     let asked: Vec<&Attribute> = attrs.iter().filter_map(|place| target.schema.attrs().get(*place)).collect();
     let (delivered, painted): (Vec<&Attribute>, Vec<&Attribute>) = asked.iter().partition(|attr| is_deliverable(attr));
     let mut canvases: Vec<Canvas<'_>> = painted.iter().map(|attr| Canvas::new(attr, cells)).collect::<Result<_>>()?;

@@ -59,7 +59,7 @@ pub(super) struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    /// The units of a selection.
+    /// A selection that is not cut yet.
     pub(super) fn new(schema: &'a Schema, positions: &'a Positions<'_>) -> Self {
         let mut factors = Vec::new();
         let mut stride = 1u64;
@@ -77,13 +77,13 @@ impl<'a> Units<'a> {
             factors.push(Factor::Paired { dims, lists, stride });
         }
         factors.reverse();
-        let tiles: Vec<Vec<Part>> = factors.iter().map(|factor| factor.by_tile(schema)).collect();
-        let next = tiles.iter().all(|parts| !parts.is_empty()).then(|| vec![0; tiles.len()]);
-        Self { schema, block_cells: 1, times: 1, factors, tiles, next }
+        Self { schema, block_cells: 1, times: 1, factors, tiles: Vec::new(), next: None }
     }
 
-    /// Units are blocks of at most `block_cells`; where these lie side by side, as many as have about `cells` cells.
-    pub(super) fn set_blocks(&mut self, block_cells: u64, cells: u64) {
+    /// Cuts the selection into units: blocks of at most `block_cells`; where these lie side by side, as many as have about `cells` cells.
+    pub(super) fn cut_by_blocks(&mut self, block_cells: u64, cells: u64) {
+        self.tiles = self.factors.iter().map(|factor| factor.by_tile(self.schema)).collect();
+        self.next = self.tiles.iter().all(|parts| !parts.is_empty()).then(|| vec![0; self.tiles.len()]);
         self.block_cells = block_cells.max(1);
         self.times = (cells / self.block_cells).max(1);
     }

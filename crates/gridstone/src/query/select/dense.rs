@@ -311,7 +311,7 @@ impl FilteredDenseReader {
 
     /// Whether something may have been written in a box.
     fn is_written(&self, region: &Subarray) -> bool {
-        let writes = |layer: &Layer| match &layer.layer {
+        let writes = |layer: &Layer| match &layer.kind {
             LayerKind::Dense(..) => layer.touches(region),
             LayerKind::Sparse(_, blocks) => blocks.iter().any(|block| block.touches(region)),
             LayerKind::Deletion => false,
