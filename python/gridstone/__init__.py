@@ -22,7 +22,9 @@ from .maintain.retention import tag, untag
 from .query.box import prefix
 from .query.condition import Expression, col
 from .result.damage import DamageWarning, Skipped
-from .schema.array_schema import Attr, Dim, Schema
+from .schema.array_schema import Schema
+from .schema.attribute import Attr
+from .schema.dimension import Dim
 from .schema.filters import register_filter, registered_filters
 from .stores.copies import copy, move
 from .stores.group import Group

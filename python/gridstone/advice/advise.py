@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base import html
 from ..base.arguments import checked, several
 from ..column import datatype
 from ..context.settings import Context, default
 from ..errors import InputError
-from ..schema.array_schema import Attr, Dim, Schema
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
+from ..schema.dimension import Dim
 
 if TYPE_CHECKING:
     from ..arrays.array import Array
@@ -100,9 +103,21 @@ class Advice:
         )
 
     def _repr_html_(self) -> str:
-        from ..base import html
-
-        return html.advice(self)
+        rows = [
+            (
+                trial.what,
+                trial.candidate,
+                f"{trial.bytes:,}",
+                "" if trial.blocks is None else f"{trial.blocks:.1f}",
+                "" if trial.fetched is None else f"{trial.fetched:,.0f}",
+                "chosen" if trial.chosen else "",
+            )
+            for trial in self.trials
+        ]
+        header = ("choice", "candidate", "bytes", "blocks a box", "bytes a box", "")
+        measured = html.table(header, rows) if rows else ""
+        code = html.escape(self.code)
+        return f"<div><b>gridstone.Advice</b>{html.lines(self.reasons)}{measured}<pre>{code}</pre></div>"
 
 
 @checked(queries=several)

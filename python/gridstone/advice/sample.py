@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ..column import arrow, datatype, pandas
+from ..column import arrow, arrow_types, datatype, decode, pandas
 from ..column.datatype import AnyArray
 from ..errors import GridstoneError, InputError
 from ..io import infer, integers
 from ..io.files import delimiter_of
-from ..schema.array_schema import Attr, Dim, Schema
-from ..write.input import field_of
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
+from ..schema.dimension import Dim
+from ..schema.fields import field_of
 from .advise import check
 
 if TYPE_CHECKING:
@@ -184,7 +186,7 @@ def _of_table(table: pa.Table, total: int, name: str, dims: Sequence[str] | None
     open_ended = [column.name for column in columns if column.entries is not None and column.name not in chosen]
     if open_ended and not whole:
         reasons.append(f"the categories of {', '.join(open_ended)} are those of the sample; add what the rest holds")
-    held = {name: arrow.joined(table.column(name)) for name in table.column_names}
+    held = {name: arrow_types.joined(table.column(name)) for name in table.column_names}
     repeats = _repeats(table, chosen)
     schema = infer.schema_of(columns, chosen, total, sparse=True, duplicates=repeats > 0, capacity=10_000)
     if repeats:
@@ -206,7 +208,7 @@ def _looked_at(table: pa.Table, dims: list[str] | None) -> tuple[pa.Table, list[
         column = infer.Column(spec.name, told=typed.told, told_categories=typed.told_categories)
         stored = table.column(at)
         coded = pa.types.is_dictionary(spec.type)
-        values = pa.chunked_array([arrow.decoded(chunk) for chunk in stored.chunks]) if coded else stored
+        values = pa.chunked_array([arrow_types.decoded(chunk) for chunk in stored.chunks]) if coded else stored
         if pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
             values = values.cast(pa.string())
         able = _has_order(typed.dtype) or (typed.is_text and (dims is not None or spec.name.lower() in _NAMES))
@@ -223,7 +225,7 @@ def _looked_at(table: pa.Table, dims: list[str] | None) -> tuple[pa.Table, list[
 
 def _in_one(table: pa.Table) -> pa.Table:
     """Each column in one chunk."""
-    return pa.table([arrow.joined(column) for column in table.columns], schema=table.schema)
+    return pa.table([arrow_types.joined(column) for column in table.columns], schema=table.schema)
 
 
 def _named(table: pa.Table, dims: Sequence[str]) -> list[str]:
@@ -329,7 +331,7 @@ def _dense_of_cells(schema: Schema, held: dict[str, Any], name: str, rows: int, 
     arrays: dict[str, AnyArray] = {}
     for attr in schema.attrs:
         column = arrow.column_of(field_of(attr), held[attr.name])
-        values = column.numpy()
+        values = decode.numpy_of(column)
         whole: AnyArray = np.empty((int(np.prod(shape)), *values.shape[1:]), np.ma.getdata(values).dtype)
         whole[:] = attr.fill
         whole[flat] = np.ma.getdata(values)
@@ -390,7 +392,7 @@ def of_array(array: "Array", rows: int) -> Sample:
     total = int(sum(row["cells"] for row in array.fragments.to_pylist() if row["kind"] == "sparse"))
     table = _limited(array.scan(order="any"), rows)
     check(table.num_rows > 0, f"{name} has no cells to look at")
-    held = {column: arrow.joined(table.column(column)) for column in table.column_names}
+    held = {column: arrow_types.joined(table.column(column)) for column in table.column_names}
     return Sample(name, array.schema, held, table.num_rows, max(total, table.num_rows), reasons)
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from ..base.printable import brief
 from ..column import datatype
 from ..context.settings import Context
-from ..schema.array_schema import Attr, Dim, Schema
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
+from ..schema.dimension import Dim
 from ..stores import store
 from . import tile_overlap
 from .advise import Advice, Health, Queries, Trial, check, reasons_for

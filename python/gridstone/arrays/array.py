@@ -25,13 +25,14 @@ from ..maintain.health import Checked
 from ..maintain.retention import Retained
 from ..query.box import Box, BoxLike, box_of, region_of
 from ..result.cells import Result
-from ..schema.array_schema import Attr, Schema
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
 from ..version import history, receipt
 from ..version.history import Version
 from ..version.receipt import Closing, Kept, Message, Receipt
 from ..write.input import coordinate_columns, of_cells
 from ..write.writer import Writer
-from . import pickling
+from . import display, pickling
 from .delete import Erasable
 from .evolution import Evolvable
 from .metadata import Metadata
@@ -568,9 +569,9 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"
 
     def _repr_html_(self) -> str:
-        from ..base import html
-
-        return html.array(self)
+        if self._native is None:
+            return display.closed(self.uri)
+        return display.opened(self.native, self.uri, self.path, self._schema)
 
 
 def _of(attr: Attr) -> str:

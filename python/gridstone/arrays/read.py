@@ -8,7 +8,7 @@ from .. import _native
 from ..base.arguments import checked, known, mapping, several
 from ..base.printable import brief
 from ..base.progress import Progress, Told, reporting
-from ..column import columns
+from ..column import decode
 from ..column.datatype import AnyArray
 from ..context.settings import Context, size_bytes
 from ..errors import GridstoneError, InputError
@@ -18,7 +18,7 @@ from ..result import damage
 from ..result.cells import Result, fill_out, from_cells, needs_dense, of_nothing, of_selected, of_targets, targets_of
 from ..result.damage import CHOICES, Damaged
 from ..schema.array_schema import Schema
-from ..write.input import asked_of_core, attr_field
+from ..schema.fields import asked_of_core, attr_field, column_of
 
 if TYPE_CHECKING:
     from ..result.buffers import Buffers, Filling
@@ -162,7 +162,7 @@ class Readable:
             return made.to_numpy()
         found = self.native.read(box.texts, names, "row", None)
         self._stats, given, shape = dict(found.stats), found.attrs, box.shape
-        return {name: columns.of_attr(schema.attr(name), given[name]).shaped(shape, "row").numpy() for name in names}
+        return {name: decode.numpy_of(column_of(schema.attr(name), given[name]).shaped(shape, "row")) for name in names}
 
     def _read_cells(
         self,

@@ -12,7 +12,7 @@ from ..column import arrow, datatype
 from ..column.columns import Field
 from ..column.datatype import AnyArray
 from ..query.box import Bound, Box, TextSpan, domain_of
-from ..schema.array_schema import Dim
+from ..schema.dimension import Dim
 from .diff import Difference, Example
 
 if TYPE_CHECKING:

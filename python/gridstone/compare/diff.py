@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..base import html
 from ..base.arguments import among, checked, several
 from ..base.printable import brief
 from ..base.progress import Progress, reporting
@@ -99,9 +100,32 @@ class Difference:
         return f"<gridstone.Difference: {'nothing differs' if self.equal else f'{schema}; {cells}'}>"
 
     def _repr_html_(self) -> str:
-        from ..base import html
+        head = [f"a: {self.a}", f"b: {self.b}", "nothing differs" if self.equal else _counts(self)]
+        parts = [f"<div><b>gridstone.Difference</b>{html.lines(head)}"]
+        if self.schema:
+            rows = [(one.what, "" if one.a is None else one.a, "" if one.b is None else one.b) for one in self.schema]
+            parts.append(html.table(("schema", "a", "b"), rows))
+        counts = [(name, f"{count:,}") for name, count in self.values.items() if count]
+        parts.append(html.table(("attribute", "cells that differ"), counts) if counts else "")
+        parts.append(html.table(("cell", "a", "b"), map(_example_row, self.examples)) if self.examples else "")
+        return f"{''.join(parts)}</div>"
 
-        return html.difference(self)
+
+def _counts(shown: Difference) -> str:
+    if not shown.compared:
+        return "the cells cannot be compared: the arrays are of different kinds"
+    return (
+        f"{shown.same:,} cells are the same, {shown.different:,} differ, {shown.only_a:,} are only in a, "
+        f"{shown.only_b:,} only in b"
+    )
+
+
+def _example_row(shown: Example) -> tuple[str, str, str]:
+    ends = [
+        "" if values is None else ", ".join(f"{name}={value}" for name, value in values.items())
+        for values in (shown.coords, shown.a, shown.b)
+    ]
+    return ends[0], ends[1], ends[2]
 
 
 def _shown(value: Any) -> str:

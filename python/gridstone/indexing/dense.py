@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..column import columns, datatype
+from ..column import datatype, decode, encode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
+from ..column.values import cells_shape
 from ..errors import InputError
 from ..query.box import Axis, Box, axes_of, covering
 from ..schema.array_schema import Schema
+from ..schema.fields import attr_field
 from ..version.receipt import Closing, Receipt
-from ..write.input import attr_field
 from .stretches import PIECE_CELLS, stretches
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def read_at(array: "Array", schema: Schema, names: Sequence[str], key: Any) -> A
 
 def _ones(found: Arrays) -> Arrays:
     """Those without axes as values."""
-    return {name: columns.one(values) for name, values in found.items()}
+    return {name: decode.one(values) for name, values in found.items()}
 
 
 def read_arrays(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
@@ -130,7 +131,7 @@ def write(array: "Array", name: str | None, axes: Sequence[Axis], value: Any) ->
     shape = tuple(axis.count for axis in axes if not axis.drop)
     full = tuple(axis.count for axis in axes)
     given = by_attribute(schema, value, name)
-    made = {n: columns.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
+    made = {n: encode.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
     if math.prod(full) == 0:
         return
     if all(axis.step == 1 or axis.count == 1 for axis in axes):
@@ -170,14 +171,14 @@ def write_box(array: "Array", box: Box, value: Any, message: Closing, progress: 
     made = {}
     for name, data in by_attribute(array.schema, value, None).items():
         field = attr_field(array.schema, name)
-        found = columns.cells_shape(field, data)
+        found = cells_shape(field, data)
         if found not in ((), shape):
             inner = datatype.shape_of(field.dtype)
             values = f", each value {inner}" if inner else ""
             raise InputError(
                 f"attribute {name!r}: the data has shape {np.shape(data)}, the box {box} has shape {shape}{values}"
             )
-        made[name] = columns.from_values(field, data, shape)
+        made[name] = encode.from_values(field, data, shape)
     return _stage_box(array, box, made, shape, message, progress)
 
 

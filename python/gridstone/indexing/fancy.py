@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.printable import brief
-from ..column import columns
+from ..column import decode, encode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import BoundsError, UnsupportedError
 from ..query.box import NEW_AXIS, Axis, axes_of, axis_of
 from ..schema.array_schema import Schema
-from ..write.input import attr_field
+from ..schema.fields import attr_field, empty_of
 from ..write.writer import Writer
 from . import dense, lists
 from .stretches import PIECE_CELLS
@@ -274,7 +274,7 @@ def _place(schema: Schema, given: Sequence[Any], arrays: Sequence[AnyArray | Non
 
 
 def _empty(schema: Schema, names: Sequence[str], shape: tuple[int, ...]) -> Arrays:
-    return {name: columns.empty_of(schema.attr(name), shape).numpy() for name in names}
+    return {name: decode.numpy_of(empty_of(schema.attr(name), shape)) for name in names}
 
 
 def _read(array: "Array", schema: Schema, names: Sequence[str], picks: Picks) -> Arrays:
@@ -408,7 +408,7 @@ def _write(array: "Array", name: str | None, picks: Picks, value: Any) -> None:
     """Writes cells with their coordinates, in one commit."""
     schema, shape = array.schema, picks.result
     given = dense.by_attribute(schema, value, name)
-    made = {n: columns.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
+    made = {n: encode.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
     cells = math.prod(shape)
     if cells == 0:
         return

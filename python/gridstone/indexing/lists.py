@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.printable import brief
-from ..column import columns, datatype
+from ..column import columns, datatype, decode, encode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import BoundsError, UnsupportedError
 from ..query.box import Axis, Box, check_positions, expand
 from ..result.cells import Result
-from ..schema.array_schema import Dim, Schema
-from ..write.input import asked_of_core, attr_field
+from ..schema.array_schema import Schema
+from ..schema.dimension import Dim
+from ..schema.fields import asked_of_core, attr_field, column_of, empty_of
 from . import dense
 from .stretches import stretches
 
@@ -95,7 +96,7 @@ class OIndex:
         dropped = tuple(0 if drop else slice(None) for _, drop in pairs)
         dotted = any(part is Ellipsis for part in (key if isinstance(key, tuple) else (key,)))
         found = {name: values[(*dropped, ...)] for name, values in made.items()}
-        return _one(found if dotted else {name: columns.one(values) for name, values in found.items()}, self._name)
+        return _one(found if dotted else {name: decode.one(values) for name, values in found.items()}, self._name)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         array, schema = self._array, self._array.schema
@@ -129,7 +130,7 @@ def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progr
         if schema.sparse:
             found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
         for name in names:
-            found[name] = columns.of_attr(schema.attr(name), cells.attrs[name])
+            found[name] = column_of(schema.attr(name), cells.attrs[name])
         box = _box_around(schema, dims)
         return Result(schema, box, names, "row", found, cells.stats, array.context.memory_budget, listed=True)
 
@@ -139,15 +140,15 @@ def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progr
 def values_at(array: "Array", dims: Mapping[str, Column], names: Sequence[str], shape: tuple[int, ...]) -> Arrays:
     """The attributes of a dense array at these coordinates, as arrays of `shape`."""
     cells = array._read_points(dims, names, None)
-    made = {name: columns.of_attr(array.schema.attr(name), cells.attrs[name]) for name in names}
-    return {name: columns.one(column.shaped(shape, "row").numpy()) for name, column in made.items()}
+    made = {name: column_of(array.schema.attr(name), cells.attrs[name]) for name in names}
+    return {name: decode.one(decode.numpy_of(column.shaped(shape, "row"))) for name, column in made.items()}
 
 
 def _assign(array: "Array", name: str | None, dims: Mapping[str, Column], shape: tuple[int, ...], value: Any) -> None:
     """Writes the cells at these coordinates, from values of `shape`."""
     schema = array.schema
     given = dense.by_attribute(schema, value, name)
-    made = {n: dense.row_major(columns.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}
+    made = {n: dense.row_major(encode.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}
     if math.prod(shape):
         array._stage_cells(dims, made, sorted=False, dedup="last", message=None, progress=None)
 
@@ -304,7 +305,7 @@ def orthogonal(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) 
     schema = array.schema
     shape = tuple(offsets.size for offsets in lists)
     if 0 in shape:
-        return {name: columns.empty_of(schema.attr(name), shape).numpy() for name in names}
+        return {name: decode.numpy_of(empty_of(schema.attr(name), shape)) for name in names}
     unique = [np.unique(offsets, return_inverse=True) for offsets in lists]
     sorted_lists = [offsets for offsets, _ in unique]
     runs = _box_runs(schema, sorted_lists)

@@ -17,7 +17,8 @@ from ..column.datatype import AnyArray
 from ..errors import UnsupportedError
 from ..query.box import Axis, Box, Region, axis_of, box_of_parts, expand, whole
 from ..result.cells import Result
-from ..schema.array_schema import Dim, Schema
+from ..schema.array_schema import Schema
+from ..schema.dimension import Dim
 from . import fancy, lists
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from ..base.printable import brief
 from ..column import datatype
 from ..column.datatype import AnyArray, Value
 from ..errors import BoundsError, InputError, UnsupportedError
-from ..schema.array_schema import Dim, Schema
+from ..schema.array_schema import Schema
+from ..schema.dimension import Dim
 
 NEW_AXIS = "numpy.newaxis is not supported; index the result instead: a[...][None]"
 

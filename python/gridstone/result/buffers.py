@@ -16,7 +16,7 @@ from ..errors import BudgetError, InputError
 from ..query.box import Region
 from ..query.condition import Where, condition_json
 from ..schema.array_schema import Schema
-from ..write.input import attr_field
+from ..schema.fields import attr_field
 
 if TYPE_CHECKING:
     from ..arrays.read import Readable

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base import html
 from ..base.arguments import among
 from ..base.printable import brief
-from ..column import columns, datatype
+from ..column import columns, datatype, decode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import BudgetError, InputError, UnsupportedError, _NoColumnError
 from ..query.box import Box
 from ..schema.array_schema import Schema
+from ..schema.fields import column_of, empty_of
 from . import interop
 from .damage import Skipped
 
@@ -56,9 +58,7 @@ class Result(interop.Tabular):
     @property
     def schema(self) -> "pa.Schema":
         """The Arrow schema of `to_arrow()`."""
-        from ..column import arrow
-
-        return arrow.schema_of(self._schema, list(self._names))
+        return self._schema._arrow_of(self._names)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -106,7 +106,7 @@ class Result(interop.Tabular):
 
     def __getitem__(self, name: str) -> AnyArray:
         if among(name, self._columns):
-            return self._columns[name].numpy()
+            return decode.numpy_of(self._columns[name])
         for axis, dim in enumerate(self._schema.dims):
             if among(name, (dim.name,)) and self._shape is not None:
                 return self._box.coordinates(axis)
@@ -117,7 +117,7 @@ class Result(interop.Tabular):
 
         Datetimes keep their unit; strings and bytes are object arrays; columns with nulls are masked arrays.
         """
-        return {name: column.numpy() for name, column in self._columns.items()}
+        return {name: decode.numpy_of(column) for name, column in self._columns.items()}
 
     def to_arrow(self) -> "pa.Table":
         """One row per cell: coordinates, then attributes; values are not copied (see `Schema.to_arrow` for types)."""
@@ -208,7 +208,7 @@ class Result(interop.Tabular):
         return next(iter(made.values())) if len(made) == 1 else made
 
     def _dense_column(self, name: str) -> AnyArray:
-        values = self._columns[name].numpy()
+        values = decode.numpy_of(self._columns[name])
         if self._order not in ("global", "any"):
             return values
         made = np.ma.empty(values.shape, values.dtype) if np.ma.isMaskedArray(values) else np.empty_like(values)
@@ -242,13 +242,13 @@ class Result(interop.Tabular):
         attr, column = self._schema.attr(name), self._columns[name]
         empty = attr.fill if fill is None else datatype.scalar(attr.dtype, fill, f"attribute {name!r}: the fill")
         made = np.empty(math.prod(shape), datatype.cell_of(attr.dtype))
-        made[...] = columns.one_cell(attr.dtype, empty)
-        made[place] = column.cells
+        made[...] = decode.one_cell(attr.dtype, empty)
+        made[place] = decode.cells_of(column)
         if not attr.nullable:
-            return columns.shown(made.reshape(shape), None)
+            return decode.shown(made.reshape(shape), None)
         mask = np.full(made.size, fill is None)
         mask[place] = False if column.validity is None else ~column.validity
-        return columns.shown(made.reshape(shape), mask.reshape(shape))
+        return decode.shown(made.reshape(shape), mask.reshape(shape))
 
     @property
     def _memory(self) -> Any:
@@ -290,13 +290,13 @@ class Result(interop.Tabular):
         lines = [f"<gridstone.Result: {what}, {self.nbytes:,} bytes>"]
         for name, column in self._columns.items():
             kind = column.dtype if column.categories is None else column.categories.dtype
-            lines.append(f"  {name}: {kind} [{preview(column.numpy())}]")
+            lines.append(f"  {name}: {kind} [{preview(decode.numpy_of(column))}]")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from ..base import html
-
-        return html.result(self)
+        rows = [(name, values.dtype, values.shape, preview(values)) for name, values in self.to_numpy().items()]
+        columns_of = html.table(("column", "type", "shape", "values"), rows)
+        return f"<div><b>gridstone.Result</b> {len(self):,} cells{columns_of}</div>"
 
 
 def preview(values: AnyArray) -> str:
@@ -318,7 +318,7 @@ def from_cells(
     found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
     given = cells.attrs
     for name in names:
-        column = columns.of_attr(schema.attr(name), given[name])
+        column = column_of(schema.attr(name), given[name])
         if cells.shape is not None and order in ("row", "col"):
             column = column.shaped(tuple(cells.shape), order)
         found[name] = column
@@ -332,7 +332,7 @@ def of_nothing(schema: Schema, box: Box, names: Sequence[str], order: str, budge
     shape = (0,) if schema.sparse or order in ("global", "any") else box.shape
     found = {} if not schema.sparse else {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
     for name in names:
-        found[name] = columns.empty_of(schema.attr(name), shape)
+        found[name] = empty_of(schema.attr(name), shape)
     return Result(schema, box, names, order, found, {}, budget)
 
 
@@ -343,11 +343,11 @@ def of_selected(
     if cells is None:
         found = {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
         for attr in map(schema.attr, names):
-            found[attr.name] = columns.empty_of(attr, (0,))
+            found[attr.name] = empty_of(attr, (0,))
         return Result(schema, box, names, order, found, {}, budget, listed=True)
     found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
     given = cells.attrs
-    found |= {name: columns.of_attr(schema.attr(name), given[name]) for name in names}
+    found |= {name: column_of(schema.attr(name), given[name]) for name in names}
     return Result(schema, box, names, order, found, cells.stats, budget, listed=True)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..base.arguments import among, known
 from ..base.extras import needed
 from ..base.printable import brief
-from ..column import datatype
+from ..column import datatype, decode
 from ..column.datatype import AnyArray
 from ..errors import InputError, UnsupportedError
 
@@ -37,10 +37,10 @@ class Tabular:
         Integers that have a null are of pandas' nullable types, "Int8" to "UInt64", and booleans "boolean"; columns
         without a null are NumPy's. Floats and complex numbers are NaN where null, times NaT.
         """
-        from ..column import arrow
+        from ..column import pandas
 
         needed("pandas", "pandas", "to_pandas()")
-        return arrow.pandas_of(self.to_arrow())
+        return pandas.pandas_of(self.to_arrow())
 
     def to_polars(self) -> "pl.DataFrame":
         """One row per cell, as `to_arrow()`; times in seconds become milliseconds, which polars has instead."""
@@ -126,7 +126,7 @@ def _triplets(result: "Result", name: str, repeats: str) -> tuple[tuple[AnyArray
     shape = result._box.shape
     if any(size > np.iinfo(np.int64).max for size in shape):
         raise UnsupportedError(f"a box of shape {shape} has more positions than 64 bits count; read a smaller box")
-    values, places = _without_nulls(name, result._columns[name].numpy()), result._positions()
+    values, places = _without_nulls(name, decode.numpy_of(result._columns[name])), result._positions()
     if len(values) == 0:
         return places, values
     order = np.lexsort(places[::-1])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from .. import _native
 from ..arrays.metadata import Metadata
+from ..base import html
 from ..base.arguments import checked, text, utf8
 from ..base.printable import printable
 from ..base.progress import Progress
@@ -326,9 +327,11 @@ class Group(Retained):
         return f"<gridstone.Group {self._uri!r} {path!r} {state}>"
 
     def _repr_html_(self) -> str:
-        from ..base import html
-
-        return html.group(self)
+        path, state, children = self._shown()
+        place = html.escape(self.uri if path == "/" else f"{self.uri} {path}")
+        rows = [(entry.name, entry.kind, entry.path) for entry in children or ()]
+        listed = "" if children is None else html.table(("name", "kind", "path"), rows)
+        return f"<div><b>gridstone.Group</b> {place}, {state}{listed}</div>"
 
 
 class _Values(ValuesView["Array | Group"]):

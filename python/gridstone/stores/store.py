@@ -16,7 +16,10 @@ from ..column import datatype
 from ..column.datatype import AnyArray
 from ..context.settings import Context, default
 from ..errors import InputError, NotFoundError
-from ..schema.array_schema import Attr, Dim, Filters, Schema
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
+from ..schema.dimension import Dim
+from ..schema.filters import Filters
 from ..version import history
 from .group import Entry, Group, entries
 

@@ -5,13 +5,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..base.progress import Progress, Told
-from ..column import columns
+from ..column import encode
 from ..column.columns import Column
+from ..column.values import cells_shape
 from ..errors import InputError
 from ..indexing.dense import by_attribute
 from ..query.box import Box
+from ..schema.fields import attr_field
 from ..version.receipt import Closing, Receipt
-from .input import attr_field, check_lengths, of_cells
+from .input import check_lengths, of_cells
 
 if TYPE_CHECKING:
     from .. import _native
@@ -94,12 +96,12 @@ class Writer:
 
     def _flat(self, name: str, data: Any) -> Column:
         field = attr_field(self._array.schema, name)
-        if len(columns.cells_shape(field, data)) != 1 and len(data) > 0:
+        if len(cells_shape(field, data)) != 1 and len(data) > 0:
             raise InputError(
                 f"attribute {name!r}: append takes flat values in global order, found {field.dtype} of shape "
-                f"{columns.cells_shape(field, data)}"
+                f"{cells_shape(field, data)}"
             )
-        return columns.from_values(field, data)
+        return encode.from_values(field, data)
 
     def close(self) -> None:
         """Finishes the fragment and commits it. An `InputError`, and the writer stays as it is, if another thread is

@@ -14,15 +14,18 @@ import pyarrow as pa
 
 from ...arrays.array import Array
 from ...base.progress import Progress, reporting
-from ...column import arrow, datatype
-from ...column.columns import Field, from_values
+from ...column import arrow, arrow_types, datatype
+from ...column.columns import Field
 from ...column.datatype import AnyArray
+from ...column.encode import from_values
 from ...context.settings import Context
 from ...errors import InputError, UnsupportedError
 from ...query.box import Box, BoxLike, box_of
-from ...schema.array_schema import Attr, Dim, Schema
+from ...schema.array_schema import Schema
+from ...schema.attribute import Attr
+from ...schema.dimension import Dim
+from ...schema.fields import attr_field
 from ...stores import store
-from ...write.input import attr_field
 from ..files import Scratch, Source, expand, shown
 from ..load import Keywords, Options, Place, context_or_default, created, existing_array, load
 from ..table.feed import Known, Piece, TableFeed
@@ -220,7 +223,7 @@ class _Columns:
     def __init__(self, title: str, columns: Mapping[str, Sequence[AnyArray]]) -> None:
         self.title, self._columns = title, columns
         self._kinds = {name: _kind_of(runs[0]) for name, runs in columns.items()}
-        self.schema = pa.schema([arrow.field_of(name, kind, False) for name, kind in self._kinds.items()])
+        self.schema = pa.schema([arrow_types.field_of(name, kind, False) for name, kind in self._kinds.items()])
         self.total = sum(len(run) for run in next(iter(columns.values())))
 
     def streams(self, names: Sequence[str], again: bool) -> list[Callable[[], Iterator[Piece]]]:
