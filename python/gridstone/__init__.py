@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from . import errors
 from ._native import __version__
 from .arrays.array import Array
-from .compare.diff import Difference, diff
+from .compare.diff import diff
+from .compare.report import Difference
 from .context.settings import Context
 from .errors import ClockWarning
 from .maintain.health import Repair, Report, repair, verify

@@ -6,24 +6,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from ..arrays.array import Array
 from ..column import arrow, arrow_types, datatype, decode, pandas
+from ..column.columns import Field
 from ..column.datatype import AnyArray
 from ..errors import GridstoneError, InputError
 from ..io import infer, integers
 from ..io.files import delimiter_of
+from ..io.load import named_dims
 from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
 from ..schema.fields import field_of
-from .advise import check
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
+from ..schema.tile_shape import auto_tile
+from .report import check
 
 _CSV_BYTES = 32 << 20
 _PARTS = 8
@@ -229,8 +230,6 @@ def _in_one(table: pa.Table) -> pa.Table:
 
 
 def _named(table: pa.Table, dims: Sequence[str]) -> list[str]:
-    from ..io.load import named_dims
-
     names = list(named_dims(dims))
     for dim in names:
         check(dim in table.column_names, f"there is no column {dim!r}; there are {', '.join(table.column_names)}")
@@ -317,7 +316,6 @@ def _grid(schema: Schema, held: dict[str, Any], rows: int) -> list[int] | None:
 def _dense_of_cells(schema: Schema, held: dict[str, Any], name: str, rows: int, reasons: list[str]) -> Sample:
     """The rows as arrays over the grid."""
     from ..column.columns import Field
-    from ..stores import store
 
     shape = tuple(dim.size for dim in schema.dims)
     places = [
@@ -325,7 +323,7 @@ def _dense_of_cells(schema: Schema, held: dict[str, Any], name: str, rows: int, 
         for dim in schema.dims
     ]
     width = max(datatype.cell_bytes(attr.dtype) for attr in schema.attrs)
-    extents = store.auto_tile(shape, width)
+    extents = auto_tile(shape, width)
     dims = [Dim(d.name, d.domain, t, d.dtype) for d, t in zip(schema.dims, extents, strict=True)]
     flat = np.ravel_multi_index(places, shape)
     arrays: dict[str, AnyArray] = {}
@@ -352,15 +350,13 @@ def _ticks(values: AnyArray, dim: Dim) -> AnyArray:
 
 
 def _of_ndarray(values: AnyArray, name: str, rows: int) -> Sample:
-    from ..stores import store
-
     check(values.ndim > 0 and values.size > 0, "an array needs at least one dimension and cell")
     check(values.dtype.names is None and values.dtype.kind != "O", f"an array of {values.dtype} cannot be measured")
     shape = values.shape
     crop = _cropped(shape, rows)
     middle = tuple(slice((n - c) // 2, (n - c) // 2 + c) for n, c in zip(shape, crop, strict=True))
     taken = np.array(values[middle])
-    extents = store.auto_tile(shape, values.dtype.itemsize)
+    extents = auto_tile(shape, values.dtype.itemsize)
     dims = [Dim(f"d{i}", (0, n - 1), t) for i, (n, t) in enumerate(zip(shape, extents, strict=True))]
     nullable = isinstance(values, np.ma.MaskedArray)
     schema = Schema(dims, [Attr("value", datatype.parse(values.dtype), nullable=nullable)])
@@ -415,8 +411,6 @@ def texts_of(sample: Sample, name: str) -> list[str]:
 def bounds(sample: Sample) -> list[tuple[Any, Any]]:
     """The least and greatest coordinate of each dimension in the sample, as numbers; of texts, their places in
     `texts_of`."""
-    from ..column.columns import Field
-
     found = []
     for dim in sample.schema.dims:
         if dim.is_text:
@@ -426,3 +420,10 @@ def bounds(sample: Sample) -> list[tuple[Any, Any]]:
         ends = values.view(np.int64) if values.dtype.kind in "mM" else values
         found.append((ends.min().item(), ends.max().item()))
     return found
+
+
+def reasons_for(sample: Sample) -> list[str]:
+    """What was found out before anything was measured."""
+    some = f"{sample.rows:,} of about {sample.rows_total:,}"
+    seen = some if sample.rows_total > sample.rows else f"all {sample.rows:,}"
+    return [f"looked at {seen} cells of {sample.name}", *sample.reasons]

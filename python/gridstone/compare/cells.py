@@ -13,7 +13,7 @@ from ..column.columns import Field
 from ..column.datatype import AnyArray
 from ..query.box import Bound, Box, TextSpan, domain_of
 from ..schema.dimension import Dim
-from .diff import Difference, Example
+from .report import Difference, Example
 
 if TYPE_CHECKING:
     from ..arrays.array import Array

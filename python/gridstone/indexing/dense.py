@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +12,14 @@ from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..column.values import cells_shape
 from ..errors import InputError
-from ..query.box import Axis, Box, axes_of, covering
+from ..query.axis import Axis, axes_of
+from ..query.box import Box, covering
 from ..schema.array_schema import Schema
 from ..schema.fields import attr_field
 from ..version.receipt import Closing, Receipt
+from ..write.values import by_attribute
+from .handle import Handle
 from .stretches import PIECE_CELLS, stretches
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
 
 Arrays = dict[str, AnyArray]
 
@@ -30,12 +30,12 @@ _WINDOW = 1 << 20
 """Positions along an axis that are looked at at once, which bounds their memory."""
 
 
-def read(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+def read(array: Handle, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions; integers drop their axis, single cells come as scalars."""
     return _ones(read_arrays(array, array.schema, names, axes))
 
 
-def read_at(array: "Array", schema: Schema, names: Sequence[str], key: Any) -> Arrays:
+def read_at(array: Handle, schema: Schema, names: Sequence[str], key: Any) -> Arrays:
     """What `array[key]` gives: as in NumPy, an ellipsis keeps a single cell an array."""
     found = read_arrays(array, schema, names, axes_of(schema, key))
     dotted = key is Ellipsis or (isinstance(key, tuple) and any([part is Ellipsis for part in key]))
@@ -47,14 +47,14 @@ def _ones(found: Arrays) -> Arrays:
     return {name: decode.one(values) for name, values in found.items()}
 
 
-def read_arrays(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+def read_arrays(array: Handle, schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions as arrays, of no dimension where integers chose one cell."""
     found = _read_strided(array, schema, names, axes)
     dropped = tuple([0 if axis.drop else slice(None) for axis in axes])
     return {name: values[(*dropped, ...)] for name, values in found.items()} if 0 in dropped else found
 
 
-def _read_strided(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+def _read_strided(array: Handle, schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """Reads the covering box and strides over it; piece by piece where it is large and holds much besides."""
     box = covering(schema, axes)
     cells, asked = math.prod(box.shape), math.prod([axis.count for axis in axes])
@@ -67,7 +67,7 @@ def _read_strided(array: "Array", schema: Schema, names: Sequence[str], axes: Se
     return found
 
 
-def _covered(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis], box: Box) -> Arrays:
+def _covered(array: Handle, schema: Schema, names: Sequence[str], axes: Sequence[Axis], box: Box) -> Arrays:
     found = array._read_box(schema, box, list(names))
     if all([axis.step == 1 and axis.count for axis in axes]):
         return found
@@ -78,7 +78,7 @@ def _covered(array: "Array", schema: Schema, names: Sequence[str], axes: Sequenc
     return {name: values.copy() for name, values in made.items()} if wide else made
 
 
-def _by_pieces(array: "Array", names: Sequence[str], axes: Sequence[Axis], settled: frozenset[int]) -> Arrays:
+def _by_pieces(array: Handle, names: Sequence[str], axes: Sequence[Axis], settled: frozenset[int]) -> Arrays:
     """As `_read_strided`, cut along the axis of the widest stride but the settled ones, then along the next; along
     those without a stride only where a piece is still large."""
     schema = array.schema
@@ -125,7 +125,7 @@ def _stride(axis: Axis) -> slice:
     return slice(None, None, axis.step) if axis.count > 1 else slice(0, 1)
 
 
-def write(array: "Array", name: str | None, axes: Sequence[Axis], value: Any) -> None:
+def write(array: Handle, name: str | None, axes: Sequence[Axis], value: Any) -> None:
     """`array[axes] = value`: a scalar, an array that broadcasts, or a dict of them by attribute."""
     schema = array.schema
     shape = tuple(axis.count for axis in axes if not axis.drop)
@@ -165,7 +165,7 @@ def positions(schema: Schema, axes: Sequence[Axis]) -> dict[str, Column]:
     return found
 
 
-def write_box(array: "Array", box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:
+def write_box(array: Handle, box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:
     """Writes arrays of exactly the box's shape (or single values) to it."""
     shape = box.shape
     made = {}
@@ -183,7 +183,7 @@ def write_box(array: "Array", box: Box, value: Any, message: Closing, progress: 
 
 
 def _stage_box(
-    array: "Array",
+    array: Handle,
     box: Box,
     made: Mapping[str, Column],
     shape: tuple[int, ...],
@@ -206,34 +206,3 @@ def _shaped(column: Column, shape: tuple[int, ...]) -> Column:
         return column
     validity = None if column.validity is None else column.validity.reshape(shape)
     return replace(column, values=column.values.reshape(shape), validity=validity)
-
-
-def _only(read: Mapping[str, AnyArray], name: str) -> AnyArray:
-    """What was read of the only attribute, for one of another name."""
-    if len(read) != 1:
-        raise InputError(f"{list(read)} were read, none of them {name!r}; say which one: result['{next(iter(read))}']")
-    return next(iter(read.values()))
-
-
-def by_attribute(schema: Schema, value: Any, name: str | None) -> Mapping[str, Any]:
-    """`value` by attribute: a dict or what was read as it is, anything else for the only attribute (or `name`)."""
-    from ..result.cells import Result
-
-    if isinstance(value, Result):
-        value = value.in_place()
-        if name is not None:
-            value = value[name] if name in value else _only(value, name)
-    if name is not None:
-        return {name: value}
-    if isinstance(value, Mapping):
-        if not value:
-            raise InputError("an empty dict was given; name at least one attribute")
-        for given in value:
-            attr_field(schema, given)
-        return value
-    if len(schema.attrs) != 1:
-        names = [attr.name for attr in schema.attrs]
-        raise InputError(
-            f"the array has {len(names)} attributes {names}; give a dict of arrays, or write a['{names[0]}'][...]"
-        )
-    return {schema.attrs[0].name: value}

@@ -16,7 +16,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import EllipsisType, NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,15 +25,14 @@ from ..column import decode, encode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import BoundsError, UnsupportedError
-from ..query.box import NEW_AXIS, Axis, axes_of, axis_of
+from ..query.axis import NEW_AXIS, Axis, axes_of, axis_of
 from ..schema.array_schema import Schema
 from ..schema.fields import attr_field, empty_of
+from ..write.values import by_attribute
 from ..write.writer import Writer
 from . import dense, lists
+from .handle import Handle
 from .stretches import PIECE_CELLS
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
 
 Arrays = dict[str, AnyArray]
 
@@ -122,7 +121,7 @@ class Masked:
         return Picks((*self.before, *places, *self.after), sliced, places[0].shape, len(self.before))
 
 
-def read_at(array: "Array", schema: Schema, names: Sequence[str], key: Any) -> Arrays:
+def read_at(array: Handle, schema: Schema, names: Sequence[str], key: Any) -> Arrays:
     """What `array[key]` gives of a dense array, by attribute."""
     asked = parsed(schema, key)
     if asked is None:
@@ -132,7 +131,7 @@ def read_at(array: "Array", schema: Schema, names: Sequence[str], key: Any) -> A
     return _read(array, schema, names, asked)
 
 
-def assign(array: "Array", name: str | None, key: Any, value: Any) -> None:
+def assign(array: Handle, name: str | None, key: Any, value: Any) -> None:
     """`array[key] = value` of a dense array, or of one of its attributes."""
     schema = array.schema
     asked = parsed(schema, key)
@@ -277,7 +276,7 @@ def _empty(schema: Schema, names: Sequence[str], shape: tuple[int, ...]) -> Arra
     return {name: decode.numpy_of(empty_of(schema.attr(name), shape)) for name in names}
 
 
-def _read(array: "Array", schema: Schema, names: Sequence[str], picks: Picks) -> Arrays:
+def _read(array: Handle, schema: Schema, names: Sequence[str], picks: Picks) -> Arrays:
     if 0 in picks.result:
         return _empty(schema, names, picks.result)
     listed, flat = picks.listed, [np.ravel(part) for part in picks.parts]
@@ -307,12 +306,12 @@ def _in_front(found: Arrays, listed: Sequence[int]) -> Arrays:
     return {name: np.moveaxis(values, listed, range(len(listed))) for name, values in found.items()}
 
 
-def _scattered(array: "Array", names: Sequence[str], picks: Picks) -> Arrays:
+def _scattered(array: Handle, names: Sequence[str], picks: Picks) -> Arrays:
     """Points that lie apart: one by one, or with a box for each."""
     return (_by_rows if math.prod(picks.across) >= _ROW_CELLS else _by_points)(array, names, picks)
 
 
-def _by_points(array: "Array", names: Sequence[str], picks: Picks) -> Arrays:
+def _by_points(array: Handle, names: Sequence[str], picks: Picks) -> Arrays:
     made: Arrays = {}
     shape = picks.result
     cells = math.prod(shape)
@@ -327,7 +326,7 @@ def _by_points(array: "Array", names: Sequence[str], picks: Picks) -> Arrays:
     return {name: values.reshape(*shape, *values.shape[1:]) for name, values in made.items()}
 
 
-def _by_rows(array: "Array", names: Sequence[str], picks: Picks) -> Arrays:
+def _by_rows(array: Handle, names: Sequence[str], picks: Picks) -> Arrays:
     made: Arrays = {}
     listed = picks.listed
     spread = [np.ravel(np.broadcast_to(picks.parts[i], picks.shape)) for i in listed]
@@ -343,7 +342,7 @@ def _by_rows(array: "Array", names: Sequence[str], picks: Picks) -> Arrays:
     return {name: picks.placed(values[shaped]) for name, values in made.items()}
 
 
-def _read_masked(array: "Array", schema: Schema, names: Sequence[str], asked: Masked) -> Arrays:
+def _read_masked(array: Handle, schema: Schema, names: Sequence[str], asked: Masked) -> Arrays:
     """The cells where a mask is true: as boxes where it is dense, one by one where it is not."""
     across = tuple(part.size for part in (*asked.before, *asked.after))
     first = len(asked.before)
@@ -391,7 +390,7 @@ def _held(mask: AnyArray) -> list[AnyArray]:
     return [np.flatnonzero(mask.any(axis=tuple(other for other in axes if other != axis))) for axis in axes]
 
 
-def _of_piece(array: "Array", names: Sequence[str], asked: Masked, part: AnyArray, low: tuple[int, ...]) -> Arrays:
+def _of_piece(array: Handle, names: Sequence[str], asked: Masked, part: AnyArray, low: tuple[int, ...]) -> Arrays:
     held = _held(part)
     if math.prod(places.size for places in held) > _MASK_SPREAD * int(np.count_nonzero(part)):
         return _scattered(array, names, asked.picks(part, low))
@@ -404,10 +403,10 @@ def _of_piece(array: "Array", names: Sequence[str], asked: Masked, part: AnyArra
 # Writing.
 
 
-def _write(array: "Array", name: str | None, picks: Picks, value: Any) -> None:
+def _write(array: Handle, name: str | None, picks: Picks, value: Any) -> None:
     """Writes cells with their coordinates, in one commit."""
     schema, shape = array.schema, picks.result
-    given = dense.by_attribute(schema, value, name)
+    given = by_attribute(schema, value, name)
     made = {n: encode.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
     cells = math.prod(shape)
     if cells == 0:

@@ -5,7 +5,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,16 @@ from ..column import columns, datatype, decode, encode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import BoundsError, UnsupportedError
-from ..query.box import Axis, Box, check_positions, expand
+from ..query.axis import check_positions, expand
+from ..query.box import Box
 from ..result.cells import Result
 from ..schema.array_schema import Schema
 from ..schema.dimension import Dim
 from ..schema.fields import asked_of_core, attr_field, column_of, empty_of
+from ..write.values import by_attribute
 from . import dense
+from .handle import Handle
 from .stretches import stretches
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
 
 Arrays = dict[str, AnyArray]
 
@@ -33,94 +33,12 @@ _POINTS_MAX = 1 << 22
 """Points looked up in one call, which bounds the memory of their coordinates."""
 
 
-class VIndex:
-    """Cells at lists of positions, point by point: `a.vindex[[1, 5], [2, 2]]` gives the cells (1, 2) and (5, 2).
-
-    There is one integer or array of integers per dimension; they broadcast together as in NumPy's indexing, and the
-    result has their shape. A boolean array of the array's shape chooses the cells where it is true. Dense: an ndarray
-    (a dict of them by attribute). Sparse: a `Result` of the cells that exist.
-
-    `a.vindex[[1, 5], [2, 2]] = values` writes the cells of a dense array in one commit; values broadcast, and of a cell
-    that is named twice the last value stays.
-    """
-
-    def __init__(self, array: "Array", name: str | None = None) -> None:
-        self._array, self._name = array, name
-
-    def __repr__(self) -> str:
-        return told("VIndex", self._array, self._name)
-
-    def __getitem__(self, key: Any) -> Any:
-        array = self._array
-        names = array.schema_names if self._name is None else [self._name]
-        dims, shape = points_of(array.schema, key)
-        if array.sparse:
-            found = read(array, dims, names)
-            return found if self._name is None else found[self._name]
-        return _one(values_at(array, dims, names, shape), self._name)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._array._check_dense("assignment to lists of positions")
-        dims, shape = points_of(self._array.schema, key)
-        _assign(self._array, self._name, dims, shape, value)
-
-
-class OIndex:
-    """Lists of positions per axis: `a.oindex[[1, 5], :]` gives the rows 1 and 5.
-
-    There is an integer (which drops its axis), a slice, a list of integers or a boolean list per dimension, each for
-    its own axis; lists may be in any order and repeat. The result is an ndarray (a dict of them by attribute); of a
-    sparse array a `Result` with the cells that exist there, each once, in row order.
-
-    `a.oindex[[1, 5], :] = values` writes these cells in one commit, as a box where they make one and else one by one
-    with their coordinates; values broadcast, and of a cell that is named twice the last value stays.
-    """
-
-    def __init__(self, array: "Array", name: str | None = None) -> None:
-        self._array, self._name = array, name
-
-    def __repr__(self) -> str:
-        return told("OIndex", self._array, self._name)
-
-    def __getitem__(self, key: Any) -> Any:
-        array, schema = self._array, self._array.schema
-        if array.sparse:
-            from . import positions
-
-            chosen = None if self._name is None else [self._name]
-            cells = array._steadily(lambda schema: positions.orthogonal(array, schema, key, chosen))
-            return cells if self._name is None else cells[self._name]
-        names = array.schema_names if self._name is None else [self._name]
-        pairs = _axis_lists(schema, key)
-        made = orthogonal(array, names, [offsets for offsets, _ in pairs])
-        dropped = tuple(0 if drop else slice(None) for _, drop in pairs)
-        dotted = any(part is Ellipsis for part in (key if isinstance(key, tuple) else (key,)))
-        found = {name: values[(*dropped, ...)] for name, values in made.items()}
-        return _one(found if dotted else {name: decode.one(values) for name, values in found.items()}, self._name)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        array, schema = self._array, self._array.schema
-        array._check_dense("assignment to lists of positions")
-        pairs = _axis_lists(schema, key)
-        if all(is_run(offsets) for offsets, _ in pairs):
-            axes = [Axis(int(offsets[0]) if offsets.size else 0, offsets.size, 1, drop) for offsets, drop in pairs]
-            dense.write(array, self._name, axes, value)
-            return
-        shape = tuple(offsets.size for offsets, drop in pairs if not drop)
-        _assign(array, self._name, _product(schema, [offsets for offsets, _ in pairs]), shape, value)
-
-
-def told(kind: str, array: "Array", name: str | None) -> str:
-    """What access to an array, or to one of its attributes, says that it is."""
-    return f"<gridstone.{kind} of {'' if name is None else f'attribute {name!r} of '}{array!r}>"
-
-
-def _one(found: Arrays, name: str | None) -> Any:
+def one_of(found: Arrays, name: str | None) -> Any:
     """One array where one attribute was asked for or is all there is."""
     return next(iter(found.values())) if name is not None or len(found) == 1 else found
 
 
-def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progress: Any = None) -> Result:
+def read(array: Handle, dims: Mapping[str, Column], names: Sequence[str], progress: Any = None) -> Result:
     """The cells at these coordinates, in their order, with coordinates: of a dense array one per point, of a sparse one
     those that exist."""
 
@@ -137,17 +55,17 @@ def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progr
     return array._steadily(look)
 
 
-def values_at(array: "Array", dims: Mapping[str, Column], names: Sequence[str], shape: tuple[int, ...]) -> Arrays:
+def values_at(array: Handle, dims: Mapping[str, Column], names: Sequence[str], shape: tuple[int, ...]) -> Arrays:
     """The attributes of a dense array at these coordinates, as arrays of `shape`."""
     cells = array._read_points(dims, names, None)
     made = {name: column_of(array.schema.attr(name), cells.attrs[name]) for name in names}
     return {name: decode.one(decode.numpy_of(column.shaped(shape, "row"))) for name, column in made.items()}
 
 
-def _assign(array: "Array", name: str | None, dims: Mapping[str, Column], shape: tuple[int, ...], value: Any) -> None:
+def assign(array: Handle, name: str | None, dims: Mapping[str, Column], shape: tuple[int, ...], value: Any) -> None:
     """Writes the cells at these coordinates, from values of `shape`."""
     schema = array.schema
-    given = dense.by_attribute(schema, value, name)
+    given = by_attribute(schema, value, name)
     made = {n: dense.row_major(encode.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}
     if math.prod(shape):
         array._stage_cells(dims, made, sorted=False, dedup="last", message=None, progress=None)
@@ -269,7 +187,7 @@ def points_of(schema: Schema, key: Any) -> tuple[dict[str, Column], tuple[int, .
     return dims, lists[0].shape
 
 
-def _axis_lists(schema: Schema, key: Any) -> list[tuple[AnyArray, bool]]:
+def axis_lists(schema: Schema, key: Any) -> list[tuple[AnyArray, bool]]:
     """The positions that `oindex[key]` asks for along each axis, and whether a single integer drops it."""
     parts = expand(key, schema.ndim)
     return [axis_list(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))]
@@ -300,7 +218,7 @@ def axis_list(dim: Dim, part: Any, axis: int) -> tuple[AnyArray, bool]:
     return _offsets(dim, found, axis), False
 
 
-def orthogonal(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) -> Arrays:
+def orthogonal(array: Handle, names: Sequence[str], lists: Sequence[AnyArray]) -> Arrays:
     """The cells at every combination of the lists, read as few boxes, or as points where boxes would be small."""
     schema = array.schema
     shape = tuple(offsets.size for offsets in lists)
@@ -348,7 +266,7 @@ def is_run(offsets: AnyArray) -> bool:
     return bool((np.diff(offsets) == 1).all())
 
 
-def _product(schema: Schema, lists: Sequence[AnyArray]) -> dict[str, Column]:
+def product_of(schema: Schema, lists: Sequence[AnyArray]) -> dict[str, Column]:
     """The coordinates of every combination of the lists, in row-major order."""
     along = [coordinates(dim, offsets) for dim, offsets in zip(schema.dims, lists, strict=True)]
     spread = np.broadcast_arrays(*np.ix_(*along))
@@ -356,7 +274,7 @@ def _product(schema: Schema, lists: Sequence[AnyArray]) -> dict[str, Column]:
 
 
 def _by_boxes(
-    array: "Array", names: Sequence[str], lists: Sequence[AnyArray], runs: Sequence[Sequence[slice]]
+    array: Handle, names: Sequence[str], lists: Sequence[AnyArray], runs: Sequence[Sequence[slice]]
 ) -> Arrays:
     made: Arrays = {}
     shape = tuple(offsets.size for offsets in lists)
@@ -374,13 +292,13 @@ def _by_boxes(
     return made
 
 
-def _by_points(array: "Array", names: Sequence[str], lists: Sequence[AnyArray]) -> Arrays:
+def _by_points(array: Handle, names: Sequence[str], lists: Sequence[AnyArray]) -> Arrays:
     made: Arrays = {}
     shape = tuple(offsets.size for offsets in lists)
     step = max(1, _POINTS_MAX // max(1, math.prod(shape[1:])))
     for start in range(0, shape[0], step):
         part = [lists[0][start : start + step], *lists[1:]]
-        found = values_at(array, _product(array.schema, part), names, tuple(offsets.size for offsets in part))
+        found = values_at(array, product_of(array.schema, part), names, tuple(offsets.size for offsets in part))
         if step >= shape[0]:
             return found
         for name, values in found.items():

@@ -15,7 +15,7 @@ from ..schema.array_schema import Schema
 from ..schema.arrow import metadata_categories
 from ..schema.attribute import Attr
 from ..schema.dimension import Dim
-from ..stores.store import auto_tile
+from ..schema.tile_shape import auto_tile
 from . import integers
 
 _TILES_PER_DATA_TILE = 16

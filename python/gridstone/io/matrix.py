@@ -25,7 +25,7 @@ from . import infer
 from .files import Scratch, compression_of, expand, path_of, written
 from .handles import opened, stored
 from .load import Keywords, Options, Place, context_or_default, existing_schema, load
-from .numpy.read import from_array
+from .numpy.dense import from_array
 from .table.feed import Known, Piece, TableFeed
 
 _PIECE_CELLS = 1 << 18

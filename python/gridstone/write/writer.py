@@ -2,22 +2,31 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..base.progress import Progress, Told
 from ..column import encode
 from ..column.columns import Column
 from ..column.values import cells_shape
 from ..errors import InputError
-from ..indexing.dense import by_attribute
 from ..query.box import Box
+from ..schema.array_schema import Schema
 from ..schema.fields import attr_field
 from ..version.receipt import Closing, Receipt
 from .input import check_lengths, of_cells
+from .values import by_attribute
 
 if TYPE_CHECKING:
     from .. import _native
-    from ..arrays.array import Array
+
+
+class Target(Protocol):
+    """What a writer needs of an array."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...
 
 
 class Writer:
@@ -27,7 +36,7 @@ class Writer:
 
     def __init__(
         self,
-        array: "Array",
+        array: Target,
         native: "_native.Writer",
         box: Box | None,
         attrs: Sequence[str],
