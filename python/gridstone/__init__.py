@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from . import errors
 from ._native import __version__
 from .arrays.array import Array
-from .compare.diff import Difference, diff
+from .compare.diff import diff
+from .compare.report import Difference
 from .context.settings import Context
 from .errors import ClockWarning
 from .maintain.health import Repair, Report, repair, verify
@@ -22,7 +23,9 @@ from .maintain.retention import tag, untag
 from .query.box import prefix
 from .query.condition import Expression, col
 from .result.damage import DamageWarning, Skipped
-from .schema.array_schema import Attr, Dim, Schema
+from .schema.array_schema import Schema
+from .schema.attribute import Attr
+from .schema.dimension import Dim
 from .schema.filters import register_filter, registered_filters
 from .stores.copies import copy, move
 from .stores.group import Group

@@ -14,7 +14,7 @@ import pyarrow as pa
 from model import NAT, Place, Plain, bounds_of, coordinates, plain, unplain
 
 import gridstone as gs
-from gridstone.column import arrow
+from gridstone.column import arrow_types
 from gridstone.column import datatype as dtypes
 
 _INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -364,12 +364,12 @@ def _arrow_column(dtype: str, column: Any) -> Any:
     mask = np.ma.getmaskarray(column) if np.ma.isMaskedArray(column) else None
     found = np.ma.getdata(column)
     if dtypes.is_list(dtype) or dtypes.shape_of(dtype) or dtypes.is_complex(dtype) or dtypes.is_fixed_bytes(dtype):
-        wanted, nulls = arrow.type_of(dtype), [v is None for v in plain(dtype, column)]
+        wanted, nulls = arrow_types.type_of(dtype), [v is None for v in plain(dtype, column)]
         return pa.array([None if n else _for_arrow(dtype, v) for n, v in zip(nulls, found, strict=True)], wanted)
     if dtypes.is_time(dtype):
         kind, unit = dtype.partition("[")[0], dtypes.unit_of(dtype)
         found = found.astype(f"{kind}[{unit if unit in ('s', 'ms', 'us', 'ns') else 's'}]")
-    return pa.array(found, arrow.type_of(dtype), mask=mask)
+    return pa.array(found, arrow_types.type_of(dtype), mask=mask)
 
 
 def _as_dictionary(column: Any) -> Any:

@@ -23,8 +23,9 @@ from wheres import condition
 
 import gridstone as gs
 from gridstone import errors, io
-from gridstone.column import arrow
+from gridstone.column import arrow_types
 from gridstone.column import datatype as dtypes
+from gridstone.schema import arrow
 
 RANDOM = st.randoms(use_true_random=True)
 Rows = list[tuple[Place, Row]]
@@ -89,7 +90,7 @@ class ExportRules:
             for place, name in enumerate(table.column_names):
                 dtype = self.model.dtypes.get(name) or self.schema.dim(name).dtype
                 if dtypes.is_time(dtype):
-                    column = _without_dictionary(table.column(name)).cast(arrow.type_of(dtype))
+                    column = _without_dictionary(table.column(name)).cast(arrow_types.type_of(dtype))
                     table = table.set_column(place, name, column)
         elif how == "arrow":
             table = found.to_arrow()

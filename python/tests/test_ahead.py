@@ -19,6 +19,7 @@ import gridstone as gs
 from gridstone import io
 from gridstone.io import readahead as ahead
 from gridstone.io.rejects import Rejected
+from gridstone.io.table import sources
 from gridstone.write.writer import Writer
 
 WATCHDOG_S = 30
@@ -182,7 +183,7 @@ def test_the_next_file_is_read_while_the_one_before_is_written(
     """The writer waits at the first rows until another file has been opened, which happens on another thread."""
     paths = written(tmp_path, form, ROWS)
     if form != "csv":  # a piece per file
-        monkeypatch.setattr(io.tables, "_PIECE_ROWS", ROWS)
+        monkeypatch.setattr(sources, "_PIECE_ROWS", ROWS)
     opened = threading.Event()
     append, plain_open = Writer.append_columns, Path.open
 
@@ -198,7 +199,7 @@ def test_the_next_file_is_read_while_the_one_before_is_written(
         watched(self)
         return plain_open(self, *given, **more)
 
-    plain = io.tables.Scratch.plain
+    plain = sources.Scratch.plain
 
     def unpacked(self: Any, path: Path) -> Path:
         watched(path)
@@ -206,7 +207,7 @@ def test_the_next_file_is_read_while_the_one_before_is_written(
 
     monkeypatch.setattr(Writer, "append_columns", waiting)
     monkeypatch.setattr(Path, "open", opening)
-    monkeypatch.setattr(io.tables.Scratch, "plain", unpacked)
+    monkeypatch.setattr(sources.Scratch, "plain", unpacked)
     uri = stores(f"ahead-overlap-{form}")
     options = {"block_bytes": 1 << 20} if form == "csv" else {}
     by = {"csv": io.from_csv, "parquet": io.from_parquet, "feather": io.from_feather}

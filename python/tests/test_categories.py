@@ -17,7 +17,7 @@ from places import Stores
 
 import gridstone as gs
 from gridstone import cli, io
-from gridstone.column import arrow
+from gridstone.column import arrow_types
 from gridstone.column import datatype as dtypes
 from gridstone.column.columns import Column
 from gridstone.errors import ConflictError, CorruptionError, InputError, SchemaError
@@ -110,7 +110,7 @@ def test_values_that_equal_nothing_are_no_categories(stores: Stores, dtype: str,
 def test_dictionaries_in_chunks(stores: Stores, dtype: str, values: list[Any]) -> None:
     """Each chunk with a dictionary of its own: Arrow merges those of halves as if they were whole numbers."""
     given = np.array(values, dtypes.numpy_of(dtype))
-    plain_column = pa.array(given, arrow.type_of(dtype))
+    plain_column = pa.array(given, arrow_types.type_of(dtype))
     parts = (plain_column[:3], plain_column[1:], plain_column[:0])
     column = pa.chunked_array([part.dictionary_encode() for part in parts])
     expected = [*given[:3].tolist(), *given[1:].tolist()]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gridstone as gs
 from gridstone import _native
-from gridstone.column import columns
+from gridstone.column import columns, encode
 from gridstone.errors import InputError
 from gridstone.query import condition as expressions
 
@@ -43,7 +43,7 @@ def selected(where: Any, values: dict[str, Any], schema: gs.Schema = SCHEMA) -> 
         attr = next((a for a in schema.attrs if a.name == name), None)
         dtype = attr.dtype if attr else next(d.dtype for d in schema.dims if d.name == name)
         field = columns.Field(name, dtype, bool(attr and attr.nullable), "attribute")
-        held[name] = columns.from_values(field, data).native()
+        held[name] = encode.from_values(field, data).native()
     found = _native.select_rows(expressions.condition_json(where), schema.to_json(), held)
     return np.frombuffer(found, np.bool_)
 

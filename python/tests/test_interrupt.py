@@ -30,7 +30,7 @@ HEAD = """
 import sys, time
 import numpy as np
 import gridstone as gs
-from gridstone.interrupt import interruptible
+from gridstone.base.interrupt import interruptible
 uri = sys.argv[1]
 context = gs.Context("64MiB", int(sys.argv[2]), durability="close")
 

@@ -252,7 +252,7 @@ def test_any_npy_comes_back(tmp_path: Path, stores: Stores, values: Any, order: 
 def test_npy_into_any_layout(
     tmp_path: Path, store_uri: str, monkeypatch: pytest.MonkeyPatch, tile_order: str, cell_order: str, tiles: Any
 ) -> None:
-    monkeypatch.setattr("gridstone.io.numpy.read._PIECE_BYTES", 8 * 37)
+    monkeypatch.setattr("gridstone.io.numpy.dense._PIECE_BYTES", 8 * 37)
     values = np.arange(23 * 11 * 4).reshape(23, 11, 4)
     np.save(tmp_path / "v.npy", values)
     dims = [gs.Dim(n, (-3, s - 4), t) for n, s, t in zip("xyz", values.shape, tiles, strict=True)]

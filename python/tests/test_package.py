@@ -140,7 +140,7 @@ def test_nothing_written(store_uri: str) -> None:
     [((100,), 8, (100,)), ((10_000, 10_000), 4, (625, 625)), ((4, 1_000_000), 1, (4, 250_000))],
 )
 def test_automatic_tiles(shape: tuple[int, ...], itemsize: int, tile: tuple[int, ...]) -> None:
-    from gridstone.stores.store import auto_tile
+    from gridstone.schema.tile_shape import auto_tile
 
     assert auto_tile(shape, itemsize) == tile
 

@@ -16,7 +16,7 @@ from model import cells_shape, plain, plain_arrow, unplain
 from places import Stores
 
 import gridstone as gs
-from gridstone.column import arrow
+from gridstone.column import arrow_types
 from gridstone.column import datatype as dtypes
 
 TYPES = [
@@ -124,7 +124,7 @@ def test_tables_and_frames_come_back(store_uri: str, stores: Stores, dtype: str,
     a.write(unplain(dtype, values).reshape(cells_shape(dtype, (7, 9))))
     table = a.read().to_arrow()
     table.validate(full=True)
-    assert table.schema.field("v").type == arrow.type_of(dtype)
+    assert table.schema.field("v").type == arrow_types.type_of(dtype)
     if "[ms]" not in dtype and "[us]" not in dtype and "[s]" not in dtype:
         assert plain_arrow(dtype, table.column("v").combine_chunks()) == values
     back = gs.Schema.from_arrow(table.schema, a.schema.dims).attr("v")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from places import Stores
 
 import gridstone as gs
-from gridstone.column import columns
+from gridstone.column import encode
 from gridstone.column.columns import Field
 
 
@@ -258,12 +258,12 @@ def test_casts_keep_values(dtype: str, values: list[float]) -> None:
         return
     field = Field("v", dtype, False, "attribute")
     if all(fits(v, dtype) for v in source.tolist()):
-        made = columns.from_values(field, source).values
+        made = encode.from_values(field, source).values
         np.testing.assert_array_equal(made, np.array([np.dtype(dtype).type(v) for v in source.tolist()], dtype))
         assert made.dtype == dtype
     else:
         with pytest.raises(gs.errors.InputError, match=dtype):
-            columns.from_values(field, source)
+            encode.from_values(field, source)
 
 
 def fits(value: float, dtype: str) -> bool:

@@ -6,22 +6,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ..column import arrow, datatype, pandas
+from ..arrays.array import Array
+from ..column import arrow, arrow_types, datatype, decode, pandas
+from ..column.columns import Field
 from ..column.datatype import AnyArray
 from ..errors import GridstoneError, InputError
 from ..io import infer, integers
 from ..io.files import delimiter_of
-from ..schema.array_schema import Attr, Dim, Schema
-from ..write.input import field_of
-from .advise import check
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
+from ..io.load import named_dims
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
+from ..schema.dimension import Dim
+from ..schema.fields import field_of
+from ..schema.tile_shape import auto_tile
+from .report import check
 
 _CSV_BYTES = 32 << 20
 _PARTS = 8
@@ -184,7 +187,7 @@ def _of_table(table: pa.Table, total: int, name: str, dims: Sequence[str] | None
     open_ended = [column.name for column in columns if column.entries is not None and column.name not in chosen]
     if open_ended and not whole:
         reasons.append(f"the categories of {', '.join(open_ended)} are those of the sample; add what the rest holds")
-    held = {name: arrow.joined(table.column(name)) for name in table.column_names}
+    held = {name: arrow_types.joined(table.column(name)) for name in table.column_names}
     repeats = _repeats(table, chosen)
     schema = infer.schema_of(columns, chosen, total, sparse=True, duplicates=repeats > 0, capacity=10_000)
     if repeats:
@@ -206,7 +209,7 @@ def _looked_at(table: pa.Table, dims: list[str] | None) -> tuple[pa.Table, list[
         column = infer.Column(spec.name, told=typed.told, told_categories=typed.told_categories)
         stored = table.column(at)
         coded = pa.types.is_dictionary(spec.type)
-        values = pa.chunked_array([arrow.decoded(chunk) for chunk in stored.chunks]) if coded else stored
+        values = pa.chunked_array([arrow_types.decoded(chunk) for chunk in stored.chunks]) if coded else stored
         if pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
             values = values.cast(pa.string())
         able = _has_order(typed.dtype) or (typed.is_text and (dims is not None or spec.name.lower() in _NAMES))
@@ -223,12 +226,10 @@ def _looked_at(table: pa.Table, dims: list[str] | None) -> tuple[pa.Table, list[
 
 def _in_one(table: pa.Table) -> pa.Table:
     """Each column in one chunk."""
-    return pa.table([arrow.joined(column) for column in table.columns], schema=table.schema)
+    return pa.table([arrow_types.joined(column) for column in table.columns], schema=table.schema)
 
 
 def _named(table: pa.Table, dims: Sequence[str]) -> list[str]:
-    from ..io.load import named_dims
-
     names = list(named_dims(dims))
     for dim in names:
         check(dim in table.column_names, f"there is no column {dim!r}; there are {', '.join(table.column_names)}")
@@ -315,7 +316,6 @@ def _grid(schema: Schema, held: dict[str, Any], rows: int) -> list[int] | None:
 def _dense_of_cells(schema: Schema, held: dict[str, Any], name: str, rows: int, reasons: list[str]) -> Sample:
     """The rows as arrays over the grid."""
     from ..column.columns import Field
-    from ..stores import store
 
     shape = tuple(dim.size for dim in schema.dims)
     places = [
@@ -323,13 +323,13 @@ def _dense_of_cells(schema: Schema, held: dict[str, Any], name: str, rows: int, 
         for dim in schema.dims
     ]
     width = max(datatype.cell_bytes(attr.dtype) for attr in schema.attrs)
-    extents = store.auto_tile(shape, width)
+    extents = auto_tile(shape, width)
     dims = [Dim(d.name, d.domain, t, d.dtype) for d, t in zip(schema.dims, extents, strict=True)]
     flat = np.ravel_multi_index(places, shape)
     arrays: dict[str, AnyArray] = {}
     for attr in schema.attrs:
         column = arrow.column_of(field_of(attr), held[attr.name])
-        values = column.numpy()
+        values = decode.numpy_of(column)
         whole: AnyArray = np.empty((int(np.prod(shape)), *values.shape[1:]), np.ma.getdata(values).dtype)
         whole[:] = attr.fill
         whole[flat] = np.ma.getdata(values)
@@ -350,15 +350,13 @@ def _ticks(values: AnyArray, dim: Dim) -> AnyArray:
 
 
 def _of_ndarray(values: AnyArray, name: str, rows: int) -> Sample:
-    from ..stores import store
-
     check(values.ndim > 0 and values.size > 0, "an array needs at least one dimension and cell")
     check(values.dtype.names is None and values.dtype.kind != "O", f"an array of {values.dtype} cannot be measured")
     shape = values.shape
     crop = _cropped(shape, rows)
     middle = tuple(slice((n - c) // 2, (n - c) // 2 + c) for n, c in zip(shape, crop, strict=True))
     taken = np.array(values[middle])
-    extents = store.auto_tile(shape, values.dtype.itemsize)
+    extents = auto_tile(shape, values.dtype.itemsize)
     dims = [Dim(f"d{i}", (0, n - 1), t) for i, (n, t) in enumerate(zip(shape, extents, strict=True))]
     nullable = isinstance(values, np.ma.MaskedArray)
     schema = Schema(dims, [Attr("value", datatype.parse(values.dtype), nullable=nullable)])
@@ -390,7 +388,7 @@ def of_array(array: "Array", rows: int) -> Sample:
     total = int(sum(row["cells"] for row in array.fragments.to_pylist() if row["kind"] == "sparse"))
     table = _limited(array.scan(order="any"), rows)
     check(table.num_rows > 0, f"{name} has no cells to look at")
-    held = {column: arrow.joined(table.column(column)) for column in table.column_names}
+    held = {column: arrow_types.joined(table.column(column)) for column in table.column_names}
     return Sample(name, array.schema, held, table.num_rows, max(total, table.num_rows), reasons)
 
 
@@ -413,8 +411,6 @@ def texts_of(sample: Sample, name: str) -> list[str]:
 def bounds(sample: Sample) -> list[tuple[Any, Any]]:
     """The least and greatest coordinate of each dimension in the sample, as numbers; of texts, their places in
     `texts_of`."""
-    from ..column.columns import Field
-
     found = []
     for dim in sample.schema.dims:
         if dim.is_text:
@@ -424,3 +420,10 @@ def bounds(sample: Sample) -> list[tuple[Any, Any]]:
         ends = values.view(np.int64) if values.dtype.kind in "mM" else values
         found.append((ends.min().item(), ends.max().item()))
     return found
+
+
+def reasons_for(sample: Sample) -> list[str]:
+    """What was found out before anything was measured."""
+    some = f"{sample.rows:,} of about {sample.rows_total:,}"
+    seen = some if sample.rows_total > sample.rows else f"all {sample.rows:,}"
+    return [f"looked at {seen} cells of {sample.name}", *sample.reasons]

@@ -1,13 +1,11 @@
 """How full the data tiles of an array are, and how much they overlap."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..arrays.array import Array
 from ..column.datatype import AnyArray
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
 
 _OVERLAP_TILES_MAX = 20_000
 

@@ -4,21 +4,22 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..arrays.array import Array
 from ..base.printable import brief
 from ..column import datatype
 from ..context.settings import Context
-from ..schema.array_schema import Attr, Dim, Schema
+from ..query.box import box_of
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
+from ..schema.dimension import Dim
 from ..stores import store
 from . import tile_overlap
-from .advise import Advice, Health, Queries, Trial, check, reasons_for
-from .sample import Sample, bounds, texts_of
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
+from .report import Advice, Health, Queries, Trial, check
+from .sample import Sample, bounds, reasons_for, texts_of
 
 _BOXES = 24
 _SHARES = (0.001, 0.01, 0.05)
@@ -131,8 +132,6 @@ def _typed(dim: Dim, low: int, high: int, sparse: bool) -> tuple[Any, Any]:
 
 def _given(sample: Sample, queries: Queries) -> list[_Bounds]:
     """The boxes asked for; of a dense array as they lie in the part that is measured."""
-    from ..query.box import box_of
-
     found: list[_Bounds] = []
     for query in queries:
         check(isinstance(query, Mapping), f"queries= takes boxes, {{dim: (low, high)}} each, found {brief(query)}")

@@ -19,19 +19,20 @@ from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..context.settings import Context
 from ..errors import AccessError, BoundsError, GridstoneError, InputError, UnsupportedError
-from ..indexing import dense, fancy, lists, positions
+from ..indexing import dense, fancy, indexers, lists, positions
 from ..maintain.consolidation import Mergeable
 from ..maintain.health import Checked
 from ..maintain.retention import Retained
 from ..query.box import Box, BoxLike, box_of, region_of
 from ..result.cells import Result
-from ..schema.array_schema import Attr, Schema
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
 from ..version import history, receipt
 from ..version.history import Version
 from ..version.receipt import Closing, Kept, Message, Receipt
 from ..write.input import coordinate_columns, of_cells
 from ..write.writer import Writer
-from . import pickling
+from . import display, pickling
 from .delete import Erasable
 from .evolution import Evolvable
 from .metadata import Metadata
@@ -276,14 +277,14 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         return Loc(self)
 
     @property
-    def vindex(self) -> lists.VIndex:
+    def vindex(self) -> indexers.VIndex:
         """Cells at lists of positions, point by point: `a.vindex[[1, 5], [2, 2]]`."""
-        return lists.VIndex(self)
+        return indexers.VIndex(self)
 
     @property
-    def oindex(self) -> lists.OIndex:
+    def oindex(self) -> indexers.OIndex:
         """Lists of positions per axis: `a.oindex[[1, 5], :]`."""
-        return lists.OIndex(self)
+        return indexers.OIndex(self)
 
     @checked()
     def points(self, coords: Any, attrs: Sequence[str] | str | None = None, *, progress: Progress = None) -> Result:
@@ -564,7 +565,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         if self.native.in_transaction:
             raise UnsupportedError("an array of a transaction cannot be pickled; open it outside of the transaction")
         place = (self._uri, self.path, self.version, self.mode, self._pinned, self._context)
-        return pickling.reopen, (*place, self.native.id)
+        return _reopened, (*place, self.native.id)
 
     def __repr__(self) -> str:
         if self._native is None:
@@ -581,11 +582,19 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         return f"<gridstone.Array {place!r} {kind} ({dims}) {{{attrs}}} version {self.version}>"
 
     def _repr_html_(self) -> str:
-        from ..base import html
-
-        return html.array(self)
+        if self._native is None:
+            return display.closed(self.uri)
+        return display.opened(self.native, self.uri, self.path, self._schema)
 
 
 def _of(attr: Attr) -> str:
     """What is said of the categories of an attribute."""
     return "" if attr.categories is None else f" of {len(attr.categories)} categories"
+
+
+def _reopened(
+    uri: str, path: str, version: int, mode: str, pinned: bool, context: Context, array_id: str | None = None
+) -> Array:
+    """The array that was pickled."""
+    found = pickling.reopened(context, uri, path, version, mode, array_id)
+    return Array(found, context, pinned=pinned, unpickled=True)

@@ -10,9 +10,11 @@ import numpy as np
 from ..base.arguments import checked, mapping, several
 from ..base.printable import brief
 from ..column import datatype
-from ..column.category import texts
 from ..errors import InputError, SchemaError, UnsupportedError
-from ..schema.array_schema import Attr, Dim, Filters, Schema, filters_text
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr, category_texts
+from ..schema.dimension import Dim
+from ..schema.filters import Filters, filters_text
 from ..version.receipt import Message
 
 if TYPE_CHECKING:
@@ -78,8 +80,8 @@ class Evolvable:
             ConflictError: another commit changed the schema.
         """
         wanted = _domains(self._schema, domain, domains)
-        texts = [[dim.name, *_ends(dim, ends)] for dim, ends in wanted]
-        return self._evolve({"domains": texts}, message)
+        category_texts = [[dim.name, *_ends(dim, ends)] for dim, ends in wanted]
+        return self._evolve({"domains": category_texts}, message)
 
     @checked(
         add=_attrs, drop=several, nullable=several, rename=mapping, fill=mapping, filters=mapping, categories=mapping
@@ -129,7 +131,9 @@ class Evolvable:
             "fill": [[_name(name), _fill(schema.attr(name), value)] for name, value in fills.items()],
             "filters": [[_name(name), filters_text(value)] for name, value in (filters or {}).items()],
             "nullable": _names(nullable),
-            "categories": [[_name(name), texts(schema.attr(name), more)] for name, more in (categories or {}).items()],
+            "categories": [
+                [_name(name), category_texts(schema.attr(name), more)] for name, more in (categories or {}).items()
+            ],
         }
         return self._evolve(asked, message)
 

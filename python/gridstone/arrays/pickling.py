@@ -1,14 +1,10 @@
 """Opening arrays again by their place, as unpickling does."""
 
 import contextlib
-from typing import TYPE_CHECKING
 
 from .. import _native
 from ..context.settings import Context
 from ..errors import NotFoundError
-
-if TYPE_CHECKING:
-    from .array import Array
 
 _TRIES = 10
 
@@ -32,18 +28,13 @@ def newest_of(old: "_native.Array", context: Context, writable: bool) -> "_nativ
     raise NotFoundError(f"the array that lay at {old.path!r} of {old.uri!r} is moved again and again; open it anew")
 
 
-def reopen(
-    uri: str, path: str, version: int, mode: str, pinned: bool, context: Context, array_id: str | None = None
-) -> "Array":
-    """The array that was pickled: at its version, or at the newest if it can write."""
-    from .array import Array
-
+def reopened(context: Context, uri: str, path: str, version: int, mode: str, array_id: str | None) -> "_native.Array":
+    """The core's array that was pickled: at its version, or at the newest if it can write."""
     if mode == "r":
-        return Array(open_native(context, uri, path, False, version), context, pinned=pinned, unpickled=True)
+        return open_native(context, uri, path, False, version)
     with contextlib.suppress(NotFoundError):
         found = open_native(context, uri, path, True, None)
         if array_id in (None, found.id):
-            return Array(found, context, pinned=pinned, unpickled=True)
+            return found
     # Something else lies there now, or nothing: the version that was pickled tells what was meant.
-    old = open_native(context, uri, path, False, version)
-    return Array(newest_of(old, context, True), context, pinned=pinned, unpickled=True)
+    return newest_of(open_native(context, uri, path, False, version), context, True)

@@ -8,17 +8,18 @@ from .. import _native
 from ..base.arguments import checked, known, mapping, several
 from ..base.printable import brief
 from ..base.progress import Progress, Told, reporting
-from ..column import columns
+from ..column import decode
 from ..column.datatype import AnyArray
 from ..context.settings import Context, size_bytes
 from ..errors import GridstoneError, InputError
 from ..query.box import Box, BoxLike, Region, box_of, region_of
 from ..query.condition import Where, condition_json
 from ..result import damage
-from ..result.cells import Result, fill_out, from_cells, needs_dense, of_nothing, of_selected, of_targets, targets_of
+from ..result.cells import Result, from_cells, of_nothing, of_selected
 from ..result.damage import CHOICES, Damaged
+from ..result.out import fill_out, needs_dense, of_targets, targets_of
 from ..schema.array_schema import Schema
-from ..write.input import asked_of_core, attr_field
+from ..schema.fields import asked_of_core, attr_field, column_of
 
 if TYPE_CHECKING:
     from ..result.buffers import Buffers, Filling
@@ -162,7 +163,7 @@ class Readable:
             return made.to_numpy()
         found = self.native.read(box.texts, names, "row", None)
         self._stats, given, shape = dict(found.stats), found.attrs, box.shape
-        return {name: columns.of_attr(schema.attr(name), given[name]).shaped(shape, "row").numpy() for name in names}
+        return {name: decode.numpy_of(column_of(schema.attr(name), given[name]).shaped(shape, "row")) for name in names}
 
     def _read_cells(
         self,
@@ -251,8 +252,17 @@ class Readable:
         from ..result.buffers import begin
 
         known("order", order, _ORDERS)
-        region = region_of(self._schema, box)
-        return begin(self, self._context, region, buffers, where, order, Told(progress, "reading"))
+        schema = self._schema
+        return begin(
+            self.native,
+            schema,
+            region_of(schema, box),
+            buffers,
+            where=where,
+            order=order,
+            budget=self._context.memory_budget,
+            told=Told(progress, "reading"),
+        )
 
     def _names(self, attrs: Sequence[str] | str | None, schema: Schema | None = None) -> list[str]:
         schema = schema or self._schema

@@ -1,6 +1,7 @@
 """Views of an array: one attribute, and access by coordinates."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -9,13 +10,39 @@ from ..base.progress import Progress
 from ..column import datatype
 from ..column.datatype import AnyArray, Value
 from ..errors import SchemaError, UnsupportedError, _NoAttributeError
-from ..indexing import dense, fancy, lists, positions
+from ..indexing import dense, fancy, indexers, positions
+from ..indexing.handle import Handle
 from ..query.box import axes_of_coordinates, box_of
+from ..result.cells import Result
 from ..schema.array_schema import Schema
 
-if TYPE_CHECKING:
-    from ..result.cells import Result
-    from .array import Array
+
+class Viewed(Handle, Protocol):
+    """The array behind a view, as `gridstone.Array` is."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def ndim(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def chunks(self) -> tuple[int, ...]: ...
+
+    def points(self, coords: Any, attrs: Sequence[str] | str | None = ..., *, progress: Progress = ...) -> Result: ...
+
+    def _names(self, attrs: Sequence[str] | str | None, schema: Schema | None = ...) -> list[str]: ...
+
+    def _cells_held(self) -> int: ...
+
+    def _as_numpy(self, name: str, dtype: Any, copy: bool | None) -> AnyArray: ...
+
+    def _no_membership(self, name: str) -> TypeError: ...
+
+    def __len__(self) -> int: ...
 
 
 class AttrView:
@@ -24,14 +51,14 @@ class AttrView:
     values of the cells found, in row order.
     """
 
-    def __init__(self, array: "Array", name: str) -> None:
+    def __init__(self, array: Viewed, name: str) -> None:
         try:
             self._array, self._attr = array, array.schema.attr(name)
         except SchemaError as error:
             raise _NoAttributeError(str(error)) from None
 
     @property
-    def array(self) -> "Array":
+    def array(self) -> Viewed:
         """The array that this attribute belongs to."""
         return self._array
 
@@ -87,14 +114,14 @@ class AttrView:
         return Loc(self._array, self.name)
 
     @property
-    def vindex(self) -> lists.VIndex:
+    def vindex(self) -> indexers.VIndex:
         """This attribute at lists of positions, point by point: `a["v"].vindex[[1, 5], [2, 2]]`."""
-        return lists.VIndex(self._array, self.name)
+        return indexers.VIndex(self._array, self.name)
 
     @property
-    def oindex(self) -> lists.OIndex:
+    def oindex(self) -> indexers.OIndex:
         """This attribute at lists of positions per axis: `a["v"].oindex[[1, 5], :]`."""
-        return lists.OIndex(self._array, self.name)
+        return indexers.OIndex(self._array, self.name)
 
     @checked()
     def points(self, coords: Any, *, progress: Progress = None) -> AnyArray:
@@ -134,13 +161,13 @@ class Loc:
     its axis; in dense arrays a slice may have a positive step.
     """
 
-    def __init__(self, array: "Array", name: str | None = None) -> None:
+    def __init__(self, array: Viewed, name: str | None = None) -> None:
         self._array, self._name = array, name
 
     def __repr__(self) -> str:
-        return lists.told("Loc", self._array, self._name)
+        return indexers.repr_of("Loc", self._array, self._name)
 
-    def __getitem__(self, key: Any) -> "AnyArray | dict[str, AnyArray] | Result | Any":
+    def __getitem__(self, key: Any) -> AnyArray | dict[str, AnyArray] | Result | Any:
         array, name = self._array, self._name
         names = array.schema_names if name is None else [name]
         if array.sparse:

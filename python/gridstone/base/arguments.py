@@ -75,14 +75,6 @@ def files(what: str, value: Any) -> None:
         file(what, item)
 
 
-def stored(what: str, value: Any) -> None:
-    """An array, or the store of one."""
-    from ..arrays.array import Array
-
-    if not isinstance(value, Array):
-        place(what, value)
-
-
 def instance(kind: type, takes: str) -> Check:
     """A check that a value is of this class, which is `takes` in words."""
 
@@ -117,11 +109,15 @@ def flag(what: str, value: Any) -> None:
         raise _wrong(what, "True or False", value)
 
 
+class Settings:
+    """Base of what `context=` takes; `gridstone.Context` is the only class of this kind."""
+
+    __slots__ = ()
+
+
 def context(what: str, value: Any) -> None:
     """Settings to open with."""
-    from ..context.settings import Context
-
-    if not isinstance(value, Context):
+    if not isinstance(value, Settings):
         raise _wrong(what, "a gridstone.Context, or None for the process's default", value)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from .. import __version__
+from .._native import __version__
 from ..errors import GridstoneError
 from . import advice, bench, commands, completion, drawing, evolution, files, places, retention, upkeep
 from .output import error_text

@@ -11,7 +11,7 @@ import click
 import pyarrow as pa
 
 from ..base.progress import Progress
-from ..io.table.write import csv_into, csv_options
+from ..io.csv.write import csv_into, csv_options
 from .output import emit_table, note, plain
 
 if TYPE_CHECKING:

@@ -14,7 +14,9 @@ from ..column import datatype
 from ..context.settings import Context
 from ..errors import GridstoneError, InputError
 from ..result.damage import CHOICES, DamageWarning
-from ..schema.array_schema import Attr, Dim, Schema
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
+from ..schema.dimension import Dim
 from ..stores.store import open_array
 from .output import note
 

@@ -1,4 +1,5 @@
-"""Complex numbers, vectors, lists and bytes of a fixed length between the core's columns and Arrow's nested types."""
+"""Columns of any type but categories as Arrow arrays, and back: complex numbers, vectors, lists and bytes of a fixed
+length are Arrow's nested types, all others those of `arrow_flat`."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,49 +9,57 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InputError
-from . import arrow, columns, datatype, nested
+from . import arrow_flat, columns, datatype, nested
+from .arrow_types import bits, type_of, validity_of
 from .columns import Column, Field
 from .datatype import AnyArray
 
 
 def array_of(column: Column) -> "pa.Array":
-    """The Arrow array of a flat column of complex numbers, vectors or lists, over the same memory."""
+    """The Arrow array of a flat column, over the same memory."""
     base = datatype.base_of(column.dtype)
-    if column.offsets is not None:
+    if datatype.is_list(column.dtype) and column.offsets is not None:
         width = datatype.numpy_of(base).itemsize
-        child = arrow.array_of(Column(base, column.values.view(datatype.numpy_of(base))))
-        buffers = [arrow.bits(column.validity), pa.py_buffer(column.offsets // width)]
-        return pa.Array.from_buffers(arrow.type_of(column.dtype), len(column), buffers, children=[child])
+        child = array_of(Column(base, column.values.view(datatype.numpy_of(base))))
+        buffers = [bits(column.validity), pa.py_buffer(column.offsets // width)]
+        return pa.Array.from_buffers(type_of(column.dtype), len(column), buffers, children=[child])
     if datatype.is_complex(column.dtype):
         part = "float32" if column.dtype == "complex64" else "float64"
-        return _of_fixed(column, arrow.array_of(Column(part, column.values.view(part))))
-    flat = column.values.view(datatype.numpy_of(base))
-    return _of_fixed(column, arrow.array_of(Column(base, flat)))
+        return _of_fixed(column, array_of(Column(part, column.values.view(part))))
+    if datatype.shape_of(column.dtype):
+        flat = column.values.view(datatype.numpy_of(base))
+        return _of_fixed(column, array_of(Column(base, flat)))
+    return arrow_flat.array_of(column)
 
 
-def _of_fixed(column: Column, child: "pa.Array") -> "pa.Array":
-    """Fixed-size lists over their items, from the innermost axis to the outermost."""
-    made = arrow.type_of(column.dtype)
-    levels = []
-    while made != child.type:
-        levels.append(made)
-        made = made.value_type
-    for level in reversed(levels):
-        count = len(column) if level is levels[0] else len(child) // level.list_size
-        buffers = [arrow.bits(column.validity) if level is levels[0] else None]
-        child = pa.Array.from_buffers(level, count, buffers, children=[child])
-    return child
-
-
-def column_of(field: Field, array: Any) -> Column:
-    """The column that an Arrow array makes for a field of one of these types; an `InputError` if it does not fit."""
+def column_of(field: Field, data: Any) -> Column:
+    """The column that an Arrow array or chunked array makes for `field`; an `InputError` if it does not fit."""
+    array = arrow_flat.one_chunk(field, data)
+    if field.dtype in ("string", "bytes"):
+        return arrow_flat.column_of_chunk(field, array)
     if datatype.is_fixed_bytes(field.dtype):
         return _fixed_bytes(field, array)
     if datatype.is_list(field.dtype):
         return _lists(field, array)
     if datatype.is_complex(field.dtype):
         return _complex(field, array)
-    return _vectors(field, array)
+    if datatype.shape_of(field.dtype):
+        return _vectors(field, array)
+    return arrow_flat.column_of_chunk(field, array)
+
+
+def _of_fixed(column: Column, child: "pa.Array") -> "pa.Array":
+    """Fixed-size lists over their items, from the innermost axis to the outermost."""
+    made = type_of(column.dtype)
+    levels = []
+    while made != child.type:
+        levels.append(made)
+        made = made.value_type
+    for level in reversed(levels):
+        count = len(column) if level is levels[0] else len(child) // level.list_size
+        buffers = [bits(column.validity) if level is levels[0] else None]
+        child = pa.Array.from_buffers(level, count, buffers, children=[child])
+    return child
 
 
 def _unfit(field: Field, array: Any) -> InputError:
@@ -60,7 +69,7 @@ def _unfit(field: Field, array: Any) -> InputError:
 def _fixed_bytes(field: Field, array: Any) -> Column:
     kinds, target = pa.types, datatype.numpy_of(field.dtype)
     array = array.cast(pa.large_binary()) if kinds.is_binary_view(array.type) else array
-    valid = arrow.validity_of(array)
+    valid = validity_of(array)
     if kinds.is_fixed_size_binary(array.type) and array.type.byte_width == target.itemsize and len(array):
         start = array.offset * target.itemsize
         flat = np.frombuffer(array.buffers()[1], np.uint8)[start : start + len(array) * target.itemsize]
@@ -76,7 +85,7 @@ def _fixed_bytes(field: Field, array: Any) -> Column:
 def _items(field: Field, array: Any, valid_parents: AnyArray | None) -> Column:
     """The items of lists or vectors; an item that is null is an error, unless what it belongs to is null."""
     base = nested.base_field(field, nullable=True)
-    made = arrow.column_of(base, array)
+    made = column_of(base, array)
     bad = None if made.validity is None else ~made.validity
     if bad is not None and valid_parents is not None:
         bad &= valid_parents
@@ -91,7 +100,7 @@ def _lists(field: Field, array: Any) -> Column:
         array = array.cast(pa.large_list(array.type.value_type))
     if not (kinds.is_list(array.type) or kinds.is_large_list(array.type)):
         raise _unfit(field, array)
-    valid = arrow.validity_of(array)
+    valid = validity_of(array)
     if len(array) == 0:
         return replace(columns.empty(field.dtype, (0,), False), shape=None)
     offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False)).astype(np.int64)
@@ -107,9 +116,9 @@ def _complex(field: Field, array: Any) -> Column:
     if not (pa.types.is_fixed_size_list(array.type) and array.type.list_size == 2):
         if pa.types.is_nested(array.type):
             raise _unfit(field, array)
-        real = arrow.column_of(field._replace(dtype=part), array)
+        real = arrow_flat.column_of(field._replace(dtype=part), array)
         return Column(field.dtype, real.values.astype(field.dtype), None, real.validity)
-    valid = arrow.validity_of(array)
+    valid = validity_of(array)
     parents = None if valid is None else np.repeat(valid, 2)
     items = _items(field._replace(dtype=part), _children(array), parents)
     return Column(field.dtype, np.ascontiguousarray(items.values).view(field.dtype), None, valid)
@@ -123,7 +132,7 @@ def _children(array: Any) -> Any:
 
 def _vectors(field: Field, array: Any) -> Column:
     inner, kinds = datatype.shape_of(field.dtype), pa.types
-    valid, child = arrow.validity_of(array), array
+    valid, child = validity_of(array), array
     for side in inner:
         if kinds.is_list(child.type) or kinds.is_large_list(child.type):
             child = _regular(field, child, side)
@@ -142,7 +151,7 @@ def _regular(field: Field, array: Any, side: int) -> Any:
     if (lengths != side).any():
         row = int(np.flatnonzero(lengths != side)[0])
         raise InputError(f"{field.title} is {field.dtype}, found a list of {int(lengths[row])} values in row {row}")
-    valid = arrow.validity_of(array)
+    valid = validity_of(array)
     if valid is None:
         return array.flatten()
     offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False)).astype(np.int64)

@@ -8,7 +8,8 @@ import numpy as np
 from ..base.printable import brief
 from ..errors import InputError
 from . import datatype
-from .columns import Column, Field, broadcast, cast, checked_validity, is_missing
+from .cast import broadcast, cast, checked_validity, is_missing
+from .columns import Column, Field
 from .datatype import AnyArray
 
 Cells = tuple[AnyArray, AnyArray | None]

@@ -1,30 +1,17 @@
-"""Columns of pandas, where NaN means null in what may be null, and is a value elsewhere."""
+"""Data frames of pandas as Arrow tables, and back."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
-from . import columns, datatype
+from . import arrow, datatype, decode, encode
+from .arrow_types import field_of, metadata_dtype
 from .columns import Column, Field
+from .datatype import AnyArray
 
-
-def column_of(field: Field, series: Any) -> Column:
-    """The flat column that a Series makes for `field`; an `InputError` if it does not fit."""
-    if datatype.base_of(field.dtype) != field.dtype:  # Arrow would take NaN in vectors and lists as null.
-        return columns.from_values(field, series.to_numpy(dtype=object))
-    values = series.array
-    if type(values).__name__ == "Categorical" and field.categories is not None:
-        return columns.from_values(field, values)
-    if type(values).__name__ == "NumpyExtensionArray" and values.dtype.numpy_dtype.kind in "biufcmM":
-        return columns.from_values(field, series.to_numpy(), nan_is_null=True)
-    import pyarrow as pa
-
-    try:
-        array = pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        # Mixed objects, integers from 2^63 on, complex numbers in lists.
-        return columns.from_values(field, series.to_numpy(dtype=object), nan_is_null=True)
-    return columns.from_values(field, array)
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def _is_missing(value: Any) -> bool:
@@ -38,22 +25,20 @@ def nested_array(item: tuple[Any, Any]) -> Any:
     """The Arrow field and array of a name and a Series of complex numbers, or of arrays of floats or of several axes;
     None of any other, which Arrow makes itself (but takes NaN in arrays as null). A complex number that is NaN is null
     and keeps what it was underneath."""
-    from . import arrow
-
     name, series = item
     if not isinstance(series.dtype, np.dtype) or series.dtype.kind not in "cO":
         return None
     values = series.to_numpy()
     if values.dtype.kind == "c":
         dtype = datatype.parse(values.dtype)
-        return arrow.field_of(str(name), dtype, True), arrow.array_of(Column(dtype, values, None, ~np.isnan(values)))
+        return field_of(str(name), dtype, True), arrow.array_of(Column(dtype, values, None, ~np.isnan(values)))
     first = next((value for value in values if not _is_missing(value)), None)
     if not isinstance(first, np.ndarray) or (first.ndim < 2 and first.dtype.kind not in "fc"):
         return None
     kind = datatype.parse(first.dtype)
     dtype = datatype.list_of(kind) if first.ndim == 1 else datatype.shaped(kind, first.shape)
-    found = columns.from_values(Field(str(name), dtype, True, "column"), values)
-    return arrow.field_of(str(name), dtype, True), arrow.array_of(found)
+    found = encode.from_values(Field(str(name), dtype, True, "column"), values)
+    return field_of(str(name), dtype, True), arrow.array_of(found)
 
 
 def table_of(frame: Any) -> Any:
@@ -67,3 +52,60 @@ def table_of(frame: Any) -> Any:
     for field, found in made.values():
         table = table.append_column(field, found)
     return table
+
+
+def pandas_of(table: "pa.Table") -> "pd.DataFrame":
+    """A data frame of a table made here. Complex numbers, which Arrow lacks, are NaN where null.
+
+    Integers and booleans that have nulls become pandas' nullable types, since NumPy's have no place for a null and
+    floats none for all integers. Vectors of several axes are arrays of that shape, not arrays of arrays.
+    """
+    for place, field in enumerate(table.schema):
+        # pandas has no index, and so no categories, of halves.
+        if pa.types.is_dictionary(field.type) and pa.types.is_float16(field.type.value_type):
+            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+    made = _frame_of(table)
+    for field in table.schema:
+        dtype = metadata_dtype(field) or ""
+        if not datatype.is_complex(datatype.base_of(dtype)) and len(datatype.shape_of(dtype)) < 2:
+            continue
+        column = arrow.column_of(Field(field.name, dtype, True, "attribute"), table.column(field.name))
+        if datatype.is_complex(dtype):
+            values = column.values if column.validity is None else np.where(column.validity, column.values, np.nan)
+            made[field.name] = values.astype(dtype, copy=False)
+        else:
+            made[field.name] = _objects_of(column)
+    return made
+
+
+def _frame_of(table: "pa.Table") -> "pd.DataFrame":
+    """A data frame of a table; integers and booleans that have nulls in pandas' nullable types."""
+    import pandas as pd
+
+    exact = {field.name: _exact(table.column(place)) for place, field in enumerate(table.schema)}
+    plain = table.select([name for name, column in exact.items() if column is None]).to_pandas()
+    if len(plain.columns) == len(exact):
+        return plain  # type: ignore[no-any-return]
+    columns = {name: plain[name] if column is None else column for name, column in exact.items()}
+    return pd.DataFrame(columns, copy=False)
+
+
+def _exact(column: "pa.ChunkedArray") -> Any:
+    """Integers or booleans with nulls as an array of pandas' nullable type; None for all other columns."""
+    import pandas as pd
+
+    kind = column.type
+    if not column.null_count or not (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        return None
+    name = "boolean" if pa.types.is_boolean(kind) else str(kind).replace("uint", "UInt").replace("int", "Int")
+    dtype: Any = pd.api.types.pandas_dtype(name)
+    return dtype.__from_arrow__(column)
+
+
+def _objects_of(column: Column) -> AnyArray:
+    """Vectors or lists as an object array; None where null."""
+    found = np.empty(len(column), object)
+    values = datatype.unpacked(decode.cells_of(column))
+    for row in range(found.size):
+        found[row] = values[row] if column.validity is None or column.validity[row] else None
+    return found

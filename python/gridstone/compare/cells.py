@@ -12,8 +12,8 @@ from ..column import arrow, datatype
 from ..column.columns import Field
 from ..column.datatype import AnyArray
 from ..query.box import Bound, Box, TextSpan, domain_of
-from ..schema.array_schema import Dim
-from .diff import Difference, Example
+from ..schema.dimension import Dim
+from .report import Difference, Example
 
 if TYPE_CHECKING:
     from ..arrays.array import Array

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _native
-from ..base.arguments import among, known
+from ..base.arguments import Settings, among, known
 from ..base.printable import brief
 from ..errors import AccessError, InputError, UnsupportedError
 from .storage_options import Given, given_options
@@ -44,7 +44,7 @@ class _Lock:
         return self._locks.setdefault(os.getpid(), threading.Lock())
 
 
-class Context:
+class Context(Settings):
     """Settings shared by the arrays opened with it. Immutable, picklable; the core's pool starts on first use and is
     rebuilt in a forked child.
 

@@ -5,19 +5,18 @@ row order: points first, then the other dimensions.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..column import columns
+from .. import _native
+from ..column import decode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
-from ..query.box import Axis
+from ..query.axis import Axis
 from ..schema.array_schema import Schema
-
-if TYPE_CHECKING:
-    from .. import _native
-    from ..arrays.array import Array
+from ..schema.fields import column_of
+from .handle import Handle
 
 Arrays = dict[str, AnyArray]
 
@@ -48,7 +47,7 @@ def _buffer(values: AnyArray) -> Any:
 
 
 def read(
-    array: "Array",
+    array: Handle,
     schema: Schema,
     names: Sequence[str],
     chosen: Sequence["_native._Chosen"],
@@ -57,11 +56,12 @@ def read(
 ) -> Arrays:
     """The attributes at chosen positions, as arrays of the shape that the choices make."""
     cells = array._read_positions(chosen, mask, names)
-    return {name: columns.of_attr(schema.attr(name), cells.attrs[name]).shaped(shape, "row").numpy() for name in names}
+    made = {name: column_of(schema.attr(name), cells.attrs[name]) for name in names}
+    return {name: decode.numpy_of(column.shaped(shape, "row")) for name, column in made.items()}
 
 
 def write(
-    array: "Array",
+    array: Handle,
     chosen: Sequence["_native._Chosen"],
     mask: "_native._Mask | None",
     made: Mapping[str, Column],

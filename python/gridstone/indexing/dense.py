@@ -3,32 +3,33 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..column import columns, datatype
+from ..column import datatype, decode, encode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
+from ..column.values import cells_shape
 from ..errors import InputError
-from ..query.box import Axis, Box, axes_of, covering
+from ..query.axis import Axis, axes_of
+from ..query.box import Box, covering
 from ..schema.array_schema import Schema
+from ..schema.fields import attr_field
 from ..version.receipt import Closing, Receipt
-from ..write.input import attr_field
+from ..write.values import by_attribute
 from . import chosen
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
+from .handle import Handle
 
 Arrays = dict[str, AnyArray]
 
 
-def read(array: "Array", names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+def read(array: Handle, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions; integers drop their axis, single cells come as scalars."""
     return _ones(read_arrays(array, array.schema, names, axes))
 
 
-def read_at(array: "Array", schema: Schema, names: Sequence[str], key: Any) -> Arrays:
+def read_at(array: Handle, schema: Schema, names: Sequence[str], key: Any) -> Arrays:
     """What `array[key]` gives: as in NumPy, an ellipsis keeps a single cell an array."""
     found = read_arrays(array, schema, names, axes_of(schema, key))
     dotted = key is Ellipsis or (isinstance(key, tuple) and any([part is Ellipsis for part in key]))
@@ -37,17 +38,17 @@ def read_at(array: "Array", schema: Schema, names: Sequence[str], key: Any) -> A
 
 def _ones(found: Arrays) -> Arrays:
     """Those without axes as values."""
-    return {name: columns.one(values) for name, values in found.items()}
+    return {name: decode.one(values) for name, values in found.items()}
 
 
-def read_arrays(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+def read_arrays(array: Handle, schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """The attributes at these positions as arrays, of no dimension where integers chose one cell."""
     found = _read_strided(array, schema, names, axes)
     dropped = tuple([0 if axis.drop else slice(None) for axis in axes])
     return {name: values[(*dropped, ...)] for name, values in found.items()} if 0 in dropped else found
 
 
-def _read_strided(array: "Array", schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
+def _read_strided(array: Handle, schema: Schema, names: Sequence[str], axes: Sequence[Axis]) -> Arrays:
     """Reads a box where every step is 1, else the positions alone."""
     if all([axis.step == 1 or axis.count == 1 for axis in axes]):
         return array._read_box(schema, covering(schema, axes), list(names))
@@ -55,13 +56,13 @@ def _read_strided(array: "Array", schema: Schema, names: Sequence[str], axes: Se
     return chosen.read(array, schema, names, [chosen.strided(axis) for axis in axes], None, shape)
 
 
-def write(array: "Array", name: str | None, axes: Sequence[Axis], value: Any) -> None:
+def write(array: Handle, name: str | None, axes: Sequence[Axis], value: Any) -> None:
     """`array[axes] = value`: a scalar, an array that broadcasts, or a dict of them by attribute."""
     schema = array.schema
     shape = tuple(axis.count for axis in axes if not axis.drop)
     full = tuple(axis.count for axis in axes)
     given = by_attribute(schema, value, name)
-    made = {n: columns.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
+    made = {n: encode.from_values(attr_field(schema, n), v, shape) for n, v in given.items()}
     if math.prod(full) == 0:
         return
     if all(axis.step == 1 or axis.count == 1 for axis in axes):
@@ -79,25 +80,25 @@ def row_major(column: Column) -> Column:
     return replace(column, values=column.values.ravel(), validity=validity)
 
 
-def write_box(array: "Array", box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:
+def write_box(array: Handle, box: Box, value: Any, message: Closing, progress: Any) -> int | Receipt:
     """Writes arrays of exactly the box's shape (or single values) to it."""
     shape = box.shape
     made = {}
     for name, data in by_attribute(array.schema, value, None).items():
         field = attr_field(array.schema, name)
-        found = columns.cells_shape(field, data)
+        found = cells_shape(field, data)
         if found not in ((), shape):
             inner = datatype.shape_of(field.dtype)
             values = f", each value {inner}" if inner else ""
             raise InputError(
                 f"attribute {name!r}: the data has shape {np.shape(data)}, the box {box} has shape {shape}{values}"
             )
-        made[name] = columns.from_values(field, data, shape)
+        made[name] = encode.from_values(field, data, shape)
     return _stage_box(array, box, made, shape, message, progress)
 
 
 def _stage_box(
-    array: "Array",
+    array: Handle,
     box: Box,
     made: Mapping[str, Column],
     shape: tuple[int, ...],
@@ -120,34 +121,3 @@ def _shaped(column: Column, shape: tuple[int, ...]) -> Column:
         return column
     validity = None if column.validity is None else column.validity.reshape(shape)
     return replace(column, values=column.values.reshape(shape), validity=validity)
-
-
-def _only(read: Mapping[str, AnyArray], name: str) -> AnyArray:
-    """What was read of the only attribute, for one of another name."""
-    if len(read) != 1:
-        raise InputError(f"{list(read)} were read, none of them {name!r}; say which one: result['{next(iter(read))}']")
-    return next(iter(read.values()))
-
-
-def by_attribute(schema: Schema, value: Any, name: str | None) -> Mapping[str, Any]:
-    """`value` by attribute: a dict or what was read as it is, anything else for the only attribute (or `name`)."""
-    from ..result.cells import Result
-
-    if isinstance(value, Result):
-        value = value.in_place()
-        if name is not None:
-            value = value[name] if name in value else _only(value, name)
-    if name is not None:
-        return {name: value}
-    if isinstance(value, Mapping):
-        if not value:
-            raise InputError("an empty dict was given; name at least one attribute")
-        for given in value:
-            attr_field(schema, given)
-        return value
-    if len(schema.attrs) != 1:
-        names = [attr.name for attr in schema.attrs]
-        raise InputError(
-            f"the array has {len(names)} attributes {names}; give a dict of arrays, or write a['{names[0]}'][...]"
-        )
-    return {schema.attrs[0].name: value}

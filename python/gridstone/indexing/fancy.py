@@ -5,8 +5,8 @@ broadcast together, point by point; slices stand for all their positions. The ax
 where the first of them stood in the key if they are neighbours there, and in front if something lies between them.
 
 A read and an assignment are one call of the core each, which plans them by the blocks as they are stored. What is left
-here are NumPy's rules: what the parts of a key mean, and the shape and the order of the axes that they make. Of a cell
-that an assignment names twice, in row order of the selection, the last value stays.
+here are NumPy's rules: what the parts of a key mean, and the shape and the order of the axes that they make. Where an
+assignment names a cell twice, in row order of the selection, the last value stays.
 """
 
 import math
@@ -14,23 +14,22 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import EllipsisType, NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from .. import _native
 from ..base.printable import brief
-from ..column import columns
+from ..column import encode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import BoundsError, UnsupportedError
-from ..query.box import NEW_AXIS, Axis, axes_of, axis_of
+from ..query.axis import NEW_AXIS, Axis, axes_of, axis_of
 from ..schema.array_schema import Schema
-from ..write.input import attr_field
+from ..schema.fields import attr_field
+from ..write.values import by_attribute
 from . import chosen, dense, lists
-
-if TYPE_CHECKING:
-    from .. import _native
-    from ..arrays.array import Array
+from .handle import Handle
 
 Arrays = dict[str, AnyArray]
 
@@ -150,7 +149,7 @@ def _reordered(column: Column, cells: AnyArray) -> Column:
     return replace(column, values=values, offsets=offsets, validity=validity)
 
 
-def read_at(array: "Array", schema: Schema, names: Sequence[str], key: Any) -> Arrays:
+def read_at(array: Handle, schema: Schema, names: Sequence[str], key: Any) -> Arrays:
     """What `array[key]` gives of a dense array, by attribute."""
     asked = parsed(schema, key)
     if asked is None:
@@ -160,15 +159,15 @@ def read_at(array: "Array", schema: Schema, names: Sequence[str], key: Any) -> A
     return {name: plan.placed(values) for name, values in found.items()}
 
 
-def assign(array: "Array", name: str | None, key: Any, value: Any) -> None:
+def assign(array: Handle, name: str | None, key: Any, value: Any) -> None:
     """`array[key] = value` of a dense array, or of one of its attributes."""
     schema = array.schema
     asked = parsed(schema, key)
     if asked is None:
         dense.write(array, name, axes_of(schema, key), value)
         return
-    given = dense.by_attribute(schema, value, name)
-    made = {n: columns.from_values(attr_field(schema, n), v, asked.result) for n, v in given.items()}
+    given = by_attribute(schema, value, name)
+    made = {n: encode.from_values(attr_field(schema, n), v, asked.result) for n, v in given.items()}
     if math.prod(asked.result):
         plan = asked.plan()
         chosen.write(array, plan.chosen, plan.mask, {n: plan.asked(column) for n, column in made.items()})

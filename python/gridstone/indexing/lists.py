@@ -5,118 +5,35 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from .. import _native
 from ..base.printable import brief
-from ..column import columns, datatype
+from ..column import columns, datatype, encode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import BoundsError, UnsupportedError
-from ..query.box import Axis, Box, axis_of, check_positions, expand
+from ..query.axis import Axis, axis_of, check_positions, expand
+from ..query.box import Box
 from ..result.cells import Result
-from ..schema.array_schema import Dim, Schema
-from ..write.input import asked_of_core, attr_field
+from ..schema.array_schema import Schema
+from ..schema.dimension import Dim
+from ..schema.fields import asked_of_core, attr_field, column_of
+from ..write.values import by_attribute
 from . import chosen, dense
-
-if TYPE_CHECKING:
-    from .. import _native
-    from ..arrays.array import Array
+from .handle import Handle
 
 Arrays = dict[str, AnyArray]
 
 
-class VIndex:
-    """Cells at lists of positions, point by point: `a.vindex[[1, 5], [2, 2]]` gives the cells (1, 2) and (5, 2).
-
-    There is one integer or array of integers per dimension; they broadcast together as in NumPy's indexing, and the
-    result has their shape. A boolean array of the array's shape chooses the cells where it is true. Dense: an ndarray
-    (a dict of them by attribute). Sparse: a `Result` of the cells that exist.
-
-    `a.vindex[[1, 5], [2, 2]] = values` writes the cells of a dense array in one commit; values broadcast, and of a cell
-    that is named twice the last value stays.
-    """
-
-    def __init__(self, array: "Array", name: str | None = None) -> None:
-        self._array, self._name = array, name
-
-    def __repr__(self) -> str:
-        return told("VIndex", self._array, self._name)
-
-    def __getitem__(self, key: Any) -> Any:
-        array = self._array
-        names = array.schema_names if self._name is None else [self._name]
-        schema = array.schema
-        points, shape = _points(schema, key)
-        if array.sparse:
-            found = read(array, _coordinates_of(schema, points), names)
-            return found if self._name is None else found[self._name]
-        made = chosen.read(array, schema, names, [chosen.paired(list_) for list_ in points], None, shape)
-        return _one({name: columns.one(values) for name, values in made.items()}, self._name)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._array._check_dense("assignment to lists of positions")
-        points, shape = _points(self._array.schema, key)
-        _assign(self._array, self._name, [chosen.paired(list_) for list_ in points], shape, value)
-
-
-class OIndex:
-    """Lists of positions per axis: `a.oindex[[1, 5], :]` gives the rows 1 and 5.
-
-    There is an integer (which drops its axis), a slice, a list of integers or a boolean list per dimension, each for
-    its own axis; lists may be in any order and repeat. The result is an ndarray (a dict of them by attribute); of a
-    sparse array a `Result` with the cells that exist there, each once, in row order.
-
-    `a.oindex[[1, 5], :] = values` writes these cells in one commit, as a box where they make one and else one by one
-    with their coordinates; values broadcast, and of a cell that is named twice the last value stays.
-    """
-
-    def __init__(self, array: "Array", name: str | None = None) -> None:
-        self._array, self._name = array, name
-
-    def __repr__(self) -> str:
-        return told("OIndex", self._array, self._name)
-
-    def __getitem__(self, key: Any) -> Any:
-        array, schema = self._array, self._array.schema
-        if array.sparse:
-            from . import positions
-
-            chosen = None if self._name is None else [self._name]
-            cells = array._steadily(lambda schema: positions.orthogonal(array, schema, key, chosen))
-            return cells if self._name is None else cells[self._name]
-        names = array.schema_names if self._name is None else [self._name]
-        parts = _axis_parts(schema, key)
-        made = _orthogonal(array, schema, names, parts)
-        dropped = tuple(0 if part.drop else slice(None) for part in parts)
-        dotted = any(part is Ellipsis for part in (key if isinstance(key, tuple) else (key,)))
-        found = {name: values[(*dropped, ...)] for name, values in made.items()}
-        return _one(found if dotted else {name: columns.one(values) for name, values in found.items()}, self._name)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        array, schema = self._array, self._array.schema
-        array._check_dense("assignment to lists of positions")
-        parts = _axis_parts(schema, key)
-        axes = [part.axis for part in parts]
-        if None not in axes:
-            dense.write(array, self._name, [axis for axis in axes if axis is not None], value)
-            return
-        shape = tuple(part.count for part in parts if not part.drop)
-        _assign(array, self._name, [part.chosen for part in parts], shape, value)
-
-
-def told(kind: str, array: "Array", name: str | None) -> str:
-    """What access to an array, or to one of its attributes, says that it is."""
-    return f"<gridstone.{kind} of {'' if name is None else f'attribute {name!r} of '}{array!r}>"
-
-
-def _one(found: Arrays, name: str | None) -> Any:
+def one_of(found: Arrays, name: str | None) -> Any:
     """One array where one attribute was asked for or is all there is."""
     return next(iter(found.values())) if name is not None or len(found) == 1 else found
 
 
-def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progress: Any = None) -> Result:
+def read(array: Handle, dims: Mapping[str, Column], names: Sequence[str], progress: Any = None) -> Result:
     """The cells at these coordinates, in their order, with coordinates: of a dense array one per point, of a sparse one
     those that exist."""
 
@@ -126,20 +43,20 @@ def read(array: "Array", dims: Mapping[str, Column], names: Sequence[str], progr
         if schema.sparse:
             found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
         for name in names:
-            found[name] = columns.of_attr(schema.attr(name), cells.attrs[name])
+            found[name] = column_of(schema.attr(name), cells.attrs[name])
         box = _box_around(schema, dims)
         return Result(schema, box, names, "row", found, cells.stats, array.context.memory_budget, listed=True)
 
     return array._steadily(look)
 
 
-def _assign(
-    array: "Array", name: str | None, choices: Sequence["_native._Chosen"], shape: tuple[int, ...], value: Any
+def assign(
+    array: Handle, name: str | None, choices: Sequence["_native._Chosen"], shape: tuple[int, ...], value: Any
 ) -> None:
     """Writes the cells at these positions, from values of `shape`."""
     schema = array.schema
-    given = dense.by_attribute(schema, value, name)
-    made = {n: dense.row_major(columns.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}
+    given = by_attribute(schema, value, name)
+    made = {n: dense.row_major(encode.from_values(attr_field(schema, n), v, shape)) for n, v in given.items()}
     if math.prod(shape):
         chosen.write(array, choices, None, made)
 
@@ -245,7 +162,7 @@ def _point_lists(schema: Schema, key: Any) -> list[AnyArray]:
     return made
 
 
-def _points(schema: Schema, key: Any) -> tuple[list[AnyArray], tuple[int, ...]]:
+def points(schema: Schema, key: Any) -> tuple[list[AnyArray], tuple[int, ...]]:
     """The positions of the cells that `vindex[key]` asks for, broadcast, and the shape that they make."""
     given = _point_lists(schema, key)
     try:
@@ -256,7 +173,7 @@ def _points(schema: Schema, key: Any) -> tuple[list[AnyArray], tuple[int, ...]]:
     return list(lists), lists[0].shape
 
 
-def _coordinates_of(schema: Schema, points: Sequence[AnyArray]) -> dict[str, Column]:
+def coordinates_of(schema: Schema, points: Sequence[AnyArray]) -> dict[str, Column]:
     return {
         dim.name: Column(dim.dtype, coordinates(dim, np.ravel(offsets)))
         for dim, offsets in zip(schema.dims, points, strict=True)
@@ -265,7 +182,7 @@ def _coordinates_of(schema: Schema, points: Sequence[AnyArray]) -> dict[str, Col
 
 def points_of(schema: Schema, key: Any) -> dict[str, Column]:
     """The coordinates of the cells that `vindex[key]` asks for."""
-    return _coordinates_of(schema, _points(schema, key)[0])
+    return coordinates_of(schema, points(schema, key)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +212,7 @@ class Part:
         return np.empty(0, np.uint64) if self.positions is None else self.positions
 
 
-def _axis_parts(schema: Schema, key: Any) -> list[Part]:
+def axis_parts(schema: Schema, key: Any) -> list[Part]:
     """What `oindex[key]` asks for along each axis."""
     parts = expand(key, schema.ndim)
     return [axis_part(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))]
@@ -334,7 +251,7 @@ def axis_list(dim: Dim, part: Any, axis: int) -> tuple[AnyArray, bool]:
     return _offsets(dim, found, axis), False
 
 
-def _orthogonal(array: "Array", schema: Schema, names: Sequence[str], parts: Sequence[Part]) -> Arrays:
+def orthogonal(array: Handle, schema: Schema, names: Sequence[str], parts: Sequence[Part]) -> Arrays:
     """The cells at every combination of the parts' positions."""
     shape = tuple(part.count for part in parts)
     return chosen.read(array, schema, names, [part.chosen for part in parts], None, shape)

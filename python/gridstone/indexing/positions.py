@@ -8,20 +8,20 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..column import columns, datatype
 from ..column.datatype import AnyArray
 from ..errors import UnsupportedError
-from ..query.box import Axis, Box, Region, axis_of, box_of_parts, expand, whole
+from ..query.axis import Axis, axis_of, expand
+from ..query.box import Box, Region, box_of_parts, whole
 from ..result.cells import Result
-from ..schema.array_schema import Dim, Schema
+from ..schema.array_schema import Schema
+from ..schema.dimension import Dim
 from . import fancy, lists
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
+from .handle import Handle
 
 _BOXES_MAX = 1_024
 """Boxes that are read at once, at most."""
@@ -67,7 +67,7 @@ class _Wanted:
         return apart
 
 
-def read(array: "Array", schema: Schema, key: Any, names: Sequence[str] | None) -> Result:
+def read(array: Handle, schema: Schema, key: Any, names: Sequence[str] | None) -> Result:
     """The cells at the positions that `a[key]` asks for, each once, in row order."""
     given = key if isinstance(key, tuple) else (key,)
     arrays = [found for found in map(fancy.array_of, given) if found is not None]
@@ -83,9 +83,7 @@ def read(array: "Array", schema: Schema, key: Any, names: Sequence[str] | None) 
     return _read(array, schema, wanted, names)
 
 
-def _listed(
-    array: "Array", schema: Schema, key: Any, arrays: Sequence[AnyArray], names: Sequence[str] | None
-) -> Result:
+def _listed(array: Handle, schema: Schema, key: Any, arrays: Sequence[AnyArray], names: Sequence[str] | None) -> Result:
     """The cells at a list of positions, or where a mask is true."""
     if len(arrays) > 1:
         raise UnsupportedError(
@@ -104,7 +102,7 @@ def _listed(
     return lists.read(array, lists.points_of(schema, found), wanted)
 
 
-def orthogonal(array: "Array", schema: Schema, key: Any, names: Sequence[str] | None) -> Result:
+def orthogonal(array: Handle, schema: Schema, key: Any, names: Sequence[str] | None) -> Result:
     """The cells at the positions that `a.oindex[key]` asks for, each once, in row order."""
     parts = expand(key, schema.ndim)
     wanted = []
@@ -122,7 +120,7 @@ def _of_axis(axis: Axis) -> _Wanted:
     return _Wanted(low, high, abs(axis.step) if axis.count > 1 else 1)
 
 
-def _read(array: "Array", schema: Schema, wanted: Sequence[_Wanted], names: Sequence[str] | None) -> Result:
+def _read(array: Handle, schema: Schema, wanted: Sequence[_Wanted], names: Sequence[str] | None) -> Result:
     runs = [[(0, 0)] if axis.whole else axis.runs for axis in wanted]
     if any(run == [] for run in runs):
         return array.read(Box(schema.dims, ((0, -1),) * schema.ndim), names)

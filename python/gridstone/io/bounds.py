@@ -8,7 +8,7 @@ import numpy as np
 from ..column import datatype
 from ..column.columns import Field
 from ..column.datatype import AnyArray
-from ..schema.array_schema import Dim
+from ..schema.dimension import Dim
 from .load import column_of
 
 _WIDEN = "widen it with resize() if the array is there, or give a new one a schema with a wider domain"

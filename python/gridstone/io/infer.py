@@ -8,11 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..column import arrow, category, datatype
+from ..column import arrow, arrow_types, category, codes, datatype
 from ..column.columns import Field
 from ..errors import InputError, SchemaError, UnsupportedError
-from ..schema.array_schema import Attr, Dim, Schema
-from ..stores.store import auto_tile
+from ..schema.array_schema import Schema
+from ..schema.arrow import metadata_categories
+from ..schema.attribute import Attr
+from ..schema.dimension import Dim
+from ..schema.tile_shape import auto_tile
 from . import integers
 
 _TILES_PER_DATA_TILE = 16
@@ -53,14 +56,14 @@ class Column:
         """The column that a typed field is; an `UnsupportedError` names it if its type has no place in an array."""
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         kind = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
-        made = cls(field.name, None if pa.types.is_null(kind) else kind, told=arrow.told_dtype(field))
+        made = cls(field.name, None if pa.types.is_null(kind) else kind, told=arrow_types.metadata_dtype(field))
         try:
             # Of the field, not of the column: decimals are no numbers of any length here, they are refused.
-            dtype = made.told or arrow.dtype_of(pa.string() if made.type is None else made.type)
+            dtype = made.told or arrow_types.dtype_of(pa.string() if made.type is None else made.type)
         except UnsupportedError as error:
             raise UnsupportedError(f"column {field.name!r}: {error}, or leave it out with attrs=") from error
         # Parquet gives dictionaries of text only; what this package wrote says what there were.
-        made.told_categories = arrow.told_categories(field)
+        made.told_categories = metadata_categories(field)
         if made.told_categories is None and pa.types.is_dictionary(field.type) and category.may_be(dtype):
             made.entries, made.ordered = [], field.type.ordered
         return made
@@ -70,7 +73,7 @@ class Column:
         for chunk in found.chunks:
             if self.entries is None:
                 return
-            entries = category.entries_of(Field(self.name, self.dtype, True, "column"), chunk.dictionary)
+            entries = codes.entries_of(Field(self.name, self.dtype, True, "column"), chunk.dictionary)
             if entries is not None and self.ordered and not category.in_order(self.entries, entries):
                 raise InputError(
                     f"column {self.name!r} has ordered categories, in one order here and in another there: "
@@ -144,7 +147,7 @@ class Column:
         """The datatype of an attribute or dimension made of it."""
         if self.told is not None:
             return self.told
-        return arrow.dtype_of(self._settled)
+        return arrow_types.dtype_of(self._settled)
 
 
 def _plain(found: Any) -> Any:

@@ -13,9 +13,9 @@ from ..column.columns import Column, Field
 from ..context.settings import Context, default
 from ..errors import ExistsError, GridstoneError, InputError, NotFoundError
 from ..schema.array_schema import Schema
+from ..schema.fields import attr_field, dim_fields
 from ..stores import store
 from ..stores.transaction import transaction
-from ..write.input import attr_field, dim_fields
 from . import text_values
 
 log = logging.getLogger("gridstone")

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from ..arrays.array import Array
-from ..base.arguments import checked, file, stored
+from ..base.arguments import checked, file
 from ..base.extras import needed
 from ..base.progress import Progress
-from ..column import arrow, datatype
+from ..column import arrow, arrow_types, datatype
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..context.settings import Context
@@ -23,10 +23,10 @@ from ..schema.array_schema import Schema
 from ..stores import store
 from . import infer
 from .files import Scratch, compression_of, expand, path_of, written
+from .handles import opened, stored
 from .load import Keywords, Options, Place, context_or_default, existing_schema, load
-from .numpy.read import from_array
+from .numpy.dense import from_array
 from .table.feed import Known, Piece, TableFeed
-from .table.write import opened
 
 _PIECE_CELLS = 1 << 18
 
@@ -94,7 +94,7 @@ class _Matrix:
         self._source = _readable(source, canonical)
         self.total = int(self._source.nnz)
         fields = [pa.field(dim, pa.int64()) for dim in self.dims]
-        self.schema = pa.schema([*fields, pa.field(name, arrow.type_of(self.dtype))])
+        self.schema = pa.schema([*fields, pa.field(name, arrow_types.type_of(self.dtype))])
 
     def streams(self, names: Sequence[str], again: bool) -> list[Callable[[], Iterator[Piece]]]:
         """One of all of it."""
@@ -135,7 +135,7 @@ class _MatrixFeed(TableFeed):
             infer.Column(name, pa.int64(), low=pa.scalar(0), high=pa.scalar(side - 1))
             for name, side in zip(matrix.dims, matrix.shape, strict=True)
         ]
-        kind = arrow.type_of(matrix.dtype)  # Which of a complex number is that of a pair.
+        kind = arrow_types.type_of(matrix.dtype)  # Which of a complex number is that of a pair.
         made.append(infer.Column(matrix.name, kind, told=matrix.dtype, fill=matrix.fill))
         return infer.schema_of(
             made, matrix.dims, matrix.total, sparse=sparse, duplicates=options.duplicates, capacity=options.capacity

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..column import arrow, columns, datatype
+from ..column import arrow, arrow_types, datatype, encode
 from ..column.columns import Column, Field
 from ..errors import InputError, UnsupportedError
 
@@ -38,7 +38,7 @@ def _written_type(field: "pa.Field") -> Any:
         return pa.large_string()
     if kinds.is_fixed_size_binary(kind):
         return pa.large_binary()
-    if kinds.is_timestamp(kind) and arrow.told_dtype(field) == "datetime64[D]":
+    if kinds.is_timestamp(kind) and arrow_types.metadata_dtype(field) == "datetime64[D]":
         return pa.date32()
     return pa.int64() if kinds.is_duration(kind) else pa.float32() if kinds.is_float16(kind) else kind
 
@@ -55,7 +55,7 @@ def _in_own_ticks(column: Any, field: "pa.Field") -> Any:
     """Lengths of time as numbers of their own unit, which Arrow has none of if it is coarser than seconds."""
     if pa.types.is_dictionary(column.type) and pa.types.is_duration(column.type.value_type):
         column = column.dictionary_decode()
-    dtype = arrow.told_dtype(field)
+    dtype = arrow_types.metadata_dtype(field)
     if not pa.types.is_duration(column.type) or dtype is None:
         return column
     tick = np.ones(1, datatype.numpy_of(dtype)).astype(f"timedelta64[{column.type.unit}]")
@@ -86,7 +86,7 @@ def read_type(dtype: str) -> Any:
         return pa.string()
     if dtype == "float16":
         return pa.float32()
-    found = arrow.type_of(dtype)
+    found = arrow_types.type_of(dtype)
     return pa.int64() if pa.types.is_duration(found) else found
 
 
@@ -94,7 +94,7 @@ def read(field: Field, column: Any) -> Column:
     """The column for the core; empty text is "", or a list of nothing, where it cannot be null."""
     if _is_json(field.dtype) and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         empty: list[Any] | None = None if field.nullable or not datatype.is_list(field.dtype) else []
-        return columns.from_values(field, [_parsed(field, text) if text else empty for text in column.to_pylist()])
+        return encode.from_values(field, [_parsed(field, text) if text else empty for text in column.to_pylist()])
     if not field.nullable and pa.types.is_int64(column.type) and datatype.is_time(field.dtype):
         column = column.fill_null(datatype.ticks_of(np.timedelta64("NaT")))
     plain = field.dtype in ("string", "bytes")

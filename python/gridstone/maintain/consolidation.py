@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, overload
 
 from .. import _native
+from ..base import html
 from ..base.arguments import checked, several, text
 from ..base.progress import Progress, reporting
 from ..context.settings import size_bytes
@@ -80,9 +81,24 @@ class Consolidation:
         )
 
     def _repr_html_(self) -> str:
-        from ..base import html
+        rows = [
+            (
+                merge.kind,
+                f"{merge.fragments:,}",
+                f"{merge.cells:,}",
+                f"{merge.bytes_read:,}",
+                _made(merge.fragments_written, merge.fragments_expected),
+                _made(merge.bytes_written, merge.bytes_expected),
+            )
+            for merge in self.merges
+        ]
+        header = ("kind", "fragments", "cells", "bytes read", "fragments written", "bytes written")
+        lines = html.lines(str(self).splitlines())
+        return f"<div><b>gridstone.Consolidation</b>{lines}{html.table(header, rows) if rows else ''}</div>"
 
-        return html.consolidation(self)
+
+def _made(written: int | None, expected: int) -> str:
+    return f"about {expected:,}" if written is None else f"{written:,}"
 
 
 def of_json(text: str) -> Consolidation:

@@ -3,11 +3,12 @@
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import _native
+from ..base import html
 from ..base.arguments import checked
 from ..base.progress import Progress, reporting
 from ..context.settings import Context, default
@@ -140,9 +141,26 @@ class Report(Mapping[str, Any]):
         )
 
     def _repr_html_(self) -> str:
-        from ..base import html
+        title, verdict = str(self).splitlines()[:2]
+        head = f"<div><b>gridstone.Report</b> {html.escape(title)}: <b>{html.escape(verdict)}</b>"
+        if self.ok:
+            return f"{head}</div>"
+        rows = [(one.object or "", _spans_text(one.versions), _boxes_text(one), one.message) for one in self.damage]
+        return f"{head}{html.table(('object', 'versions', 'cells', 'what'), rows)}</div>"
 
-        return html.report(self)
+
+def _spans_text(spans: Iterable[tuple[object, object]]) -> str:
+    return ", ".join(f"{low}..{high}" for low, high in spans)
+
+
+def _boxes_text(damage: Damage) -> str:
+    """Which cells cannot be read."""
+    boxes = []
+    for part in damage.affected:
+        named = [part.array, part.fragment, None if part.tile is None else f"tile {part.tile}", part.attribute]
+        box = " x ".join(f"{low}..{high}" for low, high in part.domain)
+        boxes.append(f"{' '.join(name for name in named if name is not None)}: {box}")
+    return "; ".join(boxes)
 
 
 def _cells_dict(found: AffectedCells) -> dict[str, Any]:

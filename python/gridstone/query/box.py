@@ -1,8 +1,7 @@
-"""What a key in brackets or a box means: positions, strides and coordinates, checked against the domain.
+"""Boxes of coordinates, and lists of boxes, checked against the domain.
 
-Positions count from 0 at the low end of each dimension's domain and follow NumPy's rules. Coordinates are the
-dimensions' own values: slices of them are half-open, pairs `(lo, hi)` in a dict are inclusive. A list of boxes is the
-cells that lie in any of them.
+Coordinates are the dimensions' own values: slices of them are half-open, pairs `(lo, hi)` in a dict are inclusive. A
+list of boxes is the cells that lie in any of them.
 """
 
 import operator
@@ -16,29 +15,13 @@ from ..base.arguments import checked
 from ..base.printable import brief
 from ..column import datatype
 from ..column.datatype import AnyArray, Value
-from ..errors import BoundsError, InputError, UnsupportedError
-from ..schema.array_schema import Dim, Schema
-
-NEW_AXIS = "numpy.newaxis is not supported; index the result instead: a[...][None]"
+from ..errors import BoundsError, InputError
+from ..schema.array_schema import Schema
+from ..schema.dimension import Dim
+from .axis import Axis, expand, slice_count
 
 Bound = int | float
 """A coordinate: ticks for datetimes, a float for float dimensions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """Positions along one dimension: `count` of them from `start` in steps of `step`; `drop`: an integer chose one."""
-
-    start: int
-    count: int
-    step: int
-    drop: bool
-
-    @property
-    def covering(self) -> tuple[int, int]:
-        """The lowest and highest position."""
-        last = self.start + (self.count - 1) * self.step
-        return min(self.start, last), max(self.start, last)
 
 
 class TextSpan(NamedTuple):
@@ -182,74 +165,6 @@ def _bound(value: Value) -> Bound:
     return float(value) if isinstance(value, float) else datatype.ticks_of(value)
 
 
-def expand(key: Any, ndim: int) -> tuple[Any, ...]:
-    """A key with one entry per dimension: ellipsis and missing trailing entries filled with `:`."""
-    parts = key if isinstance(key, tuple) else (key,)
-    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
-    if len(dots) > 1:
-        raise BoundsError("an index can have only one ellipsis (...)")
-    if len(parts) - len(dots) > ndim:
-        if any(part is None for part in parts):
-            raise UnsupportedError(NEW_AXIS)
-        raise BoundsError(f"too many indices: the array has {ndim} dimensions, {len(parts) - len(dots)} were given")
-    at = dots[0] if dots else len(parts)
-    fill = (slice(None),) * (ndim - len(parts) + len(dots))
-    return (*parts[:at], *fill, *parts[at + len(dots) :])
-
-
-def axes_of(schema: Schema, key: Any) -> tuple[Axis, ...]:
-    """The positions that `a[key]` asks for, by NumPy's rules."""
-    parts = expand(key, schema.ndim)
-    return tuple([axis_of(dim, part, axis) for axis, (dim, part) in enumerate(zip(schema.dims, parts, strict=True))])
-
-
-def axis_of(dim: Dim, part: Any, axis: int) -> Axis:
-    """The positions along one dimension that an integer or a slice asks for."""
-    check_positions(dim, axis)
-    size = dim.size
-    if isinstance(part, slice):
-        start, stop, step = part.indices(size)
-        return Axis(start, _slice_count(start, stop, step), step, False)
-    position = _position(dim, part)
-    if not -size <= position < size:
-        raise BoundsError(
-            f"position {brief(position)} is out of bounds for dimension {dim.name!r} (axis {axis}) with {size} "
-            f"positions; positions count from 0, coordinates are asked for with .loc[...]"
-        )
-    return Axis(position % size, 1, 1, True)
-
-
-def check_positions(dim: Dim, axis: int) -> None:
-    """A `BoundsError` for a dimension of texts."""
-    if dim.is_text:
-        raise BoundsError(
-            f"dimension {dim.name!r} (axis {axis}) is string and has no positions; give ':' for all of it, or ask for "
-            f"coordinates: a.loc[...] or a.read(box={{{dim.name!r}: ...}})"
-        )
-
-
-def _slice_count(start: int, stop: int, step: int) -> int:
-    span = stop - start if step > 0 else start - stop
-    return max(0, -(-span // abs(step)))
-
-
-def _position(dim: Dim, part: Any) -> int:
-    if part is None:
-        raise UnsupportedError(NEW_AXIS)
-    if isinstance(part, bool | np.bool_) or (isinstance(part, np.ndarray) and part.dtype == np.bool_):
-        raise UnsupportedError(
-            "True or False alone would be a new axis, which is not supported; a mask has one value per position"
-        )
-    try:
-        return operator.index(part)
-    except TypeError:
-        pass
-    raise BoundsError(
-        f"dimension {dim.name!r}: an index is an integer, a slice, a list of positions, a mask or ..., not "
-        f"{brief(part)}; an attribute is chosen by its name first: a['attr'][...]"
-    )
-
-
 def covering(schema: Schema, axes: Sequence[Axis]) -> Box:
     """The smallest box of coordinates that holds the positions."""
     bounds = []
@@ -277,7 +192,7 @@ def _coordinate_axis(dim: Dim, part: Any) -> Axis:
         part = slice(part.start, part.stop)
     lo, hi = _range(dim, part)
     low = datatype.ticks_of(dim.domain[0])
-    count = _slice_count(int(lo), int(hi) + 1, step)
+    count = slice_count(int(lo), int(hi) + 1, step)
     return Axis(int(lo) - low, count, step, not isinstance(part, slice))
 
 

@@ -1,7 +1,7 @@
 """Reading into the caller's buffers, again and again, until every cell was given."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,15 +11,11 @@ from ..base.printable import brief
 from ..base.progress import Told
 from ..column import datatype
 from ..column.datatype import AnyArray
-from ..context.settings import Context
 from ..errors import BudgetError, InputError
 from ..query.box import Region
 from ..query.condition import Where, condition_json
 from ..schema.array_schema import Schema
-from ..write.input import attr_field
-
-if TYPE_CHECKING:
-    from ..arrays.read import Readable
+from ..schema.fields import attr_field
 
 Buffers = Mapping[str, "AnyArray | Mapping[str, AnyArray]"]
 """Arrays by the name of a dimension or attribute; "values", "offsets" and "validity" where one array is not enough."""
@@ -107,10 +103,17 @@ class Filling:
 
 
 def begin(
-    array: "Readable", context: Context, region: Region, buffers: Buffers, where: Where | None, order: str, told: Told
+    array: "_native.Array",
+    schema: Schema,
+    region: Region,
+    buffers: Buffers,
+    *,
+    where: Where | None,
+    order: str,
+    budget: int,
+    told: Told,
 ) -> Filling:
-    """A read of the cells of a region into `buffers`."""
-    schema = array._schema
+    """A read of the cells of a region into `buffers`, which takes no more than the budget, in bytes."""
     columns = _columns(schema, buffers)
     if not columns:
         raise InputError("read_into() needs a buffer for a dimension or attribute at least")
@@ -122,8 +125,8 @@ def begin(
     # Coordinates do not come alone.
     attrs = [attr.name for attr in schema.attrs if attr.name in buffers] or [schema.attrs[0].name]
     size = sum(part.nbytes for _, *parts in columns for part in parts if part is not None)
-    size = min(max(_BATCH_BYTES_MIN, size), context.memory_budget)
-    native = array.native.portions(region.native, attrs, order, columns, size, condition)
+    size = min(max(_BATCH_BYTES_MIN, size), budget)
+    native = array.portions(region.native, attrs, order, columns, size, condition)
     return Filling(native, schema, list(buffers), told)
 
 

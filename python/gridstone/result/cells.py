@@ -1,20 +1,21 @@
 """What a read gives: columns of cells, or boxes of a dense array, in NumPy, Arrow and what is made of them."""
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base import html
 from ..base.arguments import among
 from ..base.printable import brief
-from ..column import columns, datatype
+from ..column import columns, datatype, decode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import BudgetError, InputError, UnsupportedError, _NoColumnError
 from ..query.box import Box
 from ..schema.array_schema import Schema
+from ..schema.fields import column_of, empty_of
 from . import interop
 from .damage import Skipped
 
@@ -56,9 +57,7 @@ class Result(interop.Tabular):
     @property
     def schema(self) -> "pa.Schema":
         """The Arrow schema of `to_arrow()`."""
-        from ..column import arrow
-
-        return arrow.schema_of(self._schema, list(self._names))
+        return self._schema._arrow_of(self._names)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -106,7 +105,7 @@ class Result(interop.Tabular):
 
     def __getitem__(self, name: str) -> AnyArray:
         if among(name, self._columns):
-            return self._columns[name].numpy()
+            return decode.numpy_of(self._columns[name])
         for axis, dim in enumerate(self._schema.dims):
             if among(name, (dim.name,)) and self._shape is not None:
                 return self._box.coordinates(axis)
@@ -117,7 +116,7 @@ class Result(interop.Tabular):
 
         Datetimes keep their unit; strings and bytes are object arrays; columns with nulls are masked arrays.
         """
-        return {name: column.numpy() for name, column in self._columns.items()}
+        return {name: decode.numpy_of(column) for name, column in self._columns.items()}
 
     def to_arrow(self) -> "pa.Table":
         """One row per cell: coordinates, then attributes; values are not copied (see `Schema.to_arrow` for types)."""
@@ -208,7 +207,7 @@ class Result(interop.Tabular):
         return next(iter(made.values())) if len(made) == 1 else made
 
     def _dense_column(self, name: str) -> AnyArray:
-        values = self._columns[name].numpy()
+        values = decode.numpy_of(self._columns[name])
         if self._order not in ("global", "any"):
             return values
         made = np.ma.empty(values.shape, values.dtype) if np.ma.isMaskedArray(values) else np.empty_like(values)
@@ -242,13 +241,13 @@ class Result(interop.Tabular):
         attr, column = self._schema.attr(name), self._columns[name]
         empty = attr.fill if fill is None else datatype.scalar(attr.dtype, fill, f"attribute {name!r}: the fill")
         made = np.empty(math.prod(shape), datatype.cell_of(attr.dtype))
-        made[...] = columns.one_cell(attr.dtype, empty)
-        made[place] = column.cells
+        made[...] = decode.one_cell(attr.dtype, empty)
+        made[place] = decode.cells_of(column)
         if not attr.nullable:
-            return columns.shown(made.reshape(shape), None)
+            return decode.shown(made.reshape(shape), None)
         mask = np.full(made.size, fill is None)
         mask[place] = False if column.validity is None else ~column.validity
-        return columns.shown(made.reshape(shape), mask.reshape(shape))
+        return decode.shown(made.reshape(shape), mask.reshape(shape))
 
     @property
     def _memory(self) -> Any:
@@ -290,13 +289,13 @@ class Result(interop.Tabular):
         lines = [f"<gridstone.Result: {what}, {self.nbytes:,} bytes>"]
         for name, column in self._columns.items():
             kind = column.dtype if column.categories is None else column.categories.dtype
-            lines.append(f"  {name}: {kind} [{preview(column.numpy())}]")
+            lines.append(f"  {name}: {kind} [{preview(decode.numpy_of(column))}]")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from ..base import html
-
-        return html.result(self)
+        rows = [(name, values.dtype, values.shape, preview(values)) for name, values in self.to_numpy().items()]
+        columns_of = html.table(("column", "type", "shape", "values"), rows)
+        return f"<div><b>gridstone.Result</b> {len(self):,} cells{columns_of}</div>"
 
 
 def preview(values: AnyArray) -> str:
@@ -318,7 +317,7 @@ def from_cells(
     found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
     given = cells.attrs
     for name in names:
-        column = columns.of_attr(schema.attr(name), given[name])
+        column = column_of(schema.attr(name), given[name])
         if cells.shape is not None and order in ("row", "col"):
             column = column.shaped(tuple(cells.shape), order)
         found[name] = column
@@ -332,7 +331,7 @@ def of_nothing(schema: Schema, box: Box, names: Sequence[str], order: str, budge
     shape = (0,) if schema.sparse or order in ("global", "any") else box.shape
     found = {} if not schema.sparse else {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
     for name in names:
-        found[name] = columns.empty_of(schema.attr(name), shape)
+        found[name] = empty_of(schema.attr(name), shape)
     return Result(schema, box, names, order, found, {}, budget)
 
 
@@ -343,136 +342,9 @@ def of_selected(
     if cells is None:
         found = {dim.name: columns.empty(dim.dtype, (0,), False) for dim in schema.dims}
         for attr in map(schema.attr, names):
-            found[attr.name] = columns.empty_of(attr, (0,))
+            found[attr.name] = empty_of(attr, (0,))
         return Result(schema, box, names, order, found, {}, budget, listed=True)
     found = {name: columns.from_native(schema.dim(name).dtype, column) for name, column in cells.dims.items()}
     given = cells.attrs
-    found |= {name: columns.of_attr(schema.attr(name), given[name]) for name in names}
+    found |= {name: column_of(schema.attr(name), given[name]) for name in names}
     return Result(schema, box, names, order, found, cells.stats, budget, listed=True)
-
-
-class Target(NamedTuple):
-    """An array of the caller that the core fills."""
-
-    array: AnyArray
-    flat: AnyArray
-    """Its bytes, in the order of the cells."""
-
-
-def targets_of(
-    schema: Schema, box: Box, names: Sequence[str], order: str, out: AnyArray | Mapping[str, AnyArray]
-) -> list[Target] | None:
-    """The arrays of `out` that the core can fill itself; None if it cannot, and `fill_out` must copy."""
-    if schema.sparse:
-        raise needs_dense()
-    given = _by_name(names, out)
-    found = []
-    flat = order in ("global", "any")
-    shape = (math.prod(box.shape),) if flat else box.shape
-    for name in names:
-        target: Any = given[name]
-        if not isinstance(target, np.ndarray) or not target.flags.writeable:
-            raise InputError(
-                f"out= for {name!r} must be a NumPy array that may be written, found {type(target).__name__}"
-            )
-        if _overlaps(target):
-            raise InputError(
-                f"out= for {name!r} must have a place of its own for every cell, because several threads may write "
-                f"at once; found shape {target.shape} with strides {target.strides}, which puts cells on the same "
-                f"bytes: give an array that was made at its full size, as by np.empty"
-            )
-    for name in names:
-        attr, array = schema.attr(name), given[name]
-        bits = datatype.base_of(attr.dtype) == "bool"
-        if attr.nullable or datatype.is_var(attr.dtype) or bits or attr.enumeration is not None:
-            return None
-        if np.ma.isMaskedArray(array):
-            return None
-        dtype, whole = datatype.numpy_of(attr.dtype), shape + datatype.shape_of(attr.dtype)
-        if array.shape != whole or array.dtype != dtype:
-            raise _unfit(name, dtype, whole, array)
-        ordered = _in_order(array, len(shape), order)
-        if not ordered.flags.c_contiguous:
-            return None
-        found.append(Target(array, ordered.reshape(-1).view(np.uint8)))
-    return found
-
-
-def _in_order(array: AnyArray, ndim: int, order: str) -> AnyArray:
-    """The array with the first `ndim` axes turned round where cells are in column-major order."""
-    if order != "col":
-        return array
-    return array.transpose(*reversed(range(ndim)), *range(ndim, array.ndim))
-
-
-def _overlaps(array: AnyArray) -> bool:
-    """Whether two cells of an array have a byte in common."""
-    if array.size < 2 or array.flags.c_contiguous or array.flags.f_contiguous:
-        return False
-    steps = sorted((abs(step), size) for step, size in zip(array.strides, array.shape, strict=True) if size > 1)
-    reach, nested = array.itemsize, True
-    for step, size in steps:
-        nested = nested and step >= reach
-        reach += step * (size - 1)
-    if nested:
-        return False
-    if array.size * array.itemsize > reach:
-        return True
-    # Axes that lie among each other without being nested: only the cells' places can tell.
-    places = np.zeros(1, np.int64)
-    for step, size in steps:
-        places = np.add.outer(places, np.arange(size) * step).ravel()
-    return bool((np.diff(np.sort(places)) < array.itemsize).any())
-
-
-def of_targets(
-    schema: Schema,
-    box: Box,
-    names: Sequence[str],
-    order: str,
-    filled: Sequence[Target],
-    stats: Mapping[str, int],
-    budget: int,
-) -> Result:
-    """The result whose columns are the caller's own arrays."""
-    layout = "col" if order == "col" else "row"
-    found = {}
-    for name, target in zip(names, filled, strict=True):
-        dtype = schema.attr(name).dtype
-        column = Column(dtype, target.flat.view(datatype.cell_of(dtype)))
-        found[name] = column if order in ("global", "any") else column.shaped(box.shape, layout)
-    return Result(schema, box, names, order, found, stats, budget)
-
-
-def needs_dense() -> UnsupportedError:
-    """The error of `out=` for what has no shape."""
-    return UnsupportedError("out= needs the shape of the result before the read: it is for dense arrays")
-
-
-def _unfit(name: str, dtype: np.dtype[Any], shape: tuple[int, ...], found: AnyArray) -> InputError:
-    return InputError(f"out= for {name!r} must be {dtype} of shape {shape}, found {found.dtype} of shape {found.shape}")
-
-
-def _by_name(names: Sequence[str], out: AnyArray | Mapping[str, AnyArray]) -> Mapping[str, AnyArray]:
-    if not isinstance(out, Mapping):
-        if len(names) != 1:
-            raise InputError(
-                f"out= is one array, but {len(names)} attributes are read: {json.dumps(list(names))}; give a dict"
-            )
-        out = {names[0]: out}
-    if set(out) != set(names):
-        raise InputError(f"out= has arrays for {brief(list(out))}, the read is of {sorted(names)}")
-    return out
-
-
-def fill_out(result: Result, out: AnyArray | Mapping[str, AnyArray]) -> None:
-    """Copies a dense result into the caller's arrays; an `InputError` says whose shape or type is wrong."""
-    if result.shape is None:
-        raise needs_dense()
-    for name, target in _by_name(list(result._names), out).items():
-        values = result[name]
-        if target.shape != values.shape or target.dtype != values.dtype:
-            raise _unfit(name, values.dtype, values.shape, target)
-        if np.ma.isMaskedArray(values) and values.mask.any() and not np.ma.isMaskedArray(target):
-            raise InputError(f"attribute {name!r} has nulls in this box; out= must be a masked array")
-        target[...] = values

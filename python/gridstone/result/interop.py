@@ -1,25 +1,40 @@
 """What results and streams make for other libraries: data frames, and sparse matrices of SciPy and pydata/sparse."""
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ..base.arguments import among, known
 from ..base.extras import needed
 from ..base.printable import brief
-from ..column import datatype
+from ..column import datatype, decode
+from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import InputError, UnsupportedError
+from ..query.box import Box
+from ..schema.array_schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    from .cells import Result
-
 _REPEATS = ("last", "first", "sum", "error")
+
+
+class Readout(Protocol):
+    """The cells of one read, as `Result` holds them."""
+
+    _schema: Schema
+    _box: Box
+    _names: tuple[str, ...]
+    _columns: dict[str, Column]
+    _shape: tuple[int, ...] | None
+
+    def _dense_column(self, name: str) -> AnyArray: ...
+
+    def _positions(self) -> tuple[AnyArray, ...]: ...
 
 
 class Tabular:
@@ -37,10 +52,10 @@ class Tabular:
         Integers that have a null are of pandas' nullable types, "Int8" to "UInt64", and booleans "boolean"; columns
         without a null are NumPy's. Floats and complex numbers are NaN where null, times NaT.
         """
-        from ..column import arrow
+        from ..column import pandas
 
         needed("pandas", "pandas", "to_pandas()")
-        return arrow.pandas_of(self.to_arrow())
+        return pandas.pandas_of(self.to_arrow())
 
     def to_polars(self) -> "pl.DataFrame":
         """One row per cell, as `to_arrow()`; times in seconds become milliseconds, which polars has instead."""
@@ -48,7 +63,7 @@ class Tabular:
         return polars.from_arrow(self.to_arrow())  # type: ignore[no-any-return]
 
 
-def to_scipy(result: "Result", attr: str | None, repeats: str) -> Any:
+def to_scipy(result: Readout, attr: str | None, repeats: str) -> Any:
     """See `Result.to_scipy`."""
     sparse = needed("scipy.sparse", "scipy", "to_scipy()")
     name, shape = _attribute(result, attr, "to_scipy()"), result._box.shape
@@ -63,7 +78,7 @@ def to_scipy(result: "Result", attr: str | None, repeats: str) -> Any:
     return sparse.coo_array((values, places), shape=shape)
 
 
-def to_sparse(result: "Result", attr: str | None, repeats: str) -> Any:
+def to_sparse(result: Readout, attr: str | None, repeats: str) -> Any:
     """See `Result.to_sparse`."""
     sparse = needed("sparse", "sparse", "to_sparse()")
     name = _attribute(result, attr, "to_sparse()")
@@ -77,7 +92,7 @@ def to_sparse(result: "Result", attr: str | None, repeats: str) -> Any:
     )
 
 
-def only_attribute(result: "Result", what: str) -> str:
+def only_attribute(result: Readout, what: str) -> str:
     """The name of the one attribute; an `InputError` if there are several."""
     names = _names(result, what)
     if len(names) != 1:
@@ -85,13 +100,13 @@ def only_attribute(result: "Result", what: str) -> str:
     return names[0]
 
 
-def _names(result: "Result", what: str) -> list[str]:
+def _names(result: Readout, what: str) -> list[str]:
     if not result._names:
         raise InputError(f"{what} shows attributes, and none was read; leave out attrs=[]")
     return list(result._names)
 
 
-def _attribute(result: "Result", attr: str | None, what: str) -> str:
+def _attribute(result: Readout, attr: str | None, what: str) -> str:
     names = _names(result, what)
     if attr is None and len(names) == 1:
         return names[0]
@@ -102,7 +117,7 @@ def _attribute(result: "Result", attr: str | None, what: str) -> str:
     return attr
 
 
-def _check_type(result: "Result", name: str, library: str) -> None:
+def _check_type(result: Readout, name: str, library: str) -> None:
     kind = result._schema.attr(name).dtype
     if not datatype.is_primitive(kind) or datatype.is_time(kind):
         raise UnsupportedError(
@@ -120,13 +135,13 @@ def _without_nulls(name: str, values: AnyArray) -> AnyArray:
     return values
 
 
-def _triplets(result: "Result", name: str, repeats: str) -> tuple[tuple[AnyArray, ...], AnyArray]:
+def _triplets(result: Readout, name: str, repeats: str) -> tuple[tuple[AnyArray, ...], AnyArray]:
     """The positions of the cells in the box, an array per dimension, and their values; each position once."""
     known("repeats", repeats, _REPEATS)
     shape = result._box.shape
     if any(size > np.iinfo(np.int64).max for size in shape):
         raise UnsupportedError(f"a box of shape {shape} has more positions than 64 bits count; read a smaller box")
-    values, places = _without_nulls(name, result._columns[name].numpy()), result._positions()
+    values, places = _without_nulls(name, decode.numpy_of(result._columns[name])), result._positions()
     if len(values) == 0:
         return places, values
     order = np.lexsort(places[::-1])

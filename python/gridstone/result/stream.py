@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..base.progress import Progress, Told
-from ..column import columns
+from ..column import columns, decode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
 from ..errors import InputError
 from ..query.box import Box
 from ..schema.array_schema import Schema
+from ..schema.fields import column_of, empty_of
 from .cells import Result
 from .damage import Skipped
 from .interop import Tabular
@@ -35,13 +36,12 @@ class Stream(Tabular):
         damage: tuple[Skipped, ...] = (),
         progress: Progress = None,
     ) -> None:
-        from ..column import arrow
 
         self._box, self._budget, self._damage = box, budget, damage
         self._told = Told(progress, "reading")
 
         self._array_schema, self._names, self._scan = schema, names, scan
-        self._arrow_schema = arrow.schema_of(schema, names)
+        self._arrow_schema = schema._arrow_of(names)
         self._stats: dict[str, int] = {}
         self._lost = False
 
@@ -101,19 +101,19 @@ class Stream(Tabular):
         self._stats = cells.stats
         schema, dims, attrs = self._array_schema, cells.dims, cells.attrs
         found = {dim.name: columns.from_native(dim.dtype, dims[dim.name]) for dim in schema.dims}
-        found |= {name: columns.of_attr(schema.attr(name), attrs[name]) for name in self._names}
+        found |= {name: column_of(schema.attr(name), attrs[name]) for name in self._names}
         return found
 
     def to_numpy(self) -> dict[str, AnyArray]:
         """Everything that is left, one array per column, coordinates first; types as `Result.to_numpy`."""
-        return {name: column.numpy() for name, column in self._left().items()}
+        return {name: decode.numpy_of(column) for name, column in self._left().items()}
 
     def _left(self) -> dict[str, Column]:
         """Everything that is left, by column."""
         schema = self._array_schema
         parts = {dim.name: [columns.empty(dim.dtype, (0,), False)] for dim in schema.dims}
         for name in self._names:
-            parts[name] = [columns.empty_of(schema.attr(name), (0,))]
+            parts[name] = [empty_of(schema.attr(name), (0,))]
         while (found := self._next_columns()) is not None:
             for name, column in found.items():
                 parts[name].append(column)

@@ -1,12 +1,14 @@
-"""User-defined filters: a pair of functions as a filter that schemas name."""
+"""Filters as schemas name them, and user-defined ones: a pair of functions under a name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _native
 from ..base.arguments import checked, utf8
 from ..base.printable import brief
-from ..errors import InputError
+from ..errors import InputError, SchemaError
+
+Filters = str | Sequence[str]
 
 Transform = Callable[[bytes, int], "bytes | bytearray | memoryview"]
 """Bytes and the width of the values in them (1, 2, 4 or 8) to bytes."""
@@ -49,3 +51,18 @@ def _id(id: Any) -> str:
 def registered_filters() -> list[str]:
     """The user-defined filters that this process knows, in alphabetical order."""
     return _native.registered_filters()
+
+
+def filters_text(filters: Any) -> str:
+    """`"auto"`, a name with an optional level, or a list of names, as the core's comma-separated text."""
+    if isinstance(filters, str):
+        return filters.replace(" ", "")
+    if isinstance(filters, Sequence) and all(isinstance(f, str) for f in filters):
+        return ",".join(f.strip() for f in filters) or "none"
+    raise SchemaError(f'filters are "auto", a name such as "zstd:3" or a list of names, not {brief(filters)}')
+
+
+def rounding_first(filters: Any) -> str:
+    """The filters of an attribute as text; rounding by itself goes in front of "auto"."""
+    text = filters_text(filters)
+    return f"{text},auto" if text.startswith("bitround") and "," not in text else text

@@ -1,24 +1,20 @@
 """Copying arrays, groups and whole stores to another place, and moving them within their store."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _native
+from ..arrays.array import Array
 from ..base.arguments import checked, place
 from ..base.progress import Progress, reporting
 from ..context.settings import Context, default
 from ..errors import InputError, UnsupportedError
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
-    from .group import Group
+from . import store
+from .group import Group
 
 
 def _source(what: str, value: Any) -> None:
     """A store, or an array or group that is open."""
-    from ..arrays.array import Array
-    from .group import Group
-
     if not isinstance(value, Array | Group):
         place(what, value)
 
@@ -67,8 +63,6 @@ def copy(
         SnapshotExpiredError: a vacuum of the source forgot the version while it was copied.
         CorruptionError: what is copied is damaged.
     """
-    from . import store
-
     if not isinstance(source, str | os.PathLike):
         context = context or source._context
         source, path, version = _place_of(source, path, version)
@@ -92,8 +86,6 @@ def copy(
 
 def _place_of(source: "Array | Group", path: str, version: int | str | None) -> tuple[str, str, int]:
     """The store, path and version of what is open."""
-    from ..arrays.array import Array
-
     if path != "/" or version is not None:
         raise InputError("an array or group has its own path and version; leave path= and version= out, or give a uri")
     if isinstance(source, Array) and source.native.in_transaction:

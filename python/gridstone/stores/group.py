@@ -3,10 +3,12 @@
 import contextlib
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, cast
 
 from .. import _native
+from ..arrays.array import Array
 from ..arrays.metadata import Metadata
+from ..base import html
 from ..base.arguments import checked, text, utf8
 from ..base.printable import printable
 from ..base.progress import Progress
@@ -14,30 +16,9 @@ from ..context.settings import Context
 from ..errors import AccessError, BoundsError, GridstoneError, InputError, MissingNameError, NotFoundError
 from ..maintain import health
 from ..maintain.retention import Retained
+from ..schema.array_schema import Schema
 from ..version.history import Version, version_of
-
-if TYPE_CHECKING:
-    from ..arrays.array import Array
-    from ..schema.array_schema import Schema
-
-
-class Entry(NamedTuple):
-    """What a store holds at one place."""
-
-    name: str
-    path: str
-    kind: str
-    """ "array" or "group"."""
-
-
-def joined(path: str, name: str) -> str:
-    """The path of `name` in the group at `path`."""
-    return f"{path.rstrip('/')}/{name.strip('/')}"
-
-
-def entries(native: "_native.Group") -> list[Entry]:
-    """The arrays and groups in it at its version, by name."""
-    return [Entry(name, joined(native.path, name), kind) for name, kind in native.children()]
+from .nodes import Entry, entries
 
 
 class Group(Retained):
@@ -154,8 +135,6 @@ class Group(Retained):
 
     def _handle(self, found: "_native.Array | _native.Group") -> "Array | Group":
         """What was opened through this group."""
-        from ..arrays.array import Array
-
         if isinstance(found, _native.Group):
             return Group(found, self._context, self._mode, pinned=self._pinned)
         return Array(found, self._context, pinned=self._pinned)
@@ -214,9 +193,6 @@ class Group(Retained):
     @checked()
     def create(self, name: str, schema: "Schema", *, overwrite: bool = False) -> "Array":
         """Creates an array in this group, wherever that lies when it is done."""
-        from ..arrays.array import Array
-        from ..schema.array_schema import Schema
-
         self._check_newest()
         if not isinstance(schema, Schema):
             raise InputError(f"create() takes a gridstone.Schema, found {type(schema).__name__}")
@@ -326,9 +302,11 @@ class Group(Retained):
         return f"<gridstone.Group {self._uri!r} {path!r} {state}>"
 
     def _repr_html_(self) -> str:
-        from ..base import html
-
-        return html.group(self)
+        path, state, children = self._shown()
+        place = html.escape(self.uri if path == "/" else f"{self.uri} {path}")
+        rows = [(entry.name, entry.kind, entry.path) for entry in children or ()]
+        listed = "" if children is None else html.table(("name", "kind", "path"), rows)
+        return f"<div><b>gridstone.Group</b> {place}, {state}{listed}</div>"
 
 
 class _Values(ValuesView["Array | Group"]):

@@ -1,6 +1,5 @@
 """Stores: creating, opening, listing and deleting what they hold."""
 
-import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -16,14 +15,18 @@ from ..column import datatype
 from ..column.datatype import AnyArray
 from ..context.settings import Context, default
 from ..errors import InputError, NotFoundError
-from ..schema.array_schema import Attr, Dim, Filters, Schema
+from ..schema.array_schema import Schema
+from ..schema.attribute import Attr
+from ..schema.dimension import Dim
+from ..schema.filters import Filters
+from ..schema.tile_shape import auto_tile
 from ..version import history
-from .group import Entry, Group, entries
+from .group import Group
+from .nodes import Entry, entries
+from .transaction import transaction
 
 Uri = str | os.PathLike[str]
 
-_TILE_BYTES = 2 << 20
-_TILE_CELLS = (1 << 18, 1 << 20)
 _ENTRIES_NAMED = 20
 
 
@@ -182,17 +185,6 @@ def _extents(shape: tuple[int, ...], tile: str | int | Sequence[int] | None, wid
     return [min(int(t), n) for t, n in zip(extents, shape, strict=True)]
 
 
-def auto_tile(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """The shape of a space tile for an array of `shape`: about 2 MiB, as nearly cubic as halving sides makes it."""
-    cells_max = min(max(_TILE_BYTES // itemsize, _TILE_CELLS[0]), _TILE_CELLS[1])
-    parts, extents = [1] * len(shape), list(shape)
-    while math.prod(extents) > cells_max:
-        longest = max(range(len(shape)), key=lambda i: extents[i])
-        parts[longest] *= 2
-        extents[longest] = -(-shape[longest] // parts[longest])
-    return tuple(extents)
-
-
 @checked()
 def exists(uri: Uri, *, context: Context | None = None) -> bool:
     """Whether there is a store."""
@@ -224,8 +216,6 @@ def delete(uri: Uri, *, path: str | None = None, message: str | None = None, con
 
 def removed(uri: Uri, path: str, message: str | None, context: Context | None) -> int:
     """The version that is without what lay at `path`."""
-    from .transaction import transaction
-
     if not path.strip("/"):
         raise InputError("the root of a store cannot be removed; delete the store as a whole: gs.delete(uri)")
     with transaction(uri, message, context=context) as removal:

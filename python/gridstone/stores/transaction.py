@@ -14,7 +14,7 @@ from ..errors import InputError, UnsupportedError
 from ..schema.array_schema import Schema
 from ..version import receipt
 from ..version.receipt import Receipt
-from .group import Entry, joined
+from .nodes import Entry, joined
 
 
 class Transaction:

@@ -6,42 +6,13 @@ from typing import Any
 import numpy as np
 
 from ..base.printable import brief
-from ..column import columns, datatype
+from ..column import encode
 from ..column.columns import Column, Field
 from ..errors import InputError
-from ..schema.array_schema import Attr, Schema
+from ..schema.array_schema import Schema
+from ..schema.fields import attr_field, dim_fields
 
 Columns = dict[str, Column]
-
-
-def dim_fields(schema: Schema) -> list[Field]:
-    """What the columns of the coordinates must hold."""
-    return [Field(dim.name, dim.dtype, False, "dimension") for dim in schema.dims]
-
-
-def field_of(attr: Attr) -> Field:
-    """What the column of an attribute must hold."""
-    return Field(attr.name, attr.dtype, attr.nullable, "attribute", attr.enumeration)
-
-
-def attr_field(schema: Schema, name: str) -> Field:
-    """What the column of an attribute must hold; an `InputError` lists the attributes there are."""
-    for attr in schema.attrs:
-        if attr.name == name:
-            return field_of(attr)
-    known = ", ".join(repr(attr.name) for attr in schema.attrs)
-    raise InputError(f"no attribute {brief(name)}; there are {known}")
-
-
-def asked_of_core(schema: Schema, names: Sequence[str]) -> list[str]:
-    """The attributes to read where these are wanted: of none the narrowest, for the core gives no coordinates alone."""
-
-    def width(attr: Attr) -> int:
-        if attr.var and attr.enumeration is None:
-            return 1 << 17
-        return datatype.cell_bytes(attr.codes or attr.dtype)
-
-    return list(names) or [min(schema.attrs, key=width).name]
 
 
 def of_cells(schema: Schema, coords: Any, attrs: Any = None) -> tuple[Columns, Columns]:
@@ -137,7 +108,7 @@ def _named_columns(data: Any) -> Mapping[str, Any]:
 
 
 def _flat(field: Field, data: Any) -> Column:
-    made = columns.from_values(field, data)
+    made = encode.from_values(field, data)
     if made.offsets is None and made.values.ndim != 1:
         raise InputError(f"{field.title}: cells are a flat list, found an array of shape {made.values.shape}")
     return made

@@ -2,20 +2,31 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..base.progress import Progress, Told
-from ..column import columns
+from ..column import encode
 from ..column.columns import Column
+from ..column.values import cells_shape
 from ..errors import InputError
-from ..indexing.dense import by_attribute
 from ..query.box import Box
+from ..schema.array_schema import Schema
+from ..schema.fields import attr_field
 from ..version.receipt import Closing, Receipt
-from .input import attr_field, check_lengths, of_cells
+from .input import check_lengths, of_cells
+from .values import by_attribute
 
 if TYPE_CHECKING:
     from .. import _native
-    from ..arrays.array import Array
+
+
+class Target(Protocol):
+    """What a writer needs of an array."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt: ...
 
 
 class Writer:
@@ -25,7 +36,7 @@ class Writer:
 
     def __init__(
         self,
-        array: "Array",
+        array: Target,
         native: "_native.Writer",
         box: Box | None,
         attrs: Sequence[str],
@@ -94,12 +105,12 @@ class Writer:
 
     def _flat(self, name: str, data: Any) -> Column:
         field = attr_field(self._array.schema, name)
-        if len(columns.cells_shape(field, data)) != 1 and len(data) > 0:
+        if len(cells_shape(field, data)) != 1 and len(data) > 0:
             raise InputError(
                 f"attribute {name!r}: append takes flat values in global order, found {field.dtype} of shape "
-                f"{columns.cells_shape(field, data)}"
+                f"{cells_shape(field, data)}"
             )
-        return columns.from_values(field, data)
+        return encode.from_values(field, data)
 
     def close(self) -> None:
         """Finishes the fragment and commits it. An `InputError`, and the writer stays as it is, if another thread is

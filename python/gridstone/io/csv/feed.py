@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...column import arrow, datatype
+from ...column import arrow, codes, datatype, decode
 from ...column.columns import Field
 from ...context.settings import Context, size_bytes
 from ...errors import InputError
 from ...schema.array_schema import Schema
-from ...write.input import attr_field, dim_fields
+from ...schema.fields import attr_field, dim_fields
 from .. import bounds, infer, text_values
 from ..files import shown
 from ..load import Meter, Options, column_of, named_dims
@@ -347,7 +347,7 @@ def _strangers(table: Any, schema: Schema) -> Iterator[tuple[int, str, str]]:
             continue
         plain = Field(attr.name, attr.dtype, attr.nullable, "attribute")
         column = column_of(plain, table.column(attr.name))
-        bad, values = known.found(column) < 0, column.cells
+        bad, values = codes.found_in(known, column) < 0, decode.cells_of(column)
         for row in np.flatnonzero(bad if column.validity is None else bad & column.validity):
             shown = datatype.show(values[row], attr.dtype) if datatype.is_var(attr.dtype) else str(values[row])
             reason = f"{shown} is none of its categories {known.shown()}; correct it, or add it to the schema"

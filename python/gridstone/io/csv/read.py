@@ -9,7 +9,6 @@ import pyarrow as pa
 from ...arrays.array import Array
 from ...base.arguments import checked, files, instance, several, text
 from ...base.progress import Progress, reporting
-from ...column import arrow
 from ...context.settings import Context, default
 from ...schema.array_schema import Schema
 from ...stores import store
@@ -140,4 +139,4 @@ def read_csv(
     feed = CsvFeed(found, dialect, encoding, None, default(), Rejects("fail", None))
     with reporting(progress, "reading") as feed.meter.report:
         tables: list[Any] = list(feed.typed(schema, attrs))
-    return pa.concat_tables(tables) if tables else arrow.schema_of(schema, list(attrs or [])).empty_table()
+    return pa.concat_tables(tables) if tables else schema._arrow_of(list(attrs or [])).empty_table()

@@ -18,15 +18,15 @@ import pyarrow.compute as pc
 
 from ...arrays.array import Array
 from ...base.progress import Callback, Progress, reporting
-from ...column import arrow, datatype
+from ...column import arrow_types, datatype, decode
 from ...column.datatype import AnyArray
 from ...errors import InputError, StorageError, UnsupportedError
 from ...query.box import Box, BoxLike, box_of
 from ...result.damage import Damaged
+from ...schema.fields import attr_field
 from ...stores import store
-from ...write.input import attr_field
 from ..files import Scratch, written
-from ..table.write import opened
+from ..handles import opened
 
 _OBJECT_BYTES = 64
 """What a text takes as a Python object beside its characters, about."""
@@ -188,7 +188,7 @@ def _widths(array: Array, box: Box, titles: dict[str, str], damaged: Damaged, bl
     for batch in array.scan(box, names, batch_bytes=batch_bytes, damaged=damaged):
         for name, title in titles.items():
             texts = batch.column(name)
-            texts = arrow.decoded(texts) if pa.types.is_dictionary(texts.type) else texts
+            texts = arrow_types.decoded(texts) if pa.types.is_dictionary(texts.type) else texts
             if pc.any(pc.ends_with(texts, "\0")).as_py():
                 raise _padded(title)
             found[name] = max(found[name], pc.max(pc.utf8_length(texts)).as_py() or 0)
@@ -249,7 +249,7 @@ def _columns(
     try:
         while (found := stream._next_columns()) is not None:
             for name, column in found.items():
-                values = _filled(name, column.numpy(), None)
+                values = _filled(name, decode.numpy_of(column), None)
                 for part in _pieces(values, widths[name], batch_bytes) if name in widths else [values]:
                     outs[name].write(np.ascontiguousarray(part).tobytes())
             rows += len(found[array.dims[0]])

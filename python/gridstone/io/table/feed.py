@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...column import arrow
+from ...column import arrow, arrow_types
 from ...column.columns import Field
 from ...context.settings import Context
 from ...errors import GridstoneError, InputError
 from ...schema.array_schema import Schema
-from ...write.input import field_of
+from ...schema.fields import field_of
 from .. import bounds, infer
 from ..load import Meter, Options, column_of, named_dims
 from ..readahead import side_by_side
@@ -200,7 +200,7 @@ class TableFeed:
             _check_filled(piece, field.name, data)
         if (
             field.categories is None
-            and data.type == arrow.type_of(field.dtype)
+            and data.type == arrow_types.type_of(field.dtype)
             and (data.null_count == 0 or field.nullable)
         ):
             return data
@@ -223,10 +223,10 @@ def _restricted(schema: Schema, attrs: Sequence[str] | None, columns: Sequence[s
 
 def _one(column: Any, *, dictionary: bool = False) -> Any:
     """A column in one chunk, as a dictionary only if that is wanted."""
-    data = arrow.joined(column)
+    data = arrow_types.joined(column)
     if dictionary:
         return data
-    return arrow.decoded(data) if pa.types.is_dictionary(data.type) else data
+    return arrow_types.decoded(data) if pa.types.is_dictionary(data.type) else data
 
 
 def _measure_piece(column: infer.Column, piece: Piece, bounded: bool) -> None:

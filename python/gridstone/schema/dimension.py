@@ -1,0 +1,166 @@
+"""Dimensions: names, types, domains and tile extents of coordinates."""
+
+from typing import Any
+
+import numpy as np
+
+from ..base.arguments import checked, label
+from ..base.printable import brief
+from ..column import datatype
+from ..column.datatype import Value
+from ..errors import SchemaError, UnsupportedError
+from .frozen import Frozen
+
+
+class Dim(Frozen):
+    """A dimension.
+
+    Args:
+        name: unique among the dimensions and attributes of an array.
+        domain: the lowest and highest coordinate, both inclusive. For datetimes: `numpy.datetime64`, ISO text,
+            `datetime`, or ticks of the unit.
+        tile: the extent of a space tile in coordinates (a float length for float dimensions; `numpy.timedelta64` or
+            ticks for datetimes); None: the whole domain is one tile.
+        dtype: an integer, datetime64 or timedelta64 type; in sparse arrays also float32, float64 and "string".
+        max_bytes: of a string dimension, the bytes of UTF-8 of its longest text; 32 unless given. Each 8 bytes take an
+            axis, of which an array has at most 32 (a number takes one).
+
+    A dimension of texts has no domain (None): every text without NUL, of up to `max_bytes`, is inside. Its order is
+    that of the code points.
+
+    Raises:
+        SchemaError: a bound or the extent is no value of the type; a domain or tile of texts.
+        UnsupportedError: the type is bytes, which this version has for attributes only.
+    """
+
+    __slots__ = ("_count", "_domain", "dtype", "max_bytes", "name", "tile")
+    name: str
+    _domain: tuple[Value, Value] | None
+    _count: int | None
+    """Coordinates, where these are positions too: not of floats and texts."""
+    tile: Value | None
+    dtype: str
+    max_bytes: int | None
+
+    @checked(name=label)
+    def __init__(
+        self,
+        name: str,
+        domain: tuple[Any, Any] | None = None,
+        tile: Any = None,
+        dtype: Any = "int64",
+        *,
+        max_bytes: int | None = None,
+    ) -> None:
+        kind = datatype.parse(dtype)
+        what = f"dimension {name!r}"
+        if kind == "bytes":
+            raise UnsupportedError(f"{what}: bytes dimensions are not supported by this version; use an attribute")
+        if kind == "string":
+            self._put(name=str(name), _domain=None, _count=None, dtype=kind, tile=None)
+            self._put(max_bytes=_longest(what, max_bytes))
+            if domain is not None:
+                raise SchemaError(f"{what}: texts have no domain, every text is inside; give domain=None")
+            if tile is not None:
+                raise SchemaError(f"{what}: texts are one tile; give tile=None")
+            return
+        if max_bytes is not None:
+            raise SchemaError(f"{what}: max_bytes is for dimensions of type string, not {kind}")
+        if kind == "float16" or not (datatype.is_float(kind) or datatype.is_time(kind) or kind in datatype.INTEGERS):
+            raise SchemaError(f"{what}: {kind} cannot be a dimension's type; use an integer, datetime or float")
+        if not isinstance(domain, tuple | list) or len(domain) != 2:
+            raise SchemaError(f"{what}: the domain is a pair (lowest, highest), not {brief(domain)}")
+        lo, hi = (datatype.scalar(kind, bound, what) for bound in domain)
+        self._put(name=str(name), _domain=(lo, hi), dtype=kind, tile=_extent(kind, tile, what), max_bytes=None)
+        self._put(_count=_count_of(kind, self._domain))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its coordinates are texts."""
+        return self.dtype == "string"
+
+    @property
+    def domain(self) -> Any:
+        """The lowest and highest coordinate, a pair; None of texts."""
+        return self._domain
+
+    def _numbers(self, what: str) -> tuple[Value, Value]:
+        """The domain; a `SchemaError` for texts, which have no `what`."""
+        if self._domain is None:
+            raise SchemaError(f"dimension {self.name!r} is string: it has no {what}")
+        return self._domain
+
+    @property
+    def size(self) -> int:
+        """The number of coordinates; a `SchemaError` for float and string dimensions, which have no positions."""
+        if self._count is not None:
+            return self._count
+        self._numbers("number of positions")
+        raise SchemaError(f"dimension {self.name!r} is {self.dtype}: it has coordinates, but no number of positions")
+
+    @property
+    def positions_per_tile(self) -> int:
+        """Coordinates in a space tile, at most; a `SchemaError` for float and string dimensions."""
+        size = self.size
+        return size if self.tile is None else min(size, datatype.ticks_of(self.tile))
+
+    def _json(self) -> dict[str, Any]:
+        if self._domain is None:
+            text = {"name": self.name, "dtype": self.dtype, "domain": None, "tile": None}
+            return {**text, "max_bytes": self.max_bytes}
+        extent = "float64" if datatype.is_float(self.dtype) else self.dtype
+        tile = None if self.tile is None else datatype.to_text(extent, self.tile)
+        domain = [datatype.to_text(self.dtype, bound) for bound in self._domain]
+        return {"name": self.name, "dtype": self.dtype, "domain": domain, "tile": tile}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dim_of, (self._json(),)
+
+    def __repr__(self) -> str:
+        if self._domain is None:
+            return f"Dim({self.name!r}, dtype='string', max_bytes={self.max_bytes})"
+        lo, hi = (datatype.show(bound, self.dtype) for bound in self._domain)
+        tile = "None" if self.tile is None else datatype.show(self.tile)
+        return f"Dim({self.name!r}, domain=({lo}, {hi}), tile={tile}, dtype={self.dtype!r})"
+
+
+def _longest(what: str, max_bytes: Any) -> int:
+    """`max_bytes` checked; its greatest value is the core's affair."""
+    if max_bytes is None:
+        return 32
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int | np.integer) or not 0 < max_bytes < 2**32:
+        raise SchemaError(f"{what}: max_bytes is a positive number of bytes, not {brief(max_bytes)}")
+    return int(max_bytes)
+
+
+def _count_of(kind: str, domain: tuple[Value, Value] | None) -> int | None:
+    """The number of coordinates from one end of a domain to the other; None of floats and texts."""
+    if domain is None or datatype.is_float(kind):
+        return None
+    return datatype.ticks_of(domain[1]) - datatype.ticks_of(domain[0]) + 1
+
+
+def _extent(kind: str, tile: Any, what: str) -> Value | None:
+    """The tile extent of a dimension of type `kind`: a float length, a timedelta, or a number of coordinates."""
+    if tile is None:
+        return None
+    what = f"{what}: the tile extent"
+    return datatype.scalar(_extent_type(kind), tile, what)
+
+
+def _extent_type(kind: str) -> str:
+    """The type of the tile extents of a dimension of type `kind`."""
+    if datatype.is_time(kind):
+        return f"timedelta64[{datatype.unit_of(kind)}]"
+    return "float64" if datatype.is_float(kind) else "uint64"
+
+
+def dim_of(found: dict[str, Any]) -> Dim:
+    """The dimension of the JSON form that the core has written, or one that was checked; it is not checked again."""
+    made, kind, ends, tile = Dim.__new__(Dim), found["dtype"], found["domain"], found["tile"]
+    domain = None if ends is None else (datatype.from_text(kind, ends[0]), datatype.from_text(kind, ends[1]))
+    extent = None if tile is None else datatype.from_text(_extent_type(kind), tile)
+    longest = found["max_bytes"] if kind == "string" else None
+    made._put(name=found["name"], _domain=domain, _count=_count_of(kind, domain), dtype=kind, tile=extent)
+    made._put(max_bytes=longest)
+    return made
