@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.progress import Callback
-from ..column import arrow, datatype
+from ..column import datatype
 from ..column.columns import Field
 from ..column.datatype import AnyArray
 from ..query.box import Bound, Box, TextSpan, domain_of
@@ -466,6 +466,8 @@ def _numbers(table: Any, dim: Dim, end: str, texts: list[str]) -> AnyArray:
     """One end of the MBR of every tile in a dimension: ticks, floats, or the numbers of texts."""
     if dim.is_text:
         return np.array([bisect_left(texts, text) for text in table.column(f"{dim.name}_{end}").to_pylist()], float)
+    from ..column import arrow
+
     values = arrow.column_of(Field(dim.name, dim.dtype, False, "dimension"), table.column(f"{dim.name}_{end}")).values
     return np.asarray(values.view(np.int64) if values.dtype.kind in "mM" else values, np.float64)
 
