@@ -1,8 +1,9 @@
 # Every chore of the project, the same for people and for CI. Needs Rust (stable), Python 3.11 or later, make.
 # Options: PYTHON=python3.12 (which Python), DATA (real data: file.csv for the demo, a folder for bench-blocks), ONLY=pattern (names in
-# bench-core), MINUTES=n (for each target of fuzz).
+# bench-core), MINUTES=n (for each target of fuzz, for seeds).
 
 PYTHON ?= python3
+MINUTES_GIVEN := $(MINUTES)
 MINUTES ?= 5
 VENV := .venv
 BIN := $(VENV)/bin
@@ -22,7 +23,7 @@ PEERS := duckdb h5py hdf5plugin matplotlib polars tensorstore tiledb zarr zarrs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test check bench bench-core bench-blocks instructions deep fuzz miri help clean
+.PHONY: demo test check bench bench-core bench-blocks instructions seeds deep fuzz miri help clean
 
 demo: $(VENV)/.built ## install into .venv, run the demonstration, leave its pictures in demo-out/
 	@echo "== demo: the pictures go to demo-out/"
@@ -67,10 +68,15 @@ instructions: ## count the instructions of small workloads, compare with the bas
 	@echo "== instructions"
 	cargo xtask instructions
 
+seeds: $(VENV)/.test ## run the oracle, the machines and the models with new seeds for MINUTES minutes (10)
+	@echo "== seeds"
+	cargo xtask seeds --minutes $(or $(MINUTES_GIVEN),10)
+
 deep: export PROPTEST_CASES := 20000
 deep: export HYPOTHESIS_PROFILE := deep
 deep: export GRIDSTONE_TEST_DEEP := 1
 deep: export GRIDSTONE_TEST_WRITES := 1000
+deep: export PYTEST_ADDOPTS := -o faulthandler_timeout=7200
 deep: test fuzz miri ## the tests with very many more random cases, fuzzing by the minute, Miri (hours)
 
 fuzz: ## try to break each decoder for MINUTES minutes (5)

@@ -8,6 +8,7 @@ import copy
 import os
 from random import Random
 from typing import Any
+from unittest import TestCase
 
 import pytest
 from buckets import KINDS
@@ -99,11 +100,20 @@ class InMemory(Stores):
     first = "memory"
 
 
-TestOnDisk, TestInMemory = OnDisk.TestCase, InMemory.TestCase
-TestOnDisk.settings = TestInMemory.settings = settings(
-    max_examples=5_000 if DEEP else 200,
-    stateful_step_count=60 if DEEP else 30,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    report_multiple_bugs=False,
-)
+def _lives(machine: type[Stores], number: int) -> type[TestCase]:
+    case = machine.TestCase
+    case.settings = settings(
+        max_examples=number,
+        stateful_step_count=60 if DEEP else 30,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    return case
+
+
+for _name, _machine in (("TestOnDisk", OnDisk), ("TestInMemory", InMemory)):
+    # Very many lives come in parts, which can be run again by themselves and end before the guard against hangs does.
+    for _part in range(25 if DEEP else 1):
+        _copy = type(f"{_machine.__name__}Part{_part}", (_machine,), {})
+        globals()[f"{_name}Part{_part}" if DEEP else _name] = _lives(_copy, 200)

@@ -9,6 +9,7 @@ mod instructions;
 mod lex;
 mod prose;
 mod rules;
+mod seeds;
 mod servers;
 mod tree;
 
@@ -21,6 +22,8 @@ usage: cargo xtask COMMAND
   tidy --record           record how many sentences of each file are too long; --raise: though they are more
   instructions            count the instructions of the workloads and compare them with the baseline
   instructions --record   count them and write the baseline
+  seeds [--minutes N]     run the models with new seeds for N minutes (10); what fails is kept in xtask/seeds.toml
+  seeds --kept            run what failed once, with the seeds that it failed with
   s3 -- COMMAND           run a command, tests mostly, beside an S3 server (versitygw; installed with Go)
   azure -- COMMAND        the same beside Azurite (installed with npm)";
 
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         ["tidy", "--record", "--raise"] => record(true),
         ["instructions"] => instructions::run(false),
         ["instructions", "--record"] => instructions::run(true),
+        ["seeds", rest @ ..] => seeds::run(rest).unwrap_or_else(usage),
         [server, "--", command @ ..] => servers::run(server, command).unwrap_or_else(usage),
         _ => usage(),
     }

@@ -179,7 +179,14 @@ impl<'a> Positions<'a> {
                     Chosen::Masked => masked.position(number, at),
                 }
             };
-            columns.push(cells.clone().map(|cell| low.wrapping_add(position(cell))).collect());
+            columns.push(match chosen {
+                // Nothing to divide by.
+                Chosen::Paired(list) if stride == 1 && cells.end <= list.len() as u64 => {
+                    let some = list.get(cells.start as usize..cells.end as usize).unwrap_or_default();
+                    some.iter().map(|position| low.wrapping_add(*position)).collect()
+                }
+                _ => cells.clone().map(|cell| low.wrapping_add(position(cell))).collect(),
+            });
         }
         columns
     }

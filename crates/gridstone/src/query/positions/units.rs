@@ -166,7 +166,7 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// How many blocks of at most `block_cells` hold chosen cells, about.
+    /// How many blocks of at most `block_cells` hold chosen cells, at most, about.
     pub(super) fn blocks(&self, block_cells: u64) -> u64 {
         let along = |factor: &Factor| factor.blocks(self.schema, block_cells);
         self.factors.iter().map(along).fold(1, u64::saturating_mul)
@@ -321,7 +321,7 @@ impl Factor<'_> {
         }
     }
 
-    /// How many blocks along its dimensions hold chosen cells, about: as if the low end of the domain were that of a tile.
+    /// How many blocks along its dimensions hold chosen cells, at most, about: as if the low end of the domain were that of a tile.
     fn blocks(&self, schema: &Schema, block_cells: u64) -> u64 {
         let dims = schema.dims();
         let tile: Vec<u64> = dims.iter().map(|d| d.tile_range(0)).map(|range| range.hi - range.lo + 1).collect();
@@ -340,8 +340,12 @@ impl Factor<'_> {
                 (block(*dim, last) - block(*dim, first) + 1).min(axis.len())
             }
             Self::Paired { dims, lists, .. } => {
-                let all = (0..lists.first().map_or(0, |list| list.len()) as u64).collect();
-                grouped(dims, lists, all, block).len() as u64
+                let along = |(dim, list): (&usize, &&[u64])| {
+                    let (low, high) = list.iter().fold((u64::MAX, 0), |(low, high), p| (low.min(*p), high.max(*p)));
+                    block(*dim, high) - block(*dim, low.min(high)) + 1
+                };
+                let between = dims.iter().zip(lists).map(along).fold(1, u64::saturating_mul);
+                between.min(lists.first().map_or(0, |list| list.len()) as u64)
             }
             Self::Masked { mask, .. } => {
                 let Some(hull) = mask.whole_hull() else { return 0 };
