@@ -6,6 +6,7 @@ mod finding;
 mod floors;
 mod instructions;
 mod lex;
+mod prose;
 mod rules;
 mod servers;
 mod tree;
@@ -16,6 +17,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   tidy                    check floors, lengths, names, words and pages of the whole tree
+  tidy --record           record how many sentences of each file are too long; --raise: though they are more
   instructions            count the instructions of the workloads and compare them with the baseline
   instructions --record   count them and write the baseline
   s3 -- COMMAND           run a command, tests mostly, beside an S3 server (versitygw; installed with Go)
@@ -25,6 +27,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy(),
+        ["tidy", "--record"] => record(false),
+        ["tidy", "--record", "--raise"] => record(true),
         ["instructions"] => instructions::run(false),
         ["instructions", "--record"] => instructions::run(true),
         [server, "--", command @ ..] => servers::run(server, command).unwrap_or_else(usage),
@@ -35,6 +39,20 @@ fn main() -> ExitCode {
 fn usage() -> ExitCode {
     eprintln!("{USAGE}");
     ExitCode::from(2)
+}
+
+fn record(may_rise: bool) -> ExitCode {
+    let written = tree::Tree::read().and_then(|tree| {
+        let text = rules::sentences::record(&tree, may_rise)?;
+        tree::write(rules::sentences::TABLE, &text)
+    });
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("tidy: {message}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn tidy() -> ExitCode {

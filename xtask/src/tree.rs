@@ -107,6 +107,12 @@ impl Tree {
     }
 }
 
+/// Writes a file at `path` from the root of the repository that holds the current directory.
+pub(crate) fn write(path: &str, text: &str) -> Result<(), String> {
+    let root = git(&["rev-parse", "--show-toplevel"])?;
+    std::fs::write(Path::new(root.trim_end()).join(path), text).map_err(|error| format!("{path}: {error}"))
+}
+
 /// Vectors and corpora are data: only the programs beside them are read.
 fn is_data(path: &str) -> bool {
     let data = path.starts_with("vectors/") || path.starts_with("fuzz/corpus/");

@@ -11,6 +11,7 @@ mod machine_names;
 mod module_doc;
 mod page_links;
 mod public_face;
+pub(crate) mod sentences;
 mod words;
 
 use crate::finding::Finding;
@@ -33,6 +34,7 @@ pub(crate) const ALL: &[Rule] = &[
     ("machine-names", machine_names::check),
     ("module-doc", module_doc::check),
     ("page-links", page_links::check),
+    ("sentences", sentences::check),
 ];
 
 /// Runs every rule; one line per finding, `path:line: rule: message`, by path and line.
