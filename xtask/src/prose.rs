@@ -1,7 +1,7 @@
 //! The prose of a file, as sentences: comments of Rust, comments and docstrings of Python, and Markdown.
 //!
 //! Comments are read as Markdown is: a blank line, a heading or an item of a list ends a paragraph. Code blocks, tables,
-//! headings and HTML comments are no prose. Code in backticks counts as one word, a link as its text.
+//! headings, HTML comments and what a program writes between `<!-- x: begin -->` and `<!-- x: end -->` are no prose. Code in backticks counts as one word, a link as its text.
 
 use crate::lex::{Span, SpanKind};
 use crate::tree::Source;
@@ -92,7 +92,7 @@ enum Kind {
 fn paragraphs(block: &[(usize, String)]) -> Vec<Lines> {
     let mut made: Vec<Lines> = vec![Vec::new()];
     let mut fence: Option<&str> = None;
-    let mut comment = false;
+    let mut comment: Option<&str> = None;
     let mut section: Option<usize> = None;
     for (number, line) in block {
         let inner = line.trim();
@@ -101,9 +101,9 @@ fn paragraphs(block: &[(usize, String)]) -> Vec<Lines> {
             continue;
         }
         fence = ["```", "~~~"].into_iter().find(|mark| inner.starts_with(mark));
-        comment |= inner.starts_with("<!--");
-        if fence.is_some() || comment {
-            comment &= !inner.contains("-->");
+        comment = comment.or_else(|| comment_end(inner));
+        if fence.is_some() || comment.is_some() {
+            comment = comment.filter(|end| !inner.contains(end));
             made.push(Vec::new());
             continue;
         }
@@ -124,6 +124,12 @@ fn paragraphs(block: &[(usize, String)]) -> Vec<Lines> {
     }
     made.retain(|paragraph| !paragraph.is_empty());
     made
+}
+
+/// What ends the HTML comment that begins here, or the generated text behind it.
+fn comment_end(inner: &str) -> Option<&'static str> {
+    let is_generated = inner.ends_with(": begin -->");
+    inner.starts_with("<!--").then_some(if is_generated { ": end -->" } else { "-->" })
 }
 
 /// The indentation of the arguments that a docstring lists; `usize::MAX` until the first of them is seen.
@@ -268,13 +274,15 @@ mod tests {
 
     #[test]
     fn markdown_is_prose_but_for_code_tables_headings_and_marks() {
-        let text = "# Head. No\n\nOne, e.g. this\nline.\n\n| a. | B |\n\n```sh\nx. Y\n```\n- An item.\n- Two (it ends.) Three.\n<!-- no.\nNo -->\n1. Four.\n";
+        let text = "# Head. No\n\nOne, e.g. this\nline.\n\n| a. | B |\n\n```sh\nx. Y\n```\n- An item.\n- Two (it ends.) Three.\n<!-- no.\nNo -->\n1. Four.\n\
+            <!-- x: begin -->\nNo. No.\n<!-- x: end -->\nFive.\n";
         let expected = [
             of(3, "One, e.g. this line."),
             of(11, "An item."),
             of(12, "Two (it ends.)"),
             of(12, "Three."),
             of(15, "Four."),
+            of(19, "Five."),
         ];
         assert_eq!(found("a.md", text), expected);
     }

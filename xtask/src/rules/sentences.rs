@@ -127,10 +127,11 @@ fn begins_with(one: &Sentence, words: &[&str]) -> bool {
     words.contains(&first) && !text.ends_with('?') && text.len() > first.len()
 }
 
+/// The words in quotes, which speak of the habit, are none.
 fn is_told(one: &Sentence) -> bool {
     let text = one.text.to_lowercase();
     let words: Vec<&str> =
-        text.split_whitespace().map(|word| word.trim_matches(|s: char| !s.is_alphanumeric())).collect();
+        text.split_whitespace().map(|word| word.trim_end_matches(|s: char| !s.is_alphanumeric())).collect();
     words.windows(2).any(|pair| matches!(pair, ["is" | "are" | "was" | "were", "told"]))
 }
 
@@ -192,7 +193,9 @@ mod tests {
     #[test]
     fn plain_sentences_pass() {
         assert!(lines(check, "a.md", &format!("{} {}\n", long(40), long(40))).is_empty());
-        assert!(lines(check, "a.md", "A reader is served. Whose? Offers of it. Who reads it?\n").is_empty());
+        assert!(
+            lines(check, "a.md", "A reader is served. Whose? Offers of it. Who reads it? No \"is told\".\n").is_empty()
+        );
         assert!(lines(check, "docs/design/001-x.md", &long(41)).is_empty());
         assert!(lines(check, "a.toml", &long(41)).is_empty());
     }
