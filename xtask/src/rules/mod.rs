@@ -11,6 +11,7 @@ mod host_apis;
 mod machine_names;
 mod module_doc;
 mod page_links;
+mod page_paths;
 mod public_face;
 mod room_imports;
 pub(crate) mod sentences;
@@ -38,6 +39,7 @@ pub(crate) const ALL: &[Rule] = &[
     ("machine-names", machine_names::check),
     ("module-doc", module_doc::check),
     ("page-links", page_links::check),
+    ("page-paths", page_paths::check),
     ("sentences", sentences::check),
 ];
 
