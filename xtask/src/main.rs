@@ -7,6 +7,7 @@ mod floors;
 mod imports;
 mod instructions;
 mod lex;
+mod packages;
 mod prose;
 mod rules;
 mod seeds;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  tidy                    check floors, lengths, names, words and pages of the whole tree
+  tidy                    check floors, packages, lengths, names, words and pages of the whole tree
   tidy --record           record how many sentences of each file are too long; --raise: though they are more
   instructions            count the instructions of the workloads and compare them with the baseline
   instructions --record   count them and write the baseline

@@ -2,14 +2,16 @@
 
 use crate::floors::Floors;
 use crate::lex::{Language, Span, SpanKind, spans};
+use crate::packages::Packages;
 use std::path::Path;
 use std::process::Command;
 
-/// Every text file that git tracks or would track, and the table of floors.
+/// Every text file that git tracks or would track, and the tables of floors and packages.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) files: Vec<Source>,
     pub(crate) floors: Floors,
+    pub(crate) packages: Packages,
 }
 
 /// One text file and its views.
@@ -73,8 +75,11 @@ impl Tree {
     pub(crate) fn read() -> Result<Self, String> {
         let root = git(&["rev-parse", "--show-toplevel"])?;
         let root = Path::new(root.trim_end());
-        let table = root.join("xtask/floors.toml");
-        let table = std::fs::read_to_string(&table).map_err(|error| format!("{}: {error}", table.display()))?;
+        let table = |name: &str| {
+            let path = root.join("xtask").join(name);
+            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let (floors, packages) = (Floors::parse(&table("floors.toml")?)?, Packages::parse(&table("packages.toml")?)?);
         let top = root.to_string_lossy();
         let listed = git(&["-C", &top, "ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
         let mut files: Vec<Source> = listed
@@ -83,7 +88,7 @@ impl Tree {
             .filter_map(|path| Some(Source::new(path, &std::fs::read_to_string(root.join(path)).ok()?)))
             .collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { files, floors: Floors::parse(&table)? })
+        Ok(Self { files, floors, packages })
     }
 
     /// The file at `path`.
@@ -99,11 +104,12 @@ impl Tree {
         self.files.iter().filter(|file| file.is_python())
     }
 
-    /// A tree of samples under the repository's own table.
+    /// A tree of samples under the repository's own tables.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let floors = Floors::parse(include_str!("../floors.toml")).unwrap();
-        Self { files: files.iter().map(|(path, text)| Source::new(path, text)).collect(), floors }
+        let packages = Packages::parse(include_str!("../packages.toml")).unwrap();
+        Self { files: files.iter().map(|(path, text)| Source::new(path, text)).collect(), floors, packages }
     }
 }
 

@@ -4,10 +4,12 @@
 
 mod paths;
 mod python;
+mod python_imports;
 mod rust;
 mod tokens;
 
 pub(crate) use paths::{UsedPath, used_paths};
+pub(crate) use python_imports::python_imports;
 pub(crate) use tokens::{Token, inline_modules, matching, tokens};
 
 use std::ops::Range;

@@ -10,6 +10,7 @@ mod function_length;
 mod host_apis;
 mod machine_names;
 mod module_doc;
+mod package_imports;
 mod page_links;
 mod page_paths;
 mod public_face;
@@ -28,6 +29,7 @@ pub(crate) const ALL: &[Rule] = &[
     ("floor-imports", floor_imports::check),
     ("room-imports", room_imports::check),
     ("circles", circles::check),
+    ("package-imports", package_imports::check),
     ("host-apis", host_apis::check),
     ("public-face", public_face::check),
     ("file-length", file_length::check),
