@@ -171,8 +171,8 @@ def test_an_exception_of_a_writers_last_report_commits_nothing(store_uri: str, a
 def test_a_bar_ends_with_what_it_is_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer whose commit fails, and one that cannot be finished."""
     ended: list[int] = []
-    give_up = progress.Told.give_up
-    monkeypatch.setattr(progress.Told, "give_up", lambda told: (ended.append(told._done), give_up(told))[1])
+    give_up = progress.Reporter.give_up
+    monkeypatch.setattr(progress.Reporter, "give_up", lambda told: (ended.append(told._done), give_up(told))[1])
     a = points(str(tmp_path / "a.gs"))
     writer = a.writer(progress=True)
     writer.append({"x": [300_000]}, [1])

@@ -206,7 +206,7 @@ def _looked_at(table: pa.Table, dims: list[str] | None) -> tuple[pa.Table, list[
     columns = []
     for at, spec in enumerate(table.schema):
         typed = infer.Column.of_field(spec)
-        column = infer.Column(spec.name, told=typed.told, told_categories=typed.told_categories)
+        column = infer.Column(spec.name, known_dtype=typed.known_dtype, known_categories=typed.known_categories)
         stored = table.column(at)
         coded = pa.types.is_dictionary(spec.type)
         values = pa.chunked_array([arrow_types.decoded(chunk) for chunk in stored.chunks]) if coded else stored
@@ -278,13 +278,13 @@ def _guessed(columns: list[infer.Column], table: pa.Table, reasons: list[str]) -
     if not able:
         raise InputError(_NO_DIMENSION)
     exact = [c.name for c in columns if c.name in able.values() and not datatype.is_float(c.dtype)]
-    chosen, told = [*times], 0
+    chosen, most = [*times], 0
     for name in sorted((n for n in exact or able.values() if n not in times), key=lambda n: _distinct(table, [n])):
-        if chosen and told >= table.num_rows:
+        if chosen and most >= table.num_rows:
             break
         count = _distinct(table, [*chosen, name])
-        if not chosen or count > told:
-            chosen, told = [*chosen, name], count
+        if not chosen or count > most:
+            chosen, most = [*chosen, name], count
     chosen = chosen[:3] or [next(iter(able.values()))]
     count = _distinct(table, chosen)
     reasons.append(

@@ -29,7 +29,7 @@ from ..schema.array_schema import Schema
 from ..schema.attribute import Attr
 from ..version import history, receipt
 from ..version.history import Version
-from ..version.receipt import Closing, Kept, Message, Receipt
+from ..version.receipt import Closing, Message, NoCommit, Receipt
 from ..write.input import coordinate_columns, of_cells
 from ..write.writer import Writer
 from . import display, pickling
@@ -56,8 +56,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         self, native: "_native.Array", context: Context, *, pinned: bool = False, unpickled: bool = False
     ) -> None:
         self._native: _native.Array | None = native
-        self._context, self._pinned, self._unpickled = context, pinned, unpickled
-        self._look(native)
+        self._context, self._is_pinned, self._unpickled = context, pinned, unpickled
+        self._load_schema(native)
         self._stats: dict[str, int] = {}
         self._uri, self._path = native.uri, native.path
 
@@ -217,7 +217,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
     def refresh(self) -> int:
         """Moves to the newest version and returns it; a `BoundsError` on an array opened at a version."""
-        if self._pinned:
+        if self._is_pinned:
             raise BoundsError(
                 f"this array is opened at version {self.version}; open it without one to follow the store"
             )
@@ -226,7 +226,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
             self._native = pickling.newest_of(self.native, self._context, False)
             self._unpickled = False
         version = self.native.refresh()
-        self._look(self.native)
+        self._load_schema(self.native)
         return version
 
     @checked()
@@ -238,7 +238,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         found = self.native.at(version, history.microseconds_of(timestamp))
         return Array(found, self._context, pinned=True)
 
-    def _still(self) -> "Array":
+    def _pinned(self) -> "Array":
         """The same array, read-only, at the version that this handle shows now, whatever becomes of the handle: for
         several reads that are to fit together. Nothing is read for it."""
         return Array(self.native.still(), self._context, pinned=True)
@@ -263,12 +263,12 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
         if isinstance(key, str):
             return AttrView(self, key)
         if self.sparse:
-            return self._steadily(lambda schema: positions.read(self, schema, key, None))
+            return self._retry_if_schema_moved(lambda schema: positions.read(self, schema, key, None))
 
         def look(schema: Schema) -> dict[str, AnyArray]:
             return fancy.read_at(self, schema, [attr.name for attr in schema.attrs], key)
 
-        found = self._steadily(look)
+        found = self._retry_if_schema_moved(look)
         return next(iter(found.values())) if len(found) == 1 else found
 
     @property
@@ -516,7 +516,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
     def _commit(self, staged: Sequence["_native.Staged"], message: Closing) -> int | Receipt:
         self._stats = {"cells_written": sum(s.cells for s in staged), "bytes_written": sum(s.bytes for s in staged)}
-        if isinstance(message, Kept):
+        if isinstance(message, NoCommit):
             return Receipt(self._writable().receipt(staged))
         return self._writable().commit(staged, message)
 
@@ -564,7 +564,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.native.in_transaction:
             raise UnsupportedError("an array of a transaction cannot be pickled; open it outside of the transaction")
-        place = (self._uri, self.path, self.version, self.mode, self._pinned, self._context)
+        place = (self._uri, self.path, self.version, self.mode, self._is_pinned, self._context)
         return _reopened, (*place, self.native.id)
 
     def __repr__(self) -> str:

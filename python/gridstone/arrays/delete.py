@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..query.box import BoxLike, region_of
 from ..query.condition import condition_json
 from ..schema.array_schema import Schema
-from ..version.receipt import Closing, Kept, Message, Receipt, closing
+from ..version.receipt import Closing, Message, NoCommit, Receipt, closing
 from ..write.input import coordinate_columns
 
 
@@ -98,9 +98,9 @@ class Erasable:
         if where is None:
             return self._commit([] if region.empty else [native.stage_delete_boxes(region.native)], ending)
         if region.empty:
-            return Receipt(native.receipt([])) if isinstance(ending, Kept) else native.version
+            return Receipt(native.receipt([])) if isinstance(ending, NoCommit) else native.version
         with reporting(progress, "looking", "cells") as report:
-            if isinstance(ending, Kept):
+            if isinstance(ending, NoCommit):
                 return Receipt(native.receipt_where(region.native, condition_json(where), report))
             return native.delete_where(region.native, condition_json(where), ending, report)
 

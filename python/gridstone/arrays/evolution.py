@@ -36,7 +36,7 @@ class Evolvable:
     @abstractmethod
     def _writable(self) -> "Native": ...
 
-    def _look(self, native: "Native") -> None:
+    def _load_schema(self, native: "Native") -> None:
         """Takes the schema of `native`, whatever was known."""
         number, text = native.schema_since(None) or (-1, native.schema_json)
         self._known = (number, text, Schema._stored(text))

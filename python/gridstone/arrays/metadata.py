@@ -97,7 +97,7 @@ class Metadata(MutableMapping[str, Any]):
             if found is not None:
                 yield key, _read(found, key)
 
-    def told(self, key: str) -> str:
+    def text_of(self, key: str) -> str:
         """The value at a key for people; also if it cannot be read."""
         text = self._stored(key)
         return "None" if text is None else _told(text, key)

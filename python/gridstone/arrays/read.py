@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from .. import _native
 from ..base.arguments import checked, known, mapping, several
 from ..base.printable import brief
-from ..base.progress import Progress, Told, reporting
+from ..base.progress import Progress, Reporter, reporting
 from ..column import decode
 from ..column.datatype import AnyArray
 from ..context.settings import Context, size_bytes
@@ -89,9 +89,9 @@ class Readable:
         def look(schema: Schema) -> Result:
             return self._read_of(schema, box, attrs, where, order, out, progress, damaged)
 
-        return self._steadily(look)
+        return self._retry_if_schema_moved(look)
 
-    def _steadily(self, look: Callable[[Schema], _Found]) -> _Found:
+    def _retry_if_schema_moved(self, look: Callable[[Schema], _Found]) -> _Found:
         """What `look` finds when the schema that it is given is still the array's afterwards: a commit through the same
         handle, in another thread, may change it in between, and what was read is of that version then."""
         while True:
@@ -133,7 +133,7 @@ class Readable:
             with reporting(progress, "reading") as report:
                 found = self.native.read_around(region.native, names, None, order, report)
             made = from_cells(schema, within, names, order, found, budget)
-            made._damage, self._stats = damage.told(schema, found.damage, 2), made.stats
+            made._damage, self._stats = damage.skipped_parts(schema, found.damage, 2), made.stats
             if out is not None:
                 fill_out(made, out)
             return made
@@ -185,7 +185,7 @@ class Readable:
             with reporting(progress, "reading") as report:
                 found = read(region.native, asked_of_core(schema, names), condition, order, report)
             made = of_selected(schema, region.hull, names, order, found, budget)
-            made._damage = damage.told(schema, found.damage, 3)
+            made._damage = damage.skipped_parts(schema, found.damage, 3)
         self._stats = made.stats
         return made
 
@@ -216,7 +216,7 @@ class Readable:
         asked = asked_of_core(self._schema, names)
         start = self.native.scan if damaged == "error" else self.native.scan_around
         scan = None if region.empty else start(region.native, asked, order, size, condition)
-        left_out = () if scan is None else damage.told(self._schema, scan.damage, 2)
+        left_out = () if scan is None else damage.skipped_parts(self._schema, scan.damage, 2)
         return Stream(self._schema, names, scan, region.hull, self._context.memory_budget, left_out, progress)
 
     @checked(buffers=mapping)
@@ -261,7 +261,7 @@ class Readable:
             where=where,
             order=order,
             budget=self._context.memory_budget,
-            told=Told(progress, "reading"),
+            reporter=Reporter(progress, "reading"),
         )
 
     def _names(self, attrs: Sequence[str] | str | None, schema: Schema | None = None) -> list[str]:

@@ -132,12 +132,12 @@ class AttrView:
     def __getitem__(self, key: Any) -> Any:
         array, name = self._array, self.name
         if array.sparse:
-            return array._steadily(lambda schema: positions.read(array, schema, key, [name])[name])
+            return array._retry_if_schema_moved(lambda schema: positions.read(array, schema, key, [name])[name])
 
         def look(schema: Schema) -> Any:
             return fancy.read_at(array, schema, array._names(name, schema), key)[name]
 
-        return array._steadily(look)
+        return array._retry_if_schema_moved(look)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._check_dense("assignment to positions")

@@ -30,7 +30,7 @@ def reporting(progress: Progress, label: str, unit: str = "bytes") -> Iterator[C
         yield lambda done, total: bar.update(task, completed=done, total=total or None)
 
 
-class Told:
+class Reporter:
     """Progress of work that goes on whenever its caller asks for more: a bar stands from the first piece to the end, or
     until the work is given up.
     """

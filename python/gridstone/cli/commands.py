@@ -71,9 +71,9 @@ def info(uri: str, path: str, version: int | str | None, timestamp: str | None, 
     """
     found = store.open(uri, path=path, version=version, timestamp=timestamp)
     if json_out:
-        emit_json(report.group_details(found._still()) if isinstance(found, Group) else report.details(found))
+        emit_json(report.group_details(found._pinned()) if isinstance(found, Group) else report.details(found))
     elif isinstance(found, Group):
-        report.show_group(found._still())
+        report.show_group(found._pinned())
     else:
         report.show(found)
 

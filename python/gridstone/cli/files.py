@@ -251,12 +251,12 @@ def export(
         raise click.UsageError(f"a {kind} file holds one attribute; give --attr once")
     cells = {"box": options.box_of(array, box), "order": order, "damaged": damaged}
     with options.telling_damage():
-        told = _exported(kind, array, None if piped else target, cells, list(attrs), some)
+        counts = _exported(kind, array, None if piped else target, cells, list(attrs), some)
     if json_out:
-        emit_json({"file": str(target), "format": kind, **told})
+        emit_json({"file": str(target), "format": kind, **counts})
     elif not piped:
         shown = ", ".join(
-            f"{key} {value:,}" if isinstance(value, int) else f"{key} {value}" for key, value in told.items()
+            f"{key} {value:,}" if isinstance(value, int) else f"{key} {value}" for key, value in counts.items()
         )
         click.echo(f"{target}: {shown}, {bytes_text(target.stat().st_size)}")
 

@@ -59,8 +59,8 @@ def copy_command(
 def move_command(uri: str, path: str, target_path: str, message: str | None, json_out: bool) -> None:
     """Move an array or a group to another path of its store."""
     version = move(uri, path, target_path, message=message)
-    told = f"version {version}: {printable(path)} is {printable(target_path)}"
-    _tell({"uri": uri, "path": target_path, "version": version}, told, json_out)
+    text = f"version {version}: {printable(path)} is {printable(target_path)}"
+    _tell({"uri": uri, "path": target_path, "version": version}, text, json_out)
 
 
 @click.command("diff")

@@ -130,7 +130,7 @@ def show(array: Array) -> None:
 
 def _show_meta(meta: Metadata) -> None:
     for key in meta:
-        click.echo(f"meta {printable(key)} = {meta.told(key)}")
+        click.echo(f"meta {printable(key)} = {meta.text_of(key)}")
 
 
 def _span(used: Any) -> str:

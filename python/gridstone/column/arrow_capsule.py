@@ -45,8 +45,8 @@ def _taking(title: str) -> Iterator[None]:
     except (GridstoneError, MemoryError):
         raise
     except (pa.ArrowException, TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
-        told = " ".join(str(error).split())
-        raise InputError(f"{title} cannot be taken over as Arrow data: {told}; cast its columns first") from error
+        reason = " ".join(str(error).split())
+        raise InputError(f"{title} cannot be taken over as Arrow data: {reason}; cast its columns first") from error
 
 
 def stream_of(data: Any) -> Any:

@@ -61,7 +61,7 @@ class OIndex:
         array, schema = self._array, self._array.schema
         if array.sparse:
             asked = None if self._name is None else [self._name]
-            cells = array._steadily(lambda schema: positions.orthogonal(array, schema, key, asked))
+            cells = array._retry_if_schema_moved(lambda schema: positions.orthogonal(array, schema, key, asked))
             return cells if self._name is None else cells[self._name]
         names = array.schema_names if self._name is None else [self._name]
         parts = lists.axis_parts(schema, key)

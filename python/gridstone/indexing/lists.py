@@ -47,7 +47,7 @@ def read(array: Handle, dims: Mapping[str, Column], names: Sequence[str], progre
         box = _box_around(schema, dims)
         return Result(schema, box, names, "row", found, cells.stats, array.context.memory_budget, listed=True)
 
-    return array._steadily(look)
+    return array._retry_if_schema_moved(look)
 
 
 def assign(

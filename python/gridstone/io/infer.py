@@ -35,7 +35,7 @@ class Column:
     zoned: bool = False
     low: Any = None
     high: Any = None
-    told: str | None = None
+    known_dtype: str | None = None
     """The datatype that the field's own metadata tells."""
     fill: Any = None
     """What an empty cell of a dense array reads as, if not the type's own fill."""
@@ -48,7 +48,7 @@ class Column:
     entries: list[Any] | None = None
     """The categories seen in dictionaries so far; None: values of any kind."""
     ordered: bool = False
-    told_categories: dict[str, Any] | None = None
+    known_categories: dict[str, Any] | None = None
     """The categories that the field's own metadata tells, as arguments of `Attr`."""
 
     @classmethod
@@ -56,15 +56,15 @@ class Column:
         """The column that a typed field is; an `UnsupportedError` names it if its type has no place in an array."""
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         kind = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
-        made = cls(field.name, None if pa.types.is_null(kind) else kind, told=arrow_types.metadata_dtype(field))
+        made = cls(field.name, None if pa.types.is_null(kind) else kind, known_dtype=arrow_types.metadata_dtype(field))
         try:
             # Of the field, not of the column: decimals are no numbers of any length here, they are refused.
-            dtype = made.told or arrow_types.dtype_of(pa.string() if made.type is None else made.type)
+            dtype = made.known_dtype or arrow_types.dtype_of(pa.string() if made.type is None else made.type)
         except UnsupportedError as error:
             raise UnsupportedError(f"column {field.name!r}: {error}, or leave it out with attrs=") from error
         # Parquet gives dictionaries of text only; what this package wrote says what there were.
-        made.told_categories = metadata_categories(field)
-        if made.told_categories is None and pa.types.is_dictionary(field.type) and category.may_be(dtype):
+        made.known_categories = metadata_categories(field)
+        if made.known_categories is None and pa.types.is_dictionary(field.type) and category.may_be(dtype):
             made.entries, made.ordered = [], field.type.ordered
         return made
 
@@ -85,7 +85,7 @@ class Column:
     def enumeration(self) -> dict[str, Any]:
         """The categories as arguments of `Attr`."""
         if self.entries is None:
-            return self.told_categories or {}
+            return self.known_categories or {}
         return {"categories": self.entries, "ordered": self.ordered}
 
     def measure(self, nulls: int, low: Any, high: Any) -> None:
@@ -145,8 +145,8 @@ class Column:
     @property
     def dtype(self) -> str:
         """The datatype of an attribute or dimension made of it."""
-        if self.told is not None:
-            return self.told
+        if self.known_dtype is not None:
+            return self.known_dtype
         return arrow_types.dtype_of(self._settled)
 
 

@@ -136,7 +136,7 @@ class _MatrixFeed(TableFeed):
             for name, side in zip(matrix.dims, matrix.shape, strict=True)
         ]
         kind = arrow_types.type_of(matrix.dtype)  # Which of a complex number is that of a pair.
-        made.append(infer.Column(matrix.name, kind, told=matrix.dtype, fill=matrix.fill))
+        made.append(infer.Column(matrix.name, kind, known_dtype=matrix.dtype, fill=matrix.fill))
         return infer.schema_of(
             made, matrix.dims, matrix.total, sparse=sparse, duplicates=options.duplicates, capacity=options.capacity
         )

@@ -102,9 +102,9 @@ class Report(Mapping[str, Any]):
         (pairs), "cells" (a list of dicts: array, fragment, tile, attribute, domain, cells) and "message"; of one array
         "fragment", "tile", "attribute", "domain", "cells" (their number) and "message"."""
         if self.oldest is None:
-            told = [{**_cells_dict(part), "message": one.message} for one in self.damage for part in one.affected]
+            parts = [{**_cells_dict(part), "message": one.message} for one in self.damage for part in one.affected]
             counts = {name: getattr(self, name) for name in ("fragments", "tiles", "blocks", "bytes")}
-            return {**counts, "damage": told}
+            return {**counts, "damage": parts}
         names = ("oldest", "newest", "records", "manifest", "files", "blocks", "bytes", "leases")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found["orphans"] = None if self.orphans is None else asdict(self.orphans)

@@ -8,7 +8,7 @@ import numpy as np
 from .. import _native
 from ..base.arguments import mapping
 from ..base.printable import brief
-from ..base.progress import Told
+from ..base.progress import Reporter
 from ..column import datatype
 from ..column.datatype import AnyArray
 from ..errors import BudgetError, InputError
@@ -34,8 +34,8 @@ class Filling:
     time. `for count in filling:` goes through all portions.
     """
 
-    def __init__(self, native: "_native.Portions | None", schema: Schema, names: list[str], told: Told) -> None:
-        self._native, self._schema, self._names, self._told = native, schema, names, told
+    def __init__(self, native: "_native.Portions | None", schema: Schema, names: list[str], reporter: Reporter) -> None:
+        self._native, self._schema, self._names, self._reporter = native, schema, names, reporter
         self._lost = False
 
     @property
@@ -76,12 +76,12 @@ class Filling:
             # It may go on where it was: a bar goes with the read.
             raise
         except BaseException:
-            self._told.give_up()
+            self._reporter.give_up()
             raise
         try:
-            self._told.more(count)
+            self._reporter.more(count)
             if self.complete:
-                self._told.end()
+                self._reporter.end()
         except BaseException:
             # Who asks does not learn how many cells were given; none may follow as if they had.
             self._lost = True
@@ -111,7 +111,7 @@ def begin(
     where: Where | None,
     order: str,
     budget: int,
-    told: Told,
+    reporter: Reporter,
 ) -> Filling:
     """A read of the cells of a region into `buffers`, which takes no more than the budget, in bytes."""
     columns = _columns(schema, buffers)
@@ -121,13 +121,13 @@ def begin(
     if condition is not None:
         _native.check_condition(condition, schema.to_json())
     if region.empty:
-        return Filling(None, schema, list(buffers), told)
+        return Filling(None, schema, list(buffers), reporter)
     # Coordinates do not come alone.
     attrs = [attr.name for attr in schema.attrs if attr.name in buffers] or [schema.attrs[0].name]
     size = sum(part.nbytes for _, *parts in columns for part in parts if part is not None)
     size = min(max(_BATCH_BYTES_MIN, size), budget)
     native = array.portions(region.native, attrs, order, columns, size, condition)
-    return Filling(native, schema, list(buffers), told)
+    return Filling(native, schema, list(buffers), reporter)
 
 
 def _columns(schema: Schema, buffers: Buffers) -> list[_Column]:

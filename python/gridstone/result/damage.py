@@ -35,7 +35,7 @@ class Skipped(NamedTuple):
     """What is wrong."""
 
 
-def told(schema: Schema, texts: Sequence[str], stacklevel: int) -> tuple[Skipped, ...]:
+def skipped_parts(schema: Schema, texts: Sequence[str], stacklevel: int) -> tuple[Skipped, ...]:
     """What the core left out, with a warning if there is something."""
     found = tuple(_skipped(schema, json.loads(text)) for text in texts)
     if found:

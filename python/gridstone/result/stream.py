@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..base.progress import Progress, Told
+from ..base.progress import Progress, Reporter
 from ..column import columns, decode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
@@ -38,7 +38,7 @@ class Stream(Tabular):
     ) -> None:
 
         self._box, self._budget, self._damage = box, budget, damage
-        self._told = Told(progress, "reading")
+        self._reporter = Reporter(progress, "reading")
 
         self._array_schema, self._names, self._scan = schema, names, scan
         self._arrow_schema = schema._arrow_of(names)
@@ -86,14 +86,14 @@ class Stream(Tabular):
             # Another thread reads: the work goes on.
             raise
         except BaseException:
-            self._told.give_up()
+            self._reporter.give_up()
             raise
         try:
             if cells is None:
-                self._told.end()
+                self._reporter.end()
                 self._scan = None
                 return None
-            self._told.more(cells.count)
+            self._reporter.more(cells.count)
         except BaseException:
             # A batch is lost with it, or all that were gathered: nothing may follow as if they had been given.
             self._lost = True
@@ -157,5 +157,5 @@ class Stream(Tabular):
 
     def close(self) -> None:
         """Ends the scan early."""
-        self._told.give_up()
+        self._reporter.give_up()
         self._scan = None

@@ -91,8 +91,8 @@ def _place_of(source: "Array | Group", path: str, version: int | str | None) -> 
     if isinstance(source, Array) and source.native.in_transaction:
         raise UnsupportedError("an array of a transaction cannot be copied before that commits; open it outside of it")
     # A group follows its store: place and version are to be of one moment.
-    still = source if isinstance(source, Array) else source._still()
-    return still.uri, still.path, still.version
+    pinned = source if isinstance(source, Array) else source._pinned()
+    return pinned.uri, pinned.path, pinned.version
 
 
 @checked()

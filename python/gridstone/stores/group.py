@@ -38,7 +38,7 @@ class Group(Retained):
 
     def __init__(self, native: "_native.Group", context: Context, mode: str, *, pinned: bool = False) -> None:
         self._native: _native.Group | None = native
-        self._context, self._mode, self._pinned = context, mode, pinned
+        self._context, self._mode, self._is_pinned = context, mode, pinned
         self._uri, self._path = native.uri, native.path
 
     # What it is.
@@ -83,7 +83,7 @@ class Group(Retained):
     def refresh(self) -> int:
         """The store's newest version; a `BoundsError` on a group opened at a version. An array has to be refreshed to
         get there; a group is there without it."""
-        if self._pinned:
+        if self._is_pinned:
             raise BoundsError(
                 f"this group is opened at version {self.version}; open it without one to follow the store"
             )
@@ -93,13 +93,13 @@ class Group(Retained):
         """A handle of the group that follows the store, also of a group that was opened at a version."""
         return Group(self.native.refreshed(self._context.native), self._context, self._mode)
 
-    def _still(self) -> "Group":
+    def _pinned(self) -> "Group":
         """The group as it is now, whatever becomes of it: for several questions whose answers are to fit together."""
         return Group(self._now(), self._context, "r", pinned=True)
 
     def _now(self) -> "_native.Group":
         """The core's group at the version that is shown."""
-        if self._pinned:
+        if self._is_pinned:
             return self.native
         found = self.native.refreshed(self._context.native)
         # The next look reads only what was committed since this one. Of two threads either may be the last here: what
@@ -117,7 +117,7 @@ class Group(Retained):
     def history(self) -> list[Version]:
         """The versions of the store, oldest first, with all that each did, in this group or elsewhere: what was made,
         moved and removed too. An array's own are `g["name"].history()`."""
-        return [version_of(text) for text in self._now().history(self._context.native, self._pinned)]
+        return [version_of(text) for text in self._now().history(self._context.native, self._is_pinned)]
 
     def walk(self) -> list[Entry]:
         """The arrays and groups in it and in all groups below, each group followed by what is in it, all of one version
@@ -131,19 +131,19 @@ class Group(Retained):
         utf8("name", name)
         now = self._now()
         with _lookup():
-            return self._handle(now.open(name, self._mode == "r+", self._pinned))
+            return self._handle(now.open(name, self._mode == "r+", self._is_pinned))
 
     def _handle(self, found: "_native.Array | _native.Group") -> "Array | Group":
         """What was opened through this group."""
         if isinstance(found, _native.Group):
-            return Group(found, self._context, self._mode, pinned=self._pinned)
-        return Array(found, self._context, pinned=self._pinned)
+            return Group(found, self._context, self._mode, pinned=self._is_pinned)
+        return Array(found, self._context, pinned=self._is_pinned)
 
     def _opened(self) -> "Iterator[tuple[str, Array | Group]]":
         """Its children, all of the version that is the newest at this moment, each opened when it is its turn."""
         now, writable = self._now(), self._mode == "r+"
         for name, _ in now.children():
-            yield name, self._handle(now.open(name, writable, self._pinned))
+            yield name, self._handle(now.open(name, writable, self._is_pinned))
 
     @checked()
     def get(self, name: str, default: Any = None) -> Any:
@@ -229,7 +229,7 @@ class Group(Retained):
         self.remove(name)
 
     def _check_newest(self) -> None:
-        if self._pinned:
+        if self._is_pinned:
             raise InputError(
                 f"the group {self._path!r} was opened at version {self.version}, which is the past and cannot be "
                 "written; open it without a version"
@@ -280,7 +280,7 @@ class Group(Retained):
         native = self.native
         with contextlib.suppress(GridstoneError):
             native = self._now()
-        return _reopen, (self._uri, native.path, native.version, self._mode, self._context, self._pinned)
+        return _reopen, (self._uri, native.path, native.version, self._mode, self._context, self._is_pinned)
 
     def _shown(self) -> tuple[str, str, list[Entry] | None]:
         """Where it lies, a word on its state, and its children if that can be told: what shows a handle never fails."""

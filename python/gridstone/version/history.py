@@ -34,11 +34,11 @@ class Version:
         return time_of(self.time_us)
 
     def __repr__(self) -> str:
-        told = [time_text(self.time_us)]
-        told += [] if self.message is None else [reprlib.repr(self.message)]
-        told += [f"tagged {', '.join(map(repr, self.tags))}"] if self.tags else []
+        parts = [time_text(self.time_us)]
+        parts += [] if self.message is None else [reprlib.repr(self.message)]
+        parts += [f"tagged {', '.join(map(repr, self.tags))}"] if self.tags else []
         done = list(dict.fromkeys(str(operation.get("op")) for operation in self.operations))
-        return f"<gridstone.Version {self.version}: {', '.join([*told, *done])}>"
+        return f"<gridstone.Version {self.version}: {', '.join([*parts, *done])}>"
 
 
 def version_of(text: str) -> Version:

@@ -104,12 +104,12 @@ class Receipt:
         )
 
 
-class Kept:
+class NoCommit:
     """Stands in the place of a message where nothing is to be committed."""
 
 
 Message = str | None
-Closing = Message | Kept
+Closing = Message | NoCommit
 """What ends a write: a commit with a message, or a receipt."""
 
 
@@ -119,7 +119,7 @@ def closing(message: Message, commit: bool) -> Closing:
         return message
     if message is not None:
         raise InputError("a message is kept with a version; with commit=False give it to gridstone.commit")
-    return Kept()
+    return NoCommit()
 
 
 def texts(receipts: Sequence[Receipt]) -> list[str]:

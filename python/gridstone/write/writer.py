@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..base.progress import Progress, Told
+from ..base.progress import Progress, Reporter
 from ..column import encode
 from ..column.columns import Column
 from ..column.values import cells_shape
@@ -44,7 +44,7 @@ class Writer:
         progress: Progress = None,
     ) -> None:
         self._array, self._native, self._box, self._attrs, self._message = array, native, box, attrs, message
-        self._told = Told(progress, "writing")
+        self._reporter = Reporter(progress, "writing")
         self._open = True
         self._receipt: Receipt | None = None
 
@@ -87,14 +87,14 @@ class Writer:
         made = {n: self._flat(n, v) for n, v in given.items()}
         check_lengths(made)
         self._native.append(None, {name: column.native() for name, column in made.items()})
-        self._told.more(len(next(iter(made.values()))))
+        self._reporter.more(len(next(iter(made.values()))))
 
     def append_columns(self, dims: Sequence[Column], values: Mapping[str, Column]) -> None:
         """Appends cells from columns that fit the schema, one per dimension and attribute."""
         self._check_attrs(values)
         native = {name: column.native() for name, column in values.items()}
         self._native.append([column.native() for column in dims], native)
-        self._told.more(len(dims[0]))
+        self._reporter.more(len(dims[0]))
 
     def _check_attrs(self, given: Iterable[str]) -> None:
         if set(given) != set(self._attrs):
@@ -119,7 +119,7 @@ class Writer:
             staged = self._native.finish()
             # Before the commit, which nobody can stop any more once it is done, by an exception or by `abort`.
             try:
-                self._told.end()
+                self._reporter.end()
                 if not self._open:
                     raise InputError("this writer was aborted while it was closed; nothing was committed")
             except BaseException:
@@ -134,7 +134,7 @@ class Writer:
         """Drops what was written. An `append` or `close` of another thread that is under way ends with an error."""
         if self._open:
             self._open = False
-            self._told.give_up()
+            self._reporter.give_up()
             self._native.abort()
 
     def __enter__(self) -> "Writer":

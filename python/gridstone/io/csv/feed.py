@@ -308,7 +308,7 @@ class _Sieve:
             return
         if not self._tolerant:
             bad = {min(bad): bad[min(bad)]}
-        self.bad |= {int(self._places[row]): told for row, told in bad.items()}
+        self.bad |= {int(self._places[row]): why for row, why in bad.items()}
         kept = np.ones(self.table.num_rows, np.bool_)
         kept[list(bad)] = False
         self.table, self._places = self.table.filter(pa.array(kept)), self._places[kept]

@@ -62,7 +62,7 @@ def to_npy(
             would drop.
         UnsupportedError: the attribute is lists or bytes of any length, of which `.npy` files hold Python objects.
     """
-    source = opened(array)._still()
+    source = opened(array)._pinned()
     where = box_of(source.schema, box)
     name = _one(source, attr)
 
@@ -99,7 +99,7 @@ def to_npz(
 
     Returns the names of the arrays.
     """
-    source = opened(array)._still()
+    source = opened(array)._pinned()
     where = box_of(source.schema, box)
     names = [_one(source, name) for name in (source.schema_names if attrs is None else attrs)]
     scratch, made = Scratch(), list(names)

@@ -106,9 +106,9 @@ class TableFeed:
 
     def inferred(self, dims: Sequence[str] | None, sparse: bool, options: Options) -> Schema:
         """The schema that the table itself tells, or what types and bounds make."""
-        told = (self._source.schema.metadata or {}).get(SCHEMA_KEY)
-        if dims is None and told is not None:
-            return _restricted(self._told(told), options.attrs, self._source.schema.names)
+        stored = (self._source.schema.metadata or {}).get(SCHEMA_KEY)
+        if dims is None and stored is not None:
+            return _restricted(self._stored_schema(stored), options.attrs, self._source.schema.names)
         dims = named_dims(dims)
         others = [name for name in [*self._source.schema.names, *self._refused] if name not in dims]
         names = [*dims, *(others if options.attrs is None else options.attrs)]
@@ -121,9 +121,9 @@ class TableFeed:
             list(columns.values()), dims, rows, sparse=sparse, duplicates=options.duplicates, capacity=options.capacity
         )
 
-    def _told(self, told: bytes) -> Schema:
+    def _stored_schema(self, stored: bytes) -> Schema:
         try:
-            return Schema.from_json(told.decode())
+            return Schema.from_json(stored.decode())
         except (GridstoneError, UnicodeDecodeError) as error:
             raise InputError(
                 f"{self._source.title} has metadata {SCHEMA_KEY.decode()!r} that is no schema for it: {error}; "
@@ -135,8 +135,8 @@ class TableFeed:
         texts = {name for name in dims if columns[name].is_text}
         asked = [name for name, column in columns.items() if column.entries is None and name not in texts]
         known = self._source.known(asked)
-        for name, told in known.items():
-            columns[name].measure(*told)
+        for name, statistics in known.items():
+            columns[name].measure(*statistics)
         rows, unknown = self._source.count(), [name for name in columns if name not in known]
         if rows is not None and not unknown:
             return rows
@@ -247,7 +247,7 @@ def _measure_piece(column: infer.Column, piece: Piece, bounded: bool) -> None:
     try:
         ends = pc.min_max(ticks)
     except pa.ArrowNotImplementedError:
-        return  # a type that cannot be a dimension, which is told when the schema is made
+        return  # a type that cannot be a dimension, which is reported when the schema is made
     column.measure(0, ends["min"].cast(data.type), ends["max"].cast(data.type))
 
 

@@ -75,5 +75,5 @@ def computed(frame: Any, target: Path) -> Refused:
     try:
         return compute()
     except polars.exceptions.PolarsError as error:
-        told = str(error).partition("\n")[0]
-        raise InputError(f"the lazy frame cannot be computed: {told}; try collect() on it, and correct it") from error
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"the lazy frame cannot be computed: {reason}; try collect() on it, and correct it") from error

@@ -21,15 +21,15 @@ _INTEGER = re.compile(r"-?[0-9]{1,10}")
 
 def with_folders(files: Sequence[Path], source: Tables) -> Tables:
     """The source of these files, with the columns that the folders of all of them tell and they do not hold."""
-    told = [_told(file) for file in files]
-    names = [name for name in told[0] if all(name in one for one in told) and name not in source.schema.names]
+    folders = [_folders_of(file) for file in files]
+    names = [name for name in folders[0] if all(name in one for one in folders) and name not in source.schema.names]
     if not names:
         return source
-    columns = {name: _column([one[name] for one in told]) for name in names}
+    columns = {name: _column([one[name] for one in folders]) for name in names}
     return Partitioned(source, columns)
 
 
-def _told(file: Path) -> dict[str, str | None]:
+def _folders_of(file: Path) -> dict[str, str | None]:
     pairs = [part.partition("=") for part in file.parent.parts]
     return {unquote(name): None if text == _NULL else unquote(text) for name, sign, text in pairs if sign and name}
 

@@ -235,14 +235,14 @@ class ParquetFiles:
             parts = [part for footer in self._footers for part in _statistics(footer, name)]
             if any(part is None for part in parts):
                 continue
-            told = [part for part in parts if part is not None]
-            ends = [end for part in told for end in (part.low, part.high) if end is not None]
+            given = [part for part in parts if part is not None]
+            ends = [end for part in given for end in (part.low, part.high) if end is not None]
             kind = self.schema.field(name).type
             kind = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
             with contextlib.suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 scalars = sorted((end.cast(kind) for end in ends), key=_sorting)
                 low, high = (scalars[0], scalars[-1]) if scalars else (None, None)
-                found[name] = Known(sum(part.nulls for part in told), low, high)
+                found[name] = Known(sum(part.nulls for part in given), low, high)
         return found
 
     def count(self) -> int | None:
@@ -275,23 +275,23 @@ def _statistics(footer: Any, name: str) -> Iterator[Known | None]:
     """What each row group tells of a column; None where it does not tell all."""
     leaf = [i for i in range(footer.num_columns) if footer.schema.column(i).path == name]
     for group in range(footer.num_row_groups):
-        told = footer.row_group(group).column(leaf[0]).statistics if leaf else None
-        if told is None or not told.has_null_count:
+        stats = footer.row_group(group).column(leaf[0]).statistics if leaf else None
+        if stats is None or not stats.has_null_count:
             yield None
             continue
         rows = footer.row_group(group).num_rows
-        if told.null_count == rows:
+        if stats.null_count == rows:
             yield Known(rows, None, None)
             continue
-        ends = [_end(footer.schema.column(leaf[0]), told, which) for which in ("min", "max")]
-        yield None if any(end is None for end in ends) else Known(told.null_count, *ends)
+        ends = [_end(footer.schema.column(leaf[0]), stats, which) for which in ("min", "max")]
+        yield None if any(end is None for end in ends) else Known(stats.null_count, *ends)
 
 
-def _end(column: Any, told: Any, which: str) -> Any:
+def _end(column: Any, stats: Any, which: str) -> Any:
     """A bound of a row group as an Arrow scalar of the type that the file stores; None if it is none to rely on."""
-    if not told.has_min_max:
+    if not stats.has_min_max:
         return None
-    kind, raw = column.physical_type, getattr(told, f"{which}_raw")
+    kind, raw = column.physical_type, getattr(stats, f"{which}_raw")
     logical = json.loads(column.logical_type.to_json()) if column.logical_type is not None else {}
     if kind in ("FLOAT", "DOUBLE"):
         return pa.scalar(raw, pa.float32() if kind == "FLOAT" else pa.float64()) if raw == raw else None
