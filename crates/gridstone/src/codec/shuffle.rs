@@ -105,7 +105,7 @@ fn split<const W: usize>(input: &[u8], out: &mut [u8], byte: impl Fn([u8; W], us
     for (r, run) in runs.iter().enumerate() {
         for (b, plane) in planes.iter_mut().enumerate() {
             if let Some(part) = plane.as_chunks_mut::<RUN>().0.get_mut(r) {
-                *part = run.map(|element| byte(element, b));
+                part.iter_mut().zip(run).for_each(|(to, element)| *to = byte(*element, b));
             }
         }
     }
