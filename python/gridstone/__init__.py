@@ -17,7 +17,25 @@ from .arrays.array import Array
 from .compare.diff import diff
 from .compare.report import Difference
 from .context.settings import Context
-from .errors import ClockWarning
+from .errors import (
+    AccessError,
+    BoundsError,
+    BudgetError,
+    ClockWarning,
+    CommitUnknownError,
+    ConflictError,
+    CorruptionError,
+    ExistsError,
+    GridstoneError,
+    InputError,
+    MissingNameError,
+    NotFoundError,
+    SchemaError,
+    SnapshotExpiredError,
+    SourceChangedError,
+    StorageError,
+    UnsupportedError,
+)
 from .maintain.health import Repair, Report, repair, verify
 from .maintain.retention import tag, untag
 from .query.box import prefix
@@ -42,24 +60,40 @@ if TYPE_CHECKING:
     from .result.stream import Stream
 
 __all__ = [
+    "AccessError",
     "Array",
     "Attr",
+    "BoundsError",
+    "BudgetError",
     "ClockWarning",
+    "CommitUnknownError",
+    "ConflictError",
     "Context",
+    "CorruptionError",
     "DamageWarning",
     "Difference",
     "Dim",
+    "ExistsError",
     "Expression",
     "Filling",
+    "GridstoneError",
     "Group",
+    "InputError",
+    "MissingNameError",
+    "NotFoundError",
     "Receipt",
     "Repair",
     "Report",
     "Result",
     "Schema",
+    "SchemaError",
     "Skipped",
+    "SnapshotExpiredError",
+    "SourceChangedError",
+    "StorageError",
     "Stream",
     "Transaction",
+    "UnsupportedError",
     "__version__",
     "advise",
     "array",
@@ -108,4 +142,5 @@ if not TYPE_CHECKING:  # Type checkers would take any misspelled name for a part
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """The public names; not the packages that importing a part of one leaves here."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

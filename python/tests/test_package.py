@@ -29,6 +29,27 @@ def test_every_exported_name_exists() -> None:
         gs.nothing  # noqa: B018
 
 
+def test_every_error_is_a_name_of_the_package() -> None:
+    kinds = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and not name.startswith("_")}
+    assert set(kinds) == set(errors.__all__) and set(kinds) < set(gs.__all__)
+    for name, kind in kinds.items():
+        assert getattr(gs, name) is kind and issubclass(kind, errors.GridstoneError | UserWarning)
+
+
+def test_only_public_names_are_shown() -> None:
+    """Whatever parts have been imported, which Python makes attributes of the package, and none hides a public name."""
+    code = (
+        "import importlib, pkgutil, types, gridstone as gs\n"
+        "for part in pkgutil.walk_packages(gs.__path__, 'gridstone.'):\n"
+        "    part.name.endswith('__main__') or importlib.import_module(part.name)\n"
+        "shown = [name for name in dir(gs) if not name.startswith('__')]\n"
+        "modules = [name for name in shown if isinstance(getattr(gs, name), types.ModuleType)]\n"
+        "print(shown == sorted(set(gs.__all__) - {'__version__'}), modules)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "True ['errors', 'io', 'plot']"
+
+
 @pytest.mark.parametrize(
     ("name", "base"),
     [("SchemaError", ValueError), ("BoundsError", IndexError), ("NotFoundError", FileNotFoundError),

@@ -82,6 +82,13 @@ def book(uri: str) -> int:
         raise SystemExit(str(error)) from error
 
 
+def missing(uri: str) -> str:
+    try:
+        return gs.open(uri).path
+    except (gs.NotFoundError, gs.SnapshotExpiredError) as error:
+        return str(error)
+
+
 dense = gs.array("mem://typed", np.zeros((4, 5)))
 dense[1:3, ::2] = 7
 dense.oindex[[0, 3], :] = np.ones((2, 5))
