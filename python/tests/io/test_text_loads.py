@@ -16,7 +16,7 @@ from places import Stores
 import gridstone as gs
 from gridstone import cli, errors, io
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DATA = Path(os.environ.get("GRIDSTONE_TEST_DATA") or ROOT.parent / "shared" / "data")
 
 TABLE = pa.table(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "benches" / "compare"
 TINY = ("--scale", "0.0001", "--repeats", "1", "--systems", "gridstone,h5py")
 

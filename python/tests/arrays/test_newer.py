@@ -18,7 +18,7 @@ from gridstone.base.printable import printable
 from gridstone.cli import run
 from gridstone.errors import ClockWarning, CorruptionError, GridstoneError, InputError, SchemaError, UnsupportedError
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "vectors"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "vectors"))
 from gs0reader.checksums import xxh3
 
 

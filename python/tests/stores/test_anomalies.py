@@ -12,7 +12,7 @@ import pytest
 import gridstone as gs
 from gridstone.errors import ConflictError
 
-PAGE = Path(__file__).parents[2] / "docs" / "guide" / "transactions.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guide" / "transactions.md"
 WAYS = ["plain", "default", "serializable"]
 SCHEMA = gs.Schema([gs.Dim("x", (0, 9), 10)], [gs.Attr("v", "int64")])
 SPARSE = gs.Schema([gs.Dim("x", (0, 9))], [gs.Attr("v", "int64")], sparse=True)

@@ -20,7 +20,7 @@ from places import Stores
 import gridstone as gs
 from gridstone import errors
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DATA = Path(os.environ.get("GRIDSTONE_TEST_DATA") or ROOT.parent / "shared" / "data")
 pytestmark = pytest.mark.skipif(
     not DATA.is_dir(), reason=f"no real data in {DATA}; set GRIDSTONE_TEST_DATA to a folder that has it"
