@@ -96,7 +96,7 @@ impl Array {
         let mut report = ConsolidateReport { before, after: before, ..Default::default() };
         report.merges.extend(hidden);
         if dry_run {
-            foresee_hidden(state.schema()?, strategy, &mut fragments, &mut report);
+            forecast_hidden(state.schema()?, strategy, &mut fragments, &mut report);
         }
         // What is told is how much was merged, not how much each read of it has read.
         let reading = Call { progress: Arc::new(Silent), ..call.clone() };
@@ -105,7 +105,7 @@ impl Array {
         let plan = self.plan_merges(&target, strategy, target_bytes)?;
         drop(fragments);
         if dry_run {
-            prefetch(&plan, &context, &target, target_bytes, &mut report);
+            forecast(&plan, &context, &target, target_bytes, &mut report);
             return Ok(report);
         }
         self.check_writable()?;
@@ -321,7 +321,7 @@ fn listing_hidden(hidden: &[Arc<Description>]) -> MergeListing {
 }
 
 /// Takes the hidden ones out of `fragments`, and says so in `report`.
-fn foresee_hidden(
+fn forecast_hidden(
     schema: &Schema,
     strategy: &Strategy,
     fragments: &mut Vec<Arc<Description>>,
@@ -337,7 +337,7 @@ fn foresee_hidden(
 }
 
 /// Puts into `report` what the plan would do.
-fn prefetch(plan: &Plan, context: &ReadContext, target: &Target, target_bytes: u64, report: &mut ConsolidateReport) {
+fn forecast(plan: &Plan, context: &ReadContext, target: &Target, target_bytes: u64, report: &mut ConsolidateReport) {
     for merge in &plan.merges {
         let listing = listing(merge, context, target, target_bytes);
         report.after = (report.after + listing.estimate.0).saturating_sub(listing.fragments);
