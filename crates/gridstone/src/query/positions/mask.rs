@@ -61,7 +61,7 @@ impl<'a> Mask<'a> {
     }
 
     /// The numbers of the true cells from the `rank`th true one on.
-    pub(super) fn from_rank(&self, rank: u64) -> impl Iterator<Item = u64> + '_ {
+    pub(super) fn true_cells(&self, rank: u64) -> impl Iterator<Item = u64> + '_ {
         let part = self.counts.partition_point(|count| *count <= rank).saturating_sub(1);
         let start = (part * COUNTED).min(self.cells.len());
         let skipped = rank.saturating_sub(self.counts.get(part).copied().unwrap_or(0));
@@ -146,7 +146,7 @@ mod tests {
             let mask = Mask::new(0, shape.clone(), &cells).unwrap();
             let all: Vec<u64> = (0..len as u64).filter(|n| cells[*n as usize] != 0).collect();
             prop_assert_eq!(mask.count(), all.len() as u64);
-            prop_assert_eq!(mask.from_rank(rank).collect::<Vec<_>>(), all.get(rank as usize..).unwrap_or_default());
+            prop_assert_eq!(mask.true_cells(rank).collect::<Vec<_>>(), all.get(rank as usize..).unwrap_or_default());
             let low: Vec<u64> = shape.iter().map(|n| n / 3).collect();
             let high: Vec<u64> = shape.iter().map(|n| n - 1).collect();
             let mut found = Vec::new();

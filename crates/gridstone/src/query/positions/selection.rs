@@ -194,7 +194,7 @@ impl<'a> Positions<'a> {
     /// The masked positions of those points that have some of `cells`, each of them `across` cells.
     fn masked(&self, cells: Range<u64>, across: u64) -> MaskedPoints<'_> {
         let (first, last) = (cells.start / across, cells.end.saturating_sub(1) / across);
-        let numbers = |mask: &Mask<'_>| mask.from_rank(first).take((last + 1 - first) as usize).collect();
+        let numbers = |mask: &Mask<'_>| mask.true_cells(first).take((last + 1 - first) as usize).collect();
         MaskedPoints { mask: self.mask.as_ref(), first, numbers: self.mask.as_ref().map(numbers).unwrap_or_default() }
     }
 }
