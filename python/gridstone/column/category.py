@@ -45,7 +45,7 @@ class Categories:
         return made
 
     @cached_property
-    def made(self) -> dict[str, Any]:
+    def conversions(self) -> dict[str, Any]:
         """What is made of the values once for all columns, by its kind."""
         return {}
 

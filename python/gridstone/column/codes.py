@@ -24,10 +24,10 @@ def arrow_of(known: Categories) -> "pa.Array":
     """The values as Arrow has them."""
     from . import arrow_flat
 
-    if "arrow" not in known.made:
+    if "arrow" not in known.conversions:
         plain = Field("categories", known.dtype, False, "attribute")
-        known.made["arrow"] = arrow_flat.array_of(values.column_of(plain, known.array[: len(known)]))
-    return known.made["arrow"]
+        known.conversions["arrow"] = arrow_flat.array_of(values.column_of(plain, known.array[: len(known)]))
+    return known.conversions["arrow"]
 
 
 def found_in(known: Categories, entries: Column) -> AnyArray:
