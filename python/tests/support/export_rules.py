@@ -25,7 +25,6 @@ import gridstone as gs
 from gridstone import errors, io
 from gridstone.column import arrow_types
 from gridstone.column import datatype as dtypes
-from gridstone.schema import arrow
 
 RANDOM = st.randoms(use_true_random=True)
 Rows = list[tuple[Place, Row]]
@@ -97,7 +96,7 @@ class ExportRules:
         else:
             table = pa.RecordBatchReader.from_stream(found).read_all()
         if how != "polars":
-            assert table.schema.equals(arrow.schema_of(self.schema, names), check_metadata=True)
+            assert table.schema.equals(self.schema._arrow_of(names), check_metadata=True)
         self._check_rows(self.arrow_columns(table), rows, names, as_arrow_shows)  # type: ignore[attr-defined]
 
     def _fits_polars(self, rows: Rows, names: list[str]) -> bool:
