@@ -3,6 +3,8 @@
 from typing import Any
 
 from ..column import decode
+from ..column.datatype import AnyArray
+from ..schema.array_schema import Schema
 from . import chosen, dense, lists, positions
 from .handle import Handle
 
@@ -25,13 +27,18 @@ class VIndex:
         return repr_of("VIndex", self._array, self._name)
 
     def __getitem__(self, key: Any) -> Any:
-        array, schema = self._array, self._array.schema
-        names = array.schema_names if self._name is None else [self._name]
-        points, shape = lists.points(schema, key)
+        array = self._array
         if array.sparse:
-            found = lists.read(array, lists.coordinates_of(schema, points), names)
+            names = array.schema_names if self._name is None else [self._name]
+            found = lists.read(array, lists.points_of(array.schema, key), names)
             return found if self._name is None else found[self._name]
-        made = chosen.read(array, schema, names, [chosen.paired(positions) for positions in points], None, shape)
+
+        def look(schema: Schema) -> dict[str, AnyArray]:
+            points, shape = lists.points(schema, key)
+            choices = [chosen.paired(positions) for positions in points]
+            return chosen.read(array, schema, _names(schema, self._name), choices, None, shape)
+
+        made = array._retry_if_schema_moved(look)
         return lists.one_of({name: decode.one(values) for name, values in made.items()}, self._name)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -58,14 +65,17 @@ class OIndex:
         return repr_of("OIndex", self._array, self._name)
 
     def __getitem__(self, key: Any) -> Any:
-        array, schema = self._array, self._array.schema
+        array = self._array
         if array.sparse:
             asked = None if self._name is None else [self._name]
             cells = array._retry_if_schema_moved(lambda schema: positions.orthogonal(array, schema, key, asked))
             return cells if self._name is None else cells[self._name]
-        names = array.schema_names if self._name is None else [self._name]
-        parts = lists.axis_parts(schema, key)
-        made = lists.orthogonal(array, schema, names, parts)
+
+        def look(schema: Schema) -> tuple[list[lists.Part], dict[str, AnyArray]]:
+            parts = lists.axis_parts(schema, key)
+            return parts, lists.orthogonal(array, schema, _names(schema, self._name), parts)
+
+        parts, made = array._retry_if_schema_moved(look)
         dropped = tuple(0 if part.drop else slice(None) for part in parts)
         dotted = any(part is Ellipsis for part in (key if isinstance(key, tuple) else (key,)))
         found = {name: values[(*dropped, ...)] for name, values in made.items()}
@@ -83,6 +93,10 @@ class OIndex:
             return
         shape = tuple(part.count for part in parts if not part.drop)
         lists.assign(array, self._name, [part.chosen for part in parts], shape, value)
+
+
+def _names(schema: Schema, name: str | None) -> list[str]:
+    return [attr.name for attr in schema.attrs] if name is None else [name]
 
 
 def repr_of(kind: str, array: Handle, name: str | None) -> str:

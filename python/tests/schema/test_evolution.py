@@ -383,7 +383,8 @@ def test_random_histories_agree_with_a_model(stores, r, sparse, tile):
 
 
 @pytest.mark.parametrize("ask", [lambda a: a["c"][0:2], lambda a: a[0:2]["c"], lambda a: a.read()["c"][0:2],
-                                 lambda a: a.vindex[[0, 1]]["c"]])  # fmt: skip
+                                 lambda a: a.vindex[[0, 1]]["c"], lambda a: a.oindex[[0, 1]]["c"],
+                                 lambda a: a[[0, 1]]["c"]])  # fmt: skip
 def test_a_read_beside_a_change_is_of_one_schema(
     ask: Callable[[gs.Array], Any], store_uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
