@@ -442,6 +442,7 @@ def _until(model: StoreModel, version: int) -> StoreModel:
     """The model of a copy with the history up to a version."""
     made = copy.deepcopy(model)
     made.versions = {v: tree for v, tree in made.versions.items() if v <= version}
+    made.upkeep, made.hiding = ({v for v in some if v <= version} for some in (made.upkeep, made.hiding))
     made.now, made.tags = copy.deepcopy(made.versions[version]), dict(made.tagged[version])
     return made
 
