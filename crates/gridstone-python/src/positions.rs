@@ -15,22 +15,23 @@ enum Given<'py> {
     Masked(String),
 }
 
-/// What a selection chooses, and the buffer of its mask.
+/// What a selection chooses, and its mask.
 pub(crate) struct Selection {
     chosen: Vec<Chosen>,
-    mask: Option<(usize, Vec<u64>, Held)>,
+    /// A copy: the caller's threads may change theirs while it is read.
+    mask: Option<(usize, Vec<u64>, Vec<u8>)>,
 }
 
 /// The number of the first dimension that a mask stands for, its shape, and its bytes.
 pub(crate) type GivenMask<'py> = (usize, Vec<u64>, Bound<'py, PyAny>);
 
 impl Selection {
-    /// Takes what `given` holds, and hold of the mask's buffer.
+    /// Takes what `given` and the mask hold.
     pub(crate) fn new(given: &[Bound<'_, PyAny>], mask: Option<GivenMask<'_>>) -> PyResult<Self> {
         let chosen = given.iter().map(chosen).collect::<PyResult<_>>()?;
         let mask = mask.map(|(first, shape, cells)| {
             let column = (cells.clone(), cells.py().None(), cells.py().None()).into_pyobject(cells.py())?;
-            Ok::<_, PyErr>((first, shape, Held::new(Datatype::UInt8, column.as_any())?))
+            Ok::<_, PyErr>((first, shape, Held::new(Datatype::UInt8, column.as_any())?.bytes().to_vec()))
         });
         Ok(Self { chosen, mask: mask.transpose()? })
     }
@@ -42,7 +43,7 @@ impl Selection {
 
     /// The mask over its dimensions.
     pub(crate) fn mask(&self) -> Result<Option<Mask<'_>>> {
-        self.mask.as_ref().map(|(first, shape, held)| Mask::new(*first, shape.clone(), held.bytes())).transpose()
+        self.mask.as_ref().map(|(first, shape, cells)| Mask::new(*first, shape.clone(), cells)).transpose()
     }
 }
 

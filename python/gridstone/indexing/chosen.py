@@ -13,6 +13,7 @@ from .. import _native
 from ..column import decode
 from ..column.columns import Column
 from ..column.datatype import AnyArray
+from ..errors import BudgetError
 from ..query.axis import Axis
 from ..schema.array_schema import Schema
 from ..schema.fields import column_of
@@ -22,8 +23,18 @@ Arrays = dict[str, AnyArray]
 
 
 def strided(axis: Axis) -> "_native._Chosen":
-    """The positions of a slice or an integer."""
-    return (axis.start, axis.count, axis.step) if axis.count > 1 else (axis.start if axis.count else 0, axis.count, 1)
+    """The positions of a slice or an integer.
+
+    Raises:
+        BudgetError: they are too many for any memory.
+    """
+    if axis.count <= 1:
+        return axis.start if axis.count else 0, axis.count, 1
+    if axis.count >= 2**63:
+        raise BudgetError(f"{axis.count} positions were chosen along a dimension; choose fewer at once")
+    if abs(axis.step) >= 2**63:
+        return listed(np.array([axis.start + n * axis.step for n in range(axis.count)], np.uint64))
+    return axis.start, axis.count, axis.step
 
 
 def listed(positions: AnyArray) -> "_native._Chosen":

@@ -2,7 +2,7 @@
 
 use super::selection::Positions;
 use super::units::{Moves, Unit, Units};
-use crate::base::{Counters, Result, limits};
+use crate::base::{Counters, Error, Result, limits};
 use crate::query::cells::layout::Strided;
 use crate::query::cells::shared_result::SharedResult;
 use crate::query::dense::canvas::Canvas;
@@ -52,7 +52,6 @@ pub(super) fn by_blocks(
         return Ok(None);
     }
     let plan = DensePlan::new(context, target, &request)?;
-    units.cut_by_blocks(plan.block_cells(), UNIT_CELLS);
     let asked: Vec<&Attribute> = attrs.iter().filter_map(|place| target.schema.attrs().get(*place)).collect();
     let (delivered, painted): (Vec<&Attribute>, Vec<&Attribute>) = asked.iter().partition(|attr| is_deliverable(attr));
     let mut canvases: Vec<Canvas<'_>> = painted.iter().map(|attr| Canvas::new(attr, cells)).collect::<Result<_>>()?;
@@ -60,12 +59,14 @@ pub(super) fn by_blocks(
     for attr in &delivered {
         buffers.push(context.arena.take_cells(cells, attr.datatype().width().unwrap_or(1))?);
     }
+    // A result that does not fit is refused before it is planned.
+    units.cut_by_blocks(plan.block_cells(), UNIT_CELLS);
     let lent = delivered.iter().zip(&mut buffers);
     let results: Vec<ResultColumn<'_>> =
         lent.map(|(attr, buf)| ResultColumn { attr, slots: SharedResult::new(buf.as_mut_slice()) }).collect();
     let width: usize = asked.iter().map(|attr| attr.datatype().width().unwrap_or(16)).sum();
     let order = target.schema.options().cell_order;
-    let (mut waiting, mut done) = (VecDeque::new(), 0u64);
+    let (mut waiting, mut done, mut moved) = (VecDeque::new(), 0u64, 0u64);
     loop {
         let group = next_group(context, &mut units, &mut waiting, plan.is_far())?;
         if group.is_empty() {
@@ -74,6 +75,7 @@ pub(super) fn by_blocks(
         let gathering = Gathering { context, plan: &plan, units: &units, order, results: &results, painted: &painted };
         let touched: u64 = group.iter().map(|unit| unit.region.cells() as u64).sum();
         for (moves, columns) in gathering.read(group, touched.saturating_mul(width as u64))? {
+            moved += moves.count();
             for (canvas, column) in canvases.iter_mut().zip(columns) {
                 paint(canvas, &Arc::new(column), &moves);
             }
@@ -82,6 +84,10 @@ pub(super) fn by_blocks(
         context.progress.report(done.min(cells as u64), cells as u64);
     }
     drop(results);
+    if moved != cells as u64 {
+        // A place that no cell was moved to must not be given: it holds what was in this memory before.
+        return Err(Error::corruption(format!("{moved} of {cells} chosen cells were found where the plan has them")));
+    }
     context.progress.report(cells as u64, cells as u64);
     Counters::add(&context.counters.cells_returned, cells as u64);
     let mut made = delivered.iter().zip(buffers).map(|(a, b)| Column::new(a.datatype(), b, None, None));

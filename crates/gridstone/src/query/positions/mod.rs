@@ -2,7 +2,7 @@
 //!
 //! 1. Few cells per block are looked up one by one ([`super::points`]): each block is read once, and of an uncompressed one the chunks that are needed.
 //! 2. Else the blocks that hold chosen cells are the units of work ([`units`]), each read as a dense box around its cells, from any number of
-//!    fragments, and what was chosen is moved to its place in the result. No other block is read.
+//!    fragments, and what was chosen is moved to its place in the result. Where most blocks hold some, those between them may be read too; else no other.
 
 mod axis;
 mod gather;
@@ -40,10 +40,20 @@ pub fn read_positions(
     let cells = usize::try_from(positions.cells()).map_err(|e| {
         Error::budget(format!("{} cells were chosen; choose fewer at once", positions.cells())).with_source(e)
     })?;
+    check_fits(context, target, attrs, cells)?;
     match by_blocks(context, target, positions, (&hull, attrs), cells)? {
         Some(found) => Ok(found),
         None => one_by_one(context, target, positions, attrs),
     }
+}
+
+/// A Budget error if there is no memory for the result, before anything is planned or read.
+fn check_fits(context: &ReadContext, target: &Target, attrs: &[usize], cells: usize) -> Result<()> {
+    for attr in attrs.iter().filter_map(|place| target.schema.attrs().get(*place)) {
+        let buffer = context.arena.take_cells(cells, attr.datatype().width().unwrap_or(8))?;
+        context.arena.give(buffer);
+    }
+    Ok(())
 }
 
 fn one_by_one(context: &ReadContext, target: &Target, positions: &Positions<'_>, attrs: &[usize]) -> Result<Cells> {

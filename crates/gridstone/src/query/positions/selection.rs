@@ -116,7 +116,7 @@ impl<'a> Positions<'a> {
             Chosen::Combined(AxisPositions::All) => true,
             Chosen::Combined(AxisPositions::Strided { count, step, .. }) => *step == 1 || *count == 1,
             Chosen::Combined(AxisPositions::Listed(list)) => {
-                list.windows(2).all(|pair| matches!(pair, [a, b] if a + 1 == *b))
+                list.windows(2).all(|pair| matches!(pair, [a, b] if a.checked_add(1) == Some(*b)))
             }
             Chosen::Paired(_) | Chosen::Masked => false,
         };

@@ -102,7 +102,7 @@ impl<'a> Units<'a> {
         for (factor, part) in self.factors.iter().zip(parts) {
             factor.tile_of(self.schema, part, &mut tile);
         }
-        let shape: Vec<u64> = tile.iter().map(|range| range.hi - range.lo + 1).collect();
+        let shape: Vec<u64> = tile.iter().map(|range| (range.hi - range.lo).saturating_add(1)).collect();
         let order = self.schema.options().cell_order;
         let single = BlockGrid::new(&shape, order, self.block_cells);
         let cut = self.cut(parts, &tile, single.block_shape());
@@ -137,7 +137,7 @@ impl<'a> Units<'a> {
                 let low = ends.iter().flatten().filter(|(d, _)| d == dim).map(|(_, r)| r.lo).min().unwrap_or(0);
                 let high = ends.iter().flatten().filter(|(d, _)| d == dim).map(|(_, r)| r.hi).max().unwrap_or(0);
                 let (start, side) = (tile.get(*dim).map_or(0, |range| range.lo), sides.get(*dim).copied().unwrap_or(1));
-                (high.saturating_sub(start) / side - low.saturating_sub(start) / side + 1) as f64
+                (high.saturating_sub(start) / side - low.saturating_sub(start) / side) as f64 + 1.0
             };
             let all: f64 = ends.iter().flatten().take(factor.dims()).map(blocks).product();
             held *= parts.len() as f64 / all.max(1.0);
@@ -324,12 +324,13 @@ impl Factor<'_> {
     /// How many blocks along its dimensions hold chosen cells, at most, about: as if the low end of the domain were that of a tile.
     fn blocks(&self, schema: &Schema, block_cells: u64) -> u64 {
         let dims = schema.dims();
-        let tile: Vec<u64> = dims.iter().map(|d| d.tile_range(0)).map(|range| range.hi - range.lo + 1).collect();
+        let tile: Vec<u64> =
+            dims.iter().map(|d| d.tile_range(0)).map(|range| (range.hi - range.lo).saturating_add(1)).collect();
         let grid = BlockGrid::new(&tile, schema.options().cell_order, block_cells);
         let side = |dim: usize| grid.block_shape().get(dim).copied().unwrap_or(1);
         let block = |dim: usize, position: u64| {
             let extent = tile.get(dim).copied().unwrap_or(1);
-            position / extent * extent.div_ceil(side(dim)) + position % extent / side(dim)
+            (position / extent).saturating_mul(extent.div_ceil(side(dim))).saturating_add(position % extent / side(dim))
         };
         match self {
             Self::Combined { dim, axis, .. } => {
@@ -337,19 +338,20 @@ impl Factor<'_> {
                     return 0;
                 };
                 // No more than there are positions, nor than there are blocks between the ends.
-                (block(*dim, last) - block(*dim, first) + 1).min(axis.len())
+                (block(*dim, last) - block(*dim, first)).saturating_add(1).min(axis.len())
             }
             Self::Paired { dims, lists, .. } => {
                 let along = |(dim, list): (&usize, &&[u64])| {
                     let (low, high) = list.iter().fold((u64::MAX, 0), |(low, high), p| (low.min(*p), high.max(*p)));
-                    block(*dim, high) - block(*dim, low.min(high)) + 1
+                    (block(*dim, high) - block(*dim, low.min(high))).saturating_add(1)
                 };
                 let between = dims.iter().zip(lists).map(along).fold(1, u64::saturating_mul);
                 between.min(lists.first().map_or(0, |list| list.len()) as u64)
             }
             Self::Masked { mask, .. } => {
                 let Some(hull) = mask.whole_hull() else { return 0 };
-                let along = |(dim, (low, high)): (usize, (u64, u64))| block(dim, high) - block(dim, low) + 1;
+                let along =
+                    |(dim, (low, high)): (usize, (u64, u64))| (block(dim, high) - block(dim, low)).saturating_add(1);
                 mask.dims().zip(hull).map(along).fold(1, u64::saturating_mul).min(mask.count())
             }
         }
@@ -388,7 +390,7 @@ fn grouped(dims: &[usize], lists: &[&[u64]], points: Vec<u64>, cell: impl Fn(usi
     };
     let cells: Vec<Vec<u64>> = dims.iter().zip(lists).map(along).collect();
     let low: Vec<u64> = cells.iter().map(|along| along.iter().min().copied().unwrap_or(0)).collect();
-    let extent = |(along, low): (&Vec<u64>, &u64)| along.iter().max().map_or(1, |high| high - low + 1);
+    let extent = |(along, low): (&Vec<u64>, &u64)| along.iter().max().map_or(1, |high| (high - low).saturating_add(1));
     let extents: Vec<u64> = cells.iter().zip(&low).map(extent).collect();
     let all = extents.iter().fold(1u64, |all, n| all.saturating_mul(*n));
     let at = |number: usize| -> Vec<u64> { cells.iter().filter_map(|along| along.get(number).copied()).collect() };
@@ -417,6 +419,11 @@ pub(super) struct Moves {
 }
 
 impl Moves {
+    /// How many cells are moved.
+    pub(super) fn count(&self) -> u64 {
+        self.factors.iter().map(|moves| moves.len() as u64).product()
+    }
+
     /// Calls `f` with each row to start from, each place in the result, and the moves from there, which are those of the last factor.
     pub(super) fn each(&self, mut f: impl FnMut(u64, u64, &[(u64, u64)])) {
         let Some((last, outer)) = self.factors.split_last() else { return };
