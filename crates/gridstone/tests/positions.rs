@@ -348,3 +348,28 @@ fn what_cannot_be_chosen_is_said() {
     let strided = AxisPositions::Strided { start: 3, count: 5, step: -1 };
     assert!(refused(vec![Chosen::Combined(strided)]).contains("outside"));
 }
+
+#[test]
+fn both_ends_of_a_full_domain_are_chosen_and_too_much_is_refused_at_once() {
+    for tile in ["1", "2", "100"] {
+        let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let schema = format!(
+            r#"{{"sparse":false,"dims":[{{"name":"y","dtype":"uint64","domain":["0","{}"],"tile":"{tile}"}}],"attrs":[{{"name":"v","dtype":"int32"}}]}}"#,
+            u64::MAX - 1
+        );
+        let array = create_array_on(&context(64), storage, "/", Schema::from_json(&schema).unwrap(), false).unwrap();
+        let ends = vec![0, u64::MAX - 1, u64::MAX - 2, 1];
+        let values = column(Datatype::Int32, &[1, 2, 3, 4], i32::to_le_bytes);
+        let data = vec![("v".to_owned(), values.view())];
+        let listed = || vec![Chosen::Combined(AxisPositions::Listed(ends.clone()))];
+        let staged = array.stage_positions(listed(), None, &data, &Call::default()).unwrap();
+        array.commit(vec![staged], None).unwrap();
+        for chosen in [listed(), vec![Chosen::Paired(ends.clone())]] {
+            let (cells, _) = array.read_positions(chosen, None, None, &Call::default()).unwrap();
+            assert_eq!(cells.attrs[0].view().values(), values.view().values(), "tile {tile}");
+        }
+        let much = vec![Chosen::Combined(AxisPositions::Strided { start: 0, count: 1 << 60, step: 2 })];
+        let refused = array.read_positions(much, None, None, &Call::default()).unwrap_err();
+        assert_eq!(refused.kind(), gridstone::base::ErrorKind::Budget, "{refused}");
+    }
+}
