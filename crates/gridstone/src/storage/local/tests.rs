@@ -139,7 +139,9 @@ fn a_folder_that_may_not_be_written_is_an_access_error() {
     let result = storage.put_if_absent("_log/1", b"x");
     fs::set_permissions(&log, fs::Permissions::from_mode(0o755)).unwrap();
     if superuser {
-        eprintln!("skipped: this user may write anywhere; python/tests/stores/test_permissions.py tries it as another user");
+        eprintln!(
+            "skipped: this user may write anywhere; python/tests/stores/test_permissions.py tries it as another user"
+        );
         return;
     }
     let error = result.unwrap_err();
