@@ -89,6 +89,9 @@ impl Floors {
                 return Err(format!("floors.toml: `{}`, of the room `{}`, is not a floor", room.floor, room.name));
             }
         }
+        if let Some(name) = floors.circles.none_in.iter().find(|name| floors.imports(name).is_none()) {
+            return Err(format!("floors.toml: `{name}` is to have no circle, and is no floor"));
+        }
         Ok(floors)
     }
 
@@ -143,6 +146,8 @@ mod tests {
         let c = "[[room]]\nfloor = \"a\"\nname = \"c\"\nimports = []\n";
         assert!(table(&format!("{floor}{up}{c}")).unwrap_err().contains("room `b` imports `c`"));
         assert!(table(&format!("{floor}{c}{up}")).is_ok());
+        assert!(table(&format!("{floor}[circles]\nnone_in = [\"a\"]\n")).is_ok());
+        assert!(table(&format!("{floor}[circles]\nnone_in = [\"attic\"]\n")).unwrap_err().contains("`attic`"));
         assert!(table(&format!("{floor}{}", c.replace("\"a\"", "\"x\""))).is_err());
     }
 }
