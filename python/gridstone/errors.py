@@ -1,4 +1,4 @@
-"""What can go wrong, one class per answer to "what would the caller do about it?".
+"""Errors and warnings: one class per answer to "what would the caller do about it?".
 
 Each class also derives from the built-in exception that Python code already catches for that case. The compiled core
 raises these classes by name. Every message says what was asked, what was found, and what to do.
@@ -46,7 +46,7 @@ class NotFoundError(GridstoneError, FileNotFoundError):
 
 
 class MissingNameError(NotFoundError, KeyError):
-    """A group has nothing of that name; for those who catch `NotFoundError`, and for those who catch `KeyError`."""
+    """A group has nothing of that name; also a `KeyError`, as of a mapping."""
 
 
 class ExistsError(GridstoneError, FileExistsError):

@@ -1,4 +1,4 @@
-"""Advice on a schema, from a sample of the data, and on an array that exists, from what it has stored.
+"""Proposes a schema for data, or reports how an array is stored.
 
 Every figure is measured: the sample is written to a store in memory under each candidate, and boxes are read from it.
 """

@@ -1,4 +1,4 @@
-"""Advice on a schema: the schema, why it is proposed, what was measured, and the code that makes it."""
+"""The result of `advise`: a schema, the reasons for it, what was measured, and the code that makes it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ class Advice:
     reasons: list[str] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     health: Health | None = None
-    """Of an array that exists."""
+    """How the array is stored, if it exists."""
     rows: int = 0
     """Cells of the sample."""
     rows_total: int = 0

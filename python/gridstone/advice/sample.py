@@ -1,4 +1,4 @@
-"""Samples of data that is going to be stored, with the schema that its types and bounds give."""
+"""Takes a sample of data and the schema that its types and bounds give."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -56,12 +56,12 @@ class Sample:
     name: str
     schema: Schema
     columns: dict[str, Any]
-    """Of a sparse array: an Arrow column per dimension and attribute. Of a dense one: an ndarray per attribute."""
+    """An Arrow column per dimension and attribute of a sparse array; an ndarray per attribute of a dense one."""
     rows: int
     rows_total: int
     reasons: list[str] = field(default_factory=list)
     shape: tuple[int, ...] = ()
-    """Of a dense sample."""
+    """The shape of a dense sample."""
 
 
 def of_data(data: Any, dims: Sequence[str] | None, rows: int) -> Sample:

@@ -1,4 +1,4 @@
-"""How full the data tiles of an array are, and how much they overlap."""
+"""Measures how full the data tiles of an array are, and how much they overlap."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Measuring candidates: a sample is written to a store in memory under each of them, and boxes are read from it."""
+"""Measures candidates: writes a sample to a store in memory under each of them, and reads boxes from it."""
 
 import uuid
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""An array: reading by position and coordinate, writing, versions and metadata."""
+"""`Array`: reading by position and coordinate, writing, versions, metadata."""
 
 import contextlib
 import datetime as dt
@@ -89,7 +89,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
     def path(self) -> str:
         """The place in the store at this version; "/" is its root."""
         if self._native is not None:
-            # What has no place any more (its transaction has ended) is told with the last one.
+            # An array without a place (its transaction has ended) keeps the last one.
             with contextlib.suppress(GridstoneError):
                 self._path = self._native.path
         return self._path
@@ -178,8 +178,8 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
     @property
     def nonempty_domain(self) -> tuple[tuple[Any, Any], ...] | None:
-        """The box around everything written, inclusive; None if nothing is. Of texts: texts that no cell lies beyond,
-        which need not be cells' own where texts are longer than 8 bytes."""
+        """The box around everything written, inclusive; None if nothing is. For texts, bounds that no cell lies beyond.
+        They need not be texts of cells where texts are longer than 8 bytes."""
         found = self.native.nonempty_domain()
         if found is None:
             return None
@@ -254,7 +254,7 @@ class Array(Readable, Evolvable, Retained, Mergeable, Erasable, Checked):
 
         Dense: an ndarray of the one attribute (a dict of several), of the shape that NumPy gives: integers drop their
         axis, lists of positions and masks are taken point by point. Sparse: a `Result` of the cells there, each once
-        and in row order whatever the sign of a step or the order of a list, of which a key has one at most.
+        and in row order, whatever the sign of a step or the order of a list. A key has one list at most.
 
         Raises:
             BoundsError: a position that is not there, a mask of another shape, lists that do not broadcast together.

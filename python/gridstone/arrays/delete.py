@@ -1,4 +1,4 @@
-"""Deleting cells: by box, by condition, by coordinates."""
+"""Deletes cells by box, by condition or by coordinates."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -68,8 +68,8 @@ class Erasable:
             where: the cells for which a condition is true, as a text or made with `gs.col`: those that this handle
                 sees; what others commit meanwhile stays (if fragments are merged meanwhile, of a dense array with newer
                 ones, all is looked at again). In a transaction: those that it sees, what it has staged before among
-                them; what it stages later is not. Of a receipt: those that this handle sees now, whenever it is
-                committed.
+                them; what it stages later is not. With `commit=False`: those that this handle sees now, whenever the
+                receipt is committed.
             coords: the cells at these coordinates (as in `write_cells`), alone.
             message: kept with the version.
             progress: True for a bar, or a callable `f(done, total)`: cells looked at, or written; of a box nothing is.

@@ -1,4 +1,4 @@
-"""What notebooks show of arrays."""
+"""The HTML of arrays in notebooks."""
 
 import json
 

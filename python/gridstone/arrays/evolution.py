@@ -1,4 +1,4 @@
-"""Changing the schema of an array: its domain, its attributes. What was written stays as it is."""
+"""Changes the schema of an array: its domain and its attributes. What was written stays as it is."""
 
 import json
 from abc import abstractmethod
@@ -100,8 +100,8 @@ class Evolvable:
     ) -> int:
         """Adds, drops, renames and changes attributes. Nothing that was written is read or written again.
 
-        Names are those before the change. Earlier versions keep their attributes; what is written by who has not seen
-        the change yet stands.
+        Names are those before the change. Earlier versions keep their attributes. Writes of processes that have not
+        seen the change yet stand.
 
         Args:
             add: new attributes. Cells written before have null there if it is nullable, else its fill.

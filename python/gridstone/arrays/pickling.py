@@ -1,4 +1,4 @@
-"""Opening arrays again by their place, as unpickling does."""
+"""Opens arrays again by their place, as unpickling does."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Reading cells: a box whole or as a stream, all of it or what a condition selects."""
+"""Reads the cells of a box, or those that a condition selects, whole or as a stream."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -203,7 +203,7 @@ class Readable:
     ) -> "Stream":
         """Streams a box as Arrow record batches of about `batch_bytes`, in bounded memory; arguments as `read`. With
         `where` a batch may be smaller. `damaged="skip"` reads the box once before the first batch; `stream.damage` says
-        what is left out. `progress` is told how many cells were given, and their total at the end."""
+        what is left out. `progress` is called with the number of cells given, and their total at the end."""
         from ..result.stream import Stream
 
         names, region = self._names(attrs), region_of(self._schema, box)
@@ -235,8 +235,8 @@ class Readable:
             buffers: arrays by the name of a dimension or attribute (coordinates can be had of dense arrays too), of its
                 dtype and contiguous. Where values vary in length or may be null, a dict: "values" (uint8 for text and
                 bytes, a list's own type for lists), "offsets" (int64, one more than cells, counting bytes from 0) and
-                "validity" (bool or uint8). The smallest of them says how many cells fit. Of an enumerated attribute
-                come codes, the places of values in `Attr.categories`, in a buffer of the type `Attr.codes`.
+                "validity" (bool or uint8). The smallest of them says how many cells fit. An enumerated attribute
+                gives codes, the places of values in `Attr.categories`, in a buffer of the type `Attr.codes`.
             box: as for `read`, a list of boxes too.
             where: as for `read`.
             order: "row", "col", "global" or "any".

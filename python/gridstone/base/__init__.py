@@ -1,1 +1,1 @@
-"""Helpers that know no array: checks of arguments, texts for messages, progress, interrupts, optional libraries."""
+"""Helpers without arrays: checks of arguments, texts of messages, progress, interrupts, optional libraries."""

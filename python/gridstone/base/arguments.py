@@ -1,7 +1,7 @@
-"""What arguments are, by the names that parameters have everywhere: a name means the same in all of the package.
+"""Checks of arguments by the names of parameters, which mean the same everywhere in the package.
 
-`checked` looks at what a public function or method is given. What is of another type is refused with the name of the
-parameter, what was found and what it takes; so is text that UTF-8 cannot hold, which nothing in a store does.
+`checked` wraps a public function or method. An argument of another type raises an error that names the parameter, what
+was found and what it takes. So does text that UTF-8 cannot hold, since nothing in a store does.
 """
 
 import functools
@@ -122,7 +122,7 @@ def context(what: str, value: Any) -> None:
 
 
 def progress(what: str, value: Any) -> None:
-    """Whom to tell how far it is."""
+    """What progress is reported to."""
     if not isinstance(value, bool) and not callable(value):
         raise _wrong(what, "True, None, or a callable f(done, total)", value)
 

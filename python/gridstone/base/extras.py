@@ -1,4 +1,4 @@
-"""Libraries that are not needed for anything else."""
+"""Imports optional libraries, or says what to install."""
 
 import importlib
 from typing import Any

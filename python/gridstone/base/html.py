@@ -1,4 +1,4 @@
-"""Pieces of what notebooks show: escaped text, tables, lines."""
+"""HTML for notebooks: escaped text, tables, lines."""
 
 from collections.abc import Iterable, Sequence
 from html import escape as escaped

@@ -1,4 +1,4 @@
-"""Ctrl-C during calls into other libraries that cannot be stopped."""
+"""Makes Ctrl-C work during calls into other libraries that cannot be stopped."""
 
 import threading
 from collections.abc import Callable

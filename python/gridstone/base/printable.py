@@ -1,7 +1,7 @@
-"""Text as it may be shown, and values as messages show them.
+"""Texts without characters that act on a terminal, and values shortened for messages.
 
-New names hold no control characters, line separators or marks that turn the direction of text; those of stores written
-by earlier releases, and texts among the cells, may. On a terminal these do something instead of being shown.
+New names hold no control characters, line separators or marks that turn the direction of text. Names in stores of
+earlier releases, and texts among the cells, may.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Progress of long operations: a callable, or a bar drawn by rich."""
+"""Reports the progress of long operations to a callable, or draws a bar with rich."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,4 +1,4 @@
-"""The command that runs the comparison benchmark, which lies in a checkout and not in the wheel."""
+"""The command that runs the comparison benchmark, which is part of a checkout and not of the wheel."""
 
 import subprocess
 import sys

@@ -67,7 +67,7 @@ def create(
 def info(uri: str, path: str, version: int | str | None, timestamp: str | None, json_out: bool) -> None:
     """Show the schema, the versions, the fragments, and how full and overlapping the tiles are.
 
-    Of a group: its version, what is in it, and its metadata.
+    For a group: its version, what is in it, and its metadata.
     """
     found = store.open(uri, path=path, version=version, timestamp=timestamp)
     if json_out:

@@ -1,4 +1,4 @@
-"""Options that several commands take, and how their text is understood."""
+"""Options that several commands share, and how their text is parsed."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""How the commands print: tables for people, JSON for programs, progress on a terminal only."""
+"""Output of the commands: tables, JSON, and progress on a terminal only."""
 
 import base64
 import datetime as dt

@@ -1,4 +1,4 @@
-"""The commands that put arrays, groups and stores elsewhere, and that compare them."""
+"""The commands that copy, move and compare arrays, groups and stores."""
 
 import sys
 from dataclasses import asdict
@@ -73,7 +73,7 @@ def move_command(uri: str, path: str, target_path: str, message: str | None, jso
 @click.option("--version", callback=options.version_of, help="The version of A: its number, or its tag.")
 @click.option("--version-b", callback=options.version_of, help="The version of B.")
 @click.option("--examples", type=click.IntRange(min=0), default=10, show_default=True, help="Cells shown.")
-@click.option("--cells", is_flag=True, help="Compare cells only: other schemas are told, and no difference.")
+@click.option("--cells", is_flag=True, help="Compare cells only: other schemas are shown, and no difference.")
 @options.as_json
 def diff_command(
     a: str,

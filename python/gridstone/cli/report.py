@@ -1,4 +1,4 @@
-"""What `info` and `history` say of arrays and groups."""
+"""What `info` and `history` print of arrays and groups."""
 
 import json
 from collections import Counter
@@ -48,7 +48,7 @@ def details(array: Array) -> dict[str, Any]:
 
 
 def group_details(group: Group) -> dict[str, Any]:
-    """Everything that `info` tells of a group, in plain values."""
+    """Everything that `info` shows of a group, in plain values."""
     return {
         "uri": group.uri,
         "path": group.path,

@@ -1,4 +1,4 @@
-"""The commands that keep and forget versions."""
+"""The commands for tags and vacuum."""
 
 from dataclasses import asdict
 
@@ -20,7 +20,7 @@ from .output import emit_json, emit_table, on_terminal
     "--safety-age",
     default="1d",
     show_default=True,
-    help="Files that no version names go when they are older; 0s if nobody else writes: young log records go too.",
+    help="Files that no version names go when they are older; 0s if no other process writes: young log records go too.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
 @options.as_json

@@ -1,4 +1,4 @@
-"""The commands that keep arrays healthy."""
+"""The commands that merge, check and repair."""
 
 from dataclasses import asdict
 from typing import Any
@@ -31,7 +31,7 @@ def consolidate(
     path: str,
     json_out: bool,
 ) -> None:
-    """Merge the fragments of an array; nobody reads anything else than before."""
+    """Merge the fragments of an array; reads give the same as before."""
     array = options.opened(uri, path, "r" if dry_run else "r+")
     report = array.consolidate(
         strategy,

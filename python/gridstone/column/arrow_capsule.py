@@ -1,4 +1,4 @@
-"""What other libraries hand over through Arrow's C interface, and what of it is no data."""
+"""Takes over data of other libraries through Arrow's C interface, and refuses what is no data in it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

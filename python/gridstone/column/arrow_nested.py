@@ -1,5 +1,8 @@
-"""Columns of any type but categories as Arrow arrays, and back: complex numbers, vectors, lists and bytes of a fixed
-length are Arrow's nested types, all others those of `arrow_flat`."""
+"""Columns without categories as Arrow arrays, and back.
+
+Complex numbers, vectors, lists and bytes of a fixed length are nested or binary types in Arrow. All other columns are
+those of `arrow_flat`.
+"""
 
 from dataclasses import replace
 from typing import Any

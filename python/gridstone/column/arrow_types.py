@@ -1,10 +1,10 @@
-"""Datatypes as Arrow types, fields that keep the datatype in their metadata, dictionaries, bitmaps of validity.
+"""Arrow types of datatypes, fields whose metadata keeps the datatype, dictionaries, validity bitmaps.
 
 Arrow has no datetimes coarser than seconds, nor finer than nanoseconds. Coarser ones (and timedeltas from weeks to
-minutes) become seconds; finer ones, and timedeltas in years or months, become int64 ticks. Each field's metadata keeps
-the datatype and nullability under `gridstone.dtype` and `gridstone.nullable`, so that `Schema.from_arrow` gives them
-back (NaT is null in Arrow, so its datetimes are always nullable). Arrow has no complex numbers either. They are
-fixed-size lists of two floats; vectors are fixed-size lists too, lists of lists if of several axes (`arrow_nested`).
+minutes) become seconds. Finer ones, and timedeltas in years or months, become int64 ticks. Each field's metadata keeps
+the datatype and nullability under `gridstone.dtype` and `gridstone.nullable`, so that `Schema.from_arrow` restores
+them. NaT is null in Arrow, so its datetimes are always nullable. Arrow has no complex numbers either: they are
+fixed-size lists of two floats. Vectors are fixed-size lists too, nested if they have several axes (`arrow_nested`).
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Enumerated attributes: a list of categories in the schema, and their places in it, the *codes*, in the cells.
+"""Categories of enumerated attributes: a list of values in the schema. Cells hold their places in it, the *codes*.
 
 The core stores and reads codes, an ordinary column of unsigned integers (see `codes`).
 """
@@ -39,7 +39,7 @@ class Categories:
 
     @cached_property
     def array(self) -> AnyArray:
-        """The values as NumPy has them; where there is none yet, one that nobody may look at."""
+        """The values as NumPy has them; without any value one that is not to be used."""
         made = np.empty(max(len(self), 1), datatype.numpy_of(self.dtype))
         made[:] = list(self.values) or [datatype.default_fill(self.dtype)]
         return made

@@ -1,7 +1,6 @@
-"""Columns of codes, the places of values in the categories of an attribute, from values and Arrow arrays and back.
+"""Columns of codes: the places of values in the categories of an attribute.
 
-Codes are looked up once per category where what is written is a pandas Categorical or an Arrow dictionary, else once
-per cell.
+A pandas Categorical or an Arrow dictionary is looked up once per category, all else once per cell.
 """
 
 from dataclasses import replace

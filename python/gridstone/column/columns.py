@@ -1,9 +1,9 @@
 """Columns as the core takes and gives them.
 
-A `Column` holds the values of one dimension or attribute: for fixed-width types an array of the type's dtype (any
-shape; a vector is one element, see `datatype.packed`), for strings, bytes and lists the concatenated bytes with n + 1
-offsets. Contiguous arrays of the right dtype go
-through without a copy, in both directions; everything else is copied once.
+A `Column` holds the values of one dimension or attribute. For fixed-width types they are an array of the type's dtype
+and any shape, in which a vector is one element (see `datatype.packed`). For strings, bytes and lists they are the
+concatenated bytes with n + 1 offsets. Contiguous arrays of the right dtype pass without a copy, in both directions;
+everything else is copied once.
 """
 
 from dataclasses import dataclass, replace
@@ -38,8 +38,8 @@ class Field(NamedTuple):
 class Column:
     """Values of one field. `offsets` only for strings, bytes and lists; `validity` is None or one bool per cell.
 
-    A column that was read is flat; `shape` and `layout` say which array its cells make. Of an enumerated attribute
-    `dtype` and `values` are of codes, and `categories` says what these mean.
+    A column that was read is flat; `shape` and `layout` say which array its cells make. For an enumerated
+    attribute `dtype` and `values` are those of codes, and `categories` says what these mean.
     """
 
     dtype: str

@@ -1,9 +1,9 @@
 """Names of datatypes, and single values as the text that schemas and boxes hold.
 
-The core's names are NumPy's (`int32`, `datetime64[us]`) plus `string`, `bytes`, `bytes[16]` (of fixed length), vectors
-(`uint8[3]`, `float32[2,3]`) and lists (`list[int32]`) of *primitives*: numbers, booleans and times. A value is a Python
-int, float, complex, bool, str or bytes, or a `numpy.datetime64` / `timedelta64` of the datatype's unit; of a vector or
-list a tuple of these (nested as the vector's axes are).
+The core's names are NumPy's (`int32`, `datetime64[us]`), `string`, `bytes` and `bytes[16]` (of fixed length). There are
+vectors (`uint8[3]`, `float32[2,3]`) and lists (`list[int32]`). Vectors and lists are of *primitives*: numbers, booleans
+and times. A value is a Python int, float, complex, bool, str or bytes, or a `numpy.datetime64` / `timedelta64` of the
+datatype's unit. The value of a vector or list is a tuple of these, nested as the vector's axes are.
 """
 
 import datetime as dt

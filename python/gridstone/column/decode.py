@@ -1,4 +1,4 @@
-"""What NumPy makes of columns: one element per cell, masked arrays, single values."""
+"""Columns as NumPy arrays: one element per cell, masked where null, or single values."""
 
 from dataclasses import replace
 from typing import Any

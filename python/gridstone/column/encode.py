@@ -1,4 +1,4 @@
-"""Columns made of whatever a caller gives: values, categories, Arrow arrays, Series of pandas."""
+"""Makes columns of what callers give: values, categories, Arrow arrays, Series of pandas."""
 
 from typing import Any
 

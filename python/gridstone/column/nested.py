@@ -1,4 +1,4 @@
-"""Columns of values that NumPy has no single number for: bytes of a fixed length, vectors and lists."""
+"""Columns of values that are no single number: bytes of a fixed length, vectors and lists."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Series of pandas, where NaN means null in what may be null, and is a value elsewhere."""
+"""Series of pandas, in which NaN means null in a nullable field, and is a value elsewhere."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Columns made of values that are no categories: arrays, sequences, scalars, Arrow arrays."""
+"""Makes columns of values without categories: arrays, sequences, scalars, Arrow arrays."""
 
 from dataclasses import replace
 from typing import Any

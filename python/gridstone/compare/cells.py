@@ -1,4 +1,4 @@
-"""Comparing the cells of two arrays, box by box, so that memory holds the cells of one box."""
+"""Compares the cells of two arrays, box by box, so that memory holds the cells of one box."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -208,8 +208,8 @@ def _outside(part: Bounds, both: Bounds | None) -> list[Bound]:
 class _Sparse(_Boxes):
     """Boxes of sparse arrays, cut until their data tiles hold few enough cells.
 
-    Along a dimension of texts a box goes from one number to another, each of which stands for a text at which a data
-    tile ends and those behind it, before the next.
+    Along a dimension of texts the ends of a box are numbers. A number stands for a text at which a data tile ends, and
+    for the texts behind it, before the next such text.
     """
 
     def __init__(self, a: "Array", b: "Array", cells_max: int) -> None:
@@ -320,7 +320,7 @@ class _Sparse(_Boxes):
     def _count_left(
         self, rows: AnyArray, place: AnyArray, is_a: AnyArray, held: tuple[Any, Any], found: Difference, examples: int
     ) -> None:
-        """Of what has no equal, as many as both have at a place differ; the rest is only in one."""
+        """Cells without an equal at a place: as many as both have differ, the rest is only in one."""
         sides, values = held
         ours = is_a[rows]
         nth: AnyArray = np.empty(len(rows), np.int64)

@@ -1,4 +1,4 @@
-"""What differs between two arrays, or two versions of one: schemas, and cells."""
+"""Compares two arrays, or two versions of one: their schemas, then their cells."""
 
 import os
 from collections.abc import Sequence
@@ -34,9 +34,9 @@ def diff(
     """Compares two arrays, or two versions of one (`gs.diff(a.at(version=3), a)`), in bounded memory.
 
     Cells are compared by their coordinates, wherever and in whatever order they are stored. NaN equals NaN, null equals
-    null, 0.0 equals -0.0. Of an array that allows duplicates the cells at one place are a multiset: those with the same
-    values are the same cell, of the others as many as both have differ, the rest is only in one. Of dense arrays the
-    cells of the box around all that is written in either are compared; what neither has written is not.
+    null, 0.0 equals -0.0. Where duplicates are allowed, the cells at one place are a multiset: those with the same
+    values are the same cell. As many of the others as both have differ, the rest is only in one. Dense arrays are
+    compared in the box around all that is written in either.
 
     Args:
         a, b: arrays, or the stores that they are in.

@@ -1,4 +1,4 @@
-"""What differs between two arrays, as a value to look at."""
+"""The result of `diff`."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""Budget, threads, cache, durability and keys shared by everything that is opened with it."""
+"""`Context`: budget, threads, cache, durability and keys shared by everything that is opened with it."""
 
 import math
 import os
@@ -59,14 +59,14 @@ class Context(Settings):
             What is not given comes from the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`). Other stores ignore them.
         durability: "full" syncs files and directories before a commit counts; "close" syncs the log record alone.
         verify: "once" or "always"; both check every block whenever it is read.
-        key: of sealed (encrypted) stores: 32 bytes, their hexadecimal digits or base64, or a function that is given the
-            16 bytes of a key's id and returns that key, or None and returns the one to seal new objects with; it is
-            asked once for each. With a key, new stores are sealed, and a store that is not sealed is refused. None: the
-            key in `GRIDSTONE_KEY` or in the file `GRIDSTONE_KEY_FILE`, if one is set when the context is first used: it
-            opens sealed stores and seals new ones, and stores that are not sealed are opened too.
-        auto_consolidate: True, or {"fragments": 64, "target": "512MiB"}: after a commit that makes an array so many
-            fragments more than the last consolidation left, "tiered" goes on in the background, on one thread at low
-            priority. What it runs into is told by the next `consolidate` of the array.
+        key: of sealed (encrypted) stores: 32 bytes, their hexadecimal digits or base64, or a function. It takes the 16
+            bytes of a key's id and returns that key, or takes None and returns the key that seals new objects; it is
+            called once for each. With a key, new stores are sealed, and a store that is not sealed is refused. None:
+            the key in `GRIDSTONE_KEY` or in the file `GRIDSTONE_KEY_FILE`, if one is set when the context is first
+            used. It opens sealed stores and seals new ones; stores that are not sealed are opened too.
+        auto_consolidate: True, or {"fragments": 64, "target": "512MiB"}: once an array has so many fragments more than
+            the last consolidation left, "tiered" runs in the background, on one thread at low priority. The next
+            `consolidate` of the array reports an error of it.
 
     A key is neither shown nor pickled: an unpickled context that had one takes it from the environment, and is refused
     without it. The same holds for credentials in `storage_options`; the other options are pickled.

@@ -1,4 +1,4 @@
-"""What a user says about object stores: options by name, some of them secret."""
+"""Options of object stores, by name; some of them are secret."""
 
 import os
 from collections.abc import Mapping
@@ -112,7 +112,7 @@ def _text(name: Any, value: Any) -> str:
 
 
 def _has_credentials() -> bool:
-    """Whether the environment says who asks: by a secret, a file, a role."""
+    """Whether the environment has credentials: a secret, a file, a role."""
     prefixes = ("AWS_", "GOOGLE_", "AZURE_")
     says = (
         "SECRET",

@@ -1,4 +1,4 @@
-"""Positions of a dense array: reading any stride, writing boxes and strided cells."""
+"""Reads any strides of a dense array, and writes boxes and strided cells."""
 
 import math
 from collections.abc import Mapping, Sequence

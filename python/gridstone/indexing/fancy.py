@@ -1,8 +1,8 @@
-"""Lists of positions and masks in plain brackets: `a[[1, 5], :]`, `a[mask]`, what NumPy calls advanced indexing.
+"""Lists of positions and masks in plain brackets: `a[[1, 5], :]`, `a[mask]`, NumPy's advanced indexing.
 
 A key means what it means to NumPy. Lists, masks (as the positions where they are true) and the integers beside them
-broadcast together, point by point; slices stand for all their positions. The axes of the lists stand in the result
-where the first of them stood in the key if they are neighbours there, and in front if something lies between them.
+broadcast together, point by point; slices stand for all their positions. The axes of the lists stand where the first
+of them stood in the key if they are neighbours there. Else they stand in front.
 
 A read and an assignment are one call of the core each, which plans them by the blocks as they are stored. What is left
 here are NumPy's rules: what the parts of a key mean, and the shape and the order of the axes that they make. Where an

@@ -1,4 +1,4 @@
-"""What indexing needs of an array."""
+"""The Protocol of an array that indexing reads and writes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar

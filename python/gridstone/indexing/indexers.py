@@ -1,4 +1,4 @@
-"""Access to an array by lists of positions: point by point (`vindex`), and per axis (`oindex`)."""
+"""The indexers `vindex` (lists of positions point by point) and `oindex` (lists of positions per axis)."""
 
 from typing import Any
 

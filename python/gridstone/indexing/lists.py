@@ -1,5 +1,4 @@
-"""Cells chosen by lists: of coordinates (`points`), of positions point by point (`vindex`), of positions per axis
-(`oindex`)."""
+"""Reads and writes cells chosen by lists of coordinates or of positions."""
 
 import math
 import operator

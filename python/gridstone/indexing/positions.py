@@ -1,7 +1,7 @@
-"""The cells of a sparse array at chosen positions: slices with steps, and lists of positions per axis.
+"""Reads the cells of a sparse array at chosen positions: slices with steps, and lists of positions per axis.
 
-Positions that lie side by side are read as boxes, all of them at once. Where that would be too many boxes, one box
-around them is read, and the cells between them are left out.
+Positions that lie side by side are read as boxes, all of them at once. If these are too many, one box around them is
+read, and the cells between them are dropped.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""Loading from other formats, and writing to them."""
+"""Loads other formats into arrays, and writes arrays to them."""
 
 from .csv.dialect import Dialect
 from .csv.read import from_csv, read_csv

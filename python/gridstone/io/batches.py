@@ -1,4 +1,4 @@
-"""Record batches handed on one by one, with progress."""
+"""Writes record batches one by one, with progress."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

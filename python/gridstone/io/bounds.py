@@ -1,4 +1,4 @@
-"""Which rows of a table cannot be coordinates of a dimension, and why."""
+"""Finds the rows of a table that cannot be coordinates of a dimension."""
 
 from collections.abc import Iterator
 from typing import Any

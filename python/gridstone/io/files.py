@@ -1,4 +1,4 @@
-"""Files to load from: expanded, and decompressed as a stream or into a file beside."""
+"""Files to load from: patterns expanded, contents decompressed as a stream or into a temporary file."""
 
 import bz2
 import contextlib

@@ -1,4 +1,4 @@
-"""Arrays that are written to files, given as handles or as the places of stores."""
+"""Arrays to be written to files, given as handles or as the places of stores."""
 
 from typing import Any
 

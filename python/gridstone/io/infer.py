@@ -1,4 +1,4 @@
-"""What columns are: types that widen from block to block, domains, and tile extents for them."""
+"""Infers what columns are: types that widen from block to block, domains, tile extents."""
 
 import math
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class Column:
         kind = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
         made = cls(field.name, None if pa.types.is_null(kind) else kind, known_dtype=arrow_types.metadata_dtype(field))
         try:
-            # Of the field, not of the column: decimals are no numbers of any length here, they are refused.
+            # The type of the field, not of the column: decimals are refused here, not taken as numbers of any length.
             dtype = made.known_dtype or arrow_types.dtype_of(pa.string() if made.type is None else made.type)
         except UnsupportedError as error:
             raise UnsupportedError(f"column {field.name!r}: {error}, or leave it out with attrs=") from error

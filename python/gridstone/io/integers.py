@@ -1,7 +1,7 @@
 """Whole numbers beyond int64, which Arrow's reader of CSV takes for floats that do not hold their digits.
 
-A block's column of floats whose texts are all whole numbers is read again: as uint64 where that holds them, else as
-decimals, which stand for whole numbers of any length until it is known what the whole column is.
+A block's column of floats whose texts are all whole numbers is read again. It is read as uint64 where that holds the
+numbers. Else it is read as decimals, which hold whole numbers of any length until the type of the column is known.
 """
 
 from collections.abc import Callable

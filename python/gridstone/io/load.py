@@ -1,4 +1,4 @@
-"""Loading what a feed gives into an array: in bounded memory, sorted and merged in the store, in one commit."""
+"""Loads the tables of a feed into an array in bounded memory, sorted and merged in the store, in one commit."""
 
 import contextlib
 import logging
@@ -137,7 +137,7 @@ def load(place: Place, feed: Feed, progress: Progress) -> Array:
                 _fill(existing, options.message, feed, options.dedup)
                 made = existing
     except BaseException:
-        # What went wrong first is what is told.
+        # The first error is the one that is raised.
         with contextlib.suppress(Exception):
             feed.close()
         raise
@@ -150,12 +150,12 @@ def removed_on_error(array: Array) -> Iterator[None]:
     """Removes the store that came into being with `array` if the block fails; unless others have committed something to
     it meanwhile, or have put another in its place.
 
-    Before the creation has returned nobody knows whose store lies there, so nothing that happens then removes one.
+    Until the creation has returned, the store may be that of another process, so no earlier failure removes it.
     """
     try:
         yield
     except BaseException:
-        # What went wrong first is what is told.
+        # The first error is the one that is raised.
         with contextlib.suppress(GridstoneError):
             if _is_all_of_its_store(array):
                 store.delete(array.uri, context=array.context)

@@ -1,4 +1,4 @@
-"""Reading ahead: what iterators give, made on threads of their own while what they gave before is worked on."""
+"""Makes the next items of iterators on threads of their own while earlier ones are processed."""
 
 import itertools
 import threading
@@ -16,8 +16,8 @@ def side_by_side(
     thread: the one that is asked for, and those that come next.
 
     What was made and not asked for yet has a total `size` of `room` and, of each stream, one item more at most. An
-    exception comes behind the items before it. Who closes this iterator, or leaves it by an exception, waits for the
-    threads to finish the items that they are at. Without lanes there is no thread.
+    exception comes behind the items before it. Closing this iterator, or leaving it by an exception, waits for
+    the threads to finish their current items. Without lanes there is no thread.
     """
     if lanes <= 0:
         yield from itertools.chain.from_iterable(stream() for stream in streams)

@@ -19,8 +19,8 @@ _TEXT_MAX = 1_000
 
 
 class Rejected(NamedTuple):
-    """A row that was left out: the file, the line that it starts at (from 1), the column at fault ("" where the row
-    as a whole is), why, and the row's text (its first 1,000 characters).
+    """A row that was left out: its file, the line that it starts at (from 1), the column at fault, the reason, and its
+    text. The column is "" where the row as a whole is at fault; the text is cut after 1,000 characters.
     """
 
     file: str

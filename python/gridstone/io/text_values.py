@@ -1,7 +1,7 @@
 """Values as text in CSV, where Arrow's reader and writer have no form for them.
 
-Vectors and lists are JSON (`[1, 2, 3]`, NaN and Infinity as Python writes them), complex numbers JSON of both parts
-(`1+2j` is read too), lengths of time ticks, bytes of a fixed length without the zero bytes at their end.
+Vectors and lists are JSON: `[1, 2, 3]`, NaN and Infinity as Python writes them. Complex numbers are JSON of both parts,
+and `1+2j` is read too. Lengths of time are ticks. Bytes of a fixed length lose the zero bytes at their end.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What merging an array's fragments did, or would do, at once or in the background."""
+"""Merges the fragments of an array, at once or in the background, and reports what was merged."""
 
 import json
 import time
@@ -55,7 +55,7 @@ class Consolidation:
     """Data tiles that were copied as they are stored, since nothing lay over them."""
     blocks_decoded: int
     background_failure: str | None
-    """What the last consolidation of this array in the background failed with; told once."""
+    """The error of the last consolidation of this array in the background; reported once."""
 
     def __str__(self) -> str:
         read = sum(merge.bytes_read for merge in self.merges)
@@ -242,7 +242,7 @@ class Mergeable:
             progress: True for a bar, or a callable `f(done, total)`: cells. Not in the background.
         """
         if background and progress:
-            raise InputError("nobody is told how far a consolidation in the background is: leave progress= out")
+            raise InputError("a consolidation in the background reports no progress: leave progress= out")
         array = self.native if dry_run else self._writable()
         where = None if box is None or fragments is not None else region_of(self._schema, box)
         if where is not None and where.empty:

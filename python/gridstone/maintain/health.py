@@ -1,4 +1,4 @@
-"""Checking whole stores, and repairing them."""
+"""Checks arrays and whole stores, and repairs stores."""
 
 import json
 import os
@@ -74,23 +74,23 @@ class Report(Mapping[str, Any]):
     damage: tuple[Damage, ...]
     """What is damaged or missing."""
     fragments: int | None = None
-    """Of one array: fragments looked at."""
+    """Fragments checked, in the report of one array."""
     tiles: int | None = None
-    """Of one array: data tiles looked at."""
+    """Data tiles checked, in the report of one array."""
     oldest: int | None = None
-    """Of a store: the oldest version that is kept."""
+    """The oldest version that is kept, in the report of a store, as all that follows."""
     newest: int | None = None
-    """Of a store: the newest version."""
+    """The newest version."""
     records: int | None = None
-    """Of a store: log records read."""
+    """Log records read."""
     manifest: int | None = None
-    """Of a store: manifest roots and pages read."""
+    """Manifest roots and pages read."""
     files: int | None = None
-    """Of a store: data files that kept versions name."""
+    """Data files that kept versions name."""
     leases: int | None = None
-    """Of a store: leases looked at."""
+    """Leases checked."""
     orphans: Tally | None = None
-    """Of a store: objects that no kept version names; no damage, a vacuum deletes them."""
+    """Objects that no kept version names. They are no damage; a vacuum deletes them."""
 
     @property
     def ok(self) -> bool:
@@ -279,9 +279,9 @@ def repair(
     Args:
         uri: the store.
         dry_run: only say what would be done.
-        cut: also cut the log at its last sound version, if a record after it is missing or damaged, or a commit that
-            was not durable (`durability="close"`) names a file that is. The versions after it are lost: `lost` lists
-            them, in a dry run too. Their records are kept in `_damaged/`. Never done unless asked for.
+        cut: also cut the log at its last sound version. It is cut if a record after it is missing or damaged, or if a
+            commit that was not durable (`durability="close"`) names such a file. The versions after it are lost: `lost`
+            lists them, in a dry run too. Their records are kept in `_damaged/`. Never done unless asked for.
         context: None: the process's default.
         progress: True for a bar, or a callable `f(done, total)`: stored bytes of fragments that a check has read. There
             is one before and, where something is damaged, more of what was made; each begins anew.

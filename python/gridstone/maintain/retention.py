@@ -1,4 +1,4 @@
-"""Keeping and forgetting versions: tags, and what a vacuum did."""
+"""Tags, and the vacuum that forgets versions."""
 
 import datetime as dt
 import json
@@ -219,11 +219,11 @@ class Retained:
             dry_run: only tell what would be done.
             safety_age: files that no version names are deleted when they are older: a write that takes longer from its
                 first byte to its commit fails. Records of forgotten versions are deleted when they are an hour
-                old. With 0 they go at once too: only where nobody else writes.
+                old. With 0 they go at once too: only where no other process writes.
             progress: True, or a callable f(done, total): files deleted.
 
         Raises:
-            CorruptionError: it cannot be told what is needed; nothing was deleted.
+            CorruptionError: what is needed cannot be determined; nothing was deleted.
         """
         options = asked(keep, versions, safety_age)
         with reporting(progress, "deleting", "files") as report:

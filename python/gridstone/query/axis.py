@@ -1,4 +1,4 @@
-"""Positions along the axes of an array that a key in brackets asks for, by NumPy's rules.
+"""Positions along the axes of an array, from a key in brackets, by NumPy's rules.
 
 Positions count from 0 at the low end of each dimension's domain.
 """

@@ -1,6 +1,6 @@
 """Boxes of coordinates, and lists of boxes, checked against the domain.
 
-Coordinates are the dimensions' own values: slices of them are half-open, pairs `(lo, hi)` in a dict are inclusive. A
+Coordinates are the dimensions' own values. Slices of them are half-open; pairs `(lo, hi)` in a dict are inclusive. A
 list of boxes is the cells that lie in any of them.
 """
 
@@ -53,7 +53,7 @@ class Box:
 
     dims: tuple[Dim, ...]
     bounds: tuple[tuple[Bound, Bound], ...]
-    """Of a text dimension (0, 0), or (0, -1) if its span is empty."""
+    """For a text dimension (0, 0), or (0, -1) if its span is empty."""
     spans: tuple[TextSpan | None, ...] = ()
     """By dimension, None for numbers; () if none is text."""
 
@@ -227,7 +227,7 @@ def _is_list(box: Any) -> bool:
 
 
 def region_of(schema: Schema, box: BoxLike) -> Region:
-    """What a caller describes who may give one box or a list of them; of no box, nothing. Errors as in `box_of`."""
+    """The region of one box, or of a list of boxes, which may be empty. Errors as in `box_of`."""
     if isinstance(box, Region):
         return box
     listed = _is_list(box)

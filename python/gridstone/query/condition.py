@@ -1,8 +1,8 @@
 """Conditions built in Python: `gs.col("sog") > 3`.
 
-A `Column` makes an `Expression` when it is compared; expressions are joined with `&`, `|` and `~`. What is built is
-the tree of the core in JSON (`docs/guide/conditions.md`): text and expressions mean the same, and the text of an
-expression, its `repr`, parses back to it.
+A `Column` makes an `Expression` when it is compared; expressions are joined with `&`, `|` and `~`. An expression holds
+the tree of the core in JSON (`docs/guide/conditions.md`). Text and expressions mean the same, and the `repr` of an
+expression is text that parses back to it.
 
     (gs.col("sog") > 3) & gs.col("status").isin([1, 5])
     gs.Expression.parse("sog > 3 and status in (1, 5)")

@@ -1,4 +1,4 @@
-"""Reading into the caller's buffers, again and again, until every cell was given."""
+"""Reads into buffers of the caller in portions, until every cell was given."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -83,7 +83,7 @@ class Filling:
             if self.complete:
                 self._reporter.end()
         except BaseException:
-            # Who asks does not learn how many cells were given; none may follow as if they had.
+            # The caller does not learn how many cells were given; none may follow as if it had.
             self._lost = True
             raise
         return count

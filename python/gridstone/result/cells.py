@@ -1,4 +1,4 @@
-"""What a read gives: columns of cells, or boxes of a dense array, in NumPy, Arrow and what is made of them."""
+"""`Result`: the cells of one read as columns, or as boxes of a dense array."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class Result(interop.Tabular):
     """The cells of one read.
 
-    Of a sparse array, of points, or of a condition: a list of cells, each column of length n. Of a dense box: each
-    attribute has its shape (`order="global"`: one flat vector in global order). `result[name]` is one column as NumPy;
-    of a dense box a dimension's name gives the coordinates along that dimension.
+    A read of a sparse array, of points, or with a condition gives a list of cells: each column has length n. In a dense
+    box each attribute has the box's shape (`order="global"`: one flat vector in global order). `result[name]` is one
+    column as NumPy; in a dense box a dimension's name gives the coordinates along that dimension.
     """
 
     __slots__ = ("_box", "_budget", "_columns", "_count", "_damage", "_names", "_order", "_schema", "_shape", "_stats")
@@ -132,7 +132,7 @@ class Result(interop.Tabular):
     def to_scipy(self, attr: str | None = None, *, repeats: str = "last") -> Any:
         """One attribute of a two-dimensional box as a sparse array of SciPy; positions count from the box's low corner.
 
-        Of cells (a sparse array, points): a `coo_array` of them. Of a dense box: a `csr_array` of the values that are
+        Cells (of a sparse array, or points) make a `coo_array`. A dense box makes a `csr_array` of the values that are
         not zero, so that `.toarray()` is what `to_dense()` gives.
 
         Args:
@@ -182,8 +182,8 @@ class Result(interop.Tabular):
         """The attributes as arrays over the box (that around all, of a list): one array, or a dict of several.
 
         Args:
-            fill: the value of cells that are empty; None: the attribute's own fill, masked if it is nullable. Of
-                several cells at one place the one written last is shown.
+            fill: the value of cells that are empty; None: the attribute's own fill, masked if it is nullable.
+                Where several cells lie at one place, the one written last is shown.
 
         Raises:
             BudgetError: the box is larger than the context's memory budget.

@@ -1,4 +1,4 @@
-"""What a read of the readable left out: `read(damaged="skip")`."""
+"""The parts that a read with `damaged="skip"` omitted."""
 
 import json
 import warnings
@@ -14,19 +14,19 @@ CHOICES = ("error", "skip")
 
 
 class DamageWarning(UserWarning):
-    """A read left out what is damaged; its result's `damage` says what."""
+    """A read omitted what is damaged; `damage` of its result lists it."""
 
 
 class Skipped(NamedTuple):
-    """Something of a box that a read left out because it is damaged."""
+    """A part of a box that a read omitted because it is damaged."""
 
     fragment: str | None
-    """The id of the damaged fragment (or the one under a damaged mask); None: all that a manifest page tells of."""
+    """The id of the damaged fragment (or the one under a damaged mask); None: all fragments of a manifest page."""
     tile: int | None
     """The data tile, where only that."""
     attribute: str | None
-    """The attribute (of sparse cells also the dimension) whose bytes are damaged. Of a dense box only it was left out;
-    of sparse cells the whole cell."""
+    """The attribute (or the dimension of sparse cells) whose bytes are damaged. A dense box lacks only this attribute;
+    sparse cells are omitted as a whole."""
     cells: int
     """How many cells of the fragment at most."""
     box: dict[str, tuple[Any, Any]]
@@ -36,7 +36,7 @@ class Skipped(NamedTuple):
 
 
 def skipped_parts(schema: Schema, texts: Sequence[str], stacklevel: int) -> tuple[Skipped, ...]:
-    """What the core left out, with a warning if there is something."""
+    """The parts that the core omitted, with a warning if there is one."""
     found = tuple(_skipped(schema, json.loads(text)) for text in texts)
     if found:
         first = found[0]

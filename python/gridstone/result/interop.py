@@ -1,4 +1,4 @@
-"""What results and streams make for other libraries: data frames, and sparse matrices of SciPy and pydata/sparse."""
+"""Results and streams as data frames, and as sparse matrices of SciPy and pydata/sparse."""
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol

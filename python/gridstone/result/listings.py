@@ -1,4 +1,4 @@
-"""What the core tells of fragments and tiles, as Arrow tables."""
+"""Fragments and tiles of an array as Arrow tables."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A scan in bounded memory: Arrow record batches, one after the other."""
+"""`Stream`: a scan in bounded memory as Arrow record batches."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What an array is: dimensions, attributes, and how its cells are laid out. Immutable; one that exists is valid."""
+"""`Schema`: dimensions, attributes, and the layout of cells. Immutable; every instance is valid."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Schemas as Arrow has them: a field per dimension and attribute, whose metadata keeps what Arrow has no type for."""
+"""Schemas as Arrow schemas: a field per dimension and attribute, whose metadata keeps what Arrow has no type for."""
 
 from collections.abc import Iterable
 from typing import Any

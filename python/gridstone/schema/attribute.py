@@ -41,9 +41,9 @@ class Attr(Frozen):
         nullable: whether a cell's value may be null.
         fill: what an unwritten dense cell reads as; None: 0, "", NaT, a list of nothing. Nullable attributes read as
             null there.
-        filters: "auto", a name with an optional level ("zstd:3"), or a list of them (["delta", "zstd"]). Of floats,
-            "bitround:N" in front of them ("bitround:7" alone: in front of "auto") keeps N bits of the mantissa of what
-            is written: values are rounded, for good.
+        filters: "auto", a name with an optional level ("zstd:3"), or a list of them (["delta", "zstd"]). For floats,
+            "bitround:N" in front of them ("bitround:7" alone: in front of "auto") keeps N bits of the mantissa: values
+            are rounded when they are written, for good.
         var: True: a value is a list of any number of `dtype`. (Strings and bytes are variable-length without it.)
         shape: a value is a vector of this shape, (3,) or 3 say, of `dtype`; at most 4 axes and 65,536 bytes.
         categories: the values that there may be, of `dtype` (strings, bytes, numbers, booleans, times): the attribute

@@ -1,4 +1,4 @@
-"""What columns of dimensions and attributes must hold, and columns of attributes that were read."""
+"""The fields that columns of a schema must fit, and columns of attributes that were read."""
 
 from collections.abc import Sequence
 from dataclasses import replace

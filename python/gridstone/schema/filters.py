@@ -18,8 +18,8 @@ Transform = Callable[[bytes, int], "bytes | bytearray | memoryview"]
 def register_filter(id: str, *, encode: Transform, decode: Transform, overwrite: bool = False) -> None:
     """Makes a filter known to this process, by a name with a dot in it: `filters=["shuffle", "acme.xor"]`.
 
-    The name is stored with what is written. Whoever reads that must register the filter first; without it an array
-    opens, and only what needs the filter is refused.
+    The name is stored with what is written. A process that reads it must register the filter first. Without it an
+    array opens, and only what needs the filter is refused.
 
     Args:
         id: letters, digits, `_` and `-` in parts separated by dots, two parts at least.

@@ -1,4 +1,4 @@
-"""The shape of space tiles that are chosen by themselves."""
+"""Chooses the shape of space tiles."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Copying arrays, groups and whole stores to another place, and moving them within their store."""
+"""Copies arrays, groups and whole stores to another place, and moves them within their store."""
 
 import os
 from typing import Any
@@ -36,8 +36,8 @@ def copy(
     """Copies an array, a group with all below it, or a whole store to another place, of any kind and under any key.
 
     One version is copied, in one commit of the target: cells, deletes, schemas and metadata. Fragments are copied as
-    they are stored, without being decoded; nobody who writes to the source is disturbed. Cut short, it leaves nothing
-    that can be seen.
+    they are stored, without being decoded. Writers to the source go on meanwhile. A copy that is cut short leaves
+    nothing that can be seen.
 
     Args:
         source: the store that is read; or an array or group, which is copied at the version that it shows.

@@ -1,4 +1,4 @@
-"""A group: named arrays and groups in a store."""
+"""`Group`: named arrays and groups in a store."""
 
 import contextlib
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
@@ -24,14 +24,12 @@ from .nodes import Entry, entries
 class Group(Retained):
     """A group: its children, arrays and groups, by name. `g["name"]` and `g["path/below"]` open what is there.
 
-    A handle follows its store: whatever is asked of it is answered by the store's newest version, `version` and `path`
-    included, whoever made it. (An `Array` shows one version instead, until it is refreshed.) It means the group and
-    not what lies at a path: after a move it is found where it lies now. A group that was removed, or replaced by
-    something else, raises `NotFoundError`.
+    A handle follows its store: it shows the newest version, `version` and `path` included, whichever process committed
+    it. (An `Array` shows one version instead, until it is refreshed.) It means the group and not a path: after a move
+    it is found where it lies now. A group that was removed, or replaced by something else, raises `NotFoundError`.
 
-    Each question is answered of one moment, also while others move, remove and vacuum; so is each pass over its
-    children, which are all of the version that was the newest when it began. A change that finds the group moved
-    meanwhile goes along with it.
+    Each call sees one version, also while others move, remove and vacuum. So does each pass over its children: the
+    version that was the newest when it began. A change follows a group that was moved meanwhile.
 
     A group opened at a version or time stays there: its children, what they hold, its metadata are as they were.
     """
@@ -102,8 +100,8 @@ class Group(Retained):
         if self._is_pinned:
             return self.native
         found = self.native.refreshed(self._context.native)
-        # The next look reads only what was committed since this one. Of two threads either may be the last here: what
-        # is kept is where a look begins, never what it finds.
+        # The next refresh reads only what was committed since this one. Either of two threads may be the last here: the
+        # handle that is kept is where a refresh begins, never what it finds.
         if self._native is not None:
             self._native, self._path = found, found.path
         return found
@@ -283,7 +281,7 @@ class Group(Retained):
         return _reopen, (self._uri, native.path, native.version, self._mode, self._context, self._is_pinned)
 
     def _shown(self) -> tuple[str, str, list[Entry] | None]:
-        """Where it lies, a word on its state, and its children if that can be told: what shows a handle never fails."""
+        """Its path, a word on its state, and its children if they can be read: showing a handle never fails."""
         native = self._native
         if native is None:
             return self._path, "(closed)", None

@@ -1,4 +1,4 @@
-"""What lies in a group: arrays and groups, by name and path."""
+"""Entries of groups: arrays and groups by name and path."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Stores: creating, opening, listing and deleting what they hold."""
+"""Creates, opens, lists and deletes stores and what they hold."""
 
 import os
 from collections.abc import Sequence

@@ -95,7 +95,7 @@ class Transaction:
             ConflictError: another commit made this one impossible, wrote to what this one has both read and written or,
                 with isolation="serializable", changed what was read; run it again.
             CommitUnknownError: whether it was committed is not known.
-            SnapshotExpiredError: what was committed meanwhile cannot be told any more; run it again.
+            SnapshotExpiredError: what was committed meanwhile is not known any more; run it again.
         """
         return self._native.commit(self._message)
 
@@ -144,9 +144,10 @@ def transaction(
     Args:
         uri: a store that exists.
         message: kept with the version.
-        isolation: "snapshot": it fails if another commit made its changes impossible, or wrote to cells or metadata
-            keys that it has both read and written, so that no update is lost. "serializable": also if another commit
-            changed anything that it has read: cells of a box, a metadata key, what lies at a path or in a group.
+        isolation: "snapshot": it fails if another commit made its changes impossible. No update is lost: it also fails
+            if another commit wrote to cells or metadata keys that it has both read and written. "serializable": also if
+            another commit changed anything that it has read: cells of a box, a metadata key, what lies at a path or in
+            a group.
         context: budget, threads and durability; None: the process's default.
 
     Raises:
@@ -179,7 +180,7 @@ def commit(
         InputError: a receipt of another store, or given twice.
         ConflictError: a receipt was committed before, or its array was removed.
         NotFoundError: a file is gone; CorruptionError: it was changed. Both name it.
-        SnapshotExpiredError: a receipt is so old that nobody can tell whether it was committed.
+        SnapshotExpiredError: a receipt is so old that the log cannot say whether it was committed.
     """
     used = context or default()
     return _native.commit_receipts(used.native, os.fspath(uri), receipt.texts(receipts), message)

@@ -1,4 +1,4 @@
-"""The versions of a store, as an array's history tells them."""
+"""The versions of a store, as `history()` lists them."""
 
 import datetime as dt
 import json

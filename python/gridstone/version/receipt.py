@@ -1,4 +1,4 @@
-"""Receipts: what was written in one process, to be committed by another."""
+"""Receipts: cells that one process has written and another one commits."""
 
 import json
 from collections.abc import Iterable, Sequence

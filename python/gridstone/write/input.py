@@ -1,4 +1,4 @@
-"""What `write_cells` and its kin are given, as columns: arrays, dicts of arrays, tables, data frames."""
+"""The input of `write_cells` and of writers as columns: arrays, dicts of arrays, tables, data frames."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Values to be written, by the attribute that they are for."""
+"""Values to be written, by attribute."""
 
 from collections.abc import Mapping
 from typing import Any

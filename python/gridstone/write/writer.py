@@ -1,4 +1,4 @@
-"""Streaming cells into one commit."""
+"""`Writer`: cells streamed into one commit."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
@@ -55,7 +55,7 @@ class Writer:
 
     @property
     def receipt(self) -> Receipt | None:
-        """Of a writer with `commit=False`, once it is closed: what `gridstone.commit` takes."""
+        """What `gridstone.commit` takes, once a writer with `commit=False` is closed; else None."""
         return self._receipt
 
     def append(self, data: Any, attrs: Any = None) -> None:
@@ -117,7 +117,7 @@ class Writer:
         using it."""
         if self._open:
             staged = self._native.finish()
-            # Before the commit, which nobody can stop any more once it is done, by an exception or by `abort`.
+            # Before the commit, which neither an exception nor `abort` can take back.
             try:
                 self._reporter.end()
                 if not self._open:

@@ -1,4 +1,4 @@
-"""How the text of a CSV file is to be understood."""
+"""Dialects of CSV: how the text of a file is parsed."""
 
 import csv as python_csv
 import io

@@ -1,5 +1,7 @@
-"""CSV files as a feed: each read by a thread, several side by side, and parsed by others, ahead of what is written,
-checked, and what is wrong told by line and column.
+"""CSV files as a feed of tables.
+
+Files are read side by side, a thread each. Other threads parse and check the blocks, ahead of what is written. Errors
+name line and column.
 """
 
 from collections import deque
@@ -162,9 +164,7 @@ class CsvFeed:
         blocks: Iterator[tuple[Block, int]],
         total: int,
     ) -> Iterator[_Parsed]:
-        """What is made of each block, in their order. What cannot be read further on is told after what is wrong before
-        it.
-        """
+        """What is made of each block, in their order. Errors of reading are reported after those of earlier blocks."""
         pending: deque[Future[_Parsed]] = deque()
         problem: Exception | None = None
         try:

@@ -1,4 +1,4 @@
-"""Blocks of CSV rows as Arrow tables, and which rows and columns of them are wrong."""
+"""Parses blocks of CSV rows into Arrow tables, and finds the rows and columns that are wrong."""
 
 import csv as python_csv
 import threading
@@ -142,8 +142,8 @@ def _read(dialect: Dialect, data: bytes, names: Sequence[str], types: Types, wan
 
 
 def _owned(data: bytes) -> Any:
-    """A copy in Arrow's memory. A buffer over Python's is let go of by one of Arrow's threads, which needs the
-    interpreter for it, and takes the process down if that is ending just then.
+    """A copy in Arrow's memory. One of Arrow's threads would release a buffer over Python's memory. It needs the
+    interpreter for that, and ends the process if the interpreter is ending.
     """
     made = pa.allocate_buffer(len(data), _POOL)
     np.frombuffer(made, np.uint8)[:] = np.frombuffer(data, np.uint8)

@@ -1,4 +1,4 @@
-"""CSV files: loading them in bounded memory into one commit."""
+"""Loads CSV files in bounded memory into one commit."""
 
 import os
 from collections.abc import Sequence

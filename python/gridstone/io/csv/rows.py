@@ -57,7 +57,7 @@ class Reader:
         return next((block for stream in self.streams(header) for block, _ in stream()), None)
 
     def streams(self, header: Header) -> list[Callable[[], Iterator[tuple[Block, int]]]]:
-        """Of each file every block that has a row, with the stored bytes of all files up to its end."""
+        """The blocks of each file that have a row, each with the stored bytes of all files up to its end."""
         before = itertools.accumulate(self._sizes, initial=0)
         return [partial(self._blocks, file, done, header) for file, done in zip(self._files, before, strict=False)]
 

@@ -1,4 +1,4 @@
-"""Cells of an array as CSV files."""
+"""Writes cells of an array as CSV files."""
 
 import bz2
 import gzip

@@ -54,8 +54,8 @@ def from_npy(
             are put behind one another along the first axis.
         dims: names of the dimensions, of coordinates from 0; None: d0, d1, … With `sparse`: the fields that they are.
         schema: the schema of the new array, whose domain has the shape of the data.
-        sparse: True: the data is a list of records (one axis, named fields), each of which becomes a cell of a sparse
-            array, as the rows of a table do.
+        sparse: True: the data is a list of records (one axis, named fields). Each becomes a cell of a sparse array, as
+            the rows of a table do.
         context: None: the process's default.
         progress: True for a bar, or a callable `f(done_cells, total_cells)`.
         box: the box of an array that is there to write; None: the whole.

@@ -1,6 +1,6 @@
-"""Arrays as NumPy's files, written in parts that fit the memory budget.
+"""Writes arrays as NumPy's files, in parts that fit the memory budget.
 
-Texts are of NumPy's fixed width there, that of the longest one: a pass over the cells finds it before they are written.
+Texts are of NumPy's fixed width there, that of the longest one. A pass over the cells finds it before they are written.
 """
 
 import itertools
@@ -87,7 +87,7 @@ def to_npz(
 ) -> list[str]:
     """Writes a box as a `.npz` file, in bounded memory.
 
-    Of a dense array it holds one array per attribute, of the box's shape; of a sparse one an array per dimension and
+    From a dense array it gets one array per attribute, of the box's shape; from a sparse one an array per dimension and
     attribute, with a value per cell. Vectors have their length as one axis more, the last. Texts are as in `to_npy`.
 
     Args:

@@ -1,4 +1,4 @@
-"""Typed columns as a feed: tables in memory, streams, files; bounds from statistics or a pass, cells checked."""
+"""Typed columns as a feed: bounds come from statistics or from a pass, and all cells are checked."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

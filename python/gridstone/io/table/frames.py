@@ -1,5 +1,6 @@
-"""Data frames of pandas and polars as tables, with the columns that cannot be taken over apart, each with its error:
-they matter only if they are wanted.
+"""Data frames of pandas and polars as tables.
+
+Columns that cannot be taken over are kept apart, each with its error, which is raised only if the column is wanted.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Columns that the folders of files tell: `year=2024/month=7/part.parquet`, as Hive, Spark and pyarrow write them.
+"""Columns in the names of folders: `year=2024/month=7/part.parquet`, as Hive, Spark and pyarrow write them.
 
-A value is what stands behind the first equals sign, percent-decoded; whole numbers of 32 bits if all files' are, else
-text; null where it is `__HIVE_DEFAULT_PARTITION__`: as pyarrow's datasets understand it.
+A value is what stands behind the first equals sign, percent-decoded. Values are integers of 32 bits if those of all
+files are, else texts; null is `__HIVE_DEFAULT_PARTITION__`. pyarrow's datasets have the same rules.
 """
 
 import re
@@ -54,7 +54,7 @@ class Partitioned:
 
     def streams(self, names: Sequence[str], again: bool) -> list[Callable[[], Iterator[Piece]]]:
         """One of each file."""
-        # Of a table without columns nobody could tell how many rows it has.
+        # A table without columns does not know how many rows it has.
         own = [name for name in names if name not in self._columns] or self._source.schema.names[:1]
         streams = enumerate(self._source.streams(own, again))
         return [partial(self._pieces, stream, place, list(names)) for place, stream in streams]
@@ -67,7 +67,7 @@ class Partitioned:
             yield piece._replace(table=table.select(names))
 
     def known(self, names: Sequence[str]) -> Mapping[str, Known]:
-        """What the files tell of their columns, and all of the folders'."""
+        """Bounds and nulls that the files hold of their columns, and all of the folders'."""
         found = dict(self._source.known([name for name in names if name not in self._columns]))
         for name in self._columns.keys() & set(names):
             values = self._columns[name]

@@ -1,4 +1,4 @@
-"""Tables: Arrow, Parquet, Feather, pandas and polars."""
+"""Loads tables: Arrow, Parquet, Feather, pandas and polars."""
 
 from collections.abc import Sequence
 from typing import Any, Unpack
@@ -32,9 +32,9 @@ def from_arrow(
 ) -> Array:
     """Loads Arrow data into a new array, or appends it to one that is there, in bounded memory and one commit.
 
-    Without a schema or an array at `uri`, types are those of the columns, domains are found in a pass over the
-    dimensions, and an attribute is nullable if it has nulls; a table that this package wrote knows its schema itself,
-    and needs no `dims`. Dictionaries become their values; times with a zone are stored in UTC.
+    Without a schema or an array at `uri`, types are those of the columns, and domains are found in a pass over the
+    dimensions. An attribute is nullable if it has nulls. A table that this package wrote knows its schema itself, and
+    needs no `dims`. Dictionaries become their values; times with a zone are stored in UTC.
 
     Args:
         uri: the store.

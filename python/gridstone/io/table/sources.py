@@ -227,7 +227,7 @@ class ParquetFiles:
             first += batch.num_rows
 
     def known(self, names: Sequence[str]) -> Mapping[str, Known]:
-        """Bounds and nulls of the columns that every row group of every file tells them of."""
+        """Bounds and nulls of the columns for which every row group of every file holds them."""
         if not self._statistics:
             return {}
         found = {}
@@ -272,7 +272,7 @@ def _damage(file: Path, form: str) -> Iterator[None]:
 
 
 def _statistics(footer: Any, name: str) -> Iterator[Known | None]:
-    """What each row group tells of a column; None where it does not tell all."""
+    """Nulls and bounds of a column in each row group; None where the file does not hold all of them."""
     leaf = [i for i in range(footer.num_columns) if footer.schema.column(i).path == name]
     for group in range(footer.num_row_groups):
         stats = footer.row_group(group).column(leaf[0]).statistics if leaf else None

@@ -1,4 +1,4 @@
-"""Cells of an array as tables: an Arrow stream, Parquet and Feather files."""
+"""Writes cells of an array as tables: an Arrow stream, Parquet and Feather files."""
 
 import os
 from collections.abc import Callable, Sequence
