@@ -13,6 +13,8 @@ pub(crate) struct Floors {
     room: Vec<Room>,
     #[serde(default)]
     circles: Circles,
+    #[serde(default)]
+    pub(crate) seam: Option<Seam>,
     pub(crate) sans_io: SansIo,
     pub(crate) confined: Vec<Confined>,
     pub(crate) public: Public,
@@ -40,6 +42,29 @@ pub(crate) struct Room {
 #[serde(deny_unknown_fields)]
 struct Circles {
     none_in: Vec<String>,
+}
+
+/// The files that lay out grids of tiles and blocks.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Seam {
+    /// The floor that owns those of stored tiles; the floors above it are checked.
+    pub(crate) floor: String,
+    /// The floor that holds the items.
+    pub(crate) of: String,
+    pub(crate) items: Vec<String>,
+    /// Files above the floor that lay out grids, and what these are of.
+    #[serde(rename = "use")]
+    pub(crate) uses: Vec<SeamUse>,
+}
+
+/// A module above the seam that lays out a grid.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SeamUse {
+    pub(crate) module: String,
+    #[expect(dead_code, reason = "said to the reader of the table")]
+    lays_out: String,
 }
 
 /// Floors that take bytes and give values, and the paths they must not name.
@@ -88,6 +113,10 @@ impl Floors {
             if floors.imports(&room.floor).is_none() {
                 return Err(format!("floors.toml: `{}`, of the room `{}`, is not a floor", room.floor, room.name));
             }
+        }
+        let of_seam = floors.seam.iter().flat_map(|seam| [&seam.floor, &seam.of]);
+        if let Some(name) = of_seam.into_iter().find(|name| floors.imports(name).is_none()) {
+            return Err(format!("floors.toml: `{name}`, of the seam, is not a floor"));
         }
         if let Some(name) = floors.circles.none_in.iter().find(|name| floors.imports(name).is_none()) {
             return Err(format!("floors.toml: `{name}` is to have no circle, and is no floor"));
@@ -148,6 +177,8 @@ mod tests {
         assert!(table(&format!("{floor}{c}{up}")).is_ok());
         assert!(table(&format!("{floor}[circles]\nnone_in = [\"a\"]\n")).is_ok());
         assert!(table(&format!("{floor}[circles]\nnone_in = [\"attic\"]\n")).unwrap_err().contains("`attic`"));
+        let seam = "[seam]\nfloor = \"a\"\nof = \"attic\"\nitems = []\nuse = []\n";
+        assert!(table(&format!("{floor}{seam}")).unwrap_err().contains("`attic`"));
         assert!(table(&format!("{floor}{}", c.replace("\"a\"", "\"x\""))).is_err());
     }
 }

@@ -269,7 +269,8 @@ impl Session {
         let outcome = self.array.alter(&step.evolution, None);
         plan.clear();
         let storage = Self::used_storage(&self.healthy, &self.faults);
-        self.array = opened(&context(dice), &storage, true, At::Latest).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        self.array =
+            opened(&context(dice, &self.tiles), &storage, true, At::Latest).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         let (newest, now) = (self.model.newest(), self.array.version());
         match outcome {
             Ok(version) => assert_eq!(version, now, "{self:?}"),

@@ -12,6 +12,7 @@ use gridstone::engine::{
     Array, At, BlockCells, Call, Cells, Condition, Context, Durability, Keep, MergeChoice, Opened, Options, ReadOrder,
     Strategy, VacuumOptions, create_array_on, open_on,
 };
+use gridstone::fragment::{AsStored, TileSources};
 use gridstone::storage::{Fault, FaultPlan, FaultyStorage, Storage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Session {
     pub(crate) array: Array,
     /// A second writer, which falls behind and must rebase.
     pub(crate) other: Array,
+    /// What all contexts read dense fragments through.
+    pub(crate) tiles: Arc<dyn TileSources>,
     trace: Vec<String>,
 }
 
@@ -42,7 +45,7 @@ impl std::fmt::Debug for Session {
 }
 
 /// A context of one of several budgets (small ones switch the overlay off), thread counts and block sizes.
-pub(crate) fn context(dice: &mut Dice) -> Context {
+pub(crate) fn context(dice: &mut Dice, tiles: &Arc<dyn TileSources>) -> Context {
     let (usual, odd) = (BlockCells::default(), BlockCells { dense: 1_000, sparse: 333, ..BlockCells::default() });
     let options = Options {
         memory_budget: *dice.pick(&[1 << 20, 1 << 20, 3 << 20, 64 << 20]),
@@ -50,6 +53,7 @@ pub(crate) fn context(dice: &mut Dice) -> Context {
         cache: *dice.pick(&[0, 64 << 10, 256 << 20]),
         durability: Durability::Close,
         blocks: *dice.pick(&[usual, usual, BlockCells { dense: 7, sparse: 3, room_bytes: 40 }, odd]),
+        tiles: tiles.clone(),
         ..Options::default()
     };
     Context::new(&options).unwrap()
@@ -65,17 +69,27 @@ pub(crate) fn opened(context: &Context, storage: &Arc<dyn Storage>, writable: bo
 impl Session {
     /// Creates the array of `case` on an empty storage. With `faults` some operations are made to fail.
     pub fn new(case: &Case, storage: Arc<dyn Storage>, faults: bool) -> Self {
+        Self::through(Arc::new(AsStored), case, storage, faults)
+    }
+
+    /// The same, whose reads go through these tiles of dense fragments.
+    pub fn through(tiles: Arc<dyn TileSources>, case: &Case, storage: Arc<dyn Storage>, faults: bool) -> Self {
         let plan = Plan::new(case.kind, case.size, case.seed);
         let mut dice = Dice::new(case.seed ^ 0x5eed);
         let faults = faults.then(FaultPlan::new);
         let used = Self::used_storage(&storage, &faults);
-        let array =
-            create_array_on(&context(&mut dice), used.clone(), "/", Arc::unwrap_or_clone(plan.schema.clone()), false);
+        let array = create_array_on(
+            &context(&mut dice, &tiles),
+            used.clone(),
+            "/",
+            Arc::unwrap_or_clone(plan.schema.clone()),
+            false,
+        );
         let array = array.unwrap();
-        let other = opened(&context(&mut dice), &used, true, At::Latest).unwrap();
+        let other = opened(&context(&mut dice, &tiles), &used, true, At::Latest).unwrap();
         let model = Model::new(plan.schema.clone(), array.version());
         let plans = BTreeMap::from([(array.version(), plan.clone())]);
-        Self { healthy: storage, faults, plan, plans, model, array, other, trace: Vec::new() }
+        Self { healthy: storage, faults, plan, plans, model, array, other, tiles, trace: Vec::new() }
     }
 
     /// The plan as it was at `version`.
@@ -304,8 +318,9 @@ impl Session {
         let outcome = self.commit(&self.array, &changes, dice);
         let journal = plan.journal();
         plan.clear();
-        self.array = opened(&context(dice), &Self::used_storage(&self.healthy, &self.faults), true, At::Latest)
-            .unwrap_or_else(|e| panic!("the store does not open after {journal:?}: {e}\n{self:?}"));
+        self.array =
+            opened(&context(dice, &self.tiles), &Self::used_storage(&self.healthy, &self.faults), true, At::Latest)
+                .unwrap_or_else(|e| panic!("the store does not open after {journal:?}: {e}\n{self:?}"));
         let (before, now) = (self.model.newest(), self.array.version());
         match outcome {
             Ok(version) => assert!(version == now, "version {version} was reported, {now} is there\n{self:?}"),
@@ -353,7 +368,7 @@ impl Session {
     fn reopen(&mut self, dice: &mut Dice) {
         self.note("reopen".to_owned());
         let storage = Self::used_storage(&self.healthy, &self.faults);
-        self.array = opened(&context(dice), &storage, true, At::Latest).unwrap();
+        self.array = opened(&context(dice, &self.tiles), &storage, true, At::Latest).unwrap();
         assert_eq!(self.array.version(), self.model.newest(), "{self:?}");
     }
 
@@ -422,7 +437,7 @@ impl Session {
         self.note(format!("read version {version} {} {order:?} {attrs:?}", show(&sub)));
         let old = match dice.chance(50) {
             true => self.array.at(At::Version(version)),
-            false => opened(&context(dice), &self.healthy, false, At::Version(version)),
+            false => opened(&context(dice, &self.tiles), &self.healthy, false, At::Version(version)),
         };
         let old = old.unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         let rows = self.read_from(&old, &sub, &attrs, order).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
@@ -494,8 +509,8 @@ impl Session {
     /// Reads all in every order, through a new context, and has every byte checked.
     pub fn check_everything(&mut self, dice: &mut Dice) {
         self.note("check everything".to_owned());
-        let array =
-            opened(&context(dice), &self.healthy, false, At::Latest).unwrap_or_else(|e| panic!("{e}\n{self:?}"));
+        let array = opened(&context(dice, &self.tiles), &self.healthy, false, At::Latest)
+            .unwrap_or_else(|e| panic!("{e}\n{self:?}"));
         assert_eq!(array.version(), self.model.newest(), "{self:?}");
         let (sub, attrs) = (self.plan.everything(), (0..self.plan.schema.attrs().len()).collect::<Vec<_>>());
         for order in ORDERS {

@@ -1,7 +1,7 @@
 //! Random histories of random arrays against the naive oracle: in memory, on disk, and on a storage that fails.
 
 use gridstone::storage::MemoryStorage;
-use gridstone_testkit::{Case, Session, Size, cases, on_random};
+use gridstone_testkit::{Case, Relaying, Session, Size, cases, on_random};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -32,6 +32,27 @@ fn what_fails_is_all_or_nothing() {
 #[test]
 fn what_fails_with_many_blocks_is_all_or_nothing() {
     on_random(40, cases(Size::Blocks, 6), |case| in_memory(case, true));
+}
+
+/// Dense fragments are read through a source whose chunks have an origin of their own, axes in another order and padded edges.
+fn laid_out_anew(case: &Case, faults: bool) {
+    let storage = Arc::new(MemoryStorage::new());
+    Session::through(Arc::new(Relaying::default()), case, storage, faults).run(case);
+}
+
+#[test]
+fn arrays_read_through_another_layout_agree() {
+    on_random(1_500, cases(Size::Tiny, 10), |case| laid_out_anew(case, false));
+}
+
+#[test]
+fn arrays_of_many_blocks_read_through_another_layout_agree() {
+    on_random(40, cases(Size::Blocks, 7), |case| laid_out_anew(case, false));
+}
+
+#[test]
+fn what_fails_in_another_layout_is_all_or_nothing() {
+    on_random(500, cases(Size::Tiny, 10), |case| laid_out_anew(case, true));
 }
 
 #[test]

@@ -8,9 +8,11 @@ use gridstone::engine::{
     Array, AxisPositions, BlockCells, Call, CellData, Chosen, Context, Dedup, Durability, Mask, Options, ReadOrder,
     create_array_on, open_on,
 };
+use gridstone::fragment::{AsStored, TileSources};
 use gridstone::schema::{Datatype, Order, Schema};
 use gridstone::storage::{MemoryStorage, Storage};
 use gridstone::tile::{Column, ColumnView};
+use gridstone_testkit::Relaying;
 use std::sync::Arc;
 
 /// A cell: a number, a number or none, a text.
@@ -20,6 +22,8 @@ struct World {
     random: Random,
     sizes: Vec<u64>,
     storage: Arc<dyn Storage>,
+    /// Every third world is read through chunks of another layout.
+    tiles: Arc<dyn TileSources>,
 }
 
 fn strings(values: impl Iterator<Item = String>) -> Column {
@@ -59,9 +63,10 @@ fn rows_of(columns: &[Column]) -> Vec<Row> {
     (0..v.len()).map(|row| (number(row), maybe(row), text(row))).collect()
 }
 
-fn blocks(dense: u32) -> Context {
+fn blocks(dense: u32, tiles: Arc<dyn TileSources>) -> Context {
     let blocks = BlockCells { dense, sparse: 32, ..BlockCells::default() };
-    Context::new(&Options { blocks, durability: Durability::Close, threads: Some(3), ..Options::default() }).unwrap()
+    Context::new(&Options { blocks, tiles, durability: Durability::Close, threads: Some(3), ..Options::default() })
+        .unwrap()
 }
 
 impl World {
@@ -88,11 +93,13 @@ impl World {
         );
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
         create_array_on(&context(64), storage.clone(), "/", Schema::from_json(&schema).unwrap(), false).unwrap();
-        Self { random, sizes, storage }
+        let tiles: Arc<dyn TileSources> =
+            if seed.is_multiple_of(3) { Arc::new(Relaying::default()) } else { Arc::new(AsStored) };
+        Self { random, sizes, storage, tiles }
     }
 
     fn array(&mut self) -> Array {
-        let context = blocks([7, 60, 16_384][self.random.below(3) as usize]);
+        let context = blocks([7, 60, 16_384][self.random.below(3) as usize], self.tiles.clone());
         match open_on(&context, self.storage.clone(), "/", true, gridstone::engine::At::Latest).unwrap() {
             gridstone::engine::Opened::Array(array) => array,
             gridstone::engine::Opened::Group(_) => panic!("a group"),

@@ -9,6 +9,7 @@ use gridstone::base::{
 use gridstone::engine::{
     Array, At, Call, Column, Context, Durability, Opened, Options, ReadOrder, create_array_on, open_on,
 };
+use gridstone::fragment::AsStored;
 use gridstone::query::{ReadContext, Request, Target, read_dense};
 use gridstone::runtime::{Arena, LruCache, Pool, SystemClock, SystemEntropy};
 use gridstone::schema::{Datatype, KeyRange, Order, Schema, Subarray};
@@ -213,6 +214,7 @@ fn counted(folder: &Path, sub: impl Fn(&Schema) -> Subarray) -> (Vec<u8>, u64) {
         store: snapshot.store(),
         pool: Arc::new(Pool::new(Some(2)).unwrap()),
         files: Arc::new(Counted { inner: store.files(), calls: Arc::clone(&calls) }),
+        tiles: Arc::new(AsStored),
         cache: Arc::new(LruCache::new(0)),
         budget: Arc::new(Budget::new(256 << 20)),
         arena: Arc::new(Arena::new(0)),

@@ -15,6 +15,7 @@ mod page_links;
 mod page_paths;
 mod public_face;
 mod room_imports;
+mod seam;
 pub(crate) mod sentences;
 mod words;
 
@@ -29,6 +30,7 @@ pub(crate) const ALL: &[Rule] = &[
     ("floor-imports", floor_imports::check),
     ("room-imports", room_imports::check),
     ("circles", circles::check),
+    ("seam", seam::check),
     ("package-imports", package_imports::check),
     ("host-apis", host_apis::check),
     ("public-face", public_face::check),

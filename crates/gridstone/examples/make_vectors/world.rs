@@ -5,7 +5,7 @@ use super::value::Cell;
 use gridstone::base::limits::BlockCells;
 use gridstone::base::{AlignedBuf, Budget, Clock, Entropy, Error, FileRef, Id, Key, NeverCancel, Result, Silent, xxh3};
 use gridstone::condition::Condition;
-use gridstone::fragment::{Description, FragmentKind, Staged};
+use gridstone::fragment::{AsStored, Description, FragmentKind, Staged};
 use gridstone::maintain::{Keep, PlanLimits, Strategy, VacuumOptions, Written, merge, plan, vacuum};
 use gridstone::query::{
     CellWrite, Dedup, DeleteRequest, DenseWrite, ReadContext, Target, WriteContext, delete_where, write_cells,
@@ -345,6 +345,7 @@ impl World {
             store: self.snapshot()?.store(),
             pool: self.pool.clone(),
             files: self.store.files(),
+            tiles: Arc::new(AsStored),
             cache: Arc::new(LruCache::new(0)),
             budget: self.budget.clone(),
             arena: self.arena.clone(),

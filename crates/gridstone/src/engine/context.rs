@@ -5,6 +5,7 @@ use super::lease_terms::LeaseTerms;
 use super::upkeep::{AutoConsolidate, Upkeep};
 use crate::base::limits::{self, BlockCells};
 use crate::base::{Budget, Cache, Clock, Counters, Error, Files, Id, Keys, Notices, Result};
+use crate::fragment::{AsStored, TileSources};
 use crate::query::ReadContext;
 use crate::runtime::{Arena, LruCache, Pool, SystemClock};
 use crate::storage::{Durability, KeyRing, Sealing, StorageOptions, key_from_environment};
@@ -35,6 +36,8 @@ pub struct Options {
     pub fold_versions: u64,
     /// Cells of the blocks that are written. For measurements and tests: what suits most arrays is the default.
     pub blocks: BlockCells,
+    /// What gives the tiles of dense fragments. For tests, which read through sources of other layouts.
+    pub tiles: Arc<dyn TileSources>,
     /// Keys of sealed stores. With keys all stores must be sealed, and new ones are. `None`: the key in `GRIDSTONE_KEY` or
     /// `GRIDSTONE_KEY_FILE`, if one is set when the context is made: it opens sealed stores and seals new ones, and stores
     /// that are not sealed are opened too.
@@ -57,6 +60,7 @@ impl Default for Options {
             clock: Arc::new(SystemClock),
             fold_versions: limits::FOLD_VERSIONS,
             blocks: BlockCells::default(),
+            tiles: Arc::new(AsStored),
             key: None,
             auto_consolidate: None,
             storage_options: StorageOptions::default(),
@@ -73,6 +77,7 @@ pub struct Context {
     pub(super) arena: Arc<Arena>,
     pub(super) durability: Durability,
     pub(super) blocks: BlockCells,
+    pub(super) tiles: Arc<dyn TileSources>,
     pub(super) sealing: Sealing,
     pub(super) leases: LeaseTerms,
     pub(super) clock: Arc<dyn Clock>,
@@ -90,6 +95,7 @@ impl Context {
             store,
             pool: self.pool.clone(),
             files,
+            tiles: self.tiles.clone(),
             cache: self.cache.clone(),
             budget: self.budget.clone(),
             arena: self.arena.clone(),
@@ -120,6 +126,7 @@ impl Context {
             arena: Arc::new(Arena::shared(options.memory_budget / 8)),
             durability: options.durability,
             blocks: options.blocks,
+            tiles: options.tiles.clone(),
             sealing: sealing(options.key.as_ref())?,
             leases: LeaseTerms { after_us: options.lease_after_us, term_us: options.lease_term_us }.check()?,
             clock: options.clock.clone(),

@@ -1,11 +1,12 @@
 //! What users see of versions, fragments and tiles.
 
 use crate::base::{AlignedBuf, Cancel, FileRef, Id, Result};
-use crate::fragment::{Description, Fragment, FragmentKind};
+use crate::fragment::{DenseFragment, Description, Fragment, FragmentKind, TileSource};
 use crate::schema::{Coordinate, Datatype, Schema, Subarray, key};
 use crate::store::{Record, Recorded};
-use crate::tile::{Column, TileGrid};
+use crate::tile::Column;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A version of a store, as the history of one array, or of the store, tells it.
 #[derive(Debug, Clone)]
@@ -131,15 +132,15 @@ fn text_column(texts: impl Iterator<Item = String>) -> Result<Column> {
 /// The data tiles of a fragment that touch `sub`; asks `cancel` once per stripe.
 pub(super) fn tiles(
     number: u32,
-    fragment: &Fragment,
+    fragment: &Arc<Fragment>,
     schema: &Schema,
     sub: &Subarray,
     cancel: &dyn Cancel,
 ) -> Result<Vec<TileListing>> {
     let mut found = Vec::new();
     if fragment.description().kind == FragmentKind::Dense {
-        let grid = TileGrid::new(schema, &fragment.root().bounds)?;
-        let boxes = grid.touched_by(sub).filter_map(|tile| grid.tile_box(tile));
+        let source = DenseFragment::new(fragment.clone(), schema)?;
+        let boxes = source.tiles_in(sub).filter_map(|tile| source.tile_box(tile));
         found.extend(boxes.map(|bounds| TileListing { fragment: number, cells: bounds.cells() as u64, bounds }));
         return Ok(found);
     }

@@ -3,11 +3,11 @@
 //! A large raw page has a checksum per chunk of 4 KiB, so a cell costs the reading and checking of one chunk instead of
 //! its whole block. Only fixed-width cells without nulls lie where arithmetic finds them.
 
-use super::Fragment;
 use super::format::CHUNK_BYTES;
-use super::reader::bad_checksum;
+use super::reader::{bad_checksum, named};
 use super::stripe::{PageEntry, Stripe};
-use crate::base::{ByteRange, Error, Result, crc32c, crc32c_append};
+use super::{Fragment, Role};
+use crate::base::{ByteRange, Error, Id, Result, crc32c, crc32c_append};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,7 +19,11 @@ pub struct ChunkedBlock {
     start: u64,
     width: u64,
     cells: u64,
-    field: usize,
+    /// Where the page begins in the fragment's source.
+    offset: u64,
+    /// What errors name.
+    fragment: Id,
+    role: Role,
     tile: u64,
 }
 
@@ -38,44 +42,50 @@ impl Fragment {
             return Err(self.named(error, field, tile));
         }
         let (start, width, cells) = (entry.offset, width as u64, cells as u64);
-        Ok(Some(ChunkedBlock { stripe, page, start, width, cells, field, tile }))
-    }
-
-    /// Where the bytes of `chunks` lie in the fragment's source.
-    pub fn chunk_range(&self, block: &ChunkedBlock, chunks: &Range<u64>) -> ByteRange {
-        let from = chunks.start * CHUNK_BYTES;
-        let to = (chunks.end * CHUNK_BYTES).min(block.page.len);
-        self.at(ByteRange::new(block.page.offset + from, to.saturating_sub(from)))
-    }
-
-    /// Checks the bytes fetched for `chunks`. A Corruption error names fragment, tile and attribute.
-    pub fn check_chunks(&self, block: &ChunkedBlock, chunks: &Range<u64>, bytes: &[u8]) -> Result<()> {
-        let expected = self.chunk_range(block, chunks).len;
-        if bytes.len() as u64 != expected {
-            let error = Error::corruption(format!("{} bytes were read, {expected} wanted", bytes.len()));
-            return Err(self.named(error, block.field, block.tile));
-        }
-        let checksum = |number: u64| block.stripe.chunk_checksum(block.page.first_chunk as usize + number as usize);
-        let mut pairs = bytes.chunks(CHUNK_BYTES as usize).zip(chunks.clone());
-        if pairs.all(|(chunk, number)| checksum(number) == Some(crc32c(chunk))) {
-            return Ok(());
-        }
-        Err(self.named(bad_checksum(), block.field, block.tile))
+        let (offset, role) = (self.at(ByteRange::new(page.offset, page.len)).offset, described.role);
+        let fragment = self.description().id;
+        Ok(Some(ChunkedBlock { stripe, page, start, width, cells, offset, fragment, role, tile }))
     }
 }
 
-impl Fragment {
-    /// As [`Fragment::check_chunks`], of bytes that lie in several places: `parts`, one after the other.
-    pub fn check_scattered<'b>(
-        &self,
-        block: &ChunkedBlock,
-        chunks: &Range<u64>,
-        parts: impl Iterator<Item = &'b [u8]>,
-    ) -> Result<()> {
+impl ChunkedBlock {
+    /// Where the bytes of `chunks` lie in the fragment's source.
+    pub fn chunk_range(&self, chunks: &Range<u64>) -> ByteRange {
+        let from = chunks.start * CHUNK_BYTES;
+        let to = (chunks.end * CHUNK_BYTES).min(self.page.len);
+        ByteRange::new(self.offset.saturating_add(from), to.saturating_sub(from))
+    }
+
+    /// Whether both lie in one page of one fragment, so that their chunks are counted alike.
+    pub fn shares_page(&self, other: &Self) -> bool {
+        self.offset == other.offset && self.fragment == other.fragment
+    }
+
+    fn checksum(&self, chunk: u64) -> Option<u32> {
+        self.stripe.chunk_checksum(self.page.first_chunk as usize + chunk as usize)
+    }
+
+    fn named(&self, error: Error) -> Error {
+        named(error, self.fragment, self.tile, Some(self.role))
+    }
+
+    /// Checks the bytes fetched for `chunks`. A Corruption error names fragment, tile and attribute.
+    pub fn check_chunks(&self, chunks: &Range<u64>, bytes: &[u8]) -> Result<()> {
+        let expected = self.chunk_range(chunks).len;
+        if bytes.len() as u64 != expected {
+            return Err(self.named(Error::corruption(format!("{} bytes were read, {expected} wanted", bytes.len()))));
+        }
+        let mut pairs = bytes.chunks(CHUNK_BYTES as usize).zip(chunks.clone());
+        if pairs.all(|(chunk, number)| self.checksum(number) == Some(crc32c(chunk))) {
+            return Ok(());
+        }
+        Err(self.named(bad_checksum()))
+    }
+
+    /// As [`ChunkedBlock::check_chunks`], of bytes that lie in several places: `parts`, one after the other.
+    pub fn check_scattered<'b>(&self, chunks: &Range<u64>, parts: impl Iterator<Item = &'b [u8]>) -> Result<()> {
         let whole = CHUNK_BYTES as usize;
-        let is_right = |number: u64, sum: u32| {
-            block.stripe.chunk_checksum(block.page.first_chunk as usize + number as usize) == Some(sum)
-        };
+        let is_right = |number: u64, sum: u32| self.checksum(number) == Some(sum);
         let (mut number, mut sum, mut room, mut right) = (chunks.start, 0, whole, true);
         for mut part in parts {
             while !part.is_empty() {
@@ -94,11 +104,9 @@ impl Fragment {
         if right && number == chunks.end {
             return Ok(());
         }
-        Err(self.named(bad_checksum(), block.field, block.tile))
+        Err(self.named(bad_checksum()))
     }
-}
 
-impl ChunkedBlock {
     /// Where cell `cell` of the block begins, in bytes of its page; `None` past its end.
     pub fn byte_of(&self, cell: u64) -> Option<u64> {
         (cell < self.cells).then(|| self.start + cell * self.width)

@@ -5,6 +5,7 @@
 
 mod chunk;
 mod copy;
+mod dense;
 mod description;
 mod encode;
 mod format;
@@ -14,11 +15,13 @@ mod reader;
 mod rename;
 mod root;
 mod sample;
+mod source;
 mod statistics;
 mod stripe;
 mod writer;
 
 pub use chunk::ChunkedBlock;
+pub use dense::{AsStored, DenseFragment};
 pub use description::{Description, FragmentKind, FragmentOrder, Location, Staged};
 pub use encode::{Cells, EncodedPage, EncodedTile, Packing, PageBytes, SparseShape, encode_tile, sparse_shape};
 pub use format::CHUNK_BYTES;
@@ -27,5 +30,6 @@ pub use reader::{BlockRef, Fragment};
 pub use rename::{HEADER_BYTES, renamed_header, renamed_mask};
 pub use root::{Field, Role, Root, Section, StripeInfo};
 pub use sample::sampled;
+pub use source::{BlockSource, StoredBlock, StoredPart, TileSource, TileSources};
 pub use stripe::{IndexBox, Keys, Stripe};
 pub use writer::{FragmentSpec, FragmentWriter, Written};

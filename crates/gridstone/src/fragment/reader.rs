@@ -8,7 +8,7 @@ use super::format::{CHUNK_BYTES, FRAME_BYTES, Footer, LARGE_PAGE_BYTES, SectionI
 use super::root::{Field, Role, Root, Section};
 use super::stripe::{BlockEntry, PageEntry, Stripe};
 use super::{Description, FragmentKind, statistics};
-use crate::base::{ByteRange, ByteSource, Error, MemorySource, Result, crc32c, xxh3};
+use crate::base::{ByteRange, ByteSource, Error, Id, MemorySource, Result, crc32c, xxh3};
 use crate::codec::Pipeline;
 use crate::schema::Schema;
 use crate::tile::{Column, Statistics, TileGrid, decode_block, decode_rows};
@@ -55,9 +55,27 @@ pub struct BlockRef {
 enum Check {
     Block(u32),
     Chunks(Vec<u32>),
+    /// The source that it is of checks it.
+    BySource,
 }
 
 impl BlockRef {
+    /// The block of `cells` cells of a field that lies at `range` in a source which is no fragment.
+    pub fn of_source(range: ByteRange, field: usize, tile: u64, cells: usize) -> Self {
+        let len = range.len as usize;
+        Self { range, skip: 0, len, check: Check::BySource, field, tile, pipeline: 0, cells }
+    }
+
+    /// The place of its field.
+    pub fn field(&self) -> usize {
+        self.field
+    }
+
+    /// The number of its tile.
+    pub fn tile(&self) -> u64 {
+        self.tile
+    }
+
     /// How many cells it holds.
     pub fn cells(&self) -> usize {
         self.cells
@@ -315,12 +333,7 @@ impl Fragment {
 
     /// An error with fragment, tile and column in front.
     pub(super) fn named(&self, error: Error, field: usize, tile: u64) -> Error {
-        let column = match self.root.fields.get(field).map(|f| f.role) {
-            Some(Role::Dimension(n)) => format!("dimension {n}"),
-            Some(Role::Attribute(n)) => format!("attribute {n}"),
-            None => "no field".to_owned(),
-        };
-        error.context(format!("fragment {}, tile {tile}, {column}", self.description.id))
+        named(error, self.description.id, tile, self.root.fields.get(field).map(|f| f.role))
     }
 
     /// As [`Fragment::decode`], of a field of fixed width without nulls, into `out`, which is as long as its cells.
@@ -367,6 +380,7 @@ impl Fragment {
         }
         let sound = match &block.check {
             Check::Block(crc) => crc32c(bytes) == *crc,
+            Check::BySource => false,
             Check::Chunks(crcs) => {
                 bytes.chunks(CHUNK_BYTES as usize).zip(crcs).all(|(chunk, crc)| crc32c(chunk) == *crc)
             }
@@ -392,6 +406,16 @@ fn foresee_index(source: &dyn ByteSource, base: u64, root: &Root) {
     if index.iter().fold(0, |sum: u64, range| sum.saturating_add(range.len)) <= INDEX_FORESEEN_BYTES_MAX {
         source.prefetch(&index);
     }
+}
+
+/// An error with fragment, tile and column in front.
+pub(super) fn named(error: Error, fragment: Id, tile: u64, column: Option<Role>) -> Error {
+    let column = match column {
+        Some(Role::Dimension(n)) => format!("dimension {n}"),
+        Some(Role::Attribute(n)) => format!("attribute {n}"),
+        None => "no field".to_owned(),
+    };
+    error.context(format!("fragment {fragment}, tile {tile}, {column}"))
 }
 
 pub(super) fn bad_checksum() -> Error {

@@ -1,10 +1,10 @@
 //! Reads and decodes every block of every fragment and reports what is damaged instead of stopping at it.
 
 use crate::base::{ByteRange, Counters, Error, ErrorKind, Id, Result, id_named_twice};
-use crate::fragment::{BlockRef, Description, Fragment, FragmentKind, Role};
+use crate::fragment::{BlockRef, DenseFragment, Description, Fragment, FragmentKind, Role, TileSource};
 use crate::query::{ReadContext, open_uncached, outside_bounds, read_mask};
 use crate::schema::{Schema, Subarray, key};
-use crate::tile::{BlockGrid, Column, TileGrid};
+use crate::tile::Column;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ impl Check<'_> {
             Ok(fragment) => {
                 // What lacks a filter is not damaged, and nobody can say that it is not.
                 fragment.check_filters().map_err(|e| e.context(format!("fragment {}", description.id)))?;
-                self.fragment(&fragment, meter)
+                self.fragment(&Arc::new(fragment), meter)
             }
             Err(error) => self.note(description.id, (None, None), (&description.bounds, description.cells), error),
         }
@@ -160,7 +160,7 @@ impl Check<'_> {
     }
 
     /// Stripe by stripe: where the index of one is damaged, that is reported once, and its tiles cannot be found.
-    fn fragment(&mut self, fragment: &Fragment, meter: &Meter) -> Result<()> {
+    fn fragment(&mut self, fragment: &Arc<Fragment>, meter: &Meter) -> Result<()> {
         let Description { id, bounds, cells, .. } = fragment.description().as_ref();
         let (id, whole, before) = (*id, (bounds, *cells), self.report.bytes);
         let columns = columns(self.schema, fragment);
@@ -196,7 +196,7 @@ impl Check<'_> {
     }
 
     /// Checks the pages of some tiles and columns side by side; gives the damaged ones and what is wrong with them, in the order given.
-    fn pages(&mut self, fragment: &Fragment, pages: Vec<(u64, usize)>) -> Result<Vec<(u64, usize, Error)>> {
+    fn pages(&mut self, fragment: &Arc<Fragment>, pages: Vec<(u64, usize)>) -> Result<Vec<(u64, usize, Error)>> {
         let (context, schema) = (self.context, self.schema);
         let one = |(tile, field)| {
             let mut page = Page::default();
@@ -228,7 +228,7 @@ impl Page {
         &mut self,
         context: &ReadContext,
         schema: &Schema,
-        fragment: &Fragment,
+        fragment: &Arc<Fragment>,
         (tile, field): (u64, usize),
     ) -> Result<()> {
         let cells = block_cells(schema, fragment, tile)?.into_iter().enumerate();
@@ -262,7 +262,7 @@ impl Page {
 /// Corruption if coordinates lie outside the MBR of their block, the `number`-th of a tile: reads would miss them.
 fn check_bounds(
     schema: &Schema,
-    fragment: &Fragment,
+    fragment: &Arc<Fragment>,
     (tile, field, number): (u64, usize, usize),
     column: &Column,
 ) -> Result<()> {
@@ -281,9 +281,9 @@ fn check_bounds(
 }
 
 /// The box of a tile (of cells with coordinates: around them) and its cells, if the index tells them.
-fn tile_place(schema: &Schema, fragment: &Fragment, tile: u64) -> Option<(Subarray, u64)> {
+fn tile_place(schema: &Schema, fragment: &Arc<Fragment>, tile: u64) -> Option<(Subarray, u64)> {
     if fragment.description().kind == FragmentKind::Dense {
-        let region = TileGrid::new(schema, &fragment.root().bounds).ok()?.tile_box(tile)?;
+        let region = DenseFragment::new(fragment.clone(), schema).ok()?.tile_box(tile)?;
         let cells = u64::try_from(region.cells()).unwrap_or(u64::MAX);
         return Some((region, cells));
     }
@@ -310,19 +310,14 @@ fn columns(schema: &Schema, fragment: &Fragment) -> Vec<(usize, String)> {
 }
 
 /// How many cells every block of a tile holds.
-fn block_cells(schema: &Schema, fragment: &Fragment, tile: u64) -> Result<Vec<usize>> {
+fn block_cells(schema: &Schema, fragment: &Arc<Fragment>, tile: u64) -> Result<Vec<usize>> {
     let wrong = || Error::corruption(format!("fragment {}: no tile {tile}", fragment.description().id));
-    let blocks = fragment.tile_blocks(tile)?;
     if fragment.description().kind != FragmentKind::Dense {
+        let blocks = fragment.tile_blocks(tile)?;
         let (stripe, local) = fragment.stripe_of(tile).ok_or_else(wrong)?;
         let cells = fragment.stripe(stripe)?.tile_cells(local).ok_or_else(wrong)?;
         return Ok((0..blocks).map(|b| fragment.sparse_block_cells(cells, b)).collect());
     }
-    let region = TileGrid::new(schema, &fragment.root().bounds)?.tile_box(tile).ok_or_else(wrong)?;
-    let order = schema.options().cell_order;
-    let grid = BlockGrid::new(&region.shape(), order, u64::from(fragment.root().block_cells));
-    if grid.len() != blocks as u64 {
-        return Err(wrong());
-    }
-    Ok((0..grid.len()).map(|b| grid.cells(b) as usize).collect())
+    let blocks = DenseFragment::new(fragment.clone(), schema)?.blocks(tile)?;
+    Ok(blocks.into_iter().map(|block| block.cells).collect())
 }

@@ -11,13 +11,11 @@ use super::block::deletions::Deletions;
 use super::block::masks::read_mask;
 use super::block::open::open_fragment;
 use super::block::sparse::{SparseBlock, fetch_coordinates, touched_blocks};
-use super::dense::plan::absolute;
 use super::request::{ReadContext, Request, Target};
 use crate::base::{Counters, Error, ErrorKind, Id, Result};
-use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
+use crate::fragment::{BlockSource, Description, Fragment, FragmentKind, FragmentOrder, Role, StoredBlock, TileSource};
 use crate::runtime::LruCache;
 use crate::schema::{Schema, Subarray};
-use crate::tile::{BlockGrid, RelativeBox, TileGrid, offsets_in};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -88,7 +86,7 @@ pub fn around(
         lost: HashSet::new(),
     };
     for (bounds, order, error) in pages {
-        let cells = u64::try_from(bounds.cells()).unwrap_or(u64::MAX);
+        let cells = cells_of(&bounds);
         look.found.push(Hole {
             fragment: None,
             after: order,
@@ -146,6 +144,11 @@ fn next(order: FragmentOrder) -> FragmentOrder {
         Some(index) => FragmentOrder { index, ..order },
         None => FragmentOrder { version: order.version.saturating_add(1), index: 0 },
     }
+}
+
+/// How many cells a box has, as far as 64 bits count them.
+fn cells_of(bounds: &Subarray) -> u64 {
+    u64::try_from(bounds.cells()).unwrap_or(u64::MAX)
 }
 
 struct Look<'a> {
@@ -226,7 +229,9 @@ impl Look<'_> {
         self.context.cancel.check()?;
         let looked =
             open_fragment(self.context, &self.target.schema, description).and_then(|fragment| match description.kind {
-                FragmentKind::Dense => self.dense(&fragment),
+                FragmentKind::Dense => {
+                    self.context.tiles.of(fragment, &self.target.schema).and_then(|source| self.dense(source.as_ref()))
+                }
                 _ => self.sparse(&fragment),
             });
         match looked {
@@ -257,16 +262,15 @@ impl Look<'_> {
         self.deletions.cover(description.order, part) || (dense && self.attrs.iter().all(over))
     }
 
-    fn dense(&self, fragment: &Arc<Fragment>) -> Result<Vec<Hole>> {
-        let grid = TileGrid::new(&self.target.schema, &fragment.root().bounds)?;
-        let tiles: Vec<u64> = grid.touched_by(self.sub).collect();
+    fn dense(&self, source: &dyn TileSource) -> Result<Vec<Hole>> {
+        let tiles: Vec<u64> = source.tiles_in(self.sub).collect();
         let tasks: Vec<&[u64]> = tiles.chunks(TASK_PARTS).collect();
         let look = |tiles: &[u64]| {
             let mut holes = Vec::new();
             for tile in tiles {
                 self.context.cancel.check()?;
-                if let Some(tile_box) = grid.tile_box(*tile) {
-                    self.dense_tile(fragment, *tile, &tile_box, &mut holes)?;
+                if let Some(tile_box) = source.tile_box(*tile) {
+                    self.dense_tile(source, *tile, &tile_box, &mut holes)?;
                 }
             }
             Ok(holes)
@@ -275,30 +279,27 @@ impl Look<'_> {
         Ok(holes.into_iter().flatten().collect())
     }
 
-    fn dense_tile(&self, fragment: &Arc<Fragment>, tile: u64, whole: &Subarray, holes: &mut Vec<Hole>) -> Result<()> {
-        let description = fragment.description();
+    fn dense_tile(&self, source: &dyn TileSource, tile: u64, whole: &Subarray, holes: &mut Vec<Hole>) -> Result<()> {
+        let description = source.description();
         let Some(part) = whole.intersect(self.sub).filter(|part| !self.hidden(description, part)) else {
             return Ok(());
         };
-        let order = self.target.schema.options().cell_order;
-        let blocks = BlockGrid::new(&whole.shape(), order, u64::from(fragment.root().block_cells));
-        let indexed = fragment.tile_blocks(tile).and_then(|count| match count as u64 == blocks.len() {
-            true => Ok(()),
-            false => Err(Error::corruption(format!("fragment {}: its tiles do not fit its box", description.id))),
-        });
-        if let Err(error) = indexed {
-            let cells = u64::try_from(whole.cells()).unwrap_or(u64::MAX);
-            holes.push(self.hole(description, (Some(tile), None), (whole.clone(), cells), self.damage(error)?));
-            return Ok(());
-        }
-        let wanted = RelativeBox { origin: offsets_in(&part, whole), shape: part.shape() };
-        for block in blocks.touched_by(&wanted) {
-            let (bounds, cells) = (absolute(&blocks.block_box(block), whole), blocks.cells(block));
+        let parts = match source.parts_in(tile, &part) {
+            Ok(parts) => parts,
+            Err(error) => {
+                let place = (whole.clone(), cells_of(whole));
+                holes.push(self.hole(description, (Some(tile), None), place, self.damage(error)?));
+                return Ok(());
+            }
+        };
+        for part in parts {
             for attr in &self.attrs {
                 let role = Role::Attribute(*attr);
-                if let Err(error) = self.decode(fragment, role, (tile, block as usize, cells as usize)) {
-                    let place = (bounds.clone(), cells);
-                    holes.push(self.hole(description, (Some(tile), Some(role)), place, self.damage(error)?));
+                if let Err(error) = self.decode(source, role, part.block) {
+                    let bounds = source.block_box(part.block).unwrap_or_else(|| part.region.clone());
+                    let cells = cells_of(&bounds);
+                    let column = (Some(tile), Some(role));
+                    holes.push(self.hole(description, column, (bounds, cells), self.damage(error)?));
                 }
             }
         }
@@ -334,24 +335,24 @@ impl Look<'_> {
         fragment: &Arc<Fragment>,
         at: &SparseBlock,
     ) -> std::result::Result<(), (Option<Role>, Error)> {
-        let place = (at.tile, at.block, at.cells);
+        let place = StoredBlock { tile: at.tile, number: at.block, cells: at.cells };
         let dims = (0..self.target.schema.ndim() as u32).map(Role::Dimension);
         for role in dims.chain(self.attrs.iter().map(|attr| Role::Attribute(*attr))) {
-            self.decode(fragment, role, place).map_err(|error| (Some(role), error))?;
+            self.decode(fragment.as_ref(), role, place).map_err(|error| (Some(role), error))?;
         }
         let schema: &Arc<Schema> = &self.target.schema;
         let coordinates = fetch_coordinates(self.context, schema, &[(fragment, at)], false);
         coordinates.map(drop).map_err(|error| (None, error))
     }
 
-    /// Reads a block and lets it go again; nothing if the fragment has no such field.
-    fn decode(&self, fragment: &Fragment, role: Role, (tile, block, cells): (u64, usize, usize)) -> Result<()> {
-        let Some(field) = fragment.field(role) else { return Ok(()) };
-        let block = fragment.block(field, tile, block, cells)?;
+    /// Reads a block and lets it go again; nothing if the source has no such field.
+    fn decode(&self, source: &dyn BlockSource, role: Role, block: StoredBlock) -> Result<()> {
+        let Some(field) = source.field(role) else { return Ok(()) };
+        let block = source.block(field, block)?;
         Counters::add(&self.context.counters.requests, 1);
         Counters::add(&self.context.counters.bytes_fetched, block.range.len);
-        let bytes = fragment.source().read_one(block.range)?;
-        let column = fragment.decode(&block, &bytes)?;
+        let bytes = source.source().read_one(block.range)?;
+        let column = source.decode(&block, &bytes)?;
         Counters::add(&self.context.counters.blocks_decoded, 1);
         Counters::add(&self.context.counters.bytes_decoded, column.size_bytes() as u64);
         Ok(())

@@ -3,7 +3,7 @@
 use crate::base::limits::BlockCells;
 use crate::base::{Budget, Cache, Cancel, Counters, Entropy, Error, Files, Id, Progress, Result};
 use crate::codec::Effort;
-use crate::fragment::Description;
+use crate::fragment::{Description, TileSources};
 use crate::runtime::{Arena, LruCache, Pool};
 use crate::schema::{Attribute, Schema, Subarray};
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub struct ReadContext {
     pub pool: Arc<Pool>,
     /// The store's files.
     pub files: Arc<dyn Files>,
+    /// What gives the tiles of dense fragments.
+    pub tiles: Arc<dyn TileSources>,
     /// Decoded indexes and overlays.
     pub cache: Arc<dyn Cache>,
     /// Scratch memory.

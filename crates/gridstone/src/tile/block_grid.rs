@@ -5,7 +5,7 @@
 //! cell order; so a block is one contiguous run of the tile's cells in cell order.
 
 use super::grid::{ravel, unravel};
-use crate::schema::Order;
+use crate::schema::{KeyRange, Order, Subarray};
 
 /// A box relative to a tile's low corner: origin and shape in cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,12 @@ impl RelativeBox {
     /// How many cells it holds.
     pub fn cells(&self) -> u64 {
         self.shape.iter().product()
+    }
+
+    /// Its cells where the tile's low corner is that of `outer`.
+    pub fn within(&self, outer: &Subarray) -> Subarray {
+        let ranges = self.origin.iter().zip(&self.shape).zip(outer.ranges());
+        Subarray::new(ranges.map(|((o, n), r)| KeyRange::new(r.lo + o, r.lo + o + (n - 1))).collect())
     }
 
     /// What both have in common.

@@ -89,6 +89,18 @@ impl TileGrid {
         Subarray::new(whole).intersect(&self.bounds)
     }
 
+    /// The tile that holds the cell with these keys, if the box touches it: its number, and its cells in the box.
+    pub fn holding_cell(&self, cell: &[u64]) -> Option<(u64, Subarray)> {
+        let coords: Vec<u64> = self.dims.iter().zip(cell).map(|(d, key)| d.tile_of(*key)).collect();
+        Some((self.index_of(&coords)?, self.clipped(&coords)?))
+    }
+
+    /// The tile that holds all cells of `region`, if one does: its number, and its cells in the box.
+    pub fn holding(&self, region: &Subarray) -> Option<(u64, Subarray)> {
+        let first: Vec<u64> = region.ranges().iter().map(|range| range.lo).collect();
+        self.holding_cell(&first).filter(|(_, tile)| tile.covers(region))
+    }
+
     /// The numbers, in tile order, of the tiles that `query` touches too.
     pub fn touched_by(&self, query: &Subarray) -> impl Iterator<Item = u64> + use<> {
         let common = query.intersect(&self.bounds);

@@ -16,6 +16,7 @@ mod pairwise;
 mod radix;
 mod sort;
 mod statistics;
+mod strided;
 mod weight;
 mod width;
 
@@ -26,5 +27,6 @@ pub use column::{Column, ColumnView, gather_into, try_vec};
 pub use grid::{TileGrid, offsets_in, ravel, unravel};
 pub use order_key::{CellKeys, KeyLayout};
 pub use statistics::{Bound, Statistics, Sum};
+pub use strided::Strided;
 pub use weight::{Weights, block_cells_with_room, cells_with_room};
 pub(crate) use width::by_cell_width;

@@ -2,7 +2,7 @@
 
 use super::fetch::{SUBMIT_BYTES_MAX, submissions};
 use crate::base::{Ahead, ByteRange, Counters, Error, Result, limits};
-use crate::fragment::Fragment;
+use crate::fragment::BlockSource;
 use crate::query::request::{BudgetHold, ReadContext};
 use bytes::Bytes;
 use std::cell::Cell;
@@ -70,23 +70,23 @@ impl<T> CoalescedReads<T> {
         }
     }
 
-    /// Reads them from `fragment` and calls `each` with every block, the bytes read for it, and a scratch buffer of any
+    /// Reads them from the source of `blocks` and calls `each` with every block, the bytes read for it, and a scratch buffer of any
     /// content to decode in. Errors of reading name the fragment.
     pub(in crate::query) fn read(
         self,
         context: &ReadContext,
-        fragment: &Fragment,
+        blocks: &dyn BlockSource,
         mut each: impl FnMut(T, &[u8], &mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
-        let source = fragment.source();
+        let source = blocks.source();
         if let Some(gap) = source.remote_gap() {
             let mut decoded = Vec::new();
-            return self.read_far(context, fragment, (gap, FAR_BYTES_MAX), |found| {
+            return self.read_far(context, blocks, (gap, FAR_BYTES_MAX), |found| {
                 found.into_iter().try_for_each(|(run, read)| hand_out(run, &read, &mut decoded, &mut each))
             });
         }
         let ranges: Vec<ByteRange> = self.runs.iter().map(Run::range).collect();
-        let named = |e: Error| e.context(format!("fragment {}", fragment.description().id));
+        let named = |e: Error| e.context(format!("fragment {}", blocks.description().id));
         let mut ahead = Ahead::default();
         for (at, run) in self.runs.into_iter().enumerate() {
             context.cancel.check()?;
@@ -111,13 +111,13 @@ impl<T> CoalescedReads<T> {
     pub(in crate::query) fn read_side_by_side(
         self,
         context: &ReadContext,
-        fragment: &Fragment,
+        blocks: &dyn BlockSource,
         each: impl Fn(T, &[u8], &mut Vec<u8>) -> Result<()> + Sync,
     ) -> Result<()>
     where
         T: Send,
     {
-        let Some(gap) = fragment.source().remote_gap() else { return self.read(context, fragment, each) };
+        let Some(gap) = blocks.source().remote_gap() else { return self.read(context, blocks, each) };
         let one = |(block, bytes): (T, &[u8])| {
             let [unused, mut decoded] = SCRATCH.take();
             let done = each(block, bytes, &mut decoded);
@@ -126,7 +126,7 @@ impl<T> CoalescedReads<T> {
             }
             done
         };
-        self.read_far(context, fragment, (gap, SUBMIT_BYTES_MAX), |found| {
+        self.read_far(context, blocks, (gap, SUBMIT_BYTES_MAX), |found| {
             let (runs, reads): (Vec<Run<T>>, Vec<Bytes>) = found.into_iter().unzip();
             let blocks = runs.into_iter().zip(&reads).flat_map(|(run, read)| run.blocks_in(read)).collect();
             context.pool.map(blocks, context.cancel.as_ref(), one).map(drop)
@@ -138,14 +138,14 @@ impl<T> CoalescedReads<T> {
     fn read_far(
         self,
         context: &ReadContext,
-        fragment: &Fragment,
+        blocks: &dyn BlockSource,
         (gap, bytes_max): (u64, u64),
         mut each: impl FnMut(Vec<(Run<T>, Bytes)>) -> Result<()>,
     ) -> Result<()> {
         let ranges: Vec<ByteRange> = self.runs.iter().map(Run::range).collect();
         let spans = spans(&ranges, gap);
-        let source = fragment.source();
-        let named = |e: Error| e.context(format!("fragment {}", fragment.description().id));
+        let source = blocks.source();
+        let named = |e: Error| e.context(format!("fragment {}", blocks.description().id));
         let begin = |group: &[(ByteRange, u64)]| {
             context.cancel.check()?;
             let ranges: Vec<ByteRange> = group.iter().map(|(range, _)| *range).collect();

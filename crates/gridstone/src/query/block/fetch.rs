@@ -1,7 +1,7 @@
 //! Fetching and decoding blocks: all ranges are submitted first, then waited for, then decoded in parallel.
 
 use crate::base::{ByteRange, Counters, Result};
-use crate::fragment::{BlockRef, Fragment};
+use crate::fragment::{BlockRef, BlockSource};
 use crate::query::request::ReadContext;
 use crate::tile::Column;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A block that is wanted.
 pub(in crate::query) struct Want {
-    pub(in crate::query) fragment: Arc<Fragment>,
+    pub(in crate::query) source: Arc<dyn BlockSource>,
     pub(in crate::query) block: BlockRef,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn submissions<T>(mut wants: &[T], bytes_of: impl Fn(&T) -> u64, byte
 fn fetch_group(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<Vec<Column>> {
     let bytes = fetch_bytes(context, wants)?;
     let decode = |(want, bytes): (&Want, Bytes)| {
-        let column = want.fragment.decode(&want.block, &bytes)?;
+        let column = want.source.decode(&want.block, &bytes)?;
         Counters::add(&context.counters.blocks_decoded, 1);
         Counters::add(&context.counters.bytes_decoded, column.size_bytes() as u64);
         Ok(column)
@@ -59,20 +59,25 @@ fn fetch_group(context: &ReadContext, wants: &[Want], parallel: bool) -> Result<
     items.into_iter().map(|item| context.cancel.check().and_then(|()| decode(item))).collect()
 }
 
-/// One submission per run of wants of the same fragment; all are submitted before the first is waited for.
+/// One submission per run of wants of the same source; all are submitted before the first is waited for.
 fn fetch_bytes(context: &ReadContext, wants: &[Want]) -> Result<Vec<Bytes>> {
     let mut pending = Vec::new();
-    for run in wants.chunk_by(|a, b| Arc::ptr_eq(&a.fragment, &b.fragment)) {
+    for run in wants.chunk_by(|a, b| same_source(&a.source, &b.source)) {
         let Some(first) = run.first() else { continue };
         let ranges: Vec<ByteRange> = run.iter().map(|w| w.block.range).collect();
         Counters::add(&context.counters.requests, 1);
         Counters::add(&context.counters.bytes_fetched, ranges.iter().map(|r| r.len).sum());
-        let id = first.fragment.description().id;
-        pending.push((id, first.fragment.source().submit(&ranges)?));
+        let id = first.source.description().id;
+        pending.push((id, first.source.source().submit(&ranges)?));
     }
     let mut all = Vec::with_capacity(wants.len());
     for (id, one) in pending {
         all.extend(one.wait().map_err(|e| e.context(format!("fragment {id}")))?);
     }
     Ok(all)
+}
+
+/// Whether two handles are of one source.
+pub(in crate::query) fn same_source(a: &Arc<dyn BlockSource>, b: &Arc<dyn BlockSource>) -> bool {
+    std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
 }

@@ -1,7 +1,7 @@
 //! Blocks of sparse fragments and tombstones: which of them a box touches, and their coordinates.
 
 use super::fetch::{Want, fetch};
-use crate::base::{Counters, Error, Result};
+use crate::base::{Counters, Error, Id, Result};
 use crate::fragment::{Fragment, Keys};
 use crate::query::request::ReadContext;
 use crate::schema::{Dimension, Schema, Subarray, key};
@@ -26,7 +26,11 @@ impl SparseBlock {
 }
 
 pub(in crate::query) fn broken_index(fragment: &Fragment) -> Error {
-    Error::corruption(format!("fragment {}: its index is not whole", fragment.description().id))
+    index_not_whole(fragment.description().id)
+}
+
+pub(in crate::query) fn index_not_whole(fragment: Id) -> Error {
+    Error::corruption(format!("fragment {fragment}: its index is not whole"))
 }
 
 /// Calls `found` with every block whose MBR touches `sub`, in the fragment's order, and the keys of its first cell.
@@ -74,7 +78,7 @@ pub(super) fn want_coordinates<'a>(
     for (fragment, at) in blocks {
         for field in 0..schema.ndim() {
             let block = fragment.block(field, at.tile, at.block, at.cells)?;
-            wants.push(Want { fragment: fragment.clone(), block });
+            wants.push(Want { source: fragment.clone(), block });
         }
     }
     Ok(wants)

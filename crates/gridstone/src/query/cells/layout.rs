@@ -2,32 +2,7 @@
 
 use crate::query::request::ReadOrder;
 use crate::schema::{Order, Schema, Subarray};
-use crate::tile::{TileGrid, by_cell_width, offsets_in, try_vec};
-
-/// A box of cells in a buffer: the place of its first cell and a stride per dimension, in cells.
-#[derive(Debug, Clone)]
-pub(in crate::query) struct Strided {
-    pub(in crate::query) start: u64,
-    pub(in crate::query) strides: Vec<u64>,
-}
-
-impl Strided {
-    /// A box of `shape` alone in a buffer.
-    pub(in crate::query) fn packed(shape: &[u64], order: Order) -> Self {
-        Self { start: 0, strides: order.strides(shape) }
-    }
-
-    /// The part of this box that starts at `offset` cells per dimension.
-    pub(in crate::query) fn at(&self, offset: &[u64]) -> Self {
-        let shift: u64 = offset.iter().zip(&self.strides).map(|(o, s)| o * s).sum();
-        Self { start: self.start + shift, strides: self.strides.clone() }
-    }
-
-    /// The place of the cell at `offset`.
-    pub(in crate::query) fn place(&self, offset: impl IntoIterator<Item = u64>) -> u64 {
-        self.start + offset.into_iter().zip(&self.strides).map(|(o, s)| o * s).sum::<u64>()
-    }
-}
+use crate::tile::{Strided, TileGrid, by_cell_width, offsets_in, try_vec};
 
 /// A run of cells to move: places in cells, and the step from one cell to the next on both sides. A step of 0 on the
 /// side moved from repeats one cell; on the side moved to it is never 0.

@@ -1,7 +1,7 @@
 //! The cells of a result that several threads fill at once, each its own.
 
-use super::layout::{MoveRun, Strided, for_each_run};
-use crate::tile::by_cell_width;
+use super::layout::{MoveRun, for_each_run};
+use crate::tile::{Strided, by_cell_width};
 use std::marker::PhantomData;
 
 /// A buffer lent to several threads for writing. It is a raw pointer and not a slice, since the cells of two boxes lie

@@ -7,7 +7,6 @@ use super::request::{DeleteRequest, Judged};
 use crate::base::{Progress, Result};
 use crate::condition::{Batch, Coordinates};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Staged};
-use crate::query::dense::plan::absolute;
 use crate::query::dense::read::read_dense;
 use crate::query::points::list::Points;
 use crate::query::points::read_points;
@@ -98,7 +97,7 @@ impl Search<'_> {
             let pieces = BlockGrid::new(&tile.shape(), order, cells);
             for piece in 0..pieces.len() {
                 self.read.cancel.check()?;
-                let piece = absolute(&pieces.block_box(piece), &tile);
+                let piece = pieces.block_box(piece).within(&tile);
                 self.piece(&piece, order)?;
                 self.judged.more(piece.cells() as u64);
             }

@@ -102,7 +102,7 @@ impl Search<'_> {
             for attr in attrs.iter().filter_map(|place| schema.attrs().get(*place)) {
                 let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
                 let block = fragment.block(field, at.tile, at.block, at.cells)?;
-                wants.push(Want { fragment: fragment.clone(), block });
+                wants.push(Want { source: fragment.clone(), block });
             }
         }
         let mut values = fetch(self.read, &wants, true)?.into_iter();

@@ -4,9 +4,9 @@
 //! gathered at the end, so that a value that is painted over is never copied.
 
 use crate::base::{AlignedBuf, Error, Result};
-use crate::query::cells::layout::{Strided, for_each_run, move_cells};
+use crate::query::cells::layout::{for_each_run, move_cells};
 use crate::schema::Attribute;
-use crate::tile::{Column, ColumnView, try_vec};
+use crate::tile::{Column, ColumnView, Strided, try_vec};
 use std::sync::Arc;
 
 /// The pick of a cell that nothing was painted on.

@@ -7,17 +7,16 @@
 //! Entries of the overlay are put on top; where fragments lie over each other in any other way, the region is
 //! painted first (`dense.rs`).
 
-use super::piece::{BlockPart, Stored};
-use super::plan::{CellSource, DensePlan, TilePart};
+use super::piece::{BlockPart, Stored, pieces};
+use super::plan::{CellSource, DensePlan};
 use super::result::ResultColumn;
 use super::scatter_read::read_straight;
 use crate::base::{Counters, Error, Result};
-use crate::fragment::{Fragment, FragmentOrder, Role};
+use crate::fragment::{BlockSource, FragmentOrder, Role, TileSource};
 use crate::query::block::coalesced::CoalescedReads;
-use crate::query::cells::layout::Strided;
 use crate::query::request::ReadContext;
 use crate::schema::Subarray;
-use crate::tile::Column;
+use crate::tile::{Column, Strided};
 
 impl DensePlan {
     /// Writes the cells of `region`, which lies in one space tile, to the places that `to` gives; gives the number of
@@ -38,14 +37,14 @@ impl DensePlan {
                 unsafe { result.slots.fill(&region.shape(), result.attr.fill(), to) };
                 self.put_newer(context, result, (region, to), deleted).map(Some)
             }
-            CellSource::One(fragment, grid) => {
+            CellSource::One(source) => {
                 let counters = &context.counters;
                 Counters::add(&counters.cells_scanned, region.cells() as u64);
                 let others = self.layers.iter().filter(|p| p.is_dense() && p.touches(region)).count() as u64 - 1;
                 Counters::add(&counters.tiles_considered, others + 1);
                 Counters::add(&counters.tiles_shadowed, others);
-                self.move_blocks(context, result, &self.locate(fragment, grid, region)?, to)?;
-                self.put_newer(context, result, (region, to), Some(fragment.description().order)).map(Some)
+                move_blocks(context, result, source.as_ref(), (region, to))?;
+                self.put_newer(context, result, (region, to), Some(source.description().order)).map(Some)
             }
             CellSource::Many => Ok(None),
         }
@@ -72,47 +71,49 @@ impl DensePlan {
         // SAFETY: as above.
         unsafe { result.slots.move_cells(&region.shape(), result.width(), column.view().values(), &from, to) };
     }
+}
 
-    fn move_blocks(
-        &self,
-        context: &ReadContext,
-        result: &ResultColumn<'_>,
-        at: &TilePart<'_>,
-        to: &Strided,
-    ) -> Result<()> {
-        let field = at.fragment.promised_field(Role::Attribute(result.attr.id()))?;
-        Counters::add(&context.counters.tiles_read, 1);
-        let pieces = at.blocks.touched_by(&at.wanted).into_iter().map(|block| self.piece(at, field, block, to));
-        let pieces: Vec<BlockPart> = pieces.filter_map(Result::transpose).collect::<Result<_>>()?;
-        if at.fragment.source().scatters() && read_straight(context, result, at.fragment, &pieces)? {
-            return Ok(());
-        }
-        let mut near = CoalescedReads::new();
-        pieces.into_iter().for_each(|piece| near.push(piece.range, piece));
-        near.read(context, at.fragment, |piece, bytes, decoded| {
-            Counters::add(&context.counters.bytes_decoded, (piece.block_cells * result.width()) as u64);
-            move_piece(result, at.fragment, &piece, bytes, decoded)
-        })
+/// Moves the cells of a region that one source holds alone.
+fn move_blocks(
+    context: &ReadContext,
+    result: &ResultColumn<'_>,
+    source: &dyn TileSource,
+    (region, to): (&Subarray, &Strided),
+) -> Result<()> {
+    let field = source.field(Role::Attribute(result.attr.id())).ok_or_else(|| {
+        let id = source.description().id;
+        Error::corruption(format!("fragment {id} lacks an attribute it is said to have"))
+    })?;
+    Counters::add(&context.counters.tiles_read, 1);
+    let pieces = pieces(source, field, region, to)?;
+    if source.source().scatters() && read_straight(context, result, source, &pieces)? {
+        return Ok(());
     }
+    let mut near = CoalescedReads::new();
+    pieces.into_iter().for_each(|piece| near.push(piece.range, piece));
+    near.read(context, source, |piece, bytes, decoded| {
+        Counters::add(&context.counters.bytes_decoded, (piece.block_cells * result.width()) as u64);
+        move_piece(result, source, &piece, bytes, decoded)
+    })
 }
 
 fn move_piece(
     result: &ResultColumn<'_>,
-    fragment: &Fragment,
+    source: &dyn BlockSource,
     piece: &BlockPart,
     bytes: &[u8],
     decoded: &mut Vec<u8>,
 ) -> Result<()> {
     let (values, from) = match &piece.stored {
         Stored::Chunks(block, chunks) => {
-            fragment.check_chunks(block, chunks, bytes)?;
+            block.check_chunks(chunks, bytes)?;
             let place = block.place_of(piece.from.start, chunks.start);
             let (skipped, start) = place.ok_or_else(|| Error::corruption("a cell before its chunk"))?;
             (bytes.get(skipped..).unwrap_or_default(), Strided { start, ..piece.from.clone() })
         }
         Stored::Block(block) => {
             decoded.resize(piece.block_cells * result.width(), 0);
-            fragment.decode_into(block, bytes, decoded)?;
+            source.decode_into(block, bytes, decoded)?;
             (decoded.as_slice(), piece.from.clone())
         }
     };

@@ -2,11 +2,10 @@
 
 use super::sparse_layer::{PaintedBlock, blocks_in};
 use crate::base::Result;
-use crate::fragment::{Description, Fragment, FragmentKind};
+use crate::fragment::{Description, Fragment, FragmentKind, TileSource};
 use crate::query::block::deletions::Deletions;
 use crate::query::request::{ReadContext, Request, Target};
 use crate::schema::{Attribute, Subarray};
-use crate::tile::TileGrid;
 use std::sync::Arc;
 
 /// A fragment that may paint, or a deletion that clears; oldest order first.
@@ -17,8 +16,8 @@ pub(in crate::query) struct Layer {
 
 /// What a layer paints with.
 pub(in crate::query) enum LayerKind {
-    /// A dense fragment and its tiles.
-    Dense(Arc<Fragment>, TileGrid),
+    /// The tiles of a dense fragment.
+    Dense(Arc<dyn TileSource>),
     /// A sparse fragment, and its blocks that touch the box.
     Sparse(Arc<Fragment>, Vec<PaintedBlock>),
     /// A box that is cleared.
@@ -34,8 +33,7 @@ impl Layer {
     ) -> Result<Self> {
         let description = fragment.description().clone();
         let kind = if description.kind == FragmentKind::Dense {
-            let grid = TileGrid::new(&target.schema, &fragment.root().bounds)?;
-            LayerKind::Dense(fragment, grid)
+            LayerKind::Dense(context.tiles.of(fragment, &target.schema)?)
         } else {
             let blocks = blocks_in(context, &fragment, &request.sub, deletions)?;
             LayerKind::Sparse(fragment, blocks)
@@ -50,7 +48,7 @@ impl Layer {
     /// Whether nothing of `attr` in `region` shows through it: all cells there are painted or cleared.
     pub(in crate::query) fn hides(&self, attr: &Attribute, region: &Subarray) -> bool {
         let all = match self.kind {
-            LayerKind::Dense(..) => self.description.attrs.contains(&attr.id()),
+            LayerKind::Dense(_) => self.description.attrs.contains(&attr.id()),
             LayerKind::Deletion => self.clears(attr),
             LayerKind::Sparse(..) => false,
         };
@@ -65,13 +63,13 @@ impl Layer {
     /// Whether it may have a say in what is in `attr`.
     pub(super) fn concerns(&self, attr: &Attribute) -> bool {
         match self.kind {
-            LayerKind::Dense(..) => self.description.attrs.contains(&attr.id()),
+            LayerKind::Dense(_) => self.description.attrs.contains(&attr.id()),
             LayerKind::Deletion => self.clears(attr),
             LayerKind::Sparse(..) => true,
         }
     }
 
     pub(in crate::query) fn is_dense(&self) -> bool {
-        matches!(self.kind, LayerKind::Dense(..))
+        matches!(self.kind, LayerKind::Dense(_))
     }
 }

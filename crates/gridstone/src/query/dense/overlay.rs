@@ -6,11 +6,10 @@ use super::plan::DensePlan;
 use super::result::ResultColumn;
 use crate::base::Result;
 use crate::fragment::FragmentOrder;
-use crate::query::cells::layout::Strided;
 use crate::query::overlay::{HeldRows, LiveOverlay};
 use crate::query::request::ReadContext;
 use crate::schema::{KeyRange, Subarray};
-use crate::tile::KeyLayout;
+use crate::tile::{KeyLayout, Strided};
 use std::cmp::Ordering;
 
 /// An overlay entry that falls on a region.

@@ -3,15 +3,14 @@
 use super::canvas::Canvas;
 use super::layer::{Layer, LayerKind};
 use super::overlay::OverlayCell;
-use super::plan::{DensePlan, TilePart, absolute};
+use super::plan::DensePlan;
 use super::sparse_layer::paint_sparse;
 use crate::base::{Counters, Result};
-use crate::fragment::{Fragment, Role};
+use crate::fragment::{Role, StoredPart, TileSource};
 use crate::query::block::fetch::{Want, fetch};
-use crate::query::cells::layout::Strided;
 use crate::query::request::ReadContext;
 use crate::schema::{Attribute, Subarray};
-use crate::tile::{Column, TileGrid, offsets_in};
+use crate::tile::{Column, Strided, offsets_in};
 use std::sync::Arc;
 
 impl DensePlan {
@@ -40,8 +39,9 @@ impl DensePlan {
             self.paint_overlay(context, &overlay, &mut canvases)?;
             overlay = rest;
             match &layer.kind {
-                LayerKind::Dense(fragment, grid) => {
-                    self.paint_dense(context, (place, fragment, grid), region, &mut canvases, alone)?;
+                LayerKind::Dense(source) => {
+                    let painted = self.paint_dense(context, (place, source), region, &mut canvases)?;
+                    Counters::add(&context.counters.blocks_alone, if alone { painted } else { 0 });
                 }
                 LayerKind::Sparse(fragment, blocks) => {
                     paint_sparse(context, &self.schema, (fragment, blocks), region, &mut canvases)?;
@@ -53,59 +53,49 @@ impl DensePlan {
         canvases.into_iter().map(Canvas::finish).collect()
     }
 
+    /// Paints what a dense layer shows in `region`; gives the number of blocks fetched.
     fn paint_dense(
         &self,
         context: &ReadContext,
-        (place, fragment, grid): (usize, &Arc<Fragment>, &TileGrid),
+        (place, source): (usize, &Arc<dyn TileSource>),
         region: &Subarray,
         canvases: &mut [Canvas<'_>],
-        alone: bool,
-    ) -> Result<()> {
-        let Some(part) = region.intersect(&fragment.root().bounds) else { return Ok(()) };
+    ) -> Result<u64> {
+        let description = source.description();
+        let Some(part) = region.intersect(&description.bounds) else { return Ok(0) };
         Counters::add(&context.counters.tiles_considered, 1);
-        let mut held =
-            canvases.iter().map(Canvas::attr).filter(|a| fragment.description().attrs.contains(&a.id())).peekable();
+        let mut held = canvases.iter().map(Canvas::attr).filter(|a| description.attrs.contains(&a.id())).peekable();
         let some = held.peek().is_some();
         // Nothing of it is asked for: not its index either, which may be damaged.
         if held.all(|attr| self.shadowed(place, attr, &part)) {
             Counters::add(&context.counters.tiles_shadowed, u64::from(some));
-            return Ok(());
+            return Ok(0);
         }
-        let TilePart { fragment, tile, tile_box, blocks, wanted } = self.locate(fragment, grid, &part)?;
-        let order = self.schema.options().cell_order;
+        let parts = source.parts(&part)?;
         let (mut wants, mut targets, mut shadowed) = (Vec::new(), Vec::new(), false);
-        for block in blocks.touched_by(&wanted) {
-            let Some(common) = blocks.block_box(block).intersect(&wanted) else { continue };
-            let cells = absolute(&common, &tile_box);
+        for part in &parts {
             for (number, canvas) in canvases.iter().enumerate() {
                 let attr = canvas.attr();
-                let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
-                if self.shadowed(place, attr, &cells) {
+                let Some(field) = source.field(Role::Attribute(attr.id())) else { continue };
+                if self.shadowed(place, attr, &part.region) {
                     shadowed = true;
                     continue;
                 }
-                let count = blocks.cells(block) as usize;
-                wants.push(Want {
-                    fragment: fragment.clone(),
-                    block: fragment.block(field, tile, block as usize, count)?,
-                });
-                targets.push((number, block, cells.clone()));
+                wants.push(Want { source: source.clone(), block: source.block(field, part.block)? });
+                targets.push((number, part));
             }
         }
         Counters::add(&context.counters.tiles_read, u64::from(!wants.is_empty()));
         Counters::add(&context.counters.tiles_shadowed, u64::from(shadowed && wants.is_empty()));
-        Counters::add(&context.counters.blocks_alone, if alone { wants.len() as u64 } else { 0 });
-        let to = Strided::packed(&region.shape(), order);
-        for (column, (canvas, block, cells)) in fetch(context, &wants, false)?.into_iter().zip(targets) {
-            let block_box = blocks.block_box(block);
-            let inner =
-                offsets_in(&cells, &tile_box).iter().zip(&block_box.origin).map(|(a, b)| a - b).collect::<Vec<u64>>();
-            let from = Strided::packed(&block_box.shape, order).at(&inner);
+        let to = Strided::packed(&region.shape(), self.schema.options().cell_order);
+        for (column, (canvas, StoredPart { region: cells, from, .. })) in
+            fetch(context, &wants, false)?.into_iter().zip(targets)
+        {
             if let Some(canvas) = canvases.get_mut(canvas) {
-                canvas.paint_box(&Arc::new(column), &cells.shape(), &from, &to.at(&offsets_in(&cells, region)));
+                canvas.paint_box(&Arc::new(column), &cells.shape(), from, &to.at(&offsets_in(cells, region)));
             }
         }
-        Ok(())
+        Ok(wants.len() as u64)
     }
 }
 

@@ -1,13 +1,10 @@
 //! Parts of blocks on their way to the result: what is read of each, and where its cells lie before and after.
 
-use super::plan::{DensePlan, TilePart};
 use crate::base::{ByteRange, Result};
-use crate::fragment::{BlockRef, ChunkedBlock, Fragment, Role};
-use crate::query::cells::layout::Strided;
+use crate::fragment::{BlockRef, ChunkedBlock, Role, StoredPart, TileSource};
 use crate::schema::{Attribute, Subarray};
-use crate::tile::TileGrid;
+use crate::tile::{Strided, offsets_in};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// A block, or the chunks of it that hold wanted cells, on its way to the result.
 pub(in crate::query) struct BlockPart {
@@ -25,41 +22,41 @@ pub(in crate::query) enum Stored {
     Block(BlockRef),
 }
 
-impl DensePlan {
-    /// What is read of a fragment to deliver the cells of a region.
-    pub(super) fn piece_ranges(
-        &self,
-        attr: &Attribute,
-        (fragment, grid): (&Arc<Fragment>, &TileGrid),
-        region: &Subarray,
-        to: &Strided,
-    ) -> Result<Vec<ByteRange>> {
-        let Some(field) = fragment.field(Role::Attribute(attr.id())) else { return Ok(Vec::new()) };
-        let at = self.locate(fragment, grid, region)?;
-        let pieces = at.blocks.touched_by(&at.wanted).into_iter().map(|block| self.piece(&at, field, block, to));
-        pieces.filter_map(|piece| piece.map(|found| Some(found?.range)).transpose()).collect()
-    }
+/// What is read of a source to deliver the cells of a region.
+pub(super) fn piece_ranges(
+    attr: &Attribute,
+    source: &dyn TileSource,
+    region: &Subarray,
+    to: &Strided,
+) -> Result<Vec<ByteRange>> {
+    let Some(field) = source.field(Role::Attribute(attr.id())) else { return Ok(Vec::new()) };
+    Ok(pieces(source, field, region, to)?.into_iter().map(|piece| piece.range).collect())
+}
 
-    pub(super) fn piece(&self, at: &TilePart<'_>, field: usize, block: u64, to: &Strided) -> Result<Option<BlockPart>> {
-        let block_box = at.blocks.block_box(block);
-        let Some(common) = block_box.intersect(&at.wanted) else { return Ok(None) };
-        let cells = block_box.cells() as usize;
-        let minus = |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<u64>>();
-        let from = Strided::packed(&block_box.shape, self.schema.options().cell_order)
-            .at(&minus(&common.origin, &block_box.origin));
-        let last = from.place(common.shape.iter().map(|n| n - 1));
-        let chunked = at.fragment.chunked_block(field, at.tile, block as usize, cells)?;
-        let (range, stored) = match chunked {
-            Some(chunked) => {
-                let chunks = chunked.chunks_of(from.start as u32).start..chunked.chunks_of(last as u32).end;
-                (at.fragment.chunk_range(&chunked, &chunks), Stored::Chunks(chunked, chunks))
-            }
-            None => {
-                let block = at.fragment.block(field, at.tile, block as usize, cells)?;
-                (block.range, Stored::Block(block))
-            }
-        };
-        let to = to.at(&minus(&common.origin, &at.wanted.origin));
-        Ok(Some(BlockPart { range, stored, from, shape: common.shape, to, block_cells: cells }))
-    }
+/// The parts of a source's blocks that hold the cells of `region`, which go to the places that `to` gives.
+pub(super) fn pieces(source: &dyn TileSource, field: usize, region: &Subarray, to: &Strided) -> Result<Vec<BlockPart>> {
+    let parts = source.parts(region)?.into_iter();
+    parts
+        .map(|part| {
+            let to = to.at(&offsets_in(&part.region, region));
+            piece(source, field, part, to)
+        })
+        .collect()
+}
+
+fn piece(source: &dyn TileSource, field: usize, part: StoredPart, to: Strided) -> Result<BlockPart> {
+    let StoredPart { block, region, from } = part;
+    let shape = region.shape();
+    let last = from.place(shape.iter().map(|n| n - 1));
+    let (range, stored) = match source.chunked_block(field, block)? {
+        Some(chunked) => {
+            let chunks = chunked.chunks_of(from.start as u32).start..chunked.chunks_of(last as u32).end;
+            (chunked.chunk_range(&chunks), Stored::Chunks(chunked, chunks))
+        }
+        None => {
+            let found = source.block(field, block)?;
+            (found.range, Stored::Block(found))
+        }
+    };
+    Ok(BlockPart { range, stored, from, shape, to, block_cells: block.cells })
 }

@@ -1,8 +1,8 @@
 //! The plan of a dense read: its layers by order, its units, and where the cells of a region come from.
 
 use super::layer::{Layer, LayerKind};
-use crate::base::{Counters, Error, Result, limits};
-use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder};
+use crate::base::{Counters, Result, limits};
+use crate::fragment::{Description, FragmentKind, FragmentOrder, TileSource};
 use crate::query::block::deletions::Deletions;
 use crate::query::block::open::open_all;
 use crate::query::overlay::{LiveCells, LiveOverlay, large_fragments, live_overlay};
@@ -41,23 +41,13 @@ impl Unit {
     }
 }
 
-/// Part of a space tile, found in a fragment.
-pub(in crate::query) struct TilePart<'p> {
-    pub(in crate::query) fragment: &'p Arc<Fragment>,
-    pub(in crate::query) tile: u64,
-    pub(in crate::query) tile_box: Subarray,
-    pub(in crate::query) blocks: BlockGrid,
-    /// The part, relative to the tile.
-    pub(in crate::query) wanted: RelativeBox,
-}
-
 /// Where the cells of a region come from.
 pub(in crate::query) enum CellSource<'p> {
     /// Nothing was ever written there, or all of it deleted with this order: only newer entries of the overlay are left.
     Nowhere(Option<FragmentOrder>),
-    /// One dense fragment, newer than all others there but for entries of the overlay.
-    One(&'p Arc<Fragment>, &'p TileGrid),
-    /// Several fragments.
+    /// One dense source, newer than all others there but for entries of the overlay.
+    One(&'p Arc<dyn TileSource>),
+    /// Several sources.
     Many,
 }
 
@@ -86,7 +76,7 @@ impl DensePlan {
         // A hole comes just before the fragment that has the order after the damaged one's.
         layers.sort_by_key(|p| (p.description.order, !matches!(p.kind, LayerKind::Deletion)));
         let cells_of = |p: &Layer| match &p.kind {
-            LayerKind::Dense(fragment, _) => Some(u64::from(fragment.root().block_cells)),
+            LayerKind::Dense(source) => Some(source.block_cells()),
             LayerKind::Sparse(..) | LayerKind::Deletion => None,
         };
         let block_cells = layers.iter().filter_map(cells_of).max().unwrap_or(limits::DENSE_BLOCK_CELLS);
@@ -146,43 +136,22 @@ impl DensePlan {
         let Some(newest) = self.layers.iter().rfind(holds) else { return CellSource::Nowhere(None) };
         match &newest.kind {
             _ if !newest.hides(attr, region) => CellSource::Many,
-            LayerKind::Dense(fragment, grid) => CellSource::One(fragment, grid),
+            LayerKind::Dense(source) => CellSource::One(source),
             LayerKind::Deletion => CellSource::Nowhere(Some(newest.description.order)),
             LayerKind::Sparse(..) => CellSource::Many,
         }
     }
 
-    /// The part of the fragment's tile that holds `part`, which lies in its box and in one space tile.
-    pub(in crate::query) fn locate<'p>(
-        &self,
-        fragment: &'p Arc<Fragment>,
-        grid: &TileGrid,
-        part: &Subarray,
-    ) -> Result<TilePart<'p>> {
-        let wrong =
-            || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
-        let coords: Vec<u64> = self.schema.dims().iter().zip(part.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
-        let tile = grid.index_of(&coords).ok_or_else(wrong)?;
-        let tile_box = grid.tile_box(tile).ok_or_else(wrong)?;
-        let order = self.schema.options().cell_order;
-        let blocks = BlockGrid::new(&tile_box.shape(), order, u64::from(fragment.root().block_cells));
-        if blocks.len() != fragment.tile_blocks(tile)? as u64 {
-            return Err(wrong());
-        }
-        let wanted = RelativeBox { origin: offsets_in(part, &tile_box), shape: part.shape() };
-        Ok(TilePart { fragment, tile, tile_box, blocks, wanted })
-    }
-
     /// Whether a device was waited for lately.
     pub(in crate::query) fn is_cold(&self) -> bool {
-        let slow = |p: &Layer| matches!(&p.kind, LayerKind::Dense(fragment, _) if fragment.source().is_cold());
+        let slow = |p: &Layer| matches!(&p.kind, LayerKind::Dense(source) if source.source().is_cold());
         self.layers.iter().any(slow)
     }
 
     /// Whether the answer to a request takes long.
     pub(in crate::query) fn is_far(&self) -> bool {
-        let far = |layer: &LayerKind| matches!(layer, LayerKind::Dense(fragment, _) if fragment.source().remote_gap().is_some());
-        self.layers.iter().any(|layer| far(&layer.kind))
+        let far = |p: &Layer| matches!(&p.kind, LayerKind::Dense(source) if source.source().remote_gap().is_some());
+        self.layers.iter().any(far)
     }
 }
 
@@ -226,12 +195,6 @@ fn parts_of(schema: &Schema, domain: &Subarray, region: &Subarray, (block_cells,
     let Some(full) = full_tile(schema, domain, &coords) else { return Vec::new() };
     let groups = BlockGrid::coarse(&full.shape(), schema.options().cell_order, block_cells, times);
     let wanted = RelativeBox { origin: offsets_in(region, &full), shape: region.shape() };
-    let part = |group: u64| groups.block_box(group).intersect(&wanted).map(|b| absolute(&b, &full));
+    let part = |group: u64| groups.block_box(group).intersect(&wanted).map(|b| b.within(&full));
     groups.touched_by(&wanted).into_iter().filter_map(part).collect()
-}
-
-/// A box given relative to the low corner of `outer`.
-pub(in crate::query) fn absolute(inner: &RelativeBox, outer: &Subarray) -> Subarray {
-    let ranges = inner.origin.iter().zip(&inner.shape).zip(outer.ranges());
-    Subarray::new(ranges.map(|((o, n), r)| crate::schema::KeyRange::new(r.lo + o, r.lo + o + (n - 1))).collect())
 }

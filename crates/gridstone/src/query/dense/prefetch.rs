@@ -5,10 +5,11 @@
 //! units, those that are read and the next, both a share of the budget and counted in it.
 
 use super::layer::LayerKind;
-use super::plan::{CellSource, DensePlan, TilePart, Unit, absolute};
+use super::piece::piece_ranges;
+use super::plan::{CellSource, DensePlan, Unit};
 use super::result::ResultColumn;
 use crate::base::{Begun, ByteRange, Result};
-use crate::fragment::{Fragment, Role};
+use crate::fragment::{Role, TileSource};
 use crate::query::cells::layout::ResultLayout;
 use crate::query::request::{BudgetHold, ReadContext};
 use crate::schema::{Attribute, Subarray};
@@ -70,7 +71,7 @@ impl<'a, I: Iterator<Item = Unit>> RemotePrefetch<'a, I> {
             }
             (cells, asked) = sums;
             units.push(unit);
-            wanted.files.into_iter().for_each(|(fragment, ranges)| all.push(fragment, ranges));
+            wanted.files.into_iter().for_each(|(source, ranges)| all.push(source, ranges));
         }
         let held = BudgetHold::take(budget, asked);
         Ok(Group { units, _begun: all.begin(), _held: held })
@@ -92,19 +93,19 @@ impl<'a, I: Iterator<Item = Unit>> RemotePrefetch<'a, I> {
 /// Ranges wanted, those of each file together.
 #[derive(Default)]
 pub(in crate::query) struct Wanted<'p> {
-    files: Vec<(&'p Arc<Fragment>, Vec<ByteRange>)>,
+    files: Vec<(&'p Arc<dyn TileSource>, Vec<ByteRange>)>,
 }
 
 impl<'p> Wanted<'p> {
-    fn push(&mut self, fragment: &'p Arc<Fragment>, ranges: Vec<ByteRange>) {
-        match self.files.iter_mut().find(|(other, _)| Arc::ptr_eq(other, fragment)) {
+    fn push(&mut self, source: &'p Arc<dyn TileSource>, ranges: Vec<ByteRange>) {
+        match self.files.iter_mut().find(|(other, _)| std::ptr::eq(*other, source)) {
             Some((_, all)) => all.extend(ranges),
-            None => self.files.push((fragment, ranges)),
+            None => self.files.push((source, ranges)),
         }
     }
 
     fn begin(self) -> Vec<Arc<dyn Begun>> {
-        self.files.into_iter().filter_map(|(fragment, ranges)| fragment.source().begin(&ranges)).collect()
+        self.files.into_iter().filter_map(|(source, ranges)| source.source().begin(&ranges)).collect()
     }
 
     fn bytes(&self) -> u64 {
@@ -137,7 +138,7 @@ impl DensePlan {
                 if asked > asked_max(context) {
                     break;
                 }
-                wanted.files.into_iter().for_each(|(fragment, ranges)| all.push(fragment, ranges));
+                wanted.files.into_iter().for_each(|(source, ranges)| all.push(source, ranges));
             }
         }
         let held = BudgetHold::take(&context.budget, all.bytes());
@@ -155,8 +156,8 @@ impl DensePlan {
         let (mut wanted, to) = (Wanted::default(), layout.place(region, *tile));
         for attr in results.iter().map(|result| result.attr) {
             match self.origin(attr, region) {
-                CellSource::One(fragment, grid) => {
-                    wanted.push(fragment, self.piece_ranges(attr, (fragment, grid), region, &to)?);
+                CellSource::One(source) => {
+                    wanted.push(source, piece_ranges(attr, source.as_ref(), region, &to)?);
                 }
                 CellSource::Many => self.want_blocks(attr, region, &mut wanted)?,
                 CellSource::Nowhere(_) => {}
@@ -169,21 +170,19 @@ impl DensePlan {
     /// Wants what is decoded to paint an attribute in a region.
     fn want_blocks<'p>(&'p self, attr: &Attribute, region: &Subarray, wanted: &mut Wanted<'p>) -> Result<()> {
         for (place, layer) in self.layers.iter().enumerate() {
-            let LayerKind::Dense(fragment, grid) = &layer.kind else { continue };
-            let (part, field) = (region.intersect(&fragment.root().bounds), fragment.field(Role::Attribute(attr.id())));
-            let (Some(part), Some(field)) = (part, field) else { continue };
+            let LayerKind::Dense(source) = &layer.kind else { continue };
+            let part = region.intersect(&source.description().bounds);
+            let (Some(part), Some(field)) = (part, source.field(Role::Attribute(attr.id()))) else { continue };
             if self.shadowed(place, attr, &part) {
                 continue;
             }
-            let TilePart { tile, tile_box, blocks, wanted: cells, .. } = self.locate(fragment, grid, &part)?;
             let mut ranges = Vec::new();
-            for block in blocks.touched_by(&cells) {
-                let Some(common) = blocks.block_box(block).intersect(&cells) else { continue };
-                if !self.shadowed(place, attr, &absolute(&common, &tile_box)) {
-                    ranges.push(fragment.block(field, tile, block as usize, blocks.cells(block) as usize)?.range);
+            for part in source.parts(&part)? {
+                if !self.shadowed(place, attr, &part.region) {
+                    ranges.push(source.block(field, part.block)?.range);
                 }
             }
-            wanted.push(fragment, ranges);
+            wanted.push(source, ranges);
         }
         Ok(())
     }

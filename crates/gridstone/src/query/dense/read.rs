@@ -13,11 +13,11 @@ use super::prefetch::RemotePrefetch;
 use super::readahead::Readahead;
 use super::result::{ResultColumn, split};
 use crate::base::{Counters, Error, Result};
-use crate::query::cells::layout::{ResultLayout, Strided};
+use crate::query::cells::layout::ResultLayout;
 use crate::query::cells::shared_result::SharedResult;
 use crate::query::request::{ALONE_BYTES_MAX, ReadContext, Request, Target, attrs_of, is_deliverable};
 use crate::schema::{Attribute, Schema, Subarray};
-use crate::tile::{Cells, Column};
+use crate::tile::{Cells, Column, Strided};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
 //! Units of a dense read that the device is told of before they are read.
 
+use super::piece::piece_ranges;
 use super::plan::{CellSource, DensePlan, Unit};
 use super::result::ResultColumn;
 use crate::base::Result;
-use crate::query::cells::layout::Strided;
 use crate::schema::Subarray;
+use crate::tile::Strided;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes that lie told and unread before each of the threads that read.
@@ -39,11 +40,11 @@ impl DensePlan {
     /// Tells the device, if it is waited for, what will be read of a region.
     pub(super) fn prefetch(&self, results: &[ResultColumn<'_>], region: &Subarray, to: &Strided) -> Result<()> {
         for result in results {
-            let CellSource::One(fragment, grid) = self.origin(result.attr, region) else { continue };
-            if !fragment.source().is_cold() {
+            let CellSource::One(source) = self.origin(result.attr, region) else { continue };
+            if !source.source().is_cold() {
                 continue;
             }
-            fragment.source().prefetch(&self.piece_ranges(result.attr, (fragment, grid), region, to)?);
+            source.source().prefetch(&piece_ranges(result.attr, source.as_ref(), region, to)?);
         }
         Ok(())
     }

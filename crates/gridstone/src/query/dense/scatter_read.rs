@@ -6,7 +6,7 @@
 use super::piece::{BlockPart, Stored};
 use super::result::ResultColumn;
 use crate::base::{Ahead, ByteRange, Counters, Error, Result, limits};
-use crate::fragment::{CHUNK_BYTES, ChunkedBlock, Fragment};
+use crate::fragment::{BlockSource, CHUNK_BYTES, ChunkedBlock};
 use crate::query::cells::layout::for_each_run;
 use crate::query::request::ReadContext;
 use std::cell::Cell;
@@ -42,29 +42,29 @@ struct Run {
     stretches: Vec<Stretch>,
 }
 
-/// Reads `pieces`, which are of one page and in its order; `false`, and nothing is done, if they are better moved.
+/// Reads `pieces`, which are of one source and in its order; `false`, and nothing is done, if they are better moved.
 ///
 /// The promise of `deliver` holds here too: no other call has a cell of theirs.
 pub(super) fn read_straight(
     context: &ReadContext,
     result: &ResultColumn<'_>,
-    fragment: &Fragment,
+    source: &dyn BlockSource,
     pieces: &[BlockPart],
 ) -> Result<bool> {
     let Some(BlockPart { stored: Stored::Chunks(page, _), .. }) = pieces.first() else { return Ok(false) };
-    let Some(stretches) = stretches(pieces, result.width())? else { return Ok(false) };
+    let Some(stretches) = stretches(page, pieces, result.width())? else { return Ok(false) };
     let runs = runs(stretches);
-    let ranges: Vec<ByteRange> = runs.iter().map(|run| fragment.chunk_range(page, &run.chunks)).collect();
+    let ranges: Vec<ByteRange> = runs.iter().map(|run| page.chunk_range(&run.chunks)).collect();
     let mut ahead = Ahead::default();
     for (at, (run, range)) in runs.iter().zip(&ranges).enumerate() {
         context.cancel.check()?;
         if ranges.len() > 1 {
-            ahead.before(at, &ranges, fragment.source().as_ref());
+            ahead.before(at, &ranges, source.source().as_ref());
         }
         Counters::add(&context.counters.requests, 1);
         Counters::add(&context.counters.bytes_fetched, range.len);
         let mut scratch = SCRATCH.take();
-        let done = read_run(result, (fragment, page), (run, *range), &mut scratch);
+        let done = read_run(result, (source, page), (run, *range), &mut scratch);
         SCRATCH.set(scratch);
         done?;
     }
@@ -75,11 +75,14 @@ pub(super) fn read_straight(
     Ok(true)
 }
 
-/// The stretches of `pieces` by their places in the page; `None` if they are short or not of one page.
-fn stretches(pieces: &[BlockPart], width: usize) -> Result<Option<Vec<Stretch>>> {
+/// The stretches of `pieces` by their places in the page; `None` if they are short or not of this page.
+fn stretches(page: &ChunkedBlock, pieces: &[BlockPart], width: usize) -> Result<Option<Vec<Stretch>>> {
     let mut found = Vec::new();
     for piece in pieces {
         let Stored::Chunks(block, _) = &piece.stored else { return Ok(None) };
+        if !block.shares_page(page) {
+            return Ok(None);
+        }
         let last = piece.from.place(piece.shape.iter().map(|n| n - 1));
         if block.byte_of(last).is_none() {
             return Err(Error::corruption("a block has fewer cells than its place in the array"));
@@ -101,7 +104,7 @@ fn stretches(pieces: &[BlockPart], width: usize) -> Result<Option<Vec<Stretch>>>
     Ok(Some(found))
 }
 
-/// RemotePrefetch stretches, which ascend, into runs of whole chunks.
+/// Groups stretches, which ascend, into runs of whole chunks.
 fn runs(stretches: Vec<Stretch>) -> Vec<Run> {
     let gap = limits::GAP_BYTES / CHUNK_BYTES;
     let mut runs: Vec<Run> = Vec::new();
@@ -160,7 +163,7 @@ fn parts(run: &Run, start: u64, len: u64) -> Result<Vec<Part>> {
 
 fn read_run(
     result: &ResultColumn<'_>,
-    (fragment, page): (&Fragment, &ChunkedBlock),
+    (source, page): (&dyn BlockSource, &ChunkedBlock),
     (run, range): (&Run, ByteRange),
     scratch: &mut Vec<u8>,
 ) -> Result<()> {
@@ -186,8 +189,8 @@ fn read_run(
         };
         outs.push(IoSliceMut::new(out));
     }
-    let named = |e: Error| e.context(format!("fragment {}", fragment.description().id));
-    fragment.source().read_into_each(range.offset, &mut outs).map_err(named)?;
+    let named = |e: Error| e.context(format!("fragment {}", source.description().id));
+    source.source().read_into_each(range.offset, &mut outs).map_err(named)?;
     drop(outs);
     let mut rest = scratch.as_slice();
     let mut read = Vec::with_capacity(parts.len());
@@ -202,7 +205,7 @@ fn read_run(
             Part::Wanted { to, len } => unsafe { result.slots.bytes_mut(to, len) }.ok_or_else(outside)?,
         });
     }
-    fragment.check_scattered(page, &run.chunks, read.into_iter())
+    page.check_scattered(&run.chunks, read.into_iter())
 }
 
 #[cfg(test)]

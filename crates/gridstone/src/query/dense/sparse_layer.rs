@@ -6,9 +6,9 @@ use crate::fragment::{Fragment, FragmentKind, Role};
 use crate::query::block::deletions::Deletions;
 use crate::query::block::fetch::{Want, fetch};
 use crate::query::block::sparse::{SparseBlock, fetch_coordinates, touched_blocks};
-use crate::query::cells::layout::Strided;
 use crate::query::request::ReadContext;
 use crate::schema::{Schema, Subarray};
+use crate::tile::Strided;
 use std::sync::{Arc, OnceLock};
 
 /// A block of a sparse fragment over a dense array. Several units of a read may touch it: its coordinates are kept for
@@ -65,7 +65,7 @@ pub(super) fn paint_sparse(
                 canvas.clear_cells(places.iter().map(|p| p.0));
             } else if let Some(field) = fragment.field(Role::Attribute(canvas.attr().id())) {
                 let want = Want {
-                    fragment: fragment.clone(),
+                    source: fragment.clone(),
                     block: fragment.block(field, block.tile, block.block, block.cells)?,
                 };
                 for column in fetch(context, &[want], false)? {

@@ -10,7 +10,9 @@
 
 use super::tombstones::{Deleted, Leftover, deletes_cells};
 use crate::base::{Counters, Error, Id, Result};
-use crate::fragment::{Cells, Description, EncodedTile, Field, Fragment, FragmentKind, Packing, Staged, encode_tile};
+use crate::fragment::{
+    Cells, DenseFragment, Description, EncodedTile, Field, Fragment, FragmentKind, Packing, Staged, encode_tile,
+};
 use crate::query::block::open::open_fragment;
 use crate::query::dense::read::read_dense;
 use crate::query::overlay::{is_small, live_overlay};
@@ -217,14 +219,9 @@ impl Tiles<'_> {
         }
         let schema = &self.job.target.schema;
         let fragment = open_fragment(self.read, schema, description)?;
-        let grid = TileGrid::new(schema, &description.bounds)?;
-        let coords: Vec<u64> = schema.dims().iter().zip(region.ranges()).map(|(d, r)| d.tile_of(r.lo)).collect();
-        let Some(number) = grid.index_of(&coords) else { return Ok(None) };
-        let same = grid.tile_box(number).as_ref() == Some(region);
         let alike = fragment.root().block_cells == self.write.blocks.dense && fragment.root().fields == self.fields;
-        if !same || !alike {
-            return Ok(None);
-        }
+        let same = DenseFragment::new(fragment.clone(), schema)?.tile_of(region).filter(|_| alike);
+        let Some(number) = same else { return Ok(None) };
         copied_tile(self.read, &fragment, (number, region.cells() as u64), &self.statistics).map(Some)
     }
 }

@@ -4,14 +4,14 @@
 use super::hits::{Hits, Wanted};
 use super::list::Points;
 use super::take::{Takes, take};
-use crate::base::{Counters, Error, Result};
-use crate::fragment::{Description, Fragment, FragmentKind, FragmentOrder, Role};
+use crate::base::{Counters, Result};
+use crate::fragment::{Description, FragmentKind, FragmentOrder, Role, TileSource};
 use crate::query::block::deletions::Deletions;
 use crate::query::block::open::open_all;
 use crate::query::overlay::large_fragments;
 use crate::query::request::{ReadContext, Target};
 use crate::schema::{Attribute, KeyRange, Schema, Subarray};
-use crate::tile::{BlockGrid, Cells, TileGrid};
+use crate::tile::Cells;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ struct Group {
 struct Layer {
     order: FragmentOrder,
     bounds: Subarray,
-    /// The fragment and its tiles; `None` if the box was deleted.
-    stored: Option<(Arc<Fragment>, TileGrid)>,
+    /// The fragment's tiles; `None` if the box was deleted.
+    stored: Option<Arc<dyn TileSource>>,
 }
 
 impl Layer {
@@ -35,10 +35,9 @@ impl Layer {
         Self { order: description.order, bounds: description.bounds.clone(), stored: None }
     }
 
-    fn dense(schema: &Schema, fragment: Arc<Fragment>) -> Result<Self> {
-        let (order, bounds) = (fragment.description().order, fragment.root().bounds.clone());
-        let grid = TileGrid::new(schema, &bounds)?;
-        Ok(Self { order, bounds, stored: Some((fragment, grid)) })
+    fn dense(source: Arc<dyn TileSource>) -> Self {
+        let (order, bounds) = (source.description().order, source.description().bounds.clone());
+        Self { order, bounds, stored: Some(source) }
     }
 }
 
@@ -64,7 +63,8 @@ pub(super) fn read(context: &ReadContext, target: &Target, points: &Points, attr
     let fragments = open_all(context, &target.schema, large)?;
     let hits = Hits::find(context, target, points, overlay.as_ref(), &fragments)?;
     let dense = fragments.into_iter().filter(|f| f.description().kind == FragmentKind::Dense);
-    let mut layers = dense.map(|f| Layer::dense(&target.schema, f)).collect::<Result<Vec<_>>>()?;
+    let source = |fragment| context.tiles.of(fragment, &target.schema).map(Layer::dense);
+    let mut layers = dense.map(source).collect::<Result<Vec<_>>>()?;
     let deletions = Deletions::of(&target.fragments, &target.schema.domain());
     layers.extend(deletions.all().iter().map(Layer::deletion));
     layers.sort_by_key(|layer| layer.order);
@@ -124,7 +124,7 @@ impl Plan<'_> {
                 break;
             }
             let bounds = &layer.bounds;
-            let field = layer.stored.as_ref().map(|(fragment, _)| fragment.field(Role::Attribute(attr.id())));
+            let field = layer.stored.as_ref().map(|source| source.field(Role::Attribute(attr.id())));
             if field == Some(None) || !bounds.intersects(&group.region) {
                 continue;
             }
@@ -143,8 +143,8 @@ impl Plan<'_> {
                 _ => true,
             });
             // What was deleted and not written since stays blank.
-            let (Some((fragment, grid)), Some(Some(field))) = (&layer.stored, field) else { continue };
-            let blocks = self.take_layer((fragment, grid), (slot, field), &covered, takes)?;
+            let (Some(source), Some(Some(field))) = (&layer.stored, field) else { continue };
+            let blocks = self.take_layer(source, (slot, field), &mut covered, takes)?;
             let alone = whole && covered.len() == group.points.len();
             Counters::add(&self.context.counters.blocks_alone, if alone { blocks } else { 0 });
         }
@@ -181,53 +181,26 @@ impl Plan<'_> {
         open.drain(kept..to);
     }
 
-    /// Takes one attribute at ascending points of one space tile from the fragment that covers them; gives the number
-    /// of blocks.
+    /// Takes one attribute at ascending points of one space tile from the source that covers them; gives the number of
+    /// blocks.
     fn take_layer(
         &self,
-        (fragment, grid): (&Arc<Fragment>, &TileGrid),
+        source: &Arc<dyn TileSource>,
         (slot, field): (usize, usize),
-        points: &[u32],
+        points: &mut [u32],
         takes: &mut Takes,
     ) -> Result<u64> {
-        let wrong =
-            || Error::corruption(format!("fragment {}: its tiles do not fit its box", fragment.description().id));
-        let Some(first) = points.first() else { return Ok(0) };
-        let first = self.points.cell(*first as usize);
-        let coords: Vec<u64> = self.schema.dims().iter().zip(first).map(|(d, k)| d.tile_of(k)).collect();
-        let tile = grid.index_of(&coords).ok_or_else(wrong)?;
-        let tile_box = grid.tile_box(tile).ok_or_else(wrong)?;
-        let (shape, order) = (tile_box.shape(), self.schema.options().cell_order);
-        let blocks = BlockGrid::new(&shape, order, u64::from(fragment.root().block_cells));
-        if blocks.len() != fragment.tile_blocks(tile)? as u64 {
-            return Err(wrong());
+        if points.is_empty() {
+            return Ok(0);
         }
-        let axes: Vec<(&[u64], u64, u64)> = self
-            .points
-            .coords
-            .iter()
-            .zip(tile_box.ranges())
-            .zip(order.strides(&shape))
-            .map(|((column, range), stride)| (column.as_slice(), range.lo, stride))
-            .collect();
+        let blocks = source.locate(&self.points.coords, points, takes.cells_mut())?;
         Counters::add(&self.context.counters.tiles_considered, 1);
         Counters::add(&self.context.counters.tiles_read, 1);
-        let (mut block, mut start, mut end, mut count) = (0, 0, 0, 0);
-        for point in points {
-            let offset = |(column, lo, stride): &(&[u64], u64, u64)| {
-                column.get(*point as usize).map_or(0, |k| (k - lo) * stride)
-            };
-            let place: u64 = axes.iter().map(offset).sum();
-            if place >= end {
-                if count > 0 {
-                    takes.close_block(slot, fragment, (field, tile, block as usize, (end - start) as usize))?;
-                }
-                (block, start, end) = blocks.block_at(place);
-                count += 1;
-            }
-            takes.push((place - start) as u32, self.points.row(*point as usize));
+        let mut points = points.iter();
+        for (block, count) in &blocks {
+            points.by_ref().take(*count).for_each(|point| takes.push_row(self.points.row(*point as usize)));
+            takes.close_block(slot, source.clone(), field, *block)?;
         }
-        takes.close_block(slot, fragment, (field, tile, block as usize, (end - start) as usize))?;
-        Ok(count)
+        Ok(blocks.len() as u64)
     }
 }

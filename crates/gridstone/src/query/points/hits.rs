@@ -4,7 +4,7 @@ use super::list::Points;
 use super::search::search;
 use super::take::{Source, Takes};
 use crate::base::{Counters, Result};
-use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role};
+use crate::fragment::{Fragment, FragmentKind, FragmentOrder, Role, StoredBlock};
 use crate::query::block::masks::{Masks, is_masked};
 use crate::query::block::sparse::SparseBlock;
 use crate::query::overlay::{HeldRows, LiveOverlay};
@@ -170,7 +170,8 @@ impl Hits {
                 Origin::Block(fragment, at) => {
                     let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
                     cells.for_each(|(cell, row)| takes.push(cell, row));
-                    takes.close_block(slot, fragment, (field, at.tile, at.block, at.cells))?;
+                    let block = StoredBlock { tile: at.tile, number: at.block, cells: at.cells };
+                    takes.close_block(slot, fragment.clone(), field, block)?;
                 }
             }
         }

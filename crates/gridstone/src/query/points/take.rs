@@ -1,7 +1,8 @@
 //! Taking single cells out of blocks: what is wanted of each block, and how it is fetched and gathered.
 
-use crate::base::{AlignedBuf, ByteRange, Counters, Error, Pending, Result};
-use crate::fragment::{BlockRef, ChunkedBlock, Fragment};
+use crate::base::{AlignedBuf, ByteRange, Counters, Error, Id, Pending, Result};
+use crate::fragment::{BlockRef, BlockSource, ChunkedBlock, StoredBlock};
+use crate::query::block::fetch;
 use crate::query::request::ReadContext;
 use crate::schema::{Attribute, Datatype};
 use crate::tile::{Column, try_vec};
@@ -13,9 +14,9 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) enum Source {
     /// A block that is fetched and decoded whole.
-    Block(Arc<Fragment>, BlockRef),
+    Block(Arc<dyn BlockSource>, BlockRef),
     /// Runs of chunks of a raw block, by their place in [`Takes::runs`].
-    Chunks(Arc<Fragment>, ChunkedBlock, Range<usize>),
+    Chunks(Arc<dyn BlockSource>, ChunkedBlock, Range<usize>),
     /// Values that are in memory.
     Held(Arc<Column>),
 }
@@ -59,6 +60,16 @@ const JOB_BYTES: u64 = 1_024;
 const BATCH_BYTES_MIN: u64 = 128 << 10;
 
 impl Takes {
+    /// Cells of the jobs that come next; a row of each is added before the job is closed.
+    pub(super) fn cells_mut(&mut self) -> &mut Vec<u32> {
+        &mut self.cells
+    }
+
+    /// Adds the row of a cell that [`Takes::cells_mut`] got already.
+    pub(super) fn push_row(&mut self, row: u32) {
+        self.rows.push(row);
+    }
+
     /// Adds a cell to the job that [`Takes::close`] makes next.
     pub(super) fn push(&mut self, cell: u32, row: u32) {
         self.cells.push(cell);
@@ -68,30 +79,34 @@ impl Takes {
     /// Makes a job of the cells pushed since the last one.
     pub(super) fn close(&mut self, slot: usize, source: Source) {
         let from = self.jobs.last().map_or(0, |job| job.takes.end);
-        self.jobs.push(Job { slot, source, takes: from..self.cells.len() });
+        self.jobs.push(Job { slot, source, takes: from..self.rows.len() });
     }
 
-    /// As [`Takes::close`], for a block of a fragment, of which only the chunks needed are read where that can be. The
+    /// As [`Takes::close`], for a block of a source, of which only the chunks needed are read where that can be. The
     /// cells pushed are in ascending order.
     pub(super) fn close_block(
         &mut self,
         slot: usize,
-        fragment: &Arc<Fragment>,
-        (field, tile, block, cells): (usize, u64, usize, usize),
+        blocks: Arc<dyn BlockSource>,
+        field: usize,
+        block: StoredBlock,
     ) -> Result<()> {
-        let source = match fragment.chunked_block(field, tile, block, cells)? {
-            None => Source::Block(fragment.clone(), fragment.block(field, tile, block, cells)?),
+        let source = match blocks.chunked_block(field, block)? {
+            None => {
+                let found = blocks.block(field, block)?;
+                Source::Block(blocks, found)
+            }
             Some(chunked) => {
                 let from = self.jobs.last().map_or(0, |job| job.takes.end);
                 let first = self.runs.len();
-                for cell in self.cells.get(from..).unwrap_or_default() {
+                for cell in self.cells.get(from..self.rows.len()).unwrap_or_default() {
                     let chunks = chunked.chunks_of(*cell);
                     match self.runs.get_mut(first..).and_then(<[_]>::last_mut) {
                         Some(run) if chunks.start <= run.end => run.end = run.end.max(chunks.end),
                         _ => self.runs.push(chunks),
                     }
                 }
-                Source::Chunks(fragment.clone(), chunked, first..self.runs.len())
+                Source::Chunks(blocks, chunked, first..self.runs.len())
             }
         };
         self.close(slot, source);
@@ -102,12 +117,11 @@ impl Takes {
     fn ranges(&self, job: &Job) -> impl Iterator<Item = ByteRange> {
         let (whole, chunked, runs) = match &job.source {
             Source::Block(_, block) => (Some(block.range), None, 0..0),
-            Source::Chunks(fragment, chunked, runs) => (None, Some((fragment, chunked)), runs.clone()),
+            Source::Chunks(_, chunked, runs) => (None, Some(chunked), runs.clone()),
             Source::Held(_) => (None, None, 0..0),
         };
         let runs = self.runs.get(runs).unwrap_or_default();
-        let parts =
-            runs.iter().filter_map(move |run| chunked.map(|(fragment, block)| fragment.chunk_range(block, run)));
+        let parts = runs.iter().filter_map(move |run| Some(chunked?.chunk_range(run)));
         whole.into_iter().chain(parts)
     }
 
@@ -200,16 +214,16 @@ fn run_batch(context: &ReadContext, attrs: &[&Attribute], takes: &Takes, jobs: &
     Ok(portions)
 }
 
-fn fragment_of(job: &Job) -> Option<&Arc<Fragment>> {
+fn blocks_of(job: &Job) -> Option<&Arc<dyn BlockSource>> {
     match &job.source {
-        Source::Block(fragment, _) | Source::Chunks(fragment, ..) => Some(fragment),
+        Source::Block(blocks, _) | Source::Chunks(blocks, ..) => Some(blocks),
         Source::Held(_) => None,
     }
 }
 
 fn same_source(a: &Job, b: &Job) -> bool {
-    match (fragment_of(a), fragment_of(b)) {
-        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+    match (blocks_of(a), blocks_of(b)) {
+        (Some(a), Some(b)) => fetch::same_source(a, b),
         (a, b) => a.is_none() && b.is_none(),
     }
 }
@@ -230,17 +244,17 @@ fn submission(takes: &Takes, jobs: &[Job]) -> usize {
 }
 
 fn submit<'j>(context: &ReadContext, takes: &Takes, jobs: &'j [Job]) -> Result<Option<Box<dyn Pending + 'j>>> {
-    let Some(fragment) = jobs.first().and_then(fragment_of) else { return Ok(None) };
+    let Some(blocks) = jobs.first().and_then(blocks_of) else { return Ok(None) };
     let ranges: Vec<ByteRange> = jobs.iter().flat_map(|job| takes.ranges(job)).collect();
     Counters::add(&context.counters.requests, 1);
     Counters::add(&context.counters.bytes_fetched, ranges.iter().map(|r| r.len).sum());
-    fragment.source().submit(&ranges).map(Some)
+    blocks.source().submit(&ranges).map(Some)
 }
 
 fn wait(jobs: &[Job], pending: Option<Box<dyn Pending + '_>>) -> Result<Vec<Bytes>> {
     let Some(pending) = pending else { return Ok(Vec::new()) };
-    pending.wait().map_err(|e| match jobs.first().and_then(fragment_of) {
-        Some(fragment) => e.context(format!("fragment {}", fragment.description().id)),
+    pending.wait().map_err(|e| match jobs.first().and_then(blocks_of) {
+        Some(blocks) => e.context(format!("fragment {}", blocks.description().id)),
         None => e,
     })
 }
@@ -256,17 +270,17 @@ fn gather(
     let cells = takes.cells.get(job.takes.clone()).unwrap_or_default();
     let decoded = match &job.source {
         Source::Held(column) => return Ok(column.view().gather(cells)),
-        Source::Block(fragment, block) => {
-            let column = fragment.decode(block, &bytes.next().unwrap_or_default())?;
+        Source::Block(blocks, block) => {
+            let column = blocks.decode(block, &bytes.next().unwrap_or_default())?;
             Counters::add(&context.counters.bytes_decoded, column.size_bytes() as u64);
             column.view().gather(cells)
         }
-        Source::Chunks(fragment, block, runs) => {
+        Source::Chunks(blocks, block, runs) => {
             let runs = takes.runs.get(runs.clone()).unwrap_or_default();
-            let values = gather_chunks(fragment, block, runs, cells, bytes)?;
+            let values = gather_chunks(blocks.description().id, block, runs, cells, bytes)?;
             Counters::add(&context.counters.bytes_decoded, values.len() as u64);
             Column::new(datatype, values, None, None).map_err(|e| {
-                let id = fragment.description().id;
+                let id = blocks.description().id;
                 Error::corruption(format!("fragment {id}: a block holds impossible values")).with_source(e)
             })?
         }
@@ -277,7 +291,7 @@ fn gather(
 
 /// The values of ascending cells, whose chunks lie in ascending runs.
 fn gather_chunks(
-    fragment: &Fragment,
+    fragment: Id,
     block: &ChunkedBlock,
     runs: &[Range<u64>],
     cells: &[u32],
@@ -288,7 +302,7 @@ fn gather_chunks(
     let mut slots = values.as_mut_slice().chunks_exact_mut(width).zip(cells).peekable();
     for run in runs {
         let bytes = bytes.next().unwrap_or_default();
-        fragment.check_chunks(block, run, &bytes)?;
+        block.check_chunks(run, &bytes)?;
         while let Some((slot, cell)) = slots.next_if(|(_, cell)| block.chunks_of(**cell).end <= run.end) {
             let value = block.value(*cell, run.start, &bytes);
             slot.copy_from_slice(value.ok_or_else(|| Error::corruption("a cell lies outside its chunk"))?);
@@ -296,7 +310,7 @@ fn gather_chunks(
     }
     match slots.next() {
         None => Ok(values),
-        Some(_) => Err(Error::corruption(format!("fragment {}: a cell lies in no block", fragment.description().id))),
+        Some(_) => Err(Error::corruption(format!("fragment {fragment}: a cell lies in no block"))),
     }
 }
 

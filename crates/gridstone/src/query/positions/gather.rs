@@ -3,14 +3,13 @@
 use super::selection::Positions;
 use super::units::{Moves, Unit, Units};
 use crate::base::{Counters, Error, Result, limits};
-use crate::query::cells::layout::Strided;
 use crate::query::cells::shared_result::SharedResult;
 use crate::query::dense::canvas::Canvas;
 use crate::query::dense::plan::DensePlan;
 use crate::query::dense::result::ResultColumn;
 use crate::query::request::{ALONE_BYTES_MAX, ReadContext, ReadOrder, Request, Target, is_deliverable};
 use crate::schema::{Attribute, Order, Subarray};
-use crate::tile::{Cells, Column};
+use crate::tile::{Cells, Column, Strided};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -9,8 +9,7 @@
 
 pub(super) mod buffers;
 
-use super::cells::layout::{Strided, move_cells};
-use super::dense::plan::absolute;
+use super::cells::layout::move_cells;
 use super::dense::read::read_dense;
 use super::request::{ReadContext, ReadOrder, Request, Target};
 use super::select::filter::Filter;
@@ -20,7 +19,7 @@ use crate::base::{AlignedBuf, Cancel, Counters, Error, Result};
 use crate::condition::Bound;
 use crate::schema::{KeyRange, Order, Schema, Subarray, key};
 use crate::tile::coordinates::axis_keys;
-use crate::tile::{BlockGrid, Cells, Column, TileGrid};
+use crate::tile::{BlockGrid, Cells, Column, Strided, TileGrid};
 use std::sync::Arc;
 
 /// So few cells are looked at one by one to halve them.
@@ -228,13 +227,13 @@ impl Scan {
         match &mut self.state {
             State::Box { pieces, next } => {
                 *next += 1;
-                (*next <= pieces.len()).then(|| absolute(&pieces.block_box(*next - 1), &self.request.sub))
+                (*next <= pieces.len()).then(|| pieces.block_box(*next - 1).within(&self.request.sub))
             }
             State::Tiles { grid, tile, pieces } => loop {
                 if let Some((region, blocks, next)) = pieces {
                     *next += 1;
                     if *next <= blocks.len() {
-                        return Some(absolute(&blocks.block_box(*next - 1), region));
+                        return Some(blocks.block_box(*next - 1).within(region));
                     }
                 }
                 if *tile >= grid.len() {

@@ -3,18 +3,17 @@
 //! An unwritten cell is one that reads as fill, or null: the condition may select it.
 
 use super::filter::Filter;
-use super::known::{Known, of_fill, spread, verdict_within};
+use super::known::{Known, of_fill, verdict_within};
 use crate::base::{Cancel, Counters, Error, Result};
 use crate::condition::{Batch, Bound, Verdict};
 use crate::fragment::Description;
-use crate::query::cells::layout::Strided;
 use crate::query::dense::layer::{Layer, LayerKind};
 use crate::query::dense::plan::{CellSource, DensePlan};
 use crate::query::dense::prefetch::{BYTES_MAX, UNITS_MAX};
 use crate::query::request::{ALONE_BYTES_MAX, ReadContext, Request, Target};
 use crate::schema::{Attribute, Datatype, KeyRange, Order, Schema, Subarray};
 use crate::tile::coordinates::coordinate_column;
-use crate::tile::{Cells, Column, Statistics};
+use crate::tile::{Cells, Column, Statistics, Strided};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -312,7 +311,7 @@ impl FilteredDenseReader {
     /// Whether something may have been written in a box.
     fn is_written(&self, region: &Subarray) -> bool {
         let writes = |layer: &Layer| match &layer.kind {
-            LayerKind::Dense(..) => layer.touches(region),
+            LayerKind::Dense(_) => layer.touches(region),
             LayerKind::Sparse(_, blocks) => blocks.iter().any(|block| block.touches(region)),
             LayerKind::Deletion => false,
         };
@@ -328,11 +327,7 @@ impl FilteredDenseReader {
             let Some(attr) = schema.attrs().get(*place) else { continue };
             let statistics = match self.plan.origin(attr, region) {
                 CellSource::Nowhere(_) => of_fill(attr),
-                CellSource::One(fragment, grid) => {
-                    let at = self.plan.locate(fragment, grid, region)?;
-                    let found = self.known.of(fragment, attr.id(), at.tile)?;
-                    found.and_then(|s| spread(s, u64::try_from(at.tile_box.cells()).ok()?))
-                }
+                CellSource::One(source) => self.known.of_region(source.as_ref(), attr.id(), region)?,
                 CellSource::Many => None,
             };
             found.extend(statistics.map(|statistics| (*place, statistics)));

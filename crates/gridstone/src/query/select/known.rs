@@ -3,8 +3,8 @@
 use super::filter::Filter;
 use crate::base::{ErrorKind, Id, Result};
 use crate::condition::{Facts, Verdict};
-use crate::fragment::Fragment;
-use crate::query::block::sparse::{SparseBlock, broken_index};
+use crate::fragment::{BlockSource, Fragment, TileSource};
+use crate::query::block::sparse::{SparseBlock, broken_index, index_not_whole};
 use crate::schema::{Attribute, Schema, Subarray};
 use crate::tile::{Column, Statistics};
 use std::collections::HashMap;
@@ -26,14 +26,16 @@ pub(super) struct Known {
 
 impl Known {
     /// The statistics of an attribute in a tile.
-    pub(super) fn of(&mut self, fragment: &Fragment, attr: u32, tile: u64) -> Result<Option<Statistics>> {
-        let Some((stripe, local)) = fragment.stripe_of(tile) else { return Err(broken_index(fragment)) };
-        let key = (fragment.description().id, stripe, attr);
+    pub(super) fn of(&mut self, source: &dyn BlockSource, attr: u32, tile: u64) -> Result<Option<Statistics>> {
+        let Some((stripe, local)) = source.stripe_of(tile) else {
+            return Err(index_not_whole(source.description().id));
+        };
+        let key = (source.description().id, stripe, attr);
         let found = match self.held.get(&key) {
             Some(held) => held.clone(),
             None => {
                 // They only spare reading: without them the values decide.
-                let read = match fragment.statistics_of(stripe, attr) {
+                let read = match source.statistics_of(stripe, attr) {
                     Err(e) if e.kind() == ErrorKind::Corruption => None,
                     read => read?.map(Arc::new),
                 };
@@ -41,6 +43,19 @@ impl Known {
             }
         };
         Ok(found.and_then(|all| all.get(local).cloned()))
+    }
+
+    /// What holds of an attribute in a region, as [`spread`] gives it; `None` unless the region lies in one tile of the source.
+    pub(super) fn of_region(
+        &mut self,
+        source: &dyn TileSource,
+        attr: u32,
+        region: &Subarray,
+    ) -> Result<Option<Statistics>> {
+        let mut tiles = source.tiles_in(region);
+        let (Some(tile), None) = (tiles.next(), tiles.next()) else { return Ok(None) };
+        let (found, cells) = (self.of(source, attr, tile)?, source.tile_box(tile).map(|tile| tile.cells()));
+        Ok(found.zip(cells).and_then(|(statistics, cells)| spread(statistics, u64::try_from(cells).ok()?)))
     }
 
     /// How many rows of a block of a sparse fragment, those outside `sub` aside, are selected.

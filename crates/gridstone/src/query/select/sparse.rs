@@ -291,7 +291,7 @@ impl FilteredSparseReader {
             for attr in &attrs {
                 let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
                 let block = fragment.block(field, at.tile, at.block, at.cells)?;
-                wants.push(Want { fragment: fragment.clone(), block });
+                wants.push(Want { source: fragment.clone(), block });
             }
         }
         let mut found = fetch(&self.sweep.context, &wants, self.far)?.into_iter();

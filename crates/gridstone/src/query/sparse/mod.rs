@@ -424,7 +424,7 @@ impl SparseReader {
         for attr in self.request.attrs.iter().filter_map(|p| self.schema.attrs().get(*p)) {
             let Some(field) = fragment.field(Role::Attribute(attr.id())) else { continue };
             let block = fragment.block(field, unit.at.tile, unit.at.block, unit.at.cells)?;
-            wants.push(Want { fragment: fragment.clone(), block });
+            wants.push(Want { source: fragment.clone(), block });
         }
         Ok(())
     }

@@ -4,10 +4,10 @@ use super::stage::Stage;
 use crate::base::limits::{self, BlockCells};
 use crate::base::{Error, Result};
 use crate::fragment::{Cells, EncodedTile, Field, FragmentKind, FragmentSpec, Packing, Staged, encode_tile};
-use crate::query::cells::layout::{Strided, move_cells};
+use crate::query::cells::layout::{for_each_run, move_cells};
 use crate::query::request::WriteContext;
 use crate::schema::{Attribute, Order, Schema, Subarray};
-use crate::tile::{BlockGrid, Column, ColumnView, TileGrid, Weights, block_cells_with_room, offsets_in};
+use crate::tile::{BlockGrid, Column, ColumnView, Strided, TileGrid, Weights, block_cells_with_room, offsets_in};
 
 /// A dense box to be written.
 #[derive(Debug)]
@@ -232,7 +232,7 @@ fn cut(
 fn rows_of(shape: &[u64], from: &Strided, order: Order) -> Result<Vec<u32>> {
     let mut rows = vec![0u32; shape.iter().product::<u64>() as usize];
     let mut too_many = false;
-    crate::query::cells::layout::for_each_run(shape, from, &Strided::packed(shape, order), |run| {
+    for_each_run(shape, from, &Strided::packed(shape, order), |run| {
         for i in 0..run.len {
             let row = u32::try_from(run.from + i * run.from_step);
             too_many |= row.is_err();

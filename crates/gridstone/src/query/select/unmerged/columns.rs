@@ -221,10 +221,12 @@ impl<'a> Run<'a> {
             let one = |wanted: Wanted<'_>, bytes: &[u8], decoded: &mut Vec<u8>| {
                 self.decode_block(wanted, bytes, decoded, &mut Vec::new())
             };
-            return near.read_side_by_side(context, self.fragment, one);
+            return near.read_side_by_side(context, self.fragment.as_ref(), one);
         }
         let mut mine = Vec::new();
-        near.read(context, self.fragment, |wanted, bytes, decoded| self.decode_block(wanted, bytes, decoded, &mut mine))
+        near.read(context, self.fragment.as_ref(), |wanted, bytes, decoded| {
+            self.decode_block(wanted, bytes, decoded, &mut mine)
+        })
     }
 
     /// Decodes a block; `decoded` and `mine` are scratch memory.
