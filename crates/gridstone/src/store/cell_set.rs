@@ -1,25 +1,25 @@
-//! A set of cells of one array, in bounded memory: single cells, and boxes that stand for every cell in them.
+//! A set of cells of one array in bounded memory: single cells, and boxes that include every cell in them.
 //!
-//! 1. A box is kept as it is; one of a single cell is a cell.
-//! 2. Of too many boxes the smallest become cells, while there is room for these.
-//! 3. If too many are left, larger boxes stand for neighbouring ones.
+//! 1. A box is kept as it is; a box of one cell is kept as a single cell.
+//! 2. If there are too many boxes, the smallest become single cells while there is room for these.
+//! 3. If there are still too many, neighbouring boxes are replaced by larger boxes around them.
 //!
-//! So only from step 3 on a set has cells that were never put into it. It never lacks one that was.
+//! Only step 3 adds cells that were never put into the set. The set never lacks a cell that was put into it.
 
 use crate::schema::{KeyRange, Subarray};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-/// Single cells of one set.
+/// The largest number of single cells in a set.
 pub const CELLS_MAX: usize = 65_536;
 
-/// Boxes of one set.
+/// The largest number of boxes in a set.
 const BOXES_MAX: usize = 1_024;
 
-/// Cells of one array, by their ordered keys.
+/// A set of cells of one array, by their ordered keys.
 #[derive(Debug, Clone, Default)]
 pub struct CellSet {
-    /// In the order of their keys, the first dimension first.
+    /// In key order, first dimension first.
     cells: BTreeSet<Box<[u64]>>,
     boxes: Vec<Subarray>,
     hull: Option<Subarray>,
@@ -31,17 +31,17 @@ impl CellSet {
         self.hull.is_none()
     }
 
-    /// The least box that holds all of it.
+    /// The smallest box around all of its cells.
     pub fn hull(&self) -> Option<&Subarray> {
         self.hull.as_ref()
     }
 
-    /// How many more single cells it holds by themselves.
+    /// How many more single cells fit before boxes must stand for them.
     pub fn room(&self) -> usize {
         CELLS_MAX.saturating_sub(self.cells.len())
     }
 
-    /// Puts all cells of a box into it.
+    /// Adds all cells of a box.
     pub fn add_box(&mut self, sub: Subarray) {
         if let Some(cell) = only_cell(&sub).filter(|_| self.room() > 0) {
             return self.add_cell(&cell);
@@ -52,13 +52,13 @@ impl CellSet {
             self.spread();
         }
         if self.boxes.len() > BOXES_MAX {
-            // Neighbours in time are neighbours in space, mostly.
+            // Boxes added one after the other are mostly close in space.
             let pairs = self.boxes.chunks(2).filter_map(|pair| pair.iter().cloned().reduce(|a, b| a.union(&b)));
             self.boxes = pairs.collect();
         }
     }
 
-    /// Makes single cells of boxes, the smallest first, while there is room.
+    /// Splits boxes into single cells, the smallest first, while there is room.
     fn spread(&mut self) {
         let mut sizes: Vec<u128> = self.boxes.iter().map(Subarray::cells).collect();
         sizes.sort_unstable();
@@ -83,7 +83,7 @@ impl CellSet {
         self.cells.extend(small.iter().flat_map(Cells::of));
     }
 
-    /// Puts one cell into it.
+    /// Adds one cell.
     pub fn add_cell(&mut self, keys: &[u64]) {
         if self.contains(keys) {
             return;
@@ -96,7 +96,7 @@ impl CellSet {
         self.cells.insert(keys.into());
     }
 
-    /// Puts into it what `of` has in `bounds`.
+    /// Adds the cells that `of` has in `bounds`.
     pub fn add_common(&mut self, of: &Self, bounds: &Subarray) {
         if !of.near(bounds) {
             return;
@@ -111,13 +111,14 @@ impl CellSet {
         self.hull.as_ref().is_some_and(inside) && (self.cells.contains(keys) || self.boxes.iter().any(inside))
     }
 
-    /// Whether it has a cell of this box.
+    /// Whether it has any cell of this box.
     pub fn touches(&self, bounds: &Subarray) -> bool {
         let has_box = || self.boxes.iter().any(|sub| sub.intersects(bounds));
         self.near(bounds) && (has_box() || self.cells_in(bounds).next().is_some())
     }
 
-    /// Whether a box of it, or its single cells, hold all of `bounds`. Several that do so only together are not found out.
+    /// Whether one box of it, or its single cells, cover all of `bounds`. Returns false where only several of them
+    /// together cover it.
     pub fn covers(&self, bounds: &Subarray) -> bool {
         let by_cells = || {
             let size = bounds.cells();
@@ -126,7 +127,7 @@ impl CellSet {
         self.boxes.iter().any(|sub| sub.covers(bounds)) || by_cells()
     }
 
-    /// A box of cells that it has in `bounds`.
+    /// A box around cells that it has in `bounds`.
     pub fn found_in(&self, bounds: &Subarray) -> Option<Subarray> {
         let mut common = Self::default();
         common.add_common(self, bounds);
@@ -135,7 +136,8 @@ impl CellSet {
         common.boxes.into_iter().next().or(cell)
     }
 
-    /// Its single cells in `bounds`. What is passed over is only what lies in the bounds of the first dimension.
+    /// Its single cells in `bounds`. The first dimension selects a range of keys; only the cells of that range are
+    /// tested.
     fn cells_in<'a>(&'a self, bounds: &'a Subarray) -> impl Iterator<Item = &'a [u64]> {
         let (lows, highs): (Vec<u64>, Vec<u64>) = bounds.ranges().iter().map(|range| (range.lo, range.hi)).unzip();
         let ends = (Bound::Included(lows.as_slice()), Bound::Included(highs.as_slice()));
@@ -152,12 +154,12 @@ impl CellSet {
     }
 }
 
-/// The keys of the cell that is all of a box.
+/// The keys of the cell, if the box has only one.
 fn only_cell(sub: &Subarray) -> Option<Vec<u64>> {
     sub.ranges().iter().map(|range| (range.lo == range.hi).then_some(range.lo)).collect()
 }
 
-/// The cells of a box, one after the other.
+/// Iterates over the cells of a box.
 struct Cells<'a> {
     ranges: &'a [KeyRange],
     next: Option<Box<[u64]>>,
@@ -224,7 +226,7 @@ mod tests {
     fn many_small_boxes_stay_what_they_are_while_there_is_room() {
         let mut set = CellSet::default();
         let of = |n: u64| square((n * 16, n * 16 + 1), (3, 5));
-        // The large ones among them do not make the small ones larger.
+        // The large boxes do not make the small ones larger.
         (0..10_000).for_each(|n| {
             set.add_box(of(n));
             if n % 100 == 0 {
@@ -252,7 +254,7 @@ mod tests {
     }
 
     proptest! {
-        /// While few, a set is exactly what was put into it.
+        /// A small set is exactly what was added to it.
         #[test]
         fn small_sets_are_exact(mine in boxes(), of in boxes()) {
             let (set, naive) = set_of(&mine);

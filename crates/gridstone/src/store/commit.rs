@@ -1,14 +1,17 @@
-//! The commit protocol. A version is the creation of one object, `_log/<version>`, that did not exist.
+//! The commit protocol. A version is committed by creating one object, `_log/<version>`, that did not exist.
 //!
 //! 1. If the newest root is `fold_versions` behind, or the records since it are many bytes, fold.
-//! 2. Write the record that follows the newest version known, naming that root; put it if absent. Where looking costs nothing, look first
-//!    whether later ones are there: then the slot is free because its record was lost.
-//! 3. Find out what became of it ([`super::outcome`]): committed, lost, or not known.
-//! 4. Lost: read what came in between, a few versions at a time, let the caller rebase; if a vacuum was among it, look whether the files
-//!    of the changes are still there; go to 1. Below the floor: look whether the changes are there already, then go to 1.
+//! 2. Write the record that follows the newest known version, naming that root, with put-if-absent. Where a lookup
+//!    costs nothing, first check whether later records exist: if they do, the slot is free only because its record was
+//!    lost.
+//! 3. Find out its outcome ([`super::outcome`]): committed, lost, or unknown.
+//! 4. If lost: read the versions in between, a few at a time, and let the caller rebase. If one of them is a vacuum,
+//!    check whether the data files of the changes still exist. Go to 1. If the slot is below the floor: check whether
+//!    the changes are committed already, then go to 1.
 //!
-//! Fragments are durable before they are given to a commit, packs and pages before step 2: so whatever a record
-//! names is there. Where the storage defers syncs, a commit that is to be durable asks for them ([`super::durability`]).
+//! Fragments are durable before they are passed to a commit; packs and pages are durable before step 2. So everything
+//! that a record names exists. Where the storage defers syncs, a commit that must be durable requests them
+//! ([`super::durability`]).
 
 use super::conflict::{Queueing, Rebase, StandardRules};
 use super::durability::is_durable;
@@ -27,10 +30,10 @@ use crate::storage::{data_name, patiently};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// How many versions that came in between are held at once.
+/// How many versions in between are held in memory at once.
 const MISSED_MAX: u64 = 16;
 
-/// What stays the same of a commit in whichever slot it is tried.
+/// The parts of a commit that are the same in every slot that is tried.
 #[derive(Debug, Clone, Copy)]
 struct Attempts {
     commit_id: Id,
@@ -39,12 +42,12 @@ struct Attempts {
 }
 
 impl Store {
-    /// Commits `changes` after `base`, or after whatever came since, and returns the snapshot that has them. All or
-    /// nothing. `rebase` is asked about every version that came in between.
+    /// Commits `changes` after `base`, or after the versions committed since, and returns the snapshot that has them.
+    /// All or nothing. `rebase` is called for every version in between.
     ///
     /// # Errors
-    /// Conflict, Exists or NotFound if the changes no longer make sense; CommitUnknown if the storage does not tell
-    /// whether the commit happened; Input if they never made sense; else nothing was committed.
+    /// Conflict, Exists or NotFound if the changes no longer apply; CommitUnknown if the storage does not report
+    /// whether the commit happened; Input if the changes are invalid. With any other error nothing was committed.
     pub fn commit(&self, base: &Arc<Snapshot>, changes: Changes, rebase: &mut dyn Rebase) -> Result<Arc<Snapshot>> {
         match &self.queues {
             Some(queues) if rebase.queueing() != Queueing::Apart => queues.queue()?.commit(self, base, changes, rebase),
@@ -52,8 +55,8 @@ impl Store {
         }
     }
 
-    /// As [`Store::commit`], whatever other threads of this process commit meanwhile. `read_version` is what the changes were
-    /// made with a look at; they are known to stand after `base`, which may be newer.
+    /// Like [`Store::commit`], but without waiting for other threads of this process. `read_version` is the version
+    /// that the changes were based on. The changes are known to apply after `base`, which may be newer.
     pub(super) fn commit_alone(
         &self,
         read_version: u64,
@@ -64,13 +67,13 @@ impl Store {
         patiently(|| self.commit_folding(read_version, base, changes, rebase, self.fold_versions))
     }
 
-    /// Folds what was committed since the newest root, and names the new one in a version that changes nothing; the same
+    /// Folds the records since the newest root, and names the new root in a version without changes. Returns the same
     /// snapshot if there is nothing to fold.
     ///
     /// # Errors
     /// Those of [`Store::commit`].
     pub fn pack(&self, base: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
-        // The version that named the root last is itself one past it.
+        // The version that named the last root is itself one past it.
         if base.version() - base.root_version() <= 1 {
             return Ok(Arc::clone(base));
         }
@@ -114,11 +117,12 @@ impl Store {
         }
     }
 
-    /// The newest version, if the fragments of `changes` are in it, the inline ones included: a record of ours counted before the floor passed
-    /// it, or somebody committed the same receipts. That none is in it proves nothing, since fragments are merged.
+    /// The newest version, if it contains the fragments of `changes`, including the inline ones. Then our record was
+    /// committed before the floor passed it, or another writer committed the same receipts. The absence of all of them
+    /// proves nothing, since fragments are merged.
     ///
     /// # Errors
-    /// CommitUnknown if some of them are in it: the others were merged, or never committed.
+    /// CommitUnknown if only some of them are in it: the others were merged, or never committed.
     fn already_in(&self, base: &Snapshot, changes: &Changes, version: u64) -> Result<Option<Arc<Snapshot>>> {
         let newest = self.latest()?;
         if newest.store() != base.store() {
@@ -148,8 +152,8 @@ impl Store {
         }
     }
 
-    /// The record that does `changes` after `newest`, which is folded if it is time, with its bytes and the snapshot after it. What the
-    /// record stands on is durable when this returns, if the record is to be.
+    /// The record of `changes` after `newest`, with its bytes and the snapshot after it. Folds `newest` first if that
+    /// is due. If the record must be durable, everything it depends on is durable on return.
     fn prepare(&self, newest: &mut Arc<Snapshot>, attempts: Attempts, changes: &Changes) -> Result<(Draft, Snapshot)> {
         self.prove(newest)?;
         root_bound::check(newest, changes, self.root_bytes_max)?;
@@ -163,7 +167,7 @@ impl Store {
         Ok((draft, next))
     }
 
-    /// Makes sure that slots are exclusive, and compares clocks where that tells the storage's time.
+    /// Verifies that slots are exclusive, and compares clocks if that check returns the storage's time.
     fn prove(&self, newest: &Snapshot) -> Result<()> {
         if let Some(storage_us) = self.log.storage.prove_exclusive(newest.store())? {
             self.times.compare(storage_us, self.clock.now_us());
@@ -171,7 +175,8 @@ impl Store {
         Ok(())
     }
 
-    /// What to follow instead of `newest` if `error` comes from a vacuum that took away what it rests on; else the error.
+    /// Returns the snapshot to follow instead of `newest` if `error` comes from a vacuum that removed its root or
+    /// records; else returns the error.
     fn reopened(
         &self,
         newest: &Snapshot,
@@ -189,7 +194,7 @@ impl Store {
         }
     }
 
-    /// The snapshot, resting on a root that is not too old.
+    /// The snapshot, based on a root that is recent enough.
     fn folded(&self, snapshot: Arc<Snapshot>, fold_versions: u64) -> Result<Arc<Snapshot>> {
         if !snapshot.wants_fold(fold_versions) {
             return Ok(snapshot);
@@ -197,8 +202,8 @@ impl Store {
         fold(&self.log, self.entropy.as_ref(), &snapshot).map(Arc::new)
     }
 
-    /// The record that does `changes` after `newest`, and its bytes. It is decoded from them, so that nothing is ever
-    /// written that cannot be read.
+    /// The record of `changes` after `newest`, and its bytes. It is decoded from those bytes, so that no unreadable
+    /// record is ever written.
     fn draft(&self, newest: &Snapshot, attempts: Attempts, changes: &Changes) -> Result<Draft> {
         let Attempts { commit_id, read_version, .. } = attempts;
         check_once(newest, changes)?;
@@ -225,8 +230,8 @@ impl Store {
         Ok(Draft { record: Record::decode(&bytes, version)?, bytes, store })
     }
 
-    /// The newest version, after `rebase` has seen each one since `base`; or only the newest, if it is far ahead and
-    /// that will do.
+    /// The newest version, after `rebase` has been called for each one since `base`. If `base` is far behind and the
+    /// rules allow it, only for the newest.
     fn catch_up(&self, base: Arc<Snapshot>, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
         let near = base.version().saturating_add(self.fold_versions.saturating_mul(2));
         let (mut newest, mut condemned) = (base, false);
@@ -236,7 +241,7 @@ impl Store {
             }
             let mut missed = Vec::new();
             let outcome = self.read_on(&newest, &mut missed);
-            // Below the floor records may be missing, or be left from commits that were lost there.
+            // Below the floor, records may be missing, or may be leftovers of commits that were lost there.
             if self.log.floor_version()? > newest.version() + 1 {
                 return self.pass_floor(&newest, rebase, changes);
             }
@@ -255,7 +260,8 @@ impl Store {
         }
     }
 
-    /// The error of what follows `newest` if it is damage; or that the store is another one by now, whose records follow others.
+    /// The error for what follows `newest`, if it is damage. If another store has replaced this one, its records follow
+    /// others, and the error says so.
     fn or_gone(&self, newest: &Snapshot, error: Error) -> Error {
         if error.kind() != ErrorKind::Corruption {
             return error;
@@ -266,9 +272,9 @@ impl Store {
         }
     }
 
-    /// The snapshot opened anew, or a later one: a root that was folded for this commit and that no record names yet may be among
-    /// what was condemned, and the next vacuum may pass even this version. Files of the changes may have been condemned and
-    /// forgotten since, of which the state says nothing any more.
+    /// The snapshot opened anew, or a later one. A root folded for this commit, which no record names yet, may be among
+    /// the condemned files, and the next vacuum may pass even this version. Files of the changes may have been
+    /// condemned and forgotten since, so the state no longer lists them.
     fn rested(&self, newest: Arc<Snapshot>, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
         match self.at_version(newest.version()) {
             Err(e) if e.kind() == ErrorKind::SnapshotExpired => self.pass_floor(&newest, rebase, changes),
@@ -276,8 +282,8 @@ impl Store {
         }
     }
 
-    /// The snapshot `newest`, to which `record` has led, after `rebase` has seen it; a later one, which it has seen too, if a
-    /// vacuum has taken away what this one rests on.
+    /// The snapshot `newest` after `record`, once `rebase` has been called for it. A later snapshot, also passed to
+    /// `rebase`, if a vacuum removed the root or records of this one.
     fn rebased(
         &self,
         record: &Record,
@@ -294,7 +300,8 @@ impl Store {
         Ok(newest)
     }
 
-    /// Appends the next versions after `base` to `missed`, with the store as it was then; says whether they are all.
+    /// Appends the next versions after `base` to `missed`, each with the store as of it. Returns whether the end was
+    /// reached.
     fn read_on(&self, base: &Arc<Snapshot>, missed: &mut Vec<(Record, Arc<Snapshot>)>) -> Result<bool> {
         let mut newest = Arc::clone(base);
         self.log.read_on(newest.version() + 1, MISSED_MAX, &mut |record| {
@@ -304,7 +311,7 @@ impl Store {
         })
     }
 
-    /// The newest version, if it is of the store that `base` is of; of none, any.
+    /// The newest version, if it is of the same store as `base`. A `base` without a store accepts any.
     fn pass_floor(&self, base: &Snapshot, rebase: &mut dyn Rebase, changes: &mut Changes) -> Result<Arc<Snapshot>> {
         loop {
             let newest = self.latest()?;
@@ -320,9 +327,9 @@ impl Store {
     }
 }
 
-/// A Conflict error if the data file of a fragment is missing: it was written so long ago that a vacuum has removed it. One
-/// that is condemned from here on is found when its record is applied, until a later vacuum forgets it: so this is asked again
-/// whenever a vacuum has been passed, after its record was read.
+/// A Conflict error if the data file of a fragment is missing: it was written so long ago that a vacuum removed it. A
+/// file condemned from here on is found when its record is applied, until a later vacuum forgets it. So this check is
+/// repeated whenever a vacuum has been passed, after its record was read.
 fn check_files(log: &Log, changes: &Changes) -> Result<()> {
     for operation in &changes.operations {
         let (Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. }) = operation
@@ -344,8 +351,9 @@ fn check_files(log: &Log, changes: &Changes) -> Result<()> {
     Ok(())
 }
 
-/// A Conflict error if a fragment that came by data file is in its array already, or one to be taken out is not. Ids of inline fragments are checked
-/// against recent versions only, when the record is applied: they were made for this one commit and cannot be older.
+/// A Conflict error if a fragment that came by data file is in its array already, or one to be removed is not. Ids of
+/// inline fragments are checked only against recent versions, when the record is applied: they were made for this one
+/// commit and cannot be older.
 fn check_once(newest: &Snapshot, changes: &Changes) -> Result<()> {
     for operation in &changes.operations {
         let (array, fragments, removed) = match operation {
@@ -366,10 +374,10 @@ fn check_pages<'a>(array: &ArrayState, staged: impl Iterator<Item = &'a Staged>)
     find_described(array, &staged.collect::<Vec<_>>())?.map_or(Ok(()), |known| Err(array.twice(known)))
 }
 
-/// One of these fragments that the array's pages describe.
+/// One of these fragments, if the array's pages describe it.
 fn find_described(array: &ArrayState, staged: &[&Staged]) -> Result<Option<Id>> {
     let ids: HashSet<Id> = staged.iter().map(|f| f.description.id).collect();
-    // The same fragment has the same box, so only pages that touch it can describe it.
+    // A fragment has the same box wherever it is described, so only pages that touch the box can describe it.
     let touched = |bounds: &crate::schema::Subarray| staged.iter().any(|f| f.description.bounds.intersects(bounds));
     for shelf in array.shelves.iter().filter(|s| touched(&s.info().bounds)) {
         if let Some(known) = shelf.load()?.iter().find(|d| ids.contains(&d.id)) {
@@ -379,7 +387,7 @@ fn find_described(array: &ArrayState, staged: &[&Staged]) -> Result<Option<Id>> 
     Ok(None)
 }
 
-/// How many of these fragments the array has.
+/// How many of these fragments the array contains.
 fn count_present(array: &ArrayState, staged: &[Staged]) -> Result<usize> {
     let ids: HashSet<Id> = staged.iter().map(|f| f.description.id).collect();
     let mut present: HashSet<Id> = array.recent().map(|d| d.id).filter(|id| ids.contains(id)).collect();

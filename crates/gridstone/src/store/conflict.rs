@@ -1,5 +1,5 @@
-//! What happens to a commit whose slot another one took: the changes are looked at again, against what the other
-//! commit left. The table of all pairs is in `docs/format/conflicts.md`.
+//! The rules for a commit whose slot was taken by another one: the changes are checked again, against the state that
+//! the other commit left. The table of all pairs is in `docs/format/conflicts.md`.
 
 use super::operation::{Changes, Operation, Recorded, Removed};
 use super::record::Record;
@@ -8,37 +8,37 @@ use crate::base::{Error, Id, Result};
 use crate::fragment::Description;
 use std::sync::Arc;
 
-/// How a commit goes along with others of its process to the same store.
+/// How a commit shares the queue with other commits of its process to the same store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queueing {
-    /// It may share a record with others, if its changes allow.
+    /// It may share a record with others, if its changes allow that.
     Shared,
-    /// It has a record of its own and waits its turn, so that nobody of its process takes its slot meanwhile. Its rules
+    /// It has its own record and waits for its turn, so that no other thread of its process takes its slot. Its rules
     /// are decided quickly.
     InTurn,
-    /// It goes by itself: to decide may take long, and others must not wait for that.
+    /// It commits without queueing: its rules may take long, and others must not wait for them.
     Apart,
 }
 
-/// Decides whether changes still stand after another commit came first, and adapts them.
+/// Decides whether changes still apply after another commit came first, and adapts them.
 pub trait Rebase {
-    /// Called for every version that came in between, in order: `lost_to` is its record, `newest` the store with it.
-    /// May change `changes`. A Conflict error gives the commit up.
+    /// Called for every version in between, in order: `lost_to` is its record, `newest` the store with it. May modify
+    /// `changes`. A Conflict error gives up the commit.
     fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()>;
 
-    /// How it goes along with other commits of this process.
+    /// How it shares the queue with other commits of this process.
     fn queueing(&self) -> Queueing {
         Queueing::Apart
     }
 
-    /// Whether [`Rebase::rebase_past_floor`] decides as well as a look at every version in between would: a writer that
-    /// is far behind then opens the newest version instead of reading all of them.
+    /// Whether [`Rebase::rebase_past_floor`] decides as well as a check of every version in between would. A writer
+    /// that is far behind then opens the newest version instead of reading all of them.
     fn newest_suffices(&self) -> bool {
         false
     }
 
-    /// Called instead if the log was cut so far that the versions in between cannot be read any more. The default gives
-    /// up, since nobody can say what they did.
+    /// Called instead if the log was truncated and the versions in between cannot be read. The default gives up, since
+    /// their changes are unknown.
     fn rebase_past_floor(&mut self, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
         let _ = changes;
         Err(Error::snapshot_expired(format!(
@@ -48,25 +48,26 @@ pub trait Rebase {
     }
 }
 
-/// The standard table for plain changes: only what is gone or taken conflicts.
+/// The standard rules for plain changes: only missing or taken objects conflict.
 ///
 /// - Fragments added: conflict if the array was removed. An array created at its path later has another id.
-/// - Masks added: conflict also if a fragment that one lies over was taken out, and is not added by the same commit.
-/// - Fragments replaced: conflict if the array was removed, or one of those to be taken out was taken out already, or masked.
-/// - A schema changed: conflict if the array was removed, or its schema changed. Fragments stand beside it, whatever the schema
-///   that they were written with.
+/// - Masks added: conflict also if a masked fragment was removed and is not added by the same commit.
+/// - Fragments replaced: conflict if the array was removed, or if one of the fragments to remove was already removed or
+///   masked.
+/// - A schema changed: conflict if the array was removed, or its schema changed. Fragments do not conflict with it,
+///   whatever schema they were written with.
 /// - Metadata set: conflict if the node was removed; else the last writer wins, key by key.
 /// - A node removed: conflict if it was removed already.
-/// - A node moved: conflict if it was removed, or lies elsewhere by now; an Exists error if something lies where it is put.
-/// - A version tagged: an Exists error if the name was taken, unless it is to be moved. A tag taken away: conflict if it
-///   was moved or taken away.
-/// - Anything that lies in a file that was condemned conflicts, whoever asks: that is checked where records are applied.
+/// - A node moved: conflict if it was removed, or lies elsewhere by now; an Exists error if its target path is taken.
+/// - A version tagged: an Exists error if the name was taken, unless the tag is to be moved. A tag removed: conflict if
+///   it was moved or removed.
+/// - Data in a condemned file conflicts under all rules: that is checked where records are applied.
 /// - A node created: an Exists error if its path was taken, or if a parent became an array.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StandardRules;
 
 impl StandardRules {
-    /// A Conflict error if `changes` make no sense after `newest`.
+    /// A Conflict error if `changes` do not apply after `newest`.
     pub fn check(newest: &Snapshot, changes: &Changes) -> Result<()> {
         let (mut created, mut altered): (Vec<Id>, Vec<Id>) = (Vec::new(), Vec::new());
         let mut moves: Vec<(&str, &str)> = Vec::new();
@@ -115,7 +116,7 @@ impl StandardRules {
     }
 }
 
-/// Where what lies at `path` after `moves` lay before them.
+/// The path, before `moves`, of the node that is at `path` after them.
 fn before(path: &str, moves: &[(&str, &str)]) -> String {
     moves.iter().rev().fold(path.to_owned(), |path, (from, to)| match path.strip_prefix(to) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{from}{rest}"),
@@ -123,7 +124,7 @@ fn before(path: &str, moves: &[(&str, &str)]) -> String {
     })
 }
 
-/// A Conflict error unless the node still lies at `from`.
+/// A Conflict error unless the node is still at `from`.
 fn check_place(newest: &Snapshot, id: Id, from: &str) -> Result<()> {
     match newest.node_by_id(id) {
         Some(node) if node.path() != from => Err(Error::conflict(format!(
@@ -150,7 +151,7 @@ impl Rebase for StandardRules {
         Queueing::Shared
     }
 
-    /// Ids never come back, so what the newest version still has was there in between.
+    /// Ids never come back, so a fragment that the newest version still has was present in all versions in between.
     fn newest_suffices(&self) -> bool {
         true
     }
@@ -164,9 +165,10 @@ impl Rebase for StandardRules {
     }
 }
 
-/// The rules of a delete of the order of an earlier version: those of [`StandardRules`], and that nothing it deletes was merged
-/// since with something newer than it. A merged fragment has the order of its newest input, so that the delete would be older than
-/// what it deletes. What is older than the delete after the merge too is deleted as before.
+/// The rules of a delete whose order is that of an earlier version. In addition to [`StandardRules`], nothing that it
+/// deletes may have been merged since with newer data. A merged fragment has the order of its newest input, so the
+/// delete would be older than the cells it deletes. If the merged fragment is still older than the delete, the delete
+/// applies as before.
 #[derive(Debug, Clone, Copy)]
 pub struct DeleteRules {
     /// The array.
@@ -174,7 +176,7 @@ pub struct DeleteRules {
 }
 
 impl DeleteRules {
-    /// A Conflict error if `record` merged what one of `deletes` reaches with something newer.
+    /// A Conflict error if `record` merged data that one of `deletes` reaches with something newer.
     pub(super) fn check<'a>(
         &self,
         record: &Record,
@@ -206,7 +208,7 @@ impl Rebase for DeleteRules {
     }
 }
 
-/// The rule of the first commit: there is nothing to rebase on.
+/// The rules of the first commit: there is nothing to rebase on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MustBeFirst;
 

@@ -1,13 +1,12 @@
-//! How the descriptions of many fragments are cut into pages that are compact in space, so that a small box needs
-//! few of them.
+//! Cuts the descriptions of many fragments into pages that are compact in space, so that a small box needs few pages.
 //!
-//! Recursive median: the fragments are split at the median of their centres in the dimension where the centres are
-//! spread widest, measured in widths of the fragments themselves, until each part fits a page.
+//! The algorithm is a recursive median. The fragments are split at the median of their centres, in the dimension where
+//! the centres are spread widest, measured in mean fragment widths. Each part is split until it fits a page.
 
 use crate::fragment::Description;
 use std::sync::Arc;
 
-/// `fragments` in parts of at most `max` each, all about equally long, each by ascending order.
+/// Splits `fragments` into parts of at most `max` each, all about equally long, each in ascending order.
 pub(super) fn cut(fragments: Vec<Arc<Description>>, max: usize) -> Vec<Vec<Arc<Description>>> {
     let mut parts = Vec::new();
     let mut waiting = vec![fragments];
@@ -32,7 +31,7 @@ fn centre(fragment: &Description, dim: usize) -> u64 {
     fragment.bounds.ranges().get(dim).map_or(0, |r| r.lo.midpoint(r.hi))
 }
 
-/// The dimension in which the centres are spread widest, in mean widths of the fragments.
+/// The dimension in which the centres are spread widest, measured in mean fragment widths.
 fn widest(fragments: &[Arc<Description>]) -> usize {
     let dims = fragments.first().map_or(0, |f| f.bounds.ndim());
     let spread = |dim: usize| {

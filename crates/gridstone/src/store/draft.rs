@@ -1,6 +1,6 @@
-//! From changes to the operations of a record: parents that are missing are created, texts are checked.
+//! Turns changes into the operations of a record: creates missing parents and checks texts.
 //!
-//! Everything here depends on the snapshot that the commit will follow, so it is done again for every slot.
+//! All of this depends on the snapshot that the commit follows, so it is repeated for every slot.
 
 use super::operation::{Changes, Operation, Recorded};
 use super::path;
@@ -10,7 +10,7 @@ use super::tree::{Node, Tree};
 use crate::base::{Entropy, Error, Id, Result, limits};
 use std::sync::Arc;
 
-/// The operations that `changes` come to after `base`. Input, Exists or NotFound errors say what cannot be done.
+/// The operations of `changes` after `base`. Input, Exists or NotFound errors say what cannot be done.
 pub(super) fn operations(base: &Snapshot, changes: &Changes, entropy: &dyn Entropy) -> Result<Vec<Operation>> {
     let (tree, retained) = (base.tree().clone(), base.retained_state());
     let mut draft = Draft { tree, retained, version: base.version() + 1, operations: Vec::new() };
@@ -24,7 +24,7 @@ pub(super) fn operations(base: &Snapshot, changes: &Changes, entropy: &dyn Entro
 }
 
 struct Draft {
-    /// The nodes as they will be; fragments and metadata are not followed here.
+    /// The nodes as they will be; fragments and metadata are not tracked here.
     tree: Tree,
     retained: Arc<Retained>,
     version: u64,
@@ -84,7 +84,7 @@ impl Draft {
         path::parent(path).map_or(Ok(()), |parent| self.create_groups(parent, entropy))
     }
 
-    /// Creates the group at `path` and those above it, as far as they are missing.
+    /// Creates the group at `path` and its missing parents.
     fn create_groups(&mut self, path: &str, entropy: &dyn Entropy) -> Result<()> {
         let ancestors = std::iter::successors(Some(path), |p| path::parent(p));
         let missing: Vec<&str> = ancestors.take_while(|p| self.tree.find(p).is_none()).collect();
@@ -98,7 +98,7 @@ impl Draft {
     }
 }
 
-/// An Input error for a key or a value that is too long. What is there already may be, and can be removed.
+/// An Input error for a key or a value that is too long. An existing one may be too long, and can be removed.
 fn check_lengths(key: &str, text: Option<&str>) -> Result<()> {
     let Some(text) = text else { return Ok(()) };
     if key.len() > limits::METADATA_KEY_BYTES_MAX || text.len() > limits::METADATA_VALUE_BYTES_MAX {
@@ -131,7 +131,7 @@ fn check_texts(changes: &[(String, Option<String>)]) -> Result<()> {
     Ok(())
 }
 
-/// How deep lists and objects lie in each other in a JSON text.
+/// The nesting depth of lists and objects in a JSON text.
 fn levels(json: &str) -> usize {
     let (mut level, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
     for byte in json.bytes() {

@@ -1,6 +1,7 @@
-//! Fragments that a store tells of twice. A fragment is added by one record of one array; a fold describes it on one page of each root.
-//! So it is told twice where two records add it, where two pages of one root describe it, and where a root describes it that is older
-//! than the record which adds it. What one record or one page says twice is refused when it is decoded.
+//! Finds fragments that a store lists twice. A fragment is added by one record of one array, and a fold describes it on
+//! one page of each root. So a fragment is listed twice where two records add it, where two pages of one root describe
+//! it, or where a root describes it that is older than the record which adds it. Duplicates within one record or one
+//! page are refused when it is decoded.
 
 use super::record::Record;
 use crate::base::{Error, Id, Result};
@@ -8,7 +9,7 @@ use crate::fragment::Description;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Who tells of which fragment.
+/// Which record and which pages list each fragment.
 #[derive(Debug, Default)]
 pub(super) struct Tellers {
     /// The version that added it.
@@ -18,7 +19,8 @@ pub(super) struct Tellers {
 }
 
 impl Tellers {
-    /// Notes what a record adds. A Corruption error if an earlier one adds some of it; records come in order.
+    /// Notes the fragments that a record adds. A Corruption error if an earlier record adds one of them; records come
+    /// in order.
     pub(super) fn record(&mut self, record: &Record) -> Result<()> {
         let mut twice = None;
         for id in record.added().map(|d| d.id) {
@@ -33,8 +35,9 @@ impl Tellers {
         }
     }
 
-    /// Notes what the page `page` describes, which a root of `version` is the first to name, among the pages `named`. A Corruption error if another of
-    /// these describes some of it, or a later record adds it. All records come first.
+    /// Notes the fragments that the page `page` describes. A root of `version` is the first to name the page, among the
+    /// pages `named`. A Corruption error if another of these pages describes one of them, or a later record adds it.
+    /// All records come first.
     pub(super) fn page(
         &mut self,
         page: Id,

@@ -1,11 +1,11 @@
 //! Durability of commits where the storage defers syncs (`durability="close"`).
 //!
-//! The bytes of each record are durable before it has its name. What a plain commit leaves unsynced is its own data files and the names of its
-//! files. Its record says so (`"durable":false`). All other commits are durable: creations, folds, merges, vacuums. So is each commit of a
-//! storage that does not defer.
+//! The bytes of each record are durable before the record gets its name. A plain commit leaves only its own data files
+//! and the names of its files unsynced; its record says so (`"durable":false`). All other commits are durable:
+//! creations, folds, merges, vacuums. So is each commit to a storage that does not defer syncs.
 //!
-//! A durable commit first syncs what it stands on, back to the last durable one: data files, then the names of records. So a power cut
-//! takes no durable commit, and none that one stands on.
+//! A durable commit first syncs what it depends on, back to the last durable one: data files, then the names of
+//! records. So a power cut loses no durable commit, and no commit that a durable one depends on.
 
 use super::log::Log;
 use super::operation::{Changes, Operation};
@@ -34,27 +34,28 @@ fn data_of(changes: &Changes) -> impl Iterator<Item = Id> {
 }
 
 impl Log {
-    /// Makes durable what a durable commit of `changes` after `newest` stands on.
+    /// Makes everything durable that a durable commit of `changes` after `newest` depends on.
     ///
     /// # Errors
-    /// Storage, Access; nothing was committed.
+    /// Storage or Access; then nothing was committed.
     pub(super) fn make_durable(&self, newest: &Snapshot, changes: &Changes) -> Result<()> {
         let own = data_of(changes).filter(|_| self.storage.defers_sync());
         let before = newest.unsynced().iter().flat_map(|commit| commit.data.iter().copied());
         for id in own.chain(before) {
             sync_if_there(self.storage.as_ref(), &data_name(id))?;
         }
-        // Records have their bytes already, and names are synced by folder: the last one brings the others.
+        // The bytes of records are durable already, and names are synced by folder: syncing the last one syncs the
+        // others.
         newest.unsynced().last().map_or(Ok(()), |last| sync_if_there(self.storage.as_ref(), &log_name(last.version)))
     }
 
-    /// Makes an object durable that was just written, where the storage has deferred that.
+    /// Makes an object durable that was just written, if the storage has deferred that.
     pub(super) fn sync_deferred(&self, name: &str) -> Result<()> {
         if self.storage.defers_sync() { self.storage.sync(name) } else { Ok(()) }
     }
 }
 
-/// A file that a vacuum has taken away needs no sync.
+/// A file that a vacuum has removed needs no sync.
 fn sync_if_there(storage: &dyn Storage, name: &str) -> Result<()> {
     match storage.sync(name) {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),

@@ -1,14 +1,15 @@
-//! The floor: the lowest version still kept, and the manifest root that stands in for all before it.
+//! The floor: the lowest version still kept, and the manifest root that replaces all versions before it.
 //!
-//! A sealed line without a body: `{"gs":0,"version":F,"root":{"id":…,"version":F,"xxh3":…}}`. Versions below F cannot
-//! be opened any more, and their records may be gone. A log without this object starts at version 1.
+//! A checksummed line without a body: `{"gs":0,"version":F,"root":{"id":…,"version":F,"xxh3":…}}`. Versions below F
+//! cannot be opened any more, and their records may be missing. A log without this object starts at version 1.
 
 use super::line::{self, FORMAT};
 use super::shape::{RootRef, RootText, Whole};
 use crate::base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// What `_log/floor` holds while a store is copied here with its history: until the copy is done there is no store.
+/// The content of `_log/floor` while a store is copied here with its history. Until the copy is complete there is no
+/// store.
 pub const UNFINISHED: &[u8] = b"gridstone: a copy of a store to this place was not finished\n";
 
 /// The lowest version still kept.
@@ -37,7 +38,7 @@ impl Floor {
         line::seal(json, 1)
     }
 
-    /// The mirror of [`Floor::encode`]. Unsupported if it is of another format; Corruption if it is not what was written.
+    /// Decodes what [`Floor::encode`] wrote. Unsupported if it has another format; Corruption if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         const WHAT: &str = "the log's floor";
         if bytes == UNFINISHED {

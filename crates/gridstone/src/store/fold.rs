@@ -1,14 +1,14 @@
-//! Folding: what the records since the last root added becomes pages and a new root.
+//! Folding turns the records since the last root into pages and a new root.
 //!
-//! 1. The inline fragments of those records are copied, checked, into one pack in `_data/`.
-//! 2. Per array that got fragments or lost some: the last page that is not full, and those that describe fragments
-//!    taken out, are rewritten with those added and without these. If they do not fit one page they are cut by space into
-//!    several, which are full from then on. Other pages are kept as they are.
-//! 3. The root is written, naming all pages.
+//! 1. The inline fragments of those records are verified and copied into one pack in `_data/`.
+//! 2. For each array that gained or lost fragments, some pages are rewritten: the last page that is not full, and those
+//!    that describe removed fragments. Added fragments are put into them, removed ones left out. If they do not fit one
+//!    page, they are cut by space into several, which are full from then on. Other pages are kept unchanged.
+//! 3. The root is written; it names all pages.
 //!
-//! Each object is durable before the next step, all of them before the record that names the root. Two writers that
-//! fold at once do no harm: each names its own root, and the one that loses the slot leaves files nobody refers to.
-//! The work is bounded by what was added since the last root plus one page per array.
+//! Each object is durable before the next step, and all of them before the record that names the root. Two writers that
+//! fold at once do no harm: each names its own root, and the one that loses the slot leaves unreferenced files. The
+//! work is bounded by what was added since the last root plus one page per array.
 
 use super::cut::cut;
 use super::log::Log;
@@ -26,12 +26,12 @@ use crate::storage::{Storage, data_name, manifest_name};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The same state as `snapshot`, resting on a root of its own version, which is durable.
+/// The same state as `snapshot`, based on a root of its own version, which is durable.
 pub(super) fn fold(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot) -> Result<Snapshot> {
     fold_moving(log, entropy, snapshot).map(|(folded, _)| folded)
 }
 
-/// As [`fold`]; says also where the fragments lie that were copied out of the log.
+/// Like [`fold`]; also returns the locations of the fragments that were copied out of the log.
 pub(super) fn fold_moving(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot) -> Result<(Snapshot, Moved)> {
     let Some(record) = snapshot.record() else { return Ok((snapshot.clone(), Moved::new())) };
     let moved = Packer { log, entropy }.pack(snapshot)?;
@@ -48,8 +48,8 @@ pub(super) fn fold_moving(log: &Log, entropy: &dyn Entropy, snapshot: &Snapshot)
     Ok((folded, moved))
 }
 
-/// The root of `snapshot`'s version and its pages, given to `press`, if fragments of the log lie where `moved` says; what a fold
-/// would have written, without writing it.
+/// The root of `snapshot`'s version and its pages, passed to `press`, with the fragments of the log at the locations in
+/// `moved`: the bytes that a fold would write, without writing them.
 pub(super) fn bind(
     storage: &Arc<dyn Storage>,
     press: &mut dyn Press,
@@ -60,9 +60,9 @@ pub(super) fn bind(
     Binder { storage, press, moved, made: Shelves::new() }.root(snapshot, record)
 }
 
-/// Where pages go.
+/// Receives pages.
 pub(super) trait Press {
-    /// The id of the page of these bytes and this checksum, which is there when this returns.
+    /// Takes a page of these bytes and this checksum, and returns its id. The page exists on return.
     fn page(&mut self, bytes: &[u8], xxh3: u64) -> Result<Id>;
 }
 
@@ -86,10 +86,10 @@ fn write(log: &Log, name: &str, bytes: &[u8]) -> Result<()> {
     log.sync_deferred(name)
 }
 
-/// Where fragments lie after the fold, by id.
+/// The locations of fragments after the fold, by id.
 pub(super) type Moved = HashMap<Id, Location>;
 
-/// Copies inline fragments out of the log.
+/// Copies inline fragments out of the log into a pack.
 struct Packer<'a> {
     log: &'a Log,
     entropy: &'a dyn Entropy,
@@ -121,14 +121,14 @@ impl Packer<'_> {
     }
 }
 
-/// Writes zeros up to where the next body may start, and says where that is.
+/// Writes zeros up to the alignment of the next body, and returns that offset.
 fn align(sink: &mut dyn ByteSink, end: u64) -> Result<u64> {
     let offset = end.next_multiple_of(BODY_ALIGNMENT);
     sink.write([0; BODY_ALIGNMENT as usize].get(..(offset - end) as usize).unwrap_or_default())?;
     Ok(offset)
 }
 
-/// The fragments that lie in records, by version.
+/// The fragments whose data is inline in records, by version.
 pub(super) fn inline_by_version(snapshot: &Snapshot) -> BTreeMap<u64, Vec<Id>> {
     let mut wanted: BTreeMap<u64, Vec<Id>> = BTreeMap::new();
     for node in snapshot.nodes() {
@@ -142,18 +142,18 @@ pub(super) fn inline_by_version(snapshot: &Snapshot) -> BTreeMap<u64, Vec<Id>> {
     wanted
 }
 
-/// Whether a page describes a fragment that was taken out since.
+/// Whether a page describes a fragment that was removed since.
 fn loses(array: &ArrayState, shelf: &Shelf) -> Result<bool> {
     let near = array.gone.values().any(|gone| gone.bounds.intersects(&shelf.info().bounds));
     Ok(near && shelf.load()?.iter().any(|d| !array.has(d.id)))
 }
 
-/// Makes pages, and the root of them.
+/// Makes pages, and their root.
 struct Binder<'a> {
     storage: &'a Arc<dyn Storage>,
     press: &'a mut dyn Press,
     moved: &'a Moved,
-    /// The pages written, with their fragments at hand.
+    /// The pages written, with their fragments in memory.
     made: Shelves,
 }
 
@@ -195,7 +195,7 @@ impl Binder<'_> {
         Ok(pages)
     }
 
-    /// The description of a fragment that lies where it will stay.
+    /// The description of a fragment with its final location.
     fn settled(&self, d: &Arc<Description>) -> Result<Arc<Description>> {
         match (d.location.file, self.moved.get(&d.id)) {
             (FileRef::Data(_) | FileRef::Nowhere, _) => Ok(Arc::clone(d)),

@@ -1,4 +1,5 @@
-//! What fuzz targets reach of the manifest, which nobody outside this floor decodes. Only with the feature `fuzzing`.
+//! Entry points of fuzz targets into the manifest, which nothing outside this floor decodes. Only with the feature
+//! `fuzzing`.
 
 use super::line;
 use super::page::{self, PageInfo};
@@ -12,8 +13,8 @@ use crate::storage::Storage;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Decodes a manifest root whatever reference names it, encodes it again, and goes over the state that rests on it, its
-/// pages found in `storage`. Says whether the second decoding gives the same.
+/// Decodes a manifest root without a reference to check it against, encodes it again, and walks the state that is based
+/// on it; its pages are read from `storage`. Returns whether the second decoding equals the first.
 ///
 /// # Errors
 /// Those of opening a store.
@@ -37,8 +38,8 @@ pub fn manifest_root(bytes: &[u8], storage: &Arc<dyn Storage>) -> Result<bool> {
     Ok(same)
 }
 
-/// Decodes a manifest page whatever root tells of it, encodes it again, and says whether the second decoding gives the
-/// same.
+/// Decodes a manifest page without a root to check it against, encodes it again, and returns whether the second
+/// decoding equals the first.
 ///
 /// # Errors
 /// Those of opening a store.

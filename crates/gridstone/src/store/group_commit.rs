@@ -1,17 +1,19 @@
 //! Group commit: threads of one process that commit to the same store at the same time share records.
 //!
-//! 1. Who comes while no commit is under way commits at once: a lone writer never waits, and there is no timer.
-//! 2. Who comes during a commit waits in line. When that commit ends, the first in line becomes the leader: it writes one
-//!    record for itself and for those behind it that may share it (at most [`MEMBERS_MAX`], about [`BYTES_MAX`]), in the
-//!    order in which they came.
-//! 3. Each member is looked at alone against every version that came first. One that does not stand leaves the group.
-//! 4. Once the record is committed all members get its snapshot. If its outcome is unknown, or the leader panics, all are
-//!    told so. If it was certainly not committed, and for who left the group, nothing has happened: each commits by itself
-//!    then, and has its own error.
+//! 1. A commit that arrives while no other is under way starts at once: a lone writer never waits, and there is no
+//!    timer.
+//! 2. A commit that arrives during another waits in line. When that one ends, the first in line becomes the leader. The
+//!    leader writes one record for itself and for those behind it that may share it (at most [`MEMBERS_MAX`], about
+//!    [`BYTES_MAX`]), in the order of their arrival.
+//! 3. Each member is checked alone against every version that came first. A member that no longer applies leaves the
+//!    group.
+//! 4. Once the record is committed, all members get its snapshot. If its outcome is unknown, or the leader panics, all
+//!    members get that error. If it was certainly not committed, nothing has happened to the members; the same holds
+//!    for a member that left the group. Each of these commits by itself then, and gets its own error.
 //!
-//! Only changes that cannot get in each other's way share a record: fragments added and metadata set, without a message, since
-//! a message belongs to one commit. Others wait for their turn and commit alone ([`Queueing::InTurn`]).
-//! No lock is held while a storage is used or a signal raised, so a scheduler may stand in for threads.
+//! Only changes that cannot conflict with each other share a record: fragments added and metadata set, without a
+//! message, since a message belongs to one commit. Others wait for their turn and commit alone ([`Queueing::InTurn`]).
+//! No lock is held while a storage is used or a signal raised, so a scheduler may replace threads.
 
 use super::conflict::{Queueing, Rebase, StandardRules};
 use super::handle::{CommitQueue, Store};
@@ -23,13 +25,14 @@ use crate::storage::patiently;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Commits that share a record, at most.
+/// The largest number of commits that share a record.
 const MEMBERS_MAX: usize = 64;
 
-/// Bytes of a shared record, about: more would make those in front wait for those behind.
+/// The approximate maximum size of a shared record in bytes. A larger one would make the first members wait for the
+/// last.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that an operation and a fragment take in a record's line, about.
+/// The approximate bytes that an operation and a fragment take in a record's line.
 const LINE_BYTES: usize = 512;
 
 /// Commits in line; see the module.
@@ -43,7 +46,7 @@ pub struct GroupCommit {
 struct Line {
     /// Whether a commit is under way.
     busy: bool,
-    /// What the last commit gave: who has waited for it need not read it again, or lose its slot to it.
+    /// The snapshot of the last commit. A commit that waited for it need not read it again, nor lose its slot to it.
     last: Option<Arc<Snapshot>>,
     waiting: VecDeque<Arc<Entry>>,
 }
@@ -52,23 +55,23 @@ struct Line {
 #[derive(Debug)]
 struct Entry {
     base: Arc<Snapshot>,
-    /// What it does, if it may share a record.
+    /// Its changes, if it may share a record.
     shared: Option<Changes>,
     bytes: usize,
     verdict: Mutex<Option<Verdict>>,
     signal: Arc<dyn Signal>,
 }
 
-/// What becomes of a commit in line.
+/// The outcome of a commit in line.
 #[derive(Debug)]
 enum Verdict {
     /// It commits now, for itself and for these.
     Lead(Vec<Arc<Entry>>),
-    /// It was committed by another.
+    /// Another member committed it.
     Committed(Arc<Snapshot>),
     /// Nothing has happened; it is to commit by itself.
     Alone,
-    /// Whether it was committed is not known, and this says why.
+    /// It is not known whether it was committed; the text says why.
     Unknown(String),
 }
 
@@ -82,7 +85,7 @@ impl Entry {
         self.signal.raise();
     }
 
-    /// Whether it may share a record with `leader`. Another store may have taken the place of a deleted one.
+    /// Whether it may share a record with `leader`. Another store may have replaced a deleted one.
     fn joins(&self, leader: &Self) -> bool {
         self.shared.is_some() && leader.shared.is_some() && self.base.store() == leader.base.store()
     }
@@ -94,7 +97,7 @@ impl GroupCommit {
         Self { line: Mutex::default(), signals }
     }
 
-    /// What the last commit gave, if it is of the store of `base` and newer.
+    /// The snapshot of the last commit, if it is of the same store as `base` and newer.
     fn newer_than(&self, base: &Snapshot) -> Option<Arc<Snapshot>> {
         let last = locked(&self.line).last.clone()?;
         (last.store() == base.store() && last.version() > base.version()).then_some(last)
@@ -111,11 +114,11 @@ impl GroupCommit {
             line.waiting.push_back(Arc::clone(entry));
         }
         entry.signal.wait();
-        // Who raises the signal has told the verdict; without one nothing has happened.
+        // The thread that raises the signal has set the verdict; without one nothing has happened.
         locked(&entry.verdict).take().unwrap_or(Verdict::Alone)
     }
 
-    /// Ends a turn: the first in line leads next.
+    /// Ends a turn; the first in line leads next.
     fn pass_on(&self) {
         let (leader, followers) = {
             let mut line = locked(&self.line);
@@ -161,7 +164,8 @@ impl CommitQueue for GroupCommit {
             Verdict::Alone => store.commit_alone(base.version(), base, changes, rebase),
             Verdict::Lead(followers) => {
                 let mut turn = Turn { queue: self, followers };
-                // Who asks whether to go on may have a handler of signals run, which may commit and wait for the end of this turn.
+                // A check for cancellation may run a signal handler, which may commit and wait for the end of this
+                // turn.
                 if turn.followers.is_empty() {
                     let outcome = patiently(|| turn.single(store, base, changes, rebase));
                     turn.note(&outcome);
@@ -177,15 +181,16 @@ impl CommitQueue for GroupCommit {
     }
 }
 
-/// A turn to commit. However it ends, nobody is left waiting.
+/// A turn to commit. However it ends, no thread is left waiting.
 struct Turn<'a> {
     queue: &'a GroupCommit,
-    /// Those who have not been told their verdict.
+    /// The members that have no verdict yet.
     followers: Vec<Arc<Entry>>,
 }
 
 impl Turn<'_> {
-    /// Commits `changes` of one commit, after what the last commit gave if that is newer and the rules can tell from it.
+    /// Commits `changes` of one commit, after the snapshot of the last commit if that is newer and the rules can decide
+    /// by it.
     fn single(
         &self,
         store: &Store,
@@ -199,7 +204,7 @@ impl Turn<'_> {
                 return store.commit_alone(base.version(), &last, adapted, rebase);
             }
         }
-        // What does not stand fails for its own reason.
+        // Changes that no longer apply fail with their own error.
         store.commit_alone(base.version(), base, changes, rebase)
     }
 
@@ -209,7 +214,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Commits for `leader` and the followers, and tells these. `None`: the leader is to commit by itself.
+    /// Commits for `leader` and the followers, and gives the followers their verdicts. `None`: the leader must commit
+    /// by itself.
     fn lead(&mut self, store: &Store, leader: &Arc<Entry>) -> Option<Result<Arc<Snapshot>>> {
         let entries: Vec<&Arc<Entry>> = std::iter::once(leader).chain(&self.followers).collect();
         let read = entries.iter().map(|e| &e.base).max_by_key(|base| base.version())?;
@@ -249,14 +255,14 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// The members of a group, as the rules of their one commit: who does not stand after what came first leaves.
+/// The members of a group, as the rules of their one commit: a member that no longer applies leaves.
 struct Members {
     /// The changes of each; `None` once it has left.
     changes: Vec<Option<Changes>>,
 }
 
 impl Members {
-    /// Makes `all` the changes of those who stand after `newest`.
+    /// Sets `all` to the changes of the members that apply after `newest`.
     fn settle(&mut self, newest: &Snapshot, all: &mut Changes) -> Result<()> {
         for member in &mut self.changes {
             if member.as_ref().is_some_and(|changes| StandardRules::check(newest, changes).is_err()) {
@@ -286,13 +292,13 @@ impl Rebase for Members {
     }
 }
 
-/// Whether the changes may stand in a record beside others of their kind. What this does not name goes alone.
+/// Whether the changes may share a record with others of their kind. Kinds that are not named here commit alone.
 fn is_shareable(changes: &Changes) -> bool {
     let beside = |op: &Operation| matches!(op, Operation::AddFragments { .. } | Operation::SetMetadata { .. });
     changes.message.is_none() && changes.operations.iter().all(beside) && size_bytes(changes) <= BYTES_MAX
 }
 
-/// Bytes that the changes take in a record, about.
+/// The approximate bytes that the changes take in a record.
 fn size_bytes(changes: &Changes) -> usize {
     let text = |(key, value): &(String, Option<String>)| key.len() + value.as_ref().map_or(0, String::len);
     let of = |operation: &Operation| match operation {

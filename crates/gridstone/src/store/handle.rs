@@ -1,8 +1,9 @@
-//! A store: opening it at a version or a time, following it, and its history. Commits are in [`super::commit`].
+//! A store: opens it at a version or a time, follows it, and reads its history. Commits are in [`super::commit`].
 //!
-//! Opening version N reads record N, the root it names (or the floor's, if that is newer), and the records between:
-//! at most about [`limits::FOLD_VERSIONS`] objects and [`limits::FOLD_BYTES`] of records besides the last one, whatever the number of
-//! versions and fragments. Where reading is a request the records between are asked for side by side.
+//! Opening version N reads record N, the root that it names (or the floor's, if that is newer), and the records in
+//! between. Besides the last record, that is at most about [`limits::FOLD_VERSIONS`] objects and [`limits::FOLD_BYTES`]
+//! of records, whatever the number of versions and fragments. Where each read is a request, the records in between are
+//! requested concurrently.
 
 use super::conflict::{MustBeFirst, Rebase};
 use super::floor::Floor;
@@ -18,7 +19,7 @@ use crate::storage::{Storage, StoreFiles};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where commits to a store wait for each other.
+/// A queue in which commits to a store wait for each other.
 pub trait CommitQueue: Send + Sync + std::fmt::Debug {
     /// Commits `changes` to `store` as [`Store::commit`] does, now or when its turn comes, perhaps together with others.
     ///
@@ -33,29 +34,29 @@ pub trait CommitQueue: Send + Sync + std::fmt::Debug {
     ) -> Result<Arc<Snapshot>>;
 }
 
-/// The queues of a process.
+/// The commit queues of a process.
 pub trait Queues: Send + Sync + std::fmt::Debug {
-    /// The queue of this process; the child of a fork has another one than its parent.
+    /// The queue of this process; the child of a fork has a queue of its own.
     ///
     /// # Errors
     /// Storage: the queue cannot be made.
     fn queue(&self) -> Result<&dyn CommitQueue>;
 }
 
-/// How often a version is opened that vacuums take away while it is read. Each of those tries was passed by another vacuum, which takes
-/// longer than opening: so many in a row are no chance.
+/// How often opening a version is retried when vacuums remove it meanwhile. Each retry was passed by another vacuum,
+/// which takes longer than opening, so this many in a row do not happen by chance.
 pub(super) const OPENINGS: usize = 32;
 
-/// A store of arrays in a storage. Shared by threads; holds no state but what it last saw.
+/// A store of arrays in a storage. Threads share it; its only state is the newest version seen.
 #[derive(Debug)]
 pub struct Store {
     pub(super) log: Log,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) entropy: Arc<dyn Entropy>,
     pub(super) fold_versions: u64,
-    /// What a commit may make a root grow to, in bytes.
+    /// The largest size in bytes that a commit may let a root reach.
     pub(super) root_bytes_max: u64,
-    /// Where commits of this process meet, if they do.
+    /// The queues that join commits of this process, if any.
     pub(super) queues: Option<Arc<dyn Queues>>,
     pub(super) times: Times,
     /// The newest version seen, from which the search for the newest starts.
@@ -77,33 +78,33 @@ impl Store {
         self
     }
 
-    /// The same store, of which no commit makes a manifest root grow to more than `bytes`.
+    /// The same store, whose commits refuse to let a manifest root grow beyond `bytes`.
     #[must_use]
     pub fn with_root_bytes_max(mut self, bytes: u64) -> Self {
         self.root_bytes_max = bytes;
         self
     }
 
-    /// The same store, whose commits meet those of all others with the same `queues`: small ones share records.
+    /// The same store, whose commits queue with those of all stores with the same `queues`: small ones share records.
     #[must_use]
     pub fn with_queues(mut self, queues: Arc<dyn Queues>) -> Self {
         self.queues = Some(queues);
         self
     }
 
-    /// The same store, which says to `notices` what its users should hear of.
+    /// The same store, which sends notices for its users to `notices`.
     #[must_use]
     pub fn with_notices(mut self, notices: Arc<Notices>) -> Self {
         self.times = Times::telling(notices);
         self
     }
 
-    /// Where it is kept.
+    /// The storage that it is kept in.
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.log.storage
     }
 
-    /// Its files by identity, for reading and writing fragments.
+    /// Its data files by id, for reading and writing fragments.
     pub fn files(&self) -> Arc<dyn Files> {
         Arc::new(StoreFiles { storage: Arc::clone(&self.log.storage) })
     }
@@ -116,11 +117,11 @@ impl Store {
         }
     }
 
-    /// Creates the store with `changes` as its version 1. Without an array at "/" a group is put there.
+    /// Creates the store with `changes` as its version 1. Without an array at "/", a group is created there.
     ///
     /// # Errors
-    /// Exists if there is a store, or one is created meanwhile; Corruption if there is what is left of one; Input, before anything is written, if a
-    /// path is none; those of [`Store::commit`].
+    /// Exists if there is a store, or one is created meanwhile; Corruption if there are remains of one; Input, before
+    /// anything is written, if a path is invalid; those of [`Store::commit`].
     pub fn create(&self, changes: Changes) -> Result<Arc<Snapshot>> {
         if self.exists()? {
             return Err(Error::exists(format!("there is a store in {} already", self.log.storage.describe())));
@@ -142,8 +143,8 @@ impl Store {
     /// The newest version.
     ///
     /// # Errors
-    /// NotFound if this is no store; Corruption if its newest record, or one needed to understand it, is damaged: it is
-    /// never skipped; Unsupported if a newer Gridstone wrote it.
+    /// NotFound if this is no store; Corruption if its newest record, or one needed to replay it, is damaged, since
+    /// records are never skipped; Unsupported if a newer Gridstone wrote it.
     pub fn latest(&self) -> Result<Arc<Snapshot>> {
         for _ in 0..OPENINGS {
             let Some(newest) = self.log.search(self.seen())? else {
@@ -172,7 +173,7 @@ impl Store {
             if version < floor && version > 0 {
                 return Err(expired(version, floor));
             }
-            // Nobody vacuums: something is wrong with the record.
+            // The floor does not move, so no vacuum is the cause: the record itself is damaged or missing.
             if floors.ends_with(&[floor, floor]) {
                 break;
             }
@@ -184,7 +185,7 @@ impl Store {
                 )));
             }
         }
-        // If its record is missing though later ones are there, that is what is wrong.
+        // If its record is missing though later ones exist, that is the error.
         self.kept(version)?;
         Err(self.restless())
     }
@@ -202,8 +203,8 @@ impl Store {
         }
     }
 
-    /// The last version whose time is not after `time_us` (UTC, microseconds), one less than the floor if there is none that
-    /// is kept; and the floor.
+    /// The last version whose time is not after `time_us` (UTC, microseconds), and the floor. The version is one less
+    /// than the floor if no kept version is that old.
     ///
     /// # Errors
     /// Those of [`Store::latest`]; SnapshotExpired if the floor moves meanwhile.
@@ -223,15 +224,15 @@ impl Store {
         Ok((low - 1, floor))
     }
 
-    /// The newest version, got by following `snapshot`: only new records are read, and all that did not change is shared.
-    /// The same snapshot if nothing is new.
+    /// The newest version, found by following `snapshot`: only new records are read, and all unchanged state is shared.
+    /// Returns the same snapshot if nothing is new.
     ///
     /// # Errors
     /// Those of [`Store::latest`].
     pub fn refresh(&self, snapshot: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
         let mut newest = Snapshot::clone(snapshot);
         let at_end = self.follow_all(&mut newest);
-        // Below the floor records may be missing, or be left from commits that were lost there.
+        // Below the floor, records may be missing, or may be leftovers of commits that were lost there.
         if self.log.floor_version()? > snapshot.version() + 1 || !at_end? {
             return self.latest();
         }
@@ -240,7 +241,7 @@ impl Store {
         Ok(if newest.version() == snapshot.version() { Arc::clone(snapshot) } else { Arc::new(newest) })
     }
 
-    /// Moves `snapshot` on; says whether it is at the end. One that is far behind is better opened anew.
+    /// Advances `snapshot`; returns whether it is at the end. A snapshot that is far behind is better opened anew.
     fn follow_all(&self, snapshot: &mut Snapshot) -> Result<bool> {
         self.log.read_on(snapshot.version() + 1, self.fold_versions.saturating_mul(2) + 1, &mut |record| {
             *snapshot = self.advanced(snapshot, &record)?;
@@ -248,14 +249,14 @@ impl Store {
         })
     }
 
-    /// The snapshot after `record`, resting on the root it names if that is newer.
+    /// The snapshot after `record`, based on the root that the record names if that is newer.
     pub(super) fn advanced(&self, snapshot: &Snapshot, record: &Record) -> Result<Snapshot> {
         let mut next = snapshot.clone();
         next.follow(record)?;
         if let Some(reference) = record.root.filter(|r| r.version > next.root_version()) {
             let root = match self.log.root(reference) {
                 Ok(root) => root,
-                // A vacuum takes roots below the floor away; a newer one is named further on.
+                // A vacuum removes roots below the floor; a later record names a newer one.
                 Err(_) if self.log.floor_version()? > reference.version => return Ok(next),
                 Err(e) => return Err(e),
             };
@@ -267,14 +268,15 @@ impl Store {
         Ok(next)
     }
 
-    /// The snapshot of the version that was found; `None` if there is none, or the floor passed while its records were read.
+    /// The snapshot of the version that was found; `None` if there is none, or if the floor passed it while its records
+    /// were read.
     fn open(&self, newest: Newest) -> Result<Option<Arc<Snapshot>>> {
         let Newest { version, floor, found } = newest;
         if let Some(floor) = floor.filter(|f| f.version > version) {
             self.saw(floor.version);
             return Ok(None);
         }
-        // An end that was found by reading what is not there is one only if the floor has not moved since.
+        // An end that was found because a record is missing is the end only if the floor has not moved since.
         let (mut files, again) = match found {
             Found::Alone => (RecordFiles::new(), None),
             Found::Listed(lowest) => (self.log.starts(lowest..version.saturating_add(1))?.0, None),
@@ -295,8 +297,8 @@ impl Store {
         }
     }
 
-    /// The state after `last`: the newest root known, and the records since, of which `files` were read. With `again`, the floor is read once
-    /// more beside them, and must be that.
+    /// The state after `last`: the newest known root, and the records since, of which `files` were read. With `again`,
+    /// the floor is read once more concurrently, and must equal it.
     fn replay(
         &self,
         last: &Record,
@@ -333,11 +335,11 @@ impl Store {
     }
 
     /// The records of the versions `from ..= to`, oldest first, read one by one. Versions below the floor and above the
-    /// newest are left out.
+    /// newest are omitted.
     ///
     /// # Errors
-    /// Those of [`Store::latest`]; of each record SnapshotExpired if the floor passed it meanwhile, Corruption if it is
-    /// missing or damaged.
+    /// Those of [`Store::latest`]; for each record SnapshotExpired if the floor passed it meanwhile, Corruption if it
+    /// is missing or damaged.
     pub fn history(&self, from: u64, to: u64) -> Result<History<'_>> {
         let floor = self.log.floor_version()?;
         let newest = self.log.newest(self.seen().max(floor))?.ok_or_else(|| self.no_store())?;
@@ -348,7 +350,8 @@ impl Store {
     /// The record of `version`.
     ///
     /// # Errors
-    /// SnapshotExpired or NotFound if there is none (any more), Corruption (also if it is missing and later ones are there), Unsupported.
+    /// SnapshotExpired or NotFound if it does not exist (any more), Corruption (also if it is missing but later ones
+    /// exist), Unsupported.
     pub fn record(&self, version: u64) -> Result<Record> {
         if let Some(record) = self.log.read(version)? {
             return Ok(record);
@@ -366,10 +369,10 @@ impl Store {
         self.kept(version)
     }
 
-    /// The record of a version below the newest, so that it must be there unless the floor has passed it.
+    /// The record of a version below the newest, which must exist unless the floor has passed it.
     ///
     /// # Errors
-    /// SnapshotExpired, Corruption (it is missing too), Unsupported.
+    /// SnapshotExpired, Corruption (also if it is missing), Unsupported.
     pub fn kept(&self, version: u64) -> Result<Record> {
         match self.log.read(version)? {
             Some(record) => Ok(record),
@@ -428,7 +431,7 @@ impl Iterator for History<'_> {
             return None;
         }
         let found = self.store.kept(self.next);
-        // After an error there is nothing more to say.
+        // The iteration ends after an error.
         (self.next, self.to) = match &found {
             Ok(record) if record.version < u64::MAX => (self.next + 1, self.to),
             _ => (1, 0),

@@ -1,8 +1,8 @@
-//! The hint: about which version is the newest, so that a search begins there.
+//! The hint: approximately the newest version, where a search begins.
 
 use bytes::Bytes;
 
-/// What a hint says; 0 if it says nothing.
+/// The version that a hint names; 0 if it names none.
 pub(super) fn hint_of(text: Option<Bytes>) -> u64 {
     text.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse().ok()).unwrap_or(0)
 }
@@ -12,5 +12,6 @@ pub(super) fn version_of(name: &str) -> Option<u64> {
     name.rsplit('/').next().filter(|file| file.len() == 20)?.parse().ok()
 }
 
-/// Commits between two writes of the hint: a search among as many versions costs less than a write with each commit.
+/// The number of commits between two writes of the hint. A search among as many versions costs less than a write with
+/// each commit.
 pub(super) const HINT_EVERY: u64 = 8;

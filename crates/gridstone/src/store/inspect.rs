@@ -1,12 +1,14 @@
-//! Inspecting a store: every record, root and page that a kept version names, without stopping at damage.
+//! Inspects a store: every record, root and page that a kept version names, without stopping at damage.
 //!
-//! 1. Records are listed: from the floor to the newest each must be there, decode, hold its bodies, and follow from the one before.
-//! 2. Every root that a record or the floor names must decode, be of its version's record and of this store; every page of it as well.
-//! 3. A fragment that is told of twice is damage of who tells of it last.
-//! 4. What versions a damaged object takes with it follows from which root each version rests on.
+//! 1. Records are listed. Each one from the floor to the newest must exist, decode, hold its bodies, and follow from
+//!    the one before.
+//! 2. Every root that a record or the floor names, and every page of it, must decode. The root must match its version's
+//!    record and this store.
+//! 3. A fragment that is listed twice is damage of the object that lists it last.
+//! 4. The versions that a damaged object affects follow from the root that each version is based on.
 //!
-//! Nothing here opens data files; [`Inspection::data`] says which there must be, and what lies in them. Memory: one entry per version, root,
-//! page and fragment description.
+//! Data files are not opened here; [`Inspection::data`] lists those that must exist, and their fragments. Memory: one
+//! entry per version, root, page and fragment description.
 
 use super::duplicates::Tellers;
 use super::floor::Floor;
@@ -29,11 +31,11 @@ use std::sync::Arc;
 pub struct Affected {
     /// The array.
     pub array: Id,
-    /// The fragment, if it is one.
+    /// The fragment, if the part is one.
     pub fragment: Option<Id>,
     /// The box of its cells.
     pub bounds: Subarray,
-    /// How many cells at most.
+    /// The largest number of cells affected.
     pub cells: u64,
 }
 
@@ -44,25 +46,25 @@ pub struct Flaw {
     pub object: String,
     /// What is wrong.
     pub message: String,
-    /// The versions that it takes with it, in whole or in part.
+    /// The versions that it affects, in whole or in part.
     pub versions: Versions,
-    /// The cells that it takes with it, where only some.
+    /// The cells that it affects, if not all.
     pub affected: Vec<Affected>,
 }
 
-/// Ranges of versions, both ends in them, ascending.
+/// Ranges of versions, both ends inclusive, ascending.
 pub type Versions = Vec<(u64, u64)>;
 
 /// An array that some kept version has.
 #[derive(Debug, Clone)]
 pub struct KnownArray {
-    /// Its path when it was last seen.
+    /// Its path where it was last seen.
     pub path: String,
-    /// Its newest schema, which fragments of older ones are read through too, and that schema's number.
+    /// Its newest schema, through which fragments of older ones are read too.
     pub schema: Arc<Schema>,
     /// The number of that schema in the array's history.
     pub number: u32,
-    /// Every description of a fragment of it, by fragment and place.
+    /// Every description of one of its fragments, by fragment and location.
     pub fragments: Vec<Arc<Description>>,
 }
 
@@ -75,20 +77,20 @@ pub struct KnownFile {
     pub versions: Versions,
 }
 
-/// What was found.
+/// The result of an inspection.
 #[derive(Debug, Clone, Default)]
 pub struct Inspection {
-    /// The floor by which the log was read: the one published, or that which must have been.
+    /// The floor by which the log was read: the published one, or the one that must have been published.
     pub floor: Option<Floor>,
     /// The newest version.
     pub newest: u64,
-    /// Records read.
+    /// How many records were read.
     pub records: u64,
-    /// All manifest roots named, by ascending version; among them damaged ones.
+    /// All manifest roots named, by ascending version, including damaged ones.
     pub roots: Vec<RootRef>,
     /// Every page named, with the roots that name it.
     pub pages: HashMap<Id, Vec<RootRef>>,
-    /// What is damaged.
+    /// The damaged and missing objects.
     pub flaws: Vec<Flaw>,
     /// The arrays by their ids.
     pub arrays: HashMap<Id, KnownArray>,
@@ -130,7 +132,8 @@ pub(super) fn ranges(versions: impl IntoIterator<Item = u64>) -> Versions {
     found
 }
 
-/// `Ok(Err)`: what was read tells of damage. `Err`: it could not be read for another reason; what a newer release wrote is no damage.
+/// `Ok(Err)`: the bytes read are damaged. `Err`: they could not be read for another reason; data of a newer release is
+/// no damage.
 pub(super) fn damage<T>(read: Result<T>) -> Result<Result<T>> {
     match read {
         Err(e) if !matches!(e.kind(), ErrorKind::Corruption | ErrorKind::NotFound | ErrorKind::SnapshotExpired) => {
@@ -141,11 +144,11 @@ pub(super) fn damage<T>(read: Result<T>) -> Result<Result<T>> {
 }
 
 impl Store {
-    /// Looks at every record from the floor to the newest, the floor, the hint, and every root and page that they name.
+    /// Checks every record from the floor to the newest, the floor, the hint, and every root and page that they name.
     ///
     /// # Errors
-    /// NotFound if there is no store; Unsupported, with the name of the object, if a newer release wrote one of them; Storage, Access, Cancelled.
-    /// Damage is no error: it is in what is found.
+    /// NotFound if there is no store; Unsupported, with the name of the object, if a newer release wrote one of them;
+    /// Storage, Access, Cancelled. Damage is no error: the result lists it.
     pub fn inspect(&self, cancel: &dyn Cancel) -> Result<Inspection> {
         let mut listed = BTreeSet::new();
         self.log.storage.survey(LOG, &mut |object| {
@@ -173,13 +176,13 @@ impl Store {
     }
 }
 
-/// What is known of a version's record.
+/// The state of a version's record.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     version: u64,
     /// Its checksum; `None` if it is damaged or missing.
     xxh3: Option<u64>,
-    /// The root that the version rests on.
+    /// The root that the version is based on.
     root: Option<RootRef>,
 }
 
@@ -193,15 +196,15 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The floor as published; if that is damaged or lost, the one that a vacuum must have published.
+    /// The published floor; if that is damaged or lost, the one that a vacuum must have published.
     fn floor(&mut self, published: Result<Option<Floor>>, listed: &BTreeSet<u64>) -> Result<()> {
         let error = match published {
             Ok(Some(floor)) => {
                 self.found.floor = Some(floor);
                 return Ok(());
             }
-            // A vacuum may have died before it published the floor that it decided; or that is lost, and the records below it were
-            // young. Nobody needs what lies below it either way.
+            // Either a vacuum died before it published the floor that it decided, or the floor is lost and the records
+            // below it were young. In both cases the versions below it are not needed.
             Ok(None) if listed.contains(&1) => {
                 let of_state = |newest: Arc<Snapshot>| newest.retained().floor();
                 self.found.floor = match damage(self.store.latest().map(of_state))? {
@@ -221,7 +224,7 @@ impl Walk<'_> {
             self.found.floor = self.decided_floor(listed)?;
         }
         if error.kind() == ErrorKind::NotFound && self.found.floor.is_none() {
-            // No vacuum decided one: it is the record of version 1 that is missing.
+            // No vacuum decided a floor: the record of version 1 is missing.
             return Ok(());
         }
         let versions = vec![(self.found.oldest(), self.found.newest)];
@@ -229,7 +232,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Whether a root below `floor` is gone that a version from there on names: it was published then.
+    /// Whether a root below `floor` is missing that a version from there on names. If so, the floor was published.
     fn lacks_roots(&self, floor: u64, listed: &BTreeSet<u64>) -> Result<bool> {
         for version in listed.range(floor..) {
             self.cancel.check()?;
@@ -242,8 +245,8 @@ impl Walk<'_> {
         Ok(false)
     }
 
-    /// The floor that vacuums decided last, as far as records tell it: its root was durable before it was decided. Records below it may
-    /// be there, and be gone in part.
+    /// The floor that vacuums decided last, according to the records: its root was durable before it was decided.
+    /// Records below it may exist or be missing.
     fn decided_floor(&self, listed: &BTreeSet<u64>) -> Result<Option<Floor>> {
         let mut decided: Option<RootRef> = None;
         for version in listed {
@@ -260,7 +263,7 @@ impl Walk<'_> {
         Ok(decided.map(|root| Floor { version: root.version, root }))
     }
 
-    /// Every record, in order; the state is replayed beside it.
+    /// Checks every record, in order, and replays the state alongside.
     fn records(&mut self) -> Result<()> {
         let mut previous: Option<Record> = None;
         let mut state = self.found.floor.is_none().then(Snapshot::before_all);
@@ -296,7 +299,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The state after `record`, if the one before is known; says so if it does not follow.
+    /// The state after `record`, if the one before is known; reports a record that does not follow.
     fn follow(
         &mut self,
         state: Option<Snapshot>,
@@ -329,14 +332,14 @@ impl Walk<'_> {
         }
     }
 
-    /// The state from a root of the version before `record`, or of its own, if there is one.
+    /// The state from a root of the version before `record`, or of its own version, if there is one.
     fn state_before(&mut self, record: &Record) -> Result<Option<Snapshot>> {
         let floor = self.found.floor.map(|f| f.root);
         let near = |r: &RootRef| r.version == record.version || r.version + 1 == record.version;
         let Some(reference) = [record.root, floor].into_iter().flatten().find(near) else { return Ok(None) };
         let Ok(root) = damage(self.store.log.root(reference))? else { return Ok(None) };
         let state = damage(Snapshot::of_root(root, reference, &self.store.log.storage))?.ok();
-        // The records that created these arrays may be gone, those that add fragments to them come.
+        // The records that created these arrays may be missing, while later ones add fragments to them.
         for node in state.iter().flat_map(Snapshot::nodes) {
             if let Node::Array(array) = node
                 && let Some((schema, number)) = array.schemas().iter().zip(0u32..).last()
@@ -347,7 +350,7 @@ impl Walk<'_> {
         Ok(state)
     }
 
-    /// Checks the fragments that lie in the record.
+    /// Checks the inline fragments of the record.
     fn bodies(&mut self, record: &Record, file: &bytes::Bytes) {
         let bad: Vec<(Id, Error)> =
             record.inline.iter().filter_map(|i| record.body(i, file).err().map(|e| (i.id, e))).collect();
@@ -357,7 +360,7 @@ impl Walk<'_> {
         self.found.flaw(log_name(record.version), error, vec![(record.version, self.found.newest)], affected.collect());
     }
 
-    /// Remembers what a record names.
+    /// Collects the arrays, roots and data files that a record names.
     fn collect(&mut self, record: &Record) {
         let from = self.found.oldest();
         let mut roots: Vec<RootRef> = record.root.into_iter().collect();
@@ -400,7 +403,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Every root named, and its pages.
+    /// Checks every root named, and its pages.
     fn roots(&mut self) -> Result<()> {
         let floor = self.found.floor.map(|f| f.root);
         let mut named: Vec<RootRef> = self.found.roots.drain(..).chain(floor).collect();
@@ -459,12 +462,12 @@ impl Walk<'_> {
         Snapshot::of_root(root, reference, &self.store.log.storage).map(drop)
     }
 
-    /// The versions that rest on one of these roots.
+    /// The versions that are based on one of these roots.
     fn resting_on(&self, roots: &[RootRef]) -> Versions {
         ranges(self.lines.iter().filter(|l| l.root.is_some_and(|r| roots.contains(&r))).map(|l| l.version))
     }
 
-    /// The hint may be absent or behind, not beyond the newest version.
+    /// Checks the hint: it may be absent or behind, but not beyond the newest version.
     fn hint(&mut self) -> Result<()> {
         let text = match damage(self.store.log.storage.read_all(LATEST))? {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
@@ -487,7 +490,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Fills in which versions damaged records and pages take with them, and the cells of pages.
+    /// Fills in which versions damaged records and pages affect, and the cells of pages.
     fn blame(&mut self) {
         let mut flaws = std::mem::take(&mut self.found.flaws);
         for flaw in flaws.iter_mut().filter(|f| f.versions.is_empty()) {
@@ -518,7 +521,7 @@ impl Walk<'_> {
     }
 }
 
-/// Ranges that overlap or touch, as one.
+/// Merges ranges that overlap or touch.
 fn joined(mut versions: Versions) -> Versions {
     versions.sort_unstable();
     let mut found = Versions::new();
@@ -535,7 +538,7 @@ fn cells_of(bounds: &Subarray) -> u64 {
     u64::try_from(bounds.cells()).unwrap_or(u64::MAX)
 }
 
-/// What of an array a fragment affects.
+/// The part of an array that a fragment covers.
 pub(super) fn affected(array: Id, d: &Description) -> Affected {
     Affected { array, fragment: Some(d.id), bounds: d.bounds.clone(), cells: d.cells }
 }

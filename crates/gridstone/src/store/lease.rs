@@ -1,22 +1,23 @@
-//! A lease: a reader's word that it still needs a version.
+//! A lease keeps a version alive until it expires.
 //!
-//! A sealed line without a body: `{"gs":0,"version":V,"written_us":…,"expires_us":…}`, both times by the reader's clock.
-//! How long one holds is their difference, counted from when the storage says that it was written: so neither the reader's clock nor that of
-//! who vacuums matters. Nobody relies on one: a reader whose lease was not honoured is told that its snapshot has expired.
+//! A checksummed line without a body: `{"gs":0,"version":V,"written_us":…,"expires_us":…}`, both times by the reader's
+//! clock. A lease holds for their difference, counted from the time at which the storage says that it was written. So
+//! neither the reader's clock nor the vacuum's matters. Safety does not depend on leases: a reader whose lease was not
+//! honoured gets a SnapshotExpired error.
 
 use super::line::{self, FORMAT};
 use super::shape::{Signed, Whole};
 use crate::base::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// A reader's word that it needs a version until some time.
+/// A reader's request to keep a version until some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     /// The version.
     pub version: u64,
     /// When the lease was written: UTC in microseconds.
     pub written_us: i64,
-    /// Until when it holds: UTC in microseconds.
+    /// When it expires: UTC in microseconds.
     pub expires_us: i64,
 }
 
@@ -30,10 +31,10 @@ struct LeaseText {
 }
 
 impl Lease {
-    /// A lease holds so much longer than it says, in microseconds: a renewal may be under way.
+    /// The time in microseconds that a lease holds beyond its expiry: a renewal may be under way.
     pub const SLACK_US: i64 = 60_000_000;
 
-    /// Whether it holds at `now_us`, having been written at `modified_us`, both by the storage's clock.
+    /// Whether it holds at `now_us`, given that it was written at `modified_us`, both by the storage's clock.
     pub fn holds(&self, modified_us: i64, now_us: i64) -> bool {
         let term_us = self.expires_us.saturating_sub(self.written_us).saturating_add(Self::SLACK_US);
         modified_us.saturating_add(term_us) > now_us
@@ -48,7 +49,7 @@ impl Lease {
         line::seal(json, 1)
     }
 
-    /// The mirror of [`Lease::encode`]. Unsupported if it is of another format; Corruption if it is not what was written.
+    /// Decodes what [`Lease::encode`] wrote. Unsupported if it has another format; Corruption if the bytes are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         const WHAT: &str = "a lease";
         let line = line::open(bytes, WHAT)?;
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_lease_holds_a_little_longer_than_it_says() {
-        // Of a reader whose clock is a year behind.
+        // The lease of a reader whose clock is a year behind.
         let lease = Lease { version: 7, written_us: 0, expires_us: 5_000_000 };
         let written_us = 31_536_000_000_000;
         assert!(lease.holds(written_us, written_us + 5_000_000 + Lease::SLACK_US - 1));

@@ -1,4 +1,4 @@
-//! The sealed line: what log records, manifest roots and the floor have in common.
+//! The checksummed line: the common form of log records, manifest roots, the floor and leases.
 //!
 //! ```text
 //! {"gs":0, …}  one line of JSON, its first field the format version, padded with spaces
@@ -7,7 +7,7 @@
 //! \n
 //! body         whatever follows; the line says what it is
 //! ```
-//! The version is looked at before anything else, so that a later format may change all that comes after it.
+//! The version is checked before anything else, so a later format may change everything after it.
 
 use super::shape::{hex, parse_hex};
 use crate::base::{Error, ErrorKind, Result, limits, newer, unknown_name, xxh3};
@@ -16,10 +16,10 @@ use crate::base::{Error, ErrorKind, Result, limits, newer, unknown_name, xxh3};
 pub(super) const FORMAT: u64 = 0;
 
 const PREFIX: &[u8] = b"{\"gs\":";
-/// Newline, 16 digits, newline.
+/// The length of newline, 16 digits, newline.
 const SEAL_LEN: usize = 18;
 
-/// A line whose seal has been checked.
+/// A line whose checksum has been verified.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line<'a> {
     /// The JSON text.
@@ -30,8 +30,8 @@ pub(super) struct Line<'a> {
     pub(super) body: usize,
 }
 
-/// The line of `json` and its seal; padded so that what follows starts at a multiple of `alignment`. A Storage error
-/// if the line is longer than any reader accepts.
+/// The line of `json` and its checksum, padded so that what follows starts at a multiple of `alignment`. A Storage
+/// error if the line is longer than any reader accepts.
 pub(super) fn seal(mut json: String, alignment: usize) -> Result<Vec<u8>> {
     let padded = (json.len() + SEAL_LEN).next_multiple_of(alignment) - SEAL_LEN;
     json.extend(std::iter::repeat_n(' ', padded - json.len()));
@@ -45,7 +45,7 @@ pub(super) fn seal(mut json: String, alignment: usize) -> Result<Vec<u8>> {
     Ok(sealed(json))
 }
 
-/// The line of `json` and its seal, of whatever length.
+/// The line of `json` and its checksum, of any length.
 pub(super) fn sealed(json: String) -> Vec<u8> {
     let seal = format!("\n{}\n", hex(xxh3(json.as_bytes())));
     let mut bytes = json.into_bytes();
@@ -53,8 +53,8 @@ pub(super) fn sealed(json: String) -> Vec<u8> {
     bytes
 }
 
-/// The checked line at the start of `bytes`; `what` names the object in errors. Unsupported if it is of another
-/// format version, Corruption if it is not what was written.
+/// The verified line at the start of `bytes`; `what` names the object in errors. Unsupported if it has another format
+/// version, Corruption if the bytes are damaged.
 pub(super) fn open<'a>(bytes: &'a [u8], what: &str) -> Result<Line<'a>> {
     check_format(bytes, what)?;
     let damaged = |why: &str| Error::corruption(format!("{what} is damaged: {why}"));
@@ -71,7 +71,7 @@ pub(super) fn open<'a>(bytes: &'a [u8], what: &str) -> Result<Line<'a>> {
     Ok(Line { json, xxh3: seal, body: end + SEAL_LEN })
 }
 
-/// Whether these first bytes of an object hold all of its line and seal.
+/// Whether these first bytes of an object include its whole line and checksum.
 pub(super) fn is_whole(start: &[u8]) -> bool {
     start.iter().position(|b| *b == b'\n').is_some_and(|end| start.len() >= end + SEAL_LEN)
 }
@@ -103,7 +103,7 @@ fn is_sound(bytes: &[u8]) -> bool {
     line.is_some_and(|(line, rest)| rest.get(1..SEAL_LEN - 1) == Some(hex(xxh3(line)).as_bytes()))
 }
 
-/// Whether the line would match its checksum with [`FORMAT`] in the place of its `digits`: then they are damaged.
+/// Whether the line would match its checksum with [`FORMAT`] in place of its `digits`. If so, the digits are damaged.
 fn is_misread(bytes: &[u8], digits: usize) -> bool {
     let searched = bytes.get(..limits::RECORD_LINE_BYTES_MAX + 1).unwrap_or(bytes);
     let Some((line, rest)) = searched.iter().position(|b| *b == b'\n').and_then(|end| bytes.split_at_checked(end))
@@ -114,8 +114,8 @@ fn is_misread(bytes: &[u8], digits: usize) -> bool {
     rest.get(1..SEAL_LEN - 1) == Some(hex(xxh3(&meant)).as_bytes())
 }
 
-/// The value that the JSON of a checked line says. Unsupported if it holds names that are not known, and Corruption, with what it is
-/// not, if that is not why.
+/// Parses the JSON of a verified line. Unsupported if it has unknown names; Corruption, naming what it fails to be, if
+/// they are not the cause.
 pub(super) fn parse<T: serde::de::DeserializeOwned>(line: Line<'_>, what: &str) -> Result<T> {
     serde_json::from_str(line.json).map_err(|e| {
         let wrong = Error::corruption(format!("{what} is intact but not understood: {e}")).with_source(e);
@@ -123,7 +123,8 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(line: Line<'_>, what: &str) 
     })
 }
 
-/// `error`, which reading the checked line as a `T` gave; Unsupported instead of Corruption if the line holds a name that a `T` does not know.
+/// Explains `error`, which parsing the verified line as a `T` gave: Unsupported instead of Corruption if the line has a
+/// name that a `T` does not know.
 pub(super) fn explained<T: serde::de::DeserializeOwned>(line: Line<'_>, what: &str, error: Error) -> Error {
     match error.kind() {
         ErrorKind::Corruption => unknown_name::<T>(line.json).map_or(error, |name| newer(what, name)),

@@ -1,12 +1,13 @@
-//! The log as objects: reading records, the floor and the hint, and finding the newest version without listing.
+//! The log as objects: reads records, the floor and the hint, and finds the newest version without listing.
 //!
-//! Versions are contiguous from the floor, so the newest is found by galloping up from any version that exists and
-//! then halving. The hint only saves steps: a missing or wrong one is worth a few more probes. Where a look is a request, [`super::newest`]
-//! asks for several records at once, and gallops only where that does not tell the end.
+//! Versions are contiguous from the floor, so the newest is found by galloping up from any existing version, then
+//! halving. The hint only saves steps: a missing or wrong one costs a few more probes. Where a probe is a request,
+//! [`super::newest`] requests several records at once, and gallops only if they do not show the end.
 //!
-//! A record that is missing in the middle looks like the end of the log. So whoever finds an end looks at the version after the next as well, and where
-//! asking is no request at all those that a hint may be behind. What was seen beyond a missing record is an error; a gap that nobody
-//! looked behind is found by who reads across it, and by the check of the store.
+//! A record that is missing in the middle looks like the end of the log. So a search that finds an end also probes the
+//! version after the next. Where a probe is no request, it also probes all versions that a hint may lag behind. A
+//! record seen beyond a missing one is an error. A gap that no probe looked behind is found by a reader that crosses
+//! it, and by the store's verification.
 
 use super::floor::Floor;
 use super::hint::{HINT_EVERY, hint_of, version_of};
@@ -19,22 +20,22 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Records that are asked for together: as many as lie between two roots.
+/// The records that are requested together: as many as lie between two roots.
 pub(super) const RECORDS_AT_ONCE: u64 = limits::FOLD_VERSIONS;
 
-/// So much of a record is read to see its line, which is mostly shorter.
+/// How much of a record is read to get its line, which is mostly shorter.
 const LINE_START_BYTES: u64 = 64 << 10;
 
-/// What lies in the place of the record that another one follows.
+/// What is in the slot of the record that another one follows.
 #[derive(Debug)]
 pub(super) enum Before {
     /// The record that was followed.
     Parent,
-    /// A sound record, and another one.
+    /// A sound record, but not the parent.
     Other,
-    /// Nothing, it is said.
+    /// The storage reports that there is none.
     Absent,
-    /// It cannot be told.
+    /// The slot cannot be read.
     Unclear(Error),
 }
 
@@ -65,11 +66,11 @@ impl Log {
         Ok((Record::decode(&file, version)?, file))
     }
 
-    /// Shows the records of `versions` to `visit`, oldest first; Corruption if one is missing.
+    /// Passes the records of `versions` to `visit`, oldest first; Corruption if one is missing.
     pub(super) fn read_each(&self, versions: Range<u64>, visit: &mut dyn FnMut(Record) -> Result<()>) -> Result<()> {
         let mut next = versions.start;
         while next < versions.end {
-            // How many there are is told by what was read, and may be wrong: the first that is missing ends it.
+            // Their number comes from data that was read, and may be wrong: the first missing record ends the loop.
             let to = versions.end.min(next.saturating_add(RECORDS_AT_ONCE));
             let names: Vec<String> = (next..to).map(log_name).collect();
             self.storage.read_each(&names, &mut |name, file| {
@@ -85,11 +86,11 @@ impl Log {
         Ok(())
     }
 
-    /// Shows the records from version `from` on to `visit`, oldest first and at most `most`, until there is no next one; says whether
-    /// that was so.
+    /// Passes the records from version `from` on to `visit`, oldest first and at most `most`, until there is no next
+    /// one. Returns whether the end was reached.
     pub(super) fn read_on(&self, from: u64, most: u64, visit: &mut dyn FnMut(Record) -> Result<()>) -> Result<bool> {
         let (mut next, end) = (from, from.saturating_add(most));
-        // Where a read is a request, more are asked for at once the more there were: as few in vain as were answered.
+        // Where a read is a request, each batch is as large as all before it: as many requests miss as hit at most.
         let mut at_once = 1;
         while next < end {
             let names: Vec<String> = (next..end.min(next + at_once)).map(log_name).collect();
@@ -131,14 +132,14 @@ impl Log {
         Ok(self.floor()?.map_or(1, |f| f.version))
     }
 
-    /// What lies in the place of the record before `version`, whose line has the checksum `parent`.
+    /// What is in the slot of the record before `version`, whose line should have the checksum `parent`.
     pub(super) fn before(&self, version: u64, parent: Option<u64>) -> Before {
         let Some(parent) = parent else { return Before::Parent };
         let before = version.saturating_sub(1);
         self.compared(before, parent, self.storage.read_start(&log_name(before), LINE_START_BYTES))
     }
 
-    /// As [`Log::before`], with the floor; where a read is a request both go out together.
+    /// Like [`Log::before`], with the floor; where a read is a request, both are requested concurrently.
     pub(super) fn before_and_floor(&self, version: u64, parent: Option<u64>) -> (Before, Result<Option<Floor>>) {
         let Some(parent) = parent else { return (Before::Parent, self.floor()) };
         let before = version.saturating_sub(1);
@@ -147,7 +148,7 @@ impl Log {
         (self.compared(before, parent, start), floor)
     }
 
-    /// What a record is whose file starts so.
+    /// Compares a record, whose file starts with `start`, with the expected parent.
     fn compared(&self, version: u64, parent: u64, start: Result<Bytes>) -> Before {
         let whole = |start: Bytes| match start.len() as u64 == LINE_START_BYTES && !record::has_line(&start) {
             true => self.storage.read_all(&log_name(version)),
@@ -156,14 +157,14 @@ impl Log {
         match start.and_then(whole).and_then(|file| Record::checksum(&file, version)) {
             Ok(found) if found == parent => Before::Parent,
             Ok(_) => Before::Other,
-            // It was read, is sound, and of a format or a key that was not there.
+            // It was read and is sound, but has a format or key that the parent did not have.
             Err(e) if e.is_foreign() => Before::Other,
             Err(e) if e.kind() == ErrorKind::NotFound => Before::Absent,
             Err(e) => Before::Unclear(self.unreadable(&log_name(version), e)),
         }
     }
 
-    /// The error of a store that is not the one that was opened.
+    /// The error for a store that is not the one that was opened.
     pub(super) fn gone(&self) -> Error {
         Error::not_found(format!(
             "the store {} was deleted since it was opened, or another one was made in its place; open it again. Nothing was committed",
@@ -176,7 +177,7 @@ impl Log {
         Self::root_in(self.read_object(&manifest_name(reference.id))?, reference)
     }
 
-    /// The root that `reference` names, in what was read.
+    /// The root that `reference` names, decoded from the bytes read.
     pub(super) fn root_in(bytes: Option<Bytes>, reference: RootRef) -> Result<Root> {
         let bytes = bytes.ok_or_else(|| {
             Error::corruption(format!(
@@ -192,7 +193,7 @@ impl Log {
         self.present(name, self.storage.read_all(name))
     }
 
-    /// What a read of `name` brought; `None` if there is no such object.
+    /// The result of a read of `name`; `None` if there is no such object.
     pub(super) fn present(&self, name: &str, read: Result<Bytes>) -> Result<Option<Bytes>> {
         match read {
             Ok(bytes) => Ok(Some(bytes)),
@@ -205,23 +206,24 @@ impl Log {
         self.storage.exists(&log_name(version))
     }
 
-    /// What the hint says; 0 if it says nothing.
+    /// The version that the hint names; 0 if it names none.
     fn hint(&self) -> u64 {
         hint_of(self.storage.read_all(LATEST).ok())
     }
 
-    /// Hints that `version` exists. A failure is of no consequence.
+    /// Writes the hint that `version` exists. A failure is ignored.
     pub(super) fn put_hint(&self, version: u64) {
         if version.is_multiple_of(HINT_EVERY) {
-            // Not an error of the commit: the next reader gallops a little further.
+            // A failure is no error of the commit: the next reader gallops a little further.
             let _ = self.storage.put_hint(LATEST, version.to_string().as_bytes());
         }
     }
 
-    /// The newest version, where `known` is one that existed (0: none known), one look after the other; `None` if this is not a store.
+    /// The newest version, where `known` is one that existed (0: none known), found by sequential probes; `None` if
+    /// this is not a store.
     ///
     /// # Errors
-    /// Corruption if a record was seen beyond one that is missing, or that of the floor is.
+    /// Corruption if a record was seen beyond a missing one, or the floor's record is missing.
     pub(super) fn newest(&self, known: u64) -> Result<Option<u64>> {
         let start = self.hint().max(known);
         if start > 0
@@ -239,14 +241,15 @@ impl Log {
             if floor == before {
                 return floor.map_or(Ok(None), |f| Err(without_floor(f)));
             }
-            // A vacuum has moved it meanwhile, and taken away what was looked for.
+            // A vacuum has moved the floor meanwhile, and removed the records probed.
         }
     }
 
-    /// The newest version, going up from `lowest`; `None` if that is not there. `start` is one that is said to exist.
+    /// The newest version, searched upwards from `lowest`; `None` if that does not exist. `start` is a version that
+    /// should exist.
     fn end_above(&self, lowest: u64, start: u64) -> Result<Option<u64>> {
         let end = if self.has(lowest)? { self.end_from(lowest, 2)? } else { None };
-        // Who wrote the hint saw more, or the hint is wrong.
+        // Either the writer of the hint saw more, or the hint is wrong.
         if let Some(end) = end.filter(|end| *end < start)
             && let Some(later) = self.listed_above(end)?
         {
@@ -255,10 +258,12 @@ impl Log {
         Ok(end)
     }
 
-    /// The newest version, going up from `start`, at first by `step`; `None` if nothing is seen from there on.
+    /// The newest version, searched upwards from `start`, at first by `step`; `None` if no version is found from there
+    /// on.
     ///
-    /// Where the hint is the newest there can be, the end is less than eight versions from it: so the first step is one that is mostly too
-    /// far, and halving takes three more. With the look at the version after the next that is no more than galloping from one took.
+    /// If the hint is as new as it can be, the end is less than eight versions beyond it. So the first step mostly goes
+    /// too far, and halving takes three more. With the probe of the version after the next, that is no more than
+    /// galloping from a step of one took.
     fn end_from(&self, start: u64, mut step: u64) -> Result<Option<u64>> {
         let (mut there, mut probed) = (start, Vec::new());
         let mut absent = loop {
@@ -286,8 +291,8 @@ impl Log {
         Ok(Some(there))
     }
 
-    /// Corruption if one of the versions `later` is there although the one after `end`, which was not there, still is not. In a whole log
-    /// a version is only ever made after the one before it.
+    /// Corruption if one of the versions `later` exists although the one after `end` still does not. In an intact log a
+    /// version is only ever created after the one before it.
     pub(super) fn check_ahead(&self, end: u64, later: impl DoubleEndedIterator<Item = u64>) -> Result<()> {
         for version in later.rev() {
             if self.has(version)? {
@@ -297,8 +302,8 @@ impl Log {
         Ok(())
     }
 
-    /// As when the newest version is looked for, of a version that was found to be the newest by other means, where `seen` is one that existed: costs
-    /// nothing where asking is a request, unless `seen` is beyond.
+    /// The same check for a version `end` that was found to be the newest by other means; `seen` is a version that
+    /// existed. Where a probe is a request, nothing is probed unless `seen` is beyond `end`.
     ///
     /// # Errors
     /// Corruption if a record beyond a missing one was seen.
@@ -308,7 +313,7 @@ impl Log {
         self.check_ahead(end, near.chain((seen > end.saturating_add(1)).then_some(seen)))
     }
 
-    /// Corruption if any record is there although that of version 1, which no floor makes void, is missing.
+    /// Corruption if any record exists although that of version 1, which no floor makes void, is missing.
     pub(super) fn check_absent(&self) -> Result<()> {
         match self.listed_above(0)? {
             Some(later) => self.check_gap(1, later),
@@ -316,7 +321,8 @@ impl Log {
         }
     }
 
-    /// A version above `end` of which there is a record; `None` also if listing is not allowed. For what is seldom: this may list a long log.
+    /// A version above `end` that has a record; `None` also if listing is not allowed. For rare cases only: this may
+    /// list a long log.
     fn listed_above(&self, end: u64) -> Result<Option<u64>> {
         let mut later = None;
         let listed = self.storage.survey(LOG, &mut |object| {
@@ -328,7 +334,8 @@ impl Log {
         }
     }
 
-    /// Corruption if `missing` is still not there; `later` was seen since it was not. Below the floor any may be missing.
+    /// Corruption if `missing` still does not exist; `later` was seen after it was found missing. Below the floor any
+    /// record may be missing.
     pub(super) fn check_gap(&self, missing: u64, later: u64) -> Result<()> {
         if self.has(missing)? || self.floor_version()? > missing {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the merges of one plan must know of the commits since: each of those is looked at once, for all merges that are still to come.
+//! Shared rules of the merges of one plan: each commit since is checked once, for all merges that are still to come.
 
 use super::conflict::{Rebase, StandardRules};
 use super::operation::{Changes, Operation, Recorded, Removed};
@@ -8,12 +8,12 @@ use crate::base::{Error, Id, Result};
 use crate::fragment::FragmentOrder;
 use std::sync::Arc;
 
-/// The rules of merges of one array that were planned together and are committed one after the other: those of [`StandardRules`], and that no delete
-/// was added whose order lies between those of a merge's inputs. The result would be newer than that delete, and so bring back what it has
-/// deleted.
+/// The rules of merges of one array that were planned together and are committed one after the other. In addition to
+/// [`StandardRules`], no delete may have been added whose order lies between those of a merge's inputs. The result
+/// would be newer than that delete, and so restore the cells that it deleted.
 ///
-/// They remember how far they have looked. A merge that began with the plan again would look at all that was committed since, once per
-/// merge, and as long as it may do so no vacuum must take those versions away.
+/// The rules remember the version up to which they have checked. If each merge began again at the plan, it would check
+/// all commits since, once per merge, and no vacuum might remove those versions meanwhile.
 #[derive(Debug, Clone)]
 pub struct MergeRules {
     array: Id,
@@ -25,14 +25,15 @@ pub struct MergeRules {
 /// A merge as its rules see it.
 #[derive(Debug, Clone, Copy)]
 struct Planned {
-    /// The least order of the inputs, and the greatest.
+    /// The least and the greatest order of its inputs.
     orders: (FragmentOrder, FragmentOrder),
     /// The version with a delete in between.
     deleted_in: Option<u64>,
 }
 
 impl MergeRules {
-    /// The rules of merges of `array` that were planned with a look at `planned`; of each the least and the greatest order of its inputs.
+    /// The rules of merges of `array` that were planned against `planned`; for each the least and the greatest order of
+    /// its inputs.
     pub fn new(
         array: Id,
         planned: &Arc<Snapshot>,
@@ -42,15 +43,16 @@ impl MergeRules {
         Self { array, merges, turn: 0, seen: Arc::clone(planned) }
     }
 
-    /// The version up to which everything was looked at: a merge is committed after it, and nothing older is needed any more.
+    /// The version up to which all commits were checked. A merge is committed after it, and older versions are not
+    /// needed any more.
     pub fn seen(&self) -> &Arc<Snapshot> {
         &self.seen
     }
 
-    /// Turns to the merge with this number, which takes out or applies `used`.
+    /// Selects the merge with this number, which removes or applies `used`.
     ///
     /// # Errors
-    /// Conflict if what was looked at makes it impossible; those of reading manifest pages.
+    /// Conflict if a commit checked before makes it impossible; those of reading manifest pages.
     pub fn begin(&mut self, turn: usize, used: Vec<Removed>) -> Result<()> {
         self.turn = turn;
         self.check()?;
@@ -58,7 +60,7 @@ impl MergeRules {
         StandardRules::check(&self.seen, &Changes::new(vec![operation]))
     }
 
-    /// Says that the merge whose turn it is was committed, and that this is the store with it.
+    /// Notes that the current merge was committed, and that `newest` is the store with it.
     pub fn committed(&mut self, newest: Arc<Snapshot>) {
         self.seen = newest;
     }
@@ -94,7 +96,7 @@ impl MergeRules {
 impl Rebase for MergeRules {
     fn rebase(&mut self, lost_to: &Record, newest: &Arc<Snapshot>, changes: &mut Changes) -> Result<()> {
         self.look(lost_to);
-        // Of an array that is gone nothing is to be merged: whoever asks next is told so again.
+        // Nothing can be merged in an array that was removed: each later check fails again.
         if newest.node_by_id(self.array).is_some() {
             self.seen = Arc::clone(newest);
         }

@@ -1,12 +1,13 @@
-//! Floor `store`: the commit log, snapshots, the manifest, metadata: a store as it was at any of its versions.
+//! Floor `store`: the commit log, snapshots, the manifest and metadata. It gives the state of a store at each of its
+//! versions.
 //!
-//! The log is the truth: one object per committed version, created if absent. A [`Snapshot`] is the state after
-//! replaying it, starting at the newest manifest root. Invariants:
+//! The log is the source of truth: it has one object per committed version, created only if absent. A [`Snapshot`] is
+//! the state after replaying the log from the newest manifest root. Invariants:
 //!
-//! - versions are contiguous from the floor, and each record names its parent's checksum: history is one line;
-//! - whatever a record names was durable before the record was;
+//! - versions are contiguous from the floor, and each record names its parent's checksum, so history is linear;
+//! - everything that a record names was durable before the record was;
 //! - the outcome of a commit is never guessed: it is committed, not committed, or a CommitUnknown error;
-//! - a damaged object is an error that names it; nothing is skipped.
+//! - a damaged object raises an error that names it; nothing is skipped.
 
 mod cell_set;
 mod commit;

@@ -1,4 +1,5 @@
-//! Which files versions name: what a vacuum must leave, and what it may take. Sets of ids; pages are read one at a time.
+//! The files that versions name: what a vacuum must keep, and what it may delete. Sets of ids; pages are read one at a
+//! time.
 
 use super::handle::Store;
 use super::log::Log;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     data: HashSet<Id>,
-    /// What sorted copies of fragments in the data files are called, whether there are any or not.
+    /// The names that sorted copies of fragments in the data files would have, whether or not they exist.
     copies: HashSet<Id>,
     manifest: HashSet<Id>,
 }
@@ -29,7 +30,7 @@ impl Names {
         self.data.iter().copied()
     }
 
-    /// What sorted copies of fragments in these data files are called, in no order. There need not be any.
+    /// The names that sorted copies of fragments in these data files would have, in no order. They need not exist.
     pub fn copies(&self) -> impl Iterator<Item = Id> {
         self.copies.iter().copied()
     }
@@ -49,7 +50,7 @@ impl Names {
         self.manifest.contains(&id)
     }
 
-    /// Adds what `snapshot` names: its root, its pages, the data files of the fragments that it still has.
+    /// Adds the files that `snapshot` names: its root, its pages, and the data files of its fragments.
     ///
     /// # Errors
     /// Corruption if a page is missing or damaged, Storage.
@@ -68,8 +69,8 @@ impl Names {
         Ok(())
     }
 
-    /// Adds what `record` names: the data files of fragments that it adds, and the roots that it names, with their pages and
-    /// data files. Roots of versions below `from` are left out: nobody who opens a version from there on reads them.
+    /// Adds the files that `record` names: the data files of fragments that it adds, and the roots that it names, with
+    /// their pages and data files. Roots of versions below `from` are omitted: no version from there on reads them.
     ///
     /// # Errors
     /// Corruption if a root or page is missing or damaged, Storage.
@@ -100,7 +101,7 @@ impl Names {
         Ok(())
     }
 
-    /// The page is read here and let go again.
+    /// Reads the page and drops it again.
     fn add_page(&mut self, array: Id, page: &Shelf) -> Result<()> {
         if self.manifest.insert(page.info().id) {
             self.add_fragments(array, page.load()?.iter());

@@ -1,13 +1,13 @@
-//! Finding the newest version where a look is a request: in few rounds, each of requests side by side.
+//! Finds the newest version where a probe is a request, in few rounds of concurrent requests.
 //!
 //! 1. The hint and the floor are read.
-//! 2. A hint is behind by less than [`HINT_EVERY`]: so the records from it on are read, as many as there can be and two more. They are
-//!    mostly what the opening needs; of those that are long only the start is read, since a root may stand behind them. A log without a
-//!    hint is short: it is listed, if it is.
-//! 3. The root and the records that are lacking are read ([`Log::fill`]), and the floor once more where the end was found by absent records alone: a
-//!    vacuum may have passed since it was read first.
+//! 2. A hint is behind by less than [`HINT_EVERY`]. So as many records as can exist from the hint on are read, and two
+//!    more. The opening mostly needs them anyway. Only the start of long ones is read, since a root may replace them. A
+//!    log without a hint is short: it is listed, if the storage can list.
+//! 3. The missing root and records are read ([`Log::fill`]). The floor is read once more where the end was inferred
+//!    from absent records alone: a vacuum may have passed since the first read.
 //!
-//! Whatever does not look as in a whole log that nobody vacuums is looked at once more as in a folder, one record after the other
+//! Anything that an intact log without a concurrent vacuum does not show is searched again with sequential probes
 //! ([`Log::newest`]).
 
 use super::floor::Floor;
@@ -22,17 +22,17 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// More than a hint has.
+/// More bytes than a hint has.
 const HINT_BYTES: u64 = 32;
-/// What is read of a record before it is known whether it is needed: all of most.
+/// How much of a record is read before it is known whether it is needed: more than most records have.
 const START_BYTES: u64 = 16 * 1024;
-/// A log with more objects is not short.
+/// The most objects that a short log has.
 const LISTED_MAX: usize = 64;
 
-/// Records as they were read, by version; an error is of that record alone.
+/// Records as read, by version; an error concerns that record alone.
 pub(super) type RecordFiles = BTreeMap<u64, Result<Bytes>>;
 
-/// The newest version, and what was read on the way to it.
+/// The newest version, and what was read to find it.
 #[derive(Debug)]
 pub(super) struct Newest {
     pub(super) version: u64,
@@ -40,18 +40,18 @@ pub(super) struct Newest {
     pub(super) found: Found,
 }
 
-/// By what a version was found.
+/// How a version was found.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// By looking for it, or it was asked for; the floor was read afterwards.
+    /// By probes, or it was requested; the floor was read afterwards.
     Alone,
-    /// By the listing of a short log whose first record is of this version.
+    /// By listing a short log whose first record has this version.
     Listed(u64),
-    /// By reading records, among them its own; the floor was read before.
+    /// By reading records, including its own; the floor was read before.
     Read(RecordFiles),
 }
 
-/// What a version is made of besides its own record.
+/// What a version is replayed from besides its own record.
 #[derive(Debug, Default)]
 pub(super) struct Filling {
     pub(super) root: Option<Root>,
@@ -62,7 +62,7 @@ impl Log {
     /// The newest version, where `known` is one that existed (0: none known); `None` if this is not a store.
     ///
     /// # Errors
-    /// Corruption if a record was seen beyond one that is missing, or that of the floor is.
+    /// Corruption if a record was seen beyond a missing one, or the floor's record is missing.
     pub(super) fn search(&self, known: u64) -> Result<Option<Newest>> {
         if !self.storage.is_near() {
             let (hint, floor) = self.storage.read_start_and_floor(LATEST, HINT_BYTES);
@@ -80,14 +80,16 @@ impl Log {
         Ok(Some(Newest { version, floor: self.floor()?, found: Found::Alone }))
     }
 
-    /// The end of the log by reading records from `start` on, and these; `None` if it is not there, or anything is unusual.
+    /// The end of the log, found by reading records from `start` on, with these records; `None` if `start` does not
+    /// exist, or anything is unusual.
     fn read_from(&self, start: u64) -> Result<Option<(u64, RecordFiles)>> {
         let last = start.saturating_add(HINT_EVERY + 1);
         let (mut files, there) = self.starts(start..last.saturating_add(1))?;
         let end = (start..=last).take_while(|version| there.contains(version)).last();
         let Some(end) = end.filter(|end| *end < last) else { return Ok(None) };
         if let Some(later) = there.last().filter(|version| **version > end) {
-            // Nothing is wrong if it has come meanwhile, or a vacuum is passing; but it is not the end that was looked for.
+            // Nothing is wrong if the record has been created meanwhile, or a vacuum is passing; but this is not the
+            // end.
             return self.check_gap(end + 1, *later).map(|()| None);
         }
         if end.saturating_add(2) > last {
@@ -97,7 +99,7 @@ impl Log {
         Ok(Some((end, files)))
     }
 
-    /// The end of a short log, `Some(None)` if nothing is there; `None` if it is not short or anything is unusual.
+    /// The end of a short log, `Some(None)` if it is empty; `None` if it is not short or anything is unusual.
     fn short(&self, floor: Option<Floor>, known: u64) -> Result<Option<Option<Newest>>> {
         let names = match self.storage.list_few(LOG, LISTED_MAX) {
             Err(e) if e.kind() == ErrorKind::Access => return Ok(None),
@@ -119,7 +121,7 @@ impl Log {
         }
     }
 
-    /// Which records of `versions` are there, asked for together; and those of them that are short, or are no records that can be read.
+    /// The records of `versions` that exist, requested together, and those of them that are short or cannot be decoded.
     pub(super) fn starts(&self, versions: Range<u64>) -> Result<(RecordFiles, BTreeSet<u64>)> {
         let names: Vec<String> = versions.clone().map(log_name).collect();
         let (mut files, mut there, mut next) = (RecordFiles::new(), BTreeSet::new(), versions.start);
@@ -130,7 +132,7 @@ impl Log {
                 Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
                 Ok(start) if start.len() as u64 >= START_BYTES => {}
                 Ok(whole) => drop(files.insert(version, Ok(whole))),
-                // It is there, whatever it is.
+                // It exists, whatever it is.
                 Err(e) if matches!(e.kind(), ErrorKind::Corruption | ErrorKind::Unsupported) => {
                     files.insert(version, Err(self.unreadable(name, e)));
                 }
@@ -142,8 +144,8 @@ impl Log {
         Ok((files, there))
     }
 
-    /// What a version rests on: the root `reference`, and `records` as far as `files` lacks them, asked for together. With `floor`, it is
-    /// read too, and is an error if it is another one by now.
+    /// What a version is based on: the root `reference`, and those of `records` that `files` lacks, requested together.
+    /// With `floor`, the floor is read too; it is an error if it has changed.
     pub(super) fn fill(
         &self,
         reference: Option<RootRef>,
@@ -151,7 +153,7 @@ impl Log {
         mut files: RecordFiles,
         floor: Option<Option<Floor>>,
     ) -> Result<Filling> {
-        // How many there are is told by what was read, and may be wrong.
+        // Their number comes from data that was read, and may be wrong.
         let end = records.end.min(records.start.saturating_add(RECORDS_AT_ONCE));
         let lacking: Vec<u64> = (records.start..end).filter(|version| !files.contains_key(version)).collect();
         let root_name = reference.map(|reference| manifest_name(reference.id));

@@ -1,5 +1,5 @@
-//! What a commit does: as it is asked for ([`Operation`], with staged fragments), and as the log tells it
-//! ([`Recorded`], with fragments described in full).
+//! The operations of a commit: as requested ([`Operation`], with staged fragments), and as recorded in the log
+//! ([`Recorded`], with fully described fragments).
 
 use super::shape::RootRef;
 use crate::base::Id;
@@ -7,17 +7,17 @@ use crate::fragment::{Description, FragmentOrder, Staged};
 use crate::schema::{Schema, Subarray};
 use std::sync::Arc;
 
-/// What one commit is asked to do, all or nothing.
+/// The changes that one commit is to make, all or nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// A line for the history.
     pub message: Option<String>,
-    /// What to do, in this order; a later operation sees what the earlier ones did.
+    /// The operations, in this order; a later one sees the effects of the earlier ones.
     pub operations: Vec<Operation>,
 }
 
 impl Changes {
-    /// Changes that do `operations`, without a message.
+    /// Changes with these `operations`, without a message.
     pub fn new(operations: Vec<Operation>) -> Self {
         Self { message: None, operations }
     }
@@ -34,7 +34,7 @@ impl Changes {
     }
 }
 
-/// A fragment taken out of an array: enough to find the manifest page that describes it.
+/// A fragment removed from an array: enough to find the manifest page that describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
     /// The fragment.
@@ -46,22 +46,22 @@ pub struct Removed {
 }
 
 impl Removed {
-    /// What is to be said when the fragment that `description` describes is taken out.
+    /// The reference for removing the fragment that `description` describes.
     pub fn of(description: &Description) -> Self {
         Self { id: description.id, order: description.order, bounds: description.bounds.clone() }
     }
 }
 
-/// What a vacuum is going to delete, and the lowest version that it leaves.
+/// The files that a vacuum is going to delete, and the lowest version that it keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Condemned {
-    /// The root of the lowest version that stays; `None`: all versions do.
+    /// The root of the lowest version kept; `None`: all versions are.
     pub floor: Option<RootRef>,
     /// Data files.
     pub data: Vec<Id>,
     /// Manifest roots and pages.
     pub manifest: Vec<Id>,
-    /// Files condemned before that are gone, or stay after all.
+    /// Files condemned before that are gone, or are kept after all.
     pub forget: Vec<Id>,
 }
 
@@ -72,14 +72,14 @@ pub enum Operation {
     CreateGroup {
         /// The new group's id.
         id: Id,
-        /// Where it is put.
+        /// Its path.
         path: String,
     },
     /// Creates an array; missing parents are created as groups.
     CreateArray {
         /// The new array's id.
         id: Id,
-        /// Where it is put.
+        /// Its path.
         path: String,
         /// The first schema of its history.
         schema: Schema,
@@ -98,29 +98,29 @@ pub enum Operation {
         /// The node.
         id: Id,
     },
-    /// Puts a node, with all below it, at another path; groups above that are missing are created.
+    /// Moves a node, with all below it, to another path; missing groups above that are created.
     Move {
         /// The node.
         id: Id,
-        /// Where it is known to lie.
+        /// The path that it is expected at.
         from: String,
-        /// Where it is put.
+        /// Its new path.
         path: String,
     },
     /// Adds fragments to an array.
     AddFragments {
         /// The array.
         array: Id,
-        /// The fragments, the oldest first.
+        /// The fragments, oldest first.
         fragments: Vec<Staged>,
     },
-    /// Puts merged fragments in the place of those that they were merged from.
+    /// Replaces fragments by the fragments that they were merged into.
     ReplaceFragments {
         /// The array.
         array: Id,
-        /// The fragments to take out, at least one.
+        /// The fragments to remove, at least one.
         removed: Vec<Removed>,
-        /// What takes their place; their descriptions' order is the greatest of those taken out.
+        /// Their replacements; the order in each description is the greatest of those removed.
         fragments: Vec<Staged>,
     },
     /// Sets or removes metadata of a node.
@@ -136,21 +136,21 @@ pub enum Operation {
         name: String,
         /// The version.
         version: u64,
-        /// Whether the name may be in use, and is moved then.
+        /// Whether the name may be in use, and is then moved.
         replace: bool,
     },
-    /// Takes a name away.
+    /// Removes a tag.
     Untag {
         /// The name.
         name: String,
-        /// The version that it is known to name.
+        /// The version that it is expected to name.
         version: u64,
     },
-    /// Says which files are going to be deleted, and which versions.
+    /// Condemns files and versions, which are going to be deleted.
     Condemn(Condemned),
 }
 
-/// One change as the log tells it; its parents exist, its fragments have an order and a place.
+/// One change as recorded in the log; its parents exist, its fragments have an order and a location.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Recorded {
     /// A group was created.
@@ -183,27 +183,27 @@ pub enum Recorded {
         /// The node.
         id: Id,
     },
-    /// A node, with all below it, was put at another path.
+    /// A node, with all below it, was moved to another path.
     Move {
         /// The node.
         id: Id,
-        /// Where it was put.
+        /// Its new path.
         path: String,
     },
     /// Fragments were added to an array.
     AddFragments {
         /// The array.
         array: Id,
-        /// The fragments, by ascending order.
+        /// The fragments, in ascending order.
         fragments: Vec<Arc<Description>>,
     },
-    /// Merged fragments took the place of those that they were merged from.
+    /// Fragments were replaced by the fragments that they were merged into.
     ReplaceFragments {
         /// The array.
         array: Id,
-        /// The fragments taken out.
+        /// The fragments removed.
         removed: Vec<Removed>,
-        /// The fragments put in, all of one order.
+        /// The fragments added, all of one order.
         fragments: Vec<Arc<Description>>,
     },
     /// Metadata of a node was set or removed.
@@ -220,7 +220,7 @@ pub enum Recorded {
         /// The version.
         version: u64,
     },
-    /// A name was taken away.
+    /// A tag was removed.
     Untag {
         /// The name.
         name: String,

@@ -1,16 +1,21 @@
-//! What became of a record that was put into its slot. It is found out, never guessed.
+//! Determines the outcome of a record that was put into its slot. The outcome is never guessed.
 //!
-//! 1. Created: the start of the record before and the floor are read. The record before is our parent, or the floor lies just above it:
-//!    committed.
-//! 2. Not plainly created: the slot is read. Our commit id: committed, and made durable now. Another's: lost. Absent: the same bytes are put
-//!    again, a few times. If any of these puts may still take effect, the outcome is unknown; else nothing was committed.
-//! 3. Something else than step 1 expects is looked at again, the record first. The version after ours names ours as its parent: committed.
-//! 4. Our record is taken back on positive proof alone:
-//!    - the record before is read, sound, and not our parent; or record 1, or the root at the floor, is of another store; or the store is
-//!      gone for certain. Then the store was deleted, and perhaps another one was made in its place: nothing was committed;
-//!    - the floor is above our version, and the next version is read and names another parent; or the next version is in no listing that shows
-//!      ours, put once, and later ones, and no vacuum can have deleted it yet. Then nobody looks for our version: the changes are committed anew.
-//! 5. Anything else, a refusal, an answer that makes no sense or a missing record, is a CommitUnknown error. Nothing is deleted.
+//! 1. The put succeeded: the start of the record before and the floor are read. If the record before is our parent, or
+//!    the floor is just above it: committed.
+//! 2. The put did not plainly succeed: the slot is read. If it has our commit id: committed, and made durable now. If
+//!    it has another's: lost. If it is empty: the same bytes are put again, a few times. If any of these puts may still
+//!    take effect, the outcome is unknown; else nothing was committed.
+//! 3. If step 1 finds anything else, it is read again, the record first. If the version after ours names ours as its
+//!    parent: committed.
+//! 4. Our record is removed only on positive proof:
+//!    - the record before is read, is sound, and is not our parent; or record 1, or the root at the floor, belongs to
+//!      another store; or the store has certainly been deleted. Then the store was deleted, and perhaps another one was
+//!      created in its place: nothing was committed;
+//!    - the floor is above our version, and the next version is read and names another parent; or our record was put
+//!      once, a listing shows it and later ones but not the next version, and no vacuum can have deleted that yet. Then
+//!      no reader looks for our version: the changes are committed anew.
+//! 5. Anything else is a CommitUnknown error: a refusal, an inconsistent answer or a missing record. Nothing is
+//!    deleted.
 
 use super::handle::Store;
 use super::hint::version_of;
@@ -19,52 +24,53 @@ use super::record::Record;
 use crate::base::{Error, ErrorKind, Id, Result};
 use crate::storage::{LOG, PutOutcome, log_name};
 
-/// How often the same step is tried against a storage that fails.
+/// How often the same step is tried if the storage fails.
 const ATTEMPTS: usize = 3;
 
-/// Vacuums leave younger records, though the floor has passed them: whoever has just put one there may be about to ask whether it counts.
+/// The age in microseconds up to which vacuums keep records below the floor. The writer of such a record may be about
+/// to check whether it counts.
 pub const RECORD_GRACE_US: i64 = 3600 * 1_000_000;
 
-/// What became of a record that was put into a slot.
+/// The outcome of a record that was put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is the version.
+    /// It is committed.
     Committed,
     /// Another commit has the slot.
     Lost,
-    /// The log was truncated beyond the slot before anybody followed the record.
+    /// The log was truncated beyond the slot before any record followed this one.
     BelowFloor,
 }
 
-/// A record that is to be put.
+/// A record to put.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) record: Record,
     pub(super) bytes: Vec<u8>,
-    /// The store that it is meant for; of no version yet all zeros.
+    /// The store that it is meant for; all zeros before version 1.
     pub(super) store: Id,
 }
 
-/// How many puts may have brought a record to where it is.
+/// How many puts may have created the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Puts {
     One,
     Several,
 }
 
-/// What one look at a record that is there shows.
+/// The result of one check of an existing record.
 enum Verdict {
     Counts,
-    /// Nobody follows it: the floor has passed it.
+    /// No record follows it: the floor has passed it.
     Void,
-    /// It lies in another store than the one that it was meant for, or in none.
+    /// It is in another store than the one that it was meant for, or in none.
     Astray,
-    /// Nothing that is certain.
+    /// Nothing is certain.
     Unclear(Error),
 }
 
 impl Store {
-    /// Puts the record into its slot and finds out what became of it.
+    /// Puts the record into its slot and determines its outcome.
     pub(super) fn publish(&self, draft: &Draft) -> Result<Fate> {
         let record = &draft.record;
         let name = log_name(record.version);
@@ -84,27 +90,28 @@ impl Store {
                 Ok(Some(found)) if found.commit_id == record.commit_id => return self.settled_late(draft),
                 Ok(Some(_)) => return Ok(Fate::Lost),
                 Ok(None) => {}
-                // A sound record of a later format or another key is not ours, and leaves ours no place.
+                // A sound record of a later format or another key is not ours, and leaves no slot for ours.
                 Err(e) if e.is_foreign() && !doubt => return Err(e),
                 Err(e) if doubt || occupied => return Err(unknown(record.version, e)),
-                // No put has happened, whatever lies there.
+                // No put has happened, whatever is in the slot.
                 Err(_) => {}
             }
         }
-        // What exists and cannot be seen may be ours: a put that was repeated on its way is refused for its own success.
+        // A record that exists and cannot be seen may be ours: a put that was repeated on its way is refused because it
+        // succeeded.
         let refusal = refusal
             .unwrap_or_else(|| Error::storage(format!("the storage says that {name} exists and that it does not")));
         Err(if doubt || occupied { unknown(record.version, refusal) } else { refusal })
     }
 
-    /// As [`Store::settled`], of a record that is there after an answer that left doubt.
+    /// Like [`Store::settled`], for a record that exists after an ambiguous answer.
     fn settled_late(&self, draft: &Draft) -> Result<Fate> {
         let version = draft.record.version;
         self.log.storage.sync(&log_name(version)).map_err(|e| unknown(version, e))?;
         self.settled(draft, Puts::Several)
     }
 
-    /// Whether a record that is there counts. One that certainly does not is removed.
+    /// Whether an existing record counts. A record that certainly does not is removed.
     fn settled(&self, draft: &Draft, puts: Puts) -> Result<Fate> {
         let version = draft.record.version;
         let mut cause = match self.first_look(draft) {
@@ -116,7 +123,7 @@ impl Store {
             match self.second_look(draft, puts).unwrap_or_else(Verdict::Unclear) {
                 Verdict::Counts => return self.made_durable(draft),
                 Verdict::Void => {
-                    // Left behind below the floor it does no harm.
+                    // If it is left behind below the floor, it does no harm.
                     let _ = self.take_back(&draft.record);
                     return Ok(Fate::BelowFloor);
                 }
@@ -130,7 +137,7 @@ impl Store {
         Err(unknown(version, cause.unwrap_or_else(|| Error::storage("the log cannot be read"))))
     }
 
-    /// The record counts; where the storage defers it, its name is made durable now if the commit is to be.
+    /// The record counts. Where the storage defers syncs, its name is made durable now if the commit is to be.
     fn made_durable(&self, draft: &Draft) -> Result<Fate> {
         let Record { version, durable, .. } = draft.record;
         if durable && self.log.storage.defers_sync() {
@@ -139,7 +146,7 @@ impl Store {
         Ok(Fate::Committed)
     }
 
-    /// What the record before and the floor say, asked together.
+    /// What the record before and the floor show, requested together.
     fn first_look(&self, draft: &Draft) -> Verdict {
         let record = &draft.record;
         let (before, floor) = self.log.before_and_floor(record.version, record.parent);
@@ -156,14 +163,14 @@ impl Store {
         }
     }
 
-    /// What there is proof of, after a first look that was not plain.
+    /// What can be proved after a first check that was not conclusive.
     fn second_look(&self, draft: &Draft, puts: Puts) -> Result<Verdict> {
         let Record { version, parent, xxh3, .. } = draft.record;
-        // The record first: a vacuum moves the floor before it takes records away.
+        // The record first: a vacuum moves the floor before it deletes records.
         let before = self.log.before(version, parent);
         let floor = match self.log.floor() {
             Ok(floor) => floor,
-            // Of a store that is being deleted no floor is shown.
+            // A store that is being deleted shows no floor.
             Err(_) if self.log.storage.is_removed()? => return Ok(Verdict::Astray),
             Err(e) => return Ok(Verdict::Unclear(e)),
         };
@@ -187,9 +194,10 @@ impl Store {
         }
     }
 
-    /// Whether a version that the floor has passed counted before, if the next one is not there. Nobody follows a record made below the
-    /// floor, and a vacuum leaves young records: so the next version never was, if the storage's own times say that both would be young. Its
-    /// time says so of a record that was put once alone: an earlier put may have counted long ago, and been forgotten.
+    /// Whether a version that the floor has passed counted before, if the next one does not exist. No record follows
+    /// one made below the floor, and a vacuum keeps young records. So the next version never existed, if by the
+    /// storage's own times both would be young. The time proves this only for a record that was put once: an earlier
+    /// put may have counted long ago, and been forgotten.
     fn never_followed(&self, draft: &Draft, lowest: u64) -> Result<Verdict> {
         let version = draft.record.version;
         let (mut ours_us, mut next, mut later) = (None, false, false);
@@ -211,7 +219,8 @@ impl Store {
         )))
     }
 
-    /// Whether the record lies in another store than the one that it was meant for, or in none; `before` could not be had.
+    /// Whether the record is in another store than the one that it was meant for, or in none; `before` could not be
+    /// read.
     fn of_another_store(&self, draft: &Draft, before: Before) -> Result<Verdict> {
         let storage = &self.log.storage;
         let first = self.log.read(1);
@@ -240,7 +249,8 @@ impl Store {
         Ok(Verdict::Unclear(cause))
     }
 
-    /// Whether a listing of the log shows our record and no other. It is an answer of substance, unlike a record that is said to be missing.
+    /// Whether a listing of the log shows our record and no other. A listing is positive evidence, unlike a report that
+    /// a record is missing.
     fn stands_alone(&self, version: u64) -> Result<bool> {
         let (mut ours, mut others) = (false, false);
         self.log.storage.survey(LOG, &mut |listed| match version_of(&listed.name) {

@@ -1,9 +1,11 @@
-//! What a transaction has both read and written: cells of arrays, metadata keys of nodes.
+//! The overlap of a transaction: cells of arrays and metadata keys of nodes that it has both read and written.
 //!
-//! Who removes a node, or replaces it, writes over all that it had read of it, and of the nodes below.
+//! A transaction that removes or replaces a node writes over everything it has read of that node and of the nodes
+//! below.
 //!
-//! The first committer wins: a transaction whose overlap another commit wrote into meanwhile would undo what it has not seen. What
-//! was only read, or only written, is no part of it. What a fragment writes is told by whoever can read fragments.
+//! The first committer wins: if another commit wrote into the overlap meanwhile, the transaction would undo a change
+//! that it has not seen. Data that was only read, or only written, is not in the overlap. The caller, which can read
+//! fragments, says which cells a fragment writes.
 
 use super::cell_set::CellSet;
 use super::operation::{Changes, Operation, Recorded};
@@ -21,13 +23,13 @@ use std::sync::Arc;
 pub struct Overlap {
     cells: BTreeMap<Id, CellSet>,
     keys: BTreeMap<Id, Keys>,
-    /// The nodes of those that are not there any more.
+    /// The ids of those that were removed.
     removed: BTreeSet<Id>,
 }
 
 impl Overlap {
-    /// What `reads` has of what `changes` write, which lead to `view`. `add` puts into a set what a fragment of an array writes to the cells that were read, which
-    /// are given too; it is asked only about fragments whose boxes were read.
+    /// The part of `reads` that `changes`, which lead to `view`, write. `add` adds the cells that a fragment of an
+    /// array writes among the given cells that were read. It is called only for fragments whose boxes were read.
     ///
     /// # Errors
     /// Those of `add`.
@@ -41,7 +43,7 @@ impl Overlap {
             Operation::CreateArray { id, .. } | Operation::CreateGroup { id, .. } => Some(*id),
             _ => None,
         };
-        // Nobody else can write to what does not exist yet.
+        // No other commit can write to a node that does not exist yet.
         let made: BTreeSet<Id> = changes.operations.iter().filter_map(made).collect();
         let mut overlap = Self::of_removed(reads, |node| view.node_by_id(node).is_none() && !made.contains(&node));
         for operation in &changes.operations {
@@ -68,7 +70,7 @@ impl Overlap {
         Ok(overlap)
     }
 
-    /// All that `reads` has of nodes that are `gone`.
+    /// All reads of nodes that are `gone`.
     fn of_removed(reads: &Reads, gone: impl Fn(Id) -> bool) -> Self {
         let removed: BTreeSet<Id> = reads.nodes_read().filter(|node| gone(*node)).collect();
         let cells = removed.iter().filter_map(|node| Some((*node, reads.cells_of(*node)?.clone())));
@@ -81,8 +83,8 @@ impl Overlap {
         self.cells.is_empty() && self.keys.is_empty()
     }
 
-    /// A Conflict error if `record`, after which the store is `newest`, wrote into it. `writes` gives what of some cells a fragment of an array
-    /// writes; it is asked only about fragments whose boxes have some of them.
+    /// A Conflict error if `record`, after which the store is `newest`, wrote into the overlap. `writes` returns which
+    /// of some cells a fragment of an array writes; it is called only for fragments whose boxes have some of them.
     ///
     /// # Errors
     /// Conflict; those of `writes`.
@@ -96,7 +98,7 @@ impl Overlap {
             match operation {
                 Recorded::AddFragments { array, fragments } => {
                     let Some(mine) = self.cells.get(array) else { continue };
-                    // Who wrote to it has removed it as well.
+                    // The transaction that wrote to the array has removed it as well.
                     let Ok(state) = newest.array_by_id(*array) else { continue };
                     for fragment in fragments.iter().filter(|d| mine.touches(&d.bounds)) {
                         if let Some(met) = writes(state, fragment, mine)?.hull() {
@@ -114,7 +116,7 @@ impl Overlap {
                         return Err(self.overtaken(record, *node, &what));
                     }
                 }
-                // Merges change no cell. What becomes of nodes and schemas is for the standard rules.
+                // Merges change no cell. Changes of nodes and schemas are checked by the standard rules.
                 Recorded::ReplaceFragments { .. }
                 | Recorded::AlterArray { .. }
                 | Recorded::Remove { .. }

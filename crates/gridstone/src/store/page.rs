@@ -11,7 +11,7 @@
 //!              · per dimension lo u64, hi u64 · of a mask the id of its fragment, 16 bytes
 //! xxh3       u64 over all before
 //! ```
-//! Attribute lists are kept once each, since the fragments of an array mostly have the same.
+//! Attribute lists are stored once each, since the fragments of an array mostly have the same.
 
 use crate::base::{ByteReader, ByteWriter, Error, FileRef, Id, Result, id_named_twice, limits, newer, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location};
@@ -26,7 +26,7 @@ const KINDS: [FragmentKind; 5] =
 /// Bytes of a fragment without its box.
 const FRAGMENT_LEN: usize = 80;
 
-/// What a manifest root says of a page.
+/// The description of a page in a manifest root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PageInfo {
     /// Its object's id.
@@ -35,18 +35,18 @@ pub(super) struct PageInfo {
     pub(super) xxh3: u64,
     /// How many fragments it describes, at least one.
     pub(super) count: u32,
-    /// The least box around all of them.
+    /// The smallest box around all of them.
     pub(super) bounds: Subarray,
     /// The least order in it.
     pub(super) first: FragmentOrder,
     /// The greatest order in it.
     pub(super) last: FragmentOrder,
-    /// Whether it is never rewritten by a fold.
+    /// Whether folds never rewrite it.
     pub(super) full: bool,
 }
 
 impl PageInfo {
-    /// What there is to say of the page `id` of `fragments` (by ascending order) with this checksum.
+    /// The description of the page `id` of `fragments` (in ascending order) with this checksum.
     pub(super) fn of(id: Id, xxh3: u64, fragments: &[Arc<Description>], full: bool) -> Result<Self> {
         let (Some(first), Some(last)) = (fragments.first(), fragments.last()) else {
             return Err(Error::corruption(format!("manifest page {id} describes no fragment")));
@@ -116,7 +116,8 @@ fn write_fragment(w: &mut ByteWriter, f: &Description, set: u32) {
     f.over.iter().for_each(|over| w.raw(&over.0));
 }
 
-/// The fragments of the page in `bytes`, which must be the one that `info` tells of, else a Corruption error. Unsupported if it is, and holds what is not known.
+/// The fragments of the page in `bytes`, which must be the one that `info` describes, else a Corruption error.
+/// Unsupported if it is that page, and holds unknown values.
 pub(super) fn decode(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Description>>> {
     let named = |e: Error| e.context(format!("manifest page {}", info.id));
     let fragments = read_page(bytes, info).map_err(named)?;
@@ -126,14 +127,14 @@ pub(super) fn decode(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Descriptio
     Ok(fragments)
 }
 
-/// The checksum of `bytes`, if they are a page that is whole.
+/// The checksum of `bytes`, if they are an intact page.
 pub(super) fn checksum(bytes: &[u8]) -> Option<u64> {
     let (content, sum) = bytes.split_last_chunk::<8>()?;
     let sum = u64::from_le_bytes(*sum);
     (content.starts_with(MAGIC) && xxh3(content) == sum).then_some(sum)
 }
 
-/// The fragments of a page of which the checksum and the number of dimensions are as `info` says.
+/// The fragments of a page whose checksum and number of dimensions match `info`.
 pub(super) fn read_page(bytes: &[u8], info: &PageInfo) -> Result<Vec<Arc<Description>>> {
     let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(|| Error::corruption("it is cut"))?;
     let mut r = ByteReader::new(content, "a manifest page");

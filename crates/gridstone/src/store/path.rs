@@ -1,7 +1,7 @@
 //! Paths of nodes: "/" or "/name/name…".
 //!
-//! A name has 1 to 255 bytes of UTF-8, is neither "." nor "..", and holds neither "/" nor NUL, so that a path can be
-//! shown, typed and put into a URI without escapes of the engine's own. A new one holds no control characters either.
+//! A name has 1 to 255 bytes of UTF-8, is neither "." nor "..", and holds neither "/" nor NUL. So a path can be shown,
+//! typed and put into a URI without an escape syntax. A new name holds no control characters either.
 
 use crate::base::{Error, PRINTABLE, Result, is_unprintable, limits};
 
@@ -31,7 +31,8 @@ pub(super) fn check(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// An Input error if the last name of `path`, that of a new node, holds what acts on a terminal. Names that are there already may.
+/// An Input error if the last name of `path`, that of a new node, holds characters that act on a terminal. Existing
+/// names may.
 pub(super) fn check_new(path: &str) -> Result<()> {
     if name(path).contains(is_unprintable) {
         return Err(Error::input(format!("{path:?} cannot be the path of a new array or group: {PRINTABLE}")));
@@ -39,7 +40,7 @@ pub(super) fn check_new(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// The path of the node that holds `path`; `None` for the root.
+/// The path of the node above `path`; `None` for the root.
 pub(super) fn parent(path: &str) -> Option<&str> {
     match path.rsplit_once('/') {
         Some(("", "")) | None => None,

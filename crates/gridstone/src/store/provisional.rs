@@ -1,8 +1,9 @@
-//! Changes that are staged and not committed, and the store as it will be with them.
+//! Staged, uncommitted changes, and the store with them applied.
 //!
-//! Each operation is worded and read as in a record of the version after the base, with that record's orders and places, and
-//! applied to a copy of the base: so what a transaction sees is what its commit will do. All that is staged stands
-//! above every order of the base; bodies of small fragments lie in a log file of that version that exists in memory only.
+//! Each operation is encoded and decoded as in a record of the version after the base, with that record's orders and
+//! locations, and is applied to a copy of the base. So a transaction sees what its commit will do. Everything staged
+//! has a greater order than everything in the base. The bodies of small fragments are in a log file of that version
+//! that exists in memory only.
 
 use super::draft;
 use super::operation::{Changes, Operation};
@@ -19,52 +20,52 @@ pub struct Provisional {
     base: Arc<Snapshot>,
     view: Arc<Snapshot>,
     operations: Vec<Operation>,
-    /// Groups that were made for what lies below them, each with the operation that it was made for. The commit makes them anew,
-    /// or finds them made by another.
+    /// Groups that were created as missing parents, each with the operation that needed them. The commit creates them
+    /// anew, or finds them created by another.
     implied: Vec<(usize, Id, String)>,
     bodies: Arc<StagedBodies>,
-    /// Fragments staged so far.
+    /// How many fragments are staged so far.
     index: u32,
 }
 
 impl Provisional {
-    /// Nothing is staged after `base`.
+    /// Starts with nothing staged after `base`.
     pub fn new(base: Arc<Snapshot>) -> Self {
         let (view, bodies) = (Arc::clone(&base), Arc::default());
         Self { base, view, operations: Vec::new(), implied: Vec::new(), bodies, index: 0 }
     }
 
-    /// What the changes come after.
+    /// The snapshot that the changes follow.
     pub fn base(&self) -> &Arc<Snapshot> {
         &self.base
     }
 
-    /// The base with all that is staged. It has the base's version.
+    /// The base with everything staged applied. It has the base's version.
     pub fn view(&self) -> &Arc<Snapshot> {
         &self.view
     }
 
-    /// Takes `rested`, the same as `view` on another root, in its place, unless something was staged since.
+    /// Replaces `view` by `rested`, the same state on another root, unless something was staged since.
     pub fn rest(&mut self, view: &Arc<Snapshot>, rested: Arc<Snapshot>) {
         if Arc::ptr_eq(&self.view, view) {
             self.view = rested;
         }
     }
 
-    /// The version that staged fragments have in their order.
+    /// The version in the order of staged fragments.
     pub fn version(&self) -> u64 {
         self.base.version() + 1
     }
 
-    /// The file that staged fragments which are to live in the record seem to lie in, and its bytes.
+    /// The log file in memory that holds the bodies of staged inline fragments, and its bytes.
     pub fn log_file(&self) -> (FileRef, Arc<StagedBodies>) {
         (FileRef::Log(self.version()), Arc::clone(&self.bodies))
     }
 
-    /// Stages `operations` after those before.
+    /// Stages `operations` after the earlier ones.
     ///
     /// # Errors
-    /// Those of a commit, as far as they do not depend on others; nothing is staged then.
+    /// Those of a commit that do not depend on other commits; nothing is staged then.
     pub fn stage(&mut self, operations: Vec<Operation>, entropy: &dyn Entropy) -> Result<()> {
         let changes = Changes::new(operations);
         let mut next = Snapshot::clone(&self.view);
@@ -87,8 +88,8 @@ impl Provisional {
         Ok(())
     }
 
-    /// What is to be committed: what was staged, without fragments of arrays that were removed again; neighbouring additions
-    /// to one array are one.
+    /// The operations to commit: everything staged, except fragments of arrays that were removed again. Consecutive
+    /// additions to one array are joined.
     pub fn into_operations(self) -> Vec<Operation> {
         let by_id = |operation: &Operation| match operation {
             Operation::Remove { id } | Operation::Move { id, .. } => Some(*id),
@@ -97,7 +98,7 @@ impl Provisional {
         let named: Vec<Id> = self.operations.iter().filter_map(by_id).collect();
         let mut made: Vec<Operation> = Vec::with_capacity(self.operations.len());
         for (place, operation) in self.operations.into_iter().enumerate() {
-            // What is removed or moved by its id has to be made with it.
+            // A node that is removed or moved by its id has to be created with it.
             let needed = self.implied.iter().filter(|(at, id, _)| *at == place && named.contains(id));
             made.extend(needed.map(|(_, id, path)| Operation::CreateGroup { id: *id, path: path.clone() }));
             let Operation::AddFragments { array, fragments } = operation else {
@@ -129,7 +130,7 @@ pub struct StagedBodies {
 }
 
 impl StagedBodies {
-    /// Where the next body may start.
+    /// The offset at which the next body may start.
     fn next(&self) -> u64 {
         self.len().next_multiple_of(super::wording::BODY_ALIGNMENT)
     }

@@ -1,9 +1,10 @@
-//! Making lost objects again, exactly as they were.
+//! Rebuilds lost objects, exactly as they were.
 //!
-//! A fold depends on nothing but the log: the same records on the same earlier root give the same pages and the same root, except for ids.
-//! Those are found: of a root in whoever names it, of pages in the root or among the objects that lie in `_manifest/`, of the pack among the data
-//! files of the right length. What results is believed only if its checksum is the one by which it is named. A pack's fragments are
-//! also in the records that they were copied out of, and the other way round, each with its checksum.
+//! A fold depends on nothing but the log: the same records on the same earlier root give the same pages and the same
+//! root, except for ids. The ids are known from elsewhere. A root's id is in the object that names it. The ids of pages
+//! are in the root or among the objects in `_manifest/`. A pack's id is among the data files of the right length. The
+//! result is accepted only if its checksum is the one by which it is named. A pack's fragments are also in the records
+//! that they were copied from, and vice versa, each with its checksum.
 
 use super::fold::{Moved, Press, bind, inline_by_version};
 use super::handle::Store;
@@ -19,24 +20,24 @@ use crate::storage::{DATA, MANIFEST, Storage, StoreFiles, log_name, manifest_nam
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How many earlier roots are tried as the one that a fold started from. Mostly it is the newest before it.
+/// How many earlier roots are tried as the base of a fold. Mostly it is the newest before it.
 const BASES_MAX: usize = 4;
 
 /// How many data files are tried as the pack of a fold.
 const PACKS_MAX: usize = 10_000;
 
-/// An object made again: its name and its bytes.
+/// A rebuilt object: its name and its bytes.
 pub type Remade = (String, Vec<u8>);
 
 impl Store {
-    /// The same store in another storage; its commits meet nobody's.
+    /// The same store in another storage; its commits share no queue.
     #[must_use]
     pub fn on(&self, storage: Arc<dyn Storage>) -> Self {
         let (clock, entropy) = (Arc::clone(&self.clock), Arc::clone(&self.entropy));
         Self::new(storage, clock, entropy).with_fold_versions(self.fold_versions)
     }
 
-    /// Whatever is damaged of `target` and its pages, made again from the log; nothing if the log does not tell it.
+    /// The damaged objects among `target` and its pages, rebuilt from the log; empty if the log lacks what is needed.
     ///
     /// # Errors
     /// Storage, Access, Cancelled.
@@ -65,7 +66,7 @@ impl Store {
         Ok(Vec::new())
     }
 
-    /// The pages of the fold of `snapshot`, and the root where that is not at hand, if they are those named.
+    /// The pages of the fold of `snapshot`, and the root where that is missing, if they match the names.
     fn refold_on(
         &self,
         snapshot: &Snapshot,
@@ -95,7 +96,7 @@ impl Store {
         Ok(None)
     }
 
-    /// The state of `version` by way of `base`, or of all records, whatever root the records name.
+    /// The state of `version`, replayed from `base` or from all records, whatever root the records name.
     ///
     /// # Errors
     /// Corruption if one of the objects needed is damaged or missing.
@@ -110,8 +111,8 @@ impl Store {
         Ok(snapshot)
     }
 
-    /// Commits a version that names a new root, folded by way of the newest root that is whole with its pages, or of all
-    /// records; `None` if there is no such way.
+    /// Commits a version that names a new root. The root is folded from the newest intact root with intact pages, or
+    /// from all records; `None` if neither is possible.
     ///
     /// # Errors
     /// Those of [`Store::commit`].
@@ -131,14 +132,15 @@ impl Store {
         Ok(None)
     }
 
-    /// The bytes of the pack `file`, out of the records that its fragments were copied from; `None` if one of them is not in the log any more.
+    /// The bytes of the pack `file`, rebuilt from the records that its fragments were copied from; `None` if one of
+    /// them is not in the log any more.
     ///
     /// # Errors
     /// Storage, Access.
     pub fn repack(&self, file: &KnownFile, found: &Inspection) -> Result<Option<Vec<u8>>> {
         let sum: u64 = file.fragments.iter().map(|(_, d)| d.location.len.next_multiple_of(BODY_ALIGNMENT)).sum();
         let end = file.fragments.iter().map(|(_, d)| d.location.offset.saturating_add(d.location.len)).max();
-        // A pack may hold fragments that nobody names any more; more than that is no pack.
+        // A pack may hold fragments that are not named any more; but a longer file is no pack.
         let Some(end) = end.filter(|end| end / 64 <= sum) else { return Ok(None) };
         let mut bytes = vec![0; usize::try_from(end).map_err(|_| Error::corruption("a pack is longer than memory"))?];
         for (array, wanted) in &file.fragments {
@@ -163,8 +165,8 @@ impl Store {
         record.body(inline.ok_or_else(|| Error::corruption("the record does not hold the fragment"))?, &file)
     }
 
-    /// The record of `version` with the fragments in its body as they were, out of the packs that they were copied to; `None` if its
-    /// line is damaged or one of them lies nowhere else.
+    /// The record of `version` with the fragments in its body restored from the packs that they were copied to; `None`
+    /// if its line is damaged or one of them has no copy.
     ///
     /// # Errors
     /// Storage, Access.
@@ -189,7 +191,7 @@ impl Store {
         Ok((bytes[..] != file[..]).then(|| (log_name(version), bytes)))
     }
 
-    /// The pages that lie in the store, by their checksums.
+    /// The pages in the store, by their checksums.
     fn pages_by_sum(&self) -> Result<HashMap<u64, Id>> {
         let mut found = HashMap::new();
         for name in self.log.storage.list(MANIFEST)? {
@@ -218,7 +220,7 @@ impl Store {
     }
 }
 
-/// The roots before `version` that are whole, newest first, and the beginning of the log if it is there.
+/// The intact roots before `version`, newest first, and the beginning of the log if it exists.
 fn bases(found: &Inspection, version: u64) -> Vec<Option<RootRef>> {
     let sound = |r: &&RootRef| r.version < version && !found.is_flawed(&manifest_name(r.id));
     let mut bases: Vec<_> = found.roots.iter().rev().filter(sound).take(BASES_MAX).copied().map(Some).collect();
@@ -237,7 +239,7 @@ fn copies(found: &Inspection, array: Id, fragment: Id) -> impl Iterator<Item = &
 /// A fragment with its offset and length in a pack.
 type Place = (Id, u64, u64);
 
-/// Where a fold of `snapshot` puts the fragments that lie in the log, and how long its pack is.
+/// The locations that a fold of `snapshot` gives to the inline fragments of the log, and the length of its pack.
 fn places(log: &Log, snapshot: &Snapshot) -> Result<(Vec<Place>, u64)> {
     let (mut places, mut end) = (Vec::new(), 0u64);
     for (version, ids) in inline_by_version(snapshot) {
@@ -251,7 +253,7 @@ fn places(log: &Log, snapshot: &Snapshot) -> Result<(Vec<Place>, u64)> {
     Ok((places, end))
 }
 
-/// Gives pages the ids that they had.
+/// Gives pages the ids that they had before.
 struct Recall<'a> {
     known: &'a HashMap<u64, Id>,
     remade: Vec<Remade>,

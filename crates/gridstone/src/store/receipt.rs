@@ -4,10 +4,10 @@
 //! {"gridstone_receipt":1,"id":…,"store":…,"array":…,"path":"/temp","version":7,"writer":"gridstone 0.1.0, process 4711",
 //!  "fragments":[{"id":…,"kind":"dense","schema":0,"bounds":[…],"cells":9,"attrs":[0],"at":{"data":{…}}}],"footers":["…"]}
 //! ```
-//! Fragments are worded as in a record; what a delete by condition has made has the order of the version that was looked at, or lies over
-//! a fragment of it. All is bound by id: `path` is for people. `version` is that of the store when the
-//! receipt was written, before which it cannot have been committed; `footers` are the checksums of the last 64 bytes of the
-//! files, which pin the rest.
+//! Fragments are encoded as in a record. A delete by condition has the order of the version that it was evaluated at,
+//! or lies over a fragment of that version. Everything is bound by id: `path` is for people. `version` is that of the
+//! store when the receipt was written; it cannot have been committed before. `footers` are the checksums of the last 64
+//! bytes of the files, which pin the rest.
 
 use super::conflict::{DeleteRules, Queueing, Rebase, StandardRules};
 use super::operation::{Changes, Operation, Recorded};
@@ -33,15 +33,15 @@ pub struct Receipt {
     pub store: Id,
     /// The array.
     pub array: Id,
-    /// Where the array was, for people.
+    /// The path of the array then, for people.
     pub path: String,
     /// The store's version when it was written.
     pub version: u64,
     /// What wrote it, for people.
     pub writer: String,
-    /// The fragments, the oldest first, each in a data file of its own.
+    /// The fragments, oldest first, each in a data file of its own.
     pub fragments: Vec<Staged>,
-    /// The checksum of the last 64 bytes of each fragment; 0 of a deletion, which has none.
+    /// The checksum of the last 64 bytes of each fragment; 0 for a deletion, which has none.
     pub footers: Vec<u64>,
 }
 
@@ -60,7 +60,7 @@ struct ReceiptText {
 }
 
 impl Receipt {
-    /// It as JSON; an Input error if a fragment does not lie in a data file.
+    /// Encodes it as JSON; an Input error if a fragment does not lie in a data file.
     pub fn to_json(&self) -> Result<String> {
         let mut bodies = Bodies::default();
         let fragments =
@@ -82,7 +82,7 @@ impl Receipt {
         serde_json::to_string(&text).map_err(|e| Error::input("the receipt cannot be written as JSON").with_source(e))
     }
 
-    /// The mirror of [`Receipt::to_json`]. Input if `text` is no receipt, Unsupported if it is one of another version.
+    /// Decodes what [`Receipt::to_json`] wrote. Input if `text` is no receipt, Unsupported if it has another version.
     pub fn from_json(text: &str) -> Result<Self> {
         let bad = |why: String| {
             Error::input(format!("this is not a Gridstone receipt as write(commit=False) gives it: {why}"))
@@ -136,19 +136,19 @@ impl Receipt {
     }
 }
 
-/// The rules for committing receipts: those of [`StandardRules`], those of [`DeleteRules`] for what they delete by a condition, and
-/// that none of them was committed before. Versions in between are looked at one by one: a fragment that was committed and then
-/// merged is found in none of the newest.
+/// The rules for committing receipts: those of [`StandardRules`], those of [`DeleteRules`] for their deletes by
+/// condition, and that no receipt was committed before. Versions in between are checked one by one: a fragment that was
+/// committed and then merged is absent from the newest.
 #[derive(Debug)]
 pub struct ReceiptRules {
     /// The receipt of each fragment.
     fragments: HashMap<Id, Id>,
-    /// What deletes what was there at an earlier version, with its array.
+    /// The deletes of data as of an earlier version, with their arrays.
     deletes: Vec<(Id, Description)>,
 }
 
 impl ReceiptRules {
-    /// The rules for `receipts`; an Input error if two are one, or hold the same fragment.
+    /// The rules for `receipts`; an Input error if two are the same, or hold the same fragment.
     pub fn new(receipts: &[Receipt]) -> Result<Self> {
         let mut fragments = HashMap::new();
         for (place, receipt) in receipts.iter().enumerate() {
@@ -167,7 +167,7 @@ impl ReceiptRules {
         Ok(Self { fragments, deletes: deletes.collect() })
     }
 
-    /// A Conflict error if `record` commits one of the receipts, or merges what one of them deletes.
+    /// A Conflict error if `record` commits one of the receipts, or merges data that one of them deletes.
     pub fn check(&self, record: &Record) -> Result<()> {
         let added = record.operations.iter().filter_map(|operation| match operation {
             Recorded::AddFragments { fragments, .. } => Some(fragments),
@@ -185,7 +185,7 @@ impl ReceiptRules {
         }
     }
 
-    /// What commits `receipts`: the later in the list, the greater its order.
+    /// The operations that commit `receipts`: the later in the list, the greater its order.
     pub fn operations(receipts: &[Receipt]) -> Vec<Operation> {
         let mut made: Vec<Operation> = Vec::new();
         for receipt in receipts.iter().filter(|r| !r.fragments.is_empty()) {

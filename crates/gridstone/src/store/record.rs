@@ -5,8 +5,8 @@
 //! seal   see the sealed line; padded so that the body starts at a multiple of 64
 //! body   the inline fragments in the order of the ops, each at a multiple of 64, zeros between
 //! ```
-//! A record that decodes is whole: its line is intact, it is the version that its slot says, and its bodies fill
-//! the file exactly. The bytes of a body are checked when it is read ([`Record::body`]).
+//! A record that decodes is complete: its line is intact, it has the version of its slot, and its bodies fill the file
+//! exactly. The bytes of a body are verified when it is read ([`Record::body`]).
 
 use super::line::{self, FORMAT};
 use super::operation::{Operation, Recorded};
@@ -18,28 +18,28 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One committed version, as its record tells it.
+/// One committed version, decoded from its record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The random id of the commit.
     pub commit_id: Id,
-    /// The version it made.
+    /// The version that it committed.
     pub version: u64,
     /// The checksum of the previous record's line; `None` for version 1.
     pub parent: Option<u64>,
     /// The version its writer had read, 0 if none.
     pub read_version: u64,
-    /// When: UTC in microseconds, later than every version before.
+    /// When it was committed: UTC in microseconds, later than every version before.
     pub time_us: i64,
     /// The newest manifest root its writer knew.
     pub root: Option<RootRef>,
     /// The writer's line for the history.
     pub message: Option<String>,
-    /// Whether it survives a power cut, with all before it; else its writer has left that to the system.
+    /// Whether it survives a power cut, with all before it; else its writer has left syncing to the system.
     pub durable: bool,
     /// What it did.
     pub operations: Vec<Recorded>,
-    /// The fragments that live in the record's body.
+    /// The fragments in the record's body.
     pub inline: Vec<Inline>,
     /// The checksum of this record's line.
     pub xxh3: u64,
@@ -47,7 +47,7 @@ pub struct Record {
     pub len: u64,
 }
 
-/// What a record says besides its operations.
+/// The fields of a record besides its operations.
 #[derive(Debug, Clone)]
 pub(super) struct Head {
     pub(super) commit_id: Id,
@@ -85,7 +85,7 @@ fn is_yes(durable: &bool) -> bool {
     *durable
 }
 
-/// The bytes of the record that says `head` and does `operations`. A Conflict error if these add a fragment twice.
+/// Encodes the record of `head` and `operations`. A Conflict error if these add a fragment twice.
 pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
     let staged = operations.iter().flat_map(|operation| match operation {
         Operation::AddFragments { fragments, .. } | Operation::ReplaceFragments { fragments, .. } => &fragments[..],
@@ -126,14 +126,14 @@ pub(super) fn encode(head: Head, operations: &[Operation]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether the start of a record's file holds all of its line.
+/// Whether the start of a record's file includes its whole line.
 pub(super) fn has_line(start: &[u8]) -> bool {
     line::is_whole(start)
 }
 
 impl Record {
-    /// The record in `bytes`, which must be that of `version`. Unsupported if it is of another format or does what this
-    /// engine does not know; Corruption if it is not what was written.
+    /// Decodes the record in `bytes`, which must be that of `version`. Unsupported if it has another format or an
+    /// unknown operation; Corruption if the bytes are damaged.
     pub fn decode(bytes: &[u8], version: u64) -> Result<Self> {
         let what = format!("the log record of version {version}");
         let line = line::open(bytes, &what)?;
@@ -160,7 +160,7 @@ impl Record {
         Ok(record)
     }
 
-    /// The checksum of the line of the record of `version`, of which nothing else is looked at.
+    /// The checksum of the line of the record of `version`; nothing else of it is checked.
     ///
     /// # Errors
     /// Corruption or Unsupported, as [`Record::decode`].
@@ -200,7 +200,7 @@ impl Record {
         })
     }
 
-    /// The fragments that it adds, those in the place of others among them.
+    /// The fragments that it adds, including replacements.
     pub(super) fn added(&self) -> impl Iterator<Item = &Arc<Description>> {
         self.operations.iter().flat_map(|operation| match operation {
             Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
@@ -210,12 +210,12 @@ impl Record {
         })
     }
 
-    /// Whether it did anything to the node `id` itself.
+    /// Whether it changed the node `id` itself.
     pub fn touches(&self, id: Id) -> bool {
         self.operations.iter().any(|operation| operation.node() == Some(id))
     }
 
-    /// The bytes of an inline fragment, out of the whole `file` of this record. Corruption if they are not what was written.
+    /// The bytes of an inline fragment, from the whole `file` of this record. Corruption if they are damaged.
     pub fn body(&self, inline: &Inline, file: &Bytes) -> Result<Bytes> {
         let range = inline.range;
         let body = (range.end() <= file.len() as u64).then(|| file.slice(range.offset as usize..range.end() as usize));

@@ -1,7 +1,7 @@
-//! What of a store's past is kept: tags, the version that becomes the floor, and files that are going to be deleted.
+//! What is kept of a store's past: tags, the version that becomes the floor, and files that are going to be deleted.
 //!
-//! Condemned files stay in the state until a later vacuum has seen that they are gone. So whoever would put one to use
-//! learns of it from the log, however long it was prepared.
+//! Condemned files stay in the state until a later vacuum has seen that they are gone. So a writer that would use one
+//! learns of it from the log, however long ago it prepared its commit.
 
 use super::operation::{Condemned, Recorded};
 use super::shape::{IdText, RootRef, RootText, Whole, id_texts, ids};
@@ -26,7 +26,7 @@ impl Retained {
         &self.tags
     }
 
-    /// The root of the lowest version that stays: decided, and published or about to be. `None`: all versions do.
+    /// The root of the lowest version kept: decided, and published or about to be. `None`: all versions are kept.
     pub fn floor(&self) -> Option<RootRef> {
         self.floor
     }
@@ -41,7 +41,8 @@ impl Retained {
         &self.manifest
     }
 
-    /// Does `operation` as part of `version`, as far as it is about this. Errors say why it cannot be done.
+    /// Applies `operation` as part of `version`, as far as it concerns tags, floor and condemned files. Errors say why
+    /// it cannot be done.
     pub(super) fn apply(self: &mut Arc<Self>, operation: &Recorded, version: u64) -> Result<()> {
         match operation {
             Recorded::AddFragments { fragments, .. } | Recorded::ReplaceFragments { fragments, .. } => {
@@ -74,7 +75,7 @@ impl Retained {
         }
     }
 
-    /// An Input error if `name`, of a new tag, holds what acts on a terminal. Tags that are there already may.
+    /// An Input error if `name`, of a new tag, holds characters that act on a terminal. Existing tags may.
     pub(super) fn check_new_tag(&self, name: &str) -> Result<()> {
         if name.contains(is_unprintable) && !self.tags.contains_key(name) {
             return Err(Error::input(format!("{name:?} cannot be a tag: {PRINTABLE}")));
@@ -146,7 +147,7 @@ pub(super) struct RetainedText {
 }
 
 impl RetainedText {
-    /// `None` if there is nothing to tell.
+    /// `None` if there is nothing to record.
     pub(super) fn of(retained: &Retained) -> Option<Self> {
         (*retained != Retained::default()).then(|| Self {
             tags: retained.tags.iter().map(|(name, version)| (name.clone(), Whole(*version))).collect(),

@@ -1,9 +1,9 @@
-//! What a store offers to a vacuum, and to readers and writers that one has overtaken.
+//! What a store provides for a vacuum, and for readers and writers that a vacuum has overtaken.
 //!
-//! A snapshot that was opened before the floor moved may rest on a root below the floor, though its version is kept: its
-//! pages, and records that hold its small fragments, may be gone. The version is then opened anew
-//! ([`Store::resettled`]): it rests on the floor's root, which holds all of them. Who passes the record in which a vacuum
-//! condemned files rests on a root from the floor on, since that record names one.
+//! A snapshot that was opened before the floor moved may be based on a root below the floor, though its version is
+//! kept. That root's pages, and records that hold its small fragments, may be gone. The version is then opened anew
+//! ([`Store::resettled`]): it is based on the floor's root, which holds all of them. A snapshot that follows the record
+//! in which a vacuum condemned files is based on a root from the floor on, since that record names one.
 
 use super::floor::Floor;
 use super::fold::{Moved, fold_moving, inline_by_version};
@@ -20,16 +20,16 @@ use crate::fragment::Description;
 use crate::storage::{FLOOR, LEASE, Listed, StoreFiles};
 use std::sync::Arc;
 
-/// How often the floor may change while it is to be raised.
+/// How often the floor may change while it is being raised.
 const RAISES_MAX: usize = 1_000;
 
 impl Record {
-    /// Whether it changed nothing but what is kept of the past.
+    /// Whether it changed only what is kept of the past.
     pub fn is_upkeep(&self) -> bool {
         !self.operations.is_empty() && self.operations.iter().all(|o| matches!(o, Recorded::Condemn(_)))
     }
 
-    /// Whether it took fragments out without putting any in their place, and did nothing else: nobody reads other cells for it.
+    /// Whether it only removed fragments without replacements: no read returns other cells because of it.
     pub fn is_removal(&self) -> bool {
         let removes = |o: &Recorded| matches!(o, Recorded::ReplaceFragments { fragments, .. } if fragments.is_empty());
         !self.operations.is_empty() && self.operations.iter().all(removes)
@@ -37,10 +37,10 @@ impl Record {
 }
 
 impl Snapshot {
-    /// The same version as it would be without the fragments `removed` of an array: to look at, not to commit after.
+    /// The same version without the fragments `removed` of an array: for reading, not for committing after it.
     ///
     /// # Errors
-    /// Conflict if the array is not there.
+    /// Conflict if the array does not exist.
     pub fn without(&self, array: Id, removed: Vec<Removed>) -> Result<Self> {
         let mut bare = self.clone();
         let operation = Recorded::ReplaceFragments { array, removed, fragments: Vec::new() };
@@ -54,7 +54,7 @@ impl Snapshot {
 pub struct Leases {
     /// The versions that readers hold.
     pub held: Vec<u64>,
-    /// The names of those that have expired, and of objects that are no lease of this format.
+    /// The names of expired leases, and of objects that are no lease of this format.
     pub expired: Vec<String>,
 }
 
@@ -74,16 +74,16 @@ impl Store {
         self.log.floor()
     }
 
-    /// The snapshot of `version`, resting on a root of exactly this version that is durable and was read back. It is written
-    /// if there is none; `known` is one, perhaps of another version.
+    /// The snapshot of `version`, based on a durable root of exactly this version that was read back. The root is
+    /// written if there is none; `known` is one, perhaps of another version.
     ///
     /// # Errors
-    /// Those of [`Store::at_version`]; Corruption if what was written is not what is read.
+    /// Those of [`Store::at_version`]; Corruption if the bytes read back differ from those written.
     pub fn rooted(&self, version: u64, known: Option<RootRef>) -> Result<Arc<Snapshot>> {
         let snapshot = self.at_version(version)?;
         let named = match known.or(snapshot.root()).filter(|r| r.version == version) {
             Some(root) => Some(root),
-            // A writer may have folded just here.
+            // A writer may have folded at exactly this version.
             None => self.log.read(version + 1)?.and_then(|next| next.root).filter(|r| r.version == version),
         };
         let (reference, moved) = match named {
@@ -99,7 +99,8 @@ impl Store {
         Snapshot::of_root(root, reference, &self.log.storage).map(Arc::new)
     }
 
-    /// A Corruption error unless the fragments of `snapshot` that were `moved` out of the log have arrived as they were.
+    /// A Corruption error unless the fragments of `snapshot` that were `moved` out of the log are intact in their new
+    /// location.
     fn check_moved(&self, snapshot: &Snapshot, moved: &Moved) -> Result<()> {
         if moved.is_empty() {
             return Ok(());
@@ -123,7 +124,7 @@ impl Store {
         Ok(())
     }
 
-    /// `newest` resting on the root of `rooted`, an earlier version, if that is newer than its own.
+    /// `newest` based on the root of `rooted`, an earlier version, if that is newer than its own root.
     pub fn resting_on(&self, newest: &Arc<Snapshot>, rooted: &Snapshot) -> Result<Arc<Snapshot>> {
         match rooted.root().filter(|r| r.version > newest.root_version()) {
             None => Ok(Arc::clone(newest)),
@@ -146,7 +147,7 @@ impl Store {
             if let Some(held) = &held
                 && Floor::decode(held)?.version >= floor.version
             {
-                // Whoever put it may have died before it was durable.
+                // The writer that put it may have died before it was durable.
                 return self.log.storage.sync(FLOOR);
             }
             if self.log.storage.put_if_unchanged(FLOOR, held.as_deref(), &bytes)? {
@@ -156,8 +157,8 @@ impl Store {
         Err(Error::storage(format!("the log's floor could not be raised in {RAISES_MAX} tries; try again later")))
     }
 
-    /// What to read instead of `snapshot`, of which an object is missing: the same version resting on what is kept. `None` if
-    /// no vacuum can be the cause.
+    /// The snapshot to read instead of `snapshot` if one of its objects is missing: the same version based on what is
+    /// kept. `None` if no vacuum can be the cause.
     ///
     /// # Errors
     /// SnapshotExpired if the version has been vacuumed.
@@ -180,8 +181,8 @@ impl Store {
         Ok(None)
     }
 
-    /// What `look` finds in `snapshot`, or, where a vacuum has taken away what that rests on, in the same version opened anew;
-    /// and the snapshot in which it was found. Vacuums may overtake it time after time.
+    /// The result of `look` on `snapshot`, or on the same version opened anew if a vacuum has removed what it is based
+    /// on; and the snapshot that gave the result. Vacuums may overtake it repeatedly.
     ///
     /// # Errors
     /// SnapshotExpired if the version has been vacuumed; those of `look`.
@@ -208,8 +209,8 @@ impl Store {
         Ok(self.dated_leases()?.into_iter().map(|(listed, lease)| (listed.name, lease)).collect())
     }
 
-    /// The leases in the store at `now_us`, by the storage's clock: each holds for its length from the time at which it was written there, so
-    /// that no clock of a reader or a vacuum matters.
+    /// The leases in the store at `now_us`, by the storage's clock. Each holds for its length from the time at which it
+    /// was written there, so the clocks of readers and vacuums do not matter.
     ///
     /// # Errors
     /// Storage.
@@ -234,7 +235,7 @@ impl Store {
                     Err(e) if e.kind() == ErrorKind::Unsupported => {}
                     lease => found.push((listed, lease.ok())),
                 },
-                // Its reader has gone meanwhile.
+                // Its reader has removed it meanwhile.
                 Err(e) if e.kind() == ErrorKind::NotFound => {}
                 Err(e) => return Err(e),
             }
@@ -242,7 +243,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The fragments of an array, by ascending order. Its manifest pages are read, and let go again.
+    /// The fragments of an array, in ascending order. Its manifest pages are read and dropped again.
     ///
     /// # Errors
     /// Corruption if a page is missing or damaged, Storage.

@@ -1,13 +1,14 @@
-//! A manifest root: the whole state of a store at one version, except for the fragments, which lie on pages.
+//! A manifest root: the whole state of a store at one version, except for the fragments, which are described on pages.
 //!
-//! A sealed line without a body:
+//! A checksummed line without a body:
 //! ```json
 //! {"gs":0,"version":64,"time_us":…,"record":"<xxh3 of that version's line>","store":"<id of version 1's commit>",
 //!  "nodes":[{"id":…,"path":"/","metadata":{"unit":"\"mm\""},"array":{"schemas":[{…}],"pages":[{"id":…,"xxh3":"…",
 //!    "count":9,"bounds":[["…","…"]],"first":[1,0],"last":[64,0],"full":false}]}}]}
 //! ```
-//! Where there are tags, a floor or condemned files: `"retained":{"tags":{name:7},"floor":{…},"data":[…],"manifest":[…]}` last.
-//! Parents come before their children; a node without `array` is a group. Roots are immutable.
+//! Where there are tags, a floor or condemned files,
+//! `"retained":{"tags":{name:7},"floor":{…},"data":[…],"manifest":[…]}` is last. Parents come before their children; a
+//! node without `array` is a group. Roots are immutable.
 
 use super::line::{self, FORMAT};
 use super::page::PageInfo;
@@ -31,7 +32,7 @@ pub(super) struct Root {
     pub(super) record: u64,
     /// The store's own id.
     pub(super) store: Id,
-    /// Bytes that it takes; 0 before it was written or read.
+    /// Its size in bytes; 0 before it was written or read.
     pub(super) bytes: u64,
     /// Its nodes, parents before children.
     pub(super) nodes: Vec<RootNode>,
@@ -121,13 +122,13 @@ pub(super) fn encode(root: &Root) -> Result<Vec<u8>> {
     Ok(line::sealed(json))
 }
 
-/// The checksum by which a root of these bytes is referred to.
+/// The checksum by which other objects refer to a root of these bytes.
 pub(super) fn checksum(bytes: &[u8]) -> Result<u64> {
     Ok(line::open(bytes, "a manifest root")?.xxh3)
 }
 
-/// The root in `bytes`, which must be the one that `reference` names. Unsupported if it is of another format; Corruption
-/// if it is not what was written.
+/// Decodes the root in `bytes`, which must be the one that `reference` names. Unsupported if it has another format;
+/// Corruption if the bytes are damaged.
 pub(super) fn decode(bytes: &[u8], reference: RootRef) -> Result<Root> {
     let what = format!("manifest root {}", reference.id);
     let line = line::open(bytes, &what)?;

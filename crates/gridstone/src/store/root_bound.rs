@@ -1,9 +1,10 @@
-//! The bound that keeps a manifest root from growing until nothing can read it.
+//! The bound that keeps a manifest root from growing beyond what readers accept.
 //!
-//! A commit whose changes add something is refused if the root that comes next would be longer than the bound. The growth is estimated first;
-//! where that says too long, all is measured, since what was removed counts for nothing in the estimate. What takes away, or keeps the size, is
-//! never refused. A root itself may be larger than the bound ([`limits::ROOT_LINE_BYTES_MAX`](crate::base::limits::ROOT_LINE_BYTES_MAX)): so
-//! there is always room for a fold, a delete of metadata and a vacuum.
+//! A commit whose changes add something is refused if the next root would be longer than the bound. The growth is
+//! estimated first. If the estimate exceeds the bound, the root is measured, since removed data is not subtracted in
+//! the estimate. Changes that shrink the root or keep its size are never refused. A root itself may be larger than the
+//! bound ([`limits::ROOT_LINE_BYTES_MAX`](crate::base::limits::ROOT_LINE_BYTES_MAX)). So there is always room for a
+//! fold, a delete of metadata and a vacuum.
 
 use super::operation::{Changes, Operation};
 use super::root_size::{ID_BYTES, NODE_BYTES, Parts, TAG_BYTES, added, moved, parents, schema, set, tag, text};
@@ -11,7 +12,7 @@ use super::snapshot::Snapshot;
 use crate::base::{Error, Result};
 use std::collections::HashMap;
 
-/// Bytes by which `changes` make the next root longer, at most, of what a user may do without.
+/// The bytes by which the optional part of `changes` makes the next root longer, at most.
 fn asked(newest: &Snapshot, changes: &Changes) -> i64 {
     let tree = newest.tree();
     let (mut grown, mut values, mut moves) = (0u64, HashMap::new(), 0i64);
@@ -39,7 +40,7 @@ fn asked(newest: &Snapshot, changes: &Changes) -> i64 {
     grown as i64 + moves + values.into_iter().map(|((node, key), value)| set(tree, node, key, value)).sum::<i64>()
 }
 
-/// An Input error if `changes` make the root of what comes after `newest` longer, and longer than `bytes_max`.
+/// An Input error if `changes` make the root after `newest` longer, and longer than `bytes_max`.
 pub(super) fn check(newest: &Snapshot, changes: &Changes, bytes_max: u64) -> Result<()> {
     let grown = asked(newest, changes);
     if grown <= 0 || newest.root_bytes().saturating_add_signed(grown) <= bytes_max {

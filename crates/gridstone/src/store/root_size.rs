@@ -1,7 +1,8 @@
-//! How many bytes a manifest root takes, without writing one.
+//! Computes how many bytes a manifest root takes, without writing one.
 //!
-//! A root is one line with all nodes, their metadata, schemas and pages, the tags and what is condemned; every opening reads it. The length of the
-//! root under a snapshot is known. Each record since adds what it may add to the next root, at most ([`growth`]).
+//! A root is one line with all nodes, their metadata, schemas and pages, the tags and the condemned files; every
+//! opening reads it. The length of the root under a snapshot is known. Each record since adds an upper bound of what it
+//! adds to the next root ([`growth`]).
 
 use super::operation::{Condemned, Recorded};
 use super::path;
@@ -19,10 +20,10 @@ pub(super) const NODE_BYTES: u64 = 110;
 pub(super) const ID_BYTES: u64 = 35;
 /// Bytes of a tag without its name, at most.
 pub(super) const TAG_BYTES: u64 = 24;
-/// Bytes of a page without its box, at most, and of each dimension of that.
+/// Bytes of a page without its box, at most, and of each dimension of the box.
 const PAGE_BYTES: (u64, u64) = (230, 40);
 
-/// Bytes of a root by what they tell of.
+/// Bytes of a root by kind of content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Parts {
     pub(super) metadata: u64,
@@ -75,13 +76,13 @@ fn page(array: &ArrayState) -> u64 {
     PAGE_BYTES.0 + PAGE_BYTES.1 * array.schema().map_or(0, |s| s.ndim()) as u64
 }
 
-/// Pages that so many fragments more make, besides one that is begun.
+/// How many pages so many more fragments make, besides one that is partly filled.
 fn pages(fragments: usize) -> u64 {
-    // Pages that are cut by space are half full at least.
+    // Pages that are cut by space are at least half full.
     (fragments / (limits::PAGE_FRAGMENTS_MAX / 2)) as u64
 }
 
-/// Bytes that fragments added to an array, which may not be there yet, make a root longer by.
+/// The bytes by which fragments added to an array, which may not exist yet, make a root longer.
 pub(super) fn added(tree: &Tree, array: Id, fragments: usize) -> u64 {
     match tree.get(array) {
         Some(Node::Array(array)) => {
@@ -92,31 +93,31 @@ pub(super) fn added(tree: &Tree, array: Id, fragments: usize) -> u64 {
     }
 }
 
-/// Bytes by which metadata of a node grow; less than 0 if they shrink.
+/// The bytes by which metadata of a node grows; negative if it shrinks.
 pub(super) fn set(tree: &Tree, node: Id, key: &str, value: Option<&str>) -> i64 {
     let bytes = |value: Option<&str>| value.map_or(0, |value| entry(key, value)) as i64;
     bytes(value) - bytes(tree.get(node).and_then(|node| node.metadata().get(key)).map(String::as_str))
 }
 
-/// Bytes by which the paths of a node and all below it grow when it is put at `path`; less than 0 if they shrink.
+/// The bytes by which the paths of a node and all below it grow when it is moved to `path`; negative if they shrink.
 pub(super) fn moved(tree: &Tree, id: Id, path: &str) -> i64 {
     let longer = |node: &Node| text(path) as i64 - text(node.path()) as i64;
     tree.count_below(id) as i64 * tree.get(id).map_or(0, longer)
 }
 
-/// Bytes of the groups above `path` that are missing.
+/// Bytes of the missing groups above `path`.
 pub(super) fn parents(tree: &Tree, path: &str) -> u64 {
     let missing =
         successors(path::parent(path), |above| path::parent(above)).take_while(|above| tree.find(above).is_none());
     missing.map(|above| NODE_BYTES + text(above)).sum()
 }
 
-/// Bytes of a tag; none if it is there already, and is moved.
+/// Bytes of a tag; 0 if it exists already, and is moved.
 pub(super) fn tag(retained: &Retained, name: &str) -> u64 {
     if retained.tags().contains_key(name) { 0 } else { text(name) + TAG_BYTES }
 }
 
-/// Bytes by which `operation`, done to what is there, makes the next root longer, at most.
+/// The bytes by which `operation`, applied to this state, makes the next root longer, at most.
 pub(super) fn growth((tree, retained): (&Tree, &Retained), operation: &Recorded) -> i64 {
     let bytes = match operation {
         Recorded::CreateGroup { path, .. } => NODE_BYTES + text(path),

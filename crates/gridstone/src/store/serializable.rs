@@ -1,8 +1,9 @@
-//! Serializable isolation: a commit stands only if nothing that was read for it has changed since.
+//! Serializable isolation: a commit applies only if nothing that was read for it has changed since.
 //!
-//! Remembered are the cells read of each array, boxes mostly, the metadata keys, the paths looked up and the groups listed. Every version
-//! between the snapshot that was read and the commit's own is compared with them, whichever slot the commit wins: a
-//! version that cannot be read any more is an error, never passed over. A merge changes no cell, so it never conflicts.
+//! The reads remembered are the cells read of each array (mostly boxes), the metadata keys, the paths looked up and the
+//! groups listed. Every version between the snapshot that was read and the commit's own is compared with them,
+//! whichever slot the commit wins. A version that cannot be read any more is an error, never skipped. A merge changes
+//! no cell, so it never conflicts.
 
 use super::cell_set::CellSet;
 use super::conflict::{Queueing, Rebase, StandardRules};
@@ -14,7 +15,7 @@ use crate::schema::Subarray;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Metadata keys that are remembered of one node. Beyond that all its keys count.
+/// The largest number of metadata keys remembered for one node. Beyond that all its keys count as read.
 const KEYS_MAX: usize = 4_096;
 
 /// Metadata keys of one node.
@@ -41,7 +42,7 @@ impl Keys {
         }
     }
 
-    /// Puts `key` among them. Of too many all stand for them.
+    /// Adds `key`. Beyond the maximum, the set becomes all keys.
     pub(super) fn add(&mut self, key: &str) {
         match self {
             Self::Some(keys) if keys.len() < KEYS_MAX => {
@@ -52,20 +53,20 @@ impl Keys {
     }
 }
 
-/// What was read of a store.
+/// The reads of a transaction.
 #[derive(Debug, Clone, Default)]
 pub struct Reads {
     cells: HashMap<Id, CellSet>,
     /// Metadata keys by node.
     keys: HashMap<Id, Keys>,
-    /// What was found at a path.
+    /// The node found at each path.
     nodes: BTreeMap<String, Option<Id>>,
-    /// The children found in a group.
+    /// The children found in each group.
     listings: BTreeMap<String, Vec<(String, Id)>>,
 }
 
 impl Reads {
-    /// Cells of `array` in `sub` were read.
+    /// Notes that cells of `array` in `sub` were read.
     pub fn note_box(&mut self, array: Id, sub: &Subarray) {
         let read = self.cells.entry(array).or_default();
         if !read.covers(sub) {
@@ -73,7 +74,7 @@ impl Reads {
         }
     }
 
-    /// Single cells of `array`, which lie in `bounds`, were read.
+    /// Notes that single cells of `array`, which lie in `bounds`, were read.
     pub fn note_cells(&mut self, array: Id, bounds: &Subarray, cells: impl ExactSizeIterator<Item = Vec<u64>>) {
         let read = self.cells.entry(array).or_default();
         if cells.len() > read.room() {
@@ -83,7 +84,7 @@ impl Reads {
         }
     }
 
-    /// A metadata key of `node` was looked up, or (`None`) all were.
+    /// Notes that a metadata key of `node` was looked up, or (`None`) all keys.
     pub fn note_key(&mut self, node: Id, key: Option<&str>) {
         let keys = self.keys.entry(node).or_default();
         match key {
@@ -92,17 +93,17 @@ impl Reads {
         }
     }
 
-    /// The cells of an array that were read, if some were.
+    /// The cells read of an array, if any.
     pub fn cells_of(&self, array: Id) -> Option<&CellSet> {
         self.cells.get(&array)
     }
 
-    /// The metadata keys of a node that were looked up, if some were.
+    /// The metadata keys of a node that were looked up, if any.
     pub(super) fn keys_of(&self, node: Id) -> Option<&Keys> {
         self.keys.get(&node)
     }
 
-    /// The nodes whose cells or metadata keys were read; one may come twice.
+    /// The nodes whose cells or metadata keys were read; a node may come twice.
     pub(super) fn nodes_read(&self) -> impl Iterator<Item = Id> + '_ {
         self.cells.keys().chain(self.keys.keys()).copied()
     }
@@ -112,12 +113,12 @@ impl Reads {
         self.keys.get(&node).is_some_and(|keys| keys.have(key))
     }
 
-    /// It was looked up what lies at `path` in `base`.
+    /// Notes that the node at `path` in `base` was looked up.
     pub fn note_node(&mut self, base: &Snapshot, path: &str) {
         self.nodes.entry(path.to_owned()).or_insert_with(|| node_at(base, path));
     }
 
-    /// The children of the group at `path` in `base` were listed.
+    /// Notes that the children of the group at `path` in `base` were listed.
     pub fn note_listing(&mut self, base: &Snapshot, path: &str) {
         self.listings.entry(path.to_owned()).or_insert_with(|| listing_of(base, path));
     }
@@ -137,7 +138,7 @@ impl Reads {
         }
     }
 
-    /// Err: what it did. Every operation there is has its line here; nodes that come and go are seen by their paths.
+    /// Err: what it changed. Every operation has its line here; nodes that come and go are found by their paths.
     fn check_operation(&self, operation: &Recorded, newest: &Snapshot) -> std::result::Result<(), String> {
         match operation {
             Recorded::AddFragments { array, fragments } => {
@@ -159,7 +160,7 @@ impl Reads {
                 }
             }
             Recorded::AlterArray { id, .. } => {
-                // Who looked an array up has seen its schema.
+                // A lookup of an array includes its schema.
                 if self.cells.contains_key(id) || self.nodes.values().any(|found| found == &Some(*id)) {
                     return Err(format!("changed the schema of {}, which was looked at", self.named(*id, newest)));
                 }
@@ -181,12 +182,12 @@ impl Reads {
         }
     }
 
-    /// What was read of `bounds`: a box of it.
+    /// A box around the cells read in `bounds`.
     fn read_of(&self, array: Id, bounds: &Subarray) -> Option<Subarray> {
         self.cells.get(&array)?.found_in(bounds)
     }
 
-    /// The path of a node: in `newest` or, if it is not there any more, the one that it was looked up at.
+    /// The path of a node: in `newest` or, if it was removed, the path at which it was looked up.
     fn named(&self, id: Id, newest: &Snapshot) -> String {
         let looked_up = || self.nodes.iter().find(|(_, found)| **found == Some(id)).map(|(path, _)| path.as_str());
         let path = newest.node_by_id(id).map(super::Node::path).or_else(looked_up);
@@ -194,10 +195,10 @@ impl Reads {
     }
 }
 
-/// Dimensions whose coordinates a message tells.
+/// The number of dimensions whose coordinates a message shows.
 const DIMENSIONS_TOLD: usize = 4;
 
-/// Where a box of an array lies, in coordinates; nothing if it has no schema that is known.
+/// The position of a box of an array, in coordinates; empty if its schema is unknown.
 pub(super) fn place(newest: &Snapshot, array: Id, bounds: &Subarray) -> String {
     let Ok(schema) = newest.array_by_id(array).and_then(|array| array.schema()) else { return String::new() };
     let ends = schema.coordinates().zip(schema.ends(bounds));
@@ -231,7 +232,7 @@ pub struct Serializable {
 }
 
 impl Serializable {
-    /// The rules of a commit that `reads` were made for, all from the snapshot that it is committed after.
+    /// The rules of a commit based on `reads`, all from the snapshot that it is committed after.
     pub fn new(reads: Reads) -> Self {
         Self { reads }
     }

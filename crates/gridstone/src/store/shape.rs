@@ -19,7 +19,7 @@ pub(super) fn hex(value: u64) -> String {
     format!("{value:016x}")
 }
 
-/// The mirror of [`hex`]; strict, so that each value has one spelling.
+/// Parses the text of [`hex`]; strict, so that each value has one spelling.
 pub(super) fn parse_hex(text: &str) -> Option<u64> {
     let strict = text.len() == 16 && text.bytes().all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f'));
     strict.then(|| u64::from_str_radix(text, 16).ok()).flatten()
@@ -64,7 +64,7 @@ pub(super) fn id_texts<'a>(ids: impl IntoIterator<Item = &'a Id>) -> Vec<IdText>
     ids.into_iter().copied().map(IdText).collect()
 }
 
-/// The mirror of [`id_texts`].
+/// Parses the texts of [`id_texts`].
 pub(super) fn ids<C: FromIterator<Id>>(texts: Vec<IdText>) -> C {
     texts.into_iter().map(|text| text.0).collect()
 }

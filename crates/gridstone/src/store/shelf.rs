@@ -1,4 +1,4 @@
-//! A manifest page that is loaded when it is first needed, and then kept as long as any snapshot refers to it.
+//! A manifest page that is loaded when it is first needed, and kept as long as any snapshot refers to it.
 
 use super::page::{self, PageInfo};
 use crate::base::{Error, ErrorKind, Result};
@@ -6,7 +6,7 @@ use crate::fragment::Description;
 use crate::storage::{Storage, manifest_name};
 use std::sync::{Arc, OnceLock};
 
-/// The descriptions of a page, by ascending order.
+/// The descriptions of a page, in ascending order.
 pub(super) type Loaded = Arc<[Arc<Description>]>;
 
 /// A page of an array's manifest.
@@ -18,22 +18,22 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    /// The page that `info` tells of; nothing is read yet.
+    /// The page that `info` describes; nothing is read yet.
     pub(super) fn new(info: PageInfo, storage: Arc<dyn Storage>) -> Self {
         Self { info, storage, loaded: OnceLock::new() }
     }
 
-    /// A page just written, whose fragments are at hand.
+    /// A page just written, whose fragments are in memory.
     pub(super) fn filled(info: PageInfo, storage: Arc<dyn Storage>, fragments: Loaded) -> Self {
         Self { info, storage, loaded: OnceLock::from(fragments) }
     }
 
-    /// What the root says of it.
+    /// Its description in the root.
     pub(super) fn info(&self) -> &PageInfo {
         &self.info
     }
 
-    /// Its fragments, if they are at hand.
+    /// Its fragments, if they are loaded.
     pub(super) fn at_hand(&self) -> Option<Loaded> {
         self.loaded.get().cloned()
     }

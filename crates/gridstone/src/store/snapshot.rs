@@ -1,8 +1,9 @@
-//! A snapshot: what a store holds at one version. Immutable; it shares what it can with its neighbours in time.
+//! A snapshot: the state of a store at one version. It is immutable and shares unchanged parts with the snapshots
+//! before and after it.
 //!
-//! It is the state of a manifest root (or of nothing) plus the records after it. [`Snapshot::follow`] adds one
-//! record; [`Snapshot::rest_on`] exchanges the root underneath for a newer one, which changes where fragments are
-//! described and not what there is.
+//! It is the state of a manifest root (or the empty state) plus the records after it. [`Snapshot::follow`] adds one
+//! record. [`Snapshot::rest_on`] exchanges the root underneath for a newer one; that changes where fragments are
+//! described, not the content.
 
 use super::operation::Recorded;
 use super::record::Record;
@@ -18,7 +19,7 @@ use crate::storage::Storage;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a store holds at one version.
+/// The state of a store at one version.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     version: u64,
@@ -43,12 +44,12 @@ pub struct Snapshot {
 struct Step {
     version: u64,
     bytes: u64,
-    /// Bytes by which it makes the next root longer, at most.
+    /// The bytes by which it makes the next root longer, at most.
     growth: i64,
 }
 
 impl Snapshot {
-    /// What there is before version 1.
+    /// The state before version 1.
     pub(super) fn before_all() -> Self {
         Self {
             version: 0,
@@ -65,7 +66,7 @@ impl Snapshot {
         }
     }
 
-    /// The state that `root` holds, which is known as `reference`; its pages are read from `storage` when needed.
+    /// The state of `root`, which is known as `reference`; its pages are read from `storage` when needed.
     pub(super) fn of_root(root: Root, reference: RootRef, storage: &Arc<dyn Storage>) -> Result<Self> {
         let mut tree = Tree::empty();
         for node in root.nodes {
@@ -94,7 +95,7 @@ impl Snapshot {
         self.store
     }
 
-    /// The manifest root it rests on.
+    /// The manifest root that it is based on.
     pub fn root(&self) -> Option<RootRef> {
         self.root
     }
@@ -122,7 +123,7 @@ impl Snapshot {
         self.root.map_or(0, |r| r.version)
     }
 
-    /// Whether the next record names a root that none before it has named.
+    /// Whether the next record names a root that no earlier record has named.
     pub(super) fn names_new_root(&self) -> bool {
         self.root.is_some() && self.root != self.named
     }
@@ -132,14 +133,14 @@ impl Snapshot {
         &self.unsynced
     }
 
-    /// Whether so many versions, or [`limits::FOLD_BYTES`] of records, came since the root that whoever opens the store
-    /// should be spared them.
+    /// Whether so many versions, or [`limits::FOLD_BYTES`] of records, came since the root that a fold should spare
+    /// later openings from reading them.
     pub(super) fn wants_fold(&self, versions: u64) -> bool {
         let bytes = self.since.iter().map(|step| step.bytes).sum::<u64>();
         self.version - self.root_version() >= versions || bytes >= limits::FOLD_BYTES
     }
 
-    /// Bytes that a root of this version takes, at most.
+    /// The bytes that a root of this version takes, at most.
     pub(super) fn root_bytes(&self) -> u64 {
         self.root_bytes.saturating_add_signed(self.since.iter().map(|step| step.growth).sum())
     }
@@ -190,7 +191,8 @@ impl Snapshot {
         self.tree.walk()
     }
 
-    /// Moves on by `record`, which was just made for this snapshot. Errors say, in the caller's terms, why not.
+    /// Advances by `record`, which was just made for this snapshot. Errors say, in the caller's terms, why it cannot be
+    /// done.
     pub(super) fn do_next(&mut self, record: &Record) -> Result<()> {
         let mut growth = 0i64;
         for operation in &record.operations {
@@ -212,12 +214,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Does `operation` as part of `version`, which is not committed, and may never be; the snapshot stays of its version.
+    /// Applies `operation` as part of `version`, which is not committed, and may never be; the snapshot keeps its
+    /// version.
     pub(super) fn provisionally(&mut self, operation: &Recorded, version: u64) -> Result<()> {
         self.tree.apply(operation, version)
     }
 
-    /// Moves on by `record`, found in the log. A Corruption error if it does not follow from this snapshot.
+    /// Advances by `record`, found in the log. A Corruption error if it does not follow from this snapshot.
     pub(super) fn follow(&mut self, record: &Record) -> Result<()> {
         let wrong = |why: String| {
             Error::corruption(format!(
@@ -245,8 +248,8 @@ impl Snapshot {
         })
     }
 
-    /// The same state resting on `root`, which is newer than the one underneath and not newer than the snapshot.
-    /// Pages that both roots have stay loaded.
+    /// The same state based on `root`, which is newer than the root underneath and not newer than the snapshot. Pages
+    /// that both roots have stay loaded.
     pub(super) fn rest_on(&mut self, root: &Root, reference: RootRef, made: &Shelves, storage: &Arc<dyn Storage>) {
         let folded: HashMap<Id, &RootArray> =
             root.nodes.iter().filter_map(|node| Some((node.id, node.array.as_ref()?))).collect();
@@ -275,7 +278,7 @@ impl Snapshot {
     }
 }
 
-/// Pages at hand, by id.
+/// Loaded pages, by id.
 pub(super) type Shelves = HashMap<Id, Arc<Shelf>>;
 
 fn same_pages(array: &ArrayState, folded: Option<&RootArray>) -> bool {
@@ -316,7 +319,7 @@ fn node_of(node: RootNode, storage: &Arc<dyn Storage>) -> Node {
     }
 }
 
-/// A commit that may be lost in a power cut, as far as anybody has told.
+/// A commit that a power cut may lose, as far as the records say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unsynced {
     pub(super) version: u64,

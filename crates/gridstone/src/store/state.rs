@@ -1,7 +1,8 @@
-//! An array and a group as one version knows them.
+//! The state of an array and of a group at one version.
 //!
-//! An array's fragments are those on the pages of the manifest root, loaded when needed, and those that versions
-//! since then added, without those that they took out. Successive snapshots share all that did not change: pages, batches, schemas, metadata.
+//! An array's fragments are those on the pages of the manifest root, which are loaded when needed, and those that
+//! versions since have added, without those that they removed. Successive snapshots share everything unchanged: pages,
+//! batches, schemas, metadata.
 
 use super::operation::Removed;
 use super::shelf::Shelf;
@@ -21,10 +22,10 @@ pub(super) struct Batch {
     pub(super) fragments: Vec<Arc<Description>>,
 }
 
-/// A fragment that was taken out since the manifest root, which may still describe it.
+/// A fragment removed since the manifest root, which may still describe it.
 #[derive(Debug, Clone)]
 pub(super) struct Gone {
-    /// The version that took it out.
+    /// The version that removed it.
     pub(super) version: u64,
     pub(super) bounds: Subarray,
 }
@@ -50,7 +51,7 @@ pub struct GroupState {
     pub(super) children: BTreeMap<String, Id>,
 }
 
-/// The boxes of manifest pages that cannot be read, with what is wrong.
+/// The boxes of manifest pages that cannot be read, with their errors.
 pub type LostBoxes = Vec<(Subarray, Error)>;
 
 impl ArrayState {
@@ -76,7 +77,7 @@ impl ArrayState {
         &self.path
     }
 
-    /// All schemas it ever had, by their numbers; fragments refer to them.
+    /// All schemas that it ever had, by their numbers; fragments refer to them.
     pub fn schemas(&self) -> &[Arc<Schema>] {
         &self.schemas
     }
@@ -86,8 +87,8 @@ impl ArrayState {
         self.schemas.last().ok_or_else(|| Error::corruption(format!("array {} has no schema", self.path)))
     }
 
-    /// Takes the next schema, whose number is to be `number`. A Conflict error if that is another one's, a Schema error if it
-    /// cannot follow the last.
+    /// Appends the next schema, which should get `number`. A Conflict error if another schema has that number, a Schema
+    /// error if it cannot follow the last.
     pub(super) fn alter(&mut self, number: u32, schema: &Arc<Schema>) -> Result<()> {
         self.check_alter(number)?;
         let (before, first) = (self.schema()?, self.schemas.first().unwrap_or(schema));
@@ -121,8 +122,8 @@ impl ArrayState {
         (folded + added).saturating_sub(self.gone.len() as u64)
     }
 
-    /// The fragments whose boxes intersect `within` (`None`: all), by ascending order. Loads, and keeps, the manifest
-    /// pages whose boxes intersect it, and no other. Corruption if a page is damaged.
+    /// The fragments whose boxes intersect `within` (`None`: all), in ascending order. Loads and keeps only the
+    /// manifest pages whose boxes intersect it. Corruption if a page is damaged.
     pub fn fragments(&self, within: Option<&Subarray>) -> Result<Vec<Arc<Description>>> {
         let wanted = |bounds: &Subarray| within.is_none_or(|w| w.intersects(bounds));
         let mut found = Vec::new();
@@ -130,13 +131,13 @@ impl ArrayState {
             found.extend(shelf.load()?.iter().filter(|d| wanted(&d.bounds) && self.has(d.id)).cloned());
         }
         found.extend(self.recent().filter(|d| wanted(&d.bounds)).cloned());
-        // Pages are cut by space, so their orders interleave; merged fragments stand where their inputs stood.
+        // Pages are cut by space, so their orders interleave; merged fragments keep the order of their inputs.
         found.sort_by_key(|d| d.order);
         Ok(found)
     }
 
-    /// The fragments of versions after `after` that can be told without reading anything: those added since the manifest root, and those on its pages that were
-    /// read, or written by this process.
+    /// The fragments of versions after `after` that are known without reading: those added since the manifest root, and
+    /// those on its pages that this process has read or written.
     pub fn at_hand(&self, after: u64) -> Vec<Arc<Description>> {
         let newer = |d: &&Arc<Description>| d.order.version > after;
         let pages = self.shelves.iter().filter_map(|shelf| shelf.at_hand());
@@ -145,7 +146,7 @@ impl ArrayState {
         folded.chain(self.recent().filter(newer).cloned()).collect()
     }
 
-    /// As [`ArrayState::fragments`], without those of pages that are damaged: these are given with what is wrong.
+    /// Like [`ArrayState::fragments`], but leaves out damaged pages and returns their boxes with the errors.
     ///
     /// # Errors
     /// Storage, Access.
@@ -164,12 +165,12 @@ impl ArrayState {
         Ok((found, lost))
     }
 
-    /// Whether there are so few fragments that looking at all of them takes no time.
+    /// Whether there are so few fragments that a scan of all of them takes no time.
     pub fn has_few_fragments(&self) -> bool {
         self.shelves.len() <= 1 && self.recent().count() <= 64
     }
 
-    /// The fragments added since the manifest root, in the order that they were committed in.
+    /// The fragments added since the manifest root, in commit order.
     pub(super) fn recent(&self) -> impl Iterator<Item = &Arc<Description>> {
         self.recent.iter().flat_map(|batch| &batch.fragments).filter(|d| self.has(d.id))
     }
@@ -179,8 +180,8 @@ impl ArrayState {
         !self.gone.contains_key(&id)
     }
 
-    /// A Conflict error unless all of `removed` are in the array, and with each the masks over it. Loads the manifest pages that
-    /// may describe them.
+    /// A Conflict error unless all of `removed` are in the array, and with each the masks over it. Loads the manifest
+    /// pages that may describe them.
     pub(super) fn check_present(&self, removed: &[Removed]) -> Result<()> {
         let taken: HashSet<Id> = removed.iter().map(|r| r.id).collect();
         let mut missing = taken.clone();
@@ -205,8 +206,8 @@ impl ArrayState {
         )))
     }
 
-    /// A Conflict error unless the fragments that the masks among those `added` by one commit lie over are in the array, or are
-    /// added with them.
+    /// A Conflict error unless every fragment that a mask among those `added` by one commit lies over is in the array,
+    /// or is added with it.
     pub(super) fn check_masked<'a>(&self, added: impl Iterator<Item = &'a Description> + Clone) -> Result<()> {
         let over = |d: &Description| Some(Removed { id: d.over?, order: d.order, bounds: d.bounds.clone() });
         let mut wanted: Vec<Removed> = added.clone().filter_map(over).collect();
@@ -245,7 +246,8 @@ impl ArrayState {
         Ok(found)
     }
 
-    /// Calls `each` with every fragment of the array that lies in a batch, or on a manifest page that one of `wanted` touches.
+    /// Calls `each` with every fragment of the array that is in a batch, or on a manifest page that one of `wanted`
+    /// touches.
     fn look_near(&self, wanted: &[Removed], mut each: impl FnMut(&Description)) -> Result<()> {
         self.recent().for_each(|d| each(d));
         for shelf in &self.shelves {
@@ -256,13 +258,14 @@ impl ArrayState {
         Ok(())
     }
 
-    /// Puts `fragments` in the place of `removed`, as part of `version`. Input, Bounds or Conflict errors say what does not
-    /// fit; whether those taken out were there is for [`ArrayState::check_present`].
+    /// Replaces `removed` by `fragments`, as part of `version`. Input, Bounds or Conflict errors say what does not fit;
+    /// [`ArrayState::check_present`] checks that those removed exist.
     pub(super) fn replace(&mut self, version: u64, removed: &[Removed], fragments: &[Arc<Description>]) -> Result<()> {
         if removed.is_empty() {
             return Err(Error::input(format!("array {}: a merge of no fragments", self.path)));
         }
-        // What deletes may have been taken out with them, and have a greater order; and tombstones may be left over a dense one.
+        // Deletes may have been removed with them and have a greater order; and tombstones may be left over a dense
+        // fragment.
         let known = |d: &&Arc<Description>| {
             let is_left = d.kind == FragmentKind::Tombstones;
             removed.iter().any(|r| r.order == d.order || is_left && r.order.leftover() == d.order)
@@ -298,7 +301,7 @@ impl ArrayState {
         Ok(())
     }
 
-    /// The error of adding a fragment that is there.
+    /// The error of adding a fragment that exists already.
     pub(super) fn twice(&self, id: Id) -> Error {
         Error::conflict(format!("fragment {id} is in array {} already; it can be committed only once", self.path))
     }

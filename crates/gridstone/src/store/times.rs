@@ -1,7 +1,8 @@
 //! Times of commits, from clocks that may be wrong.
 //!
-//! Times label versions and decide nothing, so no clock may stop a commit. Each is later than the one before: a writer whose clock is behind
-//! takes the time just after it. Where the storage tells its own time, a writer whose clock is far off goes by the storage's.
+//! Times label versions and decide nothing, so no clock may stop a commit. Each time is later than the one before: a
+//! writer whose clock is behind takes the time just after it. Where the storage returns its own time, a writer whose
+//! clock is far off uses the storage's.
 
 use super::snapshot::Snapshot;
 use crate::base::Notices;
@@ -11,22 +12,23 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 /// A clock that is off by no more counts as right: commits under way and slow answers take time too.
 const TOLERATED_US: i64 = 10 * 60 * 1_000_000;
 
-/// What a writer knows of clocks, and where it says that one is wrong: each once.
+/// What a writer knows of clocks; it reports each wrong clock once.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     notices: Option<Arc<Notices>>,
-    /// What is added to the machine's clock.
+    /// The correction that is added to the machine's clock.
     correction_us: AtomicI64,
     noticed: AtomicBool,
 }
 
 impl Times {
-    /// Says what is wrong to `notices`.
+    /// Sends reports of wrong clocks to `notices`.
     pub(super) fn telling(notices: Arc<Notices>) -> Self {
         Self { notices: Some(notices), ..Self::default() }
     }
 
-    /// Compares the clocks: what the storage's and the machine's show at about the same moment, UTC in microseconds.
+    /// Compares the times that the storage's and the machine's clocks show at about the same moment, UTC in
+    /// microseconds.
     pub(super) fn compare(&self, storage_us: i64, machine_us: i64) {
         let off_us = machine_us.saturating_sub(storage_us);
         if off_us.saturating_abs() <= TOLERATED_US {

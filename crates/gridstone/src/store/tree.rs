@@ -1,7 +1,8 @@
-//! The tree of nodes, persistent: a copy shares everything, a change copies only the shard and the node it touches.
+//! The persistent tree of nodes: a copy shares everything, and a change copies only the shard and the node that it
+//! touches.
 //!
-//! Nodes lie in 64 shards by their random ids; a path is found by walking down the groups. Operations are applied
-//! here, so that what a writer may do and what a reader replays is decided by the same code.
+//! Nodes lie in 64 shards by their random ids; a path is resolved by walking down the groups. Operations are applied
+//! here, so the same code decides what a writer may do and what a reader replays.
 
 use super::operation::Recorded;
 use super::path;
@@ -54,7 +55,7 @@ impl Node {
         }
     }
 
-    /// Its metadata, to be shared.
+    /// Its shared metadata.
     pub(super) fn shared_metadata(&self) -> Arc<Metadata> {
         Arc::clone(match self {
             Self::Group(group) => &group.metadata,
@@ -80,7 +81,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// No node, not even a root.
+    /// A tree without nodes, not even a root.
     pub(super) fn empty() -> Self {
         Self { root: None, shards: vec![Arc::default(); SHARDS] }
     }
@@ -123,7 +124,7 @@ impl Tree {
         found
     }
 
-    /// Shows the node with this id, if there is one, and every node below it to `visit`.
+    /// Passes the node with this id, if there is one, and every node below it to `visit`.
     pub(super) fn each_below(&self, id: Id, mut visit: impl FnMut(&Node)) {
         let mut waiting = vec![id];
         while let Some(node) = waiting.pop().and_then(|id| self.get(id)) {
@@ -134,14 +135,14 @@ impl Tree {
         }
     }
 
-    /// How many nodes [`Tree::each_below`] shows.
+    /// How many nodes [`Tree::each_below`] visits.
     pub(super) fn count_below(&self, id: Id) -> u64 {
         let mut count = 0;
         self.each_below(id, |_| count += 1);
         count
     }
 
-    /// Puts a node without children at its path.
+    /// Inserts a node without children at its path.
     pub(super) fn insert(&mut self, node: Node) -> Result<()> {
         let path = node.path().to_owned();
         path::check(&path)?;
@@ -199,7 +200,7 @@ impl Tree {
         Ok(())
     }
 
-    /// An error unless the node can be put at `path`, once there is a group above it.
+    /// An error unless the node can be moved to `path`, once there is a group above it.
     pub(super) fn check_move(&self, id: Id, path: &str) -> Result<()> {
         path::check(path)?;
         let node = self.get(id).ok_or_else(|| Error::not_found(format!("there is no node with the id {id}")))?;
@@ -215,7 +216,7 @@ impl Tree {
         }
     }
 
-    /// Puts a node, with all below it, at another path.
+    /// Moves a node, with all below it, to another path.
     fn move_to(&mut self, id: Id, path: &str) -> Result<()> {
         self.check_move(id, path)?;
         let node =
@@ -241,7 +242,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Does `operation` as part of `version`. Errors say, in the caller's terms, why it cannot be done.
+    /// Applies `operation` as part of `version`. Errors say, in the caller's terms, why it cannot be done.
     pub(super) fn apply(&mut self, operation: &Recorded, version: u64) -> Result<()> {
         match operation {
             Recorded::CreateGroup { id, path } => self.insert(Node::Group(Arc::new(GroupState::new(*id, path)))),

@@ -1,4 +1,4 @@
-//! How operations and fragment descriptions are worded in a record's JSON.
+//! The JSON form of operations and fragment descriptions in a record.
 //!
 //! ```json
 //! {"op":"create_group","id":…,"path":"/city"}
@@ -16,8 +16,9 @@
 //! {"op":"condemn","floor":{"id":…,"version":9,"xxh3":"…"},"data":[…],"manifest":[…],"forget":[…]}         or "floor":null
 //! ```
 //! A mask has `"over":id`. Tombstones and deletions that delete only what an earlier version held have its `"order"`.
-//! Offsets of bodies count from the start of the record's body. The order of an added fragment is not written: it is the
-//! record's version and the fragment's place among all fragments that the record adds. That of a merged one is.
+//! Offsets of bodies count from the start of the record's body. The order of an added fragment is not written: it is
+//! the record's version and the fragment's position among all fragments that the record adds. The order of a merged
+//! fragment is written.
 
 use super::operation::{Condemned, Operation, Recorded, Removed};
 use super::shape::{BoxText, Hex, IdText, RootRef, RootText, Whole, id_texts, ids};
@@ -95,7 +96,7 @@ enum PlaceText {
 }
 
 impl OperationText {
-    /// The wording of `operation`; bodies of its fragments are appended to `bodies`.
+    /// Encodes `operation`; bodies of its fragments are appended to `bodies`.
     pub(super) fn of(operation: &Operation, bodies: &mut Bodies) -> Result<Self> {
         Ok(match operation {
             Operation::CreateGroup { id, path } => Self::CreateGroup { id: IdText(*id), path: path.clone() },
@@ -140,7 +141,7 @@ pub(super) fn schema_value(schema: &Schema) -> Result<Value> {
         .map_err(|e| Error::schema("the schema cannot be written as JSON").with_source(e))
 }
 
-/// The mirror of [`schema_value`].
+/// Parses the value of [`schema_value`].
 pub(super) fn read_schema(value: &Value) -> Result<Arc<Schema>> {
     Schema::from_stored_json(&value.to_string()).map(Arc::new)
 }
@@ -153,7 +154,7 @@ fn read_order((version, index): OrderText) -> FragmentOrder {
     FragmentOrder { version: version.0, index }
 }
 
-/// The order of what deletes only what was there at an earlier version.
+/// The order of a deletion that deletes only what was present at an earlier version.
 pub(super) fn earlier(staged: &Staged) -> Option<OrderText> {
     let d = &staged.description;
     (d.kind.deletes() && d.order.version > 0).then(|| order_text(d.order))
@@ -245,7 +246,7 @@ pub(super) struct Bodies {
 }
 
 impl Bodies {
-    /// Appends a body and says where it starts.
+    /// Appends a body and returns its offset.
     fn push(&mut self, body: &Bytes) -> u64 {
         let offset = next_body(self.end);
         self.end = offset.saturating_add(body.len() as u64);
@@ -254,17 +255,17 @@ impl Bodies {
     }
 }
 
-/// Where the next body starts after one that ended at `end`.
+/// The offset of the next body after one that ended at `end`.
 fn next_body(end: u64) -> u64 {
     end.checked_next_multiple_of(BODY_ALIGNMENT).unwrap_or(u64::MAX)
 }
 
-/// Walks through a record's fragments: gives each its order and its place in the file.
+/// Walks through a record's fragments and gives each its order and its location in the file.
 pub(super) struct Place {
     version: u64,
-    /// Where the record's body starts in its file.
+    /// The offset of the record's body in its file.
     body: u64,
-    /// Where the last body ended, counted from the start of the record's body.
+    /// The end of the last body, counted from the start of the record's body.
     end: u64,
     index: u32,
     pub(super) inline: Vec<Inline>,
@@ -275,12 +276,12 @@ impl Place {
         Self::starting(version, body, 0)
     }
 
-    /// As `new`, where `index` fragments of the version came before.
+    /// Like `new`, after `index` earlier fragments of the version.
     pub(super) fn starting(version: u64, body: u64, index: u32) -> Self {
         Self { version, body, end: 0, index, inline: Vec::new() }
     }
 
-    /// How many fragments the version has got an order for.
+    /// How many fragments of the version have got an order.
     pub(super) fn index(&self) -> u32 {
         self.index
     }
@@ -291,7 +292,7 @@ impl Place {
         Ok(order)
     }
 
-    /// Bodies lie one after the other; anything else could make two fragments share bytes.
+    /// Bodies are contiguous; anything else could make two fragments share bytes.
     fn locate(&mut self, fragment: Id, at: PlaceText) -> Result<Location> {
         match at {
             PlaceText::Data { id, offset, len } => {
@@ -312,7 +313,7 @@ impl Place {
     }
 }
 
-/// The operation worded in `value`. Unsupported if it is of an unknown kind: it must not be ignored.
+/// Parses the operation in `value`. Unsupported if its kind is unknown: it must not be ignored.
 pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded> {
     let name = value.get("op").and_then(Value::as_str).unwrap_or_default();
     if !KNOWN.contains(&name) {
@@ -354,7 +355,7 @@ pub(super) fn read_operation(value: Value, place: &mut Place) -> Result<Recorded
     })
 }
 
-/// Where bodies and folded fragments start: multiples of this many bytes, so that their indexes are usable in place.
+/// The alignment in bytes of bodies and folded fragments, so that their indexes are usable in place.
 pub(super) const BODY_ALIGNMENT: u64 = 64;
 
 /// A fragment in the body of a record.
@@ -362,7 +363,7 @@ pub(super) const BODY_ALIGNMENT: u64 = 64;
 pub struct Inline {
     /// The fragment.
     pub id: Id,
-    /// Where it lies in the record's file.
+    /// Its range in the record's file.
     pub range: ByteRange,
     /// The checksum of its bytes.
     pub xxh3: u64,

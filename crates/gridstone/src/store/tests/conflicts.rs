@@ -1,5 +1,5 @@
-//! The table of conflicts in `docs/format/conflicts.md`, pair by pair: each is tried, and the store afterwards compared with
-//! a model that knows nothing of the engine's tree.
+//! The table of conflicts in `docs/format/conflicts.md`, pair by pair. Each pair is tried, and the store afterwards is
+//! compared with a model that is independent of the engine's tree.
 
 use super::world::*;
 use crate::base::{ErrorKind, Id};
@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 const PAGE: &str = include_str!("../../../../../docs/format/conflicts.md");
 
-/// What lies at a path.
+/// A node at a path.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Thing {
-    /// `None` for a group that was made for what lies below it.
+    /// `None` for a group that was created as a missing parent.
     id: Option<Id>,
     array: bool,
     /// How many schemas an array has had.
@@ -26,7 +26,7 @@ struct Thing {
     metadata: BTreeMap<String, String>,
 }
 
-/// A store as paths and what lies there.
+/// A store as a map from paths to nodes.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Model(BTreeMap<String, Thing>);
 
@@ -47,7 +47,7 @@ impl Model {
         model
     }
 
-    /// Tags stand beside the paths.
+    /// Tags are kept beside the paths.
     fn tag(&mut self, name: &str, version: u64) {
         let metadata = BTreeMap::from([("version".to_owned(), version.to_string())]);
         self.0.insert(format!("tag {name}"), Thing { metadata, ..Thing::default() });
@@ -119,14 +119,14 @@ impl Model {
     }
 }
 
-/// As [`schema`], of cells alone.
+/// Like [`schema`], but sparse.
 fn sparse_schema() -> Schema {
     let text = r#"{"sparse":true,"dims":[{"name":"x","dtype":"int64","domain":["0","99999"],"tile":"100"}],
         "attrs":[{"name":"v","dtype":"float64"},{"name":"w","dtype":"int8"}]}"#;
     Schema::from_json(text).unwrap()
 }
 
-/// As [`inline`], of cells alone.
+/// Like [`inline`], but sparse.
 fn sparse(lo: i64, hi: i64) -> Staged {
     let mut staged = inline(lo, hi);
     staged.description.kind = FragmentKind::Sparse;
@@ -200,7 +200,7 @@ impl World {
         Operation::AddFragments { array: array.id(), fragments: vec![mask] }
     }
 
-    /// The operations of the row of this name. The value is written by whoever does it.
+    /// The operations of the row of this name. `value` is the metadata value that they write.
     fn operations(&self, name: &str, value: &str) -> Vec<Operation> {
         let group = |path: &str| Operation::CreateGroup { id: fresh(), path: path.to_owned() };
         let array = |path: &str| Operation::CreateArray { id: fresh(), path: path.to_owned(), schema: schema() };
@@ -252,7 +252,7 @@ impl World {
     }
 }
 
-/// The rows of the page: name and what becomes of it, by column.
+/// The rows of the page: each name and its outcomes, by column.
 fn table() -> Vec<(String, Vec<String>)> {
     let rows =
         PAGE.lines().skip_while(|line| !line.starts_with("| ours")).skip(2).take_while(|line| line.starts_with("| "));

@@ -1,5 +1,5 @@
-//! Faults at every operation of a commit, and of one that folds: the store is at the last acknowledged version or
-//! one newer, never doubled, and works on.
+//! Faults at every operation of a commit, and of one that folds: the store is at the last acknowledged version or one
+//! newer, no change is doubled, and it keeps working.
 
 use super::world::*;
 use crate::base::{ErrorKind, Id, Result};
@@ -17,7 +17,7 @@ struct Scene {
     array: Id,
 }
 
-/// A store at version 7 that folds every `fold_versions`, on a storage that can be made to fail.
+/// A store at version 7 that folds every `fold_versions`, in a storage with injected faults.
 fn scene(fold_versions: u64) -> Scene {
     let (memory, plan) = (MemoryStorage::new(), FaultPlan::new());
     let faulty: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::new(memory.clone()), Arc::clone(&plan)));
@@ -28,7 +28,7 @@ fn scene(fold_versions: u64) -> Scene {
     Scene { memory, plan, store, snapshot, array }
 }
 
-/// What must hold after `outcome`, whatever the fault was.
+/// The invariants after `outcome`, whatever the fault was.
 fn check(scene: &Scene, outcome: &Result<Arc<Snapshot>>, what: &str) {
     scene.plan.clear();
     let storage: Arc<dyn Storage> = Arc::new(scene.memory.clone());
@@ -114,7 +114,7 @@ fn an_outcome_in_doubt_is_recognised_as_committed_exactly_once() {
 fn a_commit_whose_durability_cannot_be_had_is_unknown() {
     let scene = scene(64);
     scene.plan.fail_nth_of(Operation::PutIfAbsent, 1, Fault::ErrorAfter);
-    // The sync that makes it durable dies with the process.
+    // The sync that makes it durable fails together with the process.
     let store = &scene.store;
     let outcome = {
         let plan = Arc::clone(&scene.plan);

@@ -1,4 +1,4 @@
-//! Every byte flipped and every truncation of every object: an error or the same meaning.
+//! Flips every byte and truncates every object at every length: the result is an error or the same meaning.
 
 use super::world::*;
 use crate::base::{ErrorKind, xxh3};
@@ -8,7 +8,7 @@ use crate::store::{Changes, Floor, Operation, Record, RootRef, Snapshot, Standar
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// `read` must fail, or find the same, for every bit of `bytes` flipped and every prefix of them.
+/// `read` must fail, or return the same, for every bit of `bytes` flipped and every prefix of them.
 fn attack<T: PartialEq + std::fmt::Debug>(bytes: &[u8], read: impl Fn(&[u8]) -> crate::base::Result<T>) {
     let whole = read(bytes).unwrap();
     for cut in 0..bytes.len() {
@@ -56,13 +56,13 @@ fn a_record_survives_no_damage() {
     }
 }
 
-/// A record that is intact but says what cannot be: the line is changed and sealed again.
+/// A record that is intact but has an impossible value: the line is changed and its checksum made anew.
 fn reworded(memory: &MemoryStorage, from: &str, to: &str) -> crate::base::Error {
     let bytes = memory.read_all(&log_name(2)).unwrap();
     let end = bytes.iter().position(|b| *b == b'\n').unwrap();
     let line = std::str::from_utf8(&bytes[..end]).unwrap();
     assert!(line.contains(from), "{line}");
-    // Padding gives or takes what the wording did, so that bodies stay where they are.
+    // Padding compensates the change in length, so that bodies keep their offsets.
     let line = format!("{:<end$}", line.replacen(from, to, 1).trim_end());
     let mut sealed = format!("{line}\n{:016x}\n", xxh3(line.as_bytes())).into_bytes();
     sealed.extend_from_slice(&bytes[end + 18..]);
@@ -141,7 +141,7 @@ fn a_damaged_newest_record_is_not_skipped() {
     let id = two.array("/").unwrap().id();
     let error = add_one(&store, &store.at_version(1).unwrap(), id).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitUnknown, "{error}");
-    // Of a later format it is for certain only with its checksum.
+    // Only its checksum proves that it has a later format.
     let line = "{\"gs\":7,\"version\":2}";
     let sound = format!("{line}\n{:016x}\n", crate::base::xxh3(line.as_bytes()));
     for (bytes, kind) in [("{\"gs\":7,", ErrorKind::CommitUnknown), (sound.as_str(), ErrorKind::Unsupported)] {

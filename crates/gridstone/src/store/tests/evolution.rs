@@ -1,4 +1,4 @@
-//! Schemas that follow each other: what the log takes and what it refuses, through folds, at older versions, in one commit.
+//! Sequences of schemas: what the log accepts and refuses, through folds, at older versions, in one commit.
 
 use super::world::*;
 use crate::base::{ErrorKind, Id, NeverCancel};
@@ -74,7 +74,7 @@ fn fragments_of_any_schema_that_was_stand_and_no_other() {
     let (store, one, id) = with_array(memory());
     let two = altered(&store, &one, id, &added("q"));
     let three = altered(&store, &two, id, &dropped("v"));
-    // Whoever has not seen the changes adds and takes out as before, whatever the slot.
+    // A writer that has not seen the changes adds and removes fragments as before, whatever the slot.
     for (base, fragment) in
         [(&one, of_schema(0, &[0, 1], 0)), (&two, of_schema(1, &[0, 2], 5)), (&three, of_schema(2, &[1], 9))]
     {
@@ -114,7 +114,7 @@ fn changes_made_from_one_schema_conflict_and_those_of_one_commit_follow() {
         assert_eq!(error.kind(), ErrorKind::Conflict);
         assert!(error.message().contains("3 schemas by now"), "{error}");
     }
-    // Created and changed at once.
+    // Created and changed in one commit.
     let path = text("/x");
     let (store, base) = (store_in(memory()), fresh());
     let next = schema().evolved(&schema(), &dropped("w")).unwrap();

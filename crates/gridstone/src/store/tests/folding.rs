@@ -1,4 +1,4 @@
-//! Folding, the floor, and what opening, refreshing and committing cost in I/O.
+//! Folding, the floor, and the I/O of opening, refreshing and committing.
 
 use super::world::*;
 use crate::base::{ErrorKind, FileRef, Result, limits};
@@ -126,7 +126,7 @@ fn a_fold_rewrites_one_page_and_moves_inline_fragments_into_one_pack() {
     check_bytes(&store, &after, id);
 }
 
-/// A store whose log was cut at version `floor`, by hand.
+/// A store whose log was truncated at version `floor`, by hand.
 fn truncated(memory: &MemoryStorage, store: &Store, floor: u64) -> RootRef {
     let root = store.record(floor + 1).unwrap().root.unwrap();
     assert_eq!(root.version, floor);
@@ -197,7 +197,7 @@ fn the_history_that_the_floor_passes_while_it_is_read_has_expired() {
     assert!(history.next().is_none());
 }
 
-/// Remembers the versions that it was shown.
+/// Remembers the versions passed to it.
 struct Watching(Vec<u64>);
 
 impl Rebase for Watching {
@@ -226,7 +226,7 @@ fn a_writer_far_behind_opens_the_newest_version_if_its_rules_allow() {
     check_bytes(&store, &after, id);
 }
 
-/// Must not be shown a record that is no version.
+/// Must not get a record that is no version.
 struct OnlyPastFloor;
 
 impl Rebase for OnlyPastFloor {
@@ -239,7 +239,7 @@ impl Rebase for OnlyPastFloor {
     }
 }
 
-/// A writer below the floor could not remove its void record: nobody takes it for a version.
+/// A writer below the floor could not remove its void record: it does not count as a version.
 #[test]
 fn a_record_left_below_the_floor_means_nothing() {
     let (memory, plan) = (MemoryStorage::new(), FaultPlan::new());

@@ -1,4 +1,4 @@
-//! Records that are missing in the middle of the log: whoever looks for its end finds out, and nobody commits into the gap.
+//! Records that are missing in the middle of the log: a search for the end finds the gap, and no commit goes into it.
 
 use super::world::*;
 use crate::base::{ErrorKind, Result};
@@ -7,7 +7,7 @@ use crate::store::Changes;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A storage where looking for an object costs nothing.
+/// A storage in which probes cost nothing.
 fn near() -> Arc<dyn Storage> {
     Arc::new(MemoryStorage::new().near())
 }
@@ -21,7 +21,8 @@ fn assert_gap<T: Debug>(outcome: Result<T>, missing: u64, what: &str) {
     }
 }
 
-/// Every length of the log, every record but the last: no reader takes the version before for the newest, with the hint and without.
+/// For every length of the log and every record but the last: no reader takes the version before the missing record for
+/// the newest, with the hint and without.
 #[test]
 fn one_missing_record_is_found_wherever_the_log_is() {
     let memory = MemoryStorage::new();
@@ -48,7 +49,8 @@ fn one_missing_record_is_found_wherever_the_log_is() {
     }
 }
 
-/// Where looking is free every gap is found that is shorter than the hint's distance; where it is not, the price is one look.
+/// Where probes cost nothing, every gap shorter than the hint's distance is found; elsewhere finding the end costs one
+/// probe more.
 #[test]
 fn several_missing_records_are_found_where_looking_is_free() {
     let near = near();
@@ -77,18 +79,18 @@ fn nobody_commits_into_a_gap() {
     let seven = commits(&store, four.clone(), id, 3);
     let kept = near.read_all(&log_name(5)).unwrap();
     near.delete(&log_name(5)).unwrap();
-    // Of a process that has only seen version 4.
+    // The store of a process that has only seen version 4.
     let other = store_in(Arc::clone(&near));
     assert_gap(add_one(&other, &four, id), 5, "a commit");
     assert_gap(other.refresh(&four), 5, "a refresh");
     assert!(!near.exists(&log_name(5)).unwrap(), "nothing was written");
-    // Who is past the gap does not need the record.
+    // A snapshot past the gap does not need the record.
     assert_eq!(store.refresh(&seven).unwrap().version(), 7);
     near.put(&log_name(5), &kept).unwrap();
     assert_eq!(add_one(&other, &four, id).unwrap().version(), 8);
 }
 
-/// A handle that was at a later version knows of it, wherever the store is.
+/// A handle that was at a later version finds the gap, wherever the store is.
 #[test]
 fn what_a_handle_has_seen_is_looked_for() {
     let memory = MemoryStorage::new();
@@ -98,12 +100,12 @@ fn what_a_handle_has_seen_is_looked_for() {
     memory.delete(&log_name(5)).unwrap();
     assert_gap(store.refresh(&four), 5, "a refresh");
     assert_gap(add_one(&store, &four, id), 5, "a commit");
-    // Without the later records there is no proof: they may never have been there.
+    // Without the later records there is no proof: they may never have existed.
     [6, 7].iter().for_each(|version| memory.delete(&log_name(*version)).unwrap());
     assert_eq!(store_in(Arc::new(memory)).latest().unwrap().version(), 4);
 }
 
-/// Looking for a time, or for one record, in a log with a gap tells of the gap, and not that there is no such version.
+/// A lookup by time, or of one record, in a log with a gap reports the gap, not a missing version.
 #[test]
 fn a_missing_record_is_not_a_version_that_never_was() {
     let memory = MemoryStorage::new();
@@ -139,7 +141,8 @@ fn no_store_is_created_over_what_is_left_of_one() {
     assert_eq!(store.create(Changes::default()).unwrap().version(), 1);
 }
 
-/// The hint is at most seven versions behind; to find the end takes no more probes than galloping by one did.
+/// The hint is at most seven versions behind. Finding the end takes no more probes than galloping from a step of one
+/// did.
 #[test]
 fn finding_the_end_takes_few_probes() {
     let counting = Arc::new(CountingStorage::new(Arc::new(MemoryStorage::new())));
@@ -153,7 +156,7 @@ fn finding_the_end_takes_few_probes() {
         assert_eq!((counts.count(Operation::List), counts.count(Operation::Survey)), (0, 0));
         found.push(counts.count(Operation::Exists));
     }
-    // Galloping by one from a hint took 2, 4, 4, 6, 6, 6, 6, 8.
+    // Galloping from a step of one took 2, 4, 4, 6, 6, 6, 6, 8 from a hint.
     let hinted = &found[6..];
     assert!(hinted.iter().all(|probes| *probes <= 5), "{found:?}");
     let (ours, theirs) = (hinted[..32].iter().sum::<u64>(), 4 * (2 + 4 + 4 + 6 + 6 + 6 + 6 + 8));
@@ -161,8 +164,8 @@ fn finding_the_end_takes_few_probes() {
     assert!(found[..6].iter().sum::<u64>() <= 4 + 4 + 6 + 6 + 6 + 6 + 1, "{found:?}");
 }
 
-/// Where a look is a request none is made for the end alone: a young log is listed, of an older one ten records are read from the hint on,
-/// with the floor before and after; the others are those that the version is made of.
+/// Where a probe is a request, none is made for the end alone. A young log is listed. In an older one, ten records are
+/// read from the hint on, with the floor before and after; the other reads are those that the version needs.
 #[test]
 fn opening_reads_what_it_looks_at() {
     let counting = Arc::new(CountingStorage::new(Arc::new(MemoryStorage::new())));

@@ -137,7 +137,7 @@ fn metadata_is_set_and_removed_and_the_last_writer_wins() {
     assert_eq!(kind(commit(&store, &four, set(&[("bad", Some("{"))]))), ErrorKind::Input);
 }
 
-/// The table of conflicts, each pair with a writer that has not seen the other's commit.
+/// The table of conflicts: each pair with a writer that has not seen the other's commit.
 #[test]
 fn conflicts_follow_the_table() {
     let store = store_in(memory());

@@ -1,5 +1,5 @@
-//! What became of a commit, where answers go astray, puts take effect late, and clocks are wrong: nothing that was acknowledged is lost, nothing
-//! is deleted without proof.
+//! Outcomes of commits where answers are lost, puts take effect late, and clocks are wrong: no acknowledged commit is
+//! lost, and nothing is deleted without proof.
 
 use super::world::*;
 use crate::base::{Clock, ErrorKind, FileRef, Id, Notices};
@@ -34,7 +34,7 @@ impl Scene {
         store_in(Arc::new(self.memory.clone()))
     }
 
-    /// All that was acknowledged is there, and the log is whole.
+    /// All acknowledged versions exist, and the log is intact.
     fn check(&self, version: u64) {
         let found = self.other().latest().unwrap();
         assert_eq!((found.version(), found.array("/").unwrap().count_fragments()), (version, version - 1));
@@ -42,8 +42,8 @@ impl Scene {
         assert_eq!(self.other().history(1, u64::MAX).unwrap().map(Result::unwrap).count() as u64, version);
     }
 
-    /// A store whose reads of `name`, from the `from`-th on and `count` of them, are answered by `stray`; before the first of them
-    /// another writer follows our record.
+    /// A store whose reads of `name`, `count` of them from the `from`-th on, are answered by `stray`. Before the first
+    /// of them another writer follows our record.
     fn astray(&self, name: String, stray: Stray, (from, count): (u64, u64), followed: bool) -> Store {
         let (seen, other, array) = (AtomicU64::new(0), self.other(), self.array);
         let answer = move |read: &str| {
@@ -140,7 +140,7 @@ fn a_slot_that_cannot_be_seen_after_a_put_in_doubt_is_of_unknown_outcome() {
     }
 }
 
-/// What is refused because it exists may be our own, put twice by what lies between.
+/// A put refused because the object exists may be our own, repeated on its way.
 #[test]
 fn a_record_that_exists_and_is_not_found_is_of_unknown_outcome() {
     let scene = scene();
@@ -165,7 +165,7 @@ fn a_put_that_certainly_had_no_effect_is_a_plain_error() {
     scene.check(5);
 }
 
-/// The store is deleted, and another made there, between our put and our look.
+/// The store is deleted, and another created there, between our put and our check.
 #[test]
 fn a_record_in_another_store_is_taken_back() {
     for versions in [0, 3, 5, 9] {
@@ -189,7 +189,8 @@ fn a_record_in_another_store_is_taken_back() {
     }
 }
 
-/// One writer puts a record and stalls; others commit and vacuum; it goes on. `hours` passed on the storage's clock.
+/// One writer puts a record and stalls; others commit and vacuum; then it continues. `hours` have passed on the
+/// storage's clock.
 fn overtaken_after_put(hours: i64, followed: bool) -> (Scene, crate::base::Result<Arc<Snapshot>>) {
     let clock = Arc::new(SetClock::default());
     clock.0.store(1 << 50, Ordering::Relaxed);
@@ -199,7 +200,7 @@ fn overtaken_after_put(hours: i64, followed: bool) -> (Scene, crate::base::Resul
     let scene = Scene { memory, snapshot, array };
     let (other, array, stalled) = (scene.other(), scene.array, AtomicBool::new(false));
     let hooked = HookedStorage::new(Arc::new(scene.memory.clone()), move |operation, name| {
-        // The first look after the put.
+        // The first read after the put.
         if operation != Operation::ReadAll || name != log_name(5) || stalled.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -211,7 +212,7 @@ fn overtaken_after_put(hours: i64, followed: bool) -> (Scene, crate::base::Resul
         let root = other.rooted(newest.version(), None).unwrap().root().unwrap();
         other.publish_floor(crate::store::Floor { version: newest.version(), root }).unwrap();
         clock.0.fetch_add(hours * 3_600_000_000, Ordering::Relaxed);
-        // As a vacuum: of records below the floor the old ones go.
+        // As a vacuum does: old records below the floor are deleted.
         if hours > 0 {
             for version in 1..newest.version() {
                 other.storage().delete(&log_name(version)).unwrap();
@@ -237,14 +238,15 @@ fn a_record_whose_follower_is_gone_is_not_committed_twice() {
     assert_eq!(scene.other().latest().unwrap().array("/").unwrap().count_fragments(), 8);
 }
 
-/// A vacuum that keeps the newest version: the floor is raised to it, and of records below it the old ones go.
+/// A vacuum that keeps the newest version: the floor is raised to it, and old records below it are deleted.
 fn forget(store: &Store, newest: &Snapshot) {
     let root = store.rooted(newest.version(), None).unwrap().root().unwrap();
     store.publish_floor(crate::store::Floor { version: newest.version(), root }).unwrap();
     (1..newest.version()).for_each(|version| store.storage().delete(&log_name(version)).unwrap());
 }
 
-/// The first put took effect and its answer was lost; it was followed and forgotten before the second one, which finds the slot free.
+/// The first put took effect and its answer was lost. The record was followed and forgotten before the second put,
+/// which finds the slot free.
 #[test]
 fn a_record_put_twice_is_not_committed_twice() {
     let clock = Arc::new(SetClock::default());
@@ -266,7 +268,7 @@ fn a_record_put_twice_is_not_committed_twice() {
         let newest = commits(&other, other.latest().unwrap(), array, 3);
         forget(&other, &newest);
         clock.0.fetch_add(2 * 3_600_000_000, Ordering::Relaxed);
-        // What is hidden was taken out.
+        // The hidden fragment was removed.
         let state = newest.array_by_id(array).unwrap();
         let removed = state.fragments(None).unwrap().iter().map(|d| Removed::of(d)).collect();
         let replaced = crate::store::Operation::ReplaceFragments { array, removed, fragments: Vec::new() };
@@ -278,7 +280,8 @@ fn a_record_put_twice_is_not_committed_twice() {
     assert_eq!((newest.version(), newest.array("/").unwrap().count_fragments()), (10, 0));
 }
 
-/// Others have committed one of two receipts before the floor passed: the second is not there, and is not said to be.
+/// Others have committed one of two receipts before the floor passed: the second is absent, and is not reported as
+/// present.
 #[test]
 fn half_a_commit_below_the_floor_is_no_commit() {
     let scene = scene();
@@ -355,7 +358,8 @@ fn no_clock_stops_commits_and_a_wrong_one_is_noticed_once() {
     assert!(told.len() == 1 && told[0].contains("dated 4 days ahead of this machine's clock"), "{told:?}");
 }
 
-/// As [`overtaken_after_put`], where the record of the next version alone is gone (`gone`), or is said to be missing; ours and later ones are there.
+/// Like [`overtaken_after_put`], but only the record of the next version is gone (`gone`), or is reported missing; ours
+/// and later ones exist.
 fn next_is_missed(hours: i64, gone: bool) -> (Scene, crate::base::Result<Arc<Snapshot>>) {
     let clock = Arc::new(SetClock::default());
     clock.0.store(1 << 50, Ordering::Relaxed);
@@ -377,7 +381,7 @@ fn next_is_missed(hours: i64, gone: bool) -> (Scene, crate::base::Result<Arc<Sna
         other.publish_floor(crate::store::Floor { version: newest.version(), root }).unwrap();
         clock.0.fetch_add(hours * 3_600_000_000, Ordering::Relaxed);
         if gone {
-            // A vacuum under way, which has not come to ours yet.
+            // A vacuum is under way, and has not reached our record yet.
             other.storage().delete(&log_name(7)).unwrap();
         }
         passed.store(true, Ordering::Relaxed);
@@ -403,7 +407,7 @@ fn a_follower_that_is_listed_is_there_whatever_a_read_says() {
     assert!(scene.memory.exists(&log_name(6)).unwrap());
 }
 
-/// From the put on every read but of our own record is told that nothing is there.
+/// From the put on every read of another record than ours reports that it does not exist.
 #[test]
 fn where_all_seems_to_be_gone_a_listing_tells_otherwise() {
     let scene = scene();
@@ -419,7 +423,7 @@ fn where_all_seems_to_be_gone_a_listing_tells_otherwise() {
     scene.check(6);
 }
 
-/// The other store has been vacuumed: its first record is gone, its floor tells that it is another one.
+/// The other store has been vacuumed: its first record is gone, and its floor shows that it is another store.
 #[test]
 fn a_record_in_another_store_that_was_vacuumed_is_taken_back() {
     let scene = scene();
@@ -438,8 +442,8 @@ fn a_record_in_another_store_that_was_vacuumed_is_taken_back() {
     assert_eq!(scene.other().latest().unwrap().version(), 4);
 }
 
-/// The first put is late: it lands, others follow it, and a vacuum passes that takes their records. So the second put creates the record anew,
-/// below the floor.
+/// The first put is late: it takes effect, others follow it, and a vacuum deletes their records. So the second put
+/// creates the record anew, below the floor.
 #[test]
 fn what_counted_before_the_floor_passed_it_is_not_committed_again() {
     for filed in [false, true] {

@@ -1,4 +1,4 @@
-//! What is said of a root's length before it is written: never too little, and exact once it was.
+//! The estimated length of a root before it is written is never too small, and is exact once it was written.
 
 use super::world::*;
 use crate::base::Id;
@@ -18,7 +18,7 @@ fn groups(snapshot: &Snapshot) -> Vec<(Id, String)> {
     nodes.map(|node| (node.id(), node.path().to_owned())).collect()
 }
 
-/// One of everything that makes a root longer or shorter, as `number` says; `None` if that cannot be done.
+/// One change of each kind that makes a root longer or shorter, selected by `number`; `None` if it cannot be done.
 fn change(snapshot: &Snapshot, number: u64) -> Option<Operation> {
     let nodes: Vec<&Node> = snapshot.nodes();
     let node = nodes[(number / 11) as usize % nodes.len()];

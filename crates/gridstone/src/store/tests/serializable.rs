@@ -1,4 +1,4 @@
-//! Serializable commits: what others did meanwhile is compared with what was read, version by version.
+//! Serializable commits: concurrent changes of others are compared with what was read, version by version.
 
 use super::world::*;
 use crate::base::{ErrorKind, Id};
@@ -31,7 +31,7 @@ impl World {
         self.store.commit(&latest, Changes::new(vec![operation]), &mut StandardRules).unwrap();
     }
 
-    /// Whether a commit to another array stands that was made with these reads of the base.
+    /// Whether a commit to another array with these reads of the base is accepted.
     fn stands(&self, reads: Reads) -> bool {
         let before = self.store.latest().unwrap().version();
         let changes = add(self.id("/other"), vec![inline(0, 9)]);
@@ -71,7 +71,7 @@ fn boxes_that_were_read_must_not_be_written() {
     }
 }
 
-/// A conflict is told in the words of who reads it: paths and coordinates, no ids and no keys.
+/// The message of a conflict uses the user's terms: paths and coordinates, no ids and no keys.
 #[test]
 fn a_conflict_names_paths_and_coordinates() {
     let told = |theirs: &dyn Fn(&World) -> Operation, note: &dyn Fn(&World, &mut Reads)| {
@@ -165,7 +165,7 @@ fn nodes_that_were_looked_up_must_stay_as_they_were() {
     let world = World::new();
     world.theirs(Operation::Remove { id: world.id("/g/c") });
     assert!(!world.stands(reads(|r| r.note_box(world.id("/g/c"), &cells(0, 0)))));
-    // There and gone again: a version in between had it.
+    // Created and removed again: a version in between had it.
     let world = World::new();
     let id = fresh();
     world.theirs(Operation::CreateGroup { id, path: "/short".to_owned() });

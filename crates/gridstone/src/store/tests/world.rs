@@ -1,4 +1,4 @@
-//! What the tests share: a clock that stands, ids that count, small arrays and fragments.
+//! Shared by the tests: a clock that stands still, ids that count, small arrays and fragments.
 
 use crate::base::{Clock, Entropy, FileRef, Id, Result, xxh3};
 use crate::fragment::{Description, FragmentKind, FragmentOrder, Location, Staged};
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// A clock that shows what it was set to.
+/// A clock that shows the time it was set to.
 #[derive(Debug, Default)]
 pub(crate) struct SetClock(pub(crate) AtomicI64);
 
@@ -71,7 +71,7 @@ fn staged(lo: i64, hi: i64, location: Location, body: Option<Bytes>) -> Staged {
     Staged { description, body }
 }
 
-/// A small fragment whose bytes go into the log; they tell its box.
+/// A small fragment whose bytes go into the log; they encode its box.
 pub(crate) fn inline(lo: i64, hi: i64) -> Staged {
     let body = Bytes::from(format!("cells {lo} to {hi}"));
     let location = Location { file: FileRef::Log(0), offset: 0, len: body.len() as u64 };
@@ -112,7 +112,7 @@ pub(crate) fn add_one(store: &Store, snapshot: &Arc<Snapshot>, array: Id) -> Res
     store.commit(snapshot, add(array, vec![inline(at, at + 9)]), &mut StandardRules)
 }
 
-/// Everything that a user can see in a snapshot, as text; where fragments lie is left out.
+/// Everything that a user can see in a snapshot, as text, without the locations of fragments.
 pub(crate) fn seen(snapshot: &Snapshot) -> Vec<String> {
     let mut lines = vec![format!("version {} at {} of {}", snapshot.version(), snapshot.time_us(), snapshot.store())];
     for node in snapshot.nodes() {
