@@ -1,33 +1,33 @@
-//! Merging byte ranges into fewer, larger reads. A pure function; who reads scatters the bytes back by [`Part`].
+//! Merges byte ranges into fewer, larger reads. A pure function; the caller scatters the bytes back by [`Part`].
 
 use crate::base::ByteRange;
 
-/// Ranges are not merged beyond this length: a merged read is one allocation, which lives as long as any of its
-/// parts. At this length the cost of the call has vanished.
+/// The largest length of a merged range: a merged read is one allocation, which lives as long as any of its parts. At
+/// this length the cost of the call is negligible.
 pub(super) const MERGED_BYTES_MAX: u64 = 4 << 20;
 
-/// One of the ranges asked for, inside a merged one.
+/// One of the requested ranges, inside a merged one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Which of the ranges asked for.
+    /// The index of the requested range.
     pub index: usize,
     /// Where it starts, in bytes from the start of the merged range.
     pub start: u64,
 }
 
-/// A range to read, and what was asked for inside it.
+/// A range to read, and the requested ranges inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
-    /// What to read.
+    /// The range to read.
     pub range: ByteRange,
-    /// What it is read for, by rising offset; each lies wholly inside `range`.
+    /// The requested ranges, in ascending order of offset; each lies wholly inside `range`.
     pub parts: Vec<Part>,
 }
 
-/// Merges `ranges` into reads, sorted by offset. Ranges that overlap, touch, or lie at most `gap` bytes apart are
-/// read together, unless that would take more than `len_max` bytes; a longer range than that is a read alone or
-/// with what lies inside it. Each range that is not empty is a part of exactly one read; an empty one of none. A
-/// range that passes the last u64 ends there.
+/// Merges `ranges` into reads, sorted by offset. Ranges that overlap, touch, or lie at most `gap` bytes apart are read
+/// together, unless the read would exceed `len_max` bytes. A longer range is read alone, or with ranges inside it. Each
+/// non-empty range is a part of exactly one read; an empty range is a part of none. A range that passes the last u64
+/// ends there.
 pub fn coalesce(ranges: &[ByteRange], gap: u64, len_max: u64) -> Vec<Merged> {
     let mut sorted: Vec<(usize, ByteRange)> =
         ranges.iter().copied().enumerate().filter(|(_, range)| range.offset < range.end()).collect();
@@ -48,7 +48,7 @@ pub fn coalesce(ranges: &[ByteRange], gap: u64, len_max: u64) -> Vec<Merged> {
     reads
 }
 
-/// Whether `next`, which starts no earlier than `read`, is read with it.
+/// Whether `next`, which starts no earlier than `read`, is merged into it.
 fn fits(read: ByteRange, next: ByteRange, gap: u64, len_max: u64) -> bool {
     let inside = next.end() <= read.end();
     let near = next.offset <= read.end().saturating_add(gap);

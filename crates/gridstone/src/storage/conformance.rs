@@ -1,4 +1,4 @@
-//! What every storage must do: one suite, called once by the tests of each storage and decorator.
+//! The conformance suite of storages, called once by the tests of each storage and decorator.
 
 use super::{PutOutcome, Storage, Swept};
 use crate::base::{ByteRange, Clock, Error, ErrorKind, NeverCancel};
@@ -6,7 +6,7 @@ use crate::runtime::{Pool, SystemClock};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Checks a storage; `make` gives an empty, unprepared one.
+/// Checks a storage; `make` returns an empty, unprepared one.
 pub(super) fn check(make: &dyn Fn() -> Arc<dyn Storage>) {
     let prepared = || {
         let storage = make();
@@ -179,7 +179,7 @@ fn what_is_there_can_be_made_durable(storage: &dyn Storage) {
     }
 }
 
-/// Some storages date what they hold in whole seconds.
+/// Some storages date objects in whole seconds.
 fn the_storages_time_is_that_of_what_it_writes(storage: &dyn Storage) {
     let before = storage.now_us().unwrap();
     storage.put("_data/a.frag", b"x").unwrap();
@@ -189,12 +189,13 @@ fn the_storages_time_is_that_of_what_it_writes(storage: &dyn Storage) {
     assert!(before - 1_000_000 <= written[0] && written[0] <= after + 1_000_000, "{before}, {written:?}, {after}");
     let apart = SystemClock.now_us() - after;
     assert!(apart.abs() < 5_000_000, "{apart} microseconds from the clock of this machine");
-    // Asking leaves nothing, seen or unseen.
+    // The question leaves nothing behind, visible or hidden.
     assert!(storage.list("_log").unwrap().is_empty());
     assert_eq!(storage.sweep("_log", i64::MAX, false).unwrap(), Swept::default());
 }
 
-/// Checks that a storage reads no object whole that is longer than its kind; `make` gives an empty, unprepared one.
+/// Checks that a storage reads no object whole that is longer than its kind allows; `make` returns an empty, unprepared
+/// one.
 pub(super) fn check_lengths(make: &dyn Fn() -> Arc<dyn Storage>) {
     let storage = make();
     storage.prepare().unwrap();
@@ -224,14 +225,14 @@ fn put_replaces(storage: &dyn Storage) {
     for (round, text) in ["1", "22", ""].into_iter().enumerate() {
         let put = if round % 2 == 0 { Storage::put } else { Storage::put_hint };
         put(storage, "_log/latest", text.as_bytes()).unwrap();
-        // A hint may be on its way still.
+        // A hint may still be on its way.
         let seen = || storage.read_all("_log/latest").unwrap() == text;
         assert!((0..2_000).any(|_| seen() || waited()), "{text:?}");
     }
     assert_eq!(storage.list("_log").unwrap(), ["_log/latest"]);
 }
 
-/// Waits a little; never what was waited for.
+/// Waits a little and returns false.
 pub(super) fn waited() -> bool {
     let (open, nothing) = std::sync::mpsc::channel::<()>();
     let waited = nothing.recv_timeout(Duration::from_millis(5)).is_ok();
@@ -239,7 +240,8 @@ pub(super) fn waited() -> bool {
     waited
 }
 
-/// The start of an object is what it has, alone and beside the floor; several are deleted at once.
+/// Reading the start of an object returns what it has, alone and together with the floor; several objects are deleted
+/// at once.
 fn starts_are_what_is_there(storage: &dyn Storage) {
     let content: Vec<u8> = (0..70_000u32).map(|i| (i % 251) as u8).collect();
     for len in [0, 1, 100, 16_384, 70_000] {
@@ -296,7 +298,7 @@ fn a_survey_tells_length_and_time(storage: &dyn Storage) {
     found.sort_by(|a, b| a.name.cmp(&b.name));
     let seen: Vec<_> = found.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(seen, ["_data/a.frag", "_data/b.frag"]);
-    // What seals takes more room, and the same for each of these.
+    // A sealing storage takes more room, the same amount for each of these.
     assert_eq!(found[1].bytes - found[0].bytes, 4, "{found:?}");
     let to = SystemClock.now_us() + 2_000_000;
     assert!(found.iter().all(|l| (from..to).contains(&l.modified_us)), "{found:?}");
@@ -378,7 +380,7 @@ fn removing_needs_a_log(storage: &dyn Storage) {
     assert!(!storage.exists("_log/1").unwrap());
 }
 
-/// Eight threads want each of 200 names: for each, one is told Created, and its bytes are there, whole.
+/// Eight threads create each of 200 names: for each name, one thread gets `Created`, and its bytes are stored in full.
 fn of_racing_writers_one_creates(storage: Arc<dyn Storage>) {
     let names: Vec<String> = (0..200).map(|i| format!("_log/{i:020}")).collect();
     let wins = |writer: u8| {

@@ -1,4 +1,4 @@
-//! A decorator that counts, so that tests can assert what a promise costs in I/O.
+//! A decorator that counts operations, so that tests can assert the I/O cost of a promise.
 
 use super::coalesce::{MERGED_BYTES_MAX, coalesce};
 use super::layer::{Call, Layer, Layered};
@@ -19,13 +19,13 @@ pub struct Counts(Mutex<CountSnapshot>);
 pub struct CountSnapshot {
     /// How often each operation was called.
     pub operations: BTreeMap<Operation, u64>,
-    /// Reads that a local store sends to the operating system for what was asked: ranges after coalescing.
+    /// How many reads a local store sends to the operating system: ranges after coalescing.
     pub requests: u64,
-    /// Bytes handed to readers.
+    /// Bytes returned to readers.
     pub bytes_read: u64,
     /// Bytes given by writers.
     pub bytes_written: u64,
-    /// Every name that an operation touched, once, in the order of first touch.
+    /// Every name that an operation touched, once, in the order of the first touch.
     pub touched: Vec<String>,
     /// How often each object was read (waits for ranges, and whole reads).
     pub reads: BTreeMap<String, u64>,
@@ -59,7 +59,7 @@ impl CountSnapshot {
 }
 
 impl CountingStorage {
-    /// Counts what `inner` is asked from now on.
+    /// Counts the operations on `inner` from now on.
     pub fn new(inner: Arc<dyn Storage>) -> Self {
         Self::over(inner, Arc::default())
     }
@@ -69,7 +69,7 @@ impl CountingStorage {
         self.layer.lock().clone()
     }
 
-    /// Starts again from zero.
+    /// Resets all counts to zero.
     pub fn reset(&self) {
         *self.layer.lock() = CountSnapshot::default();
     }

@@ -1,7 +1,7 @@
-//! A decorator that fails on purpose, at a chosen operation and in a chosen way: what crash tests are made of.
+//! A decorator that injects faults at a chosen operation and in a chosen way, for crash tests.
 //!
-//! A test runs a scenario once over an idle plan and asks how many operations it took; then, for each n up to
-//! that, it runs the scenario again with a fault at the n-th and looks at what the store has become.
+//! A test first runs a scenario with an idle plan and counts its operations. For each n up to that count it runs the
+//! scenario again with a fault at the n-th operation, and checks the state of the store.
 
 use super::layer::{Call, Layer, Layered};
 use super::os_error::os_error;
@@ -17,21 +17,21 @@ const ENOSPC: i32 = 28;
 /// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It reports an I/O error; nothing happened.
+    /// It reports an I/O error and has no effect.
     Error,
-    /// It reports an I/O error; it took effect.
+    /// It reports an I/O error but takes effect.
     ErrorAfter,
-    /// It reports an I/O error; the first half of the bytes written (by a sink up to then, or by a put) is there
-    /// under the name. As [`Fault::Error`] where nothing is written, and for `put_if_absent`, which is never torn.
+    /// It reports an I/O error, and the first half of the bytes written (by a sink up to then, or by a put) is stored
+    /// under the name. Equals [`Fault::Error`] where nothing is written, and for `put_if_absent`, which is never torn.
     Torn,
-    /// It finds no space, and so does every later operation that needs some, until the plan is cleared.
+    /// It finds no space. So does every later operation that needs some, until the plan is cleared.
     Full,
-    /// It and every later operation fails, as if the process had died before it. Files that were being written
-    /// stay, with what was written.
+    /// It and every later operation fails, as if the process had died before it. Files being written stay, with the
+    /// bytes written so far.
     Kill,
 }
 
-/// Which operation fails, and how. Set by the test while the storage is in use; idle at first.
+/// Which operation fails, and how. The test sets it while the storage is in use; at first it is idle.
 #[derive(Debug, Default)]
 pub struct FaultPlan(Mutex<State>);
 
@@ -57,22 +57,22 @@ impl FaultPlan {
         Arc::default()
     }
 
-    /// Makes the `n`-th operation from now (1 is the next) fail by `fault`; replaces what was planned before.
+    /// Makes the `n`-th operation from now (1 is the next) fail by `fault`; replaces the previous plan.
     pub fn fail_nth(&self, n: u64, fault: Fault) {
         self.lock().armed = Some(Armed { fault, only: None, left: n });
     }
 
-    /// Makes the `n`-th operation of one kind from now fail by `fault`; replaces what was planned before.
+    /// Makes the `n`-th operation of one kind from now fail by `fault`; replaces the previous plan.
     pub fn fail_nth_of(&self, operation: Operation, n: u64, fault: Fault) {
         self.lock().armed = Some(Armed { fault, only: Some(operation), left: n });
     }
 
-    /// Lets everything succeed again, a killed process included, and counts from zero.
+    /// Lets everything succeed again, also after a kill, and counts from zero.
     pub fn clear(&self) {
         *self.lock() = State::default();
     }
 
-    /// The number of operations since the start or the last `clear`, the failed ones included.
+    /// The number of operations since the start or the last `clear`, including failed ones.
     pub fn operations(&self) -> u64 {
         self.lock().seen.len() as u64
     }
@@ -97,7 +97,7 @@ impl FaultPlan {
 }
 
 impl State {
-    /// Counts `operation` and says how it fails, if it does.
+    /// Counts `operation` and returns how it fails, if it does.
     fn next(&mut self, operation: Operation) -> Option<Fault> {
         self.seen.push(operation);
         match self.lasting {
@@ -124,7 +124,7 @@ impl State {
 pub type FaultyStorage = Layered<FaultPlan>;
 
 impl FaultyStorage {
-    /// `inner`, failing as `plan` says. Several storages may share a plan, as the threads of one process do.
+    /// `inner`, failing as `plan` says. Several storages may share a plan, like the threads of one process.
     pub fn new(inner: Arc<dyn Storage>, plan: Arc<FaultPlan>) -> Self {
         Self::over(inner, plan)
     }
@@ -168,9 +168,9 @@ fn injected(fault: Option<Fault>, call: Call<'_>) -> Error {
     }
 }
 
-/// A sink that keeps all bytes until it is finished, so that any prefix of them can be made the file.
+/// A sink that keeps all bytes until it is finished, so that the file can get any prefix of them.
 struct FaultySink {
-    /// Taken when the file is finished or left as a dead process leaves it.
+    /// Taken when the file is finished, or is left as a dead process would leave it.
     inner: Option<Box<dyn ByteSink>>,
     plan: Arc<FaultPlan>,
     name: String,
@@ -202,7 +202,7 @@ impl ByteSink for FaultySink {
         let mut inner = self.inner.take();
         let call = Call::writing(Operation::Finish, &self.name, &bytes);
         let finished = self.plan.around(call, |bytes| complete(inner.take(), bytes));
-        // What the plan did not let through is given back, to be removed or left behind by drop.
+        // The rest is put back; drop removes it or leaves it behind.
         (self.inner, self.bytes) = (inner, bytes);
         finished
     }
@@ -211,7 +211,7 @@ impl ByteSink for FaultySink {
 impl Drop for FaultySink {
     fn drop(&mut self) {
         if self.plan.killed() {
-            // The dead remove nothing.
+            // A dead process removes nothing.
             let _ = complete(self.inner.take(), &self.bytes);
         }
     }

@@ -1,4 +1,4 @@
-//! A store's files by identity, and the names they have.
+//! A store's files by id, and their names.
 
 use super::{Storage, names};
 use crate::base::{ByteSink, ByteSource, Error, FileRef, Files, Id, Result};
@@ -29,7 +29,7 @@ pub fn lease_name(id: Id) -> String {
     format!("{}/{id}", names::LEASE)
 }
 
-/// [`Files`] of a storage: the view that the floors which know no names have of it.
+/// [`Files`] of a storage, for the floors that do not know names.
 #[derive(Debug, Clone)]
 pub struct StoreFiles {
     /// Where the files are.

@@ -1,12 +1,12 @@
-//! A decorator that calls a closure before every operation: to hand control to a scheduler that explores
-//! interleavings, or to kill the process at a chosen point.
+//! A decorator that calls a closure before every operation. It hands control to a scheduler that explores
+//! interleavings, or kills the process at a chosen point.
 
 use super::layer::{Call, Layer, Layered};
 use super::{Operation, Storage};
 use crate::base::Result;
 use std::sync::Arc;
 
-/// A storage that announces every operation on it, on its sources and on its sinks before doing it.
+/// A storage that calls a closure before every operation on it, on its sources and on its sinks.
 pub type HookedStorage = Layered<Hook>;
 
 type Before = dyn Fn(Operation, &str) + Send + Sync;
@@ -21,7 +21,8 @@ impl std::fmt::Debug for Hook {
 }
 
 impl HookedStorage {
-    /// `before` is called with the operation and the name (empty for the store as a whole); no lock is held.
+    /// `before` is called with the operation and the name (empty for the store as a whole). No lock is held during the
+    /// call.
     pub fn new(inner: Arc<dyn Storage>, before: impl Fn(Operation, &str) + Send + Sync + 'static) -> Self {
         Self::over(inner, Arc::new(Hook(Box::new(before))))
     }
@@ -60,7 +61,7 @@ mod tests {
         assert_eq!(*seen.lock().unwrap(), expected);
     }
 
-    /// Two writers race for one slot under every kind of schedule that shuttle finds: one is told Created.
+    /// Two writers race for one slot under every kind of schedule that shuttle finds: exactly one gets `Created`.
     #[test]
     fn a_scheduler_can_sit_in_the_hook() {
         let race = || {

@@ -1,4 +1,4 @@
-//! What all decorators of a storage share: every call to the storage, its sources and its sinks passes one place.
+//! The common part of all decorators: every call to the storage, its sources and its sinks goes through one function.
 
 use super::{FLOOR, Listed, PutOutcome, Storage, Swept};
 use crate::base::{Begun, ByteRange, ByteSink, ByteSource, Id, KeyId, Pending, Result};
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// What a storage, a source or a sink is asked to do.
+/// An operation of a storage, a source or a sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// [`Storage::prepare`].
@@ -55,15 +55,15 @@ impl Operation {
     }
 }
 
-/// One call that passes a layer.
+/// One call that goes through a layer.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     pub(super) operation: Operation,
     /// The object or folder; empty for the store as a whole.
     pub(super) name: &'a str,
-    /// What is written, if anything.
+    /// The bytes to write, if any.
     pub(super) bytes: &'a [u8],
-    /// What is read, if it is known before.
+    /// The ranges to read, if known in advance.
     pub(super) ranges: &'a [ByteRange],
 }
 
@@ -79,15 +79,15 @@ impl<'a> Call<'a> {
 
 /// What a decorator adds to every call. Sealed: it is public only because [`Layered`] names it.
 pub trait Layer: Debug + Send + Sync + Sized + 'static {
-    /// Does the call: `run` is the call itself, given the bytes to write ([`Call::bytes`] or fewer).
+    /// Makes the call: `run` is the call itself; it takes the bytes to write ([`Call::bytes`] or fewer).
     fn around<T>(&self, call: Call<'_>, run: impl FnOnce(&[u8]) -> Result<T>) -> Result<T>;
 
-    /// Whether each object of several that are deleted together is a call.
+    /// Whether the deletion of several objects counts as one call for each.
     fn deletes_one_by_one(&self) -> bool {
         false
     }
 
-    /// Told how many bytes a read brought.
+    /// Called with the number of bytes that a read returned.
     fn received(&self, _name: &str, _bytes: u64) {}
 
     /// The sink that the caller gets for `inner`.

@@ -1,8 +1,8 @@
-//! A store in memory: for tests, and for data that need not outlive the process.
+//! A store in memory, for tests and for data that need not outlive the process.
 //!
-//! A store with a name belongs to the process: whoever opens `mem://name` sees the same objects, until the store is
-//! removed or the process ends. The child of a fork has a copy; it must not be made while another thread is inside
-//! a call of such a store, since the copy would be locked for ever.
+//! A named store belongs to the process: every opening of `mem://name` sees the same objects, until the store is
+//! removed or the process ends. The child of a fork has a copy. A fork must not happen while another thread is inside a
+//! call of such a store, since the copy would be locked for ever.
 
 use super::{Listed, PutOutcome, Storage, Swept, names};
 use crate::base::{ByteSink, ByteSource, Clock, Error, MemorySource, Result};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Objects by name; `None` is one that a sink is writing: its name is taken, nothing is seen of it.
+/// Objects by name; `None` is one that a sink is writing: its name is taken, but it is not visible.
 type Objects = BTreeMap<String, Option<Object>>;
 
 /// An object's bytes and when they were written.
@@ -34,20 +34,20 @@ pub struct MemoryStorage {
 }
 
 impl MemoryStorage {
-    /// An empty store that only this value and its clones reach.
+    /// An empty store that is reached only through this value and its clones.
     pub fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         Self { uri: format!("mem://#{number}"), near: false, clock: Arc::new(SystemClock), objects: Arc::default() }
     }
 
-    /// The same, used as a folder is: asking whether an object is there counts as nothing.
+    /// The same store, but probing whether an object exists counts as free, like in a folder.
     #[must_use]
     pub fn near(self) -> Self {
         Self { near: true, ..self }
     }
 
-    /// The same, which dates what is written by `clock`.
+    /// The same store, which dates objects by `clock`.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
@@ -57,19 +57,19 @@ impl MemoryStorage {
         Object { bytes, modified_us: self.clock.now_us() }
     }
 
-    /// The store of this name in this process; empty when it is named for the first time.
+    /// The store of this name in this process; empty when the name is first used.
     pub fn named(name: &str) -> Self {
         let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
         let objects = registry.entry(name.to_owned()).or_default().clone();
         Self { uri: format!("mem://{name}"), near: false, clock: Arc::new(SystemClock), objects }
     }
 
-    /// The lock is held for the time of one look-up, never while bytes are copied or a caller's code runs.
+    /// The lock is held for one look-up, never while bytes are copied or a caller's code runs.
     fn objects(&self) -> MutexGuard<'_, Objects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The object of this name, which is not a copy.
+    /// The object of this name, without a copy.
     fn held(&self, name: &str) -> Result<Bytes> {
         let found = self.objects().get(names::checked(name)?).cloned().flatten();
         found.map(|object| object.bytes).ok_or_else(|| self.absent(name))
@@ -199,7 +199,7 @@ impl Storage for MemoryStorage {
     }
 }
 
-/// An object being written; seen when it is finished.
+/// An object being written; visible once it is finished.
 #[derive(Debug)]
 struct MemorySink {
     storage: MemoryStorage,

@@ -1,8 +1,8 @@
-//! Floor `storage`: objects in a directory, in memory or in a bucket of an object store, behind one small trait; decorators that seal, count, fail
-//! and observe; and the coalescing of byte ranges.
+//! Floor `storage`: objects in a directory, in memory or in a bucket of an object store, behind one small trait.
+//! Decorators seal, count, inject faults and observe; byte ranges are coalesced.
 //!
 //! An object is written once and never changes, except for hints. Its name is relative to the store's root,
-//! '/'-separated, in one of the layout's folders:
+//! '/'-separated, in one of the folders of the layout:
 //!
 //! ```text
 //! <root>/
@@ -14,9 +14,9 @@
 //!   _removed/          only while the store is being deleted
 //! ```
 //!
-//! Invariants: an object is seen with its whole content or not at all ([`Storage::put_if_absent`],
-//! [`Storage::put`]); only an unfinished sink may be seen in part, under a name that nothing refers to yet. What
-//! returned success is durable, as far as [`Durability::Close`] does not put that off.
+//! Invariants: an object is visible with its whole content or not at all ([`Storage::put_if_absent`],
+//! [`Storage::put`]). Only an unfinished sink may be visible in part, under a name that is not referenced yet. A write
+//! that returned success is durable, unless [`Durability::Close`] defers that.
 
 mod coalesce;
 #[cfg(test)]
@@ -60,30 +60,31 @@ use bytes::Bytes;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Does `work` to its end, whatever cancellation stands over it: of a commit that was begun it must be known what became.
+/// Runs `work` to its end, even under a cancellation: the outcome of a commit that was begun must be known.
 pub fn patiently<R>(work: impl FnOnce() -> R) -> R {
     crate::runtime::under(None, work)
 }
 
-/// What became of an attempt to create an object.
+/// The outcome of an attempt to create an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
     /// The object did not exist; it does now, whole and durable.
     Created,
-    /// As `Created`, after puts whose answers were lost: one of these may have created it before, and it may have been deleted since.
+    /// Like `Created`, after puts whose answers were lost: one of these may have created it before, and it may have
+    /// been deleted since.
     CreatedLate,
-    /// An object of that name exists; it was not touched.
+    /// An object of that name exists and was not touched.
     Exists,
 }
 
 /// An object found by [`Storage::survey`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its whole name, `folder/…`.
+    /// Its full name, `folder/…`.
     pub name: String,
-    /// The bytes that it takes; of a sealed object more than its content has.
+    /// Its stored size; for a sealed object more than its content.
     pub bytes: u64,
-    /// When it was last written by the storage's own clock: UTC, in microseconds.
+    /// When it was last written, by the storage's own clock: UTC, in microseconds.
     pub modified_us: i64,
 }
 
@@ -96,39 +97,39 @@ pub struct Swept {
     pub bytes: u64,
 }
 
-/// Where a store's objects live. Shared by threads; every call blocks until it is done.
+/// The objects of a store. Threads share it; every call blocks until it is done.
 ///
-/// Every method that takes a name gives an Input error for one that leaves the store (absolute, `..`) or could be
-/// taken for a temporary file (a part that starts with a dot). What the operating system refuses is an Access
-/// error (permissions) or a Storage error (full, read-only, broken), with the `std::io::Error` as its source.
-/// After an error of a writing method, whether it took effect is unknown unless stated here.
+/// Every method that takes a name returns an Input error if the name leaves the store (absolute, `..`) or could be
+/// taken for a temporary file (a part that starts with a dot). A failure of the operating system is an Access error
+/// (permissions) or a Storage error (full, read-only, broken), with the `std::io::Error` as its source. After an error
+/// of a writing method, it is unknown whether it took effect, unless stated here.
 pub trait Storage: Send + Sync + Debug {
-    /// Where this is, for messages: what [`open_uri`] takes.
+    /// The location of the storage, for messages; [`open_uri`] accepts it.
     fn describe(&self) -> String;
 
-    /// What tells this from other storages of this process, for who keeps something for each: where it is, and as whom and
-    /// through which address it is reached. Not for messages.
+    /// Distinguishes this from other storages of this process, as a key of per-storage data. It consists of the
+    /// location, the account and the address by which it is reached. Not for messages.
     fn identity(&self) -> String {
         self.describe()
     }
 
-    /// Whether asking if an object is there costs next to nothing, a system call and not a request.
+    /// Whether probing for an object costs next to nothing: a system call, not a request.
     fn is_near(&self) -> bool {
         false
     }
 
-    /// Whether what a write reported as done may be lost in a power failure until [`Storage::sync`] was asked for it.
+    /// Whether a power failure may undo a reported write until [`Storage::sync`] is called for it.
     fn defers_sync(&self) -> bool {
         false
     }
 
-    /// The time by the storage's own clock, by which it dates what is written: UTC, in microseconds. Costs a write.
+    /// The time of the storage's own clock, by which it dates objects: UTC, in microseconds. Costs a write.
     ///
     /// # Errors
     /// Access, Storage.
     fn now_us(&self) -> Result<i64>;
 
-    /// Whether the deletion of the store here was begun and is not at its end.
+    /// Whether a deletion of the store has begun and is not complete.
     ///
     /// # Errors
     /// Access, Storage.
@@ -136,8 +137,9 @@ pub trait Storage: Send + Sync + Debug {
         Ok(false)
     }
 
-    /// Makes sure that [`Storage::put_if_absent`] is exclusive here, once per process and store `id` (zeros: there is none yet), before the first
-    /// commit to it. Gives [the storage's time](Storage::now_us) once per handle, where it is known.
+    /// Verifies that [`Storage::put_if_absent`] is exclusive here, once per process and store `id` (zeros: there is no
+    /// store yet), before the first commit to it. Returns [the storage's time](Storage::now_us) once per handle, where
+    /// it is known.
     ///
     /// # Errors
     /// Unsupported where two writers would overwrite each other; Access, Storage.
@@ -146,31 +148,33 @@ pub trait Storage: Send + Sync + Debug {
         Ok(None)
     }
 
-    /// The key of the newest record that was read or written, if the objects are sealed; `None` as long as there was none.
+    /// The key id of the newest record that was read or written, if the objects are sealed; `None` before the first
+    /// one.
     fn key_id(&self) -> Option<KeyId> {
         None
     }
 
-    /// Makes the root and the folders that every store has, durably. Does nothing where they are there already.
+    /// Creates the root and the folders that every store has, durably. Does nothing where they exist.
     ///
     /// # Errors
     /// Access, Storage.
     fn prepare(&self) -> Result<()>;
 
-    /// Opens an object for reading. Who has it open when it is deleted either goes on reading it or is told NotFound.
+    /// Opens an object for reading. If it is deleted while open, reads either succeed or return NotFound.
     ///
     /// # Errors
-    /// NotFound if it is not there, Corruption if what has its name is no object, Access, Storage.
+    /// NotFound if it does not exist, Corruption if the name belongs to something other than an object, Access,
+    /// Storage.
     fn open(&self, name: &str) -> Result<Arc<dyn ByteSource>>;
 
     /// The whole content of an object, which should be small.
     ///
     /// # Errors
-    /// NotFound if it is not there; Corruption if what has its name is no object, or longer than any of its kind; Budget if there is no
-    /// memory for it; Access, Storage.
+    /// NotFound if it does not exist; Corruption if the name belongs to something other than an object, or it is longer
+    /// than its kind allows; Budget if there is no memory for it; Access, Storage.
     fn read_all(&self, name: &str) -> Result<Bytes>;
 
-    /// The first bytes of an object, `len` of them or all that it has.
+    /// The first `len` bytes of an object, or all that it has.
     ///
     /// # Errors
     /// Those of [`Storage::read_all`].
@@ -179,25 +183,25 @@ pub trait Storage: Send + Sync + Debug {
         Ok(whole.slice(..whole.len().min(usize::try_from(len).unwrap_or(usize::MAX))))
     }
 
-    /// The first bytes of a record, as [`Storage::read_start`], and the floor of the log. Where a read is a request both go out together;
-    /// else the floor is read last.
+    /// The first bytes of a record, as in [`Storage::read_start`], and the floor of the log. Where a read is a request,
+    /// both are sent together; else the floor is read last.
     fn read_start_and_floor(&self, name: &str, len: u64) -> (Result<Bytes>, Result<Bytes>) {
         (self.read_start(name, len), self.read_all(FLOOR))
     }
 
-    /// Shows the whole content of objects to `visit`, in the order of `names`, each with its name; an error of `visit` ends it. Where a read
-    /// is a request all of them are asked for side by side, so they should be few and small.
+    /// Passes the whole content of objects to `visit`, in the order of `names`, each with its name; an error of `visit`
+    /// ends it. Where a read is a request, all are sent concurrently, so the objects should be few and small.
     ///
     /// # Errors
-    /// Those of `visit`, which is given those of [`Storage::read_all`].
+    /// Those of `visit`, to which those of [`Storage::read_all`] are passed.
     fn read_each(&self, names: &[String], visit: &mut dyn FnMut(&str, Result<Bytes>) -> Result<()>) -> Result<()> {
         names.iter().try_for_each(|name| visit(name, self.read_all(name)))
     }
 
-    /// As [`Storage::read_each`], of the first bytes of each object: `len` of them or all that it has.
+    /// Like [`Storage::read_each`], but for the first `len` bytes of each object, or all that it has.
     ///
     /// # Errors
-    /// Those of `visit`, which is given those of [`Storage::read_start`].
+    /// Those of `visit`, to which those of [`Storage::read_start`] are passed.
     fn read_each_start(
         &self,
         names: &[String],
@@ -207,19 +211,19 @@ pub trait Storage: Send + Sync + Debug {
         names.iter().try_for_each(|name| visit(name, self.read_start(name, len)))
     }
 
-    /// Starts an object, to be written front to back. [`ByteSink::finish`] makes its bytes, then its name durable;
+    /// Starts an object, written front to back. [`ByteSink::finish`] makes its bytes durable, then its name; if it is
     /// dropped before that, it is removed.
     ///
     /// # Errors
-    /// Exists if it is there, Access, Storage.
+    /// Exists if it exists, Access, Storage.
     fn create(&self, name: &str) -> Result<Box<dyn ByteSink>>;
 
-    /// Creates an object, unless there is one: of all that try, in any process, exactly one is told `Created`. The
-    /// object appears with its whole content, and is durable when this returns.
+    /// Creates an object, unless it exists: among all concurrent calls, in any process, exactly one returns `Created`.
+    /// The object appears with its whole content, and is durable when this returns.
     ///
     /// # Errors
-    /// Unsupported where the storage has no such operation (nothing happened), Access, Storage. Unless the error says that it had
-    /// [no effect](crate::base::Error::had_no_effect), the object may be there, or may come to be there later.
+    /// Unsupported where the storage has no such operation (nothing happened), Access, Storage. Unless the error says
+    /// that it had [no effect](crate::base::Error::had_no_effect), the object may exist, or may appear later.
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome>;
 
     /// Creates or replaces an object in one step, durably.
@@ -228,37 +232,37 @@ pub trait Storage: Send + Sync + Debug {
     /// Access, Storage.
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()>;
 
-    /// Creates or replaces an object in one step that a power failure may undo or garble: for hints, which nobody
-    /// trusts.
+    /// Creates or replaces an object in one step that a power failure may undo or garble: for hints, which are never
+    /// trusted.
     ///
     /// # Errors
     /// Access, Storage.
     fn put_hint(&self, name: &str, bytes: &[u8]) -> Result<()>;
 
-    /// Makes an object that is there, and its name, durable, whatever the storage [defers](Storage::defers_sync): after a write whose
-    /// outcome was in doubt, and for what a durable commit stands on.
+    /// Makes an existing object and its name durable, even where the storage [defers](Storage::defers_sync) that. For a
+    /// write whose outcome was in doubt, and for objects that a durable commit depends on.
     ///
     /// # Errors
-    /// NotFound if it is not there, Access, Storage.
+    /// NotFound if it does not exist, Access, Storage.
     fn sync(&self, name: &str) -> Result<()>;
 
-    /// Copies an object, as it lies there and whatever it is, to a free name in `_damaged/`, durably; gives that name.
+    /// Copies the stored bytes of an object, whatever it is, to a free name in `_damaged/`, durably; returns that name.
     ///
     /// # Errors
-    /// NotFound if it is not there, Access, Storage.
+    /// NotFound if it does not exist, Access, Storage.
     fn set_aside(&self, name: &str) -> Result<String> {
         names::copy_aside(self, name)
     }
 
-    /// Deletes an object; one that is not there is deleted already. Not durable: after a power failure the object
-    /// may be back, whole.
+    /// Deletes an object, if it exists. The deletion is not durable: after a power failure the object may be back,
+    /// whole.
     ///
     /// # Errors
     /// Access, Storage.
     fn delete(&self, name: &str) -> Result<()>;
 
-    /// Deletes objects as [`Storage::delete`] does, in any order; where a deletion is a request, many by one. After an error any of
-    /// them may be gone.
+    /// Deletes objects as [`Storage::delete`] does, in any order; where a deletion is a request, one request deletes
+    /// many. After an error any of them may be gone.
     ///
     /// # Errors
     /// Access, Storage.
@@ -266,14 +270,15 @@ pub trait Storage: Send + Sync + Debug {
         names.iter().try_for_each(|name| self.delete(name))
     }
 
-    /// The whole names (`folder/…`) of the objects directly in `folder`, sorted, without temporary files. A folder
-    /// that is not there is empty.
+    /// The full names (`folder/…`) of the objects directly in `folder`, sorted, without temporary files. A missing
+    /// folder counts as empty.
     ///
     /// # Errors
     /// Access, Storage.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
 
-    /// As [`Storage::list`], of a folder that has `most` objects or fewer; `None` if it has more. Costs one request where that is what costs.
+    /// Like [`Storage::list`], for a folder that has at most `most` objects; `None` if it has more. Costs one request
+    /// where requests matter.
     ///
     /// # Errors
     /// Access, Storage.
@@ -281,41 +286,41 @@ pub trait Storage: Send + Sync + Debug {
         self.list(folder).map(|names| (names.len() <= most).then_some(names))
     }
 
-    /// Shows every object directly in `folder` to `visit`, in any order and without holding all of them at once, with
-    /// those that a sink is still writing where the storage shows them. Temporary files are left out. One that is deleted
-    /// meanwhile may be left out. A folder that is not there is empty.
+    /// Passes every object directly in `folder` to `visit`, in any order and without holding all of them at once.
+    /// Objects that a sink is still writing are included where the storage shows them; temporary files are omitted. An
+    /// object that is deleted meanwhile may be omitted. A missing folder counts as empty.
     ///
     /// # Errors
     /// Access, Storage.
     fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()>;
 
-    /// Finds the temporary files of `folder` that were last written before `before_us`, left by processes that died, and
-    /// deletes them if `delete` says so. A storage without such files finds none.
+    /// Finds the temporary files of `folder` that were last written before `before_us`, left by dead processes, and
+    /// deletes them if `delete` is set. A storage without such files finds none.
     ///
     /// # Errors
     /// Access, Storage.
     fn sweep(&self, folder: &str, before_us: i64, delete: bool) -> Result<Swept>;
 
-    /// Creates or replaces an object, as [`Storage::put`] does, if its content is `expected` (`None`: it is not there); says
-    /// whether it was. Of several that expect the same at once, one is told that it was.
+    /// Creates or replaces an object, as [`Storage::put`] does, if its content is `expected` (`None`: it does not
+    /// exist); returns whether it was. Among concurrent calls with the same `expected`, one succeeds.
     ///
     /// # Errors
     /// Access, Storage.
     fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool>;
 
-    /// Whether an object of that name is there, or something else that keeps it from being created.
+    /// Whether an object of that name exists, or something else that keeps it from being created.
     ///
     /// # Errors
     /// Access, Storage.
     fn exists(&self, name: &str) -> Result<bool>;
 
-    /// Deletes the store: all that the layout knows, then the root if it is empty. Without a log there is no
+    /// Deletes the store: everything that the layout knows, then the root if it is empty. Without a log there is no
     /// store, and nothing is touched.
     ///
-    /// The whole log disappears first, in one atomic step. Deleting records one by one would be wrong in any
-    /// order: without its newest records a store opens as it was earlier, and what those records had replaced may
-    /// be deleted already; without its oldest it may look as if it had just been made. A deletion that was cut
-    /// short leaves no store, only files that the next call removes.
+    /// The whole log disappears first, in one atomic step. Deleting records one by one would be wrong in any order.
+    /// Without its newest records a store opens as it was earlier, and objects that those records had replaced may be
+    /// deleted already. Without its oldest records it may look like a new store. An interrupted deletion leaves no
+    /// store, only files that the next call removes.
     ///
     /// # Errors
     /// Access, Storage.

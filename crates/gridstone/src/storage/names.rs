@@ -1,4 +1,4 @@
-//! Which names objects may have.
+//! The names that objects may have.
 
 use super::{PutOutcome, Storage};
 use crate::base::{Error, Result, limits};
@@ -10,13 +10,13 @@ pub const LOG: &str = "_log";
 pub const DATA: &str = "_data";
 /// The folder of manifest pages.
 pub const MANIFEST: &str = "_manifest";
-/// The folder of living readers.
+/// The folder of leases.
 pub const LEASE: &str = "_lease";
-/// The folder of damaged objects that a repair has put something sound in the place of.
+/// The folder of damaged objects that a repair has replaced.
 pub(super) const DAMAGED: &str = "_damaged";
 /// How many damaged objects of one name are kept.
 const ASIDE_MAX: u32 = 10_000;
-/// What the log is called while the store is deleted.
+/// The name of the log while the store is being deleted.
 pub(super) const REMOVED: &str = "_removed";
 
 /// A hint: the digits of a version, and room for spaces.
@@ -28,12 +28,12 @@ const NOTE_BYTES_MAX: u64 = 64 << 10;
 const ROOT_BYTES_MAX: u64 = limits::ROOT_LINE_BYTES_MAX as u64 + 18;
 /// A record: its line and its bodies.
 const RECORD_BYTES_MAX: u64 = (limits::RECORD_LINE_BYTES_MAX + 64 + limits::RECORD_BODIES_BYTES_MAX) as u64;
-/// By which a sealed object is longer: its header and first tag, and a tag for each segment.
+/// How much longer a sealed object is: its header and first tag, and a tag for each segment.
 const SEALED_BYTES: u64 = 128;
 const SEALED_SEGMENT_BYTES_MIN: u64 = 4 << 10;
 const SEALED_TAG_BYTES: u64 = 16;
 
-/// The name if it stays inside the store and cannot be taken for a temporary file.
+/// The name, if it stays inside the store and cannot be taken for a temporary file.
 pub(super) fn checked(name: &str) -> Result<&str> {
     let bad_part = |part: &str| part.is_empty() || part.starts_with('.');
     if name.contains(['\0', '\\']) || name.split('/').any(bad_part) {
@@ -45,8 +45,8 @@ pub(super) fn checked(name: &str) -> Result<&str> {
     Ok(name)
 }
 
-/// The bytes that an object of this name has at most: what a length found in a storage may make a reader allocate. Sealed ones
-/// are a little longer than what they hold, and so allowed for.
+/// The largest size of an object of this name: it bounds what a length found in a storage may make a reader allocate.
+/// Sealed objects are a little longer than their content; the bound allows for that.
 pub(super) fn bytes_max(name: &str) -> u64 {
     let plain = match name.split_once('/') {
         Some((LOG, "latest")) => HINT_BYTES_MAX,
@@ -58,7 +58,7 @@ pub(super) fn bytes_max(name: &str) -> u64 {
     plain + plain / SEALED_SEGMENT_BYTES_MIN * SEALED_TAG_BYTES + SEALED_BYTES
 }
 
-/// A Corruption error if an object is longer than any that the engine wrote under its name.
+/// A Corruption error if an object is longer than any that the engine writes under its name.
 pub(super) fn check_length(object: &dyn Display, len: u64, bytes_max: u64) -> Result<()> {
     if len <= bytes_max {
         return Ok(());

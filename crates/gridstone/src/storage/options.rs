@@ -1,10 +1,10 @@
-//! What a user says about object stores: addresses, credentials, time limits; by name, as text.
+//! User options of object stores: addresses, credentials, time limits; by name, as text.
 
 use crate::base::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Options of object stores by name. Printed without their values, some of which are secret.
+/// Options of object stores by name. Their values are not printed, since some are secret.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct StorageOptions(BTreeMap<String, String>);
 
@@ -12,7 +12,7 @@ impl StorageOptions {
     /// The options `given`, by names in any case.
     ///
     /// # Errors
-    /// Input if one is given twice, in different cases, or no object store has one of that name.
+    /// Input if one is given twice, in different cases, or no object store has an option of that name.
     pub fn new(given: impl IntoIterator<Item = (String, String)>) -> Result<Self> {
         let mut options = BTreeMap::new();
         for (name, value) in given {

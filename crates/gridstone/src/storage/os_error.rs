@@ -3,13 +3,13 @@
 use crate::base::{Error, ErrorKind};
 use std::io;
 
-/// The error for `asked` ("cannot write /a/b"), made from what the operating system said.
+/// The error for `asked` ("cannot write /a/b"), made from the operating system's error.
 pub(super) fn os_error(asked: impl std::fmt::Display, error: io::Error) -> Error {
     let (kind, advice) = meaning(error.kind());
     Error::new(kind, format!("{asked}: {error}{advice}")).with_source(error)
 }
 
-/// The kind of our error, and what to do about it (empty where the operating system's text says all there is).
+/// The kind of our error, and advice (empty where the operating system's text suffices).
 fn meaning(kind: io::ErrorKind) -> (ErrorKind, &'static str) {
     use io::ErrorKind as Os;
     match kind {

@@ -1,4 +1,5 @@
-//! A storage over another one that is only read: what is written stays in memory, so that a change can be tried before it is made.
+//! A storage over another one that is only read: writes stay in memory, so that a change can be tried before it is
+//! made.
 
 use super::{Listed, PutOutcome, Storage, Swept};
 use crate::base::{ByteSink, ByteSource, Clock, Error, KeyId, MemorySource, Result};
@@ -10,19 +11,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Objects written (`None`: deleted), by name.
 type Changed = BTreeMap<String, Option<Bytes>>;
 
-/// A storage whose writes never reach the one below.
+/// A storage whose writes never reach the storage below.
 #[derive(Debug, Clone)]
 pub struct OverlayStorage {
     inner: Arc<dyn Storage>,
     changed: Arc<Mutex<Changed>>,
     /// Names that sinks are writing to.
     claimed: Arc<Mutex<BTreeSet<String>>>,
-    /// Objects below whose durability was asked for.
+    /// Objects below for which a sync was requested.
     synced: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl OverlayStorage {
-    /// Nothing is changed yet.
+    /// Starts without changes.
     pub fn new(inner: Arc<dyn Storage>) -> Self {
         Self { inner, changed: Arc::default(), claimed: Arc::default(), synced: Arc::default() }
     }
@@ -35,7 +36,7 @@ impl OverlayStorage {
         self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was written to `name`; `Some(None)` if it was deleted.
+    /// The content written to `name`; `Some(None)` if it was deleted.
     fn held(&self, name: &str) -> Option<Option<Bytes>> {
         self.changed().get(name).cloned()
     }
@@ -48,23 +49,23 @@ impl OverlayStorage {
         self.changed().insert(name.to_owned(), bytes.map(Bytes::copy_from_slice));
     }
 
-    /// All that was changed: objects written (`None`: deleted) by name.
+    /// All changes: the objects written (`None`: deleted) by name.
     pub fn changes(&self) -> BTreeMap<String, Option<Bytes>> {
         self.changed().clone()
     }
 
-    /// The objects of the storage below that must be durable before what was changed is written.
+    /// The objects of the storage below that must be durable before the changes are written.
     pub fn synced(&self) -> BTreeSet<String> {
         self.synced.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Forgets what was done to `name`.
+    /// Forgets the change of `name`.
     pub fn forget(&self, name: &str) {
         self.changed().remove(name);
     }
 }
 
-/// Is held until it is finished.
+/// Held until it is finished.
 struct OverlaySink {
     storage: OverlayStorage,
     name: String,
@@ -105,7 +106,7 @@ impl Storage for OverlayStorage {
         self.inner.defers_sync()
     }
 
-    /// What is written here is in memory, and dated by the machine's clock.
+    /// Objects written here are in memory, and dated by the machine's clock.
     fn now_us(&self) -> Result<i64> {
         Ok(SystemClock.now_us())
     }
@@ -153,7 +154,7 @@ impl Storage for OverlayStorage {
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<PutOutcome> {
         let name = super::names::checked(name)?;
-        // Held from the look to the change: of several that try, one is told that it did it.
+        // Held from the check to the change: among concurrent calls, one returns that it succeeded.
         let mut changed = self.changed();
         let there = match changed.get(name) {
             Some(bytes) => bytes.is_some(),
@@ -175,7 +176,7 @@ impl Storage for OverlayStorage {
         self.put(name, bytes)
     }
 
-    /// Remembers the object if it lies below.
+    /// Remembers the object if it is in the storage below.
     fn sync(&self, name: &str) -> Result<()> {
         if !self.exists(name)? {
             return Err(self.absent(name));
@@ -199,7 +200,7 @@ impl Storage for OverlayStorage {
     }
 
     fn survey(&self, folder: &str, visit: &mut dyn FnMut(Listed)) -> Result<()> {
-        // What lies in memory only is as young as can be.
+        // Objects in memory count as written now.
         let (changed, now_us) = (self.changed().clone(), SystemClock.now_us());
         self.inner.survey(folder, &mut |listed| {
             if !changed.contains_key(&listed.name) {

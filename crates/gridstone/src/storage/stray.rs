@@ -1,7 +1,7 @@
-//! A decorator that answers astray: reads that are refused, find nothing or bring rubbish though the object is there, and puts that take effect
-//! after their sender was told of an error. What tests of the commit protocol are made of.
+//! A decorator that gives wrong answers, for tests of the commit protocol. Reads are refused, find nothing or return
+//! rubbish though the object exists; puts take effect after their sender got an error.
 //!
-//! Unlike [`super::FaultyStorage`] nothing that it does is told honestly: no error says that it had no effect.
+//! Unlike in [`super::FaultyStorage`], no error says that it had no effect.
 
 use super::{FLOOR, Listed, PutOutcome, Storage, Swept};
 use crate::base::{ByteSink, ByteSource, Error, ErrorKind, Id, KeyId, Result};
@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An answer that does not tell what is there.
+/// An answer that does not reflect what is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stray {
     /// Permission is refused (403).
     Refused,
-    /// The object is said to be missing (404).
+    /// The object is reported missing (404).
     Missing,
     /// Bytes that are not the object's (200).
     Rubbish,
@@ -23,17 +23,17 @@ pub enum Stray {
     Failed,
     /// The server does not know the request (501).
     Unknown,
-    /// Bytes that start as an object of a later format does, without its checksum (200).
+    /// Bytes that start like an object of a later format, without its checksum (200).
     Newer,
 }
 
-/// Decides about each read of an object; `None`: it is answered as it should be.
+/// Decides about each read of an object; `None`: it is answered correctly.
 type Answer = dyn Fn(&str) -> Option<Stray> + Send + Sync;
 
-/// Decides about each conditional put; `true`: its sender is told of an error, and it takes effect later.
+/// Decides about each conditional put; `true`: its sender gets an error, and it takes effect later.
 type Delay = dyn Fn(&str) -> bool + Send + Sync;
 
-/// A storage that answers astray.
+/// A storage that gives wrong answers.
 #[derive(Clone)]
 pub struct StrayStorage {
     inner: Arc<dyn Storage>,
@@ -49,7 +49,7 @@ impl Debug for StrayStorage {
 }
 
 impl StrayStorage {
-    /// `inner`, whose reads are answered as `answer` says and whose conditional puts are late where `delay` says so.
+    /// `inner`, with the answers of `answer` to its reads, and with late conditional puts where `delay` says so.
     pub fn new(
         inner: Arc<dyn Storage>,
         answer: impl Fn(&str) -> Option<Stray> + Send + Sync + 'static,
@@ -58,7 +58,7 @@ impl StrayStorage {
         Self { inner, answer: Arc::new(answer), delay: Arc::new(delay), late: Arc::default() }
     }
 
-    /// Lets the oldest put that is late take effect; says whether there was one, and whether it did.
+    /// Lets the oldest late put take effect; returns whether there was one, and its outcome.
     pub fn land(&self) -> Option<Result<PutOutcome>> {
         let (name, bytes) = self.late().pop_front()?;
         Some(self.inner.put_if_absent(&name, &bytes))
@@ -68,7 +68,7 @@ impl StrayStorage {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is read where `read` is what should be.
+    /// The answer to a read whose correct answer is `read`.
     fn answered(&self, name: &str, read: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
         match (self.answer)(name) {
             None => read(),
@@ -138,7 +138,7 @@ impl Storage for StrayStorage {
         self.answered(name, || self.inner.read_start(name, len))
     }
 
-    /// The floor first, as answers of requests sent side by side may come.
+    /// The floor first, as answers of concurrent requests may arrive.
     fn read_start_and_floor(&self, name: &str, len: u64) -> (Result<Bytes>, Result<Bytes>) {
         let floor = self.read_all(FLOOR);
         (self.read_start(name, len), floor)

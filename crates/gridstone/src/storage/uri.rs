@@ -1,4 +1,4 @@
-//! From what a user writes to a storage.
+//! Turns a user's URI into a storage.
 
 use super::{Durability, LocalStorage, MemoryStorage, Storage, StorageOptions};
 use crate::base::{Error, Result};
@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 const SUPPORTED: &str = "a path, file:///path (or local), mem://name (or memory), s3://bucket/key (or s3a, s3n), gs://bucket/key (gcs) or az://container/key (azure, abfs, abfss)";
 
-/// The storage at `uri`: a path, `file:///path` (with `%20` and the like decoded), `mem://name`, the memory of
-/// this process, or `s3://bucket/key`, `gs://bucket/key`, `az://container/key` (taken as they are, nothing is decoded); the other
-/// names that fsspec and obstore know these by mean the same. Nothing is opened or created yet. `durability` is for local storage, `options` are for object stores.
+/// Opens the storage at `uri`. That is a path, `file:///path` (with `%20` and the like decoded), or `mem://name`, the
+/// memory of this process. For object stores it is `s3://bucket/key`, `gs://bucket/key` or `az://container/key`, taken
+/// as written, without decoding. The other schemes by which fsspec and obstore know these mean the same. Nothing is
+/// opened or created yet. `durability` is for local storage, `options` are for object stores.
 ///
 /// # Errors
-/// Input if the URI is empty, malformed or of an unknown scheme, or an option is none; Unsupported for object stores where this
-/// was built without them.
+/// Input if the URI is empty, malformed or of an unknown scheme, or an option is unknown; Unsupported for object stores
+/// in a build without them.
 pub fn open_uri(uri: &str, durability: Durability, options: &StorageOptions) -> Result<Arc<dyn Storage>> {
     match uri.split_once("://") {
         Some((scheme, rest)) if is_scheme(scheme) => {
@@ -22,13 +23,13 @@ pub fn open_uri(uri: &str, durability: Durability, options: &StorageOptions) -> 
     }
 }
 
-/// Whether the store at `uri` is asked over a network, where an answer may be long in coming.
+/// Whether the store at `uri` is reached over a network, where an answer may take long.
 pub fn is_remote(uri: &str) -> bool {
     let scheme = uri.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     scheme.is_some_and(|scheme| bucket_scheme(&scheme).is_some())
 }
 
-/// The one scheme of an object store that goes by several.
+/// The canonical scheme of an object store that has several.
 fn bucket_scheme(scheme: &str) -> Option<&'static str> {
     match scheme {
         "s3" | "s3a" | "s3n" => Some("s3"),
@@ -58,8 +59,8 @@ fn open_scheme(
     }
 }
 
-/// An Input error if the container names its account, as `abfss://container@account.dfs.core.windows.net/key` does: a store is
-/// described, and opened again, by container and key.
+/// An Input error if the container names its account, as `abfss://container@account.dfs.core.windows.net/key` does: a
+/// store is described, and opened again, by container and key.
 fn without_account<'r>(uri: &str, scheme: &str, rest: &'r str) -> Result<&'r str> {
     let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
     match bucket.split_once('@').filter(|_| scheme == "az") {
@@ -83,7 +84,7 @@ fn open_bucket(uri: &str, scheme: &str, _rest: &str, _options: &StorageOptions) 
     )))
 }
 
-/// By RFC 3986; whatever else comes before "://" is part of a path.
+/// A scheme by RFC 3986; any other text before "://" is part of a path.
 fn is_scheme(text: &str) -> bool {
     let rest = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(rest)
@@ -204,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Who is reached through another address, or as somebody else, does not share a queue of commits.
+    /// Storages reached through another address, or with another account, do not share a queue of commits.
     #[test]
     #[cfg(feature = "object-stores")]
     fn what_is_reached_otherwise_is_another_storage() {

@@ -90,7 +90,7 @@ impl Log {
     /// one. Returns whether the end was reached.
     pub(super) fn read_on(&self, from: u64, most: u64, visit: &mut dyn FnMut(Record) -> Result<()>) -> Result<bool> {
         let (mut next, end) = (from, from.saturating_add(most));
-        // Where a read is a request, each batch is as large as all before it: as many requests miss as hit at most.
+        // Where a read is a request, batches double in size, so that about as many requests miss as hit at most.
         let mut at_once = 1;
         while next < end {
             let names: Vec<String> = (next..end.min(next + at_once)).map(log_name).collect();

@@ -12,7 +12,7 @@ use super::snapshot::Snapshot;
 use crate::base::{Error, Result};
 use std::collections::HashMap;
 
-/// The bytes by which the optional part of `changes` makes the next root longer, at most.
+/// The bytes by which `changes` make the next root longer, at most. Only operations that may be refused count.
 fn asked(newest: &Snapshot, changes: &Changes) -> i64 {
     let tree = newest.tree();
     let (mut grown, mut values, mut moves) = (0u64, HashMap::new(), 0i64);

@@ -1,4 +1,4 @@
-//! The fault plan does what it says: the state that each fault leaves behind, operation by operation.
+//! Each fault leaves the state that it documents, operation by operation.
 
 use super::*;
 use crate::base::ErrorKind;

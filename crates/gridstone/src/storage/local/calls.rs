@@ -1,7 +1,7 @@
-//! The calls that change a directory tree, one by one: all that a power cut can undo or leave half done.
+//! The calls that change a directory tree, one by one: everything that a power cut can undo or leave half done.
 //!
-//! A test puts itself in their place, to note in which order files and folders are made durable, or to answer as a
-//! broken device does. Reading is not among them.
+//! A test replaces them, to record in which order files and folders are made durable, or to answer as a broken device
+//! does. Reads are not among them.
 
 use super::place::Place;
 use std::fmt::Debug;
@@ -10,16 +10,16 @@ use std::io::{self, Write};
 use std::os::fd::IntoRawFd;
 use std::path::Path;
 
-/// What a [`super::LocalStorage`] asks of the operating system when it changes something. Each call does what the
-/// system's own does; who overrides one calls that of [`SystemCalls`], or answers in its place. Calls for files refuse a folder
-/// that is a link.
+/// The operating system calls of a [`super::LocalStorage`] that change something. Each default is the system's own
+/// call; an override calls that of [`SystemCalls`], or answers in its place. Calls for files refuse a folder that is a
+/// link.
 pub trait DiskCalls: Debug + Send + Sync {
     /// Creates a file that is not there.
     fn create(&self, path: &Path) -> io::Result<File> {
         Place::of(path)?.create()
     }
 
-    /// Appends to a file that was created as `path`; gives how many bytes it took.
+    /// Appends to a file that was created as `path`; returns how many bytes it took.
     fn write(&self, path: &Path, mut file: &File, bytes: &[u8]) -> io::Result<usize> {
         let _ = path;
         file.write(bytes)
@@ -37,27 +37,27 @@ pub trait DiskCalls: Debug + Send + Sync {
         folder.sync_all()
     }
 
-    /// Closes a file that was written. Some file systems say only now that its bytes found no room.
+    /// Closes a file that was written. Some file systems report only now that there was no room for its bytes.
     fn close(&self, path: &Path, file: File) -> io::Result<()> {
         let _ = path;
-        // SAFETY: the descriptor was this file's own, and nobody uses it after this.
+        // SAFETY: the descriptor was this file's own, and is not used after this.
         match unsafe { libc::close(file.into_raw_fd()) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// Gives a file another name beside its own, unless something has it.
+    /// Adds a name for a file, unless the name is taken.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         Place::of(from)?.link(&Place::of(to)?)
     }
 
-    /// Gives a file another name, in place of what has it.
+    /// Renames a file, replacing any file of the new name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         Place::of(from)?.rename(&Place::of(to)?)
     }
 
-    /// Gives a folder another name in the folder of the store.
+    /// Renames a folder within the folder of the store.
     fn rename_folder(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
     }
@@ -77,7 +77,8 @@ pub trait DiskCalls: Debug + Send + Sync {
         fs::remove_dir(path)
     }
 
-    /// Removes a folder with all that is in it, one by one; of what is no folder its name. No link is followed.
+    /// Removes a folder with everything in it, one entry after the other; removes the name of anything that is no
+    /// folder. No link is followed.
     fn remove_all(&self, path: &Path) -> io::Result<()> {
         match fs::symlink_metadata(path)?.is_dir() {
             true => fs::remove_dir_all(path),

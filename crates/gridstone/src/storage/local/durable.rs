@@ -1,4 +1,4 @@
-//! The steps of which durable changes of a directory tree are made.
+//! The steps of durable changes of a directory tree.
 
 use super::Durability;
 use super::calls::DiskCalls;
@@ -13,20 +13,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What `link` answers on filesystems without hard links: EPERM by POSIX; ENOSYS, ENOTSUP and EOPNOTSUPP from
-/// network and user-space filesystems.
+/// The errors of `link` on filesystems without hard links: EPERM by POSIX; ENOSYS, ENOTSUP and EOPNOTSUPP from network
+/// and user-space filesystems.
 #[cfg(target_os = "linux")]
 const NO_LINKS: [i32; 3] = [1, 38, 95];
 #[cfg(not(target_os = "linux"))]
 const NO_LINKS: [i32; 4] = [1, 45, 78, 102];
 
-/// How the names of temporary files begin.
+/// The prefix of the names of temporary files.
 pub(super) const TEMPORARY: &str = ".tmp-";
 
-/// What a durable change asks of the operating system, and what it remembers of the answers.
+/// The disk as seen by durable changes, and what is remembered of its answers.
 ///
 /// A failed fsync is reported once: the pages count as clean afterwards, and the next fsync succeeds although data are
-/// lost. So after a failed one nothing is called durable, and nothing more is written, by who holds this value.
+/// lost. So after a failed fsync this value reports nothing as durable, and writes nothing more.
 #[derive(Debug)]
 pub(super) struct Disk {
     durability: Durability,
@@ -41,7 +41,7 @@ impl Disk {
         Self { durability, failed: AtomicBool::new(false), time_told: AtomicBool::new(false), calls }
     }
 
-    /// Whether names, and bytes that no record holds, are left to the system until they are asked for.
+    /// Whether names, and bytes that are in no record, are left to the system until a sync is requested.
     pub(super) fn defers(&self) -> bool {
         self.durability == Durability::Close
     }
@@ -56,7 +56,7 @@ impl Disk {
         Ok(super::entries::micros_utc(modified))
     }
 
-    /// As [`Disk::now_us`], the first time that it is asked for; else, and where there is no answer, `None`.
+    /// Like [`Disk::now_us`] on the first call; `None` on later calls, and if the time is unknown.
     pub(super) fn first_time_us(&self, folder: &Path) -> Option<i64> {
         if self.time_told.swap(true, Ordering::Relaxed) { None } else { self.now_us(folder).ok() }
     }
@@ -78,12 +78,13 @@ impl Disk {
         )))
     }
 
-    /// Makes the bytes of a file durable that nothing refers to yet. A failure condemns that file only.
+    /// Makes the bytes of a file durable that is not referenced yet. A failure makes only that file unusable.
     pub(super) fn sync_bytes(&self, file: &DiskFile) -> io::Result<()> {
         self.calls.sync_file(&file.path, &file.file)
     }
 
-    /// Asks the device to begin with bytes that an fsync will wait for later. Advice: a failure shows in that fsync.
+    /// Asks the device to start writing bytes that a later fsync will wait for. This is advice: a failure shows in that
+    /// fsync.
     #[cfg(target_os = "linux")]
     pub(super) fn start_writeback(&self, file: &DiskFile, offset: u64, len: u64) {
         use std::os::fd::AsRawFd;
@@ -95,7 +96,7 @@ impl Disk {
         }
     }
 
-    /// Elsewhere the fsync does it all.
+    /// Elsewhere the fsync does all the work.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn start_writeback(&self, _file: &DiskFile, _offset: u64, _len: u64) {}
 
@@ -113,7 +114,8 @@ impl Disk {
         self.trusted(path)?;
         let failed = |e| os_error(format_args!("cannot make {} durable", path.display()), e);
         match self.calls.sync_folder(path, &opened.map_err(failed)?) {
-            // What filesystems answer that cannot fsync a folder: they order such changes themselves, or nobody can.
+            // The errors of filesystems that cannot fsync a folder: they order such changes themselves, or have no way
+            // to.
             Err(e) if matches!(e.kind(), Os::InvalidInput | Os::Unsupported) => Ok(()),
             Err(e) => Err(self.distrusted(failed(e))),
             Ok(()) => Ok(()),
@@ -138,7 +140,7 @@ impl Disk {
         error
     }
 
-    /// Makes `path` and the folders above it, and makes those that were missing durable.
+    /// Creates `path` and the folders above it, and makes those that were missing durable.
     pub(super) fn make_path(&self, path: &Path) -> Result<()> {
         let mut missing = Vec::new();
         for folder in path.ancestors() {
@@ -154,7 +156,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes a folder of a store, unless it is there; an Input error if a file is in its place, Corruption if a link is.
+    /// Creates a folder of a store, unless it exists; an Input error if a file is in its place, Corruption if a link
+    /// is.
     pub(super) fn make_folder(&self, path: &Path) -> Result<()> {
         self.make_missing(path, is_folder)
     }
@@ -171,7 +174,7 @@ impl Disk {
         }
     }
 
-    /// Deletes a file; one that is not there is deleted already.
+    /// Deletes a file, if it exists.
     pub(super) fn remove(&self, path: &Path) -> Result<()> {
         match self.calls.remove_file(path) {
             Err(e) if e.kind() != Os::NotFound => Err(refused("cannot delete", path, e)),
@@ -188,16 +191,16 @@ impl Disk {
     }
 }
 
-/// The turn to change a folder's file by its content: one holder at a time, of any process. The kernel takes it back from
-/// the dead, so that nothing can be left locked.
+/// The exclusive turn to change a folder's file by its content, across processes. The kernel releases it when its
+/// holder dies, so no file can stay locked.
 #[derive(Debug)]
 pub(super) struct Turn {
     _folder: File,
 }
 
 impl Turn {
-    /// Waits for the turn. On a filesystem without `flock` there is none, and two that change the same file at the same
-    /// moment are not kept apart.
+    /// Waits for the turn. A filesystem without `flock` has none, and does not serialize two simultaneous changes of
+    /// the same file.
     pub(super) fn take(folder: &Path) -> Result<Self> {
         use std::os::fd::AsRawFd;
         let failed = |e| os_error(format_args!("cannot wait for a turn in {}", folder.display()), e);
@@ -218,7 +221,7 @@ impl Turn {
     }
 }
 
-/// Whether something has this path; links are followed, as above a store they are.
+/// Whether anything has this path; links are followed, as they are above a store.
 pub(super) fn there(path: &Path) -> Result<bool> {
     match path.try_exists() {
         // A part of the path is a file, so nothing has that path.
@@ -241,7 +244,7 @@ impl DiskFile {
         Ok(Self { file: disk.calls.create(path)?, path: path.to_owned(), calls: Arc::clone(&disk.calls) })
     }
 
-    /// Closes the file: before this says that all went well, no bytes are called written.
+    /// Closes the file. Only when this succeeds do its bytes count as written.
     pub(super) fn close(self) -> io::Result<()> {
         self.calls.close(&self.path, self.file)
     }
@@ -257,7 +260,7 @@ impl Write for DiskFile {
     }
 }
 
-/// A file under a temporary name, which goes away with this value unless it was renamed.
+/// A file under a temporary name, which is removed with this value unless it was renamed.
 #[derive(Debug)]
 pub(super) struct Temporary {
     path: Option<PathBuf>,
@@ -265,7 +268,7 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// Writes `bytes` beside `target`, durably if `durability` asks for it. An error had no effect: nothing has the name.
+    /// Writes `bytes` beside `target`, durably if `durability` requires it. After an error `target` does not exist.
     pub(super) fn write(target: &Path, bytes: &[u8], durability: Durability, disk: &Disk) -> Result<Self> {
         let path = temporary_path(target);
         let failed = |e| refused("cannot write", target, e).without_effect();
@@ -279,7 +282,7 @@ impl Temporary {
         Ok(temporary)
     }
 
-    /// Gives the file the name `target`, unless something has it; the temporary name goes either way.
+    /// Gives the file the name `target`, unless it is taken; removes the temporary name in both cases.
     pub(super) fn link(self, target: &Path) -> Result<PutOutcome> {
         match self.path.as_deref().map_or(Ok(()), |path| self.calls.link(path, target)) {
             Ok(()) => Ok(PutOutcome::Created),
@@ -288,7 +291,7 @@ impl Temporary {
         }
     }
 
-    /// Gives the file the name `target`, in place of what has it.
+    /// Gives the file the name `target`, replacing any file of that name.
     pub(super) fn rename(mut self, target: &Path) -> Result<()> {
         let Some(path) = self.path.as_deref() else { return Ok(()) };
         self.calls.rename(path, target).map_err(|e| refused("cannot write", target, e))?;
@@ -300,20 +303,20 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // What cannot be removed now is invisible, and goes with the store.
+            // A file that cannot be removed now is invisible, and is removed with the store.
             let _ = self.calls.remove_file(path);
         }
     }
 }
 
-/// A path beside `target` that no other process (of any machine that shares the folder) uses.
+/// A path beside `target` that no other process uses, on any machine that shares the folder.
 fn temporary_path(target: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     target.with_file_name(format!("{TEMPORARY}{}-{count}-{}", std::process::id(), SystemEntropy.id()))
 }
 
-/// What `link` answers when it has looked, and done nothing. After any other answer it may have been done.
+/// The errors of `link` that mean it did nothing. After any other error it may have been done.
 const NOT_LINKED: [i32; 12] = [
     libc::EACCES,
     libc::EDQUOT,

@@ -1,4 +1,4 @@
-//! Walking over the files of one folder, entry by entry.
+//! Iterates over the files of one folder.
 
 use super::place::is_folder;
 use crate::base::Result;
@@ -8,7 +8,7 @@ use std::io::ErrorKind as Os;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Shows every file of `folder` to `visit`, by name, and nothing else that lies there; a folder that is not there has none.
+/// Passes every file of `folder` to `visit`, by name, and no other entry; a missing folder has none.
 pub(super) fn each(folder: &Path, mut visit: impl FnMut(&str, &DirEntry) -> Result<()>) -> Result<()> {
     let failed = |e| os_error(format_args!("cannot list {}", folder.display()), e);
     if !is_folder(folder)? {

@@ -1,12 +1,13 @@
-//! A store in a directory of a local or network filesystem. Needs what POSIX promises: `link` and `rename` are
-//! atomic, and a file that was deleted stays readable for who has it open.
+//! A store in a directory of a local or network filesystem. It relies on POSIX: `link` and `rename` are atomic, and a
+//! deleted file stays readable through open descriptors.
 //!
-//! Every object but a sink's is written under a temporary name (a dot first, which no object's name has) and then
-//! linked or renamed to its own. A process that dies in between leaves the temporary file: never listed, never
-//! opened, removed with the store. The temporary name goes before the folder is fsynced, so that one fsync settles
-//! both names.
+//! Every object but a sink's is written under a temporary name (with a leading dot, which no object's name has), then
+//! linked or renamed to its own. A process that dies in between leaves the temporary file, which is never listed, never
+//! opened, and is removed with the store. The temporary name is removed before the folder is fsynced, so that one fsync
+//! settles both names.
 //!
-//! What lies in the folder is not trusted: no link below the root is followed, and only a regular file is an object ([`place`]).
+//! The content of the folder is not trusted: no link below the root is followed, and only a regular file is an object
+//! ([`place`]).
 
 mod calls;
 mod durable;
@@ -27,14 +28,15 @@ use std::io::ErrorKind as Os;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a write that returned success survives.
+/// The failures that a write survives once it has returned success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// A power failure: files and folders are fsynced, in the order in which they refer to each other.
     #[default]
     Full,
-    /// The death of the process, and of the machine in part: the bytes of records are fsynced before they get their names, and names
-    /// and data files are left to the system. After a power failure the last commits may be missing. For data that can be made again.
+    /// The death of the process, and in part that of the machine. The bytes of records are fsynced before they get
+    /// their names; names and data files are left to the system. After a power failure the last commits may be missing.
+    /// For data that can be made again.
     Close,
 }
 
@@ -47,8 +49,8 @@ pub struct LocalStorage {
 }
 
 impl LocalStorage {
-    /// The store in the directory `root`, which need not exist yet. A relative path counts from the directory that
-    /// is current now.
+    /// The store in the directory `root`, which need not exist yet. A relative path is resolved against the current
+    /// directory now.
     ///
     /// # Errors
     /// Input if the path is empty or holds a NUL byte.
@@ -56,7 +58,7 @@ impl LocalStorage {
         Self::with_calls(root, durability, Arc::new(SystemCalls))
     }
 
-    /// The store in the directory `root`, changed by `calls` alone; see [`LocalStorage::new`].
+    /// The store in the directory `root`, changed only through `calls`; see [`LocalStorage::new`].
     ///
     /// # Errors
     /// Those of [`LocalStorage::new`].
@@ -86,9 +88,9 @@ impl LocalStorage {
         }
     }
 
-    /// Writes the object beside its place, unless something has its name.
+    /// Writes the object beside its path, unless the path is taken.
     fn written(&self, path: &Path, bytes: &[u8]) -> Result<Option<durable::Temporary>> {
-        // The link decides; this only spares the loser of a race that is over the fsync of a temporary file.
+        // The link decides; this check only saves the loser of a past race the fsync of a temporary file.
         if place::is_taken(path)? {
             return Ok(None);
         }
@@ -96,7 +98,7 @@ impl LocalStorage {
         durable::Temporary::write(path, bytes, Durability::Full, &self.disk).map(Some)
     }
 
-    /// Gives an object that cannot be copied another name as well, in the folder of damaged ones.
+    /// Links an object that cannot be copied into the folder of damaged objects.
     fn linked_aside(&self, name: &str) -> Result<String> {
         let path = self.path(name)?;
         for aside in names::asides(name) {
@@ -110,13 +112,13 @@ impl LocalStorage {
         Err(names::too_many_asides(name))
     }
 
-    /// Makes the root and the folder of the log, where a link is tried before anything else is written.
+    /// Creates the root and the folder of the log, where a link is tried before anything else is written.
     fn make_log(&self) -> Result<()> {
         let (log, fresh) = (self.root.join(names::LOG), !durable::there(&self.root)?);
         self.disk.make_path(&self.root)?;
         self.disk.make_folder(&log)?;
         self.disk.try_link(&log).inspect_err(|_| {
-            // What another process has put there meanwhile stays, since only empty folders go.
+            // Entries that another process has created meanwhile stay, since only empty folders are removed.
             let _ = self.disk.calls().remove_folder(&log);
             if fresh {
                 let _ = self.disk.calls().remove_folder(&self.root);
@@ -134,7 +136,7 @@ impl LocalStorage {
         }
     }
 
-    /// Whether the log, or what is left of one that was being deleted, is under the name [`names::REMOVED`] now.
+    /// Whether the log, or the rest of one that was being deleted, has the name [`names::REMOVED`] now.
     fn log_set_aside(&self) -> Result<bool> {
         let (log, aside) = (self.root.join(names::LOG), self.root.join(names::REMOVED));
         if !place::has_name(&log)? {
@@ -165,7 +167,7 @@ impl Storage for LocalStorage {
         self.disk.now_us(&self.root.join(names::LOG))
     }
 
-    /// A link is exclusive. The filesystem's time is told once: it may be another machine's.
+    /// A link is exclusive. The filesystem's time is returned once: it may be another machine's.
     fn prove_exclusive(&self, _id: Id) -> Result<Option<i64>> {
         Ok(self.disk.first_time_us(&self.root.join(names::LOG)))
     }
@@ -179,7 +181,7 @@ impl Storage for LocalStorage {
             self.disk.make_folder(&path)?;
             self.disk.sync_folder(&path)?;
         }
-        // Nobody relies on a lease after a power failure.
+        // No reader relies on a lease after a power failure.
         self.disk.make_folder(&self.root.join(names::LEASE))?;
         self.disk.sync_root(&self.root)
     }
@@ -308,11 +310,11 @@ impl Storage for LocalStorage {
         if !self.log_set_aside()? {
             return Ok(());
         }
-        // The set-aside log goes last: while it is there, a later call knows that this was a store.
+        // The set-aside log goes last: while it exists, a later call knows that this was a store.
         for folder in [names::DATA, names::MANIFEST, names::LEASE, names::DAMAGED, names::REMOVED] {
             self.removed(folder)?;
         }
-        // The store is gone; a root that holds other things, or must stay for another reason, stays.
+        // The store is gone; a root that has other entries, or must stay for another reason, stays.
         let _ = self.disk.calls().remove_folder(&self.root);
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! The files that are open: a bounded number of them, whatever the number of sources.
+//! The open files of a process: their number is bounded, whatever the number of sources.
 //!
-//! A source that has not been read for longest gives its descriptor up, and opens its file again when it is read. After a
-//! fork the child starts without any: the parent's lock may have been held at that moment.
+//! The source that was read least recently gives up its descriptor, and opens its file again when it is read. After a
+//! fork the child starts without any: another thread may have held the parent's lock at that moment.
 
 use crate::base::{Error, Result};
 use crate::runtime::PerProcess;
@@ -10,11 +10,11 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many files of all stores together a process keeps open to read them. The usual limit is 1,024 descriptors, of
-/// which the program that uses the engine wants most.
+/// How many files of all stores together a process keeps open for reading. The usual limit is 1,024 descriptors, most
+/// of which the embedding program needs.
 const OPEN_FILES_MAX: usize = 128;
 
-/// Those of all stores of this process.
+/// The open files of all stores of this process.
 pub(super) static OPEN_FILES: OpenFiles = OpenFiles::new(OPEN_FILES_MAX);
 
 /// Open files by the number of their source, the least recently read out first.
@@ -32,7 +32,7 @@ struct State {
 }
 
 impl OpenFiles {
-    /// Room for `files_max` files. Those being read at this moment may exceed it by one per thread.
+    /// Allows `files_max` files. Concurrent reads may exceed it by one per thread.
     pub(super) const fn new(files_max: usize) -> Self {
         Self { files_max, numbers: AtomicU64::new(0), state: PerProcess::new() }
     }

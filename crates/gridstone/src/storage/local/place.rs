@@ -1,10 +1,11 @@
-//! The folder that an object lies in, held open for one call: no link below the root of a store is followed.
+//! The folder of an object, held open for one call: no link below the root of a store is followed.
 //!
-//! An object is `<root>/<folder>/<file>`. The root, and what lies above it, may be links: whoever opens the store chose them.
-//! `<folder>` and `<file>` may not, since whoever made the store chose those. So the folder is opened first, and refused if it is a link;
-//! everything else is done inside what was opened. What is exchanged meanwhile changes nothing.
+//! An object is `<root>/<folder>/<file>`. The root and the path above it may be links: the user who opens the store
+//! chose them. `<folder>` and `<file>` may not be links, since the store's creator chose those. So the folder is opened
+//! first, and refused if it is a link; everything else is done relative to its descriptor. A concurrent replacement of
+//! the folder changes nothing.
 //!
-//! Files are opened without waiting, and looked at before they are read: a FIFO would keep a reader for ever.
+//! Files are opened without blocking, and checked before they are read: a FIFO would block a reader for ever.
 
 use crate::base::{Error, ErrorKind, Result};
 use crate::storage::os_error::os_error;
@@ -16,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Enough to find files in a folder, and no permission to read it needed.
+/// Enough to find files in a folder, without permission to read it.
 #[cfg(target_os = "linux")]
 const HELD: i32 = libc::O_PATH;
 #[cfg(not(target_os = "linux"))]
@@ -42,25 +43,25 @@ impl Place {
         Ok(Self { folder, file: c_text(file)? })
     }
 
-    /// Opens the file for reading, whatever it is.
+    /// Opens the file for reading, whatever its type.
     fn open(&self) -> io::Result<File> {
         opened(self.folder.as_raw_fd(), &self.file, libc::O_RDONLY | libc::O_NONBLOCK).map(File::from)
     }
 
-    /// Creates the file, to be written; AlreadyExists if something has its name.
+    /// Creates the file for writing; AlreadyExists if its name is taken.
     pub(super) fn create(&self) -> io::Result<File> {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
         opened(self.folder.as_raw_fd(), &self.file, flags).map(File::from)
     }
 
-    /// Gives the file (or link) this other name, unless something has it.
+    /// Adds this other name for the file (or link), unless the name is taken.
     pub(super) fn link(&self, to: &Self) -> io::Result<()> {
         let (from_folder, to_folder) = (self.folder.as_raw_fd(), to.folder.as_raw_fd());
         // SAFETY: the descriptors are open and the texts end in a NUL as long as both places are borrowed.
         done(unsafe { libc::linkat(from_folder, self.file.as_ptr(), to_folder, to.file.as_ptr(), 0) })
     }
 
-    /// Gives the file this other name, in place of what has it.
+    /// Renames the file to this other name, replacing any file of that name.
     pub(super) fn rename(&self, to: &Self) -> io::Result<()> {
         let (from_folder, to_folder) = (self.folder.as_raw_fd(), to.folder.as_raw_fd());
         // SAFETY: the descriptors are open and the texts end in a NUL as long as both places are borrowed.
@@ -78,14 +79,15 @@ fn c_text(text: &OsStr) -> io::Result<CString> {
     CString::new(text.as_bytes()).map_err(|_| Os::InvalidInput.into())
 }
 
-/// Opens `name` in `folder`, itself and not what it may link to.
+/// Opens `name` in `folder`, without following a link.
 fn opened(folder: RawFd, name: &CStr, flags: i32) -> io::Result<OwnedFd> {
     loop {
         let flags = flags | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        // SAFETY: `folder` is open, or stands for the current folder; `name` ends in a NUL; both are only read.
+        // SAFETY: `folder` is open, or is the constant for the current folder; `name` ends in a NUL; both are only
+        // read.
         let number = unsafe { libc::openat(folder, name.as_ptr(), flags, FILE_MODE) };
         if number >= 0 {
-            // SAFETY: the system has just given this descriptor, and nobody else has it.
+            // SAFETY: the system has just returned this descriptor, and no other value owns it.
             return Ok(unsafe { OwnedFd::from_raw_fd(number) });
         }
         let error = io::Error::last_os_error();
@@ -99,10 +101,10 @@ fn done(answer: libc::c_int) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The file of an object and what the system says of it.
+/// The file of an object and its metadata.
 ///
 /// # Errors
-/// NotFound if nothing has its name, Corruption if something that is not a file has, Access, Storage.
+/// NotFound if the name does not exist, Corruption if it is not a file, Access, Storage.
 pub(super) fn open_object(path: &Path) -> Result<(File, Metadata)> {
     let failed = |e: io::Error| match refused("cannot open", path, e) {
         // A part of the path is a file, so nothing has that path.
@@ -126,7 +128,7 @@ pub(super) fn open_folder(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(flags).open(path)
 }
 
-/// Whether something has the name of an object, file or not; Corruption if its folder is a link.
+/// Whether the name of an object is taken, by a file or not; Corruption if its folder is a link.
 pub(super) fn is_taken(path: &Path) -> Result<bool> {
     Ok(is_folder(path.parent().unwrap_or(path))? && has_name(path)?)
 }
@@ -140,7 +142,7 @@ pub(super) fn is_folder(path: &Path) -> Result<bool> {
     }
 }
 
-/// Whether something has this path, even if that is a link to nowhere.
+/// Whether anything has this path, even a link to nowhere.
 pub(super) fn has_name(path: &Path) -> Result<bool> {
     kind_of(path).map(|kind| kind.is_some())
 }
@@ -153,7 +155,7 @@ fn kind_of(path: &Path) -> Result<Option<FileType>> {
     }
 }
 
-/// The error of a call about an object ("cannot write"): of what has no business in its place, or what the system says.
+/// The error of a call for an object ("cannot write"): the entry is no file, or the system's error.
 pub(super) fn refused(asked: &str, path: &Path, error: io::Error) -> Error {
     let of = |path: &Path| kind_of(path).ok().flatten();
     if let Some(folder) = path.parent()
@@ -162,7 +164,7 @@ pub(super) fn refused(asked: &str, path: &Path, error: io::Error) -> Error {
     {
         return linked_folder(folder).with_source(error);
     }
-    // What a socket, a device without a driver and a link answer to who opens them.
+    // The errors of opening a socket, a device without a driver, or a link.
     let odd = matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENXIO | libc::ENODEV | libc::EOPNOTSUPP));
     match of(path).filter(|kind| odd && !kind.is_file()) {
         Some(kind) => not_a_file(path, kind).with_source(error),

@@ -8,25 +8,25 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Gathers small writes; larger ones pass through.
+/// The buffer for small writes; larger writes bypass it.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// The device is asked to take so many bytes at a time. An fsync at the end alone would leave it idle until then
+/// How many bytes at a time the device is asked to write back. An fsync at the end alone would leave it idle until then
 /// (measured: 400 MB written and fsynced in 220 to 250 ms, with this in 150 to 165 ms).
 const WRITEBACK_BYTES: usize = 1 << 20;
 
-/// A data file that nothing refers to yet.
+/// A data file that is not referenced yet.
 #[derive(Debug)]
 pub(super) struct LocalSink {
     path: PathBuf,
     disk: Arc<Disk>,
-    /// Who removes the file if it is given up: a forked child only drops its copy.
+    /// The process that removes the file if it is given up: a forked child only drops its copy.
     owner: Owner,
     /// Taken when the file is closed or given up.
     writer: Option<BufWriter<DiskFile>>,
-    /// Its bytes and its name are as durable as they are to be: the file stays.
+    /// Its bytes and its name are as durable as required: the file stays.
     finished: bool,
-    /// Bytes written, and how many of them the device was asked to take.
+    /// Bytes written, and how many of them the device was asked to write back.
     written: u64,
     started: u64,
 }
@@ -39,7 +39,7 @@ impl LocalSink {
         Ok(Self { path, disk, owner: Owner::here(), writer, finished: false, written: 0, started: 0 })
     }
 
-    /// Writes what is left in the buffer, makes it durable if that is asked for, and closes the file.
+    /// Writes the rest of the buffer, makes the file durable if required, and closes it.
     fn complete(&mut self) -> io::Result<()> {
         let Some(writer) = self.writer.as_mut() else { return Ok(()) };
         writer.flush()?;
@@ -50,7 +50,7 @@ impl LocalSink {
         emptied.map_or(Ok(()), |file| file?.close())
     }
 
-    /// The error of a write to a file that goes away with this value.
+    /// The error of a write to a file that is removed with this value.
     fn failed(&self, error: io::Error) -> Error {
         refused("cannot write", &self.path, error).without_effect()
     }
@@ -85,7 +85,7 @@ impl ByteSink for LocalSink {
 impl Drop for LocalSink {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
-            // Without this the buffer would be written to a file that is about to go.
+            // Without this the buffer would be written to a file that is about to be removed.
             let _ = writer.into_parts();
         }
         if !self.finished && self.owner.is_here() {

@@ -1,4 +1,4 @@
-//! A file that is read at any place.
+//! A file with random access.
 
 use super::open_files::OpenFiles;
 use super::place::open_object;
@@ -17,11 +17,11 @@ use std::io::IoSliceMut;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes lie in memory at the same remainder of this as in the file, so that what the format aligns stays aligned.
+/// The alignment of bytes in memory relative to the file, so that data aligned by the format stays aligned.
 const ALIGNMENT: usize = 64;
 
-/// A file of a store. It is opened again where the bound on open files closed it: so deleting its name leaves it
-/// readable for a while only, and is a clear error then.
+/// A file of a store. It is opened again if the bound on open files has closed it. So a deleted file stays readable for
+/// a while only, and then gives a clear error.
 #[derive(Debug)]
 pub(super) struct LocalSource {
     path: PathBuf,
@@ -36,7 +36,7 @@ pub(super) fn read_all(path: &Path, bytes_max: u64) -> Result<Bytes> {
     read_start(path, u64::MAX, bytes_max)
 }
 
-/// The first `len` bytes of such a file, or all that it has.
+/// The first `len` bytes of a file, or all that it has.
 pub(super) fn read_start(path: &Path, len: u64, bytes_max: u64) -> Result<Bytes> {
     let (file, metadata) = open_object(path)?;
     let file_len = metadata.len();
@@ -104,7 +104,7 @@ fn short(path: &Path, range: ByteRange, len: u64, error: std::io::Error) -> Erro
     .with_source(error)
 }
 
-/// A range that lies inside the file, which had `file_len` bytes when it was opened.
+/// A range inside the file, which had `file_len` bytes when it was opened.
 fn read_range(file: (&File, &Waits), path: &Path, range: ByteRange, file_len: u64) -> Result<Bytes> {
     let len = range.len as usize;
     let mut buffer = zeros(len.saturating_add(ALIGNMENT)).ok_or_else(|| {
@@ -116,7 +116,7 @@ fn read_range(file: (&File, &Waits), path: &Path, range: ByteRange, file_len: u6
     Ok(Bytes::from(buffer).slice(lead..lead + len))
 }
 
-/// So many zeros, if there is memory for them: how many are wanted is told by what is on disk.
+/// A vector of zeros, if there is memory for it: the length comes from data on disk.
 fn zeros(len: usize) -> Option<Vec<u8>> {
     let layout = Layout::array::<u8>(len).ok().filter(|layout| layout.size() > 0)?;
     // SAFETY: the layout has a size.
@@ -175,7 +175,7 @@ impl ByteSource for LocalSource {
     }
 
     fn prefetch(&self, ranges: &[ByteRange]) {
-        // What is wrong with the file, the read that follows will say.
+        // The following read reports what is wrong with the file.
         let Ok(file) = self.file() else { return };
         let inside = |range: &&ByteRange| range.offset.checked_add(range.len).is_some_and(|end| end <= self.len);
         let inside: Vec<ByteRange> = ranges.iter().filter(inside).copied().collect();
@@ -183,7 +183,7 @@ impl ByteSource for LocalSource {
     }
 }
 
-/// Ranges that lie inside the file, to be read by whoever waits for them.
+/// Ranges inside the file, read when the caller waits for them.
 #[derive(Debug)]
 struct Reads<'a> {
     source: &'a LocalSource,

@@ -1,18 +1,18 @@
-//! How far the system reads ahead by itself, where it sees a file read from front to back.
+//! The system's own read-ahead for a file that is read from front to back.
 
 use std::fs::{File, read_to_string};
 use std::os::unix::fs::MetadataExt;
 
-/// What Linux does unless somebody changed it, and what is taken where nobody tells.
+/// The default of Linux, and the fallback where the setting is unknown.
 const USUAL_BYTES: u64 = 128 << 10;
 
-/// Bytes that the system reads ahead in a file that is read from front to back, by the settings of its device.
+/// How many bytes the system reads ahead in a file that is read from front to back, by the settings of its device.
 pub(super) fn read_ahead(file: &File) -> u64 {
     let Ok(device) = file.metadata().map(|metadata| metadata.dev()) else { return USUAL_BYTES };
     places(device).into_iter().find_map(|place| parse(&read_to_string(place).ok()?)).unwrap_or(USUAL_BYTES)
 }
 
-/// Where Linux tells it: of a disk, of the disk that a partition is of, of what is not a disk.
+/// The paths of the setting in Linux: of a disk, of the disk of a partition, of anything else.
 fn places(device: u64) -> [String; 3] {
     let (major, minor) = numbers(device);
     let of = |place: &str| place.replace('#', &format!("{major}:{minor}"));
@@ -25,7 +25,7 @@ fn numbers(device: u64) -> (u32, u32) {
     (libc::major(device), libc::minor(device))
 }
 
-/// Elsewhere the places do not exist.
+/// Elsewhere these paths do not exist.
 #[cfg(not(target_os = "linux"))]
 fn numbers(_device: u64) -> (u32, u32) {
     (0, 0)

@@ -1,4 +1,4 @@
-//! What is particular to directories: durability, permissions, temporary files, and what a removal spares.
+//! Tests specific to directories: durability, permissions, temporary files, and what a removal spares.
 
 use super::*;
 use crate::base::Entropy;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 mod disk;
 mod trust;
 
-/// A directory of its own that goes away with this value.
+/// A temporary directory that is removed with this value.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -60,7 +60,7 @@ fn no_write_leaves_a_temporary_file() {
     storage.put_if_absent("_log/1", b"a").unwrap();
     storage.put_if_absent("_log/1", b"b").unwrap();
     storage.put("_log/floor", b"1").unwrap();
-    // A folder in the way makes the last step of each fail.
+    // A folder in its place makes the last step of each fail.
     fs::create_dir(scratch.0.join("a.gs/_log/2")).unwrap();
     assert_eq!(storage.put_if_absent("_log/2", b"c").unwrap(), PutOutcome::Exists);
     assert!(storage.put("_log/2", b"c").is_err());
@@ -167,13 +167,13 @@ fn a_file_given_as_a_store_holds_nothing_and_is_not_overwritten() {
     assert_eq!(fs::read(scratch.0.join("plain.h5")).unwrap(), b"x");
 }
 
-/// A store in which only so many files may be open.
+/// A store with a bound on open files.
 fn with_few_files(scratch: &Scratch, files_max: usize) -> LocalStorage {
     let files = Box::leak(Box::new(open_files::OpenFiles::new(files_max)));
     LocalStorage { files, ..scratch.store() }
 }
 
-/// The open descriptors of this process whose files lie in the scratch folder.
+/// The open descriptors of this process whose files are in the scratch folder.
 #[cfg(target_os = "linux")]
 fn descriptors(scratch: &Scratch) -> usize {
     let all = fs::read_dir("/proc/self/fd").unwrap();
@@ -220,7 +220,7 @@ fn a_file_that_cannot_be_opened_again_is_named() {
     assert_eq!(read(2).unwrap(), "012");
 }
 
-/// So many fsyncs of folders fail, later ones succeed: what Linux does.
+/// As many fsyncs of folders fail, later ones succeed, as in Linux.
 #[derive(Debug, Default)]
 struct Disk(AtomicU32);
 
@@ -283,7 +283,7 @@ fn a_filesystem_without_links_gets_no_store() {
     fs::create_dir(&root).unwrap();
     assert_eq!(without_links(&scratch).prepare().unwrap_err().kind(), ErrorKind::Unsupported);
     assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
-    // A store that was copied there can be opened, and says the same when it is written.
+    // A store copied there can be opened, and reports the same when it is written.
     LocalStorage::new(&root, Durability::Full).unwrap().prepare().unwrap();
     without_links(&scratch).prepare().unwrap();
     assert_eq!(fs::read_dir(root.join("_log")).unwrap().count(), 0);
@@ -308,7 +308,7 @@ fn removing_spares_what_is_not_the_stores() {
     storage.remove_everything().unwrap();
     let left: Vec<_> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["notes.txt"]);
-    // A folder that happens to be called like one of ours, where no store is.
+    // A folder that happens to have one of our names, where no store is.
     fs::create_dir(root.join("_data")).unwrap();
     fs::write(root.join("_data/mine.yml"), b"mine").unwrap();
     storage.remove_everything().unwrap();
@@ -324,7 +324,7 @@ fn a_removal_cut_short_leaves_no_store_and_can_be_repeated() {
     storage.put("_data/a.frag", b"x").unwrap();
     assert!(storage.log_set_aside().unwrap());
     assert!(storage.list("_log").unwrap().is_empty());
-    // A new store may even be made in the same place before the removal is repeated.
+    // A new store may even be created in the same place before the removal is repeated.
     storage.prepare().unwrap();
     storage.put("_log/1", b"new").unwrap();
     storage.remove_everything().unwrap();

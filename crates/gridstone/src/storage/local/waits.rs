@@ -1,10 +1,10 @@
-//! Whether reading a file has to wait for the device, and read-ahead while it has.
+//! Detects whether reads of a file wait for the device, and prefetches while they do.
 //!
-//! A read first takes what is in memory, by a call that answers at once (`preadv2` with `RWF_NOWAIT`). If that is less than
-//! was asked, the device is waited for, and for some time the system is told of what will be read next, so that the device
-//! has it ready or is at work on it. Bytes that are in memory cost no call more than without. What is told is what will be
-//! read, and not what lies behind it, which the system's own read-ahead guesses. Where that is long, and what will be read
-//! is a stream, nothing is told: the system fills memory in larger pieces than it does when it is told.
+//! A read first takes what is in memory, by a call that returns at once (`preadv2` with `RWF_NOWAIT`). If that is less
+//! than requested, the read waits for the device. For some time after that, the system is advised of upcoming reads, so
+//! that the device has read them or is reading them. Bytes in memory cost no extra call. The advice covers only bytes
+//! that will be read, not those behind them, which the system's own read-ahead guesses. Where that read-ahead is long,
+//! and a stream will be read, no advice is given: the system then fills memory in larger pieces than with advice.
 
 use crate::base::ByteRange;
 #[cfg(target_os = "linux")]
@@ -18,32 +18,32 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// For how many calls of `prefetch` the device is taken to be slow after it was waited for.
+/// For how many calls of `prefetch` the device counts as slow after a wait for it.
 const FORESEEN_AFTER_WAIT: u32 = 64;
-/// Ranges no further apart are told as one: a call costs more than some pages that nobody wanted.
+/// Ranges no further apart are advised as one: a call costs more than a few unneeded pages.
 const TOLD_GAP_BYTES: u64 = 16 << 10;
-/// Ranges are told in parts of this length: Linux begins with no more of one than its own read-ahead, which is this long unless
-/// somebody changed it.
+/// The length of the parts in which ranges are advised. Linux starts no more of a range than its own read-ahead, which
+/// has this length by default.
 const TOLD_BYTES_MAX: u64 = 128 << 10;
 /// Ranges of this length are streams, which are left to a system that reads as far ahead.
 const STREAM_BYTES_MIN: u64 = 1 << 20;
 
-/// What a source remembers of its device.
+/// What a source knows of its device.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// Calls of `prefetch` that will still be passed on.
+    /// How many calls of `prefetch` will still be passed on.
     left: AtomicU32,
-    /// The file system cannot tell what is in memory.
+    /// The file system cannot report what is in memory.
     blind: AtomicBool,
-    /// Bytes that the system reads ahead in a stream.
+    /// How many bytes the system reads ahead in a stream.
     by_system: OnceLock<u64>,
 }
 
-/// What reading at once gave.
+/// The result of a read without waiting.
 enum AtOnce {
-    /// So many bytes were in memory.
+    /// As many bytes were in memory.
     Bytes(usize),
-    /// This system or file system cannot tell.
+    /// This system or file system cannot report it.
     Unknown,
 }
 
@@ -71,7 +71,7 @@ impl Waits {
         file.read_exact_at(out.get_mut(found..).unwrap_or_default(), offset + found as u64)
     }
 
-    /// As [`Waits::fill`], into several buffers one after the other, which are used up.
+    /// Like [`Waits::fill`], into several buffers one after the other; the slices are consumed.
     #[cfg(target_os = "linux")]
     pub(super) fn fill_each(&self, file: &File, offset: u64, outs: &mut [IoSliceMut<'_>]) -> io::Result<()> {
         self.fill_each_by(read_vectored, file, offset, outs)
@@ -106,7 +106,7 @@ impl Waits {
         Ok(())
     }
 
-    /// Remembers what reading at once gave of `wanted` bytes; how many of them are there.
+    /// Records the result of a read without waiting for `wanted` bytes; returns how many of them were read.
     fn noted(&self, found: AtOnce, wanted: usize) -> usize {
         match found {
             AtOnce::Bytes(count) => {
@@ -122,13 +122,13 @@ impl Waits {
         }
     }
 
-    /// Whether the device was waited for lately.
+    /// Whether a recent read waited for the device.
     pub(super) fn is_cold(&self) -> bool {
         self.left.load(Relaxed) > 0
     }
 
-    /// Tells the system of ranges of the file that will be read soon, if the device was waited for lately; of streams only if
-    /// it reads less ahead (`by_system` bytes, asked once) than would be told.
+    /// Advises the system of ranges of the file that will be read soon, if a recent read waited for the device. Streams
+    /// are advised only if the system reads less ahead (`by_system` bytes, queried once) than a stream's least length.
     pub(super) fn prefetch(&self, ranges: &[ByteRange], by_system: impl Fn() -> u64, tell: impl Fn(ByteRange)) {
         let one_less = |left: u32| left.checked_sub(1);
         if ranges.is_empty() || self.left.fetch_update(Relaxed, Relaxed, one_less).is_err() {
@@ -145,7 +145,7 @@ impl Waits {
     }
 }
 
-/// The bytes of a file that are in memory, from `offset` on and without a gap.
+/// Reads the bytes of a file that are in memory, from `offset` on and without a gap.
 #[cfg(target_os = "linux")]
 fn at_once(file: &File, offset: u64, out: &mut [u8]) -> AtOnce {
     use std::os::fd::AsRawFd;
@@ -156,24 +156,24 @@ fn at_once(file: &File, offset: u64, out: &mut [u8]) -> AtOnce {
     answered(usize::try_from(count).map_err(|_| io::Error::last_os_error()))
 }
 
-/// What a call that does not wait has answered.
+/// The result of a call that does not wait.
 #[cfg(target_os = "linux")]
 fn answered(answer: io::Result<usize>) -> AtOnce {
     match answer {
         Ok(count) => AtOnce::Bytes(count),
-        // What it is, the call that waits will say.
+        // The call that waits reports this error.
         Err(e) if says_nothing(&e) => AtOnce::Bytes(0),
         Err(_) => AtOnce::Unknown,
     }
 }
 
-/// Whether an answer of a call that does not wait is about these bytes, and not about the file system.
+/// Whether an error of a call that does not wait concerns these bytes, not the file system.
 #[cfg(target_os = "linux")]
 fn says_nothing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR | libc::EIO))
 }
 
-/// Reads into the first of `outs` then into the next, as many bytes as there are; at most [`limits::READ_PARTS_MAX`] buffers.
+/// Reads into `outs`, one after the other, as many bytes as there are; at most [`limits::READ_PARTS_MAX`] buffers.
 #[cfg(target_os = "linux")]
 fn read_vectored(file: &File, offset: u64, outs: &mut [IoSliceMut<'_>], flags: libc::c_int) -> io::Result<usize> {
     use std::os::fd::AsRawFd;
@@ -185,13 +185,13 @@ fn read_vectored(file: &File, offset: u64, outs: &mut [IoSliceMut<'_>], flags: l
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
-/// Elsewhere nobody tells.
+/// Elsewhere it is unknown.
 #[cfg(not(target_os = "linux"))]
 fn at_once(_file: &File, _offset: u64, _out: &mut [u8]) -> AtOnce {
     AtOnce::Unknown
 }
 
-/// Asks the system to begin with bytes that will be read. Advice: whatever is wrong shows when they are read.
+/// Asks the system to start reading bytes. This is advice: any error shows when they are read.
 #[cfg(target_os = "linux")]
 pub(super) fn tell(file: &File, range: ByteRange) {
     use std::os::fd::AsRawFd;
@@ -202,18 +202,18 @@ pub(super) fn tell(file: &File, range: ByteRange) {
     }
 }
 
-/// Elsewhere nobody is told.
+/// Elsewhere no advice is given.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn tell(_file: &File, _range: ByteRange) {}
 
 #[cfg(test)]
 impl Waits {
-    /// As after a wait for the device.
+    /// Puts it into the state after a wait for the device.
     pub(super) fn be_waited_for(&self) {
         self.left.store(FORESEEN_AFTER_WAIT, Relaxed);
     }
 
-    /// How often something was told since.
+    /// How often advice was given since.
     pub(super) fn told(&self) -> u32 {
         FORESEEN_AFTER_WAIT - self.left.load(Relaxed)
     }
@@ -232,7 +232,7 @@ mod tests {
         file
     }
 
-    /// As `at_once`, if no more than `count` bytes are in memory.
+    /// Like `at_once`, with at most `count` bytes in memory.
     fn cold(count: usize) -> impl FnOnce(&File, u64, &mut [u8]) -> AtOnce {
         move |file, offset, out| {
             let count = count.min(out.len());
@@ -285,8 +285,8 @@ mod tests {
         assert_eq!(short.kind(), io::ErrorKind::UnexpectedEof);
     }
 
-    /// As `read_vectored`, where a call that does not wait is answered by `at_once`, a number of bytes or of an error, and one
-    /// that waits gives at most `most` bytes.
+    /// Like `read_vectored`: a call that does not wait is answered by `at_once`, a number of bytes or of an error; a
+    /// call that waits gives at most `most` bytes.
     #[cfg(target_os = "linux")]
     fn answering(
         at_once: Result<usize, i32>,
@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// What is in buffers of these lengths, filled by `read` with the file's bytes from `offset` on.
+    /// The content of buffers of these lengths, filled by `read` with the file's bytes from `offset` on.
     #[cfg(target_os = "linux")]
     fn filled(
         waits: &Waits,

@@ -6,8 +6,8 @@
 //! nonce       u64 number of the segment | 3 zeros | 1 if it is the last, else 0
 //! ```
 //!
-//! No two objects share a key, since their salts differ; no two segments of an object share a nonce. What a segment
-//! belongs to is in its key (the name, the header) and its nonce (where, and whether something follows).
+//! No two objects share a key, since their salts differ; no two segments of an object share a nonce. A segment is bound
+//! to its object by the key (name and header), and to its position by the nonce (number, and whether it is the last).
 
 use super::header::Header;
 use crate::base::{Error, Key, KeyId, Result};
@@ -18,7 +18,7 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// Bytes by which a segment grows.
+/// How much longer a sealed segment is.
 pub(super) const TAG_BYTES: usize = 16;
 
 const KEY_ID_LABEL: &[u8] = b"gridstone key id";
@@ -48,7 +48,7 @@ impl MasterKey {
     }
 }
 
-/// The id of a key. It tells keys apart and says nothing about them.
+/// The id of a key. It identifies the key and reveals nothing about it.
 ///
 /// # Errors
 /// None that can be provoked.
@@ -62,7 +62,7 @@ fn underivable(error: hkdf::InvalidLength) -> Error {
     Error::unsupported(format!("no key could be derived: {error}"))
 }
 
-/// Seals and opens the segments of one object.
+/// Encrypts and decrypts the segments of one object.
 pub(super) struct ObjectCipher(Aes256Gcm);
 
 impl std::fmt::Debug for ObjectCipher {
@@ -80,7 +80,7 @@ fn nonce(number: u64, last: bool) -> [u8; 12] {
 }
 
 impl ObjectCipher {
-    /// Appends segment `number` sealed to `out`.
+    /// Encrypts segment `number` and appends it to `out`.
     pub(super) fn seal(&self, number: u64, last: bool, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         out.resize(start + plain.len(), 0);
@@ -93,7 +93,8 @@ impl ObjectCipher {
         Ok(())
     }
 
-    /// Opens segment `number` into `out`, which has its plain length; false, and `out` untouched, if its tag does not fit.
+    /// Decrypts segment `number` into `out`, which has its plain length. Returns false, and leaves `out` untouched, if
+    /// its tag does not match.
     pub(super) fn open(&self, number: u64, last: bool, sealed: &[u8], out: &mut [u8]) -> bool {
         let Some((text, tag)) = sealed.split_last_chunk::<TAG_BYTES>() else { return false };
         let Ok(buffer) = InOutBuf::new(text, out) else { return false };

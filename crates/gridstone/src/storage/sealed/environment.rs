@@ -1,4 +1,4 @@
-//! The key that the environment gives.
+//! Reads the key from the environment.
 
 use crate::base::{Error, KEY_BYTES, Key, Result};
 use std::env::VarError;
@@ -14,7 +14,8 @@ pub(super) const KEY_FILE_VARIABLE: &str = "GRIDSTONE_KEY_FILE";
 /// bytes themselves); `None` if neither is set.
 ///
 /// # Errors
-/// Access if one is set and gives no key (also if it is empty: a store is not left unsealed by mistake), or both are set.
+/// Access if one is set but gives no key (also if it is empty: a store is not left unsealed by mistake), or both are
+/// set.
 pub fn key_from_environment() -> Result<Option<Key>> {
     match (variable(KEY_VARIABLE)?, variable(KEY_FILE_VARIABLE)?) {
         (None, None) => Ok(None),

@@ -1,4 +1,4 @@
-//! What a sealed object starts with, and where its segments lie.
+//! The header of a sealed object, and the positions of its segments.
 //!
 //! ```text
 //! 0   8   "GRIDSEAL"
@@ -12,18 +12,18 @@
 //! 72      segments, each with a tag of 16 bytes; all but the last are full; an empty object has an empty one
 //! ```
 //!
-//! The checksum is there to tell damage from a wrong key and from an object that is not sealed; it protects nothing.
-//! Bytes 8 ..< 32, the salt and the name are bound by the key of the object.
+//! The checksum distinguishes damage from a wrong key and from an object that is not sealed; it protects nothing. Bytes
+//! 8 ..< 32, the salt and the name are bound by the key of the object.
 
 use super::cipher::TAG_BYTES;
 use crate::base::{ByteReader, ByteWriter, Error, KeyId, Result, xxh3};
 
 /// The length of a header.
 pub(super) const HEADER_BYTES: usize = 72;
-/// Plain bytes of the segments that are written: four chunks of 4 KiB of a raw page, or a small block. A tag and a start
-/// of the cipher per 16 KiB cost a thousandth and about a fiftieth of the time.
+/// Log2 of the plain bytes of the segments written: four chunks of 4 KiB of a raw page, or a small block. A tag and a
+/// cipher start per 16 KiB cost a thousandth of the space and about a fiftieth of the time.
 pub(super) const SEGMENT_LOG2: u8 = 14;
-/// Segments of an object at most: far below what AES-GCM bears under one key.
+/// The largest number of segments of an object: far below what AES-GCM allows under one key.
 pub(super) const SEGMENTS_MAX: u64 = 1 << 32;
 
 const MAGIC: &[u8; 8] = b"GRIDSEAL";
@@ -38,19 +38,19 @@ pub(super) struct Header {
     pub(super) salt: [u8; 32],
 }
 
-/// What the first bytes of an object look like.
+/// The kind of an object by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Looks {
     /// A sealed object, whole or damaged.
     Sealed,
-    /// The beginning of a sealed object, too short to be one; or nothing at all.
+    /// The beginning of a sealed object, too short to be one; or no bytes at all.
     Cut,
     /// Something else.
     Other,
 }
 
-/// What `head`, the first [`HEADER_BYTES`] of an object or all of it, looks like. One whose magic is damaged is known by its
-/// checksum.
+/// The kind of an object whose first [`HEADER_BYTES`], or all bytes, are `head`. A header with damaged magic is
+/// recognized by its checksum.
 pub(super) fn looks(head: &[u8]) -> Looks {
     let magic = head.iter().zip(MAGIC).all(|(a, b)| a == b);
     match head.get(..HEADER_BYTES) {
@@ -60,7 +60,7 @@ pub(super) fn looks(head: &[u8]) -> Looks {
     }
 }
 
-/// Whether the checksum of a header fits.
+/// Whether the checksum of a header matches.
 fn fits(head: &[u8]) -> bool {
     head.get(8..64).map(|bytes| xxh3(bytes).to_le_bytes()).as_ref().map(|sum| sum.as_slice())
         == head.get(64..HEADER_BYTES)
@@ -89,8 +89,8 @@ impl Header {
         bound
     }
 
-    /// The mirror of [`Header::encode`], of the first bytes of the object `what`. Unsupported if a newer Gridstone wrote it;
-    /// Corruption if it is not what was written.
+    /// Decodes what [`Header::encode`] wrote, from the first bytes of the object `what`. Unsupported if a newer
+    /// Gridstone wrote it; Corruption if the bytes are damaged.
     pub(super) fn decode(head: &[u8], what: &str) -> Result<Self> {
         let damaged =
             |why: &str| Error::corruption(format!("the header of the sealed object {what} is damaged: {why}"));
@@ -121,7 +121,7 @@ impl Header {
     }
 }
 
-/// Where the segments of an object lie.
+/// The positions of the segments of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segments {
     /// Plain bytes of a full one.
@@ -147,7 +147,7 @@ impl Segments {
         })
     }
 
-    /// Those of an object whose end is not known: none is the last.
+    /// The segments of an object whose end is unknown: none is the last.
     pub(super) fn endless(header: &Header) -> Self {
         Self { size: header.segment_bytes() as u64, count: u64::MAX, plain_len: u64::MAX }
     }
@@ -162,7 +162,7 @@ impl Segments {
         number + 1 == self.count
     }
 
-    /// Where the sealed bytes of a full segment `number` start in the object.
+    /// The offset in the object of the sealed bytes of a full segment `number`.
     pub(super) fn sealed_start(&self, number: u64) -> u64 {
         HEADER_BYTES as u64 + number * (self.size + TAG_BYTES as u64)
     }

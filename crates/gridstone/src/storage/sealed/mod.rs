@@ -1,13 +1,13 @@
-//! A storage that seals: AES-256-GCM over every object, so that the storage below holds nothing that can be read, changed,
-//! cut, or exchanged for another object without its being noticed. The floors above know nothing of it.
+//! A storage that seals every object with AES-256-GCM. Nothing in the storage below can be read, nor changed,
+//! truncated, or exchanged for another object without detection. The floors above do not depend on it.
 //!
-//! An object is a [`header`] and segments of 16 KiB that open alone (the STREAM construction), so that any range is read
-//! at the cost of the segments that hold it. It is sealed under its final name: what the storage below writes under a
-//! temporary one is sealed already. `docs/format/sealing.md` is the specification.
+//! An object is a [`header`] and segments of 16 KiB that can be decrypted alone (the STREAM construction). So reading a
+//! range costs only the segments that hold it. An object is sealed under its final name: a temporary file of the
+//! storage below is sealed already. `docs/format/sealing.md` is the specification.
 //!
-//! Invariants: a store is sealed or not, as its first record is; there is no object of the other sort in it, and none is
-//! believed. Only `_log/latest`, which nobody trusts, may be of either. Access errors are about keys: none, another, one for
-//! a store that is not sealed. Everything else that is not as it was written is Corruption.
+//! Invariants: a store is sealed or not, as its first record is. An object of the other sort is never accepted in it,
+//! except `_log/latest`, which is never trusted and may be of either sort. Access errors concern keys: a missing key, a
+//! wrong key, or a key for a store that is not sealed. Every other deviation from what was written is Corruption.
 
 mod cipher;
 mod environment;
@@ -33,15 +33,15 @@ use source::{Opener, SealedSource};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// What an object of a log starts with if it is not sealed: all that is known here of what objects hold.
+/// The start of a log object that is not sealed: all that this module knows of the content of objects.
 const PLAIN_LINE: &[u8] = b"{\"gs\":";
 
-/// Which stores are opened, and what becomes of new ones.
+/// Which stores may be opened, and whether new ones are sealed.
 #[derive(Debug, Clone)]
 pub enum Sealing {
     /// There is no key: sealed stores are refused, new ones are not sealed.
     Without,
-    /// Stores are taken as they are found; new ones are sealed.
+    /// Stores are opened sealed or not, as found; new ones are sealed.
     AsFound(Arc<KeyRing>),
     /// All stores are sealed: one that is not is refused.
     Always(Arc<KeyRing>),
@@ -56,7 +56,7 @@ impl Sealing {
     }
 }
 
-/// Of what sort a store, or an object of it, is.
+/// Whether a store, or an object of it, is sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Plain,
@@ -69,16 +69,16 @@ pub struct SealedStorage {
     inner: Arc<dyn Storage>,
     sealing: Sealing,
     entropy: Arc<dyn Entropy>,
-    /// What the store is, once that is known.
+    /// The sort of the store, once it is known.
     found: OnceLock<Sort>,
-    /// Whether an object has been opened with a key: from then on one that is not sealed is damage.
+    /// Whether an object has been opened with a key: from then on an object that is not sealed is damage.
     proved: AtomicBool,
-    /// The key of the newest record seen, with its version; before there is one, of any object.
+    /// The key of the newest record seen, with its version; before the first record, of any object.
     key_id: Mutex<Option<(u64, KeyId)>>,
 }
 
 impl SealedStorage {
-    /// Over `inner`. Salts are secrets of `entropy`; where it gives none, nothing is written.
+    /// Over `inner`. Salts are secrets from `entropy`; if it returns none, nothing is written.
     pub fn new(inner: Arc<dyn Storage>, sealing: Sealing, entropy: Arc<dyn Entropy>) -> Self {
         let found = match sealing {
             Sealing::Always(_) => OnceLock::from(Sort::Sealed),
@@ -87,7 +87,7 @@ impl SealedStorage {
         Self { inner, sealing, entropy, found, proved: AtomicBool::new(false), key_id: Mutex::default() }
     }
 
-    /// Remembers with which key an object is sealed.
+    /// Remembers the key with which an object is sealed.
     fn saw_key(&self, name: &str, id: KeyId) {
         let version = name.rsplit('/').next().and_then(|file| file.parse::<u64>().ok()).unwrap_or(0);
         if let Ok(mut known) = self.key_id.try_lock()
@@ -101,7 +101,7 @@ impl SealedStorage {
         format!("{name} in {}", self.inner.describe())
     }
 
-    /// Of what sort an object is that starts with `head`. The first one that shows it says what the store is.
+    /// The sort of an object that starts with `head`. The first object that shows it determines the sort of the store.
     fn sort_of(&self, name: &str, head: &[u8]) -> Result<Sort> {
         match (header::looks(head), self.found.get()) {
             (Looks::Sealed, _) if self.sealing.ring().is_none() => Err(self.keyless(name, head)?),
@@ -110,7 +110,7 @@ impl SealedStorage {
             (Looks::Other, Some(Sort::Sealed)) if name != LATEST => Err(self.unsealed(name, head)),
             (Looks::Cut, Some(Sort::Sealed)) if name != LATEST => Err(self.mixed(name, "ends inside its header")),
             (Looks::Other, None) if head.starts_with(PLAIN_LINE) => Ok(self.decide(name, Sort::Plain)),
-            // A hint; or what the reader of the object will find damaged.
+            // A hint, or an object that its reader will find damaged.
             _ => Ok(Sort::Plain),
         }
     }
@@ -122,7 +122,7 @@ impl SealedStorage {
         sort
     }
 
-    /// A sealed object, and no key.
+    /// The error for a sealed object without a key.
     fn keyless(&self, name: &str, head: &[u8]) -> Result<Error> {
         let what = self.what(name);
         let id = Header::decode(head, &what)?.key;
@@ -133,7 +133,7 @@ impl SealedStorage {
         Ok(if self.found.get() == Some(&Sort::Plain) { error.foreign() } else { error })
     }
 
-    /// An object that is not sealed where all must be.
+    /// The error for an object that is not sealed in a store that must be.
     fn unsealed(&self, name: &str, head: &[u8]) -> Error {
         if head.starts_with(PLAIN_LINE) && !self.proved.load(Ordering::Relaxed) {
             return Error::access(format!(
@@ -151,7 +151,8 @@ impl SealedStorage {
         Error::corruption(format!("{} {why}: it was damaged, or put there by somebody else", self.what(name)))
     }
 
-    /// What opens the object `name` of `sealed_len` bytes that starts with `head`; `None`: of one that has more than is going to be opened.
+    /// The opener of the object `name` of `sealed_len` bytes that starts with `head`; `None`: of one that is longer
+    /// than the part to be opened.
     fn opener(&self, name: &str, head: &[u8], sealed_len: Option<u64>) -> Result<Opener> {
         let what = self.what(name);
         let header = Header::decode(head, &what)?;
@@ -167,7 +168,7 @@ impl SealedStorage {
         Ok(Opener { cipher: key.object(&header, name)?, what, segments })
     }
 
-    /// Whether what is written now is sealed. The first object of a store that is not known yet says it.
+    /// Whether objects written now are sealed. In a store of unknown sort the first object decides.
     fn seals(&self) -> Result<Option<&KeyRing>> {
         let Some(ring) = self.sealing.ring() else {
             let _ = self.found.set(Sort::Plain);
@@ -183,7 +184,7 @@ impl SealedStorage {
         Ok((self.found.get() != Some(&Sort::Plain)).then_some(ring))
     }
 
-    /// The first bytes of an object, if it is there.
+    /// The first bytes of an object, if it exists.
     fn head(&self, name: &str) -> Result<Option<Bytes>> {
         match self.inner.open(name) {
             Ok(source) => head_of(source.as_ref()).map(Some),
@@ -192,7 +193,7 @@ impl SealedStorage {
         }
     }
 
-    /// The content of an object that is stored as `bytes`.
+    /// The content of an object from its stored `bytes`.
     fn opened(&self, name: &str, bytes: Bytes) -> Result<Bytes> {
         let head = bytes.get(..HEADER_BYTES).unwrap_or(&bytes);
         match self.sort_of(name, head)? {
@@ -206,7 +207,8 @@ impl SealedStorage {
         }
     }
 
-    /// The first `len` bytes of the content of an object that starts with `start`: [`sealed_start_bytes`] of it, or all if it has fewer.
+    /// The first `len` bytes of the content of an object that starts with `start`: [`sealed_start_bytes`] of it, or all
+    /// if it has fewer.
     fn start_opened(&self, name: &str, len: u64, start: Bytes) -> Result<Bytes> {
         let cut = |plain: Bytes| plain.slice(..plain.len().min(usize::try_from(len).unwrap_or(usize::MAX)));
         let head = start.get(..HEADER_BYTES).unwrap_or(&start);
@@ -216,12 +218,12 @@ impl SealedStorage {
         if (start.len() as u64) < sealed_start_bytes(len) {
             return self.opened(name, start).map(cut);
         }
-        // There is at least a byte behind the segments that are wanted, so that none of them is the last.
+        // At least one byte follows the wanted segments, so that none of them is the last.
         let opener = self.opener(name, head, None)?;
         let count = len.div_ceil(opener.segments.size);
         let sealed = usize::try_from(opener.segments.sealed_start(count)).ok().filter(|end| *end < start.len());
         let Some(sealed) = sealed.and_then(|end| start.get(HEADER_BYTES..end)) else {
-            // Its segments are longer than those that are written here.
+            // Its segments are longer than those written by this module.
             let source = self.open(name)?;
             return source.read_one(ByteRange::new(0, source.len().min(len)));
         };
@@ -230,7 +232,7 @@ impl SealedStorage {
         Ok(cut(plain))
     }
 
-    /// Does `write` with the bytes that are stored for `bytes`.
+    /// Calls `write` with the stored form of `bytes`.
     fn written<T>(&self, name: &str, bytes: &[u8], write: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
         super::names::checked(name)?;
         match self.seals()? {
@@ -245,7 +247,8 @@ impl SealedStorage {
     }
 }
 
-/// How much of a sealed object holds its first `len` bytes, and one byte more, by which the last segment is told from others.
+/// How many bytes of a sealed object hold its first `len` bytes, and one byte more, which distinguishes the last
+/// segment from others.
 fn sealed_start_bytes(len: u64) -> u64 {
     let segments = len.div_ceil(1 << SEGMENT_LOG2);
     let whole = segments.saturating_mul((1 << SEGMENT_LOG2) + TAG_BYTES as u64);
@@ -286,7 +289,7 @@ impl Storage for SealedStorage {
     }
 
     fn key_id(&self) -> Option<KeyId> {
-        // In the child of a fork the lock may be held by a thread that is not there.
+        // In the child of a fork the lock may be held by a thread that does not exist there.
         self.key_id.try_lock().ok().and_then(|known| known.map(|(_, id)| id))
     }
 
@@ -357,7 +360,7 @@ impl Storage for SealedStorage {
         self.written(name, bytes, |bytes| self.inner.put_hint(name, bytes))
     }
 
-    /// What is compared below are the sealed bytes that were looked at here.
+    /// The storage below compares the sealed bytes that were read here.
     fn put_if_unchanged(&self, name: &str, expected: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
         let found = match self.inner.read_all(name) {
             Err(e) if e.kind() == ErrorKind::NotFound => None,

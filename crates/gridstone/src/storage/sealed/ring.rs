@@ -1,12 +1,12 @@
-//! Keys that were asked for once and are kept as long as their context.
+//! Keys that were requested once and are kept as long as their context.
 
 use super::cipher::MasterKey;
 use crate::base::{Error, KeyId, Keys, Result};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// Asks for keys, checks that they are those asked for, and keeps them. No lock is held while a key is asked for, and none
-/// is waited for: who finds it taken (or left locked by a fork) asks again.
+/// Requests keys, checks that they are those requested, and keeps them. No lock is held during a request, and none is
+/// waited for: a caller that finds it taken (or left locked by a fork) requests the key again.
 #[derive(Debug)]
 pub struct KeyRing {
     keys: Arc<dyn Keys>,
@@ -20,7 +20,7 @@ struct Known {
 }
 
 impl KeyRing {
-    /// A ring that asks `keys`.
+    /// A ring that requests keys from `keys`.
     pub fn new(keys: Arc<dyn Keys>) -> Self {
         Self { keys, known: Mutex::default() }
     }
@@ -38,7 +38,7 @@ impl KeyRing {
         Ok(key)
     }
 
-    /// The key `id`, with which the object `what` is sealed. Access if another is given for it.
+    /// The key `id`, with which the object `what` is sealed. Access if `keys` returns another one.
     pub(super) fn by_id(&self, id: KeyId, what: &str) -> Result<Arc<MasterKey>> {
         if let Some(key) = self.known.try_lock().ok().and_then(|known| known.by_id.get(&id).cloned()) {
             return Ok(key);

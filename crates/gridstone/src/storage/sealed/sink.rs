@@ -1,25 +1,25 @@
-//! A sealed object being written, segment by segment. A full segment waits until more comes: only then it is known not to
-//! be the last.
+//! A sealed object being written, segment by segment. A full segment is held until more bytes come: only then is it
+//! known not to be the last.
 
 use super::cipher::{MasterKey, ObjectCipher, TAG_BYTES};
 use super::header::{HEADER_BYTES, Header, SEGMENT_LOG2, SEGMENTS_MAX};
 use crate::base::{ByteSink, Entropy, Error, Result};
 
-/// Bytes taken at a time, so that what is sealed at once stays small.
+/// How many bytes are taken at a time, so that little is sealed at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Turns plain bytes into those of a sealed object.
+/// Turns plain bytes into the bytes of a sealed object.
 #[derive(Debug)]
 pub(super) struct Sealer {
     cipher: ObjectCipher,
     segment_bytes: usize,
     number: u64,
-    /// Of the segment that is not sealed yet; at most a whole one.
+    /// The plain bytes of the segment that is not sealed yet; at most a whole segment.
     pending: Vec<u8>,
 }
 
 impl Sealer {
-    /// Of the object `name`, with a salt of its own. Its header goes to `out`.
+    /// A sealer of the object `name`, with a salt of its own. Its header is appended to `out`.
     pub(super) fn new(key: &MasterKey, entropy: &dyn Entropy, name: &str, out: &mut Vec<u8>) -> Result<Self> {
         let header = Header { segment_log2: SEGMENT_LOG2, key: key.id, salt: entropy.secret()? };
         out.extend_from_slice(&header.encode());
@@ -27,7 +27,7 @@ impl Sealer {
         Ok(Self { cipher: key.object(&header, name)?, segment_bytes, number: 0, pending: Vec::new() })
     }
 
-    /// Appends plain bytes; what is sealed goes to `out`.
+    /// Appends plain bytes; sealed segments are appended to `out`.
     pub(super) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
         while !bytes.is_empty() {
             if self.pending.len() == self.segment_bytes {
@@ -61,7 +61,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// The last segment goes to `out`.
+    /// Appends the last segment to `out`.
     pub(super) fn finish(self, out: &mut Vec<u8>) -> Result<()> {
         self.cipher.seal(self.number, true, &self.pending, out)
     }

@@ -1,4 +1,4 @@
-//! A sealed object that is read at any place: the segments that hold a range are fetched and opened, no others.
+//! A sealed object with random access: only the segments that hold a range are fetched and opened.
 
 use super::cipher::{ObjectCipher, TAG_BYTES};
 use super::header::Segments;
@@ -7,13 +7,13 @@ use crate::storage::coalesce::{MERGED_BYTES_MAX, Merged, coalesce};
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// Plain bytes lie in memory at the same remainder of this as in the object. Segments start at multiples of it.
+/// The alignment of plain bytes in memory relative to the object. Segments start at multiples of it.
 const ALIGNMENT: usize = 64;
 
-/// Segments opened at a time where the target is the caller's.
+/// How many segments are opened at a time where the target is the caller's.
 const RUN_SEGMENTS: u64 = 64;
 
-/// An object's cipher, and where its segments lie.
+/// An object's cipher, and the positions of its segments.
 #[derive(Debug)]
 pub(super) struct Opener {
     pub(super) what: String,
@@ -22,7 +22,7 @@ pub(super) struct Opener {
 }
 
 impl Opener {
-    /// Where the sealed segments of `plain` lie, which starts and ends where segments do.
+    /// The range of the sealed segments of `plain`, which starts and ends at segment boundaries.
     fn sealed(&self, plain: ByteRange) -> ByteRange {
         let (first, end) = (plain.offset / self.segments.size, plain.end().div_ceil(self.segments.size));
         let start = self.segments.sealed_start(first);
@@ -77,7 +77,7 @@ impl SealedSource {
         )))
     }
 
-    /// The whole segments that hold `range`, which lies inside; an empty range is held by none.
+    /// The whole segments that hold `range`, which lies inside; no segment holds an empty range.
     fn rounded(&self, range: ByteRange) -> ByteRange {
         if range.len == 0 {
             return ByteRange::new(0, 0);
@@ -88,7 +88,7 @@ impl SealedSource {
         ByteRange::new(start, end - start)
     }
 
-    /// Where the segments of ranges lie, those aside that are not inside.
+    /// The sealed ranges of the segments of `ranges`, without those that are not inside.
     fn sealed_ranges(&self, ranges: &[ByteRange]) -> Vec<ByteRange> {
         let inside = |range: &&ByteRange| range.end() <= self.len();
         let sealed = |range: &ByteRange| self.opener.sealed(self.rounded(*range));
@@ -104,7 +104,7 @@ impl ByteSource for SealedSource {
     fn submit(&self, ranges: &[ByteRange]) -> Result<Box<dyn Pending + '_>> {
         ranges.iter().try_for_each(|range| self.checked(*range))?;
         let whole: Vec<ByteRange> = ranges.iter().map(|range| self.rounded(*range)).collect();
-        // What is left out between two segments is at least one: never worth fetching.
+        // The gap between two runs is at least one segment: never worth fetching.
         let runs = coalesce(&whole, 0, MERGED_BYTES_MAX);
         let sealed: Vec<ByteRange> = runs.iter().map(|run| self.opener.sealed(run.range)).collect();
         let inner = self.inner.submit(&sealed)?;
@@ -146,8 +146,8 @@ impl ByteSource for SealedSource {
 }
 
 impl Opener {
-    /// Opens the segments of `run` and puts the bytes from `at` on into `out`, as far as both reach. What of `out` is
-    /// left, and the offset of its first byte.
+    /// Opens the segments of `run` and copies the bytes from `at` on into `out`, as far as both reach. Returns the rest
+    /// of `out`, and the offset of its first byte.
     fn open_into<'a>(
         &self,
         run: ByteRange,
@@ -174,7 +174,7 @@ impl Opener {
     }
 }
 
-/// Segments that were submitted; opened by whoever waits for them.
+/// Submitted segments, opened when the caller waits for them.
 struct SealedReads<'a> {
     inner: Box<dyn Pending + 'a>,
     opener: &'a Opener,

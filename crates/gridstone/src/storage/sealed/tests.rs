@@ -1,4 +1,4 @@
-//! What sealing promises, object by object: the same bytes back, or an error of the right kind.
+//! The promises of sealing, object by object: the same bytes back, or an error of the right kind.
 
 use super::header::{HEADER_BYTES, SEGMENT_LOG2};
 use super::*;
@@ -116,7 +116,7 @@ fn a_long_read_into_the_callers_memory_goes_in_runs() {
     assert_eq!(out, content[5..content.len() - 5]);
 }
 
-/// Reads an object in every way; whatever it gives must be what was written.
+/// Reads an object in every way; each result must be what was written.
 fn read_every_way(sealed: &SealedStorage, content: &[u8]) -> Result<()> {
     let mut worst = Ok(());
     let mut out = vec![0; content.len()];
@@ -147,7 +147,7 @@ fn every_flipped_bit_is_an_error_and_never_other_plaintext() {
             let error = read_every_way(&sealed, &content).expect_err("a flipped bit was not noticed");
             assert_eq!(error.kind(), ErrorKind::Corruption, "byte {place}: {error}");
             assert!(error.message().contains(NAME), "{error}");
-            // Nobody without a key takes it for a store that is not sealed.
+            // A reader without a key does not take it for a store that is not sealed.
             let keyless = over(&inner, Sealing::Without).read_all(NAME).unwrap_err();
             let expected = if place < HEADER_BYTES { ErrorKind::Corruption } else { ErrorKind::Access };
             assert_eq!(keyless.kind(), expected, "byte {place}: {keyless}");
@@ -155,7 +155,7 @@ fn every_flipped_bit_is_an_error_and_never_other_plaintext() {
     }
 }
 
-/// The header's checksum protects against nobody, so what it says is bound by the key.
+/// The header's checksum is no protection, so the key binds the header's fields.
 #[test]
 fn a_forged_header_does_not_open_an_object() {
     let (inner, sealed) = pair();
@@ -220,7 +220,7 @@ fn an_object_that_was_cut_or_grew_is_noticed() {
     }
 }
 
-/// Each length of an object says one plain length, so that no two objects of one content differ in it.
+/// Each length of an object has one plain length, so that no two objects of one content differ in it.
 #[test]
 fn lengths_and_plain_lengths_belong_together() {
     let header = Header { segment_log2: SEGMENT_LOG2, key: KeyId([0; 16]), salt: [0; 32] };
@@ -304,7 +304,7 @@ fn a_store_is_of_one_sort() {
     let error = sealed.read_all("_log/1").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Access, "{error}");
     assert!(error.message().contains("not sealed"), "{error}");
-    // Once an object has been opened, one that is not sealed was put there.
+    // Once an object has been opened, one that is not sealed is foreign.
     sealed.put("_log/2", b"").unwrap();
     sealed.read_all("_log/2").unwrap();
     assert_eq!(sealed.read_all("_log/1").unwrap_err().kind(), ErrorKind::Corruption);
@@ -312,7 +312,7 @@ fn a_store_is_of_one_sort() {
     inner.put("_log/1", &[0; 500]).unwrap();
     assert_eq!(over(&inner, Sealing::Always(ring(7))).read_all("_log/1").unwrap_err().kind(), ErrorKind::Corruption);
 
-    // Found as not sealed: it stays so, and nothing sealed is believed.
+    // Found as not sealed: it stays so, and no sealed object is accepted.
     inner.put("_log/1", line).unwrap();
     let found = over(&inner, Sealing::AsFound(ring(7)));
     assert_eq!(found.read_all("_log/1").unwrap(), &line[..]);
@@ -356,7 +356,7 @@ fn the_hint_says_nothing_of_the_store() {
     assert_eq!(found.read_all("_log/1").unwrap(), "{\"gs\":0}", "a sealed hint does not make a sealed store");
 }
 
-/// Several keys, and what was asked for.
+/// Several keys, and the requests for them.
 #[derive(Debug, Default)]
 struct Several {
     keys: HashMap<KeyId, Key>,
@@ -422,7 +422,7 @@ fn a_small_read_fetches_its_segments_only() {
     reads(&[(SEGMENT, SEGMENT)], 1, 1);
 }
 
-/// The segments that hold a start are read at once, with one byte more, and opened; what lies behind is not looked at.
+/// The segments that hold a start are read at once, with one byte more, and opened; the bytes behind them are not read.
 #[test]
 fn a_start_takes_one_read_of_its_segments() {
     let (inner, sealed) = pair();
@@ -445,14 +445,14 @@ fn a_start_takes_one_read_of_its_segments() {
         inner.put(NAME, &bad).unwrap();
         assert_eq!(sealed.read_start(NAME, 100).is_ok(), sound, "byte {at}");
     }
-    // Cut where a segment ends: the one before is not the last.
+    // Truncated at a segment's end: the one before is not the last.
     inner.put(NAME, &bytes[..HEADER_BYTES + SEGMENT + 16]).unwrap();
     assert_eq!(sealed.read_start(NAME, 100).unwrap_err().kind(), ErrorKind::Corruption);
     inner.put(NAME, &bytes[..HEADER_BYTES + SEGMENT + 17]).unwrap();
     assert_eq!(sealed.read_start(NAME, 100).unwrap(), content[..100], "a cut behind it is for who reads further");
 }
 
-/// An entropy that always says the same.
+/// An entropy that always returns the same.
 #[derive(Debug)]
 struct Same;
 
@@ -466,7 +466,7 @@ impl Entropy for Same {
     }
 }
 
-/// A source of randomness that is out of order.
+/// A source of randomness that always fails.
 #[derive(Debug)]
 struct Broken;
 
@@ -494,7 +494,7 @@ fn nothing_is_sealed_without_randomness() {
     assert_eq!(names, Vec::<String>::new());
 }
 
-/// The bytes are fixed by the format; made by the independent reader's implementation (`vectors/gs0reader/seal.py`).
+/// The bytes are fixed by the format; the independent reader's implementation (`vectors/gs0reader/seal.py`) made them.
 #[test]
 fn the_bytes_are_those_of_the_specification() {
     let inner = MemoryStorage::new();

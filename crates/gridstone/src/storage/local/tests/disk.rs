@@ -1,14 +1,14 @@
-//! What is asked of the disk, in which order, and what becomes of a write when it refuses.
+//! The calls to the disk, their order, and the outcome of a write when one fails.
 
 use super::*;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// Notes each call by its name and the folder or file that it is about; the one of a number that is chosen fails.
+/// Records each call by its name and its folder or file; the call of a chosen number fails.
 #[derive(Debug, Default)]
 struct Watch {
     calls: Mutex<Vec<String>>,
-    /// The number of the call that fails, from 1, removals not counted; 0: none.
+    /// The number of the call that fails, from 1, not counting removals; 0: none.
     fails: AtomicU32,
     errno: i32,
 }
@@ -18,7 +18,7 @@ impl Watch {
         Arc::new(Self { errno, ..Self::default() })
     }
 
-    /// The calls since this was asked last.
+    /// The calls since the last query.
     fn taken(&self) -> Vec<String> {
         std::mem::take(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -70,7 +70,7 @@ impl DiskCalls for Watch {
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        // A disk that is full lets names go.
+        // A full disk still removes names.
         self.calls.lock().unwrap().push("remove".to_owned());
         SystemCalls.remove_file(path)
     }
@@ -91,7 +91,7 @@ fn sunk(storage: &LocalStorage, name: &str) -> Result<()> {
 
 const WRITTEN: [&str; 4] = ["create temporary", "write temporary", "sync temporary", "close temporary"];
 
-/// A record that has its name has its bytes, whatever the durability.
+/// A record's bytes are durable before its name exists, whatever the durability.
 #[test]
 fn a_records_bytes_are_durable_before_its_name_is_there() {
     for (durability, folder) in [(Durability::Full, &["sync folder _log"][..]), (Durability::Close, &[])] {
@@ -119,7 +119,7 @@ fn what_is_replaced_is_durable_and_hints_and_leases_are_not() {
     }
 }
 
-/// What a plain write leaves to the system is made durable by who asks for it.
+/// A sync makes durable what a plain write leaves to the system.
 #[test]
 fn a_data_file_is_synced_at_its_end_or_when_it_is_asked_for() {
     let asked = ["sync a.frag", "sync folder _data"];
@@ -143,7 +143,7 @@ fn making_a_store_is_durable_always() {
         let storage = LocalStorage::with_calls(scratch.0.join("above/a.gs"), durability, watch.clone()).unwrap();
         storage.prepare().unwrap();
         let mut calls = watch.taken();
-        // The folder above the first that was missing has a name of its own in each test.
+        // The folder above the first missing one has a different name in each test.
         calls.retain(|call| call.starts_with("sync folder") && !call.contains("gridstone-"));
         calls
     };
@@ -152,7 +152,7 @@ fn making_a_store_is_durable_always() {
     assert_eq!(made(Durability::Close), folders);
 }
 
-/// Network file systems and quotas may say at the end that nothing was written.
+/// Network file systems and quotas may report at the end that nothing was written.
 #[test]
 fn what_close_says_is_believed() {
     for (durability, errno) in [(Durability::Full, libc::ENOSPC), (Durability::Close, libc::EIO)] {
@@ -206,7 +206,7 @@ fn a_disk_that_is_full_at_any_call_leaves_nothing_half_done() {
             let Err(error) = record else { break };
             assert_eq!((error.kind(), error.os_error()), (ErrorKind::Storage, Some(errno)), "{error}");
             let there = storage.exists("_log/1").unwrap();
-            // Only after the link nobody knows what the disk has.
+            // Only after the link is the state of the disk unknown.
             assert_eq!(error.had_no_effect(), !there, "{calls:?}");
             storage.delete("_log/1").unwrap();
             outcomes.push(there);

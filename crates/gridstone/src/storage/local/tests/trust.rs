@@ -1,5 +1,6 @@
-//! What lies in a folder and is no file of a store: nothing waits for it, follows it, or changes what it leads to. Who waited would do so
-//! here for ever; the tests of whole stores (`tests/untrusted_files.rs`) give each call a time.
+//! Entries of a folder that are no files of a store: no call waits for one, follows it, or changes what it leads to. A
+//! call that waited would wait for ever here; the tests of whole stores (`tests/untrusted_files.rs`) give each call a
+//! time limit.
 
 use super::*;
 use std::ffi::CString;
@@ -13,10 +14,10 @@ fn make_fifo(path: &Path) {
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
 }
 
-/// Puts something at a path, which may lead to a file outside of the store.
+/// Creates an entry at a path, which may lead to a file outside of the store.
 type Make = fn(&Path, &Path);
 
-/// Each thing that is no file, by the word with which an error names it.
+/// Each kind of entry that is no file, by the word with which an error names it.
 const ODD: [(&str, Make); 7] = [
     ("a FIFO", |path, _| make_fifo(path)),
     ("a socket", |path, _| drop(UnixListener::bind(path).unwrap())),
@@ -58,7 +59,7 @@ fn what_is_no_file_is_no_object() {
             let folder = name.split('/').next().unwrap();
             assert!(storage.list(folder).unwrap().is_empty(), "{what}");
             storage.survey(folder, &mut |listed| panic!("{what}: {listed:?}")).unwrap();
-            // A folder in the place of an object can be neither replaced nor deleted; everything else can.
+            // A folder in the place of an object can be neither replaced nor deleted; any other entry can.
             assert_eq!(storage.put(name, b"sound").is_ok(), word != "a folder", "{what}");
             assert_eq!(storage.delete(name).is_ok(), word != "a folder", "{what}");
             assert_eq!(fs::read(&outside).unwrap(), b"secret", "{what}");
@@ -90,7 +91,7 @@ fn a_file_of_an_impossible_length_is_told_and_can_be_set_aside() {
     for name in NAMES {
         fs::File::create(scratch.0.join("a.gs").join(name)).unwrap().set_len(1 << 40).unwrap();
         let error = storage.read_all(name).unwrap_err();
-        // A data file may be as long as that; there is no memory for it.
+        // A data file may have that length; there is no memory for it.
         let expected = if name == "_data/a" { ErrorKind::Budget } else { ErrorKind::Corruption };
         assert!(error.kind() == expected && error.message().contains(name), "{error}");
         assert!(error.message().contains(&(1u64 << 40).to_string()), "{error}");
@@ -100,7 +101,7 @@ fn a_file_of_an_impossible_length_is_told_and_can_be_set_aside() {
     }
 }
 
-/// A folder of the store that is a link to another place, in which objects of the same names lie.
+/// A folder of the store that is a link to another folder with objects of the same names.
 #[test]
 fn no_folder_of_a_store_may_be_a_link() {
     for name in ["_log/1", "_data/a.frag", "_manifest/a", "_lease/a"] {
@@ -164,7 +165,7 @@ fn what_is_no_folder_is_deleted_with_the_store() {
     }
 }
 
-/// The root was chosen by who opened the store, and so was what lies above it.
+/// The user who opens the store chose the root, and the path above it.
 #[test]
 fn the_root_of_a_store_may_be_a_link() {
     let scratch = Scratch::new();
